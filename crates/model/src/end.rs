@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::MoverChoice;
 use crate::clocks::OwnClock;
 use crate::facts::Snapshot;
+use crate::held_to::HeldTo;
 use crate::placement::Placement;
 use crate::sample::Sample;
 
@@ -89,6 +90,10 @@ pub struct End {
     /// The clock of the times of its samples, as far as this end moved the payload itself and tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<OwnClock>,
+    /// The rates of this end's operator that held its flows; empty if none did, absent if this end does not
+    /// report them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_to: Option<Vec<HeldTo>>,
 }
 
 impl End {
@@ -102,6 +107,7 @@ impl End {
             placement: None,
             movers: Vec::new(),
             clock: None,
+            held_to: None,
         }
     }
 

@@ -22,6 +22,8 @@ pub struct Counters {
     exhausted_buffers: OptionalCount,
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
+    /// What each of the rates that it shares has taken of its time, nanoseconds.
+    held_ns: Box<[AtomicU64]>,
     pub(crate) spun: WaitClock,
     stalled_ns: AtomicU64,
     pub(crate) source: WaitClock,
@@ -59,10 +61,11 @@ struct Datagrams {
 }
 
 impl Counters {
-    /// Nothing yet, of a flow whose payload looks like `framing`.
-    pub(crate) fn of(framing: &Framing) -> Self {
+    /// Nothing yet, of a flow whose payload looks like `framing` and that shares so many rates.
+    pub(crate) fn of(framing: &Framing, rates: usize) -> Self {
         let (number, time) = (framing.numbers_datagrams(), framing.times_datagrams());
-        Self { carry: DatagramFields { number, time }, ..Self::default() }
+        let held_ns = (0..rates).map(|_| AtomicU64::default()).collect();
+        Self { carry: DatagramFields { number, time }, held_ns, ..Self::default() }
     }
 
     /// Payload bytes written or read.
@@ -85,6 +88,13 @@ impl Counters {
     /// on included.
     pub fn paced_us(&self) -> u64 {
         self.paced.total_ns() / 1000
+    }
+
+    /// Time the thread waited for each of the rates that it shares, microseconds, in their order: only for the
+    /// one that let it go last, and without what its own schedule would have taken. Part of
+    /// [`Counters::paced_us`]; a wait that is still going on is not included.
+    pub fn held_us(&self) -> Vec<u64> {
+        self.held_ns.iter().map(|held| held.load(Ordering::Relaxed) / 1000).collect()
     }
 
     /// Time in the calls that read the source, microseconds; if one call reads and sends, what
@@ -150,6 +160,13 @@ impl Counters {
     /// The schedule of a paced sender was moved by this time. Only for the flow's own thread.
     pub(crate) fn stalled(&self, ns: u64) {
         grow(&self.stalled_ns, ns);
+    }
+
+    /// A rate that it shares has held it. Only for the flow's own thread.
+    pub(crate) fn held(&self, rate: usize, ns: u64) {
+        if let Some(held) = self.held_ns.get(rate) {
+            grow(held, ns);
+        }
     }
 
     /// Keeps what the peer reports of the flow. The first report stands. Only for the flow's own thread.

@@ -35,6 +35,11 @@ pub struct FlowConfig {
     pub rate: Option<BitRate>,
     /// Rates that it shares with other flows, all of which it keeps to in both roles.
     pub shared_rates: Vec<Arc<SharedRate>>,
+    /// Whether `rate` is the first of `shared_rates`, rather than a wish of the plan.
+    pub rate_is_shared: bool,
+    /// The most that its socket may hold where datagrams are received, bytes of the kernel's own count
+    /// (`sk_rcvbuf`); `None`: as the socket is.
+    pub queue_bytes: Option<usize>,
     /// Bytes that a paced sender of datagrams lets leave at once at most; `None`: see [`crate::pace`].
     pub burst_bytes: Option<usize>,
     /// What the sender is expected to hold, for a receiver that looks how even it is.
@@ -67,6 +72,8 @@ impl FlowConfig {
             chunk,
             rate: None,
             shared_rates: Vec::new(),
+            rate_is_shared: false,
+            queue_bytes: None,
             burst_bytes: None,
             expected_rate: None,
             limit_bytes: None,

@@ -15,6 +15,7 @@
 //!
 //! Beside its own schedule a flow may have rates that it shares with others (`shared_rate.rs`).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use goodput_model::{BitRate, Role};
@@ -231,16 +232,28 @@ impl Pacer {
         if !self.is_paced() {
             return Ok(true);
         }
-        let (due, turn) = (self.schedule.as_ref().map_or(0, Schedule::due_ns), self.shared.turn());
+        let due = self.schedule.as_ref().map_or(0, Schedule::due_ns);
+        let turn = self.shared.turn();
         self.leave_ns = now_ns();
-        if self.leave_ns >= due.max(turn) {
+        if self.leave_ns >= due.max(turn.at_ns) {
             return Ok(true);
         }
         match &mut self.spinner {
-            Some(spinner) if due > turn => spinner.wait(flow, due)?,
-            _ => flow.wait_paced(due.max(turn))?,
+            Some(spinner) if due > turn.at_ns => spinner.wait(flow, due)?,
+            _ => flow.wait_paced(due.max(turn.at_ns))?,
+        }
+        let (rate, held) = held_by(due, turn, flow.config.rate_is_shared);
+        if !held.is_empty() {
+            // A late wake-up belongs to the wait: what it costs is saved, and made up for.
+            let since_ns = self.leave_ns.max(held.start);
+            flow.counters.held(rate, now_ns().saturating_sub(since_ns));
         }
         Ok(false)
+    }
+
+    /// Whether so many bytes may count that came before the flow began.
+    pub(crate) fn admits(&self, bytes: usize) -> bool {
+        self.shared.rates.iter().all(|rate| rate.admit(bytes))
     }
 
     /// `bytes` have left since the wait was over.
@@ -258,14 +271,33 @@ impl Pacer {
     }
 }
 
+/// The rate that holds a piece which is `due` by the flow's own schedule, and from when to when, where that is not
+/// empty. A schedule of a rate that `is_shared` is that of the first.
+fn held_by(due: u64, turn: Turn, is_shared: bool) -> (usize, Range<u64>) {
+    match is_shared {
+        true if due > turn.at_ns => (0, 0..due),
+        true => (turn.rate, 0..turn.at_ns),
+        false => (turn.rate, due..turn.at_ns),
+    }
+}
+
 /// The turns of one flow at the rates that it shares.
 #[derive(Debug)]
 struct Turns {
     rates: Vec<Arc<SharedRate>>,
     /// Bytes that the next piece is expected to have: as many as the last.
     expected: usize,
-    /// When the piece may move that has turns already.
-    taken: Option<u64>,
+    /// The turn of the next piece, if it has one already.
+    taken: Option<Turn>,
+}
+
+/// When a piece may move.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turn {
+    /// Nanoseconds of the monotonic clock.
+    at_ns: u64,
+    /// The rate that lets it go last, by its place in the list.
+    rate: usize,
 }
 
 impl Turns {
@@ -273,10 +305,15 @@ impl Turns {
         Self { rates, expected: MIN_PIECE_BYTES, taken: None }
     }
 
-    /// When the next piece may move, nanoseconds of the monotonic clock.
-    fn turn(&mut self) -> u64 {
-        let take = || self.rates.iter().map(|rate| rate.take_turn(self.expected)).max();
-        *self.taken.get_or_insert_with(|| take().unwrap_or(0))
+    /// When the next piece may move.
+    fn turn(&mut self) -> Turn {
+        let turn = |(rate, shared): (usize, &Arc<SharedRate>)| Turn {
+            at_ns: shared.take_turn(self.expected),
+            rate,
+        };
+        // Of equal ones the first is named, which is the narrowest.
+        let last = || self.rates.iter().enumerate().rev().map(turn).max_by_key(|turn| turn.at_ns);
+        *self.taken.get_or_insert_with(|| last().unwrap_or_default())
     }
 
     fn moved(&mut self, bytes: usize) {
@@ -369,6 +406,25 @@ mod tests {
         assert_eq!(times, [0, 1400, 2250, 3100, 4000, 5000]);
         schedule.sent(1000, 6300, Gaps::Share(MIN_BURST_GAP_SHARE));
         assert_eq!(schedule.due_ns(), 7000, "half the distance has passed before");
+    }
+
+    #[test]
+    fn a_shared_rate_holds_a_flow_only_beyond_the_plans_own() {
+        let turn = |at_ns| Turn { at_ns, rate: 2 };
+        assert_eq!(held_by(500, turn(900), false), (2, 500..900));
+        assert!(held_by(900, turn(500), false).1.is_empty(), "the plan's own rate holds it");
+        assert_eq!(held_by(500, turn(900), true), (2, 0..900));
+        assert_eq!(held_by(900, turn(500), true), (0, 0..900), "what makes one flow even");
+    }
+
+    #[test]
+    fn the_narrowest_of_the_rates_takes_the_turn() {
+        let rates = [1e6, 1e9, 1e6].map(|rate| Arc::new(SharedRate::new(BitRate(rate)).unwrap()));
+        let mut turns = Turns::new(rates.to_vec());
+        turns.turn();
+        turns.moved(MIN_PIECE_BYTES);
+        let turn = turns.turn();
+        assert!(turn.rate != 1, "{turn:?}");
     }
 
     #[test]

@@ -54,7 +54,13 @@ pub fn start(
     {
         socket::limit_pacing_rate(socket.as_fd(), rate)?;
     }
-    let (socket, counters) = (Arc::new(socket), Arc::new(Counters::of(&config.framing)));
+    if let (Role::Receiver, Transport::Udp, Some(most)) =
+        (config.role, config.transport, config.queue_bytes)
+    {
+        socket::limit_queue(socket.as_fd(), most)?;
+    }
+    let (socket, counters) =
+        (Arc::new(socket), Arc::new(Counters::of(&config.framing, config.shared_rates.len())));
     let (cpu, cpus) = (Arc::new(ThreadCpu::new()), Arc::new(CpusSeen::default()));
     let (began, over) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
     let flow = Flow {

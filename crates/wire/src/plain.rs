@@ -13,6 +13,9 @@ const MAX_NAME_BYTES: usize = 128;
 /// Choices of a mover: one for each side.
 const MAX_MOVERS: usize = 2;
 
+/// Rates that held flows: those of the client, its key, the networks around it and all, in both directions.
+const MAX_HELD_TO: usize = 16;
+
 /// Longest reason, characters.
 const MAX_PHRASE_BYTES: usize = 1024;
 
@@ -38,7 +41,8 @@ pub fn host(host: Host) -> Host {
 /// What a peer saw, whose texts were made plain as they arrived (`untrusted.rs`).
 pub fn end(seen: End) -> End {
     let movers = seen.movers.into_iter().take(MAX_MOVERS).collect();
-    End { host: host(seen.host), movers, ..seen }
+    let held_to = seen.held_to.map(|held| held.into_iter().take(MAX_HELD_TO).collect());
+    End { host: host(seen.host), movers, held_to, ..seen }
 }
 
 /// Any text of a message.

@@ -48,6 +48,7 @@ mod sack_off;
 mod send_buffer;
 mod sender_application;
 mod sender_cpu;
+mod server_limit;
 pub(crate) mod shaper_burst;
 mod shaper_rate;
 mod small_mss;
@@ -87,6 +88,7 @@ pub const ALL: &[&Rule] = &[
     &softnet_backlog::RULE,
     &small_writes::RULE,
     &pacing_cap::RULE,
+    &server_limit::RULE,
     &startup::RULE,
     &storage_read::RULE,
     &storage_write::RULE,

@@ -20,6 +20,7 @@ impl Case {
         case.before = Default::default();
         case.after = Default::default();
         case.samples = 0;
+        case.held_to = [None, None];
         case
     }
 

@@ -47,7 +47,8 @@ impl Case {
         };
         let clock = Some(self.clock(name));
         let (before, after) = (before.clone(), after.clone());
-        End { before, after, samples, clock, ..End::unobserved(host) }
+        let held_to = self.held_to[name as usize].clone();
+        End { before, after, samples, clock, held_to, ..End::unobserved(host) }
     }
 
     /// What an end's clock reads so many seconds after the payload began to move.

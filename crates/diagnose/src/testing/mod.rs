@@ -4,8 +4,8 @@ mod causes;
 mod make;
 
 use goodput_model::{
-    Cache, Direction, EndName, Fact, Finding, IdleAndLoaded, Known, Latency, Missing, Plan,
-    RoundTrips, Sink, Snapshot, Source, TcpInfo,
+    BitRate, Cache, Direction, EndName, Fact, Finding, HeldTo, IdleAndLoaded, Known, Latency,
+    Missing, Plan, RateLimit, Role, RoundTrips, Sink, Snapshot, Source, TcpInfo,
 };
 
 use crate::names;
@@ -62,6 +62,7 @@ pub struct Case {
     waits_s: (f64, f64),
     late_s: [f64; 2],
     delivered_s: f64,
+    held_to: [Option<Vec<HeldTo>>; 2],
 }
 
 impl Case {
@@ -102,6 +103,7 @@ impl Case {
             waits_s: (0.0, 0.0),
             late_s: [0.0; 2],
             delivered_s: 0.0,
+            held_to: [Some(Vec::new()), Some(Vec::new())],
         };
         case.cpu(EndName::Near, 0.1, 0.3).cpu(EndName::Far, 0.1, 0.3)
     }
@@ -326,6 +328,26 @@ impl Case {
     /// How long payload takes to the receiver, seconds.
     pub fn delivered(mut self, after_s: f64) -> Self {
         self.delivered_s = after_s;
+        self
+    }
+
+    /// An operator whose limit for one client holds the flows of an end for so much of the time.
+    pub fn held_to(mut self, end: EndName, role: Role, rate: f64, share: f64) -> Self {
+        let held_us = (share * SAMPLES as f64 * PERIOD_S * 1e6) as u64;
+        let (rate_bits_per_s, limit) = (BitRate(rate), RateLimit::Client);
+        self.held_to[end as usize] = Some(vec![HeldTo { role, rate_bits_per_s, limit, held_us }]);
+        self
+    }
+
+    /// An end that no limit held.
+    pub fn not_held(mut self, end: EndName) -> Self {
+        self.held_to[end as usize] = Some(Vec::new());
+        self
+    }
+
+    /// An end that knows nothing of such reports.
+    pub fn silent_on_limits(mut self, end: EndName) -> Self {
+        self.held_to[end as usize] = None;
         self
     }
 

@@ -7,6 +7,7 @@ mod device;
 mod flows;
 mod growth;
 mod halves;
+mod held;
 mod host;
 mod losses;
 mod packets;

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{End, FlowTotals, OwnClock, Placement, Plan, Sample, Snapshot};
+use goodput_model::{End, FlowTotals, HeldTo, OwnClock, Placement, Plan, Sample, Snapshot};
 use goodput_mover::LastHeard;
 
 use crate::error::EngineError;
@@ -26,6 +26,10 @@ pub struct EndRun {
     placement: Option<Placement>,
     /// The clock of the samples, once they have ended.
     clock: Option<OwnClock>,
+    /// The rates that its flows keep to.
+    cap: Cap,
+    /// Those that held them, once they have ended.
+    held_to: Option<Vec<HeldTo>>,
     /// What this end has read, kept open until the run is over.
     sockets: Vec<Arc<OwnedFd>>,
 }
@@ -66,6 +70,8 @@ impl EndRun {
             has_ended: false,
             placement: None,
             clock: None,
+            cap: cap.clone(),
+            held_to: None,
             sockets: Vec::new(),
         })
     }
@@ -103,7 +109,8 @@ impl EndRun {
             FlowsEvent::Ended(outcome) => {
                 self.has_ended = true;
                 self.used = usage_after(self.own.observes, &self.own.context);
-                let EndedFlows { last, totals, placement, clock, sockets } = outcome?;
+                let EndedFlows { last, totals, placement, held, clock, sockets } = outcome?;
+                self.held_to = Some(held.to(&self.cap));
                 (self.placement, self.clock) = (Some(placement), Some(clock));
                 self.sockets = sockets;
                 Ok(Seen::Ended { last, totals })
@@ -119,6 +126,11 @@ impl EndRun {
     /// Whether every flow has ended, in good order or not.
     pub fn has_ended(&self) -> bool {
         self.has_ended
+    }
+
+    /// The limits that held its flows, once they have ended.
+    pub fn held_to(&self) -> &[HeldTo] {
+        self.held_to.as_deref().unwrap_or_default()
     }
 
     /// Senders stop now and finish their streams; receivers read to the end, within bounds, and if `soon` hardly
@@ -148,6 +160,7 @@ impl EndRun {
             placement: self.placement,
             movers: self.own.movers.chosen(),
             clock: self.clock,
+            held_to: self.held_to,
         }
     }
 }
@@ -205,6 +218,7 @@ mod tests {
         let end = far.into_end(Snapshot::default(), vec![received]);
         assert_eq!(end.placement.unwrap().flows.len(), 1);
         assert!(end.clock.is_some() && end.samples.len() == 1);
+        assert_eq!(end.held_to, Some(Vec::new()), "no limit, and that is known");
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::run::affinity::Affinity;
-use crate::run::watched::{EndedFlows, FlowsEvent, Limit};
+use crate::run::watched::{EndedFlows, FlowsEvent, Held, Limit};
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -111,14 +111,24 @@ pub fn watch(
     let placement = affinity.placement(flows.iter().map(placed).collect());
     let sockets = flows.iter().filter(|flow| stays_open(flow)).map(RunningFlow::shared_socket);
     let sockets = sockets.collect();
+    let held = held(&flows);
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
     let ended = first
-        .map_or(Ok(EndedFlows { last, totals, placement, clock, sockets }), |failure| {
+        .map_or(Ok(EndedFlows { last, totals, placement, held, clock, sockets }), |failure| {
             Err(failure.into())
         });
     let _ = report.send(FlowsEvent::Ended(ended));
+}
+
+/// How long the rates that they share held the flows.
+fn held(flows: &[RunningFlow]) -> Held {
+    let mut held = Held::default();
+    for flow in flows {
+        held.add(flow.config().role, &flow.counters().held_us());
+    }
+    held
 }
 
 /// Whether its sender must hear that all is over before the stream that it sends closes.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_framing::Framing;
-use goodput_model::{BitRate, Connection, EndName, FlowPlan, Plan, Role, Transport};
+use goodput_model::{BitRate, Connection, EndName, FlowPlan, Plan, RateLimit, Role, Transport};
 use goodput_mover::{
     EarlyPayload, FlowConfig, Gate, LastHeard, Lockstep, RunningFlow, SharedRate, Stop, no_thread,
+    queue_bytes,
 };
 use tokio::sync::mpsc;
 
@@ -180,26 +181,47 @@ impl Drop for Traffic {
 pub struct Cap {
     /// What one flow sends at most, which makes it even.
     pub rate: Option<BitRate>,
-    /// What all flows share that send here.
-    pub sent: Vec<Arc<SharedRate>>,
+    /// What all flows share that send here. The first is `rate`, where there is one.
+    pub sent: Vec<SharedLimit>,
     /// What all flows share that receive here.
-    pub received: Vec<Arc<SharedRate>>,
+    pub received: Vec<SharedLimit>,
+}
+
+/// A rate that flows share.
+#[derive(Debug, Clone)]
+pub struct SharedLimit {
+    /// The rate.
+    pub rate: Arc<SharedRate>,
+    /// Whose it is.
+    pub limit: RateLimit,
+}
+
+impl Cap {
+    /// What flows share in which this end has `role`.
+    pub fn shared(&self, role: Role) -> &[SharedLimit] {
+        match role {
+            Role::Sender => &self.sent,
+            Role::Receiver => &self.received,
+        }
+    }
 }
 
 fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConfig {
     let role = if flow.sender == end { Role::Sender } else { Role::Receiver };
+    let own = plan.rate_per_flow();
     // A receiver keeps to what it shares alone: what a path has held up comes faster afterwards.
-    let (rate, shared) = match role {
-        Role::Receiver => (None, &cap.received),
-        Role::Sender => {
-            let rates = plan.rate_per_flow().into_iter().chain(cap.rate);
-            (rates.min_by(|a, b| a.0.total_cmp(&b.0)), &cap.sent)
-        }
+    let rate = match role {
+        Role::Receiver => None,
+        Role::Sender => own.into_iter().chain(cap.rate).min_by(|a, b| a.0.total_cmp(&b.0)),
     };
+    let shared: Vec<_> = cap.shared(role).iter().map(|shared| Arc::clone(&shared.rate)).collect();
+    let narrowest = shared.iter().map(|shared| shared.rate()).min_by(|a, b| a.0.total_cmp(&b.0));
     FlowConfig {
         id: flow.id,
         rate,
-        shared_rates: shared.clone(),
+        rate_is_shared: rate.is_some() && own.is_none_or(|own| rate < Some(own)),
+        queue_bytes: narrowest.map(|rate| queue_bytes(rate, plan.flows)),
+        shared_rates: shared,
         burst_bytes: plan.burst_bytes.map(|burst| usize::try_from(burst.0).unwrap_or(usize::MAX)),
         expected_rate: plan.rate_per_flow(),
         limit_bytes: byte_limit(plan, role, flow.id, 1),
@@ -243,18 +265,21 @@ mod tests {
     fn a_cap_holds_in_both_roles_and_the_rate_only_for_the_sender() {
         let plan = Plan { rate_bits_per_s: Some(BitRate(1e6)), flows: 2, ..Plan::standard() };
         let flow = FlowPlan { id: 0, sender: EndName::Near };
-        let shared = |rate| SharedRate::new(BitRate(rate)).map(Arc::new).into_iter().collect();
+        let shared = |rate| {
+            let rate = SharedRate::new(BitRate(rate)).map(Arc::new).unwrap();
+            vec![SharedLimit { rate, limit: RateLimit::Client }]
+        };
         let cap =
             |rate| Cap { rate: Some(BitRate(rate)), sent: shared(3.0), received: shared(4.0) };
         let rates = |end, cap: &Cap| {
             let config = flow_config(&plan, end, cap, flow);
             let shared = config.shared_rates.iter().map(|shared| shared.rate().0).collect();
-            (config.rate.map(|rate| rate.0), shared)
+            (config.rate.map(|rate| rate.0), config.rate_is_shared, shared)
         };
-        assert_eq!(rates(EndName::Near, &Cap::default()), (Some(5e5), vec![]));
-        assert_eq!(rates(EndName::Near, &cap(2e5)), (Some(2e5), vec![3.0]));
-        assert_eq!(rates(EndName::Near, &cap(2e6)), (Some(5e5), vec![3.0]));
-        assert_eq!(rates(EndName::Far, &Cap::default()), (None, vec![]));
-        assert_eq!(rates(EndName::Far, &cap(2e5)), (None, vec![4.0]));
+        assert_eq!(rates(EndName::Near, &Cap::default()), (Some(5e5), false, vec![]));
+        assert_eq!(rates(EndName::Near, &cap(2e5)), (Some(2e5), true, vec![3.0]));
+        assert_eq!(rates(EndName::Near, &cap(2e6)), (Some(5e5), false, vec![3.0]));
+        assert_eq!(rates(EndName::Far, &Cap::default()), (None, false, vec![]));
+        assert_eq!(rates(EndName::Far, &cap(2e5)), (None, false, vec![4.0]));
     }
 }

@@ -4,8 +4,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowTotals, OwnClock, Placement, Sample};
+use goodput_model::{FlowTotals, HeldTo, OwnClock, Placement, Role, Sample};
 use goodput_mover::{MoveError, Stop};
+
+use crate::run::traffic::Cap;
 
 /// What happened to the flows.
 pub enum FlowsEvent {
@@ -56,11 +58,49 @@ pub struct EndedFlows {
     pub totals: Vec<FlowTotals>,
     /// Where each flow's thread ran.
     pub placement: Placement,
+    /// How long each rate that flows share held them.
+    pub held: Held,
     /// When the times of the samples were zero.
     pub clock: OwnClock,
     /// Streams that were read here. Closed while the sender has not heard yet that it is over, as where
     /// its host is busy, they would look as if this end had vanished.
     pub sockets: Vec<Arc<OwnedFd>>,
+}
+
+/// How long each rate that flows share held those that sent here, and those that received, microseconds, all
+/// flows together; in the order of the rates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Those that sent.
+    pub sent_us: Vec<u64>,
+    /// Those that received.
+    pub received_us: Vec<u64>,
+}
+
+impl Held {
+    /// Adds what one flow counted.
+    pub fn add(&mut self, role: Role, held_us: &[u64]) {
+        let sums = match role {
+            Role::Sender => &mut self.sent_us,
+            Role::Receiver => &mut self.received_us,
+        };
+        sums.resize(sums.len().max(held_us.len()), 0);
+        sums.iter_mut().zip(held_us).for_each(|(sum, own)| *sum = sum.saturating_add(*own));
+    }
+
+    /// The same as a report has it, by the limits that were in force. What held nothing is left out.
+    pub fn to(&self, cap: &Cap) -> Vec<HeldTo> {
+        let roles = [(Role::Sender, &self.sent_us), (Role::Receiver, &self.received_us)];
+        let held = roles.into_iter().flat_map(|(role, held_us)| {
+            cap.shared(role).iter().zip(held_us).map(move |(shared, held_us)| HeldTo {
+                role,
+                rate_bits_per_s: shared.rate.rate(),
+                limit: shared.limit,
+                held_us: *held_us,
+            })
+        });
+        held.filter(|held| held.held_us > 0).collect()
+    }
 }
 
 /// How a flow failed.
@@ -74,5 +114,37 @@ pub struct Failure {
 impl From<&MoveError> for Failure {
     fn from(error: &MoveError) -> Self {
         Self { why: error.to_string(), by_peer: error.is_by_peer() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::traffic::SharedLimit;
+    use goodput_model::{BitRate, RateLimit};
+    use goodput_mover::SharedRate;
+
+    #[test]
+    fn what_held_flows_is_reported_with_whose_limit_it_is() {
+        let shared = |rate, limit| {
+            let rate = SharedRate::new(BitRate(rate)).map(Arc::new).unwrap();
+            SharedLimit { rate, limit }
+        };
+        let limits = || vec![shared(5e7, RateLimit::Client), shared(1e9, RateLimit::Total)];
+        let cap = Cap { rate: None, sent: limits(), received: limits() };
+        let mut held = Held::default();
+        held.add(Role::Receiver, &[30, 0]);
+        held.add(Role::Receiver, &[40, 0]);
+        let expected = HeldTo {
+            role: Role::Receiver,
+            rate_bits_per_s: BitRate(5e7),
+            limit: RateLimit::Client,
+            held_us: 70,
+        };
+        assert_eq!(held.to(&cap), [expected]);
+        held.add(Role::Sender, &[0, 9]);
+        let limits: Vec<_> = held.to(&cap).iter().map(|held| (held.role, held.limit)).collect();
+        assert_eq!(limits[0], (Role::Sender, RateLimit::Total));
+        assert_eq!(Held::default().to(&cap), []);
     }
 }

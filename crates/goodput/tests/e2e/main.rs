@@ -20,6 +20,7 @@ mod packaging;
 mod placement;
 mod privilege;
 mod records;
+mod server_limit;
 mod serving;
 mod settings;
 mod silent_far;

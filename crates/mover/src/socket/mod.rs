@@ -33,6 +33,16 @@ pub use udp::{apply_datagram, udp_listen, udp_socket};
 /// buffer leaves hardly faster than the rate.
 const KERNEL_MARGIN: f64 = 1.05;
 
+/// Lets the receive queue grow to no more than `most` bytes, by the kernel's count (`sk_rcvbuf`).
+pub(crate) fn limit_queue(socket: BorrowedFd<'_>, most: usize) -> io::Result<()> {
+    let socket = SockRef::from(&socket);
+    if socket.recv_buffer_size()? > most {
+        // The kernel doubles what it is told (socket(7)).
+        socket.set_recv_buffer_size(most / 2)?;
+    }
+    Ok(())
+}
+
 /// Lets the kernel pace what we have written within one piece (`SO_MAX_PACING_RATE`, socket(7)).
 pub(crate) fn limit_pacing_rate(socket: BorrowedFd<'_>, rate: BitRate) -> io::Result<()> {
     let bytes_per_s = rate.bytes_in(1.0) * KERNEL_MARGIN;

@@ -74,7 +74,7 @@ impl Receiver<'_> {
         let mut pacer = Pacer::for_reader(self.flow, size);
         let mut inbox = Inbox::new(size, if pacer.is_paced() { 1 } else { batch });
         let mut last_call = None;
-        self.take_early();
+        self.take_early(&pacer);
         while self.flow.may_receive()? && !self.is_over(&mut last_call) {
             if !pacer.wait(self.flow)? {
                 continue;
@@ -103,11 +103,12 @@ impl Receiver<'_> {
     }
 
     /// Counts what came before the flow had a socket. When it did is not known, so it says nothing
-    /// about jitter.
-    fn take_early(&mut self) {
+    /// about jitter. What exceeds a rate that is shared would have been lost in the socket, and is lost here.
+    fn take_early(&mut self, pacer: &Pacer) {
         self.tally.begin_batch();
         let received_ns = wall_ns();
-        for datagram in &self.flow.config.early.datagrams {
+        let early = self.flow.config.early.datagrams.iter();
+        for datagram in early.take_while(|datagram| pacer.admits(datagram.len())) {
             self.tally.count(&Arrival { datagram, received_ns, is_first: false });
         }
         self.tally.joined = 0;

@@ -5,16 +5,19 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use goodput_model::{BitRate, Role};
+use goodput_model::{BitRate, RateLimit, Role};
 use goodput_mover::SharedRate;
 use goodput_wire::keys::{AuthorizedKey, PublicKey};
 
 use super::accounts::{Account, Limit, Whose, whose};
+use crate::run::traffic::SharedLimit;
 
 /// The rates of all who measure.
 pub struct Rates {
     /// Bits per second, each direction.
     limit: Limit,
+    /// What the rate of one client comes from.
+    of_client: RateLimit,
     accounts: Mutex<HashMap<Whose, Weak<Both>>>,
     keys: Mutex<HashMap<PublicKey, Weak<Both>>>,
 }
@@ -29,13 +32,13 @@ struct Both {
 #[derive(Clone, Default)]
 pub struct Share {
     of_key: Option<Arc<Both>>,
-    of_address: Vec<Arc<Both>>,
+    of_address: Vec<(RateLimit, Arc<Both>)>,
 }
 
 impl Rates {
-    /// Within this limit.
-    pub fn new(limit: Limit) -> Self {
-        Self { limit, accounts: Mutex::default(), keys: Mutex::default() }
+    /// Within this limit; that of one client comes from `of_client`.
+    pub fn new(limit: Limit, of_client: RateLimit) -> Self {
+        Self { limit, of_client, accounts: Mutex::default(), keys: Mutex::default() }
     }
 
     /// What a measurement of this client keeps to, together with all others of the same accounts.
@@ -46,8 +49,13 @@ impl Rates {
         accounts.retain(|_, both| both.strong_count() > 0);
         let others = whose(client).into_iter().filter(|whose| !has_own(whose));
         let both = others.filter_map(|whose| {
+            let limit = match whose {
+                Whose::Client(_) => self.of_client,
+                Whose::Around(..) => RateLimit::NetworkShare,
+                Whose::All => RateLimit::Total,
+            };
             if let Some(both) = accounts.get(&whose).and_then(Weak::upgrade) {
-                return Some(both);
+                return Some((limit, both));
             }
             let most = self.limit.most(&Account { whose, unproven: false });
             let limited = match whose {
@@ -57,7 +65,7 @@ impl Rates {
             let both = limited.then(|| Both::new(BitRate(most as f64))).flatten();
             let both = Arc::new(both?);
             accounts.insert(whose, Arc::downgrade(&both));
-            Some(both)
+            Some((limit, both))
         });
         let of_address = both.collect();
         Share { of_key, of_address }
@@ -88,12 +96,17 @@ impl Both {
 
 impl Share {
     /// What flows keep to in which this end has `role`.
-    pub fn of(&self, role: Role) -> Vec<Arc<SharedRate>> {
-        let own = |both: &Arc<Both>| match role {
-            Role::Sender => Arc::clone(&both.sent),
-            Role::Receiver => Arc::clone(&both.received),
+    pub fn of(&self, role: Role) -> Vec<SharedLimit> {
+        let own = |(limit, both): (RateLimit, &Arc<Both>)| {
+            let rate = match role {
+                Role::Sender => &both.sent,
+                Role::Receiver => &both.received,
+            };
+            SharedLimit { rate: Arc::clone(rate), limit }
         };
-        self.of_key.iter().chain(&self.of_address).map(own).collect()
+        let of_key = self.of_key.iter().map(|both| (RateLimit::Key, both));
+        let of_address = self.of_address.iter().map(|(limit, both)| (*limit, both));
+        of_key.chain(of_address).map(own).collect()
     }
 
     /// The rate of the key, if it has one.
@@ -106,22 +119,26 @@ impl Share {
 mod tests {
     use super::*;
 
+    fn limited(all: u64, client: u64) -> Rates {
+        Rates::new(Limit { all, client, unproven_percent: 100 }, RateLimit::Client)
+    }
+
     fn share(rates: &Rates, text: &str) -> Share {
         rates.of(text.parse().expect("an address"), None)
     }
 
     fn received(share: &Share) -> Vec<f64> {
-        share.of(Role::Receiver).iter().map(|shared| shared.rate().0).collect()
+        share.of(Role::Receiver).iter().map(|shared| shared.rate.rate().0).collect()
     }
 
     #[test]
     fn measurements_of_one_client_have_one_rate_and_all_have_the_total() {
-        let rates = Rates::new(Limit { all: 1000, client: 600, unproven_percent: 100 });
+        let rates = limited(1000, 600);
         let (one, again) = (share(&rates, "192.0.2.1"), share(&rates, "192.0.2.1"));
         assert_eq!(received(&one), [600.0, 800.0, 1000.0]);
         let same = |a: &Share, b: &Share| {
             let (a, b) = (a.of(Role::Sender), b.of(Role::Sender));
-            a.iter().zip(&b).map(|(a, b)| Arc::ptr_eq(a, b)).collect::<Vec<_>>()
+            a.iter().zip(&b).map(|(a, b)| Arc::ptr_eq(&a.rate, &b.rate)).collect::<Vec<_>>()
         };
         assert_eq!(same(&one, &again), [true; 3]);
         assert_eq!(same(&one, &share(&rates, "192.0.2.9")), [false, true, true]);
@@ -133,15 +150,15 @@ mod tests {
 
     #[test]
     fn without_a_total_networks_have_no_rate() {
-        let rates = Rates::new(Limit { all: u64::MAX, client: 600, unproven_percent: 100 });
+        let rates = limited(u64::MAX, 600);
         assert_eq!(received(&share(&rates, "2001:db8::1")), [600.0]);
-        let none = Rates::new(Limit { all: u64::MAX, client: u64::MAX, unproven_percent: 100 });
+        let none = limited(u64::MAX, u64::MAX);
         assert!(received(&share(&none, "192.0.2.1")).is_empty());
     }
 
     #[test]
     fn a_key_has_its_rate_wherever_it_is_used_in_place_of_its_clients() {
-        let rates = Rates::new(Limit { all: 1000, client: 600, unproven_percent: 100 });
+        let rates = limited(1000, 600);
         let ann = |options: &str| super::super::keys::tests::ann(options);
         let at = |text: &str, key: &AuthorizedKey| {
             rates.of(text.parse().expect("an address"), Some(key))
@@ -150,8 +167,10 @@ mod tests {
         let (one, other) = (at("192.0.2.1", &key), at("2001:db8::1", &key));
         assert_eq!(received(&one), [900.0, 800.0, 1000.0]);
         assert_eq!(one.key_rate(), Some(BitRate(900.0)));
+        let limits: Vec<_> = one.of(Role::Sender).iter().map(|shared| shared.limit).collect();
+        assert_eq!(limits, [RateLimit::Key, RateLimit::NetworkShare, RateLimit::Total]);
         let own = |share: &Share| share.of(Role::Sender).remove(0);
-        assert!(Arc::ptr_eq(&own(&one), &own(&other)));
+        assert!(Arc::ptr_eq(&own(&one).rate, &own(&other).rate));
         assert_eq!(received(&at("192.0.2.1", &ann("max-rate=300")))[0], 300.0);
         assert_eq!(received(&at("192.0.2.1", &ann("")))[0], 600.0, "its client's");
     }

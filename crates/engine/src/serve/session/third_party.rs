@@ -166,9 +166,9 @@ fn allowed<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::traffic::SharedLimit;
     use crate::serve::admit::admission::tests::a_small_host_at;
     use goodput_model::{BitRate, Plan};
-    use goodput_mover::SharedRate;
     use goodput_wire::session::Words;
 
     fn test() -> ThirdPartyTest {
@@ -186,8 +186,8 @@ mod tests {
         let lingers = std::sync::Mutex::new(lingers);
         let run =
             move |_: &ThirdPartyTest, cap: Cap, _: &Interrupt, say: &mut dyn FnMut(String)| {
-                let same = |a: &[Arc<SharedRate>], b: &[Arc<SharedRate>]| {
-                    !a.is_empty() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+                let same = |a: &[SharedLimit], b: &[SharedLimit]| {
+                    !a.is_empty() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(&a.rate, &b.rate))
                 };
                 let shared = same(&own.sent, &cap.sent) && same(&own.received, &cap.received);
                 say(format!("{shared} {:?}", cap.rate));

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use goodput_model::{BitRate, Plan, Role};
+use goodput_model::{BitRate, Plan, RateLimit, Role};
 use goodput_mover::SharedRate;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -102,7 +102,7 @@ impl Admission {
     pub fn new(lent: &Lent, exclusive: Option<Exclusive>, host: Host) -> Self {
         Self {
             ledger: Ledger::new(&limits(lent, &host)),
-            rates: Rates::new(rate_limit(lent)),
+            rates: Rates::new(rate_limit(lent), lent.limit_of_a_client()),
             client_rate: lent.rate_of_a_client(),
             host,
             waiting: Arc::default(),
@@ -218,6 +218,15 @@ fn rate_limit(lent: &Lent) -> Limit {
 }
 
 impl Lent {
+    /// Where the rate of one client comes from.
+    fn limit_of_a_client(&self) -> RateLimit {
+        match (self.client_rate, self.total_rate) {
+            (Some(own), Some(total)) if own > total => RateLimit::Total,
+            (Some(_), _) => RateLimit::Client,
+            (None, _) => RateLimit::ClientShare,
+        }
+    }
+
     /// Highest rate of one client, if there is a limit.
     pub fn rate_of_a_client(&self) -> Option<BitRate> {
         let limit = rate_limit(self).client;
@@ -254,13 +263,13 @@ impl Place {
 
     /// The rates that its flows keep to.
     pub fn cap(&self) -> Cap {
-        let [sent, received] = [Role::Sender, Role::Receiver].map(|role| self.rates(role));
+        let [sent, received] = [Role::Sender, Role::Receiver].map(|role| self.share.of(role));
         Cap { rate: self.share.key_rate().or(self.client_rate), sent, received }
     }
 
     /// The rates that flows keep to in which this end has `role`, together with all others that share them.
     pub fn rates(&self, role: Role) -> Vec<Arc<SharedRate>> {
-        self.share.of(role)
+        self.share.of(role).into_iter().map(|shared| shared.rate).collect()
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use goodput_model::{EndName, Known, Plan, Role, Sample, Snapshot, SocketOptions};
+use goodput_model::{
+    EndName, HeldTo, Known, Plan, RateLimit, Role, Sample, Snapshot, SocketOptions,
+};
 use goodput_mover::EarlyPayload;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
 use goodput_wire::session::Input;
@@ -31,6 +33,9 @@ use crate::serve::session::tickets::Arrival;
 /// How much later than a plan ends its flows end here at the latest; the session's word comes first.
 const LATE: Duration = Duration::from_secs(4);
 
+/// Share of the time from which the log names the limit that held a measurement.
+const MIN_LOGGED_SHARE: f64 = 0.1;
+
 /// One measurement at the answering end.
 pub(super) struct FarRun {
     own: Arc<Prepared>,
@@ -48,6 +53,14 @@ enum Stage {
 }
 
 impl FarRun {
+    /// Which limit held its flows, for the log; nothing if none did.
+    fn held(&self, last: &Sample) -> String {
+        match &self.stage {
+            Stage::Running { run, .. } => held(run.held_to(), &self.own.plan, last),
+            Stage::Gathering(_) => String::new(),
+        }
+    }
+
     /// The next thing that it has to say.
     pub(super) async fn progress(&mut self) -> Woken {
         match &mut self.stage {
@@ -318,11 +331,11 @@ impl ServedClient {
 
     fn tell_log(&mut self, last: &Sample) {
         let Caller { peer, protocol, .. } = self.caller;
-        let what = match &self.run {
-            Run::Going(run) => in_short(&run.own.plan),
-            _ => String::new(),
+        let (what, held) = match &self.run {
+            Run::Going(run) => (in_short(&run.own.plan), run.held(last)),
+            _ => (String::new(), String::new()),
         };
-        tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s",
+        tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s{held}",
             protocol.id, last.received_bytes, missed(last), last.sent_bytes, last.at_s);
         if !protocol.far_end.measures_again {
             self.measurements += 1;
@@ -348,6 +361,32 @@ impl ServedClient {
     }
 }
 
+/// The limit that held the flows longest, if it did so for a part of the time that counts.
+fn held(held_to: &[HeldTo], plan: &Plan, last: &Sample) -> String {
+    let longest = held_to.iter().max_by_key(|held| held.held_us);
+    let flows = f64::from(plan.flows.max(1));
+    let share = |held: &HeldTo| held.held_us as f64 / 1e6 / flows / last.at_s;
+    match longest.filter(|held| share(held) >= MIN_LOGGED_SHARE) {
+        None => String::new(),
+        Some(held) => {
+            format!("; {} held it for {:.0} % of the time", limit(held), share(held) * 100.0)
+        }
+    }
+}
+
+/// The limit in the operator's words.
+fn limit(held: &HeldTo) -> String {
+    let rate = held.rate_bits_per_s;
+    match held.limit {
+        RateLimit::Client => format!("--max-rate {rate}"),
+        RateLimit::ClientShare => format!("its share of --max-total-rate, {rate},"),
+        RateLimit::NetworkShare => format!("its network's share of --max-total-rate, {rate},"),
+        RateLimit::Total => format!("--max-total-rate {rate}"),
+        RateLimit::Key => format!("max-rate {rate} of its key"),
+        RateLimit::Other => format!("a limit of {rate}"),
+    }
+}
+
 /// How many datagrams did not come, where any were received.
 fn missed(last: &Sample) -> String {
     let received = last.flows.iter().filter(|flow| flow.role == Role::Receiver);
@@ -357,5 +396,31 @@ fn missed(last: &Sample) -> String {
     match counts {
         (_, 0) => String::new(),
         (lost, all) => format!(" and missed {lost} of {all} datagrams"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::BitRate;
+
+    #[test]
+    fn the_log_names_the_limit_that_held_a_measurement() {
+        let last =
+            Sample { at_s: 2.0, sent_bytes: 0, received_bytes: 12_500_000, flows: Vec::new() };
+        let by = |limit, held_us| HeldTo {
+            role: Role::Receiver,
+            rate_bits_per_s: BitRate(5e7),
+            limit,
+            held_us,
+        };
+        let plan = Plan { flows: 2, ..Plan::standard() };
+        let said = |held_to: &[HeldTo]| held(held_to, &plan, &last);
+        let both = [by(RateLimit::Client, 3_920_000), by(RateLimit::Total, 40)];
+        assert_eq!(said(&both), "; --max-rate 50 Mbit/s held it for 98 % of the time");
+        let key = said(&[by(RateLimit::Key, 3_000_000)]);
+        assert_eq!(key, "; max-rate 50 Mbit/s of its key held it for 75 % of the time");
+        assert_eq!(said(&[by(RateLimit::Client, 40_000)]), "", "not worth a word");
+        assert_eq!(said(&[]), "");
     }
 }

@@ -1,0 +1,182 @@
+//! # What it means
+//! The server's operator limits the rate, and the server keeps to that limit.
+//!
+//! # Why it limits
+//! At its limit the server reads or sends no faster. A sender of TCP then waits for the receiver's window; of
+//! UDP, what exceeds the limit is lost. All flows that share the limit get no more together.
+//!
+//! # How it is seen
+//! The server reports how long its flows waited for each of its limits: half of the time or more.
+//!
+//! # What to try
+//! Ask the server's operator to raise the limit: `--max-rate`, `--max-total-rate`, `--client-share`, or
+//! `max-rate=` of the client's key in the list of authorized keys. Or measure with another server.
+//!
+//! # When it is wrong
+//! If the plan's own `--rate` is no higher, it is the limit, and this rule stays quiet. Just below a limit that
+//! other clients share, who waits longest depends on them.
+//!
+//! # Source
+//! goodput's own count at the server (`held_to` of its report, docs/protocol.md section 5).
+
+use goodput_model::{BitRate, Confidence, Finding, HeldTo, Missing, RateLimit};
+
+use crate::bounds::next_after;
+use crate::finding::{Draft, percent};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::HOLDS;
+use crate::view::{Side, View, first_of};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "server-limit",
+    title: "The server's own limit holds the rate",
+    stage: Stage::Application,
+    explains: &[
+        "receiver-application",
+        "sender-application",
+        "receive-window",
+        "send-buffer",
+        "pacing-cap",
+        "udp-receive-buffer",
+        "receive-prune",
+        "startup",
+        "path-loss",
+        "path-rate",
+        "policer",
+        "credit-bucket",
+    ],
+    check,
+    witness,
+    witness_name: "held_by_limit_percent",
+    source: include_str!("server_limit.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    first_of(view, |side| at(view, side))
+}
+
+fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
+    let Some((held, share)) = side.held_to()?.filter(|(_, share)| *share >= HOLDS) else {
+        return Ok(None);
+    };
+    let BitRate(limit) = held.rate_bits_per_s;
+    if view.plan().rate_bits_per_s.is_some_and(|asked| asked.0 <= limit) {
+        return Ok(None);
+    }
+    let (place, option) = (side.place(), option(held));
+    let text = format!("the server waited {} of the time to keep to {option}", percent(share));
+    let draft = Draft::new(
+        RULE.id,
+        place,
+        Confidence::Certain,
+        format!("the server's own limit: {option}"),
+    )
+    .share(share.min(1.0))
+    .saw(place, RULE.witness_name, share * 100.0, text)
+    .saw(place, "limit_bits_per_s", limit, format!("the limit is for {}", sharers(held.limit)))
+    .advice(format!("ask the server's operator to raise {}", remedy(held.limit)));
+    // What more datagrams would do was not seen: the limit lost them.
+    let draft = if view.is_tcp() { draft.predicted(next_after(view, &[RULE.id])) } else { draft };
+    draft.found()
+}
+
+/// The limit as its operator has set it.
+fn option(held: &HeldTo) -> String {
+    let rate = held.rate_bits_per_s;
+    match held.limit {
+        RateLimit::Client => format!("--max-rate {rate}"),
+        RateLimit::ClientShare => format!("{rate}, one client's share of --max-total-rate"),
+        RateLimit::NetworkShare => format!("{rate}, a network's share of --max-total-rate"),
+        RateLimit::Total => format!("--max-total-rate {rate}"),
+        RateLimit::Key => format!("max-rate {rate} of this client's key"),
+        RateLimit::Other => rate.to_string(),
+    }
+}
+
+/// Who shares it.
+fn sharers(limit: RateLimit) -> &'static str {
+    match limit {
+        RateLimit::Client | RateLimit::ClientShare => "all measurements of this client together",
+        RateLimit::NetworkShare => "all clients of this network together",
+        RateLimit::Total => "all clients together",
+        RateLimit::Key => "all measurements with this key together",
+        RateLimit::Other => "flows of this server",
+    }
+}
+
+fn remedy(limit: RateLimit) -> &'static str {
+    match limit {
+        RateLimit::Client => "serve --max-rate",
+        RateLimit::ClientShare => "serve --client-share or --max-total-rate",
+        RateLimit::NetworkShare | RateLimit::Total => "serve --max-total-rate",
+        RateLimit::Key => "max-rate= of your key in --authorized-keys",
+        RateLimit::Other => "it",
+    }
+}
+
+/// Share of the time in which a limit held the flows, percent, at the end where it is larger.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let share = |side: &Side| Ok(side.held_to()?.map_or(0.0, |(_, share)| share));
+    let (sender, receiver) = (share(&view.sender)?, share(&view.receiver)?);
+    Ok(sender.max(receiver) * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+    use goodput_model::{Place, Role};
+
+    /// 50 Mbit/s, of a reader that waits for its turn nearly all the time.
+    fn held() -> Case {
+        let case = Case::healthy().without_links().goodput(49.8e6).shares(1.0, 0.98, 0.0);
+        let case = case.writer(0.97, 0.0, 0.01).reader(0.01, 0.97, 0.02).queued(900_000);
+        case.held_to(Far, Role::Receiver, 50e6, 0.97)
+    }
+
+    fn limits(case: Case) -> Vec<String> {
+        diagnose(&case.evidence()).findings.into_iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn the_limit_is_named_with_its_option_and_nothing_else() {
+        let finding = fires(&RULE, held());
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+        assert_eq!(finding.summary, "the server's own limit: --max-rate 50 Mbit/s");
+        assert!(finding.advice[0].contains("--max-rate"), "{:?}", finding.advice);
+        assert_eq!(limits(held()), ["server-limit"]);
+        assert_eq!(limits(held().not_held(Far)), ["receiver-application"], "what it looks like");
+    }
+
+    #[test]
+    fn a_server_that_sends_is_held_as_well() {
+        let case = Case::sender_application().writer(0.0, 0.97, 0.02).goodput(49.5e6);
+        let case = case.held_to(Near, Role::Sender, 50e6, 0.97);
+        assert_eq!(fires(&RULE, case).end, Place::Near);
+    }
+
+    #[test]
+    fn datagrams_beyond_the_limit_are_lost_because_of_it() {
+        let case = Case::healthy_udp().without_links().goodput(50e6).lost(0.9).dropped(0.9);
+        let case = case.reader(0.0, 0.99, 0.01).held_to(Far, Role::Receiver, 50e6, 0.99);
+        assert_eq!(limits(case), ["server-limit"]);
+    }
+
+    #[test]
+    fn a_limit_that_holds_nothing_or_is_above_the_plans_rate_is_quiet() {
+        quiet(&RULE, Case::healthy());
+        quiet(&RULE, held().held_to(Far, Role::Receiver, 50e6, 0.2));
+        quiet(&RULE, held().held_to(Far, Role::Sender, 50e6, 0.97));
+        quiet(&RULE, held().plan(|plan| plan.rate_bits_per_s = Some(BitRate(50e6))));
+    }
+
+    #[test]
+    fn a_server_that_does_not_report_limits_leaves_it_open() {
+        assert_eq!(cannot_tell(&RULE, held().without_far()), "the peer does not report");
+        let why = cannot_tell(&RULE, held().silent_on_limits(Far));
+        assert_eq!(why, "the far end does not report its limits");
+    }
+}
