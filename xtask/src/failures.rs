@@ -49,7 +49,7 @@ impl Failures {
 }
 
 impl Failure {
-    /// The panic, or where there is none whatever it printed.
+    /// The panic, or if there is none whatever it printed.
     fn in_words(&self) -> String {
         let panic = self.lines.iter().position(|line| line.contains("panicked at "));
         let said = self.lines[panic.unwrap_or(0)..].iter();

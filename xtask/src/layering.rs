@@ -153,7 +153,7 @@ fn compare(packages: &[Package], layers: &[Layer]) -> Vec<String> {
     problems
 }
 
-/// What the compiler would not tell: that a crate lets it check.
+/// What the compiler would not report: whether a crate lets it check.
 fn source_problems(package: &Package, layer: &Layer) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for path in package.roots.iter().filter(|_| !layer.may_be_unsafe) {

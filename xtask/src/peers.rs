@@ -33,7 +33,7 @@ const COLUMNS: &str = "| goodput's part | transport | direction | flows | counts
 /// Parts of a case's name: protocol, goodput's part, transport, direction, flows.
 const PARTS: usize = 5;
 
-/// Runs the matrix and writes the page, also where a case failed.
+/// Runs the matrix and writes the page, also if a case failed.
 pub fn run(_: &Options) -> Result<()> {
     let folder = tempfile::tempdir().context("can't make a folder for the results")?;
     let mut tests = cargo(["test", "--package=goodput", "--test=peers"]);

@@ -40,7 +40,7 @@ pub enum EngineError {
     /// The peer broke a data flow off, and has not said why.
     #[error("{0}")]
     BrokenOff(String),
-    /// A measurement came to a part of what was asked for, where only the whole is of use.
+    /// A measurement came to a part of what was asked for, if only the whole is of use.
     #[error("{why}")]
     Incomplete {
         /// In words.

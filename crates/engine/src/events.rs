@@ -24,7 +24,7 @@ pub enum Event {
     Began,
     /// An interval of one direction has passed.
     Interval(Interval),
-    /// What an end had counted, several times a second, for whoever cuts intervals of its own.
+    /// What an end had counted, several times a second, for readers that cut intervals of their own.
     Sampled {
         /// The end that counted.
         end: EndName,

@@ -26,12 +26,12 @@ pub struct ArmAnalysis {
     pub cpu_s_per_gb: Known<f64>,
     /// Goodput against the baseline. `None` for the baseline itself and for fewer than two blocks.
     pub goodput: Option<Effect>,
-    /// CPU cost against the baseline; less is better. `None` as above, and where it is not known.
+    /// CPU cost against the baseline; less is better. `None` as above, and if it is not known.
     pub cpu: Option<Effect>,
     /// Round trips under load. `None` if no run was probed.
     pub latency: Option<ArmLatency>,
     /// A rough estimate of how many more blocks would decide an arm whose goodput is inconclusive.
-    /// `None` if it is decided, if nothing is known yet, and where the effect is so near the
+    /// `None` if it is decided, if nothing is known yet, and if the effect is so near the
     /// threshold that no sensible number would do.
     pub more_blocks: Option<u32>,
 }

@@ -199,14 +199,14 @@ impl Design {
 }
 
 /// Goodput decides, and where round trips were probed the delay by one way to time it at least; CPU cost
-/// is told with whatever certainty the same runs give it.
+/// is reported with whatever certainty the same runs give it.
 fn decided(arm: &ArmAnalysis) -> bool {
     let goodput =
         arm.goodput.as_ref().is_some_and(|effect| effect.judgement != Judgement::Inconclusive);
     goodput && delay_is_decided(arm)
 }
 
-/// Whether round trips tell the arm from the baseline, where they were probed.
+/// Whether round trips distinguish the arm from the baseline, if they were probed.
 fn delay_is_decided(arm: &ArmAnalysis) -> bool {
     arm.latency.as_ref().is_none_or(is_decided)
 }

@@ -13,7 +13,7 @@ pub(crate) enum Preference {
     Down,
 }
 
-/// The effect that the log-ratios show at `level`. `None` for fewer than two of them, and where it
+/// The effect that the log-ratios show at `level`. `None` for fewer than two of them, and if it
 /// is beyond any number of percent.
 pub(crate) fn effect(
     log_ratios: &[f64],

@@ -10,7 +10,7 @@ use crate::pairs::Block;
 /// The times of one run by one way to time them.
 type Read = fn(&Latency) -> &Known<RoundTrips>;
 
-/// The times under load of `arm` in `blocks`, against the baseline where it is not that itself; `None`
+/// The times under load of `arm` in `blocks`, against the baseline if it is not that itself; `None`
 /// where no run was probed. The statistics are those of goodput: paired log-ratios of the runs' medians
 /// within blocks, at the `level` of the look, for each way to time on its own.
 pub(crate) fn arm_latency(
@@ -31,7 +31,8 @@ pub(crate) fn arm_latency(
     })
 }
 
-/// Whether some way to time it has told an arm from the baseline, or shown that there is no difference.
+/// Whether one of the timings has distinguished an arm from the baseline, or shown that there is no
+/// difference.
 pub(crate) fn is_decided(latency: &ArmLatency) -> bool {
     let judged = |effect: &Effect| effect.judgement != Judgement::Inconclusive;
     latency.ways().iter().any(|(_, times)| times.against.as_ref().is_some_and(judged))

@@ -9,16 +9,15 @@ use crate::pairs::counts;
 /// The median witness must fall by at least this share of what it was: less is no other regime.
 const MIN_FALL_SHARE: f64 = 0.10;
 
-/// Highest probability that chance alone made the witness fall in so many blocks.
+/// Highest probability that chance alone made the witness fall in this many blocks.
 const MAX_CHANCE_PROBABILITY: f64 = 0.05;
 
 /// What became of `rule`'s witness in `arm` against the baseline. `None` if no run of the arm
 /// counts.
 ///
-/// A witness falls when its cause is removed, whatever the rule. It moved if it fell in so many
-/// blocks that chance gives that with probability .05 at most (one-sided sign test on the blocks
-/// in which both runs read it and it changed: 5 of 5, 7 of 8, 9 of 10), and its median fell by a
-/// tenth or more.
+/// A witness falls when its cause is removed, whatever the rule. It moved if chance alone would make it fall
+/// in as many blocks with probability .05 at most (one-sided sign test on the blocks in which both runs read
+/// it and it changed: 5 of 5, 7 of 8, 9 of 10), and its median fell by a tenth or more.
 pub fn mechanism(trials: &[Trial], arm: usize, rule: &str) -> Option<Mechanism> {
     let next_limit = usual_limit(trials, arm)?;
     let before = witnesses(trials, 0, rule);

@@ -23,7 +23,7 @@ pub(crate) fn counts(trial: &Trial) -> bool {
         && goodput >= 0.0
 }
 
-/// Goodput of a run, bit/s; no number where it has none.
+/// Goodput of a run, bit/s; no number if it has none.
 pub(crate) fn goodput(trial: &Trial) -> f64 {
     trial.goodput_bits_per_s.value().map_or(f64::NAN, |rate| rate.0)
 }

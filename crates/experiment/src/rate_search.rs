@@ -167,7 +167,7 @@ impl RateSearch {
         self.says(trial) == TrialVerdict::Passed
     }
 
-    /// Whether a trial counts as failed: what the receiver spoils does where it is no accident.
+    /// Whether a trial counts as failed. A loss at the receiver counts if it is no accident.
     fn fails(&self, done: &[TrialResult], trial: &TrialResult) -> bool {
         match self.says(trial) {
             TrialVerdict::Passed => false,
@@ -211,7 +211,7 @@ impl RateSearch {
         self.failures(done).filter(|t| t.failed_at() <= high * (1.0 + RESOLUTION)).count()
     }
 
-    /// The fastest trial that passed below the slowest that failed; of the longer ones, where only those
+    /// The fastest trial that passed below the slowest that failed; of the longer ones, if only those
     /// count.
     fn highest_pass(
         &self,
@@ -253,7 +253,7 @@ impl RateSearch {
         }
     }
 
-    /// Confirmations that failed at a rate that had passed; in a longer trial, where only those count.
+    /// Confirmations that failed at a rate that had passed; in a longer trial, if only those count.
     fn refuted(&self, done: &[TrialResult], longer: bool) -> usize {
         let had_passed = |t: &TrialResult, before: &[TrialResult]| {
             let mut passed = before.iter().filter(|b| self.passes(b) && (b.confirms || !longer));
@@ -362,7 +362,7 @@ mod tests {
         }
     }
 
-    /// A path that lets so much through and drops the rest.
+    /// A path that forwards this rate and drops the rest.
     fn policed(rate: f64) -> impl Fn(f64, bool) -> f64 {
         move |sent, _| (1.0 - rate / sent).max(0.0)
     }

@@ -53,7 +53,7 @@ fn without_slow(curve: Curve, from_s: f64) -> Curve {
     }
 }
 
-/// Whether the mean is known to ± `percent`. Not, where its precision could not be computed.
+/// Whether the mean is known to ± `percent`. False if the precision could not be computed.
 pub fn is_precise_enough(measured: &Measured, percent: f64) -> bool {
     measured.precision_percent.value().is_some_and(|precision| *precision <= percent)
 }

@@ -28,7 +28,7 @@ pub trait Datagrams: Send {
         None
     }
 
-    /// How long a receiver may turn datagrams away, nanoseconds, where it learns of a flow by its
+    /// How long a receiver may turn datagrams away, nanoseconds, if it learns of a flow by its
     /// payload and not before.
     fn settling_ns(&self) -> Option<u64> {
         None
@@ -62,17 +62,17 @@ pub trait Datagrams: Send {
         false
     }
 
-    /// What the receiver tells of `flow` in a datagram to the sender, where it does.
+    /// What the receiver reports of `flow` in a datagram to the sender, if it does.
     fn hear(&self, _flow: u16, _datagram: &[u8]) -> Option<FlowTotals> {
         None
     }
 
-    /// What a receiver tells the sender when all is over, where it does.
+    /// What a receiver reports to the sender when all is over, if it does.
     fn answer(&self, _summary: &Summary) -> Option<Vec<u8>> {
         None
     }
 
-    /// How long after the last datagram a receiver gives the sender up, nanoseconds, where nothing
+    /// How long after the last datagram a receiver gives the sender up, nanoseconds, if nothing
     /// else could tell that it is gone.
     fn idle_ns(&self) -> Option<u64> {
         None
@@ -141,7 +141,7 @@ pub enum Read {
     Over,
     /// The sender has ended.
     End {
-        /// How many datagrams it has sent, where it tells.
+        /// How many datagrams it has sent, if it reports that.
         sent: Option<u64>,
         /// Whether this is the last of them and carries payload itself.
         is_payload: bool,
@@ -152,7 +152,7 @@ pub enum Read {
     Stranger,
 }
 
-/// What a receiver has to tell when all is over.
+/// What a receiver has to report when all is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Summary {
     /// Payload bytes that came.

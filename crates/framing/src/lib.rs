@@ -1,5 +1,6 @@
-//! What payload looks like on the wire: how a stream begins and ends, how datagrams are marked, numbered and ended.
-//! A protocol names a framing for its flows, and the mover writes and reads it; neither knows the other. Pure.
+//! What payload looks like on the wire: how a stream begins and ends, how datagrams are marked, numbered and
+//! ended. A protocol names a framing for its flows, and the mover writes and reads it; neither knows the
+//! other. Pure.
 #![forbid(unsafe_code)]
 // A library says what it has to say in what it returns; and they panic where nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -37,8 +38,8 @@ pub trait Layout: Debug + Send + Sync {
         false
     }
 
-    /// Whether the end of datagrams may not be heard at all, as nothing but their markers says it, or may come
-    /// before late datagrams: a receiver that was stopped then waits until nothing more comes.
+    /// Whether the end of datagrams may not be heard at all, as nothing but their markers says it, or may
+    /// come before late datagrams: a receiver that was stopped then waits until nothing more comes.
     fn ends_unheard(&self) -> bool {
         true
     }
@@ -105,7 +106,7 @@ pub trait Layout: Debug + Send + Sync {
 pub struct ChunkHeader {
     /// Its bytes.
     pub len: usize,
-    /// Writes it into so many bytes.
+    /// Writes it into a buffer of this many bytes.
     pub write: fn(&mut [u8], Chunk),
 }
 

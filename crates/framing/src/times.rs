@@ -3,7 +3,7 @@
 /// As bytes.
 pub fn time_bytes(at_ns: u64) -> [u8; 8] {
     let (seconds, us) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000 / 1000);
-    // Seconds since 1970 turn over in 2106, which only shifts the clock for whoever reads them.
+    // Seconds since 1970 turn over in 2106, which only shifts the clock for readers.
     (u64::from(seconds as u32) << 32 | us).to_be_bytes()
 }
 

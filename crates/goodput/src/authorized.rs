@@ -1,5 +1,6 @@
-//! The clients that `serve --authorized-keys` knows: the file, read again whenever it has changed. That is looked after
-//! on a thread of its own: a list of thousands of keys takes longer to read than the server's event loop may wait.
+//! The clients that `serve --authorized-keys` knows: the file, read again whenever it has changed. That is
+//! looked after on a thread of its own: a list of thousands of keys takes longer to read than the server's
+//! event loop may wait.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The file with the keys of clients.
 pub struct Authorized {
     file: PathBuf,
-    /// Who may write it, beside root: whoever started the server, whoever it becomes.
+    /// Who may write it, besides root: the user who started the server, even after it changes its user.
     owner: Uid,
     /// The state of the file that was read last.
     stamp: Mutex<Option<FileStamp>>,
@@ -61,7 +62,7 @@ impl Authorized {
         self.file.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Whether it can still be read, as whoever the server has become.
+    /// Whether the server can still read it after it changed its user.
     ///
     /// # Errors
     /// When it can't.
@@ -87,8 +88,8 @@ impl Authorized {
         started.map(drop).context("cannot start the thread that watches the authorized keys")
     }
 
-    /// Reads the file again if it has changed. Why it cannot be used is in the log, once for each state of the
-    /// file.
+    /// Reads the file again if it has changed. Why it cannot be used is in the log, once for each state of
+    /// the file.
     fn refresh(&self) {
         let mut last = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
         // Before it is read: what changes meanwhile is seen the next time.

@@ -19,7 +19,7 @@ use crate::{key_files, screen, secret_file};
 /// Where iperf3's client takes a password from as well.
 const PASSWORD_VARIABLE: &str = "IPERF3_PASSWORD";
 
-/// What the arguments say. Asks for the password where they name a user and no password.
+/// What the arguments say. Asks for the password if they name a user and no password.
 pub fn credentials(args: &CredentialArgs) -> Result<Credentials> {
     let login = match (&args.username, &args.rsa_public_key) {
         (Some(username), Some(key)) => Some(login(username, key, args)?),
@@ -42,7 +42,7 @@ fn own_key(args: &CredentialArgs) -> Result<Option<OwnKey>> {
     };
     let Some(own) = own else { return Ok(None) };
     let servers = Arc::new(Known::new(args.server_key)?);
-    // Whoever names the server's key wants to be sure whom it talks to.
+    // A user who names the server's key wants to be sure which server answers.
     let asked = args.key.is_some() || args.server_key.is_some();
     Ok(Some(OwnKey { key: Arc::new(own.key), asked, servers }))
 }

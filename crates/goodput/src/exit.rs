@@ -19,7 +19,7 @@ pub enum Exit {
     CouldNot = 2,
     /// A privilege or a token is lacking.
     NotPermitted = 3,
-    /// The comparison could not tell.
+    /// The comparison was inconclusive.
     Inconclusive = 4,
 }
 
@@ -36,11 +36,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Prints what there is to say if the words on the command line are not to be run: an error, or the help or the
-/// version that they ask for.
+/// Prints what there is to say if the words on the command line are not to be run: an error, or the help or
+/// the version that they ask for.
 pub fn not_run(instead: clap::Error) -> anyhow::Result<Exit> {
     if instead.use_stderr() {
-        // Whoever does not read it can't be told.
+        // If nobody reads standard error, nothing more can be reported.
         let _ = instead.print();
         return Ok(Exit::CouldNot);
     }

@@ -51,7 +51,7 @@ impl Known {
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         let line = KnownServers::line(&target.host, target.port, key);
-        // Whoever edited the file may have left its last line without an end.
+        // An editor may have left the last line of the file without its newline.
         let open_line = !text.is_empty() && !text.ends_with('\n');
         let line = if open_line { format!("\n{line}") } else { line };
         // One write, so that two of them do not mix (O_APPEND, open(2)).

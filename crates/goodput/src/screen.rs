@@ -1,5 +1,6 @@
-//! Where results are printed: standard output, unless it takes the payload (`--sink -`). What is printed while
-//! something is measured goes through a thread of its own, because a reader may stall (^S, a pipe that nobody drains).
+//! Where results are printed: standard output, unless it takes the payload (`--sink -`). What is printed
+//! while something is measured goes through a thread of its own, because a reader may stall (^S, a pipe that
+//! nobody drains).
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
@@ -16,8 +17,9 @@ static ALONE: AtomicBool = AtomicBool::new(false);
 /// Bytes that may wait for a reader. Beyond them lines are left out, and how many is said.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// How long the end of the program waits for a reader that reads nothing at all: one that was stopped for a moment
-/// (^S, a slow pager) comes back by then, and one that has stalled for good does not keep the program alive.
+/// How long the end of the program waits for a reader that reads nothing at all: one that was stopped for a
+/// moment (^S, a slow pager) comes back by then, and one that has stalled for good does not keep the program
+/// alive.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes that are written at a time, or one line: so that a slow reader is seen to read.
@@ -26,7 +28,7 @@ const PIECE_BYTES: usize = 4096;
 static OUT: QueuedText = QueuedText::new(print_now);
 static ERR: QueuedText = QueuedText::new(|text| io::stderr().write_all(text.as_bytes()));
 
-/// Whether everything is printed at once, by whoever prints it, because the process must have one thread
+/// Whether each thread prints at once itself, because the process must have one thread
 /// only for a while.
 pub fn stay_alone(alone: bool) {
     ALONE.store(alone, Ordering::Relaxed);
@@ -57,8 +59,8 @@ pub fn line(text: impl Display) -> io::Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Says a line on standard error. Unlike `eprintln!` it never panics: whoever does not read standard error can't
-/// be told, and what goodput does and how it ends are the same without (`2>&1 | head`, a full disk).
+/// Prints a line on standard error. Unlike `eprintln!` it never panics. If nobody can read standard error
+/// (`2>&1 | head`, a full disk), goodput works and ends as it would otherwise.
 pub fn say(text: impl Display) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
@@ -74,14 +76,14 @@ pub fn later(text: &str) {
     OUT.add(text);
 }
 
-/// Waits for what is left to print for as long as its reader reads. `false`: it has stopped reading, and the end
-/// of the output is lost, which is said on standard error.
+/// Waits for what is left to print for as long as its reader reads. `false`: it has stopped reading, and the
+/// end of the output is lost, which is said on standard error.
 pub fn finish() -> bool {
     let complete = OUT.finish(GOODBYE_TIMEOUT);
     if !complete {
         ERR.add(CUT);
     }
-    // Whoever does not read that either can't be told.
+    // If nobody reads standard error either, nothing more can be reported.
     ERR.finish(GOODBYE_TIMEOUT);
     complete
 }
@@ -201,7 +203,8 @@ impl QueuedText {
         drop(self.changed.wait_while(self.lock(), |waiting| waiting.is_busy()));
     }
 
-    /// Waits until everything is written, or until nothing was for so long. Whether everything is.
+    /// Waits until everything is written, or until nothing was written for this time. Returns whether
+    /// everything is.
     fn finish(&self, patience: Duration) -> bool {
         let mut waiting = self.lock();
         while waiting.is_busy() {

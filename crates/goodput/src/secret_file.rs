@@ -16,7 +16,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
 /// Reads a file with a secret, `what`. Refuses one that others than its owner can reach, or that
-/// belongs to another user: whoever it was may have read or chosen the secret.
+/// belongs to another user, who may have read or chosen the secret.
 pub fn read(file: &Path, what: &str) -> Result<String> {
     let shown = file.display();
     let failed = || format!("cannot read {what} {shown}");

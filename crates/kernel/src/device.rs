@@ -6,7 +6,7 @@ use goodput_netlink::{Netlink, ethtool};
 use crate::Context;
 use crate::context::missing;
 
-/// A device's place on its bus, as its driver tells it.
+/// A device's place on its bus, as its driver reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// "0000:00:03.0": domain, bus, device and function.

@@ -160,7 +160,7 @@ mod tests {
 
     /// A machine with two nodes of 8 CPUs, each core with two of them, as Linux numbers them: node 0
     /// has 0-3 and 8-11, node 1 has 4-7 and 12-15. The card is on node 1 and has 8 queues, of which
-    /// `placed` tells the CPUs.
+    /// `placed` lists the CPUs.
     fn machine(placed: &[u16]) -> (tempfile::TempDir, Surroundings) {
         let host = tempfile::tempdir().unwrap();
         let put = |file: &str, text: &str| {

@@ -7,7 +7,7 @@ use crate::Context;
 use crate::context::missing;
 
 /// The hash by which the device of the path chooses the receive queue of a flow. Missing if it has
-/// none, where the ports of such flows are not part of it, or where it is another than Toeplitz's.
+/// none, if the ports of such flows are not part of it, or if the function is not Toeplitz's.
 pub fn receive_hash(context: &Context, transport: Transport) -> Result<ReceiveHash, Missing> {
     let device = context.device_name()?;
     let because = |why: &str| Missing::because(format!("{device} {why}"));

@@ -137,7 +137,7 @@ fn connect(host: &Host, port: &Port, cable: &Cable) -> Result<(), LabError> {
     })
 }
 
-/// The first question for a neighbour is lost where the other end is not up yet. It is asked again
+/// The first question for a neighbour is lost if the other end is not up yet. It is asked again
 /// after this, not after the kernel's one second (`retrans_time_ms`, arp(7)).
 fn ask_neighbours_again_soon(host: &Host, version: &str, device: &str) -> Result<(), LabError> {
     set(host, &format!("net.{version}.neigh.{device}.retrans_time_ms"), "20")

@@ -67,7 +67,7 @@ impl Drop for Group {
         }
         if let Err(error) = fs::remove_dir(&self.path) {
             let path = self.path.display();
-            // Whoever does not read it can't be told.
+            // If nobody reads standard error, nothing more can be reported.
             let _ = writeln!(io::stderr(), "goodput lab: cannot remove {path}: {error}");
         }
     }

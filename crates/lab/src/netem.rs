@@ -14,7 +14,7 @@ const TCA_NETEM_RATE64: u16 = 8;
 const TCA_NETEM_LATENCY64: u16 = 10;
 const TCA_NETEM_JITTER64: u16 = 11;
 
-/// Packets that may be under way where no rate bounds them.
+/// Packets that may be under way if no rate bounds them.
 const UNBOUNDED_PACKETS: u32 = 200_000;
 
 /// A netem qdisc at the root of link `index` that does to packets what `way` says.

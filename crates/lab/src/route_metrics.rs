@@ -1,4 +1,4 @@
-//! What the routes over a host's path device tell TCP and IP (ip-route(8)).
+//! What the routes over a host's path device prescribe for TCP and IP (ip-route(8)).
 
 use std::net::IpAddr;
 

@@ -82,7 +82,7 @@ pub fn builtin() -> &'static [Builtin] {
     BUILTIN
 }
 
-/// The text of a scenario, to start one's own from; that of one case, where the name says which.
+/// The text of a scenario, to start one's own from; that of one case, if the name says which.
 pub fn scenario_source(name: &str) -> Result<String, LabError> {
     scenario::source(name)
 }

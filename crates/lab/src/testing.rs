@@ -15,7 +15,7 @@ pub(crate) fn skip(test: &str, needs: &str) {
     goodput_testing::skip(test, needs);
 }
 
-/// A scenario of this body, or `None`, having said so, where it cannot run here.
+/// A scenario of this body, or `None`, having said so, if it cannot run here.
 pub(crate) fn runnable(test: &str, body: &str) -> Option<Scenario> {
     let text = format!("name = \"x\"\ntitle = \"X.\"\n{body}");
     let scenario: Scenario = text.parse().expect("a test's scenario is well-formed");

@@ -18,10 +18,10 @@ pub struct CheckReport {
     pub host: Host,
     /// The network devices that were looked at.
     pub devices: Vec<String>,
-    /// How long counters were watched, seconds; missing where they were read once.
+    /// How long counters were watched, seconds; missing if they were read once.
     pub watched_s: Known<f64>,
     /// What limits or could limit a transfer; certain before possible.
     pub findings: Vec<Finding>,
-    /// Checks that could not tell, with what they lacked.
+    /// Checks that could not decide, with what they lacked.
     pub undecided: Vec<Undecided>,
 }

@@ -1,11 +1,11 @@
-//! What an end chose by itself, where the plan leaves it the choice.
+//! What an end chose, if the plan leaves the choice to it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sample::Role;
 
-/// How one end sends or receives, where the plan names the mover `auto`, or one that has several forms.
+/// How one end sends or receives, if the plan names the mover `auto`, or one that has several forms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MoverChoice {
     /// Whether it is how this end sends or how it receives.

@@ -61,7 +61,7 @@ pub struct ClockRelation {
     /// What it gains in a million parts of the near end's time.
     pub drift_ppm: f64,
     /// Half-width of the interval that holds the truth in all of the time, nanoseconds: a bound, not
-    /// a deviation. Zero where both ends have one clock.
+    /// a deviation. Zero if both ends have one clock.
     pub error_ns: f64,
 }
 

@@ -22,12 +22,12 @@ pub struct Trial {
     pub goodput_bits_per_s: Known<BitRate>,
     /// CPU seconds of both ends per 10^9 payload bytes.
     pub cpu_s_per_gb: Known<f64>,
-    /// How long round trips took, where the plan has them probed.
+    /// How long round trips took, if the plan has them probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// Limiting rule of the run's own verdict.
     pub limit: String,
-    /// What each rule's witness read, by rule id, where it could be read.
+    /// What each rule's witness read, by rule id, if it could be read.
     pub witnesses: BTreeMap<String, f64>,
     /// Why the run does not count (a guard tripped, it broke off), if it does not.
     pub discarded: Option<String>,
@@ -63,12 +63,12 @@ pub struct ArmResult {
     pub goodput: Option<Effect>,
     /// CPU cost against the baseline; `None` for the baseline itself.
     pub cpu: Option<Effect>,
-    /// Round trips under load, where the plan has them probed.
+    /// Round trips under load, if the plan has them probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<ArmLatency>,
     /// Whether the mechanism that the diagnosis named really moved.
     pub mechanism: Option<Mechanism>,
-    /// How its values outlive a reboot, where it is the best of those that are better than the
+    /// How its values outlive a reboot, if it is the best of those that are better than the
     /// baseline: files to write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,
@@ -101,7 +101,7 @@ pub enum Judgement {
     Worse,
     /// The whole interval is within the threshold.
     NoDifference,
-    /// The interval is too wide to tell.
+    /// The interval is too wide to decide.
     Inconclusive,
 }
 

@@ -50,21 +50,21 @@ pub struct Host {
     pub name: String,
     /// Operating system and release, as uname(2) gives them: "Linux 6.1.0-18-amd64".
     pub kernel: String,
-    /// Version of goodput running there; empty where it is another program.
+    /// Version of goodput running there; empty if it is another program.
     pub goodput: String,
-    /// CPUs this process may run on; 0 where it is not told.
+    /// CPUs this process may run on; 0 if unknown.
     pub cpus: u32,
 }
 
 impl Host {
     /// A host of which only the program is known that runs there: its name, and its version as far
-    /// as it told.
+    /// as that host reported them.
     pub fn foreign(program: impl Into<String>) -> Self {
         let kernel = String::from("not told");
         Self { name: program.into(), kernel, goodput: String::new(), cpus: 0 }
     }
 
-    /// Whether goodput runs there, which tells what it sees.
+    /// Whether goodput runs there and reports what it sees.
     pub fn is_goodput(&self) -> bool {
         !self.goodput.is_empty()
     }
@@ -81,13 +81,13 @@ pub struct End {
     pub after: Snapshot,
     /// Cumulative counts while it ran, oldest first; times are this end's own.
     pub samples: Vec<Sample>,
-    /// Where the flows' threads ran, as far as this end moved the payload itself and tells.
+    /// Where the flows' threads ran, if this end moved the payload itself and reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// How it sent and received, where the plan names the mover `auto`.
+    /// How it sent and received, if the plan names the mover `auto`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub movers: Vec<MoverChoice>,
-    /// The clock of the times of its samples, as far as this end moved the payload itself and tells.
+    /// The clock of its samples' times, if this end moved the payload itself and reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<OwnClock>,
     /// The rates of this end's operator that held its flows; empty if none did, absent if this end does not

@@ -1,6 +1,6 @@
 //! What a host knew at one instant, as named facts, and what changed between two instants.
 //!
-//! Names are `area.name`, with the unit as a suffix where there is one: `link.rx_dropped`,
+//! Names are `area.name`, with the unit as a suffix if there is one: `link.rx_dropped`,
 //! `qdisc.rate_bits_per_s`, `sysctl.net.ipv4.tcp_rmem`. The areas are the ids of the kernel
 //! sources. Facts of `link`, `qdisc`, `offload` and `route` are those of the device and route that
 //! the measured path uses.
@@ -77,7 +77,7 @@ impl Snapshot {
     }
 
     /// How far the counter `name` went from `self` to `later`. A counter that ran back was reset
-    /// in between and tells nothing.
+    /// in between and reports nothing.
     pub fn grown(&self, later: &Self, name: &str) -> Result<u64, Missing> {
         let (from, to) = (self.count(name)?, later.count(name)?);
         to.checked_sub(from)

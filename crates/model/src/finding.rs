@@ -17,7 +17,7 @@ pub struct Finding {
     pub end: Place,
     /// How sure the rule is.
     pub confidence: Confidence,
-    /// Share of the time it held the flow back, where that is countable.
+    /// Share of the time it held the flow back, if that is countable.
     pub share_percent: Known<f64>,
     /// The cause in words, to follow "limited by".
     pub summary: String,
@@ -25,9 +25,9 @@ pub struct Finding {
     pub evidence: Vec<Witness>,
     /// What the next limit would allow, were this one gone.
     pub predicted_bits_per_s: Known<BitRate>,
-    /// What to try, best first; empty where nothing needs fixing.
+    /// What to try, best first; empty if nothing needs fixing.
     pub changes: Vec<Change>,
-    /// What to do where no setting of ours can change it: exact commands or plain advice.
+    /// What to do if no setting of ours can change it: exact commands or plain advice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
     /// The same for good, so that it outlives a reboot: files to write, by system.

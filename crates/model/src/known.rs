@@ -53,7 +53,7 @@ impl<T> Known<T> {
         }
     }
 
-    /// The value, if it is known, where the reason does not matter.
+    /// The value if it is known, for callers that do not need the reason.
     pub fn value(&self) -> Option<&T> {
         self.get().ok()
     }

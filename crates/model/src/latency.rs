@@ -55,7 +55,7 @@ pub struct LoadedTimes {
     /// Median of the runs' 99th percentiles, microseconds.
     pub p99_us: Known<f64>,
     /// The runs' medians against those of the baseline, less is better; `None` for the baseline itself,
-    /// and where the medians are not known or nothing.
+    /// and if the medians are not known or nothing.
     pub against: Option<Effect>,
 }
 
@@ -98,8 +98,8 @@ pub struct RoundTrips {
     pub p99_us: f64,
     /// The longest.
     pub max_us: f64,
-    /// If a phase was so long that not all could be kept: the percentiles are of one in so many, evenly spread over
-    /// the phase; the other numbers are of all.
+    /// If a phase was too long to keep all round trips: the percentiles use one of this many, evenly spread
+    /// over the phase; the other numbers are of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_every: Option<u64>,
 }

@@ -34,7 +34,7 @@ pub struct Plan {
     /// Strict pacing, over all flows of one direction together. `None`: as fast as it goes.
     pub rate_bits_per_s: Option<BitRate>,
     /// Bytes of one flow that leave at once at most, where datagrams are paced, at least one datagram.
-    /// `None`: one datagram, or what the rate gives in 20 us where that is more.
+    /// `None`: one datagram, or what the rate gives in 20 us if that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_bytes: Option<Bytes>,
     /// Seconds after payload begins to move that the rates leave out, at most 600; the length counts from
@@ -57,7 +57,7 @@ pub struct Plan {
     pub pin: Pins,
     /// Whether both ends observe while it runs. Off only to measure what observing costs.
     pub observe: bool,
-    /// Where payload comes from and goes to, where that is not memory.
+    /// Where payload comes from and goes to, if that is not memory.
     #[serde(default, skip_serializing_if = "Storage::is_memory")]
     pub storage: Storage,
     /// Socket options, set at both ends.
@@ -125,7 +125,7 @@ pub struct SocketOptions {
     pub bind: Option<IpAddr>,
     /// Device the near end binds to (`SO_BINDTODEVICE`).
     pub device: Option<String>,
-    /// IP version, where the target's name has both.
+    /// IP version, if the target's name has both.
     pub family: Option<Family>,
     /// Local port of the near end's first data connection; each further one has the next that is free.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
     /// `TCP_NODELAY`.
     pub nodelay: bool,
-    /// `TCP_CORK` from before each transfer of the source, or the whole flow where it is memory, to
+    /// `TCP_CORK` from before each transfer of the source, or the whole flow if it is memory, to
     /// its end: no partial segment leaves before that, or for 200 ms (tcp(7)).
     pub cork: bool,
     /// `SO_MAX_PACING_RATE` of each data socket (socket(7)), in bits per second of what TCP hands
@@ -182,7 +182,7 @@ impl Direction {
 }
 
 impl Transport {
-    /// Chunk where the user names none: as iperf3 for TCP; for UDP the largest payload that a
+    /// Chunk if the user names none: as iperf3 for TCP; for UDP the largest payload that a
     /// 1500-byte MTU carries over IPv4 in one piece (1500 - 20 - 8).
     pub fn standard_chunk(self) -> Bytes {
         match self {
@@ -245,7 +245,7 @@ impl Plan {
         each.enumerate().map(|(id, sender)| FlowPlan { id: id as u16, sender }).collect()
     }
 
-    /// The rate of one flow, where the plan paces.
+    /// The rate of one flow, if the plan paces.
     pub fn rate_per_flow(&self) -> Option<BitRate> {
         self.rate_bits_per_s.map(|rate| BitRate(rate.0 / f64::from(self.flows)))
     }

@@ -15,13 +15,13 @@ pub struct RateSearch {
     pub max_loss_percent: f64,
     /// What came of it.
     pub outcome: RateOutcome,
-    /// The rate of payload as sent in the confirming trial, bits per second; absent where there is none.
+    /// The rate of payload as sent in the confirming trial, bits per second; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bits_per_s: Option<BitRate>,
     /// The same in datagrams per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams_per_s: Option<f64>,
-    /// What limits it, in words: of the slowest trial that lost too much, or, where none did, of the one
+    /// What limits it, in words: of the slowest trial that lost too much, or, if none did, of the one
     /// that confirmed.
     pub limit: String,
     /// Every trial, in order.

@@ -18,7 +18,7 @@ pub struct ReceiveHash {
 impl ReceiveHash {
     /// Bytes of a key that an input of addresses and ports takes, at most: 36 bytes and a word.
     pub const KEY_BYTES: usize = 40;
-    /// Longest key and table that any peer may tell.
+    /// Longest key and table that any peer may report.
     pub const LONGEST: (usize, usize) = (256, 4096);
 
     /// Whether it can be computed with.

@@ -41,14 +41,14 @@ pub struct Record {
     /// The addresses of each flow, as far as they are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connections: Vec<Connection>,
-    /// What a far end that is not goodput told of itself.
+    /// What a far end that is not goodput reported of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_totals: Option<Totals>,
     /// The shown intervals, oldest first.
     pub intervals: Vec<Interval>,
     /// The numbers.
     pub result: Outcome,
-    /// How long round trips took before and while the flows ran, where that was asked for.
+    /// How long round trips took before and while the flows ran, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// How the clocks of both ends relate.
@@ -56,7 +56,7 @@ pub struct Record {
     pub clocks: Clocks,
     /// What limits the main direction: near to far, unless only the other one was measured.
     pub verdict: Verdict,
-    /// The verdict of the opposite direction, where both were measured at once.
+    /// The verdict of the opposite direction, if both were measured at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict_reverse: Option<Verdict>,
     /// Every cause found, the most limiting first.
@@ -66,20 +66,20 @@ pub struct Record {
     /// Short runs that each changed one thing, to split two causes that look alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeRun>,
-    /// The comparison, where the command was one.
+    /// The comparison, if the command was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     /// What each way to send a file cost, by size and number of clients, where files were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<Transfers>,
-    /// What was found for each size of datagrams, where the highest rate without loss was searched.
+    /// What was found for each size of datagrams, if the highest rate without loss was searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_searches: Vec<RateSearch>,
-    /// Why this is only a part of what was asked for, if it is: payload ended before its time, or the far end's
-    /// report did not come.
+    /// Why this is only a part of what was asked for, if it is: payload ended before its time, or the far
+    /// end's report did not come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
-    /// How much of the detail was left out, if the measurement was so long that some was.
+    /// How much of the detail was left out, if the measurement was too long to keep all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinned: Option<Thinned>,
     /// Doubts about the measurement itself, for a person.
@@ -116,7 +116,7 @@ pub enum Kind {
     /// Another program's transfer, watched from this end; `target` is its peer.
     Attach,
     /// A search for the highest rate without loss; `plan`, `ends` and `result` are those of the last
-    /// trial, which confirmed, where one did.
+    /// trial, which confirmed, if one did.
     FindRate,
     /// A comparison of arms; `plan`, `ends` and `result` are those of the baseline's first run.
     Compare,
@@ -127,7 +127,7 @@ pub enum Kind {
 pub struct Ends {
     /// This host.
     pub near: Known<End>,
-    /// The target; missing where the peer does not report.
+    /// The target; missing if the peer does not report.
     pub far: Known<End>,
 }
 
@@ -136,16 +136,16 @@ pub struct Ends {
 pub struct Interval {
     /// The end that sent.
     pub sender: EndName,
-    /// Start on the receiver's clock, seconds; on the sender's where the receiver tells nothing.
+    /// Start on the receiver's clock, seconds; on the sender's if the receiver reports nothing.
     pub from_s: f64,
     /// End on the same clock, seconds.
     pub to_s: f64,
-    /// Payload bytes the receiver's application read; where it does not tell, those that its TCP
-    /// acknowledged, and missing where there is no TCP.
+    /// Payload bytes the receiver's application read; if it does not report them, those that its TCP
+    /// acknowledged, and missing if there is no TCP.
     pub received_bytes: Known<u64>,
     /// The same as a rate.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// Payload the sender's application wrote per second, where no end reports what arrived of it.
+    /// Payload the sender's application wrote per second, if no end reports what arrived of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_bits_per_s: Option<BitRate>,
 }
@@ -154,7 +154,7 @@ pub struct Interval {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// Payload the receivers' applications read per second, after slow start; both directions
-    /// together where both were measured.
+    /// together if both were measured.
     pub goodput_bits_per_s: BitRate,
     /// Length of the window it was taken from, the longer one of two directions; not that of the whole run, of
     /// which `received_bytes` and `sent_bytes` are.

@@ -54,7 +54,7 @@ pub struct FlowSample {
     /// counts as blocked too: what woke it came before it ran.
     #[serde(default = "not_told")]
     pub cpu_wait_us: Known<u64>,
-    /// Time that the flow's thread took to get payload from its source, where that is not memory: in
+    /// Time that the flow's thread took to get payload from its source, if that is not memory: in
     /// the calls that read it. Where one call reads and sends, the time that the thread slept in it,
     /// waits for a CPU included.
     #[serde(default = "no_storage", skip_serializing_if = "is_no_storage")]
@@ -62,7 +62,7 @@ pub struct FlowSample {
     /// Time that the flow's thread took to write to its sink, and to bring it to the disk.
     #[serde(default = "no_storage", skip_serializing_if = "is_no_storage")]
     pub sink_us: Known<u64>,
-    /// Of `calls`, sends that were to go without a copy and of which the kernel has told that it copied
+    /// Of `calls`, zero-copy sends of which the kernel has reported that it copied
     /// them anyway (Documentation/networking/msg_zerocopy.rst). Absent for movers that copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_sends: Option<u64>,
@@ -92,7 +92,7 @@ pub struct FlowSample {
 impl FlowSample {
     /// A flow of whose payload nothing but the bytes is known: all else is missing, because of `why`,
     /// but what only some movers and transports count, which is absent, and its payload is memory.
-    /// Whoever knows more says so: `FlowSample { calls, ..FlowSample::unreported(…) }`.
+    /// Callers that know more override fields: `FlowSample { calls, ..FlowSample::unreported(…) }`.
     pub fn unreported(flow: u16, role: Role, bytes: u64, why: &'static str) -> Self {
         let unreported = || Known::missing(why);
         Self {
@@ -217,13 +217,13 @@ impl Default for DatagramCounts {
 }
 
 impl DatagramCounts {
-    /// Numbers never seen, up to the highest one seen, where there are numbers.
+    /// Numbers never seen, up to the highest one seen, if there are numbers.
     pub fn lost(&self) -> Result<u64, Missing> {
         let unknown = || Missing::because("datagrams of this protocol carry no numbers");
         self.numbered.then_some(self.lost).ok_or_else(unknown)
     }
 
-    /// Interarrival jitter, microseconds, where the datagrams tell when they were sent.
+    /// Interarrival jitter, microseconds, if the datagrams carry their time of sending.
     pub fn jitter_us(&self) -> Result<f64, Missing> {
         let unknown = || Missing::because("datagrams of this protocol carry no times");
         self.timed.then_some(self.jitter_us).ok_or_else(unknown)

@@ -1,4 +1,4 @@
-//! Where payload comes from and goes to, where that is not memory, and what is written before it.
+//! Where payload comes from and goes to, if that is not memory, and what is written before it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Storage {
     pub source: Option<Source>,
     /// Where what arrives is written to; `None`: nowhere.
     pub sink: Option<Sink>,
-    /// Bytes of an application's header, written by itself before each transfer of the source.
+    /// Bytes of an application's header, written in one call before each transfer of the source.
     pub header_bytes: u32,
     /// Whether the header is written with `MSG_MORE` (send(2)): more will follow.
     pub header_more: bool,
@@ -84,7 +84,7 @@ impl Source {
 /// What the storage of one direction was found to be beside the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageResult {
-    /// Name of the source; none where it is memory without an end.
+    /// Name of the source; none if it is memory without an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Bytes of the source.

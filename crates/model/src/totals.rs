@@ -1,4 +1,4 @@
-//! What a peer that is not goodput tells of itself when a measurement is over.
+//! What a peer that is not goodput reports of itself when a measurement is over.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use crate::sample::Role;
 /// A foreign peer's own account. It stands beside what this end saw, and never replaces it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
-    /// The program and its version, as far as it told.
+    /// The program and its version, as far as known.
     pub program: String,
     /// CPU time that it used, as a share of the time that the measurement took, percent of one CPU.
     pub cpu_percent: Known<f64>,
-    /// Of this, what its own code used, where it told both apart.
+    /// Of this, what its own code used (user time), if it reported it separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_user_percent: Option<f64>,
     /// Of this, what the kernel used for it.
@@ -22,13 +22,13 @@ pub struct Totals {
     /// The congestion control that its sockets had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
-    /// By what the measurement was known to both ends, where the protocol has a text for that: iperf3's
+    /// The identifier of the measurement at both ends, if the protocol has one as text: iperf3's
     /// cookie.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookie: Option<String>,
-    /// Each flow that it told of.
+    /// Each flow in its report.
     pub flows: Vec<FlowTotals>,
-    /// What it said in its own words, where it was asked to.
+    /// Its output in its own words, if it was asked for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -38,12 +38,12 @@ pub struct Totals {
 pub struct FlowTotals {
     /// Number of the flow in the plan.
     pub flow: u16,
-    /// How many flows after this one are counted in it: nuttcp tells only the sum of all.
+    /// How many flows after this one are counted in it: nuttcp reports only the sum of all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub together_with: u16,
     /// Whether the peer sent or received on it.
     pub role: Role,
-    /// Payload bytes that the peer counted; as exactly as its protocol tells them: those of a TCP
+    /// Payload bytes that the peer counted; as exactly as its protocol reports them: those of a TCP
     /// stream of nuttcp, which prints megabytes with four digits, to ± 53.
     pub bytes: Known<u64>,
     /// How long it counted, seconds.

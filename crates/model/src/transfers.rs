@@ -51,7 +51,7 @@ pub struct EndCost {
     /// CPU time of its process in user space, seconds per 10^9 payload bytes.
     pub user_s_per_gb: Known<f64>,
     /// CPU time of its process in the kernel, seconds per 10^9 payload bytes. Softirqs are not part of
-    /// it where they run in nobody's time.
+    /// it if they run in nobody's time.
     pub system_s_per_gb: Known<f64>,
     /// System calls that moved payload, per 10^6 payload bytes.
     pub calls_per_mb: Known<f64>,

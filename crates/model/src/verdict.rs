@@ -46,7 +46,7 @@ pub struct Verdict {
     pub limit: String,
     /// Where it sits.
     pub end: Place,
-    /// Share of the sender's time that it held, where that is countable.
+    /// Share of the sender's time that it held, if that is countable.
     pub share_percent: Known<f64>,
     /// One line for a person.
     pub summary: String,
@@ -57,7 +57,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// What stands for the rule where nothing is known to limit.
+    /// What stands for the rule if nothing is known to limit.
     pub const NO_LIMIT: &'static str = "none";
 }
 

@@ -59,8 +59,8 @@ pub(crate) fn pin(cpu: u16) -> rustix::io::Result<()> {
     sched_setaffinity(None, &set)
 }
 
-/// CPUs that the calling thread may run on, in rising order: those that its control group and whoever
-/// started it have left to it (sched_getaffinity(2), cpuset(7)).
+/// CPUs that the calling thread may run on, in rising order: those that its control group and the process
+/// that started it have left to it (sched_getaffinity(2), cpuset(7)).
 pub fn allowed_cpus() -> rustix::io::Result<Vec<u16>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU as u16).filter(|cpu| set.is_set(usize::from(*cpu))).collect())

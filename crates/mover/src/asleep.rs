@@ -1,6 +1,6 @@
 //! How long a thread slept within calls that read a file and send it at once.
 //!
-//! The socket is in non-blocking mode, so whoever sleeps in such a call waits for the file; or for a
+//! The socket is in non-blocking mode, so a thread that sleeps in such a call waits for the file; or for a
 //! CPU, which can't be told apart here. The CPU clock of a thread costs a system call, so it is read
 //! only after calls that took long; the sleep is what all calls since the last look took beyond it.
 

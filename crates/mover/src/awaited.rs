@@ -4,11 +4,11 @@
 use std::io;
 use std::sync::{Arc, Weak};
 
-/// Held by whoever waits. Dropped, it ends the work soon.
+/// Held by the waiting side. Dropping it ends the work soon.
 #[derive(Debug, Default)]
 pub struct Waiter(Arc<()>);
 
-/// Held by whoever works.
+/// Held by the working side.
 #[derive(Debug, Clone)]
 pub struct Awaited(Weak<()>);
 

@@ -28,7 +28,7 @@ struct Pool {
     waiting: usize,
 }
 
-/// Takes the buffer that was given back last, or a new one; where there are as many as there may be, waits
+/// Takes the buffer that was given back last, or a new one; if there are as many as there may be, waits
 /// for one of the calls that have them, none of which waits for its socket.
 fn take() -> Box<[u8]> {
     let mut pool = pool();

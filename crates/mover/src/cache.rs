@@ -71,7 +71,7 @@ pub fn drop_cached(file: &OwnedFd) -> io::Result<()> {
 }
 
 /// Share of the first `bytes` of a file that is in the page cache (mincore(2)), percent. The kernel
-/// tells it only to those who may write to the file (`can_do_mincore`, mm/mincore.c), and says
+/// reports it only to those who may write to the file (`can_do_mincore`, mm/mincore.c), and says
 /// that all is there to others.
 pub fn resident_percent(file: &OwnedFd, bytes: u64) -> Known<f64> {
     if bytes == 0 {

@@ -2,7 +2,7 @@
 //!
 //! What is best was measured by interleaved runs over loopback and veth (Linux 6.18), as CPU time for each
 //! byte of sender and receiver together: with fewer cycles a byte, more bytes go
-//! through a CPU, and where the CPU is not what limits, nothing is lost. What decides is stated with
+//! through a CPU, and if the CPU is not what limits, nothing is lost. What decides is stated with
 //! each candidate. The first that can run here with the limits of this process is taken.
 
 use goodput_model::{Plan, Role, Source, Transport};
@@ -44,7 +44,7 @@ pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, Str
             Err(obstacle) => passed.push(obstacle),
         }
     }
-    // The last one is the plainest: where it can't run, that is what the user must know.
+    // The last one is the plainest: if it can't run, that is what the user must know.
     Err(passed.pop().unwrap_or_else(|| Unsupported {
         mover: AUTO.into(),
         why: "no mover fits this plan".into(),

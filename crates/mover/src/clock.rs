@@ -10,7 +10,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Marks a thread whose CPU time is not final yet. 2^64-1 ns are 584 years.
 const RUNNING: u64 = u64::MAX;
-/// Marks a wait for CPUs that the kernel did not tell.
+/// Marks a wait for CPUs that the kernel did not report.
 const UNKNOWN: u64 = u64::MAX;
 
 /// From times of arrival, which the kernel counts by `CLOCK_REALTIME`, to `CLOCK_MONOTONIC`, which nobody

@@ -98,7 +98,7 @@ impl Counters {
     }
 
     /// Time in the calls that read the source, microseconds; if one call reads and sends, what
-    /// the thread slept in it. A call that is still going on included, where it only reads.
+    /// the thread slept in it. A call that is still going on included, if it only reads.
     pub fn source_us(&self) -> u64 {
         self.source.total_ns() / 1000
     }
@@ -108,7 +108,7 @@ impl Counters {
         self.sink.total_ns() / 1000
     }
 
-    /// Sends of which the kernel has told that it copied them anyway; `None` for movers that were not
+    /// Sends of which the kernel has reported that it copied them anyway; `None` for movers that were not
     /// to send without a copy.
     pub fn copied_anyway(&self) -> Option<u64> {
         self.copied_sends.count()

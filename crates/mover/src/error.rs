@@ -161,7 +161,7 @@ fn sink_advice(cause: &io::Error) -> &'static str {
 
 impl MoveError {
     /// Whether it is this host that failed, its storage or its network, which ends the flows beside it
-    /// too. A peer that went away may still tell why.
+    /// too. A peer that went away may still report why.
     pub(crate) fn is_of_this_host(&self) -> bool {
         !self.is_by_peer() && !self.is_abort()
     }

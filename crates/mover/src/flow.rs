@@ -50,7 +50,7 @@ pub struct FlowConfig {
     pub framing: Framing,
     /// What of the payload moved before the flow had its mover.
     pub early: EarlyPayload,
-    /// What it shares with the other sending flows of its measurement, where a receiver reads all
+    /// What it shares with the other sending flows of its measurement, if a receiver reads all
     /// streams in turn. Only for a sender of a stream.
     pub lockstep: Option<Arc<Lockstep>>,
     /// Where its payload comes from or goes to, if that is not memory.
@@ -114,14 +114,14 @@ pub struct Flow {
     pub stop: Arc<Stop>,
     /// When to begin.
     pub gate: Arc<Gate>,
-    /// When the payload's clock began, where the payload itself tells.
+    /// When the payload's clock began, if the payload itself marks it.
     pub(crate) began: Arc<OnceLock<Instant>>,
     /// When the last payload had moved, once that is known.
     pub(crate) over: Arc<OnceLock<Instant>>,
 }
 
 impl Flow {
-    /// Shows payload that has arrived to whoever looks at it.
+    /// Shows payload that has arrived to the flow's tap.
     pub(crate) fn show(&self, payload: &[u8]) {
         if let Some(tap) = &self.config.tap {
             tap.saw(payload);
@@ -153,7 +153,7 @@ impl Flow {
         self.counters.blocked.during(|| self.park(Some(PollFlags::IN), until))
     }
 
-    /// Waits for `nanoseconds`, where poll(2) can't tell when there is room. Counts as blocked.
+    /// Waits for `nanoseconds`, because poll(2) can't report when there is room. Counts as blocked.
     pub(crate) fn wait_blocked(&self, nanoseconds: u64) -> Result<(), MoveError> {
         self.counters.blocked.during(|| self.park(None, Some(now_ns() + nanoseconds)))
     }

@@ -71,11 +71,11 @@ pub(crate) fn pinned_bytes(bytes: u64) -> u64 {
 struct Limits {
     /// `RLIMIT_NOFILE`, and how many of them are in use.
     descriptors: Option<(u64, u64)>,
-    /// `RLIMIT_MEMLOCK`, where this process is bound by it.
+    /// `RLIMIT_MEMLOCK`, if this process is bound by it.
     locked_bytes: Option<u64>,
     /// `MemAvailable` of /proc/meminfo.
     available_bytes: Option<u64>,
-    /// What all pipes of this user may hold together (sysctl fs.pipe-user-pages-soft), where this
+    /// What all pipes of this user may hold together (sysctl fs.pipe-user-pages-soft), if this
     /// process is bound by it.
     pipe_bytes: Option<u64>,
 }

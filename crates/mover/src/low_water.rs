@@ -9,14 +9,14 @@
 //! To wake a thread costs the sender's processor too, if both are on one host. A reader that drops
 //! what it reads loses nothing by what has left the cache, so from a rapid stream it just rests for
 //! a moment, and nobody has to wake it. The mark then wakes nobody, but says what the kernel
-//! acknowledges at once: what has come beyond it waits for the reader where the window is as wide as the
+//! acknowledges at once: what has come beyond it waits for the reader if the window is as wide as the
 //! buffer (`__tcp_ack_snd_check`, net/ipv4/tcp_input.c), and stops a sender whose congestion window is
 //! small.
 //!
-//! That is a price where the packets are short, as those of a program that writes little at a time: each is
+//! That has a price if the packets are short, as those of a program that writes little at a time: each is
 //! acknowledged on its own, and as nothing is left unacknowledged, the sender's kernel gathers no writes
 //! (Nagle, RFC 896). Half of what 1500-byte writes brought over a veth pair was lost by it. So what goes
-//! back while the mark is raised is counted, and the mark lowered for a while where it is too much.
+//! back while the mark is raised is counted, and the mark lowered for a while if it is too much.
 
 use std::mem;
 use std::os::fd::AsFd;
@@ -33,14 +33,14 @@ const MIN_MARK_BYTES: u64 = 32 << 10;
 /// How many times the mark the receive buffer must be able to hold. It counts the kernel's overhead
 /// too, which for packets of usual size is up to half of it.
 const MARKS_PER_BUFFER: u64 = 8;
-/// Highest mark while the reader rests, bytes, up to which the kernel acknowledges at once: more does not come
-/// within [`LATEST_NS`] of a stream that is just rapid.
+/// Highest mark while the reader rests, bytes, up to which the kernel acknowledges at once: more does not
+/// come within [`LATEST_NS`] of a stream that is just rapid.
 const MAX_RESTING_MARK_BYTES: u64 = 4 << 20;
 /// Shorter segments than that make a congestion window narrow, which counts them; those of the loopback
 /// device have 64 KiB, and to acknowledge each at once only costs.
 const LONG_SEGMENT_BYTES: u32 = 16 << 10;
-/// How late bytes below the mark may be read, nanoseconds; below 256 KiB in this time, 2.1 Gbit/s, a stream is read
-/// as it comes.
+/// How late bytes below the mark may be read, nanoseconds; below 256 KiB in this time, 2.1 Gbit/s, a stream
+/// is read as it comes.
 const LATEST_NS: u64 = 1_000_000;
 /// Bytes by which the speed of a stream is judged.
 const JUDGED_BYTES: u64 = 4 * MAX_MARK_BYTES;
@@ -85,7 +85,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// Whether too many segments go back, once that can be told; `sent` are all by now.
+    /// Whether too many segments go back, once that is known; `sent` are all by now.
     fn is_dear(&self, sent: u32) -> Option<bool> {
         let acks = u64::from(sent.wrapping_sub(self.sent));
         (self.bytes >= JUDGED_BYTES).then_some(acks * MIN_BYTES_PER_ACK > self.bytes)
@@ -144,7 +144,7 @@ impl LowWater {
         flow.wait_readable([latest, until].into_iter().flatten().min())
     }
 
-    /// Lowers the mark where it costs too much.
+    /// Lowers the mark if it costs too much.
     fn weigh(&mut self, flow: &Flow) {
         let ready = self.trial.take_if(|trial| trial.bytes >= JUDGED_BYTES);
         let sent = || socket::segments_out(flow.socket.as_fd());

@@ -36,7 +36,7 @@ impl Mapping {
     ) -> SysResult<usize> {
         let offset = (offset as usize).min(self.len);
         let want = want.min(self.len - offset);
-        // SAFETY: the range lies within the mapping. Only the kernel reads it, and tells by an error
+        // SAFETY: the range lies within the mapping. Only the kernel reads it, and reports by an error
         // where there is nothing to read.
         let sent = unsafe {
             libc::send(

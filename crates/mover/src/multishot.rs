@@ -2,9 +2,9 @@
 //! The kernel puts each into a buffer of a ring that is shared with it, and notes it as a completion, all
 //! in one system call.
 //!
-//! The request ends where the socket is empty: with `MSG_DONTWAIT` nothing is left under way between two
+//! The request ends if the socket is empty: with `MSG_DONTWAIT` nothing is left under way between two
 //! calls. One that waits in the kernel instead cost as much CPU time for each byte over loopback (Linux
-//! 6.18). It also ends where the kernel finds no buffer (`ENOBUFS`), and the next call makes a new request.
+//! 6.18). It also ends if the kernel finds no buffer (`ENOBUFS`), and the next call makes a new request.
 //!
 //! So the kernel needs buffers only within a call: they lie in a room that is lent for it, and a flow
 //! has nothing of its own but its rings.
@@ -56,7 +56,7 @@ pub(crate) struct Multishot {
     // Dropped before the ring of buffers, of which it knows the address. Holds the room within a call.
     ring: Ring<PooledBuffer>,
     buffers: Buffers,
-    /// What ended the stream, and was not told yet.
+    /// What ended the stream, and was not reported yet.
     ended: Option<SysResult<usize>>,
     exhausted: u64,
 }

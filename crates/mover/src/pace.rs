@@ -2,12 +2,12 @@
 //!
 //! A piece may leave when the schedule says so; each piece moves the schedule by the time that its
 //! bytes take at the rate. A thread that comes late keeps the schedule and makes up for it by shorter
-//! gaps, never less than `MIN_GAP_SHARE` of what the piece takes. If only timers wake it, which may be
-//! later than several pieces take, so much may leave at once as one large packet holds that the kernel
-//! takes apart, within `TOGETHER_NS`; of bursts that were asked for never two, so they keep `MIN_BURST_GAP_SHARE`
-//! of their distance. What a thread is late beyond `SLACK_NS` is not made up: the schedule is moved, and that
-//! is counted, as it is why a rate was missed. So in any window of t seconds never more leaves than
-//! rate × t + one piece + what the rate gives in the slack.
+//! gaps, never less than `MIN_GAP_SHARE` of what the piece takes. A timer may wake it later than several
+//! pieces take. Then at most one large packet that the kernel segments leaves at once, within `TOGETHER_NS`.
+//! Two requested bursts never leave together: they keep `MIN_BURST_GAP_SHARE` of their distance. A delay
+//! beyond `SLACK_NS` is not made up: the schedule moves, and the delay is counted, because it explains a
+//! missed rate. So in any window of t seconds never more leaves than rate × t + one piece + what the rate
+//! gives in the slack.
 //!
 //! A stream has pieces of 1 ms of its rate. Datagrams leave one by one, or as many at once as the rate
 //! gives in `AT_ONCE_NS`, in which little more than one system call can be made; if bursts are
@@ -32,7 +32,7 @@ use crate::udp::outbox::{DepartureTimes, MAX_MESSAGES};
 /// which are 0.7 to 3 ms long (`sysctl_sched_base_slice`, kernel/sched/fair.c).
 const SLACK_NS: u64 = 10_000_000;
 
-/// How late a thread may hand over what the kernel is told to hold until its time, nanoseconds.
+/// How late a thread may hand over datagrams that the kernel holds until their time, nanoseconds.
 const AHEAD_NS: u64 = 1_000_000;
 
 /// What may leave at once to make up for late timers, bytes: as much as a sender of a stream has in one
@@ -98,7 +98,7 @@ impl Schedule {
         })
     }
 
-    /// The same schedule where no more than `slack_ns` are made up.
+    /// The same schedule if no more than `slack_ns` are made up.
     fn with_slack(self, slack_ns: u64) -> Self {
         Self { slack_ns, ..self }
     }
@@ -153,7 +153,7 @@ pub(crate) struct Pacer {
     spinner: Option<Spinner>,
     /// How the lateness of timers is made up.
     by_timer: Gaps,
-    /// Whether the kernel is told when each datagram shall leave.
+    /// Whether the kernel gets the time at which each datagram shall leave.
     kernel_paces: bool,
 }
 
@@ -203,8 +203,8 @@ impl Pacer {
         Self { schedule, piece, kernel_paces, by_timer, ..pacer }
     }
 
-    /// When the datagrams of `size` bytes that were just given leave shall depart, where the kernel is
-    /// told: so much after their turn that this thread may be late as jitter has it.
+    /// When the datagrams of `size` bytes that may leave now shall depart, if the kernel paces them: enough
+    /// later than their turn to cover this thread's jitter.
     pub(crate) fn departures(&self, size: usize) -> Option<DepartureTimes> {
         let schedule = self.schedule.as_ref().filter(|_| self.kernel_paces)?;
         let first_ns = schedule.planned_ns(self.leave_ns) + AHEAD_NS;

@@ -61,7 +61,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Payload (see [`payload`]) but for the first bytes, in a huge page where the kernel gives one: what is sent without
+    /// Payload (see [`payload`]) but for the first bytes, in a huge page if the kernel gives one: what is sent without
     /// a copy then takes one piece of a packet instead of sixteen.
     #[expect(unsafe_code, reason = "mapping memory")]
     fn beginning_with(lead: &[u8], len: usize) -> SysResult<Self> {

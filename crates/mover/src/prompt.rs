@@ -11,7 +11,7 @@ const SLICE_NS: u64 = 100_000;
 const NICE: i32 = -10;
 
 /// Has the calling thread run soon after it wakes: by a short time slice, which puts it before those
-/// with the usual one, and by priority where it may (CAP_SYS_NICE). Threads that it starts get
+/// with the usual one, and by priority if it may (CAP_SYS_NICE). Threads that it starts get
 /// neither. Fails if the kernel or a filter of system calls refuses both.
 pub fn run_promptly() -> io::Result<()> {
     let own = rustix::process::getpriority_process(None)?;

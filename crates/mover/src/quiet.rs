@@ -47,7 +47,7 @@ impl Quiet {
     }
 
     /// Whether the flow was stopped and nothing has come for long enough. Its payload was over at
-    /// `over_ns`, or where that is not known when the last of it came, at the earliest the stop.
+    /// `over_ns`, or if that is not known when the last of it came, at the earliest the stop.
     pub(crate) fn is_over(&mut self, flow: &Flow, over_ns: Option<u64>) -> bool {
         if flow.may_send() {
             return false;

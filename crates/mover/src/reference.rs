@@ -15,7 +15,7 @@ use goodput_model::{Known, Missing};
 const CALLS_PER_BATCH: u32 = 1000;
 /// How many times the last-level cache a buffer is that no cache holds.
 const TIMES_THE_CACHE: u64 = 4;
-/// Bounds of such a buffer, bytes: where the cache is not known, and what a small host can spare.
+/// Bounds of such a buffer, bytes: if the cache is not known, and what a small host can spare.
 const BEYOND: std::ops::RangeInclusive<u64> = (64 << 20)..=(512 << 20);
 
 /// How fast one CPU copies from one buffer to another.

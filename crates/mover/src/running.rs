@@ -38,8 +38,8 @@ pub struct RunningFlow {
 /// Starts the thread of one flow. It waits at `gate`, then moves payload until the flow's end or
 /// `stop`. `socket` is connected; it is put into non-blocking mode and closed with the flow.
 ///
-/// Fails if the mover can't do what the flow is for, where a datagram is too short for its header,
-/// where the socket refuses its mode or rate, or where no thread can be had.
+/// Fails if the mover can't do what the flow is for, if a datagram is too short for its header,
+/// if the socket refuses its mode or rate, or if no thread can be created.
 pub fn start(
     mover: &'static dyn Mover,
     config: FlowConfig,
@@ -156,7 +156,7 @@ fn sit_down(flow: &Flow) -> Result<(), MoveError> {
 }
 
 impl RunningFlow {
-    /// What it was told to do.
+    /// Its configuration.
     pub fn config(&self) -> &FlowConfig {
         &self.config
     }
@@ -198,7 +198,7 @@ impl RunningFlow {
         self.cpus.seen()
     }
 
-    /// What the peer told of this flow on the flow itself. `None` if it reported nothing.
+    /// What the peer reported of this flow on the flow itself. `None` if it reported nothing.
     pub fn reported_by_peer(&self) -> Option<FlowTotals> {
         self.counters.reported_by_peer().cloned()
     }
@@ -209,14 +209,14 @@ impl RunningFlow {
     }
 
     /// When its payload's clock began, where [`tells_its_beginning`]; `None` until that is
-    /// known, and where it begins with the gate.
+    /// known, and if it begins with the gate.
     ///
     /// [`tells_its_beginning`]: goodput_framing::Layout::tells_its_beginning
     pub fn began_at(&self) -> Option<Instant> {
         self.began.get().copied()
     }
 
-    /// When it had moved its last payload. `None` until that is known, or where its thread
+    /// When it had moved its last payload. `None` until that is known, or if its thread
     /// panicked.
     pub fn finished_at(&self) -> Option<Instant> {
         self.over.get().copied()

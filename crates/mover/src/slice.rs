@@ -30,7 +30,7 @@ fn ask_for_short_slice() -> Option<()> {
         return None;
     }
     attributes.sched_runtime = SLICE_NS;
-    // SAFETY: the kernel reads the structure, whose `size` it was told, and writes nothing.
+    // SAFETY: the kernel reads the structure, whose `size` field is set, and writes nothing.
     let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     (set == 0).then_some(())
 }

@@ -23,23 +23,22 @@ use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
 
-/// Bounds of how early a thread gets up, nanoseconds. Whoever is woken later than the greater one is
-/// on a host so busy that spinning mends nothing.
+/// Bounds of how early a thread wakes up, nanoseconds. A host that wakes threads later than the greater bound
+/// is too busy for spinning to help.
 const MAX_AHEAD_NS: u64 = 200_000;
 const MIN_AHEAD_NS: u64 = 5_000;
 /// What the first wait assumes, nanoseconds.
 const FIRST_AHEAD_NS: u64 = 60_000;
-/// A wait that was shorter than expected lowers the expectation by this part of the difference: the
-/// few late ones are what counts.
+/// A wait that was shorter than expected lowers the expectation by this part of the difference: the few late
+/// wake-ups are what counts.
 const FORGET_DIVISOR: u64 = 64;
 
-/// Spinning that ends so late, nanoseconds, was interrupted by another thread: no interrupt takes so
-/// long.
+/// Spinning that ends this late, nanoseconds, was preempted by another thread: no interrupt takes this time.
 const PREEMPTED_NS: u64 = 500_000;
-/// How long it then sleeps only, nanoseconds.
+/// How long the thread then only sleeps and does not spin, nanoseconds.
 const SLEEP_ONLY_NS: u64 = 200_000_000;
-/// The shortest wait that a timer is good for at all, nanoseconds: where gaps are shorter, only spinning
-/// keeps datagrams apart.
+/// The shortest wait that a timer can serve, nanoseconds. If gaps are shorter, only spinning keeps datagrams
+/// apart.
 const MIN_TIMED_WAIT_NS: u64 = 30_000;
 
 /// Threads of this process that spin right now.

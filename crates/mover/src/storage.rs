@@ -19,8 +19,8 @@ pub struct FlowStorage {
     pub source: Option<Arc<FileSource>>,
     /// Where a receiver writes what arrives; `None`: nowhere.
     pub sink: Option<Arc<FileSink>>,
-    /// Bytes of a header before each transfer of the source. A receiver leaves the first so many
-    /// bytes out of its sink.
+    /// Bytes of a header before each transfer of the source. A receiver leaves the first bytes, this many,
+    /// out of its sink.
     pub header_bytes: usize,
     /// Whether the header is written with `MSG_MORE` (send(2)).
     pub header_more: bool,
@@ -65,7 +65,7 @@ pub trait Allowance: std::fmt::Debug + Send + Sync {
 
 impl FileSource {
     /// A file in memory of `bytes` bytes of payload, which is sent `again` or once. Fails if memory is
-    /// short: where it ran out, the kernel would end some program for it. Fails, too, once it is no
+    /// short: if it ran out, the kernel would end some program for it. Fails, too, once it is no
     /// longer awaited.
     pub fn memory(bytes: u64, again: bool, awaited: &Awaited) -> io::Result<Self> {
         if let Some(available) = available_bytes().filter(|available| bytes > *available) {

@@ -117,7 +117,7 @@ impl<'a> BufferedSink<'a> {
         self.flow.counters.sink.during(wait)
     }
 
-    /// Writes the rest, and brings it to the disk where that was asked for.
+    /// Writes the rest, and brings it to the disk if that was asked for.
     fn finish(&mut self) -> Result<(), MoveError> {
         if self.sink.direct && !self.filled.is_multiple_of(ALIGNMENT_BYTES) {
             let whole = self.filled / ALIGNMENT_BYTES * ALIGNMENT_BYTES;

@@ -104,7 +104,7 @@ fn hear_out(flow: &Flow) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Receives until the peer ends the stream, where it ends elsewhere until nothing more comes, or
+/// Receives until the peer ends the stream; if the end comes elsewhere, until nothing more comes; or
 /// until the deadline of the stop. `read` reads up to
 /// that many bytes without waiting, at most `room`.
 pub(crate) fn receive(

@@ -1,4 +1,4 @@
-//! Whoever looks at the payload that arrives.
+//! An observer of the payload that arrives.
 
 use std::fmt;
 

@@ -18,7 +18,7 @@ pub(crate) trait FileSender {
     /// socket. A pipe knows no offset.
     fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure>;
 
-    /// Waits after `EAGAIN`, or where the socket is full, until it is worth trying again. Counts as
+    /// Waits after `EAGAIN`, or if the socket is full, until it is worth trying again. Counts as
     /// blocked.
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         flow.wait_writable()
@@ -152,7 +152,7 @@ fn send_header(flow: &Flow, header: &[u8]) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Puts the cork in or takes it out, where the plan wants one.
+/// Puts the cork in or takes it out, if the plan wants one.
 pub(crate) fn cork(flow: &Flow, on: bool) -> Result<(), MoveError> {
     if !flow.config.storage.cork {
         return Ok(());

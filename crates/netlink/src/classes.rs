@@ -30,7 +30,7 @@ pub struct Class {
     pub parent: u32,
     /// Kind of its qdisc.
     pub kind: String,
-    /// Its parameters where the kind is "htb".
+    /// Its parameters if the kind is "htb".
     pub htb: Option<HtbClass>,
     /// What it counted.
     pub stats: QdiscStats,

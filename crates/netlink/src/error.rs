@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why the kernel did not do, or did not tell, what it was asked.
+/// Why the kernel did not do, or did not report, what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlinkError {
     /// The kernel refused.
@@ -61,7 +61,7 @@ impl NetlinkError {
         matches!(self.errno(), Some(libc::ENODEV | libc::ENOENT | libc::ESRCH | libc::ENXIO))
     }
 
-    /// The kernel's error number, where it refused.
+    /// The kernel's error number, if it refused.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Refused { cause, .. } => cause.raw_os_error(),

@@ -60,14 +60,14 @@ pub struct LinkSettings {
     pub supported: LinkModes,
     /// What this end offers.
     pub advertised: LinkModes,
-    /// What the other end offers, where the driver knows it.
+    /// What the other end offers, if the driver knows it.
     pub partner: LinkModes,
 }
 
 /// What a driver says of itself and of its device's place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriverInfo {
-    /// Its name, if it has one to tell.
+    /// Its name, if it has one.
     pub name: Option<String>,
     /// The device on its bus: "0000:00:03.0", "usb-0000:00:14.0-1"; `None` for virtual devices.
     pub bus_address: Option<String>,
@@ -82,7 +82,7 @@ pub fn driver_info(device: &str) -> Result<DriverInfo, NetlinkError> {
     Ok(DriverInfo { name: text(DRIVER_NAME), bus_address: text(BUS_ADDRESS) })
 }
 
-/// Name of the driver of `device`; `None` if it has none to tell.
+/// Name of the driver of `device`; `None` if it has none.
 pub fn driver(device: &str) -> Result<Option<String>, NetlinkError> {
     driver_info(device).map(|info| info.name)
 }
@@ -174,7 +174,7 @@ pub(crate) fn ask_kernel(
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
         .map_err(|cause| refused(cause.into()))?;
     // SAFETY: `request` and `room`, at which it points, live through the call. The kernel writes
-    // structures of a fixed size far below ROOM_BYTES, and lists whose length it told just before;
+    // structures of a fixed size far below ROOM_BYTES, and lists whose length it reported just before;
     // for those there is eight times the room.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
     if result < 0 {

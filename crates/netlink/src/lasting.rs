@@ -10,7 +10,7 @@ const IFA_CACHEINFO: u16 = 6;
 const RTA_CACHEINFO: u16 = 12;
 const RTA_EXPIRES: u16 = 23;
 const EXPIRES_AT: usize = 8;
-/// `USER_HZ`, in which the kernel tells it (include/asm-generic/param.h).
+/// `USER_HZ`, in which the kernel reports it (include/asm-generic/param.h).
 const TICKS_PER_S: u32 = 100;
 /// `INFINITY_LIFE_TIME`.
 const FOR_GOOD: u32 = u32::MAX;
@@ -45,7 +45,7 @@ impl Lasting {
         (lasting != Self { preferred_s: None, valid_s: None }).then_some(lasting)
     }
 
-    /// The attribute that makes an object last so long.
+    /// The attribute that limits an object's lifetime to this.
     pub(crate) fn attribute(self, kind: ObjectKind) -> (u16, Vec<u8>) {
         let valid = self.valid_s.unwrap_or(FOR_GOOD);
         if kind == ObjectKind::Route {

@@ -67,7 +67,7 @@ pub(crate) fn parse_fec(reply: &RawMessage) -> Fec {
     let active = of(reply, ETHTOOL_A_FEC_ACTIVE).and_then(number);
     let code = CODES.iter().find(|(bit, _)| Some(*bit) == active).map(|(_, name)| *name);
     let stats = of(reply, ETHTOOL_A_FEC_STATS).unwrap_or_default();
-    // An array: the sum first, then the lanes where the driver has them.
+    // An array: the sum first, then the lanes if the driver has them.
     let sum = |wanted| {
         let (_, values) = attributes(stats).find(|(kind, _)| *kind == wanted)?;
         values.first_chunk::<8>().map(|value| u64::from_ne_bytes(*value))

@@ -1,4 +1,4 @@
-//! What can be set of a link, attribute by attribute as the kernel tells it, so that it can be
+//! What can be set of a link, attribute by attribute as the kernel reports it, so that it can be
 //! compared and written again (`IFLA_*`, include/uapi/linux/if_link.h).
 
 use crate::raw::{RawMessage, attribute, attributes, word};
@@ -54,7 +54,7 @@ impl Netlink {
         Ok(told.iter().filter_map(attributes_of).collect())
     }
 
-    /// Sets one of the attributes that [`Netlink::link_attributes`] tells.
+    /// Sets one of the attributes that [`Netlink::link_attributes`] reports.
     ///
     /// # Errors
     /// When there is no such attribute, or the kernel refuses.

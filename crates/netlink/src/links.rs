@@ -19,7 +19,7 @@ pub struct Link {
     pub name: String,
     /// Its hardware address; empty if it has none.
     pub address: Vec<u8>,
-    /// Its type where it is a virtual one (`IFLA_INFO_KIND`): "veth", "bond", "tun"; `None` for
+    /// Its type if it is a virtual one (`IFLA_INFO_KIND`): "veth", "bond", "tun"; `None` for
     /// hardware and the loopback device.
     pub kind: Option<String>,
     /// Whether it is the loopback device.
@@ -76,7 +76,7 @@ pub struct LinkStats {
     pub rx_missed_errors: u64,
     /// Packets received whose length was wrong.
     pub rx_length_errors: u64,
-    /// Packets lost because the receive ring ran over, of drivers that tell it apart.
+    /// Packets lost because the receive ring ran over, for drivers that count them separately.
     pub rx_over_errors: u64,
     /// Packets received that did not end on a byte (alignment errors).
     pub rx_frame_errors: u64,

@@ -1,7 +1,7 @@
 //! Network namespaces of threads: which one we are in, and going into another.
 //!
-//! A namespace belongs to the thread, not to the process (setns(2), unshare(2)): whoever changes
-//! it does so on a thread of its own. Child processes of that thread inherit it.
+//! A namespace belongs to the thread, not to the process (setns(2), unshare(2)): code that changes it uses a
+//! thread of its own. Child processes of that thread inherit it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Addresses, routes, rules, neighbours, next hops, bridge entries and queueing disciplines as the
-//! kernel tells them, so that they can be compared and made again. What moves on its own (statistics,
+//! kernel reports them, so that they can be compared and made again. What moves on its own (statistics,
 //! ages, states) is left out; how long something is to last is kept beside it.
 //!
 //! Layouts: include/uapi/linux/{if_addr,rtnetlink,fib_rules,neighbour,nexthop,pkt_sched}.h.
@@ -33,7 +33,7 @@ pub enum ObjectKind {
     Qdisc,
     /// A traffic class that has parameters.
     Class,
-    /// A filter of a queueing discipline. That it is there is told, not what makes it: its actions count,
+    /// A filter of a queueing discipline. Its presence is reported, not its content: its actions count,
     /// and programs can't be read back.
     Filter,
 }
@@ -45,7 +45,7 @@ pub struct Object {
     pub kind: ObjectKind,
     /// The links that it belongs to, by index; none for a rule.
     pub links: Vec<u32>,
-    /// What tells it from others of its kind: the same for the same object with other parameters.
+    /// What distinguishes it from others of its kind: the same for the same object with other parameters.
     pub key: Vec<u8>,
     /// All that makes it: the message without what moves on its own.
     pub body: Vec<u8>,
@@ -99,7 +99,7 @@ impl ObjectKind {
         }
     }
 
-    /// The attributes that tell one from another.
+    /// The attributes that distinguish one from another.
     fn key_attributes(self) -> &'static [u16] {
         match self {
             // IFA_ADDRESS, IFA_LOCAL.
@@ -119,7 +119,7 @@ impl ObjectKind {
         }
     }
 
-    /// The attributes that hold others, where the kernel wants that to be said.
+    /// The attributes that hold others, if the kernel wants that to be said.
     fn nested_attributes(self) -> &'static [u16] {
         match self {
             // NHA_ENCAP, NHA_RES_GROUP.
@@ -221,7 +221,7 @@ impl Object {
     }
 }
 
-/// The beginnings of the questions that list a kind: of some, the kernel tells one link's at a time.
+/// The beginnings of the questions that list a kind: of some, the kernel reports one link's at a time.
 fn questions(kind: ObjectKind, links: &[u32]) -> Vec<Vec<u8>> {
     let of_link = |index: &u32, parent: u32| {
         let words = [0, *index, 0, parent];
@@ -418,7 +418,7 @@ fn put(bytes: &mut Vec<u8>, (kind, value): &(u16, Vec<u8>)) {
     bytes.extend(raw::attribute(*kind, value));
 }
 
-/// The word at a byte; 0 where the kernel told less.
+/// The word at a byte; 0 if the kernel reported less.
 fn word(bytes: &[u8], at: usize) -> u32 {
     raw::word(bytes, at).unwrap_or(0)
 }

@@ -3,7 +3,7 @@
 //! tbf and htb keep a burst as the time it takes at their rate, and report that time in ticks.
 //! This repeats the kernel's own integer steps (include/net/sch_generic.h `psched_l2t_ns`,
 //! net/sched/sch_generic.c `psched_ratecfg_precompute__`, include/net/pkt_sched.h
-//! `PSCHED_SHIFT`), so that what is read is the size which was set wherever the ticks can tell.
+//! `PSCHED_SHIFT`), so that the size that is read is the size that was set, as far as ticks can express it.
 
 /// Nanoseconds in one tick: `1 << PSCHED_SHIFT`.
 const TICK_NS: u128 = 64;

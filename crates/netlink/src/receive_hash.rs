@@ -154,7 +154,7 @@ fn parse(whole: &[u8]) -> Option<ReceiveHash> {
     Some(ReceiveHash { is_toeplitz, key, table })
 }
 
-/// The word at a byte; 0 where the driver told less.
+/// The word at a byte; 0 if the driver reported less.
 fn word(bytes: &[u8], at: usize) -> u32 {
     raw::word(bytes, at).unwrap_or(0)
 }

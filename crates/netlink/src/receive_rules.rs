@@ -78,7 +78,7 @@ fn add(operation: &str, rule: &ReceiveRule, card: Card<'_>) -> Result<(), Netlin
     card(ETHTOOL_SRXCLSRLINS, &mut whole)
 }
 
-/// The word at a byte; 0 where the driver told less.
+/// The word at a byte; 0 if the driver reported less.
 fn word(bytes: &[u8], at: usize) -> u32 {
     raw::word(bytes, at).unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! Times of queueing disciplines that the kernel keeps in units of its own, rounded down when they are set and
-//! again when they are read: 3999 µs written to codel reads 3998, and 3998 written back reads 3997.
+//! Times of queueing disciplines that the kernel keeps in units of its own, rounded down when they are set
+//! and again when they are read: 3999 µs written to codel reads 3998, and 3998 written back reads 3997.
 
 use crate::raw::{attribute, attributes};
 
@@ -9,8 +9,9 @@ const CODEL_UNIT_NS: u64 = 1024;
 const TICK_NS: u64 = 64;
 const NS_PER_US: u64 = 1000;
 
-/// The unit of a kind of queueing discipline, and its attributes that are times in it, microseconds in 32 bits:
-/// `*_change` and `*_dump` of net/sched/sch_{codel,fq_codel,pie}.c, numbers from include/uapi/linux/pkt_sched.h.
+/// The unit of a kind of queueing discipline, and its attributes that are times in it, microseconds in 32
+/// bits: `*_change` and `*_dump` of net/sched/sch_{codel,fq_codel,pie}.c, numbers from
+/// include/uapi/linux/pkt_sched.h.
 fn times_of(kind: &str) -> (u64, &'static [u16]) {
     match kind {
         // TCA_CODEL_TARGET, _INTERVAL, _CE_THRESHOLD
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the kernel says after it was told a time: both divisions round down.
+    /// What the kernel reports after a time was set: both divisions round down.
     fn kept(written_us: u32, unit_ns: u64) -> u32 {
         let units = u64::from(written_us) * NS_PER_US / unit_ns;
         u32::try_from(units * unit_ns / NS_PER_US).unwrap()

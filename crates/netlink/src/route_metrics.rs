@@ -1,8 +1,8 @@
-//! The metrics of a route: what it tells TCP (`RTAX_*`, include/uapi/linux/rtnetlink.h).
+//! The metrics of a route: what it prescribes for TCP (`RTAX_*`, include/uapi/linux/rtnetlink.h).
 
 use netlink_packet_route::route::RouteMetric;
 
-/// What a route tells the connections over it; `None` if it says nothing.
+/// What a route prescribes for the connections over it; `None` if it sets nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteMetrics {
     /// Largest window to advertise, bytes.

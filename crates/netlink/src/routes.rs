@@ -43,7 +43,7 @@ pub struct Route {
     pub priority: Option<u32>,
     /// Source address that it prefers.
     pub preferred_source: Option<IpAddr>,
-    /// What it tells TCP.
+    /// What it prescribes for TCP.
     pub metrics: RouteMetrics,
     original: RouteMessage,
 }

@@ -64,7 +64,8 @@ pub struct Card {
 }
 
 impl Card {
-    /// With so many queues that do both, of 8 at most: rings of 512 of 4096, 8 and 16 µs, pause frames both ways.
+    /// With this many combined queues, of 8 at most: rings of 512 of 4096, 8 and 16 µs, pause frames both
+    /// ways.
     pub fn with_queues(queues: u32) -> Self {
         let mut card = Self {
             rings: [4096, 0, 0, 4096, 512, 0, 0, 512],
@@ -92,7 +93,7 @@ impl Card {
         self.coalescing[ADAPTIVE_RX] = 1;
     }
 
-    /// All that it holds, as a driver would tell it.
+    /// All that it holds, as a driver would report it.
     pub fn bytes(&self) -> Vec<u8> {
         let words = [&self.rings[..], &self.coalescing, &self.pause, &self.channels, &self.table];
         let words = words.concat().into_iter().flat_map(u32::to_ne_bytes);

@@ -137,7 +137,7 @@ impl<M: Body> Replies<M> {
         (!self.interrupted).then_some(self.messages)
     }
 
-    /// Takes one datagram in; true where it ends the answer. Messages of other sequence numbers
+    /// Takes one datagram in; true if it ends the answer. Messages of other sequence numbers
     /// answer a question that was given up.
     fn take(
         &mut self,

@@ -15,7 +15,7 @@ use crate::error::SandboxError;
 /// The newest version whose rights are known here, Linux 6.12. Of an older kernel, what it has is taken.
 const KNOWN: ABI = ABI::V6;
 
-/// What the kernel tells of this host.
+/// What the kernel reports of this host.
 const FACTS: [&str; 2] = ["/proc", "/sys"];
 /// A sink that keeps nothing, and the source of `splice` into nothing.
 const NULL: &str = "/dev/null";

@@ -12,7 +12,7 @@ use rustix::thread::{
 
 use crate::error::SandboxError;
 
-/// Who answers strangers if nobody is named: a user of the server's own where a package made one, else
+/// Who answers strangers if nobody is named: a user of the server's own if a package made one, else
 /// the one that every system has.
 const USUAL: [&str; 2] = ["goodput", "nobody"];
 

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use goodput_sandbox::{Keep, User, check_open, enter};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// What the program started again is asked to do, before where the directories are that it keeps.
+/// The command of the restarted program, followed by the directories that it keeps.
 const CHILD: &str = "give-up";
 
 /// Directories that are kept to read, to write and to open files of, and one that is not kept.

@@ -24,7 +24,7 @@ pub enum RecordError {
 /// The history failed. Says what was done to what, why it failed, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Neither `XDG_DATA_HOME` nor `HOME` tells where to keep records.
+    /// Neither `XDG_DATA_HOME` nor `HOME` names a directory for records.
     #[error(
         "no directory for records: neither XDG_DATA_HOME nor HOME is set to an absolute path; \
          set one, or use --no-store"

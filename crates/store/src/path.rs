@@ -1,4 +1,4 @@
-//! Where the history is kept unless told otherwise.
+//! Where the history is kept by default.
 
 use std::env;
 use std::ffi::OsString;

@@ -47,7 +47,7 @@ pub struct Entry {
 }
 
 impl Store {
-    /// Opens the history in the file `path`; makes it and its directories where there are none,
+    /// Opens the history in the file `path`; makes it and its directories if there are none,
     /// for the user alone (mode 0700, as the XDG Base Directory Specification asks).
     ///
     /// The file is never reached through a link, and the directory belongs to this user or to root and
@@ -125,7 +125,7 @@ fn make_directory(path: &Path) -> Result<(), StoreError> {
     made.map_err(|source| StoreError::io("make the directory", directory, source))
 }
 
-/// Whoever else may rename files of the directory could give this user another file to write to.
+/// Another user who may rename files in the directory could give this user another file to write to.
 fn trust_directory(path: &Path) -> Result<(), StoreError> {
     let Some(directory) = directory_of(path) else { return Ok(()) };
     let metadata = fs::metadata(directory);
@@ -163,7 +163,7 @@ fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(real.map_err(|source| StoreError::io("look at", directory, source))?.join(name))
 }
 
-/// The directory of the file, also where it is the working directory.
+/// The directory of the file, also if it is the working directory.
 fn directory_of(path: &Path) -> Option<&Path> {
     let directory = path.parent()?;
     Some(if directory.as_os_str().is_empty() { Path::new(".") } else { directory })

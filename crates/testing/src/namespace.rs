@@ -7,7 +7,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use crate::skip;
 
-/// Runs `test` on a thread of its own in a new, empty network namespace, or skips it where that is not
+/// Runs `test` on a thread of its own in a new, empty network namespace, or skips it if that is not
 /// permitted. A panic there goes on here.
 ///
 /// # Panics

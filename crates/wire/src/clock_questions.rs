@@ -1,8 +1,8 @@
 //! Questions to another host's clock, whatever carries them: datagrams, or the control connection.
 //!
-//! Pure: times are told. Each number is asked once and its answer is taken once, so an answer that comes
-//! again, or that nobody asked for, is nothing. What an answer says of the other clock is taken as it is;
-//! whoever concludes from it has to bear any number.
+//! Pure: times are arguments. Each number is asked once and its answer is taken once, so a repeated or
+//! unasked answer is ignored. The other clock's time is taken as it is; code that uses it must accept any
+//! number.
 
 use std::collections::VecDeque;
 
@@ -35,14 +35,14 @@ impl ClockQuestions {
         self.last
     }
 
-    /// An answer to question `number` has come, or it was not sent after all. When that was asked, nanoseconds; `None` if it does not
-    /// wait for an answer.
+    /// An answer to question `number` has come, or it was not sent after all. When that was asked,
+    /// nanoseconds; `None` if it does not wait for an answer.
     pub fn answered(&mut self, number: u64) -> Option<u64> {
         let place = self.out.iter().position(|(asked, _)| *asked == number)?;
         self.out.remove(place).map(|(_, sent_ns)| sent_ns)
     }
 
-    /// The same, by an answer that tells the other clock: when it had the question, and when it answered.
+    /// The same, by an answer that reports the other clock: when it had the question, and when it answered.
     /// It is here at `back_ns`.
     pub fn compared(
         &mut self,

@@ -1,11 +1,11 @@
-//! What the far end of a protocol does beside moving payload. The engine asks for one of these, never for a protocol
-//! by its name.
+//! What the far end of a protocol does beside moving payload. The engine asks for one of these, never for a
+//! protocol by its name.
 
 /// The capabilities of a protocol's far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FarEnd {
-    /// It sends samples while payload moves, and in the end what it observed of its host. The session of another
-    /// one may give totals ([`crate::session::Action::PeerTotals`]).
+    /// It sends samples while payload moves, and in the end what it observed of its host. The session of
+    /// another one may give totals ([`crate::session::Action::PeerTotals`]).
     pub reports: bool,
     /// It measures repeatedly in one conversation.
     pub measures_again: bool,
@@ -15,7 +15,8 @@ pub struct FarEnd {
     pub chooses_movers: bool,
     /// It knows shared tokens and keys.
     pub knows_keys: bool,
-    /// Its server makes the cookies by which data connections prove themselves. Other proofs are the client's.
+    /// Its server makes the cookies by which data connections prove themselves. Other proofs are the
+    /// client's.
     pub makes_cookies: bool,
     /// It answers echoes, and takes a connection that says nothing for a probe.
     pub answers_probes: bool,
@@ -25,18 +26,19 @@ pub struct FarEnd {
     pub takes_any_plan: bool,
     /// Its senders wait until both ends are ready. Those of others send as soon as they have their flows.
     pub awaits_begin: bool,
-    /// It ends as the plan has it. Others are told of the end, by the control connection or by the flows'.
+    /// It ends at the plan's length. Others learn of the end from the control connection or from the flows.
     pub ends_as_planned: bool,
     /// It knows an end after which receivers hardly wait for what is still on its way.
     pub finishes_soon: bool,
     /// It sends datagrams only while it hears that the other end lives.
     pub needs_life_signs: bool,
-    /// What this end tells of its own counts leaves the warm-up out; the session takes this from its samples.
+    /// What this end reports of its own counts leaves the warm-up out; the session takes this from its
+    /// samples.
     pub is_told_without_warm_up: bool,
 }
 
 impl FarEnd {
-    /// One that moves payload, and is told the counts of the other end.
+    /// One that moves payload, and gets the counts of the other end.
     pub const PLAIN: Self = Self {
         reports: false,
         measures_again: false,

@@ -34,5 +34,5 @@ pub use session::{
     Action, ClientConfig, Cookie, Input, Limits, Output, Protocol, ServerConfig, Session,
     SettingRefusal, SettingRequest, Token,
 };
-pub use ticket::{FlowTicket, Meeting, Proof};
+pub use ticket::{FlowSetup, FlowTicket, Proof};
 pub use token::TokenError;

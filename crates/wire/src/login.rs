@@ -84,8 +84,8 @@ impl Login {
 
 impl Accounts {
     /// The server's private key, in PEM, and the users: a name, a comma and a hash each line; lines
-    /// that begin with `#` say nothing. Clients pad their logins in the one way: a server that tries
-    /// both tells whoever can measure time which of them fitted.
+    /// that begin with `#` say nothing. Clients pad their logins in this one way: a server that tries both
+    /// would show by its timing which one fitted.
     pub fn new(private_key: &str, users: &str, padding: Padding) -> Result<Self, LoginError> {
         let key = private(private_key).map_err(|why| LoginError::Key { kind: "private", why })?;
         let lines = users.lines().enumerate();

@@ -17,7 +17,7 @@ use crate::far_end::FarEnd;
 use crate::greeting::Greeted;
 use crate::keys::{AuthorizedKey, KeyAuthorization, KeyRole, PrivateKey, PublicKey};
 use crate::login::{Accounts, Login};
-use crate::ticket::{FlowTicket, Meeting, Proof};
+use crate::ticket::{FlowSetup, FlowTicket, Proof};
 
 /// One conversation on a control connection, seen from one end.
 pub trait Session: Send {
@@ -41,7 +41,7 @@ pub struct Protocol {
     pub id: &'static str,
     /// One line for `goodput list protocols`.
     pub summary: &'static str,
-    /// The usual port: of the control connection, or of the flows where there is none.
+    /// The usual port: of the control connection, or of the flows if there is none.
     pub port: u16,
     /// Whether conversations are held on a connection of their own. Without one, a client has
     /// nothing to send on, and a server's conversation is on the data connection itself.
@@ -74,16 +74,16 @@ impl std::fmt::Debug for Protocol {
 pub enum First {
     /// Something else.
     Foreign,
-    /// So far its own, but too few to tell.
+    /// So far its own, but too few to decide.
     Short {
-        /// How many bytes tell more, at least.
+        /// At least this many bytes are needed to decide.
         needs: usize,
     },
     /// The beginning of a conversation; the server's session takes these bytes as well.
     Control,
     /// A data connection with this proof, which is the beginning of these bytes.
     Data(Proof),
-    /// A data connection where a session awaits this proof, and a conversation where none does.
+    /// A data connection if a session awaits this proof, and a conversation if none does.
     Either(Proof),
 }
 
@@ -95,7 +95,7 @@ pub enum FirstDatagram {
     /// The opening of a flow that a session awaits from this address, in this framing. These bytes,
     /// which are no more than came, are the answer.
     Opens {
-        /// What is sent back where a session awaits it; nothing else is sent.
+        /// What is sent back if a session awaits it; nothing else is sent.
         reply: Vec<u8>,
     },
     /// The beginning of a conversation without a control connection; the session takes it, and it is
@@ -108,11 +108,11 @@ pub enum FirstDatagram {
 pub struct ClientConfig {
     /// Who we are.
     pub host: Host,
-    /// The shared token, where the user gave one.
+    /// The shared token, if the user gave one.
     pub token: Option<Token>,
     /// The client's own key, and what is known of the server's; it goes before the token.
     pub key: Option<ClientKey>,
-    /// A user name and a password, where the user gave them.
+    /// A user name and a password, if the user gave them.
     pub login: Option<Login>,
     /// Random bytes for the cookie of this session, from the system's generator.
     pub seed: [u8; 32],
@@ -169,7 +169,7 @@ impl HostClock {
         self.unix_us.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
     }
 
-    /// `CLOCK_MONOTONIC` at `now`, nanoseconds, if it is told.
+    /// `CLOCK_MONOTONIC` at `now`, nanoseconds, if it is reported.
     pub(crate) fn monotonic_ns(&self, now: Instant) -> Option<u64> {
         let passed = now.saturating_duration_since(self.at).as_nanos();
         Some(self.monotonic_ns?.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX)))
@@ -219,7 +219,7 @@ pub struct ClientKey {
 /// What a client knows of a server's key.
 #[derive(Debug, Clone)]
 pub enum ServerIs {
-    /// Nothing: any key is taken, and told by [`Action::ServerShowed`].
+    /// Nothing: any key is accepted, and reported by [`Action::ServerShowed`].
     Unknown,
     /// This is its key; a server with another one is left.
     Known {
@@ -283,7 +283,7 @@ impl std::fmt::Debug for Token {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cookie(pub [u8; 16]);
 
-/// What a session is told.
+/// An input of a session.
 #[derive(Debug)]
 pub enum Input {
     /// Bytes from the control connection.
@@ -292,16 +292,16 @@ pub enum Input {
     Closed,
     /// Client: begin a measurement. One at a time; another may follow on the same connection.
     Propose(Box<Plan>),
-    /// Server: the flows of [`Action::ExpectFlows`] may come; the client is told so only now.
-    /// Client: this end listens, where [`Meeting::Listen`] asked for it; the server may be told.
+    /// Server: the flows of [`Action::ExpectFlows`] may come; the acceptance is sent only now.
+    /// Client: this end listens, as [`FlowSetup::Listen`] asked; the server may learn the port now.
     /// [`Input::FlowsReady`] follows when the flows have come.
     Expecting {
         /// Port of the data connections, if it is not that of the control connection: a plan
         /// whose socket options belong on the listener needs one of its own.
         data_port: Option<u16>,
     },
-    /// Server: how the card of this end spreads what it receives, or why that is not told; before
-    /// [`Input::Expecting`], where the plan asks for it.
+    /// Server: how the card of this end spreads what it receives, or why that is not shown; before
+    /// [`Input::Expecting`], if the plan asks for it.
     ReceiveHash(Known<Box<ReceiveHash>>),
     /// The data connections are up: all connected (client), all arrived and proven (server).
     FlowsReady,
@@ -326,8 +326,8 @@ pub enum Input {
     FinishSoon,
     /// All flows of this end have ended; this is their last sample, in detail.
     Ended(Box<Sample>),
-    /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
-    /// was told of each when it was taken. Missing if we keep it to ourselves.
+    /// Our own traffic has ended and this is what we saw. The samples may be empty, because each was sent to
+    /// the peer when it was taken. Missing if we keep it to ourselves.
     Report(Known<Box<End>>),
     /// Server: lines that a [`ThirdPartyTest`] printed, for the client.
     ThirdPartyOutput(String),
@@ -353,11 +353,11 @@ pub struct ThirdPartyTest {
     pub port: u16,
     /// What is measured; this end is the near one.
     pub plan: Plan,
-    /// How the client wants to be told of it.
+    /// How the client wants its report.
     pub words: Words,
 }
 
-/// How a client wants to be told, in its own program's words.
+/// The format of a report for a client, in its own program's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Words {
     /// As keys with values.
@@ -425,7 +425,7 @@ pub enum Action {
         peer: Host,
         /// Whether the control connection is encrypted, by the shared token or by keys.
         secured: bool,
-        /// How the clocks differ; `None` if the peer did not tell the time.
+        /// How the clocks differ; `None` if the peer did not report the time.
         clock: Option<ClockOffset>,
     },
     /// Client: the server has proven that this is its key. Before [`Action::Greeted`].
@@ -441,7 +441,7 @@ pub enum Action {
         /// One ticket for each flow.
         tickets: Vec<FlowTicket>,
         /// How they come about.
-        meeting: Meeting,
+        flow_setup: FlowSetup,
     },
     /// Server: expect these flows of this plan; its `near` end is the client. Answered with
     /// [`Input::Expecting`], or with [`Input::FlowsFailed`] where it can't be done.
@@ -451,7 +451,7 @@ pub enum Action {
         /// One ticket for each flow.
         tickets: Vec<FlowTicket>,
         /// How they come about.
-        meeting: Meeting,
+        flow_setup: FlowSetup,
     },
     /// Server: answer echoes with this cookie (`datagram/echo.rs`) while the measurement of the next
     /// [`Action::ExpectFlows`] lasts. Client: the server does, for that of the next
@@ -477,7 +477,7 @@ pub enum Action {
     /// The same, and receivers wait hardly for what is still on its way.
     FinishSoon,
     /// What a peer that is not goodput reported about itself. [`Action::PeerReported`] follows, with why it
-    /// tells no more.
+    /// reports no more.
     PeerTotals(Box<Totals>),
     /// The peer's report on the measurement, or why it does not say what it saw.
     PeerReported(Known<Box<End>>),

@@ -7,7 +7,7 @@ use crate::error::WireError;
 use crate::outbox::Outbox;
 use crate::session::{Input, Output, Session};
 
-/// One side of a protocol: what it does with inputs and with time. Whoever is one is a [`Session`].
+/// One side of a protocol: what it does with inputs and with time. Each implementation is also a [`Session`].
 pub(crate) trait StateMachine: Send {
     /// Takes one input.
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError>;
@@ -19,7 +19,7 @@ pub(crate) trait StateMachine: Send {
     fn due(&self) -> Option<Instant>;
 
     /// Ends the session for an error of [`StateMachine::take`] or [`StateMachine::expire`]: has the
-    /// host forget what is in progress, tells the peer what it can understand, and closes.
+    /// host forget what is in progress, sends the peer a reason that it can understand, and closes.
     fn fail(&mut self, now: Instant, error: &WireError);
 
     /// What it wants done.

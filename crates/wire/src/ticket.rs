@@ -4,7 +4,7 @@ use goodput_framing::Framing;
 use goodput_model::{EndName, FlowPlan};
 
 /// What the connecting side shows first on a TCP data connection: what comes after it is payload.
-/// Empty where a protocol has none, and flows are known by their address and port.
+/// Empty if a protocol has none, and flows are known by their address and port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Proof(pub Vec<u8>);
 
@@ -21,9 +21,9 @@ pub struct FlowTicket {
     pub shares: Option<u16>,
 }
 
-/// Where the data connections of a measurement come from, seen from the end that is told.
+/// Which end connects the data connections of a measurement, seen from the end that gets the ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Meeting {
+pub enum FlowSetup {
     /// They come to a port that this server listens on anyway, and show their proofs. Several flows
     /// with the same proof are taken in the order of the tickets.
     Arrive,
@@ -37,7 +37,7 @@ pub enum Meeting {
     /// This end connects to the peer's address, and shows the proofs, one after the other. A flow
     /// that shares another one's connection is not counted for the port.
     Connect {
-        /// Port of the first flow; that of the control connection where there is none.
+        /// Port of the first flow; that of the control connection if there is none.
         port: Option<u16>,
         /// How much higher the port of each further flow is.
         apart: u16,

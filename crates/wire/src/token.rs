@@ -6,9 +6,9 @@ use sha2::{Digest, Sha256};
 
 use crate::session::Token;
 
-/// Fewest hexadecimal digits of a token: 128 bits. Whoever has the server's answer to a first record
-/// can try tokens against it without asking again, so a token has to be beyond all trying. A slow
-/// derivation would only make a weak one a little less weak, and end the talk with older peers.
+/// Fewest hexadecimal digits of a token: 128 bits. An attacker who has the server's answer to a first record
+/// can try tokens offline, so a token must be too long for any search. A slow derivation would only make a
+/// weak token a little less weak, and break compatibility with older peers.
 pub const MIN_TOKEN_DIGITS: usize = 32;
 
 /// Fewest different digits. Of 32 random ones, 8 or more differ but for one token in 10 million.

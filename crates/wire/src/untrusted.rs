@@ -1,4 +1,4 @@
-//! JSON of a stranger: at most so many values, and every text made plain as it arrives.
+//! JSON of a stranger: a bounded number of values, and every text made plain as it arrives.
 //!
 //! One reader stands between the JSON and whatever is made of it, so no field of any message, of now
 //! or of later, can be forgotten: a control character, an escape sequence or a mark that turns the

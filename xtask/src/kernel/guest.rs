@@ -19,8 +19,8 @@ use xtask::shell::command;
 pub enum Processor {
     /// QEMU's emulation, which runs everywhere and takes ten to twenty times as long.
     Emulated,
-    /// The host's own, by /dev/kvm. Machines that are guests themselves may have the device, and yet guests that
-    /// never get anywhere.
+    /// The host's own, by /dev/kvm. Machines that are guests themselves may have the device, and yet guests
+    /// that never get anywhere.
     Own,
 }
 
@@ -57,7 +57,7 @@ impl Guest {
         });
         qemu.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(initramfs);
         qemu.args(["-append", KERNEL_OPTIONS]);
-        // Whoever runs this owns what they may read; nothing can be written.
+        // The user who runs this owns what the guest may read; nothing can be written.
         qemu.args([
             "-virtfs",
             "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
@@ -103,7 +103,7 @@ impl Guest {
     }
 
     fn end(&mut self) {
-        // Fails only where it has ended before.
+        // Fails only if it has ended before.
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
     }
@@ -146,8 +146,8 @@ fn ports(qemu: &mut Command, folder: &Path) {
     }
 }
 
-/// Three cards on one hub, each with a ring of its own (eth0, eth1, eth2), and one with two queues (eth3) where
-/// the host can make the device that this takes.
+/// Three cards on one hub, each with a ring of its own (eth0, eth1, eth2), and one with two queues (eth3)
+/// where the host can make the device that this takes.
 fn network(qemu: &mut Command) {
     for (number, card) in ["e1000", "e1000e", "vmxnet3"].iter().enumerate() {
         qemu.args(["-netdev", &format!("hubport,hubid=0,id=cable{number}")]);

@@ -1,4 +1,5 @@
-//! The guest's first file system: busybox, the modules that it takes to reach the host's files, and two scripts.
+//! The guest's first file system: busybox, the modules that it takes to reach the host's files, and two
+//! scripts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +15,7 @@ use xtask::shell::{capture, command, run};
 const INIT: &str = include_str!("init.sh");
 /// The first process once that root is there: prepares it, runs the command, and switches the machine off.
 const SESSION: &str = include_str!("session.sh");
-/// What both scripts need before modules can be loaded by themselves.
+/// What both scripts need before the kernel can load modules on demand.
 const MODULES: [&str; 5] = ["virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay"];
 const FOLDERS: [&str; 9] =
     ["bin", "dev", "goodput", "host", "layer", "modules", "proc", "root", "sys"];

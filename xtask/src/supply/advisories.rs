@@ -37,7 +37,7 @@ pub struct Options {
 pub struct List {
     /// Time of the list's last change, seconds since 1970.
     changed_unix_s: u64,
-    /// Other packages with advisories. Whoever begins to use one needs a new copy.
+    /// Other packages with advisories. A new copy is needed when goodput begins to use one.
     elsewhere: BTreeSet<String>,
     /// What there is about packages of ours.
     advisory: Vec<Advisory>,

@@ -2,7 +2,7 @@
 //! advisory list.
 //!
 //! The checks are those of cargo-deny (advisories, licences, duplicates, sources), and `deny.toml` is
-//! its file, so `cargo deny check` says the same where it is installed. Building cargo-deny takes
+//! its file, so `cargo deny check` says the same if it is installed. Building cargo-deny takes
 //! longer than all tests together, and its list comes from GitHub, which not every network reaches.
 
 mod advisories;

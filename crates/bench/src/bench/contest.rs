@@ -57,7 +57,7 @@ pub struct Load {
     pub flows: u32,
     /// Payload bits per second of all flows; `None` is as fast as it goes.
     pub rate_bits_per_s: Option<u64>,
-    /// Milliseconds at the beginning that goodput leaves out, where it would leave out what it takes for slow
+    /// Milliseconds at the beginning that goodput leaves out, instead of what it takes for slow
     /// start: the others count from the beginning.
     pub omit_ms: u32,
 }
@@ -155,7 +155,7 @@ impl Contest {
 }
 
 impl Entry {
-    /// How long a run of it takes, about, where the payload takes `seconds`.
+    /// About how long one of its runs takes if the payload takes `seconds`.
     pub fn takes(&self, load: &Load, seconds: u32) -> Duration {
         match &self.kind {
             Kind::Runs(program, _) => {

@@ -120,7 +120,7 @@ fn goodput(options: &Options) -> Result<PathBuf> {
     fs::canonicalize(&program).with_context(|| format!("there is no {}", program.display()))
 }
 
-/// Writes the page, or shows it where it is not of all contests.
+/// Writes the page, or shows it if it is not of all contests.
 fn publish(options: &Options, contests: &[&'static Contest], kept: &Kept) -> Result<()> {
     let page = page::page(kept, contests)?;
     if options.only.is_empty() {

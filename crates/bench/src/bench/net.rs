@@ -139,7 +139,7 @@ pub fn device(place: Place) -> &'static str {
 const LISTEN: &str = "0A";
 
 /// Whether a table in the form of /proc/net/tcp (proc(5)) has a socket on the local `port`, in this
-/// state where there is one.
+/// state if there is one.
 fn has(table: &str, port: u16, state: Option<&str>) -> bool {
     table.lines().any(|line| {
         let mut fields = line.split_whitespace().skip(1);

@@ -147,7 +147,7 @@ impl Running {
         }
     }
 
-    /// Waits for the server's end, which it is asked for where it would stay; then its CPU time
+    /// Waits for the server's end, and asks for it if the server would stay; then its CPU time
     /// counts as ours.
     fn leave(&mut self, leaves: ServerExit) -> Result<()> {
         if leaves == ServerExit::ByItself {

@@ -19,7 +19,7 @@ pub struct Schedule<'a> {
     pub contests: &'a [&'static Contest],
     /// So often.
     pub rounds: u32,
-    /// For so long each.
+    /// The length of each run.
     pub seconds: u32,
 }
 

@@ -1,11 +1,11 @@
 //! `cargo xtask crowd`: what an honest client of a public server gets alone, and beside a crowd of strangers.
 //!
 //! All of it happens in two network namespaces of our own, joined by a veth pair. In each round the client
-//! measures three times, in random order, and what is compared is always of one round: alone; while the crowd is
-//! at another server of the same host; and while it is at the client's own server. The crowd takes processor time
-//! of the same machine, to send and to be served, in the last two alike. So what they differ by is what the
-//! strangers take from a client because they share its server, and the difference to "alone" has the whole
-//! machine's load in it.
+//! measures three times, in random order, and what is compared is always of one round: alone; while the crowd
+//! is at another server of the same host; and while it is at the client's own server. The crowd takes
+//! processor time of the same machine, to send and to be served, in the last two alike. So what they differ
+//! by is what the strangers take from a client because they share its server, and the difference to "alone"
+//! has the whole machine's load in it.
 
 pub mod server;
 pub mod strangers;
@@ -61,8 +61,8 @@ pub struct Options {
 pub const PORT: u16 = 5999;
 /// Where the other server listens.
 const OTHER_PORT: u16 = 5998;
-/// What both servers speak: other protocols' ports can't be had twice, and their first bytes are known at every
-/// port.
+/// What both servers speak: other protocols' ports can't be had twice, and their first bytes are known at
+/// every port.
 const ONLY_OWN: &[&str] = &["--protocols", "goodput,iperf2=0"];
 /// Connections beyond those of the crowd that this process has open.
 const OWN_DESCRIPTORS: u64 = 1000;
@@ -225,7 +225,7 @@ fn shown(estimate: Option<Estimate>) -> String {
     }
 }
 
-/// Lets this process, and the server that it starts, open so many files.
+/// Raises the limit of open files to this, for this process and the server that it starts.
 pub fn raise_open_files(files: u64) -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;

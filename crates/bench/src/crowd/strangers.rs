@@ -188,7 +188,7 @@ fn plan() -> serde_json::Value {
     })
 }
 
-/// Sends first datagrams of iperf 2 and of goodput's own, from everywhere, no more than so many a second.
+/// Sends first datagrams of iperf 2 and of goodput's own, from many addresses, at most this many a second.
 fn flood(server: SocketAddrV4, per_s: u32, gone: &AtomicBool, sent: &AtomicUsize) {
     let open = |number: usize| -> rustix::io::Result<OwnedFd> {
         let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;

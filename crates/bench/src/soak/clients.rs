@@ -27,7 +27,7 @@ const OPTIONS: &[&[&str]] = &[
     &["--latency"],
     &["-n", "20M"],
 ];
-/// One of so many is killed.
+/// Share of the clients that are killed, as a divisor.
 const KILLED_PERCENT: u32 = 5;
 /// How long a client may take; a protocol whose end is lost waits for a while.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -53,7 +53,7 @@ pub struct ClientsOutcome {
 }
 
 impl Clients<'_> {
-    /// Come one after the other at each worker, for so long.
+    /// Runs clients one after the other in each worker, for this time.
     pub fn come(self, how_long: Duration) -> ClientsOutcome {
         let until = Instant::now() + how_long;
         let work = || {

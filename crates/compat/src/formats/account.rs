@@ -1,5 +1,5 @@
 //! What each end of each flow counted over the whole run, from the ends' samples or from what a
-//! foreign peer told.
+//! foreign peer reported.
 
 use goodput_model::{
     Connection, DirectionResult, End, EndName, FlowPlan, FlowTotals, Record, Role, Sample,
@@ -154,7 +154,7 @@ fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
     };
     let mut sent = side(flow.sender, Role::Sender);
     let mut received = side(flow.sender.other(), Role::Receiver);
-    // A peer that tells no time of its own counted as long as this end did.
+    // A peer that reports no time of its own counted as long as this end did.
     sent.seconds = sent.seconds.or(received.seconds);
     received.seconds = received.seconds.or(sent.seconds);
     if record.plan.transport == Transport::Udp {

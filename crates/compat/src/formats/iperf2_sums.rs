@@ -1,4 +1,4 @@
-//! What iperf 2's server adds where a client has several flows at once: their sum, when the last of them
+//! What iperf 2's server adds if a client has several flows at once: their sum, when the last of them
 //! has ended. It takes those for one client's that come from one address at the same time (2.1.8,
 //! `iperf_initialize_active_table`).
 
@@ -16,7 +16,7 @@ pub struct Sums {
     clients: HashMap<(IpAddr, Transport), Client>,
 }
 
-/// What one of them has sent, or was sent where it has sent nothing.
+/// What one of them has sent, or was sent if it has sent nothing.
 #[derive(Default)]
 struct Client {
     running: usize,

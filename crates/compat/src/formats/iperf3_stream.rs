@@ -50,7 +50,7 @@ impl Writer for Stream {
 }
 
 impl Stream {
-    /// The first line, once: it waits for the first sample, which tells sizes of segments and buffers.
+    /// The first line, once: it waits for the first sample, which has the sizes of segments and buffers.
     fn start(&mut self, first: Option<&goodput_model::Sample>) -> String {
         if std::mem::replace(&mut self.started, true) {
             return String::new();

@@ -235,7 +235,7 @@ impl Text {
 
     fn end(&self, id: Option<u16>, role: &str, side: &Side, who: &str) -> String {
         let (Some(bytes), Some(seconds)) = (side.bytes, side.seconds) else {
-            // iperf3's own words where it does not know.
+            // iperf3's own words if it does not know.
             return format!("[{:>3}] ({who} statistics not available)\n", name(id));
         };
         let row = Row { id, to_s: seconds, bytes, ..Row::default() };

@@ -64,7 +64,7 @@ pub struct Context {
     pub target: String,
     /// When it began, RFC 3339, UTC.
     pub started: String,
-    /// Where the conversation came from, where this end answers.
+    /// Address of the client, if this end is the server.
     pub served: Option<SocketAddr>,
     /// Flows that this end had served before: iperf 2 counts on.
     pub served_flows: u64,
@@ -105,7 +105,7 @@ pub trait Writer: Send {
     /// The lines for the whole, after all events.
     fn finish(&mut self, record: &Record) -> String;
 
-    /// What stands on standard output instead of a result, where the program puts errors there.
+    /// What stands on standard output instead of a result, if the program puts errors there.
     fn fail(&mut self, _why: &str) -> Option<String> {
         None
     }

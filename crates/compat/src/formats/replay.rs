@@ -27,7 +27,7 @@ pub fn print(format: &Format, record: &Record, style: Style) -> String {
     text
 }
 
-/// What happened, as far as the record tells, in order of time.
+/// What happened, as far as the record reports, in order of time.
 fn events(record: &Record) -> Vec<Event> {
     let samples = |end: Option<&End>, name: EndName| {
         let all = end.map(|end| end.samples.clone()).unwrap_or_default();

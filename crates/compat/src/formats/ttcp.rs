@@ -1,5 +1,5 @@
 //! ttcp's lines, as Minshall's version prints them (wording and order of ttcp.c; KB are 1024 bytes).
-//! What ttcp tells of its memory and page faults is left out: it says nothing of a transfer.
+//! What ttcp reports of its memory and page faults is left out: it says nothing of a transfer.
 
 use std::fmt::Write;
 
@@ -54,7 +54,7 @@ impl Ttcp {
         let prefix = self.prefix();
         let Context { plan, target, .. } = &self.context;
         if let Some(peer) = self.context.served {
-            // Whoever serves has said that it has its socket, and knows no buffers but the sender's.
+            // A server has already printed that it has its socket, and knows only the sender's buffers.
             return format!("{prefix}: accept from {}\n", peer.ip());
         }
         let mut text = format!("{prefix}: socket\n{prefix}: connect\n{prefix}: ");

@@ -35,12 +35,12 @@ pub enum Invocation {
 }
 
 impl ParsedArguments {
-    /// Whether an option was given, by its short name where it has one: `-R`, `--bidir`.
+    /// Whether an option was given, by its short name if it has one: `-R`, `--bidir`.
     pub fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
 
-    /// The value of an option, the last one where it was given often. Empty where it takes none.
+    /// The value of an option, the last one if it was given several times. Empty if the option takes none.
     pub fn value(&self, name: &str) -> Option<&str> {
         let mut same = self.given.iter().filter(|(option, _)| option.name() == name);
         same.next_back().map(|(_, value)| value.as_str())

@@ -24,9 +24,9 @@ pub const SHIM: Shim = Shim {
     again: |typed| typed.has("-r").then_some("--reverse"),
 };
 
-/// Seconds of a test where the user names none (iperf -h).
+/// Seconds of a test if the user names none (iperf -h).
 const DURATION_S: &str = "10";
-/// Rate of a UDP flow where the user names none: 1 Mbit/s of 2^20 (2.1.8, Settings.hpp).
+/// Rate of a UDP flow if the user names none: 1 Mbit/s of 2^20 (2.1.8, Settings.hpp).
 const UDP_RATE_BITS_PER_S: f64 = 1_048_576.0;
 /// Bytes of a datagram over IPv4 where the user names none (iperf -h).
 const UDP_LENGTH_BYTES: &str = "1470";
@@ -279,7 +279,7 @@ fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
     if typed.has("-t") {
         return Err(Refusal::because("options -n and -t: goodput ends a test by one of them"));
     }
-    // Each flow of iperf sends so many.
+    // Each flow of iperf sends this amount.
     Ok(format!("--bytes={:.0}", bytes * flows(typed).unwrap_or(1) as f64))
 }
 

@@ -24,16 +24,16 @@ pub const SHIM: Shim = Shim {
     again: |_| None,
 };
 
-/// Seconds of a test where the user names none (iperf3 -h).
+/// Seconds of a test if the user names none (iperf3 -h).
 const DURATION_S: &str = "10";
-/// Rate of a UDP stream where the user names none, bits per second (iperf3 -h).
+/// Rate of a UDP stream if the user names none, bits per second (iperf3 -h).
 const UDP_RATE_BITS_PER_S: f64 = 1e6;
-/// Bytes of a datagram where the user names none: the segment size of the control connection
+/// Bytes of a datagram if the user names none: the segment size of the control connection
 /// (iperf_client_api.c), which over Ethernet, with TCP's timestamps, is this.
 const UDP_LENGTH_BYTES: u64 = 1448;
 /// The same over IPv6.
 const UDP_LENGTH_V6_BYTES: u64 = 1428;
-/// Bytes of a TCP write where the user names none (iperf3 -h).
+/// Bytes of a TCP write if the user names none (iperf3 -h).
 const TCP_LENGTH_BYTES: u64 = 128 * 1024;
 
 /// Around the line by which scripts know that the server listens (iperf_server_api.c).

@@ -27,11 +27,11 @@ pub const SHIM: Shim = Shim {
     again: |_| None,
 };
 
-/// Seconds of a test where the user names none (nuttcp-6.1.2.c, DEFAULT_TIMEOUT).
+/// Seconds of a test if the user names none (nuttcp-6.1.2.c, DEFAULT_TIMEOUT).
 const DURATION_S: f64 = 10.0;
-/// Bytes of a write where the user names none (nuttcp -h).
+/// Bytes of a write if the user names none (nuttcp -h).
 const TCP_LENGTH_BYTES: u64 = 65536;
-/// Bytes of a datagram where the user names none: the largest power of two up to 8K that is no longer
+/// Bytes of a datagram if the user names none: the largest power of two up to 8K that is no longer
 /// than a segment of the control connection (nuttcp-6.1.2.c, line 2325), on a path of 1500 bytes.
 const UDP_LENGTH_BYTES: u64 = 1024;
 /// Bits per second over UDP where the user names no rate (nuttcp-6.1.2.c, DEFAULTRATE).

@@ -28,7 +28,7 @@ pub struct Shim {
     pub background: fn(&ParsedArguments) -> bool,
     /// The files it writes besides.
     pub files: fn(&ParsedArguments) -> Files,
-    /// What a client's second run has besides, where the options ask for two.
+    /// What a client's second run has besides, if the options ask for two.
     pub again: fn(&ParsedArguments) -> Option<&'static str>,
 }
 
@@ -39,9 +39,9 @@ pub enum Mode {
     Client,
     /// The side that answers.
     Server,
-    /// It tells its options.
+    /// It reports its options.
     Help,
-    /// It tells its version.
+    /// It reports its version.
     Version,
 }
 
@@ -100,7 +100,7 @@ impl Refusal {
 }
 
 impl Opt {
-    /// The name that it is found by: the short one where there is one.
+    /// The name that it is found by: the short one if there is one.
     pub fn name(&self) -> String {
         match (self.short, self.long) {
             (Some(short), _) => format!("-{short}"),

@@ -23,9 +23,9 @@ pub const SHIM: Shim = Shim {
     again: |_| None,
 };
 
-/// Buffers of a test where the user names no number (ttcp.c, nbuf).
+/// Buffers of a test if the user names no number (ttcp.c, nbuf).
 const BUFFER_COUNT: u64 = 2048;
-/// Bytes of a buffer where the user names none (ttcp.c, buflen).
+/// Bytes of a buffer if the user names none (ttcp.c, buflen).
 const LENGTH_BYTES: u64 = 8192;
 
 const NO_FILE: &str = "goodput moves its own payload, not standard input or output: add -s";

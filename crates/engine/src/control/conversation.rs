@@ -49,7 +49,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Begins to drive `session` over `stream`; without one it lives by what it is told and by time.
+    /// Begins to drive `session` over `stream`; without one it lives only by its inputs and by time.
     pub fn new(session: Box<dyn Session>, stream: Option<TcpStream>) -> Self {
         let mut conversation = Self {
             session,
@@ -122,7 +122,7 @@ impl Conversation {
     }
 
     /// Sends what the session still has to say and gives the connection away; the session goes on
-    /// without. `None` if it has none, or where the peer does not take what is left.
+    /// without. `None` if it has none, or if the peer does not take what is left.
     pub async fn take_stream(&mut self) -> Option<TcpStream> {
         let stream = self.stream.as_mut()?;
         let flushed = stream.write_all_buf(&mut self.outgoing);
@@ -151,7 +151,7 @@ impl Conversation {
     }
 
     /// Sends what is left, and waits for the peer to close as well: some serve one client after the
-    /// other, and turn away whoever comes before they are done.
+    /// other, and turn away clients that come before they are done.
     pub async fn hang_up(&mut self) {
         self.say_goodbye().await;
         let Some(stream) = &self.stream else { return };
@@ -243,7 +243,7 @@ impl Conversation {
         if let Some(stream) = self.stream.as_ref().filter(|_| self.only_hears)
             && self.outgoing.is_empty()
         {
-            // Fails only if the connection is gone already, which reading it tells.
+            // Fails only if the connection is gone already; the next read reports that.
             let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
         }
     }

@@ -26,8 +26,8 @@ pub struct Credentials {
 pub struct OwnKey {
     /// The key.
     pub key: Arc<PrivateKey>,
-    /// Whether the user asked for it. Else it is shown to servers that are known, and to those that refuse
-    /// whoever shows nothing.
+    /// Whether the user asked for it. Otherwise it is shown to known servers, and to servers that refuse
+    /// clients without a credential.
     pub asked: bool,
     /// The servers that are known.
     pub servers: Arc<dyn Servers>,
@@ -71,8 +71,8 @@ impl Credentials {
         let Some(own) = self.key.as_ref().filter(|_| target.protocol.far_end.knows_keys) else {
             return Ok(None);
         };
-        // What the user names goes before what lies in the usual place. A token authenticates the server as well, so
-        // also one that is known by its key is not believed without proof.
+        // What the user names goes before what lies in the usual place. A token authenticates the server as
+        // well, so also one that is known by its key is not believed without proof.
         if self.token.is_some() && !own.asked {
             return Ok(None);
         }

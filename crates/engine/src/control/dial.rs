@@ -23,13 +23,13 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A peer that can be talked to.
 pub struct DialedPeer {
-    /// The control connection, where the protocol has one.
+    /// The control connection, if the protocol has one.
     pub stream: Option<TcpStream>,
-    /// Where the peer is; several where no flow was opened to it yet.
+    /// Addresses of the peer; several if no flow was opened to it yet.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Connects to the target, where its protocol has a control connection; else finds out where it is.
+/// Connects to the target if its protocol has a control connection; otherwise only resolves its address.
 /// A connection that is refused is tried again for `patience`.
 pub async fn dial(
     target: Target,

@@ -46,7 +46,7 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    /// Every address of the target, in the resolver's order, of one family where one was asked for.
+    /// Every address of the target, in the resolver's order, of one family if one was asked for.
     /// Blocks while the resolver answers.
     pub fn addresses(&self, family: Option<Family>) -> Result<Vec<SocketAddr>, EngineError> {
         let all = (self.host.as_str(), self.port).to_socket_addrs().map_err(|cause| {

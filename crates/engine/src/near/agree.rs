@@ -7,7 +7,7 @@ use std::pin::pin;
 use goodput_kernel::Context;
 use goodput_model::{EndName, Known, Plan};
 use goodput_wire::session::{Action, Cookie, Input};
-use goodput_wire::ticket::{FlowTicket, Meeting};
+use goodput_wire::ticket::{FlowSetup, FlowTicket};
 
 use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
@@ -22,7 +22,7 @@ pub struct Agreed {
     pub opened: Opened,
     /// What the session said.
     pub heard: AgreedAnswers,
-    /// The hashes by which ports were chosen, where they were to be.
+    /// The hashes by which ports were chosen, if they were to be.
     pub hashes: Option<Hashes>,
 }
 
@@ -31,7 +31,7 @@ pub struct Agreed {
 pub struct AgreedAnswers {
     notes: Vec<String>,
     ready: bool,
-    /// The cookie of the echoes that the far end answers, where it answers any.
+    /// The cookie of the echoes that the far end answers, if it answers any.
     pub echo: Option<Cookie>,
     /// How the far end's card spreads what it receives, if it reports it.
     hash: Option<Hash>,
@@ -54,7 +54,7 @@ pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, OpenFiles)
 /// Flows that the session wants opened.
 pub struct FlowOrder {
     tickets: Vec<FlowTicket>,
-    meeting: Meeting,
+    flow_setup: FlowSetup,
     heard: AgreedAnswers,
 }
 
@@ -63,8 +63,8 @@ pub async fn order(client: &mut Client) -> Result<FlowOrder, EngineError> {
     let mut heard = AgreedAnswers::default();
     loop {
         match client.next().await? {
-            Action::OpenFlows { tickets, meeting } => {
-                return Ok(FlowOrder { tickets, meeting, heard });
+            Action::OpenFlows { tickets, flow_setup } => {
+                return Ok(FlowOrder { tickets, flow_setup, heard });
             }
             other => heard.take(client, other)?,
         }
@@ -77,18 +77,18 @@ pub async fn flows(
     plan: &Plan,
     order: FlowOrder,
 ) -> Result<Agreed, EngineError> {
-    let FlowOrder { mut tickets, mut meeting, mut heard } = order;
+    let FlowOrder { mut tickets, mut flow_setup, mut heard } = order;
     let hashes = hashes(client, plan, &mut heard).await;
     let opened = loop {
         let ways = hashes.as_ref();
-        let failure = match open(client, plan, tickets, meeting, ways, &mut heard).await {
+        let failure = match open(client, plan, tickets, flow_setup, ways, &mut heard).await {
             Ok(opened) => break opened,
             Err(failure) => failure,
         };
         client.conversation.tell(Input::FlowsFailed(failure.to_string()));
         match client.conversation.said() {
-            Some(Action::OpenFlows { tickets: others, meeting: other }) => {
-                (tickets, meeting) = (others, other);
+            Some(Action::OpenFlows { tickets: others, flow_setup: other }) => {
+                (tickets, flow_setup) = (others, other);
             }
             _ => return Err(failure),
         }
@@ -144,12 +144,12 @@ async fn open(
     client: &mut Client,
     plan: &Plan,
     tickets: Vec<FlowTicket>,
-    meeting: Meeting,
+    flow_setup: FlowSetup,
     hashes: Option<&Hashes>,
     heard: &mut AgreedAnswers,
 ) -> Result<Opened, EngineError> {
-    match meeting {
-        Meeting::Connect { port, apart } => {
+    match flow_setup {
+        FlowSetup::Connect { port, apart } => {
             let addresses = at_port(&client.addresses, port);
             let ports = hashes.map(|hashes| {
                 let local = plan.socket.bind.or(client.local.map(|local| local.ip()));
@@ -162,15 +162,15 @@ async fn open(
             let opened = beside(client, opening, heard).await??;
             opened.map_err(|failure| unreached(client, failure))
         }
-        Meeting::Listen { first_port } => {
+        FlowSetup::Listen { first_port } => {
             let peer = client.addresses.first().copied();
             let peer = peer.ok_or_else(|| EngineError::Target("no address to await".into()))?;
             let listeners = FlowListeners::open(plan, &tickets, client.local, peer, first_port)?;
             client.conversation.tell(Input::Expecting { data_port: None });
             beside(client, listeners.take(), heard).await?
         }
-        meeting @ (Meeting::Arrive | Meeting::ThisConnection { .. }) => {
-            Err(unexpected(&client.target, &Action::OpenFlows { tickets, meeting }))
+        flow_setup @ (FlowSetup::Arrive | FlowSetup::ThisConnection { .. }) => {
+            Err(unexpected(&client.target, &Action::OpenFlows { tickets, flow_setup }))
         }
     }
 }

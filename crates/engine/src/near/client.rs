@@ -70,8 +70,8 @@ impl Client {
         Ok(client)
     }
 
-    /// As [`Client::connect`]; a connection that is refused is tried again for `patience`. A server that
-    /// refuses whoever shows nothing is shown the user's key, if there is one.
+    /// As [`Client::connect`]; a connection that is refused is tried again for `patience`. If a server
+    /// refuses clients without a credential, it is shown the user's key, if there is one.
     async fn greet(
         target: &Target,
         options: &SocketOptions,
@@ -179,8 +179,8 @@ impl Client {
         }
     }
 
-    /// Begins another conversation if the one so far is over: it is good for one measurement only, or it broke.
-    /// Whether it did.
+    /// Begins another conversation if the one so far is over: it is good for one measurement only, or it
+    /// broke. Whether it did.
     pub(crate) async fn be_met(&mut self) -> Result<bool, EngineError> {
         let is_over = self.conversation.is_over();
         if is_over {
@@ -246,7 +246,7 @@ impl Client {
         }
     }
 
-    /// The next action, where the conversation must go on.
+    /// The next action, if the conversation must go on.
     pub(crate) async fn next(&mut self) -> Result<Action, EngineError> {
         loop {
             let action = next(&mut self.conversation, &self.target).await?;
@@ -268,8 +268,8 @@ async fn next(conversation: &mut Conversation, target: &Target) -> Result<Action
     }
 }
 
-/// Why a server lets in neither a client that shows nothing nor one that shows the user's usual key, which nobody had
-/// asked for: what the server said first is what it wants.
+/// Why a server lets in neither a client that shows nothing nor one that shows the user's usual key, which
+/// nobody had asked for: what the server said first is what it wants.
 fn neither(target: &Target, refused: &EngineError, with_key: &EngineError) -> EngineError {
     let own = |error: &EngineError| match error {
         EngineError::Wire { failure: WireError::NotPermitted(why), .. } => why.clone(),

@@ -74,7 +74,7 @@ impl KeptSamples {
         self.live.stop();
     }
 
-    /// Whether what the far end told ends well before the senders were to stop.
+    /// Whether what the far end reported ends well before the senders were to stop.
     pub fn is_far_silent(&self) -> bool {
         let marked = |kept: &Kept| self.was_steady.then(|| kept.marked().unwrap_or(0));
         let (near, far) = (marked(&self.near), marked(&self.far));

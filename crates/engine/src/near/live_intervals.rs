@@ -75,8 +75,8 @@ impl LiveIntervals {
         self.stopped = true;
     }
 
-    /// The far end turns out to keep to itself what it received, or no longer tells it: makes the intervals
-    /// that it has not told from the near end's `samples` so far.
+    /// The far end turns out to keep to itself what it received, or no longer reports it: makes the intervals
+    /// that it has not reported from the near end's `samples` so far.
     pub fn do_without_far(&mut self, samples: &[Sample], listener: &mut Listener<'_>) {
         let without_far = self.without_far;
         let told = |way: &&mut DirectionIntervals| {

@@ -1,4 +1,5 @@
-//! One measurement at the near end: both ends agree, the flows run until they are long enough, both ends report.
+//! One measurement at the near end: both ends agree, the flows run until they are long enough, both ends
+//! report.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -72,8 +73,8 @@ impl HostBefore {
         Ok(Self { context, before })
     }
 
-    /// A look before the flows are there. Far ends that don't wait send as soon as they have them, and what they
-    /// send must not wait until this end has looked around.
+    /// A look before the flows are there. Far ends that don't wait send as soon as they have them, and what
+    /// they send must not wait until this end has looked around.
     async fn early(client: &Client, plan: &Plan) -> Result<Option<Self>, EngineError> {
         match client.addresses.first() {
             Some(peer) if !client.far_end().awaits_begin => {
@@ -226,7 +227,7 @@ impl<'a> NearRun<'a> {
         let by_plan = self.client.far_end().ends_as_planned;
         match self.run.plan().length {
             Length::Seconds(_) => ended,
-            // Who is told of the end has no end of its own.
+            // An end that hears of the end from its peer does not decide it.
             Length::Bytes(all) if !by_plan => ended || self.has_moved(all),
             // Both ends empty their queues on their own; stopping would cut them off.
             Length::Source if !by_plan => ended,

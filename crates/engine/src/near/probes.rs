@@ -15,7 +15,7 @@ use crate::near::latency::{Phase, Probing};
 const MAX_LAST_PINGS_TIME: Duration = Duration::from_secs(1);
 
 impl NearRun<'_> {
-    /// What probes find before the flows begin, where they are asked for.
+    /// What probes find before the flows begin, if they are asked for.
     pub(super) async fn idle(
         &mut self,
         interrupt: &Interrupt,
@@ -35,7 +35,7 @@ impl NearRun<'_> {
         self.probed(Some(probing), listener).await
     }
 
-    /// What probes found that were told to finish. The conversation goes on meanwhile.
+    /// What the probes found after they were told to finish. The conversation goes on meanwhile.
     pub(super) async fn probed(
         &mut self,
         probing: Option<Probing>,
@@ -89,7 +89,7 @@ impl NearRun<'_> {
         self.comparing.take().inspect(Comparing::finish)
     }
 
-    /// What the far end told of its clock. The conversation goes on meanwhile.
+    /// What the far end reported of its clock. The conversation goes on meanwhile.
     pub(super) async fn compared(
         &mut self,
         comparing: Option<Comparing>,

@@ -34,7 +34,7 @@ impl Starts {
         self.latest_s = Some(self.latest_s.map_or(later_s, |latest| latest.min(later_s)));
     }
 
-    /// The far end did not begin sooner than so much after this end; below zero as a rule.
+    /// The far end began at least this much later than this end; usually negative.
     pub fn earliest_s(&self) -> f64 {
         self.near.map_or(0.0, |(told, began)| -began.saturating_duration_since(told).as_secs_f64())
     }

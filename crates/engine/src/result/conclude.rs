@@ -42,7 +42,7 @@ pub fn conclude(
     Ok(conclude_at_least(measurement, target, started))
 }
 
-/// The same where it is no failure that no end reports what arrived, as at a server that sends over UDP
+/// The same if it is no failure that no end reports what arrived, as at a server that sends over UDP
 /// to a client that keeps its counts to itself.
 pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) -> Conclusion {
     let mut diagnoses = diagnoses(&measurement).into_iter().map(|(_, diagnosis)| diagnosis);
@@ -91,7 +91,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
     Conclusion { record, witnesses: main.witnesses, incomplete: measurement.incomplete }
 }
 
-/// What is said where nothing could be counted, or only a part.
+/// The error if nothing could be counted, or only a part.
 fn undiagnosed(measurement: &Measurement) -> Diagnosis {
     let sender = measurement.senders().first().copied().unwrap_or(EndName::Near);
     let why = match measurement.partly_counted(sender) {
@@ -118,7 +118,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
 /// Where the rule names a file itself, or FreeBSD's, that stands.
 fn keep_for_good(finding: &mut Finding) {
     let Some(change) = finding.changes.first() else { return };
-    // A setting that this version does not know has no permanent form to tell.
+    // A setting that this version does not know has no known permanent form.
     let ours = permanent(&change.setting, &change.to).unwrap_or_default();
     let of_rule = std::mem::take(&mut finding.permanent);
     let said = |file: &str| {

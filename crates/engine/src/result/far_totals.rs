@@ -8,7 +8,7 @@ use crate::result::measurement::Measurement;
 pub struct FarCounts<'a>(Result<Vec<&'a FlowTotals>, Missing>);
 
 impl<'a> FarCounts<'a> {
-    /// What the far end told of the flows on which it has this role.
+    /// What the far end reported of the flows on which it has this role.
     pub fn of(measurement: &'a Measurement, role: Role) -> Self {
         let flows = measurement.far_totals.iter().flat_map(|totals| &totals.flows);
         let flows: Vec<_> = flows.filter(|flow| flow.role == role).collect();
@@ -67,7 +67,7 @@ impl<'a> FarCounts<'a> {
     }
 }
 
-/// Goodput of what this end sent, as the far end told it afterwards: one number for the whole run.
+/// Goodput of what this end sent, as the far end reported it afterwards: one number for the whole run.
 pub fn measured(measurement: &Measurement) -> Option<Measured> {
     let told = FarCounts::of(measurement, Role::Receiver);
     let bytes = *told.sum(|flow| &flow.bytes).value()?;
@@ -105,7 +105,7 @@ pub fn lost_share(measurement: &Measurement, sender: EndName) -> Known<f64> {
     FarCounts::of(measurement, Role::Receiver).lost_percent(&sent).map(|percent| percent / 100.0)
 }
 
-/// What was seen here, or else what the far end told.
+/// What was seen here, or else what the far end reported.
 pub fn seen_or_reported<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
     match (seen, told) {
         (Known::Missing(_), told @ Known::Value(_)) => told,

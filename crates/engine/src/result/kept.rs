@@ -4,7 +4,8 @@ use std::ops::Deref;
 
 use goodput_model::Sample;
 
-/// Flows in detail that are kept, over all samples; each is about 1 KiB. Ten flows fill it in 40 s, one in 7 min.
+/// Flows in detail that are kept, over all samples; each is about 1 KiB. Ten flows fill it in 40 s, one in 7
+/// min.
 const DETAILS_MAX: usize = 4096;
 
 /// Samples that are kept.
@@ -13,18 +14,18 @@ const SAMPLES_MAX: usize = 16_384;
 /// The beginning is kept as it is, for slow start is in it, seconds.
 const HEAD_S: f64 = 10.0;
 
-/// The beginning takes at most so much of what is kept, as a divisor.
+/// Largest part of the kept samples that belongs to the beginning, as a divisor.
 const HEAD_DIVISOR: usize = 4;
 
-/// Samples in order. When there are too many, every second one after the beginning is dropped, and of those that
-/// come only every second is kept from there on: the rest are evenly spaced, each by the same power of two.
-/// Counters are cumulative, so that sums and rates between any two that are left are what they were. The first, the
-/// last and the marked one stay.
+/// Samples in order. When there are too many, every second one after the beginning is dropped, and of those
+/// that come only every second is kept from there on: the rest are evenly spaced, each by the same power of
+/// two. Counters are cumulative, so that sums and rates between any two that are left are what they were. The
+/// first, the last and the marked one stay.
 #[derive(Debug)]
 pub struct Kept {
     samples: Vec<Sample>,
     details: usize,
-    /// Of the samples after the beginning, each so many-th is kept.
+    /// After the beginning, one of this many samples is kept.
     stride: usize,
     /// How many came after the last that is kept for good.
     since: usize,
@@ -41,7 +42,7 @@ impl Kept {
     /// Takes the next sample.
     pub fn push(&mut self, sample: Sample) {
         let replaced = self.samples.last().is_some_and(|last| {
-            // On a slow way the far end tells its last totals first, and their details after them.
+            // On a slow way the far end reports its last totals first, and their details after them.
             last.at_s == sample.at_s && last.flows.is_empty()
         });
         if replaced || self.is_surplus() {

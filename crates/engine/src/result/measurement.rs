@@ -33,7 +33,7 @@ pub struct Measurement {
     /// How many samples of the near and of the far end were taken before the senders were told to
     /// stop; what came later is the emptying of queues. `None`: the flows ended on their own.
     pub steady_samples: Option<(usize, usize)>,
-    /// How long probes took, where the plan asks for it.
+    /// How long probes took, if the plan asks for it.
     pub latency: Option<Latency>,
     /// How the clocks of both ends relate.
     pub clocks: Clocks,
@@ -82,7 +82,7 @@ impl Measurement {
 
     /// Goodput of what `sender` sent, from the receiver's count after slow start; if the
     /// receiver reports nothing meanwhile or falls silent, from what its TCP acknowledged, or else from what
-    /// it told afterwards, or before it fell silent. `None` if none of these is there.
+    /// it reported afterwards, or before it fell silent. `None` if none of these is there.
     pub fn measured(&self, sender: EndName) -> Option<Measured> {
         self.counted(sender).map(|(_, measured)| measured)
     }
@@ -115,8 +115,8 @@ impl Measurement {
         measure(sent, &acknowledged(sent), self.plan.omit_s, 0.0)
     }
 
-    /// How long the far end had told nothing when the senders were to stop, if its report did not come and
-    /// what it told before does not reach to there.
+    /// How long the far end had reported nothing when the senders were to stop, if its report did not come and
+    /// what it reported before does not reach to there.
     pub fn silence(&self) -> Option<Silence> {
         self.incomplete.as_ref()?;
         let later_s = -self.sender_later_s(EndName::Near);

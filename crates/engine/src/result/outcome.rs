@@ -98,7 +98,7 @@ fn far_result(measurement: &Measurement) -> EndResult {
     }
 }
 
-/// The last detailed view of an end's flows in one role, and what it told of them otherwise.
+/// The last detailed view of an end's flows in one role, and what it reported of them otherwise.
 struct Flows<'a> {
     seen: Result<Vec<&'a FlowSample>, Missing>,
     reported: Option<FarCounts<'a>>,

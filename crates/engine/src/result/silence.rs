@@ -1,4 +1,4 @@
-//! A far end whose report did not come, and that told nothing more while payload was still to move.
+//! A far end whose report did not come, and that reported nothing more while payload was still to move.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use goodput_model::Sample;
 /// the way of that.
 const MAX_STEPS_BEHIND: f64 = 2.0;
 
-/// What a far end told does not reach to the end of the measurement.
+/// What a far end reported does not reach to the end of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Silence {
-    /// Until when it told its counts, seconds of the near end's samples.
+    /// Until when it reported its counts, seconds of the near end's samples.
     pub from_s: f64,
     /// When the senders stopped or were to stop.
     pub to_s: f64,
@@ -19,7 +19,7 @@ pub struct Silence {
 
 impl Silence {
     /// Of a far end whose samples begin `later_s` after the `near` end's, both until the senders were to
-    /// stop. `None` if it is behind no more than its own steps explain, or told nothing at all.
+    /// stop. `None` if it is behind no more than its own steps explain, or reported nothing at all.
     pub fn of(near: &[Sample], far: &[Sample], later_s: f64) -> Option<Self> {
         let (to_s, from_s) = (near.last()?.at_s, far.last()?.at_s + later_s);
         let steps = far.windows(2).map(|pair| pair[1].at_s - pair[0].at_s);
@@ -63,7 +63,7 @@ pub(in crate::result) mod tests {
         assert_eq!(silence(&[], 0.0), None, "it never told anything");
     }
 
-    /// Of so many tenths of a second, of which the far end has told `far`.
+    /// Of this many tenths of a second, of which the far end has reported `far`.
     pub fn measurement(tenths: u64, far: u64, plan: Plan) -> Measurement {
         let samples = |tenths: u64| {
             let count = |sample: Sample| {
@@ -99,7 +99,7 @@ pub(in crate::result) mod tests {
         let (whole, part) = (dead(None), dead(lost));
         assert_eq!((whole.silence(), whole.partly_counted(EndName::Near)), (None, None));
         assert!(whole.evidence(EndName::Near).is_some());
-        // These samples have nothing that TCP acknowledged: only the time that was told is known.
+        // These samples have nothing that TCP acknowledged: only the reported time is known.
         let silence = part.partly_counted(EndName::Near).expect("it told 1.7 s of 5 s");
         assert_eq!((silence.from_s, silence.to_s), (1.7, 5.0));
         assert!(part.evidence(EndName::Near).is_none(), "no verdict on a third of the time");

@@ -10,7 +10,7 @@ use goodput_model::Snapshot;
 use crate::error::EngineError;
 use crate::threads::blocking;
 
-/// What this host knows now, or an empty snapshot that says why where the plan does not observe.
+/// What this host knows now, or an empty snapshot that says why if the plan does not observe.
 pub async fn observe(wanted: bool, context: Context) -> Result<Snapshot, EngineError> {
     if wanted {
         return blocking(move || goodput_kernel::snapshot(&context)).await;

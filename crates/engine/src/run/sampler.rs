@@ -14,7 +14,7 @@ use crate::run::watched::{EndedFlows, FlowsEvent, Held, Limit};
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// The same where the plan does not observe: just enough to show intervals and to notice the end.
+/// The same if the plan does not observe: just enough to show intervals and to notice the end.
 const UNOBSERVED_INTERVAL: Duration = Duration::from_millis(500);
 /// Time that one flow's detail may take up of each second, as a divisor: with 10 ms a flow, 10
 /// flows are read in detail every 100 ms and 100 flows every second.
@@ -27,7 +27,7 @@ const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub struct Cadence {
     period: Duration,
     detail: Option<Duration>,
-    /// Received bytes at which a sample is due at once: where a plan is of bytes, the peer that sends them
+    /// Received bytes at which a sample is due at once: if a plan is of bytes, the peer that sends them
     /// may count none, and be waiting to be told that they are here (iperf3 up to 3.9 with `-R -n`).
     enough: Option<u64>,
 }
@@ -57,8 +57,8 @@ pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
     take(flows, 0.0, cadence.detail.is_some())
 }
 
-/// Samples `flows`, of which [`first`] was taken, until all have ended, then joins them. Ends at the
-/// latest when their stop signal has ended them, which whoever holds it guarantees.
+/// Samples `flows`, of which [`first`] was taken, until all have ended, then joins them. Ends at the latest
+/// when their stop signal has ended them, which its holder guarantees.
 pub fn watch(
     flows: Vec<RunningFlow>,
     began: Instant,
@@ -138,7 +138,7 @@ fn stays_open(flow: &RunningFlow) -> bool {
         && config.framing.misses_receivers()
 }
 
-/// When the payload's clock began: with the gate, or where the payload itself tells, with the first
+/// When the payload's clock began: with the gate, or if the payload itself marks it, with the first
 /// flow that has seen it. Waits for that.
 fn beginning(
     flows: &[RunningFlow],
@@ -325,7 +325,7 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// Nobody takes what is told, as when whoever drives the measurement is held up.
+    /// Nobody takes the samples, as when the driver of the measurement is held up.
     #[test]
     fn payload_ends_at_its_limit_whoever_listens() {
         let listener = TcpListener::bind("localhost:0").unwrap();

@@ -21,7 +21,7 @@ use crate::run::watched::{Failure, FlowsEvent, Limit};
 /// given up and shows as the difference of both ends' counts.
 const DRAIN_TIME: Duration = Duration::from_secs(3);
 /// The same where somebody waits for the end. A sender whose segment was lost with the last ones sends it
-/// again after 200 ms and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), where its path is short.
+/// again after 200 ms and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), if its path is short.
 const SHORT_DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// The connection of a flow, ready to move payload.
@@ -141,7 +141,7 @@ impl Traffic {
         Ok(began)
     }
 
-    /// The next thing the watching thread has to tell. Waits for ever before [`Traffic::begin`].
+    /// The next thing the watching thread has to report. Waits for ever before [`Traffic::begin`].
     pub async fn next(&mut self) -> FlowsEvent {
         match self.watched.recv().await {
             Some(watched) => watched,
@@ -229,8 +229,8 @@ fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConf
     }
 }
 
-/// Bytes this flow shall send where the plan ends after a number of bytes: an even share in whole
-/// units of `unit` bytes, the first flows one more where it does not divide, and the last unit of all
+/// Bytes this flow shall send if the plan ends after a number of bytes: an even share in whole
+/// units of `unit` bytes, the first flows one more if it does not divide, and the last unit of all
 /// perhaps shorter.
 fn byte_limit(plan: &Plan, role: Role, id: u16, unit: u64) -> Option<u64> {
     let goodput_model::Length::Bytes(total) = plan.length else { return None };

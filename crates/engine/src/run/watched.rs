@@ -20,7 +20,7 @@ pub enum FlowsEvent {
 }
 
 /// How long payload moves at most. The thread that watches the flows holds it, whatever holds up those that it
-/// tells.
+/// reports.
 pub struct Limit {
     after: Option<Duration>,
     stop: Arc<Stop>,

@@ -10,7 +10,7 @@ use goodput_model::{CheckReport, Known, Snapshot};
 
 use crate::error::EngineError;
 
-/// Looks at `devices`, or at those worth a look where none is named, watching their counters for
+/// Looks at `devices`, or at those worth a look if none is named, watching their counters for
 /// `watch` if it is given. Blocks that long. `started` is RFC 3339, UTC.
 pub fn check(
     devices: &[String],
@@ -57,7 +57,7 @@ pub fn check(
     })
 }
 
-/// The facts of each device, the host's among them; of the host alone where there is no device.
+/// The facts of each device, the host's among them; of the host alone if there is no device.
 fn snapshots(devices: &[String]) -> Vec<Snapshot> {
     let about = |device: Option<&String>| {
         goodput_kernel::snapshot(&Context { device: device.cloned(), ..Context::default() })

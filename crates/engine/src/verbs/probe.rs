@@ -16,7 +16,7 @@ use crate::verbs::compare::near_far::Appliers;
 /// Probes that are run at most.
 const MAX_PROBES: usize = 3;
 
-/// Splits the best two causes of `record`, where a probe can, on the same conversation. A probe that
+/// Splits the best two causes of `record`, if a probe can, on the same conversation. A probe that
 /// can't run says so in the record and decides nothing. Settings are put back after each, in any case.
 pub async fn probe(
     client: &mut Client,
@@ -108,7 +108,7 @@ fn entry(probe: &Probe, pair: &Pair, before: &Seen, after: Result<Seen, Missing>
 }
 
 /// A rival that more of its probes speak for than against is the verdict; if none is, the first
-/// finding stays, confirmed where a probe spoke for it.
+/// finding stays, confirmed if a probe spoke for it.
 fn decide(record: &mut Record, rivals: &Rivals) {
     let first = rivals.first.as_str();
     let mut seconds: Vec<&str> = rivals.splits.iter().map(|(rule, _)| rule.as_str()).collect();

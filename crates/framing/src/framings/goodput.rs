@@ -40,7 +40,7 @@ impl Layout for GoodputDatagrams {
         Box::new(Goodput::new(flow))
     }
 
-    /// The control connection tells the end as well.
+    /// The control connection reports the end as well.
     fn ends_unheard(&self) -> bool {
         false
     }

@@ -7,7 +7,7 @@
 //! | 4-7 | its microseconds |
 //! | 8-11 | number of the datagram, from 1; with `--udp-counters-64bit` bytes 8-15 |
 //!
-//! The end is told on the control connection.
+//! The end is announced on the control connection.
 
 use super::Kind;
 use crate::numbers::Unwrap;
@@ -17,8 +17,8 @@ use crate::{Clock, Closing, Datagrams, Framing, Layout, NUMBER_BOUND, Read, Sent
 /// The registry's entry.
 pub const KIND: Kind = Kind { id: "iperf3", examples: || vec![iperf3(false), iperf3(true)] };
 
-/// iperf3: in each datagram the time of sending and a number from 1; no end marker. `wide`: the number has 64 bits
-/// rather than 32 (`--udp-counters-64bit`).
+/// iperf3: in each datagram the time of sending and a number from 1; no end marker. `wide`: the number has 64
+/// bits rather than 32 (`--udp-counters-64bit`).
 pub fn iperf3(wide: bool) -> Framing {
     Framing::new(Numbered { wide })
 }

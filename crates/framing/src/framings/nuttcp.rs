@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `BOD0`, after a pause `BOD1` | the receiver's clock begins, anew with each |
 //! | longer than 4 bytes | payload |
-//! | `EOD0`, `EOD1` to `EOD4` about 500 ms apart | the clock ends at the first; the receiver after the second |
+//! | `EOD0`, `EOD1` to `EOD4` about 500 ms apart | the clock ends at the first; the receiver after the second
+//! |
 //!
 //! If both ends agreed to count, bytes 24 to 31 of payload tell how many payload bytes were sent
 //! with it and before it, in the sender's byte order.
@@ -18,7 +19,7 @@ use crate::{
 /// Where the count of bytes stands.
 const COUNT: std::ops::Range<usize> = 24..32;
 /// The real program pauses for 250 ms, in case that the first is lost while the receiver's link address
-/// is asked for. A receiver of 6.1.2 that reports intervals gives up where one passes without payload,
+/// is asked for. A receiver of 6.1.2 that reports intervals gives up if one passes without payload,
 /// and counts from before the first (nuttcp-6.1.2.c, lines 1040 and 4247).
 const BEGIN_PAUSE_NS: u64 = 100_000_000;
 const BEGIN: [Marker; 2] = [
@@ -29,14 +30,14 @@ const BEGIN: [Marker; 2] = [
 const END_COUNT: u64 = 5;
 const END_GAP_NS: u64 = 500_000_000;
 /// How much earlier a sender of ours says `EOD1`, for the same receivers, with intervals of half a
-/// second: the time of one that missed `EOD0` is off by so much.
+/// second: the time of a receiver that missed `EOD0` is off by this.
 const EARLY_NS: u64 = 100_000_000;
 
 /// The registry's entry.
 pub const KIND: Kind = Kind { id: "nuttcp", examples: || vec![nuttcp(false), nuttcp(true)] };
 
-/// nuttcp: datagrams between two begin and five end markers of four bytes. `counted`: bytes 24 to 31 of each tell
-/// how many payload bytes were sent by then, in the sender's byte order.
+/// nuttcp: datagrams between two begin and five end markers of four bytes. `counted`: bytes 24 to 31 of each
+/// tell how many payload bytes were sent by then, in the sender's byte order.
 pub fn nuttcp(counted: bool) -> Framing {
     Framing::new(Marked { counted })
 }
@@ -73,8 +74,8 @@ impl Layout for Marked {
         false
     }
 
-    /// A sender's end markers go to the first streams of several, and no others (nuttcp-6.1.2.c, lines 4529 and 4710
-    /// to 4731).
+    /// A sender's end markers go to the first streams of several, and no others (nuttcp-6.1.2.c, lines 4529
+    /// and 4710 to 4731).
     fn ends_together(&self) -> bool {
         true
     }

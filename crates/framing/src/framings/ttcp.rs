@@ -3,7 +3,7 @@
 //!
 //! The receiver's clock begins at the first marker and ends at the second; five stand at the end, so
 //! that the first of those takes the place of one that was lost at the beginning. What a receiver
-//! misses at the end, no marker tells.
+//! misses at the end, no marker shows.
 
 use super::Kind;
 use crate::{
@@ -17,8 +17,8 @@ const END_COUNT: u64 = 5;
 /// Time between two of them, nanoseconds. The real program has none; with a little, fewer of them
 /// share the fate of the first.
 const END_GAP_NS: u64 = 1_000_000;
-/// After this time without a datagram, nanoseconds, the sender is given up: where all markers at the
-/// end are lost, nothing else tells, and a real receiver would wait for ever.
+/// After this time without a datagram, nanoseconds, the sender is given up: if all markers at the
+/// end are lost, nothing else marks the end, and a real receiver would wait for ever.
 const IDLE_NS: u64 = 10_000_000_000;
 /// How long a receiver may turn datagrams away, nanoseconds: its user starts it first.
 const SETTLING_NS: u64 = 1_000_000_000;
@@ -73,7 +73,7 @@ impl Datagrams for Ttcp {
     }
 
     fn longest(&self, _chunk: usize) -> usize {
-        // Nobody tells the receiver how long they are.
+        // The receiver does not learn how long they are.
         MAX_DATAGRAM_BYTES
     }
 

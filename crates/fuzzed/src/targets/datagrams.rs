@@ -1,4 +1,4 @@
-//! Datagrams with payload, in every format, from whoever sends them.
+//! Datagrams with payload, in every format, from any sender.
 
 use goodput_mover::udp::count;
 

@@ -18,7 +18,7 @@ use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
 
-/// Length of one run where the user names none: past slow start on most paths, and short enough
+/// Length of one run if the user names none: past slow start on most paths, and short enough
 /// for the dozen runs that a proof takes.
 const RUN_LENGTH: Length = Length::Seconds(2.0);
 

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::report::{self, live::Live};
 use crate::screen;
 
-/// Length of one trial where the user names none: long enough for thousands of datagrams at most rates,
+/// Length of one trial if the user names none: long enough for thousands of datagrams at most rates,
 /// and short enough for the dozen trials that a search takes.
 const TRIAL: Length = Length::Seconds(2.0);
 

@@ -79,8 +79,8 @@ impl Signals {
         }
     }
 
-    /// Waits for the next of any but SIGHUP: a lost terminal sends that twice, once by its shell and once by the
-    /// kernel, and nobody is there to mean the second.
+    /// Waits for the next of any but SIGHUP: a lost terminal sends that twice, once by its shell and once by
+    /// the kernel, and nobody is there to mean the second.
     async fn next_but_hangup(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -97,7 +97,7 @@ async fn hung_up(hangup: Option<&mut Signal>) {
     }
 }
 
-/// Whether whoever started this process had it ignore SIGHUP: it is to outlive its terminal then.
+/// Whether this process was started with SIGHUP ignored, so that it outlives its terminal.
 fn hangup_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     // proc_pid_status(5): a mask in hexadecimal, in which signal 1, SIGHUP, is the lowest bit.

@@ -28,7 +28,7 @@ impl Notifier {
     /// Says it, if anyone listens.
     pub fn tell(&self, state: &str) {
         if let Some(socket) = &self.0 {
-            // Whoever started the server may have gone.
+            // The process that started the server may be gone.
             let _ = socket.send(state.as_bytes());
         }
     }

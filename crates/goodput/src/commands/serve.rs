@@ -39,7 +39,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     let config = config(&args, &state, known.as_ref())?;
     let bind = args.listen.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
-        // Whoever hands ports over has chosen them.
+        // A parent that passes sockets has chosen the ports.
         Some(sockets) => (sockets, !args.listen.protocols.is_empty()),
         None => {
             let usual = !args.listen.protocols.is_empty() || args.listen.port == OWN.port;
@@ -62,7 +62,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         if let Some(known) = &known {
             known.clients.watch()?;
         }
-        // Before anyone is told that the server is there, and so may stop it.
+        // Before the server announces that it is ready, because then it may be stopped.
         let mut signals = Signals::listen()?;
         let ready = || {
             // Who started it may have gone without waiting for this.

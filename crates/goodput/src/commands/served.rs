@@ -41,7 +41,7 @@ struct Printer {
     running: HashMap<u64, Printed>,
 }
 
-/// Who prints, where the options ask for it.
+/// Who prints, if the options ask for it.
 pub fn watcher(args: &ServeArgs) -> Option<Watcher> {
     let again = args
         .listen

@@ -11,7 +11,7 @@ use crate::args::ServeArgs;
 use crate::exit;
 use goodput_compat::formats::{self, Context, Intervals, Style};
 
-/// Who measures with third parties, where the options allow any.
+/// Who measures with third parties, if the options allow any.
 pub fn runner(args: &ServeArgs) -> Option<ThirdParty> {
     let allowed = args.clients.third_party.clone();
     (!allowed.is_empty()).then(|| ThirdParty::new(allowed, run))

@@ -24,7 +24,7 @@ pub fn lines(latency: &Latency) -> Vec<(&'static str, String)> {
 
 fn way_text(way: &IdleAndLoaded) -> String {
     match (&way.idle, &way.loaded) {
-        // One reason is enough where it is the same.
+        // One reason is enough if it is the same.
         (Known::Missing(idle), Known::Missing(loaded)) if idle == loaded => {
             format!("unknown: {idle}")
         }

@@ -1,4 +1,4 @@
-//! What each end chose to send and receive by, where the plan left it the choice.
+//! What each end chose to send and receive by, if the plan left it the choice.
 
 use goodput_model::{End, EndName, Known, Record, Role};
 
@@ -11,7 +11,7 @@ pub fn phrases(record: &Record) -> Vec<String> {
 
 /// The choices that were left to a far end of goodput which keeps them to itself.
 fn unreported(record: &Record) -> Vec<String> {
-    // What is not goodput is told what to do, and chooses nothing.
+    // Other programs are told what to do, and choose nothing.
     let chooses = record.ends.far.value().is_none() && record.far_totals.is_none();
     let plan = &record.plan;
     let left = |sender: &EndName| {

@@ -1,4 +1,4 @@
-//! How many subflows the flows had, where they were to be MPTCP.
+//! How many subflows the flows had, if they were to be MPTCP.
 
 use goodput_model::{Known, Record};
 

@@ -1,4 +1,4 @@
-//! What is said of a far end that is not goodput: who it is, and what it counted where that is not
+//! What is said of a far end that is not goodput: who it is, and what it counted if that is not
 //! what this end saw.
 
 use goodput_model::{BitRate, Bytes, EndName, Known, Record, Role, Totals, Transport};
@@ -23,7 +23,7 @@ pub fn lines(record: &Record) -> Vec<String> {
 /// What the goodput of what this end sent was counted by.
 pub fn counted(record: &Record) -> &'static str {
     match (&record.ends.far, record.plan.transport) {
-        // By the receiver's count, or where that ends too early by its TCP.
+        // By the receiver's count, or if that ends too early by its TCP.
         (Known::Value(_), _) if record.incomplete.is_some() => "known to have arrived",
         (Known::Value(_), _) => "received",
         (Known::Missing(_), Transport::Tcp) if record.plan.observe => "acknowledged",
@@ -65,7 +65,7 @@ fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> 
     })
 }
 
-/// Bytes and seconds over all flows of a role, where every one of them tells both.
+/// Bytes and seconds over all flows of a role, if each of them reports both.
 fn told(totals: &Totals, role: Role) -> Option<(u64, f64)> {
     let mut sum: Option<(u64, f64)> = None;
     for flow in totals.flows.iter().filter(|flow| flow.role == role) {

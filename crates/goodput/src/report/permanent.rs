@@ -2,7 +2,7 @@
 
 use goodput_model::Permanent;
 
-/// One text for each printed line: `in FILE: LINE`, and below the file where there are several.
+/// One text for each printed line: `in FILE: LINE`, and below the file if there are several.
 pub fn lines(files: &[Permanent]) -> Vec<String> {
     files.iter().flat_map(of_file).collect()
 }

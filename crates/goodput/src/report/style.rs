@@ -1,4 +1,4 @@
-//! Colours, used sparingly: the verdict, and what is good or bad. `anstream` drops them where the
+//! Colours, used sparingly: the verdict, and what is good or bad. `anstream` drops them if the
 //! output is no terminal.
 
 use std::fmt::Display;

@@ -10,7 +10,7 @@ use comfy_table::{
 use super::style;
 use crate::screen;
 
-/// Stands under the headings while the table is laid out, so that they can be told from the rows.
+/// Stands under the headings while the table is laid out, so that they can be distinguished from the rows.
 const UNDER_HEADINGS: char = '─';
 
 /// Rows of text under a heading.

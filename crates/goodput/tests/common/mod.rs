@@ -150,7 +150,7 @@ pub fn refusing() -> (socket2::Socket, SocketAddr) {
     (socket, address.expect("it is bound"))
 }
 
-/// The first of so many ports in a row that nobody has, over TCP and UDP, and that nobody gets before they
+/// The first of this many ports in a row that nobody has, over TCP and UDP, and that nobody gets before they
 /// are used: below those that the kernel gives out (net.ipv4.ip_local_port_range, 32768 on), and no test's of
 /// another process.
 pub fn unused_ports(count: u16) -> u16 {

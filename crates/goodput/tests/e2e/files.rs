@@ -409,7 +409,7 @@ fn a_source_that_gives_not_one_byte_is_no_measurement() {
     fails(&place.run(&["-R", "--sink", text(&fifo)]), &["fifo", "nobody reads it"]);
 }
 
-/// A disk of 1 MB at the server, for whoever it starts.
+/// A disk of 1 MB at the server, for every process that it starts.
 fn server_with_a_small_disk(home: &Home) -> Option<(Child, String)> {
     let disk = home.path().join("disk");
     std::fs::create_dir(&disk).expect("a new directory");

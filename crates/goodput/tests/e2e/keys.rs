@@ -45,7 +45,7 @@ fn refused(output: &Output, words: &[&str]) {
     }
 }
 
-/// Waits until the log of the server has at least so many lines with this; a thread of its own writes them.
+/// Waits until the server's log has at least this many lines with this text; a thread of its own writes them.
 fn logged(home: &Home, text: &str, times: usize) {
     wait_for(text, || {
         let log = fs::read_to_string(home.path().join("server.log")).expect("the server has a log");

@@ -123,7 +123,7 @@ fn nobody_else_has_an_echo() {
         datagram
     };
     let (cookie, mut reply) = ([7; 16], [0; 128]);
-    // Whoever asks gets a nonce; but this cookie is of no measurement.
+    // Anyone who asks gets a nonce, but this cookie belongs to no measurement.
     socket.send(&datagram(b'h', &[&cookie])).unwrap();
     assert_eq!(socket.recv(&mut reply).unwrap(), 24);
     let nonce = reply[8..24].to_vec();

@@ -178,7 +178,7 @@ fn text_shows_number_verdict_and_intervals() {
     let output = home.run(&["test", &server.address, "--no-store", "-t", "1", "-i", "0.5"]);
     let text = stdout(&output);
     let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word} in {text}"));
-    // The first interval is longer where a host was busy.
+    // The first interval is longer if a host was busy.
     assert!(place("0.0–") < place("received,"), "{text}");
     assert!(place("received,") < place("cpu   "), "{text}");
     assert!(place("cpu   ") < place("limit"), "{text}");

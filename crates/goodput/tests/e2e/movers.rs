@@ -1,4 +1,4 @@
-//! Who chooses the mover, and what is said where one can't run.
+//! Who chooses the mover, and what is said if one can't run.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -118,7 +118,7 @@ fn a_server_without_a_descriptor_left_says_so_and_goes_on() {
     assert_eq!(log.matches("cannot accept connections for now").count(), 1, "{log}");
 }
 
-/// The program as a user of whom nothing else runs, who may have so many threads; root is not bound.
+/// Runs the program as a user without other processes and with this limit of threads; root has no limit.
 fn with_threads(home: &Home, server: &Server, threads: &str) -> Output {
     let program = home.path().join("goodput");
     std::fs::copy(exe(), &program).expect("the temporary directory has room");

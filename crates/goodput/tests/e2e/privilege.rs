@@ -47,7 +47,8 @@ fn a_server_has_no_privileges_once_it_listens() {
     without_privileges(&Server::start(&home, &settings));
 }
 
-/// Whoever may not lock much memory, and so most users, has a line in the log before the privileges go.
+/// Users who may not lock much memory, which are most, get a line in the log before the privileges are
+/// dropped.
 #[test]
 fn a_log_from_the_beginning_keeps_no_server_from_starting() {
     let home = Home::new();

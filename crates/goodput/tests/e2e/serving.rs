@@ -23,7 +23,7 @@ fn clients_are_served_at_the_same_time() {
     }
 }
 
-/// Address space of a heap of glibc beside the first, where it begins at a multiple of itself (`HEAP_MAX_SIZE`,
+/// Address space of a heap of glibc beside the first, if it begins at a multiple of itself (`HEAP_MAX_SIZE`,
 /// malloc/arena.c).
 const HEAP_BYTES: u64 = 64 << 20;
 

@@ -1,4 +1,4 @@
-//! Whoever reads what goodput prints may stall; what is measured, and who else is served, does not depend on it.
+//! A reader of goodput's output may stall; measurements and other clients must not depend on it.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::process::{Output, Stdio};
@@ -12,7 +12,7 @@ use crate::common::{Home, Server, record, stderr};
 /// What a pipe holds (pipe(7)).
 const PIPE: usize = 65_536;
 
-/// A pipe that is full: whoever writes to it waits.
+/// A full pipe: every write to it blocks.
 fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = std::io::pipe().expect("a pipe can be made");
     fill(&mut writer);

@@ -1,4 +1,5 @@
-//! Whoever reads what goodput prints may be gone, and a disk may be full: it ends as documented, and never panics.
+//! A reader of goodput's output may be gone, and a disk may be full: goodput then exits as documented and
+//! never panics.
 
 use std::fs::File;
 use std::process::{ExitStatus, Output, Stdio};

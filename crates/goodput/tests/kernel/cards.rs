@@ -1,5 +1,5 @@
-//! Rings, channels, coalescing, pause frames and offloads of network cards: changed, read back, put back, also
-//! after the run was killed, with all that the driver changed along with them.
+//! Rings, channels, coalescing, pause frames and offloads of network cards: changed, read back, put back,
+//! also after the run was killed, with all that the driver changed along with them.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ impl Card {
                 let mut netlink = goodput_netlink::Netlink::open()?;
                 let index = netlink.link(&device)?.index;
                 netlink.set_up(index)?;
-                // Until then what it says of pause frames may change by itself.
+                // Until then its pause settings may change without a command.
                 let carrier = entry.path().join("carrier");
                 wait_for("a carrier", || {
                     std::fs::read_to_string(&carrier).is_ok_and(|text| text.trim() == "1")

@@ -1,11 +1,12 @@
 //! Whether the machine had other things to do during a test. Hosts of a lab share its CPUs: if others take
 //! them, the path is no longer limited by what the scenario planted, and "can't tell" is a right answer.
 //!
-//! Each test measures once. A wrong answer fails, however busy the machine is. That the machine's own CPUs limit
-//! is never judged here, as it may be true of any path on a slow machine; `cargo xtask truth` judges it. An answer
-//! that decides nothing fails on a machine that was left alone, and is printed as `NOT JUDGED` on one that was not.
-//! `cargo xtask test` counts these apart from what passed. They do not fail in CI: CI runs on machines that
-//! others share, where a failure would say more about the neighbours than about goodput.
+//! Each test measures once. A wrong answer fails, however busy the machine is. That the machine's own CPUs
+//! limit is never judged here, as it may be true of any path on a slow machine; `cargo xtask truth` judges
+//! it. An answer that decides nothing fails on a machine that was left alone, and is printed as `NOT JUDGED`
+//! on one that was not. `cargo xtask test` counts these apart from what passed. They do not fail in CI: CI
+//! runs on machines that others share, where a failure would say more about the neighbours than about
+//! goodput.
 
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
@@ -18,7 +19,8 @@ use libtest_mimic::{Failed, Trial};
 /// Share of the CPUs that others take of a machine that is left alone, at most.
 const OTHERS: f64 = 0.05;
 
-/// Flag of kernel threads (`PF_KTHREAD`, include/linux/sched.h), which work for whoever causes their work.
+/// Flag of kernel threads (`PF_KTHREAD`, include/linux/sched.h), which work for the process that causes their
+/// work.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Limits that are true of any path if the machine is too busy: its CPUs.
@@ -73,7 +75,7 @@ pub fn trial(
     })
 }
 
-/// The same in a scenario, or a skip where that can't run.
+/// The same in a scenario, or a skip if that can't run.
 pub fn trial_in(
     name: &'static str,
     scenario: &'static str,

@@ -2,7 +2,7 @@
 //! put back after every kind of end, probes that split what looks alike, latency and rates without loss.
 //!
 //! One test at a time: several would share the CPUs that they measure. Needs network namespaces,
-//! which root may make, and others where the kernel lets them.
+//! which root may make, and others if the kernel lets them.
 
 mod disturbed;
 mod latency;

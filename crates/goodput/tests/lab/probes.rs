@@ -33,7 +33,7 @@ fn probed(scenario: &Scenario) -> Result<(Record, usize), Failed> {
     Ok((record, std::fs::read_dir(state.path()).map_or(0, Iterator::count)))
 }
 
-/// The answer of the probe that tells a bucket from chance.
+/// The answer of the probe that distinguishes a bucket from chance.
 fn answer(record: &Record) -> Option<&str> {
     let paced = record.probes.iter().find(|run| run.probe == "paced")?;
     match &paced.answer {

@@ -18,7 +18,7 @@ use crate::disturbed::Watch;
 
 /// Share of the verdicts that must be right.
 const RIGHT: f64 = 0.95;
-/// Chance to fail a diagnosis that is right so often.
+/// Chance that a diagnosis with this accuracy fails.
 const CHANCE: f64 = 0.01;
 /// False alarms on the healthy scenarios that chance explains.
 const FALSE_ALARMS: usize = 1;

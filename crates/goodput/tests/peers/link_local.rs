@@ -53,7 +53,7 @@ fn reached(record: &Record, what: &str) -> Result<(), Failed> {
     Err(format!("{what}: {:?} {:?}", record.result, record.connections).into())
 }
 
-/// What each protocol can do and tell.
+/// What each protocol can do and report.
 fn every_protocol() -> Result<(), Failed> {
     let space = space()?;
     let _server = space.serve(&["--allow-unproven-udp"])?;

@@ -40,7 +40,7 @@ pub struct Case {
     pub role: Role,
     /// Over what.
     pub transport: Transport,
-    /// Which way, seen from whoever connects.
+    /// The direction of the payload, seen from the client.
     pub direction: Direction,
     /// Flows of each direction.
     pub flows: u16,

@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 
 use crate::matrix::{Case, Counts, Found};
 
-/// Where each case leaves its line for the page; nowhere where this is not set.
+/// Where each case leaves its line for the page; nowhere if this is not set.
 const DIRECTORY: &str = "GOODPUT_PEERS_DIR";
 
 /// Bytes that may be under way on a flow: the largest that the kernel makes the buffers of both ends

@@ -21,7 +21,7 @@ const LISTENING: &str = "0A";
 /// State of a bound datagram socket that is not connected (`TCP_CLOSE`, the same).
 const UNCONNECTED: &str = "07";
 
-/// The namespace, and a directory that stands for the home of whoever runs something there. Both go
+/// The namespace, and a directory that is the home of every program that runs there. Both go
 /// with it.
 pub struct Space {
     namespace: OwnedFd,
@@ -201,7 +201,7 @@ impl Running {
         self.wait_until(&self.stderr.clone(), has_any, &texts.join(" or "))
     }
 
-    /// Waits until it has written `text` to stderr so many times. All that it wrote there.
+    /// Waits until it has written `text` to stderr this many times. Returns all that it wrote there.
     pub fn wait_for_complaints(&mut self, text: &str, times: usize) -> Result<String, Failed> {
         self.wait_for_all(&self.stderr.clone(), text, times)?;
         self.stderr()

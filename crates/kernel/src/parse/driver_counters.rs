@@ -58,7 +58,7 @@ const COMMON: &[(&str, &[&str])] = &[
     ("cloud_connections", &["conntrack_allowance_exceeded"]),
 ];
 
-/// Parts of names that tell of trouble.
+/// Parts of names that indicate trouble.
 const TROUBLE: &[&str] = &[
     "drop", "err", "discard", "miss", "fifo", "overr", "overflow", "no_buf", "out_of", "fail",
     "timeout", "pause", "xoff", "exceeded", "crc", "stall", "jabber",
@@ -69,11 +69,11 @@ const TROUBLE: &[&str] = &[
 pub struct DriverCounters {
     /// By common name, 0 included: the driver does count it.
     pub common: BTreeMap<&'static str, u64>,
-    /// Sum over the receive queues of what each dropped, where the driver counts by queue.
+    /// Sum over the receive queues of what each dropped, if the driver counts by queue.
     pub rx_queue_drops: Option<u64>,
     /// The same of the transmit queues.
     pub tx_queue_drops: Option<u64>,
-    /// Others that tell of trouble and are not 0, by the driver's names; [`MAX_OTHERS`] at most.
+    /// Others that indicate trouble and are not 0, by the driver's names; [`MAX_OTHERS`] at most.
     pub others: BTreeMap<String, u64>,
     /// How many more of those there are.
     pub left_out: usize,

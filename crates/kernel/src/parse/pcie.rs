@@ -1,4 +1,4 @@
-//! Speed and width of a PCI Express link, as /sys/bus/pci/devices/* tells them
+//! Speed and width of a PCI Express link, as /sys/bus/pci/devices/* reports them
 //! (Documentation/ABI/testing/sysfs-bus-pci; drivers/pci/pci-sysfs.c).
 
 /// Transfers per second, in thousand millions: "8.0 GT/s PCIe", "5 GT/s"; `None` if unknown.

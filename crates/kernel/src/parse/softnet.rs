@@ -8,7 +8,7 @@ const FILE: &str = "/proc/net/softnet_stat";
 /// One CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OneCpu {
-    /// Its number, where the kernel tells it (Linux 5.10 and later), else the number of the line:
+    /// Its number, if the kernel reports it (Linux 5.10 and later), else the number of the line:
     /// CPUs that are off have no line.
     pub cpu: u64,
     /// Packets dropped because its backlog was full.

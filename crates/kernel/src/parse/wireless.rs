@@ -7,7 +7,7 @@ use super::ParseError;
 /// missed beacons.
 const WORDS: usize = 10;
 
-/// What one radio tells.
+/// What one radio reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Status {
     /// Signal, dBm.

@@ -1,7 +1,7 @@
 //! How the path's device hangs on the host: PCI Express link against what it could be, NUMA node,
 //! USB speed.
 //!
-//! By the address that the driver tells, not by the device's name: /sys shows devices by name of
+//! By the address that the driver reports, not by the device's name: /sys shows devices by name of
 //! one network namespace only, buses of all. No PCI Express and no USB device was at hand to try;
 //! the tests use texts after the kernel's own documentation of /sys.
 
@@ -58,7 +58,7 @@ fn put(snapshot: &mut Snapshot, root: &Root, place: &Place) {
     }
 }
 
-/// Notes what there is: an emulated card tells no link at all, which one reason says for all four.
+/// Notes what there is: an emulated card reports no link at all, which one reason says for all four.
 fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
     let read = |file: &str| root.read(&format!("{directory}/{file}")).ok();
     let speed = |file| read(file).and_then(|text| parse_speed(&text)).map(Fact::Real);

@@ -1,6 +1,6 @@
 //! How fast the CPUs are clocked, how fast they may be, and how often heat slowed them down
 //! (Documentation/admin-guide/pm/cpufreq.rst; /sys/devices/system/cpu/cpu*/thermal_throttle).
-//! No host that tells was at hand: tested on files made after that documentation.
+//! No host with these files was at hand: tested on files made after that documentation.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ impl Source for Frequency {
     }
 }
 
-/// Notes what cpufreq tells, if anything.
+/// Notes what cpufreq reports, if anything.
 fn clock(snapshot: &mut Snapshot, root: &Root, cpus: &[u32]) -> bool {
     let read = |file: &str| per_cpu(root, cpus, &format!("cpufreq/{file}"));
     let hertz = |file: &str| read(file)?.iter().map(|text| kilohertz(text)).collect();
@@ -69,7 +69,7 @@ fn clock(snapshot: &mut Snapshot, root: &Root, cpus: &[u32]) -> bool {
     governors.is_some() || facts.iter().any(|(_, value)| value.is_some())
 }
 
-/// Notes how often heat slowed a core down, where the machine counts it.
+/// Notes how often heat slowed a core down, if the machine counts it.
 fn throttling(snapshot: &mut Snapshot, root: &Root, cpus: &[u32]) -> bool {
     let counts = per_cpu(root, cpus, "thermal_throttle/core_throttle_count");
     let counts: Option<Vec<u64>> =

@@ -71,7 +71,7 @@ fn driver(snapshot: &mut Snapshot, device: &str) {
     }
 }
 
-/// Speed and duplex where they are real. A veth claims 10 Gbit/s and a tun 10 Mbit/s whatever they
+/// Speed and duplex if they are real. A veth claims 10 Gbit/s and a tun 10 Mbit/s whatever they
 /// carry.
 fn speed(snapshot: &mut Snapshot, link: &Link) {
     let settings = match (&link.kind, link.loopback) {

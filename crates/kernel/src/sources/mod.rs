@@ -49,7 +49,7 @@ pub trait Source: Sync {
     /// The area: all its facts are called `id.…`.
     fn id(&self) -> &'static str;
 
-    /// What it tells, in one phrase.
+    /// What it reports, in one phrase.
     fn summary(&self) -> &'static str;
 
     /// Whether it can be asked here, and if not, why.
@@ -110,7 +110,7 @@ pub fn snapshot(context: &Context) -> Snapshot {
     snapshot
 }
 
-/// What tells times of CPU and the peak of memory, noted in `snapshot` as it is now. A whole snapshot costs
+/// What reports times of CPU and the peak of memory, noted in `snapshot` as it is now. A whole snapshot costs
 /// some milliseconds of CPU, which is more than a short transfer does: who asks for these last before it
 /// and first after it leaves that out.
 pub fn usage(context: &Context, snapshot: &mut Snapshot) {

@@ -7,7 +7,7 @@ use crate::Context;
 use crate::parse::mountinfo::{self, Mount};
 
 const FILE: &str = "proc/self/mountinfo";
-/// Mounts that are told of one by one; hosts with hundreds mount them alike.
+/// Mounts that are listed one by one; hosts with hundreds mount them alike.
 const MAX_MOUNTS: usize = 16;
 /// Options of interest: their name in mountinfo, and the fact's.
 const SIZES: [(&str, &str); 3] =

@@ -1,4 +1,4 @@
-//! The route to the peer: how the kernel would send now, and what the route tells TCP.
+//! The route to the peer: how the kernel would send now, and what the route prescribes for TCP.
 
 use std::net::IpAddr;
 

@@ -81,7 +81,7 @@ pub enum PlantTime {
 pub struct FaultTarget<'a> {
     /// The host.
     pub host: &'a Host,
-    /// The process of goodput in it, where it runs already.
+    /// The process of goodput in it, if it runs already.
     pub pid: Option<u32>,
 }
 

@@ -58,7 +58,7 @@ impl Lab {
         &self.built.hosts[self.built.hosts.len() - 1]
     }
 
-    /// All hosts, from near to far. A path with a limited rate has a router even where its
+    /// All hosts, from near to far. A path with a limited rate has a router even if its
     /// scenario names none: something has to hold the queue.
     pub fn hosts(&self) -> &[Host] {
         &self.built.hosts

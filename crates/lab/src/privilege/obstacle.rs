@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::error::LabError;
 
-/// What to do where no switch explains the refusal.
+/// What to do if no switch explains the refusal.
 const AS_ROOT: &str = "run as root";
 
 /// The kernel's switches that can forbid user namespaces; `None` if this kernel lacks one.

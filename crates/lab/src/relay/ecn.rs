@@ -4,7 +4,7 @@
 /// The two bits of the traffic class, and their value "congestion experienced".
 const ECN_BITS: u8 = 0b11;
 
-/// Marks an IP packet, without anything before it. False where it is not of a flow that
+/// Marks an IP packet, without anything before it. False if it is not of a flow that
 /// understands marks.
 pub(super) fn mark(packet: &mut [u8]) -> bool {
     match packet.first().map(|byte| byte >> 4) {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One's complement sum of the header; all ones where the checksum is right (RFC 791).
+    /// One's complement sum of the header; all ones if the checksum is right (RFC 791).
     fn sum(header: &[u8]) -> u16 {
         let words = header.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
         let mut sum: u32 = words.sum();

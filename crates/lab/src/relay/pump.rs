@@ -47,7 +47,7 @@ impl Pump {
         }
     }
 
-    /// Reads what is there, up to a batch; true where there may be more. An error means that the
+    /// Reads what is there, up to a batch; true if there may be more. An error means that the
     /// device is gone.
     fn take_in(&mut self, flight: &mut Flight) -> io::Result<bool> {
         for _ in 0..BATCH_PACKETS {

@@ -30,7 +30,7 @@ pub struct Shape {
     pub largest_bytes: u64,
     /// Share of packets that overtake: they leave without the delay, as with netem (tc-netem(8)).
     pub reorder: f64,
-    /// Those are held back by so much instead, if it is not 0, nanoseconds.
+    /// Extra delay of those packets, nanoseconds; 0 for none.
     pub displace_ns: u64,
     /// Bytes that may wait for the bottleneck; matters only with a rate.
     pub queue_bytes: u64,

@@ -19,8 +19,8 @@ pub struct Tun(OwnedFd);
 impl Tun {
     /// Makes the device `name` in the network namespace of the calling thread. With
     /// `segmentation`, the kernel hands over and takes whole super-packets; without, only single
-    /// packets; in both cases the checksum is left to whoever needs it, because nothing gets corrupted
-    /// on the way.
+    /// packets; in both cases the checksum is left to a receiver that needs it, because nothing gets
+    /// corrupted on the way.
     pub fn create(name: &str, segmentation: bool) -> Result<Self, LabError> {
         let failed = |what: &'static str| {
             move |source| LabError::Io { what, object: CLONE_DEVICE.into(), source }
@@ -68,7 +68,7 @@ impl Tun {
         }
     }
 
-    /// Hands one packet with its header to the kernel; false where the kernel refused it, as it
+    /// Hands one packet with its header to the kernel; false if the kernel refused it, as it
     /// does while the device is down.
     pub(super) fn write(&self, packet: &[u8]) -> bool {
         rustix::io::write(&self.0, packet).is_ok()

@@ -22,13 +22,13 @@ use process::{Finished, Process};
 /// How long the server may take until it listens.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How long the client may take in all where the scenario does not say.
+/// How long the client may take in all if the scenario does not say.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long the server may take to stop after SIGTERM.
 const STOP_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Length of a test where the scenario does not say, seconds: enough for a verdict.
+/// Length of a test if the scenario does not say, seconds: enough for a verdict.
 const TEST_S: f64 = 4.0;
 
 /// What the server says on its first line once clients can connect.

@@ -35,7 +35,7 @@ pub(super) struct Finished {
     pub(super) stderr: String,
 }
 
-/// Lets a program run on the first so many CPUs only.
+/// Restricts a program to the first CPUs, this many.
 #[expect(unsafe_code, reason = "pre_exec runs code between fork and exec")]
 pub(super) fn pin(command: &mut Command, cpus: usize) {
     let mut set = CpuSet::new();
@@ -47,7 +47,7 @@ pub(super) fn pin(command: &mut Command, cpus: usize) {
 
 impl Process {
     /// Starts `command`; `what` names it in errors. It is killed when the calling thread ends, so
-    /// that it goes even where nothing can be cleaned up.
+    /// that it goes even if nothing can be cleaned up.
     #[expect(unsafe_code, reason = "pre_exec runs code between fork and exec")]
     pub(super) fn start(mut command: Command, what: &str) -> Result<Self, LabError> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -16,7 +16,7 @@ fn stand_in(serve: &str, test: &str) -> (TempDir, PathBuf) {
     let script = format!(
         "#!/bin/sh\necho $$ >> \"${{0%/*}}/pids\"\ncase \"$1\" in\nserve)\n{serve}\n;;\ntest)\n{test}\n;;\nesac\n"
     );
-    // By a process of its own: where this one had the file open, a child that another test starts
+    // By a process of its own: if this one had the file open, a child that another test starts
     // meanwhile would keep it open for writing, and what is written can't be run (ETXTBSY).
     let writes = ["-c", "printf %s \"$1\" > \"$0\" && chmod +x \"$0\""];
     let written = Command::new("sh").args(writes).arg(&path).arg(script).status();

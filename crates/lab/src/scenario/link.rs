@@ -44,12 +44,12 @@ pub struct Link {
     /// Share of packets that get a congestion mark, of flows that understand it.
     #[serde(deserialize_with = "amount::optional")]
     pub mark: Option<Percent>,
-    /// Larger IP packets vanish, and nobody is told; bytes.
+    /// Larger IP packets vanish without an ICMP error; bytes.
     pub largest: Option<u32>,
     /// Share of packets that overtake those waiting for the delay.
     #[serde(deserialize_with = "amount::optional")]
     pub reorder: Option<Percent>,
-    /// Those are held back by so much instead, and keep the delay.
+    /// Extra delay of those packets, on top of the link's delay.
     #[serde(deserialize_with = "amount::optional")]
     pub displace: Option<Time>,
     /// Room of the queue before the bottleneck.
@@ -83,9 +83,9 @@ pub struct LinkDirection {
     pub largest: Option<u32>,
     /// Share of packets that overtake, percent.
     pub reorder_percent: f64,
-    /// They are held back by so much; if it is zero they overtake.
+    /// Extra delay of those packets; if it is zero they overtake.
     pub displace: Duration,
-    /// Room of the queue, where the scenario says so.
+    /// Room of the queue, if the scenario says so.
     pub queue: Option<Queue>,
 }
 

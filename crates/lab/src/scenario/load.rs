@@ -11,7 +11,7 @@ use crate::scenarios::{self, Builtin};
 pub(super) struct File {
     origin: String,
     text: String,
-    /// Empty where the file is one case: then `text` itself is read, as its errors have lines.
+    /// Empty if the file is one case: then `text` itself is read, as its errors have lines.
     cases: Vec<Case>,
 }
 
@@ -73,7 +73,7 @@ impl File {
         self.cases.iter().map(|case| self.read_case(case)).collect()
     }
 
-    /// The file where it is meant as a whole, else the one case as if it were written alone.
+    /// The file if it is meant as a whole, else the one case as if it were written alone.
     fn source(&self, whole: bool) -> String {
         match self.cases.get(cases::default_case(&self.cases)) {
             Some(case) if !whole => format!("# {}\n{}", case.name, case.table),
@@ -92,7 +92,7 @@ impl File {
     }
 }
 
-/// The text of a built-in scenario or of a file; of one case of it where the name says which.
+/// The text of a built-in scenario or of a file; of one case of it if the name says which.
 pub(crate) fn source(name: &str) -> Result<String, LabError> {
     let whole = own_file(name).map_or(!name.contains('/'), |(_, rest)| rest.is_empty());
     Ok(File::find(name)?.source(whole))
@@ -102,7 +102,7 @@ fn broken(origin: &str, problem: String) -> LabError {
     LabError::Scenario { origin: origin.into(), problem: problem.trim_end().into() }
 }
 
-/// The path of a file and what follows it, where the name is not that of a built-in scenario: a
+/// The path of a file and what follows it, if the name is not that of a built-in scenario: a
 /// path ends in `.toml`, or is that of a file that exists.
 fn own_file(name: &str) -> Option<(&str, &str)> {
     const ENDING: &str = ".toml";

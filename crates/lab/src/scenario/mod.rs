@@ -33,7 +33,7 @@ pub enum HostName {
     Near,
     /// Where the server runs.
     Far,
-    /// Between the two, where the scenario has it.
+    /// Between the two, if the scenario has it.
     Router,
 }
 

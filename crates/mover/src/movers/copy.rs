@@ -13,7 +13,7 @@ use crate::transfer::{self, FileSender, SendFailure, Sent};
 use crate::{chunks, storing, stream};
 
 /// Copies between user space and the kernel. Memory: one chunk for all sending flows; to receive 256 KiB
-/// for each flow that is within a call, 8 MiB at most, or one chunk for each flow where that is more.
+/// for each flow that is within a call, 8 MiB at most, or one chunk for each flow if that is more.
 pub struct Copy;
 
 impl Mover for Copy {

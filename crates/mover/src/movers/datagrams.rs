@@ -43,14 +43,14 @@ pub struct Datagrams {
     summary: &'static str,
     /// Longest datagram, bytes.
     longest: usize,
-    /// What the socket is told before it is used.
+    /// The socket option that is set before the socket is used.
     option: Option<SocketOption>,
     /// Why it has nothing to do without a rate.
     needs_rate: Option<&'static str>,
-    /// Sends datagrams of up to so many bytes.
+    /// Sends datagrams of up to this many bytes.
     send: fn(&Flow, usize) -> Result<(), MoveError>,
     reading: Reading,
-    /// Memory to receive into, bytes, where that is not a datagram's.
+    /// Memory to receive into, bytes, if that is not a datagram's.
     receive_bytes: Option<u64>,
 }
 
@@ -64,12 +64,12 @@ struct SocketOption {
     since: &'static str,
     /// The end that sets it.
     role: Role,
-    /// Sets it, for datagrams of so many bytes.
+    /// Sets it, for datagrams of this many bytes.
     set: fn(BorrowedFd<'_>, usize) -> io::Result<()>,
 }
 
-/// UDP as a plain program has it: one system call for each datagram, at both ends. It shows what the batches of
-/// [`DATAGRAM`] and the offloads of [`GSO`] and [`GRO`] are worth. Memory: one datagram.
+/// UDP as a plain program has it: one system call for each datagram, at both ends. It shows what the batches
+/// of [`DATAGRAM`] and the offloads of [`GSO`] and [`GRO`] are worth. Memory: one datagram.
 pub static PLAIN: Datagrams = Datagrams {
     id: "plain",
     summary: "numbered datagrams, one per system call, as in most programs",
@@ -78,12 +78,12 @@ pub static PLAIN: Datagrams = Datagrams {
     ..DATAGRAM_ROW
 };
 
-/// Batches of one system call, one by one where they are paced. Memory: one batch to send, up to 1 MiB to
+/// Batches of one system call, one by one if they are paced. Memory: one batch to send, up to 1 MiB to
 /// receive.
 pub static DATAGRAM: Datagrams = DATAGRAM_ROW;
 
-/// Segmentation offload: the sender hands over up to 64 datagrams as one packet that is taken apart as late as
-/// possible, at best by the device. The receiver takes them one by one; [`GRO`] takes them joined. A paced
+/// Segmentation offload: the sender hands over up to 64 datagrams as one packet that is taken apart as late
+/// as possible, at best by the device. The receiver takes them one by one; [`GRO`] takes them joined. A paced
 /// flow joins no more of them than its bursts may have. Memory: 64 KiB to send, up to 1 MiB to receive.
 pub static GSO: Datagrams = Datagrams {
     id: "gso",
@@ -104,7 +104,7 @@ pub static GSO: Datagrams = Datagrams {
     ..DATAGRAM_ROW
 };
 
-/// Receive offload: the kernel gives datagrams of one size that came together as one message, where the
+/// Receive offload: the kernel gives datagrams of one size that came together as one message, if the
 /// device, or a sender on this machine with [`GSO`], has joined them. Jitter is between packets only: the
 /// datagrams of one have one time of arrival, and the gaps that they had on the wire are not known. The
 /// record says how many came so. Memory: up to 1 MiB to receive.

@@ -82,7 +82,7 @@ pub trait Mover: Sync {
     }
 
     /// Sends until the limit or the stop, and ends the stream. Returns within 100 ms of a stop. Only
-    /// called where it is among the roles.
+    /// called if it is among the roles.
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         Err(flow.failed("send with a mover that only receives", Errno::OPNOTSUPP))
     }
@@ -127,7 +127,7 @@ pub fn find(id: &str) -> Option<&'static dyn Mover> {
 pub struct Choice {
     /// The mover.
     pub mover: &'static dyn Mover,
-    /// Why it was taken, where the plan leaves that to this end ([`AUTO`]); in which form it works,
+    /// Why it was taken, if the plan leaves that to this end ([`AUTO`]); in which form it works,
     /// where it has several.
     pub why: Option<String>,
 }

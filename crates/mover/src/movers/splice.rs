@@ -124,7 +124,7 @@ impl Pipe {
         Ok(Self { out, into, filled: 0 })
     }
 
-    /// A pipe that holds a chunk, and more where that can be had.
+    /// A pipe that holds a chunk, and more if that can be had.
     fn roomy(flow: &Flow) -> io::Result<Self> {
         let pipe = Self::holding(flow.config.chunk)?;
         if flow.config.id < LARGE_PIPE_FLOWS && fcntl_getpipe_size(&pipe.into)? < LARGE_PIPE_BYTES {

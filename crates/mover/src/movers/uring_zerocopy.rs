@@ -1,9 +1,9 @@
 //! io_uring(7) with `IORING_OP_SEND_ZC` (Linux 6.0): the device reads the payload from pages that are
 //! pinned once, at the start, rather than at every send as with `MSG_ZEROCOPY`.
 //!
-//! Each send gives a result, and later a notice that the kernel has done with the pages, which tells
-//! whether it copied them after all (`IORING_SEND_ZC_REPORT_USAGE`, Linux 6.2), as it does where the
-//! path stays on this host or where the device can't gather.
+//! Each send gives a result, and later a notice that the kernel has done with the pages, which reports
+//! whether it copied them after all (`IORING_SEND_ZC_REPORT_USAGE`, Linux 6.2), as it does if the
+//! path stays on this host or if the device can't gather.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -164,7 +164,7 @@ impl stream::Write for &mut Sender<'_> {
     }
 }
 
-/// What completions have told.
+/// What completions have reported.
 #[derive(Default)]
 struct SeenCompletions {
     /// What became of a send.

@@ -2,8 +2,8 @@
 //! error queue shows when it has (Documentation/networking/msg_zerocopy.rst).
 //!
 //! A program must not write to a buffer before its completion. The payload here never changes, so
-//! one buffer is sent repeatedly; completions bound what is outstanding and tell whether the
-//! kernel copied after all, as it does where the path stays on this host or where the device can't
+//! one buffer is sent repeatedly; completions bound what is outstanding and show whether the
+//! kernel copied after all, as it does if the path stays on this host or if the device can't
 //! gather.
 
 use std::io;
@@ -138,7 +138,7 @@ impl stream::Write for &mut FromMemory<'_> {
     }
 }
 
-/// The pages of a file. Whoever writes to it while it is sent changes what is sent.
+/// The pages of a file. A write to the file while it is sent changes what is sent.
 struct FromFile<'a> {
     mapped: Mapped<'a>,
     pinned: Pinned<'a>,

@@ -19,21 +19,22 @@ pub struct Received {
     pub length: usize,
     /// The sender.
     pub from: SocketAddr,
-    /// The address that it was sent to, as far as the kernel tells; IPv4 plain.
+    /// The address that it was sent to, if the kernel reports it; IPv4 plain.
     pub to: Option<IpAddr>,
-    /// When the kernel had it, nanoseconds since 1970 by `CLOCK_REALTIME`; only after [`enable_arrival_times`].
+    /// When the kernel had it, nanoseconds since 1970 by `CLOCK_REALTIME`; only after
+    /// [`enable_arrival_times`].
     pub wall_ns: Option<u64>,
 }
 
-/// Has the kernel tell of each datagram when it came (`SO_TIMESTAMPNS`).
+/// Makes the kernel report when each datagram arrived (`SO_TIMESTAMPNS`).
 pub fn enable_arrival_times(socket: impl AsFd) -> io::Result<()> {
     crate::udp::stamp_arrivals(socket.as_fd())
 }
 
-/// Has the kernel tell of each datagram where it was sent to.
+/// Makes the kernel report the destination address of each datagram.
 pub fn enable_destinations(socket: impl AsFd) -> io::Result<()> {
     let (level, name) = match SockRef::from(&socket).domain()? {
-        // Of IPv4 on a socket that takes both, it tells mapped addresses in the same words.
+        // Of IPv4 on a socket that takes both, it reports mapped addresses in the same words.
         Domain::IPV6 => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
         _ => (libc::IPPROTO_IP, libc::IP_PKTINFO),
     };

@@ -78,7 +78,7 @@ fn differences(
     found.into_iter().flatten().collect()
 }
 
-/// What became of a `name` buffer of `asked` bytes where the kernel says `has`, if it is another.
+/// Compares a `name` buffer of `asked` bytes with what the kernel `has`; reports a difference.
 /// It doubles what is asked for, after cutting it to its limit, and has a least size (socket(7)).
 /// `limit` is that of `sysctl`, if it is known.
 pub fn cut_buffer(

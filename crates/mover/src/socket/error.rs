@@ -24,7 +24,7 @@ impl SocketError {
         matches!(self.cause.raw_os_error(), Some(libc::EPERM | libc::EACCES))
     }
 
-    /// Whether another connection has the local port: to bind to it is refused, or, where that one is
+    /// Whether another connection has the local port: to bind to it is refused, or, if that one is
     /// only waiting for its last packets to die (TIME_WAIT), to connect from it to the same peer.
     pub(super) fn is_of_a_taken_port(&self) -> bool {
         match self.cause.raw_os_error() {

@@ -140,7 +140,7 @@ pub(super) fn set_buffers(socket: &Socket, options: &SocketOptions) -> Result<()
     Ok(())
 }
 
-/// The kernel takes an int and cuts it to its own limit, which [`super::check_effective`] tells.
+/// The kernel takes an int and cuts it to its own limit, which [`super::check_effective`] reports.
 fn buffer_size(bytes: Bytes) -> usize {
     usize::try_from(bytes.0).unwrap_or(usize::MAX).min(i32::MAX as usize)
 }
@@ -187,7 +187,7 @@ pub(super) fn set_dont_fragment(
         .map_err(SocketError::of("set", "IP_MTU_DISCOVER"))
 }
 
-/// The code point of every packet, for the IP version of `local` and, where an IPv6 socket carries
+/// The code point of every packet, for the IP version of `local` and, if an IPv6 socket carries
 /// IPv4 too, for both.
 pub(super) fn set_dscp(
     socket: &Socket,

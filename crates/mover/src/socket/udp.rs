@@ -12,7 +12,7 @@ use super::options::{
     set_dont_fragment, set_dscp,
 };
 
-/// Receive buffer where none was asked for, bytes: with the kernel's overhead about 40 ms of a
+/// Receive buffer if none was asked for, bytes: with the kernel's overhead about 40 ms of a
 /// full-size stream at 1 Gbit/s, or 10 ms of a million small datagrams a second.
 const DEFAULT_RECEIVE_BUFFER_BYTES: i32 = 4 << 20;
 

@@ -26,12 +26,12 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Asks with this datagram; not at all without one. Its sender may refuse it for so long.
+    /// Asks with this datagram; does nothing without one. The far end may refuse it for this time.
     pub(super) fn with(request: Option<Vec<u8>>, settling_ns: u64) -> Self {
         Self { request, times: 0, next_ns: 0, settled_ns: now_ns().saturating_add(settling_ns) }
     }
 
-    /// Asks where it is time, unless something `came` already.
+    /// Asks when it is time, unless something `came` already.
     pub(super) fn ask(&mut self, flow: &Flow, came: bool) -> Result<(), MoveError> {
         if came {
             self.request = None;
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// The loopback device refuses a datagram before its send returns; the next call tells it.
+    /// The loopback device refuses a datagram before its send returns; the next call reports it.
     #[test]
     fn who_refuses_for_longer_than_it_takes_to_be_ready_is_not_there() {
         let flow = to_nobody();

@@ -19,7 +19,7 @@ pub(crate) struct Control(pub(crate) [u8; CONTROL_BYTES]);
 pub(crate) struct AncillaryData {
     /// When the kernel received it, nanoseconds since 1970 (`SCM_TIMESTAMPNS`, socket(7)).
     pub(crate) received_ns: Option<u64>,
-    /// Bytes of each datagram but for the last, where the kernel joined several (`UDP_GRO`,
+    /// Bytes of each datagram but for the last, if the kernel joined several (`UDP_GRO`,
     /// udp(7)).
     pub(crate) segment: Option<usize>,
 }

@@ -72,7 +72,7 @@ impl Outbox {
         self.next
     }
 
-    /// Sends up to `count` datagrams of `size` bytes, only one where that is less than the full
+    /// Sends up to `count` datagrams of `size` bytes, only one if that is less than the full
     /// size; returns how many the kernel took. Those of one call carry one time of sending, unless each
     /// has its own departure.
     pub(crate) fn send(

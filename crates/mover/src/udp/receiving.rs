@@ -20,7 +20,7 @@ use crate::quiet::Quiet;
 pub(crate) struct Reading {
     /// Messages of one call at most.
     batch: usize,
-    /// Bytes of a message at most, where the kernel joins datagrams.
+    /// Bytes of a message at most, if the kernel joins datagrams.
     joined: Option<usize>,
 }
 
@@ -37,7 +37,7 @@ impl Reading {
 /// How long the other flows may read on after the end of one that is the end of all.
 const OTHER_FLOWS_WAIT: Duration = Duration::from_secs(1);
 
-/// Receives until the end marker has come, and all the rest or time enough for it, where the flow
+/// Receives until the end marker has come, and all the rest or time enough for it, if the flow
 /// ends elsewhere until nothing more comes, or until the deadline of the stop.
 pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
     stamp_arrivals(flow.socket.as_fd()).map_err(|cause| {
@@ -63,7 +63,7 @@ struct Receiver<'a> {
     asking: PendingRequest,
     tally: Tally,
     quiet: Option<Quiet>,
-    /// When the payload's clock was told to begin, where it was.
+    /// When the payload's clock was started, if it was.
     marked_ns: Option<u64>,
     /// When something came last.
     last_ns: u64,

@@ -32,7 +32,7 @@ pub(crate) fn send(
     send_with(flow, Outbox::new(datagrams, size, joined, messages), size, pacer)
 }
 
-/// The same, where the kernel is told when each datagram shall leave. Needs `SO_TXTIME`.
+/// The same, but the kernel gets the time at which each datagram shall leave. Needs `SO_TXTIME`.
 pub(crate) fn send_timed(flow: &Flow, size: usize) -> Result<(), MoveError> {
     let datagrams = flow.config.datagrams();
     let size = size.max(datagrams.least());
@@ -78,7 +78,7 @@ fn send_all(
                 turn.sent(bytes);
                 pacer.sent(flow, bytes);
             }
-            // Lost, as far as this end can tell.
+            // Lost, as far as this end knows.
             Err(Errno::CONNREFUSED) if settled.is_some_and(|settled| now_ns() < settled) => {}
             Err(cause) => wait_after(flow, cause)?,
         }

@@ -44,7 +44,7 @@ impl Sequence {
         }
     }
 
-    /// The sender has sent `count` datagrams: so many as none higher has come are missing.
+    /// The sender has sent `count` datagrams: those above the highest number that came are missing.
     pub fn ended(&mut self, count: u64) {
         self.skip_to(count);
         self.next = self.next.max(count);
@@ -86,7 +86,7 @@ impl Sequence {
         }
     }
 
-    /// Clears the places of `from` up to `to`, exclusive: whole words where it can, so that a peer
+    /// Clears the places of `from` up to `to`, exclusive: whole words if it can, so that a peer
     /// that leaves large gaps on purpose costs little.
     fn forget(&mut self, from: u64, to: u64) {
         let mut number = from;

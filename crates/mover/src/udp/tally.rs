@@ -9,7 +9,7 @@ use super::jitter::Jitter;
 use super::sequence::Sequence;
 use crate::flow::FlowConfig;
 
-/// What a receiver counts of `datagrams` of `chunk` bytes, in this order, from whoever sent them.
+/// What a receiver counts of `datagrams` of `chunk` bytes, in this order, from any sender.
 pub fn count<'a>(
     framing: &Framing,
     chunk: usize,
@@ -46,16 +46,16 @@ pub(crate) struct Tally {
     came: u64,
     /// When the first payload and the last came, nanoseconds since 1970.
     times: Option<(u64, u64)>,
-    /// Whether the payload's clock was told to begin in this batch.
+    /// Whether the payload's clock was started in this batch.
     pub(crate) begins: bool,
-    /// Whether the payload's clock has ended, and how long before it was told, nanoseconds.
+    /// Whether the payload's clock has ended, and how long before it was announced, nanoseconds.
     pub(crate) over: Option<u64>,
     /// Whether the sender has ended.
     pub(crate) ended: bool,
 }
 
 impl Tally {
-    /// For a flow that is expected to hold `rate`, where it is to be paced.
+    /// For a flow that is expected to hold `rate`, if it is paced.
     pub(crate) fn new(datagrams: Box<dyn Datagrams>, rate: Option<BitRate>) -> Self {
         Self {
             datagrams,
@@ -133,7 +133,7 @@ impl Tally {
         self.came
     }
 
-    /// What is told to the sender when all is over.
+    /// What is reported to the sender when all is over.
     pub(crate) fn summary(&self) -> Summary {
         let (first, last) = self.times.unwrap_or_default();
         Summary {

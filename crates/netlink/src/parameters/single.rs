@@ -60,13 +60,13 @@ impl Group {
     }
 }
 
-/// All words of a group behind its command, as the driver tells them.
+/// All words of a group behind its command, as the driver reports them.
 pub fn get_group(device: &str, group: Group) -> Result<Vec<u32>, NetlinkError> {
     let words = read(device, group.of(), &group.of().place())?;
     Ok(words.iter().skip(1).map(|word| u32::from_ne_bytes(*word)).collect())
 }
 
-/// Writes all words of a group as [`get_group`] told them.
+/// Writes all words of a group as [`get_group`] reported them.
 pub fn set_group(device: &str, group: Group, words: &[u32]) -> Result<(), NetlinkError> {
     let place = group.of().place();
     let mut data = vec![[0u8; 4]; place.words];

@@ -48,7 +48,7 @@ pub(super) const GROUPS: &[&[i64]] = &[
         libc::SYS_timerfd_create,
         libc::SYS_timerfd_settime,
     ],
-    // Time, where the vDSO does not have it.
+    // Time, if the vDSO does not have it.
     &[libc::SYS_clock_getres, libc::SYS_clock_gettime, libc::SYS_gettimeofday],
     // Memory: payload, receive buffers, stacks (mmap and mprotect have a condition).
     &[

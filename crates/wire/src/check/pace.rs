@@ -11,7 +11,7 @@ const CLOCK_RESOLUTION_S: f64 = 1e-9;
 /// Bytes of a stream that leave at once at a low rate: about one segment on Ethernet.
 const SEGMENT_BYTES: u64 = 1448;
 
-/// How many packets must leave for a rate that is told with two digits.
+/// How many packets must leave for a rate with two correct digits.
 const MIN_PACKETS: f64 = 100.0;
 
 /// Whether the clocks here and the datagrams can keep the rate and the bursts of `plan`.

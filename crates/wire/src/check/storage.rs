@@ -35,7 +35,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     if storage.header_bytes > 0 && storage.source.is_none() {
         problems.push("a header needs a source to precede".into());
     }
-    // If the source is sent repeatedly, nothing tells the receiver which bytes are header.
+    // If the source is sent repeatedly, the receiver can't know which bytes are header.
     if storage.header_bytes > 0 && storage.sink.is_some() && plan.length != Length::Source {
         problems.push("in a sink, repeated headers can't be told apart from data".into());
     }

@@ -49,7 +49,7 @@ pub fn echoed(cookie: &Cookie, datagram: &[u8]) -> Option<Echoed> {
     (kind == ECHOED && *given == cookie.0).then_some(Echoed { number, times_ns })
 }
 
-/// Server: has a reply tell when its request was received and when it leaves, nanoseconds of the
+/// Server: puts into a reply when its request was received and when the reply leaves, nanoseconds of the
 /// server's monotonic clock.
 pub fn tell_times(reply: &mut [u8], received_ns: u64, answered_ns: u64) {
     let times = [received_ns.to_be_bytes(), answered_ns.to_be_bytes()].concat();

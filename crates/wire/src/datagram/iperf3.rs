@@ -27,7 +27,7 @@ pub const REPLY: [u8; 4] = [0x36, 0x37, 0x38, 0x39];
 pub const LEGACY_REPLY: [u8; 4] = [0xb1, 0x68, 0xde, 0x3a];
 
 /// After which an unanswered request is sent again. iperf3's client asks once only; its server takes
-/// a second request, where the first one had come, for payload.
+/// a second request for payload if the first one had come.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What to answer to `datagram`, if it is a request of any version.

@@ -59,7 +59,7 @@ pub enum DatagramReply {
     /// The sender receives what is sent to its address, and holds this cookie, which is still to be
     /// redeemed. Then send [`welcome`]; to the same address and cookie again, should that be lost.
     Proven(Cookie),
-    /// Send these bytes back where a measurement under way has this cookie for its echoes.
+    /// Send these bytes back if a measurement under way has this cookie for its echoes.
     Echo(Cookie, Vec<u8>),
     /// Send nothing.
     Nothing,

@@ -19,18 +19,18 @@ use crate::outbox::Outbox;
 use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input, ServerConfig, Session};
 use crate::state_machine::StateMachine;
-use crate::ticket::{FlowTicket, Meeting};
+use crate::ticket::{FlowSetup, FlowTicket};
 
 /// One measurement that a client asks for.
 pub(crate) struct Order {
     pub(crate) plan: Plan,
     pub(crate) tickets: Vec<FlowTicket>,
-    pub(crate) meeting: Meeting,
+    pub(crate) flow_setup: FlowSetup,
 }
 
 /// What a client asks for by its first bytes.
 pub(crate) enum ClientRequest {
-    /// Too few bytes to tell.
+    /// Too few bytes to decide.
     More,
     /// Measurements, one after the other.
     Measure {
@@ -227,11 +227,11 @@ impl Answering {
 
     /// Asks for the flows of the next measurement, or ends the session after the last one.
     fn next_order(&mut self, now: Instant) {
-        let Some(Order { plan, tickets, meeting }) = self.orders.pop_front() else {
+        let Some(Order { plan, tickets, flow_setup }) = self.orders.pop_front() else {
             return self.outbox.close();
         };
         let expected = Box::new(plan.clone());
-        self.outbox.act(Action::ExpectFlows { plan: expected, tickets, meeting });
+        self.outbox.act(Action::ExpectFlows { plan: expected, tickets, flow_setup });
         self.enter(State::Preparing(plan), now + ACCEPT_TIMEOUT);
     }
 

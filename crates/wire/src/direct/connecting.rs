@@ -15,7 +15,7 @@ use crate::outbox::Outbox;
 use crate::protocols::goodput::times::{MAX_PLAN_S, after_s};
 use crate::session::{Action, Input, SettingRefusal};
 use crate::state_machine::StateMachine;
-use crate::ticket::{FlowTicket, Meeting};
+use crate::ticket::{FlowSetup, FlowTicket};
 
 /// What a protocol brings to its connecting side.
 pub(crate) struct Dialect {
@@ -44,7 +44,7 @@ enum State {
     Opening(Box<Plan>),
     /// The flows are there; this end observes.
     Ready(Box<Plan>),
-    /// Payload moves, or has been told to end.
+    /// Payload moves, or was told to end.
     Running { plan: Box<Plan>, finishing: bool },
 }
 
@@ -104,7 +104,7 @@ impl StateMachine for Connecting {
         Some(self.deadline)
     }
 
-    /// There is no peer to tell of an error: the flows are all there is.
+    /// There is no peer to send an error to: the flows are all there is.
     fn fail(&mut self, _now: Instant, _error: &WireError) {
         self.outbox.close();
     }
@@ -142,8 +142,8 @@ impl Connecting {
                         "{far} can't be given {options}: it sends without"
                     )));
                 }
-                let meeting = Meeting::Connect { port: None, apart: 0 };
-                self.outbox.act(Action::OpenFlows { tickets, meeting });
+                let flow_setup = FlowSetup::Connect { port: None, apart: 0 };
+                self.outbox.act(Action::OpenFlows { tickets, flow_setup });
                 self.enter(State::Opening(plan), now + FLOWS_TIMEOUT);
             }
         }
@@ -158,7 +158,7 @@ impl Connecting {
     }
 }
 
-/// The options of a plan that matter where payload is sent, and that a far end can't be told.
+/// The options of a plan that matter at the sender, and that this protocol can't carry to a far end.
 fn at_one_end(plan: &Plan) -> Vec<&'static str> {
     let options = &plan.socket;
     named(&[
@@ -175,9 +175,9 @@ fn named(options: &[(bool, &'static str)]) -> Vec<&'static str> {
     options.iter().filter(|(given, _)| *given).map(|(_, name)| *name).collect()
 }
 
-/// The options of a plan that would have an effect only at a far end that can't be told them.
+/// The options of a plan that would have an effect only at the far end, and that this protocol can't carry.
 pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
-    // What no far end without a conversation can do, whoever sends.
+    // What no far end without a control conversation can do, in either direction.
     let never = named(&[
         (plan.omit_s > 0.0, "--omit"),
         (plan.peer_output, "--peer-output"),

@@ -155,7 +155,7 @@ impl AuthorizedKeys {
     /// The client with this key, if it is known and comes from an address that its line names.
     ///
     /// # Errors
-    /// Why it is not, in words for whoever keeps the file.
+    /// Why it is not, in words for the administrator of the file.
     pub fn find(&self, key: &PublicKey, from: IpAddr) -> Result<Arc<AuthorizedKey>, String> {
         let known = self.0.get(key).ok_or_else(|| {
             format!(
@@ -182,7 +182,7 @@ impl AuthorizedKeys {
 
 const UNUSABLE: &str = "the list of keys cannot be used at the moment";
 
-/// The list of clients as it is now, for all who hold it: whoever reads the file exchanges it.
+/// The list of clients as it is now, for all who hold it; the reader of the file replaces it.
 #[derive(Debug, Clone, Default)]
 pub struct Clients(Arc<Mutex<Option<Arc<AuthorizedKeys>>>>);
 

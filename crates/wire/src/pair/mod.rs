@@ -87,7 +87,7 @@ impl Pair {
         }
     }
 
-    /// Runs until both sessions have ended. Panics where they never do.
+    /// Runs until both sessions have ended. Panics if they never do.
     pub fn run(&mut self) {
         let hang = self.now + HANG_TIMEOUT;
         self.client.collect(self.now, &mut self.to_server);

@@ -34,7 +34,7 @@ pub struct Script {
     pub deaf: bool,
 }
 
-/// What shall be told to the session, and when.
+/// The inputs of the session, and when they come.
 type Answers = Vec<(Duration, Input)>;
 
 fn ms(milliseconds: u64) -> Duration {
@@ -69,7 +69,7 @@ impl Script {
         self.moving && !self.deaf
     }
 
-    /// The flows end, and what was seen is told.
+    /// The flows end, and what was seen is reported.
     pub fn end(&mut self) -> Answers {
         self.moving = false;
         let report = Input::Report(Known::Value(Box::new(end(self.name))));

@@ -16,16 +16,16 @@ pub const ALL: &[&Protocol] =
 
 /// What the first bytes of a connection say.
 pub enum Opening {
-    /// Too few bytes to tell.
+    /// Too few bytes to decide.
     TooShort {
-        /// How many tell more, at least. Who reads no more than these swallows no payload.
+        /// At least this many bytes decide. A reader that reads no more than these swallows no payload.
         needs: usize,
     },
     /// The beginning of a conversation of this protocol, whose session takes these bytes as well.
     Control(&'static Protocol),
     /// A data connection that shows a proof.
     Data(Proof),
-    /// A data connection where the proof is awaited, else the beginning of a conversation.
+    /// A data connection if the proof is awaited, else the beginning of a conversation.
     Either(&'static Protocol, Proof),
     /// No protocol of those asked. [`crate::foreign::client`] says what it seems to be.
     Unknown,

@@ -15,7 +15,7 @@ use crate::far_end::FarEnd;
 use crate::foreign;
 use crate::greeting;
 use crate::session::{First, FirstDatagram, Protocol, ServerConfig};
-use crate::ticket::{FlowTicket, Meeting, Proof};
+use crate::ticket::{FlowSetup, FlowTicket, Proof};
 
 /// The port of everything after the very first release, which had 2000.
 pub const PORT: u16 = 5001;
@@ -77,8 +77,8 @@ fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<ClientRequest
     };
     // Over UDP the first datagram comes to the flow whole.
     let taken_bytes = if config.transport == Transport::Tcp { first.len() as u64 } else { 0 };
-    let meeting = Meeting::ThisConnection { taken_bytes, back: None };
-    let order = Order { tickets: flows(&plan), plan, meeting };
+    let flow_setup = FlowSetup::ThisConnection { taken_bytes, back: None };
+    let order = Order { tickets: flows(&plan), plan, flow_setup };
     Ok(ClientRequest::Measure {
         program: "ttcp".into(),
         answer: Vec::new(),
@@ -159,7 +159,7 @@ mod tests {
         assert!(matches!(read(b"GET / HTTP/1.1\r\n"), Err(WireError::Foreign { .. })));
         let Ok(ClientRequest::Measure { orders, answer, .. }) = read(b" !\"#$%") else { panic!() };
         assert!(answer.is_empty());
-        assert_eq!(orders[0].meeting, Meeting::ThisConnection { taken_bytes: 6, back: None });
+        assert_eq!(orders[0].flow_setup, FlowSetup::ThisConnection { taken_bytes: 6, back: None });
     }
 
     #[test]

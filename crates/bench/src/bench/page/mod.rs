@@ -102,7 +102,7 @@ fn head(kept: &Kept) -> Result<String> {
     Ok(head)
 }
 
-/// `median [low, high]`, without an interval where there are too few values for one.
+/// `median [low, high]`, without an interval if there are too few values for one.
 fn shown(value: Estimate, digits: usize) -> String {
     let interval = match value.interval {
         Some((low, high)) => format!("[{low:.digits$}, {high:.digits$}]"),

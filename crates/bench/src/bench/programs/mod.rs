@@ -27,7 +27,7 @@ pub const ALL: &[&Program] = &[&GOODPUT, &IPERF3, &IPERF, &NUTTCP, &QPERF, &SOCK
 pub struct Program {
     /// Its name, and that of its file.
     pub name: &'static str,
-    /// The argument that makes it tell its version.
+    /// The argument that makes it print its version.
     pub version: &'static str,
     /// How many TCP connections its client opens before the first one for payload.
     pub control_connections: usize,

@@ -1,5 +1,5 @@
 //! How many precise timers the kernel served while a run went on: congestion controls that pace, as bbr,
-//! let a timer send each packet where no queueing discipline does it for them (`tcp_pacing_check`,
+//! let a timer send each packet if no queueing discipline does it for them (`tcp_pacing_check`,
 //! net/ipv4/tcp_output.c of Linux 6.18).
 
 use std::fs;

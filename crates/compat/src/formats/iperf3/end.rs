@@ -11,7 +11,7 @@ use crate::formats::account::{self, DirectionAccount, FlowAccount, Side};
 /// `end`.
 #[derive(Debug, Default, Serialize)]
 pub struct End {
-    /// Each stream; absent where there is no result.
+    /// Each stream; absent if there is no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<Vec<Stream>>,
     /// All together; only for UDP.

@@ -20,7 +20,7 @@ pub struct Spelling {
 pub struct Numbers {
     /// Payload bytes.
     pub bytes: u64,
-    /// In so many seconds.
+    /// Duration, seconds.
     pub seconds: f64,
     /// CPU of the sender's program, percent of one CPU. 0 where it is not known: nuttcp prints what
     /// its variable began with (nuttcp-6.1.2.c, srvr_cpu_util).
@@ -69,7 +69,7 @@ impl Lines {
         Self { context, spelling, latest, shown, printed: false }
     }
 
-    /// A line at the end of an interval, where they were asked for.
+    /// A line at the end of an interval, if they were asked for.
     pub fn happened(&mut self, event: &Event) -> String {
         match event {
             Event::Sampled { end, sample } => self.sampled(*end, sample),

@@ -1,4 +1,4 @@
-//! nuttcp's one line, as version 6.1.2 prints it without `-v`; lines for intervals where they were
+//! nuttcp's one line, as version 6.1.2 prints it without `-v`; lines for intervals if they were
 //! asked for (`-i`). 8.x adds the congestion window, which scripts for 6.1.2 do not expect.
 
 pub mod account;

@@ -9,7 +9,7 @@ use super::account::Lines;
 use crate::formats::account::{self, DirectionAccount};
 use crate::formats::{Context, Intervals, Writer};
 
-/// Each layout is taken where the line has all of its keys; the first that fits is taken.
+/// Each layout is taken if the line has all of its keys; the first that fits is taken.
 const LAYOUTS: [&str; 21] = [
     "buflen={buflen}, nbuf={nbuf}, nstream={nstream}, port={port} {mode} -> {host}",
     "buflen={buflen}, nbuf={nbuf}, nstream={nstream}, port={port} {mode}",
@@ -145,7 +145,7 @@ impl EndLine<'_> {
         self.direction.sender == self.end
     }
 
-    /// Nothing, where this end's counts are not known.
+    /// Nothing, if this end's counts are not known.
     fn lines(&self) -> Vec<String> {
         let Some(perf) = self.perf() else { return Vec::new() };
         let lines = [
@@ -289,7 +289,7 @@ impl EndLine<'_> {
         Some(format!("io_calls={calls} msec_per_call={each:.2} calls_per_sec={per_s:.2}"))
     }
 
-    /// Absent where this end's CPU time is not known.
+    /// Absent if this end's CPU time is not known.
     fn cpu(&self) -> Option<String> {
         let end = self.seen()?;
         let grown = |name: &str| end.before.grown(&end.after, name).ok().map(|us| us as f64 / 1e6);

@@ -8,9 +8,9 @@ use crate::formats::{Context, Style};
 /// What is known of the far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Far {
-    /// All, as goodput tells.
+    /// All, as goodput reports.
     Seen,
-    /// Totals, as other programs tell.
+    /// Totals, as other programs report.
     Reported,
     /// Nothing.
     Silent,

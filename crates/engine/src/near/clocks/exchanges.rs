@@ -14,7 +14,7 @@ use goodput_wire::datagram::echo::{Echoed, echo, echoed};
 use goodput_wire::datagram::{Nonce, ServerReply, from_server, hello};
 use goodput_wire::session::Cookie;
 
-/// Questions before and after the payload; the fastest of so many met hardly a queue.
+/// Questions before and after the payload; the fastest of this many hardly met a queue.
 pub const IDLE_EXCHANGES: usize = 16;
 /// Time between two of them.
 const IDLE_INTERVAL: Duration = Duration::from_millis(4);
@@ -108,11 +108,11 @@ struct PendingRequests<'a> {
     arrivals: Arrivals,
     questions: ClockQuestions,
     answers: Answers,
-    /// How many did not tell the clock.
+    /// How many did not report the clock.
     untimed: usize,
 }
 
-/// What was answered, thinned where it is much, and how often it is worth asking therefore.
+/// What was answered, thinned if it is much, and how often it is worth asking therefore.
 struct Answers {
     exchanges: Vec<Exchange>,
     every: Duration,

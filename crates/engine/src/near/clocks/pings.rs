@@ -3,8 +3,8 @@
 
 use goodput_model::Exchange;
 
-/// How often clocks are compared so before the payload, and again after it: the fastest of so many met hardly
-/// a queue. On a long path fewer fit the time that payload waits.
+/// How often clocks are compared this way before the payload, and again after it: the fastest of this many
+/// hardly met a queue. On a long path fewer fit into the time that payload waits.
 pub const PINGS: usize = 8;
 
 /// Comparisons under way.

@@ -46,7 +46,7 @@ pub struct Destination {
     pub addresses: Vec<SocketAddr>,
     /// How much higher the port of each further flow is.
     pub apart: u16,
-    /// Local ports that were chosen, where they were to be; otherwise as the plan says.
+    /// Local ports that were chosen, if they were to be; otherwise as the plan says.
     pub ports: Option<Chosen>,
 }
 
@@ -172,7 +172,7 @@ impl Opening {
         self.flows.push(Connected { flow: ticket.flow, socket, framing, early });
     }
 
-    /// The next flow's port is behind this one's, which is not what was asked for where that was taken.
+    /// The next flow's port is behind this one's, which is not what was asked for if that was taken.
     fn note_port(&mut self, flow: u16, socket: &OwnedFd) {
         let Some(asked) = self.plan.socket.source_port else { return };
         let local = socket2::SockRef::from(socket).local_addr().ok();

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 /// an answer first measures a bad time less often than a good one.
 pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Round trips that are kept of one phase, at most: eleven minutes of them. Beyond, every second one is forgotten, and
-/// of those that come half as many are kept, so that they are spread over all of a long phase.
+/// Round trips that are kept of one phase, at most: eleven minutes of them. Beyond, every second one is
+/// forgotten, and of those that come half as many are kept, so that they are spread over all of a long phase.
 const MAX_KEPT_ROUND_TRIPS: usize = 1 << 15;
 
 /// After which time an answer does not come any more.
@@ -49,7 +49,7 @@ impl Halt {
 pub struct Probes {
     /// How long answers took, microseconds, in their order: each `of_every`-th.
     pub us: Vec<f64>,
-    /// One of so many answers is among `us`.
+    /// `us` has one of this many answers.
     pub of_every: u64,
     /// How many were answered.
     pub answered: u64,

@@ -1,12 +1,12 @@
-//! Tests so short that their beginning can't be told from the rest.
+//! Tests so short that their beginning can't be distinguished from the rest.
 
 use goodput_experiment::steady::MIN_INTERVALS_LEFT;
 use goodput_model::{Length, Transport};
 
 use crate::result::measurement::Measurement;
 
-/// Whether slow start may be in the goodput because nothing could be left out. A transfer of so many bytes
-/// is measured whole on purpose, and one that was cut short says so.
+/// Whether slow start may be in the goodput because nothing could be left out. A transfer of a fixed number
+/// of bytes is measured whole on purpose, and a run that was cut short says so.
 pub fn counted(measurement: &Measurement) -> Option<String> {
     let plan = &measurement.plan;
     let timed = matches!(plan.length, Length::Seconds(_) | Length::Auto { .. });

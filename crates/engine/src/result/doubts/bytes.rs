@@ -7,7 +7,7 @@ use crate::result::far_totals::FarCounts;
 use crate::result::measurement::Measurement;
 
 /// What a far end may count that this end does not, bytes of each flow: the cookie or the header of a
-/// protocol, and the rounding of a count that is told in megabytes.
+/// protocol, and the rounding of a count in megabytes.
 const MAX_HEADER_BYTES: u64 = 4096;
 
 /// What a far end may have in its send buffer when it is told to stop, bytes of each flow: the upper

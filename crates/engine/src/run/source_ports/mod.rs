@@ -12,7 +12,7 @@ use goodput_wire::ticket::FlowTicket;
 
 use crate::threads::blocking;
 
-/// The first port that is tried where the plan names none: below those that the kernel gives away by
+/// The first port that is tried if the plan names none: below those that the kernel gives away by
 /// itself (net.ipv4.ip_local_port_range), so that most are free.
 const FIRST_PORT: u16 = 20_000;
 

@@ -114,7 +114,7 @@ impl OpenFiles {
         }
     }
 
-    /// Bytes of the source, where they are known.
+    /// Bytes of the source, if they are known.
     fn source_bytes(&self) -> Option<u64> {
         self.source.as_ref()?.bytes
     }

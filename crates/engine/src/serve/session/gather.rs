@@ -9,7 +9,7 @@ use goodput_kernel::Context;
 use goodput_model::{EndName, Plan, SettingRef, Transport};
 use goodput_mover::EarlyPayload;
 use goodput_wire::session::Protocol;
-use goodput_wire::ticket::{FlowTicket, Meeting};
+use goodput_wire::ticket::{FlowSetup, FlowTicket};
 use rustix::thread::{CapabilitySet, capabilities};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -47,7 +47,7 @@ pub struct Wish {
     /// One for each flow.
     pub tickets: Vec<FlowTicket>,
     /// How they come about.
-    pub meeting: Meeting,
+    pub flow_setup: FlowSetup,
     /// Whether this address has proven that it receives what is sent to it.
     pub proven: bool,
 }
@@ -95,11 +95,11 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
         let movers = Movers::of(&wish.plan, EndName::Far)?;
         let context = Context::towards(caller.peer);
         let affinity = Affinity::of(&wish.plan, EndName::Far, &context).await?;
-        let Wish { plan, tickets, meeting, .. } = wish;
-        let connect = targets(&tickets, &meeting, &caller)?;
+        let Wish { plan, tickets, flow_setup, .. } = wish;
+        let connect = targets(&tickets, &flow_setup, &caller)?;
         not_our_own(connect.as_deref().unwrap_or_default(), &plan, &caller, &shared)?;
         let (plan, stores) = open_files(plan, &shared).await?;
-        let signs = signs(&plan, &tickets, &meeting, &caller)?;
+        let signs = signs(&plan, &tickets, &flow_setup, &caller)?;
         let locks =
             shared.sign_locks.lock(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
         let opened = open_ports(&signs, &caller, &shared).await?;
@@ -107,7 +107,7 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
         let since = Instant::now();
         let reserved = signs.iter().any(|(sign, _)| sign.is_ambiguous());
         let expected = shared.tickets.expect(signs, &plan.socket, &to);
-        let own = meeting == Meeting::Arrive && makes_cookies(caller.protocol);
+        let own = flow_setup == FlowSetup::Arrive && makes_cookies(caller.protocol);
         let own_listener = (own && own_listener::is_needed(&plan))
             .then(|| OwnListener::open(caller.local, &plan.socket, Arc::clone(&shared)))
             .transpose()?;
@@ -154,7 +154,7 @@ async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, OpenFiles), St
 impl Wish {
     /// Whether its client waits to be told; if the conversation is the flow, payload comes already.
     pub fn can_wait(&self) -> bool {
-        !matches!(self.meeting, Meeting::ThisConnection { .. })
+        !matches!(self.flow_setup, FlowSetup::ThisConnection { .. })
     }
 }
 
@@ -248,28 +248,28 @@ fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
 fn signs<'a>(
     plan: &Plan,
     tickets: &'a [FlowTicket],
-    meeting: &Meeting,
+    flow_setup: &FlowSetup,
     caller: &Caller,
 ) -> Result<Vec<(Sign, &'a FlowTicket)>, String> {
     let from = caller.peer.ip();
-    let own = usize::from(matches!(meeting, Meeting::ThisConnection { .. }));
+    let own = usize::from(matches!(flow_setup, FlowSetup::ThisConnection { .. }));
     let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
     let udp = plan.transport == Transport::Udp;
-    Ok(match *meeting {
-        Meeting::Connect { .. } | Meeting::ThisConnection { back: Some(_), .. } => Vec::new(),
-        Meeting::Listen { first_port } => coming
+    Ok(match *flow_setup {
+        FlowSetup::Connect { .. } | FlowSetup::ThisConnection { back: Some(_), .. } => Vec::new(),
+        FlowSetup::Listen { first_port } => coming
             .enumerate()
             .map(|(number, ticket)| {
                 let port = port_of(first_port, number, 1)?;
                 Ok((Sign::Reserved(port, plan.transport, from), ticket))
             })
             .collect::<Result<_, String>>()?,
-        Meeting::Arrive | Meeting::ThisConnection { .. }
+        FlowSetup::Arrive | FlowSetup::ThisConnection { .. }
             if udp && !makes_cookies(caller.protocol) =>
         {
             coming.map(|ticket| (Sign::Opens(caller.protocol.id, from), ticket)).collect()
         }
-        Meeting::Arrive | Meeting::ThisConnection { .. } => coming
+        FlowSetup::Arrive | FlowSetup::ThisConnection { .. } => coming
             .map(|ticket| (Sign::of_proof(caller.protocol, &ticket.proof, from), ticket))
             .collect(),
     })
@@ -309,13 +309,13 @@ async fn open_ports(
 /// Where each flow that this end connects goes: to the client's own address and nowhere else.
 fn targets(
     tickets: &[FlowTicket],
-    meeting: &Meeting,
+    flow_setup: &FlowSetup,
     caller: &Caller,
 ) -> Result<Option<Vec<(std::net::SocketAddr, FlowTicket)>>, String> {
-    let (own, first, apart) = match *meeting {
-        Meeting::Connect { port, apart } => (0, port.unwrap_or(caller.peer.port()), apart),
-        Meeting::ThisConnection { back: Some(port), .. } => (1, port, 0),
-        Meeting::Arrive | Meeting::Listen { .. } | Meeting::ThisConnection { .. } => {
+    let (own, first, apart) = match *flow_setup {
+        FlowSetup::Connect { port, apart } => (0, port.unwrap_or(caller.peer.port()), apart),
+        FlowSetup::ThisConnection { back: Some(port), .. } => (1, port, 0),
+        FlowSetup::Arrive | FlowSetup::Listen { .. } | FlowSetup::ThisConnection { .. } => {
             return Ok(None);
         }
     };
@@ -393,11 +393,11 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_to_an_address_that_may_be_forged() {
-        let here = Meeting::ThisConnection { taken_bytes: 0, back: None };
+        let here = FlowSetup::ThisConnection { taken_bytes: 0, back: None };
         let outcome = |direction, proven| {
             let plan = Plan { chunk_bytes: Transport::Udp.standard_chunk(), ..plan(direction, 1) };
             let tickets = tickets(&plan, None);
-            let wish = Wish { plan, tickets, meeting: here.clone(), proven };
+            let wish = Wish { plan, tickets, flow_setup: here.clone(), proven };
             check(&wish, &caller(&iperf2::PROTOCOL))
         };
         assert_eq!(outcome(Direction::Send, false), Ok(()));
@@ -408,13 +408,14 @@ mod tests {
 
     #[test]
     fn flows_are_awaited_at_a_port_each_unless_they_share_one() {
-        let (plan, meeting) = (plan(Direction::Send, 2), Meeting::Listen { first_port: 65_535 });
+        let (plan, flow_setup) =
+            (plan(Direction::Send, 2), FlowSetup::Listen { first_port: 65_535 });
         let (alone, shared) = (tickets(&plan, None), tickets(&plan, Some(0)));
         let caller = caller(&nuttcp::PROTOCOL);
-        let one = signs(&plan, &shared, &meeting, &caller).unwrap();
+        let one = signs(&plan, &shared, &flow_setup, &caller).unwrap();
         let sign = Sign::Reserved(65_535, Transport::Udp, [192, 0, 2, 1].into());
         assert_eq!(one.into_iter().map(|(sign, _)| sign).collect::<Vec<_>>(), [sign]);
-        assert!(signs(&plan, &alone, &meeting, &caller).is_err(), "there is no port 65536");
+        assert!(signs(&plan, &alone, &flow_setup, &caller).is_err(), "there is no port 65536");
     }
 
     #[test]
@@ -423,8 +424,8 @@ mod tests {
         let tickets = tickets(&plan, None);
         let caller = caller(&nuttcp::PROTOCOL);
         let to = |port, apart| {
-            let meeting = Meeting::Connect { port: Some(port), apart };
-            let found = targets(&tickets, &meeting, &caller).ok()??;
+            let flow_setup = FlowSetup::Connect { port: Some(port), apart };
+            let found = targets(&tickets, &flow_setup, &caller).ok()??;
             Some(found.iter().map(|(target, _)| target.to_string()).collect::<Vec<_>>())
         };
         assert_eq!(to(5001, 1).unwrap(), ["192.0.2.1:5001", "192.0.2.1:5002"]);

@@ -18,7 +18,7 @@ const MAX_SMALLER_FACTOR: u64 = 10;
 /// Transfers that an error lists.
 const MAX_LISTED: usize = 5;
 
-/// What tells one connection from all others.
+/// What distinguishes one connection from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Its own end.
@@ -79,7 +79,7 @@ pub fn choose(before: &Counts, after: &Counts) -> Result<Option<TransferConnecti
 }
 
 /// How far each connection that moves went, and which way. Of a connection within this host both ends
-/// are seen; the sending one tells more.
+/// are seen; the sending one reports more.
 fn moving(before: &Counts, after: &Counts) -> BTreeMap<Key, (Role, u64)> {
     let went = |(key, (acked, received)): (&Key, &(u64, u64))| {
         let (acked_before, received_before) = before.get(key).copied().unwrap_or((0, 0));

@@ -36,7 +36,7 @@ pub struct AttachRequest {
     pub started: String,
 }
 
-/// Finds the transfer, watches it and concludes. Ends early where the transfer does, or by an
+/// Finds the transfer, watches it and concludes. Ends early if the transfer does, or by an
 /// interrupt, with what was seen so far.
 pub async fn attach(
     request: &AttachRequest,
@@ -86,7 +86,7 @@ fn congestion(sockets: &[ForeignSocket]) -> Option<String> {
     names.all(|name| name == Some(first)).then(|| first.clone())
 }
 
-/// The peer: with its port where all flows have the same.
+/// The peer: with its port if all flows have the same.
 fn target(found: &ActiveTransfer) -> String {
     let mut ports = found.chosen.keys.iter().map(|key| key.peer.port());
     let first = ports.next();

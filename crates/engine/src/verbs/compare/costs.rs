@@ -25,7 +25,7 @@ struct EndUsage {
 }
 
 impl RunCost {
-    /// The cost of a run, where its payload was counted.
+    /// The cost of a run, if its payload was counted.
     pub fn of(record: &Record) -> Option<Self> {
         let direction = record.result.directions.first()?;
         let of_all = record.result.directions.iter().map(|d| d.received_bytes.value().copied());

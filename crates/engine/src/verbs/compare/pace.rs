@@ -15,7 +15,7 @@ impl Pace {
         Self { longest: expected, this: Duration::ZERO }
     }
 
-    /// A run of this block came to its end and took so long, with bringing its arm about.
+    /// A run of this block ended and took this time, including the change to its arm.
     pub fn run(&mut self, took: Duration) {
         self.this += took;
     }

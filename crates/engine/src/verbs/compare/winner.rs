@@ -23,7 +23,7 @@ fn winner(arms: &mut [ArmResult]) -> Option<&mut ArmResult> {
 
 fn files(settings: &[SettingRef], values: &[String], base: &[String]) -> Vec<Permanent> {
     let differ = settings.iter().zip(values).zip(base).filter(|((_, now), was)| now != was);
-    // A setting that the far end alone knows has no permanent form to tell.
+    // A setting that only the far end knows has no known permanent form.
     merged(differ.flat_map(|((setting, value), _)| permanent(setting, value).unwrap_or_default()))
 }
 

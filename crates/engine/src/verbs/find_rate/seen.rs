@@ -6,7 +6,7 @@ use goodput_model::{DatagramCounts, End, EndName, Known, Missing, Record, Role, 
 use crate::error::EngineError;
 use crate::result::measurement::Measurement;
 
-/// Shortest time by which the rate of a sender is told, seconds: half the sampler's period.
+/// Shortest time over which the rate of a sender is computed, seconds: half the sampler's period.
 const MIN_RATE_TIME_S: f64 = 0.05;
 
 /// The counts of one trial.
@@ -63,9 +63,9 @@ impl TrialCounts {
     }
 }
 
-/// What the samples tell that the record does not; taken before it is made of them.
+/// What only the samples show, not the record; taken before the record is made of them.
 pub(super) struct Counts {
-    /// Bytes and seconds by the sending end's own counters, if it tells them.
+    /// Bytes and seconds by the sending end's own counters, if it reports them.
     sent: Option<(f64, f64)>,
     fastest: Option<f64>,
     through: Option<f64>,

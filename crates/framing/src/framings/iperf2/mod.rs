@@ -30,10 +30,10 @@ use crate::{
 const LEN: usize = 16;
 /// What numbers have 64 bits by their flags (`HEADER_SEQNO64B`).
 const WIDE_FLAG: u32 = 0x0800_0000;
-/// Times the end is told until it is answered, and time between two, nanoseconds.
+/// How often the end marker is sent until it is answered, and the time between two, nanoseconds.
 const END_COUNT: u64 = 200;
 const END_GAP_NS: u64 = 10_000_000;
-/// The same where it is never answered: any of them may be lost.
+/// The same if it is never answered: any of them may be lost.
 const UNANSWERED_ENDS: u64 = 5;
 /// What the settings of a client say of their flows (`numThreads`; 2.2 has other bits above these).
 const FLOWS_AT: usize = 4;
@@ -42,7 +42,7 @@ const FLOWS_BITS: u32 = 0xf_ffff;
 /// long in 2.1.8 (`Listener::udp_accept`), up to a second in 2.2.1 (the wait for `receiving`).
 const TAKING_UP_NS: u64 = 1_000_000_000;
 /// After this time without a datagram, nanoseconds, the sender is given up: it has no control
-/// connection that could tell. A program that sends so seldom has a rate below 400 bit/s.
+/// connection that could report the end. A program that sends this rarely has a rate below 400 bit/s.
 const IDLE_NS: u64 = 30_000_000_000;
 
 /// How a client of some age writes its numbers.
@@ -66,14 +66,15 @@ fn examples() -> Vec<Framing> {
     answered.into_iter().chain(server).chain([iperf2(Vec::new(), true, false)]).collect()
 }
 
-/// iperf2: in each datagram a number and the time of sending; the last number is negative and is answered with the
-/// receiver's report.
+/// iperf2: in each datagram a number and the time of sending; the last number is negative and is answered
+/// with the receiver's report.
 ///
-/// - `settings`: what a sender writes behind those 16 bytes in each datagram, the settings of the test. A receiver
-///   that has them asks for its payload with such a datagram.
-/// - `answered`: whether the receiver answers, the negative number with its report, the header of a byte stream with
-///   a few bytes. Not for what a server sends.
-/// - `timed`: whether each chunk of a byte stream begins with the time of its sending, as `--trip-times` asks for.
+/// - `settings`: what a sender writes behind those 16 bytes in each datagram, the settings of the test. A
+/// receiver   that has them asks for its payload with such a datagram.
+/// - `answered`: whether the receiver answers, the negative number with its report, the header of a byte
+/// stream with   a few bytes. Not for what a server sends.
+/// - `timed`: whether each chunk of a byte stream begins with the time of its sending, as `--trip-times` asks
+/// for.
 pub fn iperf2(settings: Vec<u8>, answered: bool, timed: bool) -> Framing {
     Framing::new(Tested { settings, answered, timed })
 }
@@ -90,7 +91,8 @@ impl Layout for Tested {
         Box::new(Iperf2::new(self.settings.clone(), self.answered))
     }
 
-    /// A receiver looks for a header in the first bytes of a stream. What the real sender begins with is none.
+    /// A receiver looks for a header in the first bytes of a stream. What the real sender begins with is
+    /// none.
     fn lead(&self) -> &'static [u8] {
         b"01234567890123456789012345678901"
     }

@@ -56,7 +56,7 @@ pub fn write(header: &[u8], wide: bool, summary: &Summary) -> Vec<u8> {
     answer
 }
 
-/// What a server tells of `flow`. `None` where it is no report.
+/// What a server reports of `flow`. `None` if it is no report.
 pub fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
     let is_ack = ACK_LENGTHS.contains(&datagram.len()) && word_at(datagram, 0) == Some(ACK);
     if datagram.len() < SHORT_REPORT_BYTES || is_ack {

@@ -1,4 +1,4 @@
-//! Every protocol's sessions, at both ends, told whatever a peer, a driver and time may bring.
+//! Every protocol's sessions, at both ends, with arbitrary input from a peer, a driver and time.
 
 mod words;
 

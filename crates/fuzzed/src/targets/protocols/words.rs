@@ -10,7 +10,7 @@ pub enum Word {
     Bytes(&'static [u8]),
 }
 
-/// The words of a protocol, at either end; none where its first bytes are all it says.
+/// The words of a protocol, at either end; none if its first bytes are all it says.
 pub fn words(protocol: &str) -> Vec<Word> {
     match protocol {
         "goodput" => GOODPUT.iter().copied().map(Word::Frame).collect(),

@@ -32,7 +32,7 @@ impl FromStr for LocalAddress {
 }
 
 impl LocalAddress {
-    /// The address with the number of its device, where it is link-local, and no port yet.
+    /// The address with the number of its device, if it is link-local, and no port yet.
     pub fn scoped(&self) -> anyhow::Result<SocketAddr> {
         let Self { ip, device } = self;
         match (ip, device) {

@@ -25,7 +25,7 @@ pub enum Burst {
 }
 
 impl Rate {
-    /// The rate of one direction with `flows` flows; none where it is unlimited.
+    /// The rate of one direction with `flows` flows; none if it is unlimited.
     pub fn of_direction(self, flows: u16) -> Option<BitRate> {
         match self {
             Self::Unlimited => None,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// `PORT`, `spread` or `spread:PORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourcePorts {
-    /// The first port, where it was named.
+    /// The first port, if one was named.
     pub first: Option<u16>,
     /// Whether they are chosen so that flows fall on different receive queues.
     pub spread: bool,

@@ -6,7 +6,7 @@ use goodput_wire::protocols::ALL;
 use goodput_wire::protocols::goodput::PROTOCOL;
 use goodput_wire::session::Protocol;
 
-/// A protocol to serve, and the port to serve it at where that is not its usual one.
+/// A protocol to serve, and its port if that is not the usual one.
 #[derive(Debug, Clone, Copy)]
 pub struct ServedProtocol {
     /// The protocol.

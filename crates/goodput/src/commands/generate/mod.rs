@@ -18,7 +18,7 @@ use crate::screen;
 pub fn run(what: Generate) -> Result<Exit> {
     match what {
         Generate::Completions { shell } => {
-            // It panics where it can't write, so it does not write to the screen.
+            // It panics if it can't write, so it does not write to the screen.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "goodput", &mut script);
             screen::print(&String::from_utf8(script)?)?;

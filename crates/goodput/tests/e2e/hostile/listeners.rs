@@ -54,7 +54,7 @@ pub fn connect(address: &str) -> TcpStream {
     connect_from(1, address)
 }
 
-/// Everything that comes until the peer closes, or breaks off, as it does where it has not read all.
+/// Everything that comes until the peer closes, or resets because it has not read all.
 pub fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     let mut buffer = [0; 4096];

@@ -1,4 +1,4 @@
-//! Whoever connects to `goodput serve` is a stranger, and so is whoever answers `goodput test`:
+//! Every client of `goodput serve` is a stranger, and so is every server that answers `goodput test`:
 //! bounded in time, memory and number, and unable to disturb others or to forge what is shown.
 
 mod absurd;

@@ -137,7 +137,7 @@ struct Logged {
     missed: Option<(u64, u64)>,
 }
 
-/// The sums over so many measurements, as its log has them: `received 3 bytes and missed 1 of 4
+/// The sums over this many measurements, from its log: `received 3 bytes and missed 1 of 4
 /// datagrams, sent 5 bytes in 1.000 s`.
 fn logged(server: &mut Running, measurements: usize) -> Result<Logged, Failed> {
     let log = server.wait_for_complaints("measured: ", measurements)?;

@@ -152,7 +152,7 @@ fn bounceback() -> Result<(), Failed> {
     for more in [&[][..], &["--bounceback-hold", "2"], &["-l", "20000"]] {
         let arguments = [&["--bounceback", "-t", "1"], more].concat();
         let said = client(&space, &arguments)?;
-        // 2.1 tells "2562 rps" of them, 2.2 "RPS=24272".
+        // 2.1 reports "2562 rps" of them, 2.2 "RPS=24272".
         let told = said.contains(" rps") || said.contains("RPS=");
         check(told && bounced(&said) > 0, format!("{more:?}: {said}"))?;
     }

@@ -312,7 +312,7 @@ fn refusals() -> Result<(), Failed> {
     let space = Space::new()?;
     let _server = space.serve(&["--max-duration", "5", "--max-rate", "1gbit"])?;
     for (arguments, wanted) in [
-        // Versions from before this limit tell its number only.
+        // Versions from before this limit report its number only.
         (&["-t", "6"][..], ["int_errno=37", "exceeds the server's maximum"]),
         (&["-t", "1", "-b", "2G"], ["larger than server limit", "larger than the server's limit"]),
         (&["--sctp"], ["SCTP", "SCTP"]),

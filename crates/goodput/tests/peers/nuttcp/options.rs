@@ -36,7 +36,7 @@ fn check(holds: bool, said: impl std::fmt::Display) -> Result<(), Failed> {
     if holds { Ok(()) } else { Err(said.to_string().into()) }
 }
 
-/// What a client prints, where it ends well.
+/// What a client prints, if it ends well.
 fn printed(space: &Space, arguments: &[&str]) -> Result<String, Failed> {
     let Finished { status, stdout, stderr } = space.start("nuttcp", arguments)?.finish()?;
     check(status.success(), format!("{arguments:?}: {status}: {stdout} {stderr}"))?;

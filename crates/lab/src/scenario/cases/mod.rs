@@ -28,7 +28,7 @@ pub(super) fn is_several(file: &Table) -> bool {
 }
 
 /// All cases, in the file's order, links varying fastest. An error is a phrase that names the
-/// placeholder or the table, and the case where it is one's own.
+/// placeholder or the table, and the case if it is one's own.
 pub(super) fn expand(mut file: Table) -> Result<Vec<Case>, String> {
     let name = match file.get("name") {
         Some(Value::String(name)) => name.clone(),
@@ -49,7 +49,7 @@ pub(super) fn expand(mut file: Table) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Place of the one that runs where nobody says which: the second strength, where there are
+/// Index of the default case: the second strength, if there are
 /// several, on the first link.
 pub(super) fn default_case(cases: &[Case]) -> usize {
     let first = cases.first().and_then(|case| case.strength.as_ref());

@@ -184,12 +184,12 @@ impl Channel {
         self.peer_takes = self.peer_takes.max(MAX_QUIET_BYTES);
     }
 
-    /// Takes long messages of the server now: a plan with so many flows was proposed.
+    /// Accepts long messages of the server from now on: a plan with this many flows was proposed.
     pub(super) fn measuring_with_server(&mut self, flows: usize) {
         self.measuring(MAX_SERVER_BYTES, MAX_CLIENT_BYTES, flows);
     }
 
-    /// Takes long messages of the client now: its plan with so many flows was accepted.
+    /// Accepts long messages of the client from now on: its plan with this many flows was accepted.
     pub(super) fn measuring_with_client(&mut self, flows: usize) {
         self.measuring(MAX_CLIENT_BYTES, MAX_SERVER_BYTES, flows);
     }
@@ -211,7 +211,7 @@ impl Channel {
         self.frames.is_inside() || self.secured.as_ref().is_some_and(|s| s.records.is_inside())
     }
 
-    /// Sends a ping where nothing was sent for long, and notices a peer that is gone.
+    /// Sends a ping if nothing was sent for long, and notices a peer that is gone.
     pub(super) fn keep_alive(&mut self, now: Instant) -> Result<(), WireError> {
         if now >= self.last_received + SILENCE_TIMEOUT {
             let silence = SILENCE_TIMEOUT.as_secs();
@@ -237,7 +237,7 @@ impl Channel {
         self.close();
     }
 
-    /// Closes because of `error`, with a goodbye that tells the peer what it can understand.
+    /// Closes because of `error`, with a goodbye that the peer can understand.
     pub(super) fn fail(&mut self, now: Instant, error: &WireError) {
         match last_words(error) {
             Some((code, why)) => self.leave(now, code, why),
@@ -276,7 +276,7 @@ pub(super) fn broken(cause: impl std::fmt::Display) -> WireError {
     WireError::Protocol(plain::phrase(&cause.to_string()))
 }
 
-/// How a peer is told of an error; `None` if it can't hear or need not.
+/// How an error is reported to a peer; `None` if the peer can't hear or need not.
 fn last_words(error: &WireError) -> Option<(Code, String)> {
     match error {
         WireError::Version { .. } => Some((Code::Version, error.to_string())),

@@ -25,7 +25,7 @@ const MAX_RATIO: usize = 200;
 /// begins with.
 const ZLIB: u8 = 0x78;
 
-/// The body as a zlib stream where that is worth it, else as it is.
+/// The body as a zlib stream if that is worth it, else as it is.
 pub(super) fn deflated(body: Vec<u8>) -> Vec<u8> {
     if body.len() < MIN_COMPRESSED_BYTES {
         return body;

@@ -82,7 +82,7 @@ impl Hello {
         Ok(Self { version: PROTOCOL_VERSION, host, unix_us: Some(unix_us), inflates: true })
     }
 
-    /// The machine that speaks, where it speaks this version.
+    /// The machine that speaks, if it speaks this version.
     pub fn host(self) -> Result<Host, serde_json::Error> {
         serde_json::from_value(self.host).map(plain::host)
     }
@@ -107,11 +107,11 @@ pub struct Accept {
     /// TCP port of the data connections, if it is not that of the control connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<std::num::NonZeroU16>,
-    /// Cookie of the echoes that the server answers over UDP while the measurement lasts, where the
+    /// Cookie of the echoes that the server answers over UDP while the measurement lasts, if the
     /// plan observes or asks for the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<HexCookie>,
-    /// How the server's card spreads what it receives, where the plan asks for it, or why it is not
+    /// How the server's card spreads what it receives, if the plan asks for it, or why it is not
     /// told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_hash: Option<Known<Box<ReceiveHash>>>,

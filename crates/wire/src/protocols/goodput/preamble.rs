@@ -50,7 +50,7 @@ impl Role {
 /// What the first bytes of a connection say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// Too few bytes to tell.
+    /// Too few bytes to decide.
     Incomplete,
     /// A control connection; its own bytes follow after [`PREAMBLE_BYTES`].
     Control,
@@ -92,7 +92,7 @@ pub fn asks_for_handshake(first: &[u8]) -> bool {
     matches!(Opening::read(first), Opening::Secured | Opening::Keyed)
 }
 
-/// What the connecting side sends first on a TCP data connection, whoever sends payload on it.
+/// What the connecting side sends first on a TCP data connection, even if it only receives payload on it.
 pub fn data_opening(cookie: &Cookie) -> [u8; DATA_OPENING_BYTES] {
     let mut opening = [0; DATA_OPENING_BYTES];
     opening[..PREAMBLE_BYTES].copy_from_slice(&Role::Data.preamble());

@@ -58,7 +58,7 @@ impl Running {
         }
     }
 
-    /// The number of the measurement, where the message is of one that has begun.
+    /// The number of the measurement, if the message is of one that has begun.
     pub(super) fn number_in(message: &Message) -> Option<u32> {
         match message {
             Message::Sample(sample) => Some(sample.measurement),
@@ -174,7 +174,7 @@ impl Running {
             return Ok(());
         }
         self.reported = true;
-        // Whatever took this end so long, the peer has its own time from here on.
+        // The peer has its full time from here on, however long this end took.
         self.until = self.finish_at.map_or(self.until, |_| now + REPORTS_TIMEOUT);
         let measurement = self.measurement;
         channel.send(now, &Message::Report(Report { measurement, end }))

@@ -14,7 +14,7 @@ pub(super) const VERSION: (u32, u32) = (0x0002_0001, 0x0008_0003);
 const ACK_BYTES: u32 = 28;
 const ACK_TIMES_BYTES: u32 = 24;
 
-/// The answer to a header, where it gets one (`Listener::apply_client_settings_tcp`). Nobody but a
+/// The answer to a header, if it gets one (`Listener::apply_client_settings_tcp`). Nobody but a
 /// client with `-X` reads it. `heard_us` is the time of day, in microseconds since 1970.
 pub(super) fn answer(header: &Header, heard_us: u64) -> Vec<u8> {
     let flags = header.flags;

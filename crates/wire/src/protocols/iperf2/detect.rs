@@ -50,7 +50,7 @@ fn without_header(first: &[u8]) -> Extent {
 }
 
 /// Where in a datagram a client's settings begin, if it is one of an iperf2 client; as long as the
-/// datagram where it has none.
+/// datagram if it has none.
 pub(super) fn settings_at(datagram: &[u8]) -> Option<usize> {
     let (seconds, microseconds) = (word(datagram, 4)?, word(datagram, 8)?);
     // Before 2001 there was no iperf; its clock is that of the day.

@@ -18,10 +18,10 @@ pub(super) const BASE_BYTES: usize = 24;
 pub(super) const EXTENDED_BYTES: usize = 60;
 /// Bytes up to the end of the time of sending, which trip times need.
 const TIMED_BYTES: usize = 72;
-/// Bytes of the extension of 2.0.10 to 2.0.13, which tell them at byte 28: it ends before the upper half
+/// Bytes of the extension of 2.0.10 to 2.0.13, which has them at byte 28: it ends before the upper half
 /// of the rate.
 const SHORT_EXTENSION_BYTES: u32 = 28;
-/// What those versions leave in the field of the window where none was asked for: their payload.
+/// What those versions leave in the field of the window if none was asked for: their payload.
 const NO_WINDOW: u32 = 0x3233_3435;
 /// Bytes up to the end of the time of sending and the rate of pacing, as 2.1 writes them.
 const WITH_TIMES_BYTES: usize = 80;
@@ -110,7 +110,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Whether what the server sends on the client's connection tells its time: with trip times a client
+    /// Whether what the server sends on the client's connection carries its time: with trip times a client
     /// takes a stream that does not for a broken one, and ends by a fault (2.1.8, Server.cpp).
     pub(super) fn wants_times(&self) -> bool {
         self.upper & TRIP_TIMES != 0
@@ -123,7 +123,7 @@ impl Header {
 pub(super) enum Extent {
     /// Something else.
     None,
-    /// At least this many bytes are needed to tell.
+    /// At least this many bytes are needed to decide.
     Needs(usize),
     /// A header with everything that belongs to it; this many bytes.
     Whole(usize),
@@ -205,7 +205,7 @@ pub(super) fn is_plain_base(base: &[u8]) -> bool {
     base.len() >= BASE_BYTES && word(base, 0) == Some(0) && is_plausible(base)
 }
 
-/// Reads a header of which [`extent`] has told that it is whole.
+/// Reads a header that is complete according to [`extent`].
 pub(super) fn read(bytes: &[u8]) -> Option<Header> {
     let flags = word(bytes, 0)?;
     let port = u16::try_from(word(bytes, 8)?).ok()?;
@@ -249,7 +249,7 @@ fn length(amount: i32) -> Option<Length> {
     }
 }
 
-/// The header of 80 bytes with which a stream begins that tells its time, to the client that asked for it
+/// The header of 80 bytes with which a stream begins that carries its time, to the client that asked for it
 /// with `asked`; `at_us` are microseconds since 1970.
 pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
     let plain = Header { flags: 0, upper: TRIP_TIMES, ..asked.clone() };

@@ -69,7 +69,7 @@ fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
     Some(words.into())
 }
 
-/// What to say where nothing came on some of the flows.
+/// What to say if nothing came on some of the flows.
 fn silent(last: &Sample) -> Option<String> {
     let received = || last.flows.iter().filter(|flow| flow.role == Role::Receiver);
     let silent = received().filter(|flow| flow.bytes == 0).count();

@@ -13,7 +13,7 @@ use crate::check;
 use crate::direct::{ClientRequest, Order};
 use crate::error::WireError;
 use crate::session::{First, Limits, ServerConfig};
-use crate::ticket::{FlowTicket, Meeting, Proof};
+use crate::ticket::{FlowSetup, FlowTicket, Proof};
 
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header (RFC 791, 768).
 const MAX_DATAGRAM_BYTES: u32 = 65_507;
@@ -77,7 +77,7 @@ fn wish(
     let program = header.as_ref().and_then(|h| h.version).map_or("iperf2".into(), program);
     let (way, notes) = allowed(config, header.as_ref().map_or(PayloadDirection::Normal, |h| h.way));
     let made = Maker { config, header: header.as_ref(), taken };
-    let here = |back| Meeting::ThisConnection { taken_bytes: made.taken_bytes(), back };
+    let here = |back| FlowSetup::ThisConnection { taken_bytes: made.taken_bytes(), back };
     let orders = match way {
         PayloadDirection::Normal => vec![made.order(Direction::Send, false, here(None))],
         // It has nothing to send.
@@ -86,7 +86,7 @@ fn wish(
         PayloadDirection::FullDuplex => vec![made.order(Direction::Both, true, here(None))],
         PayloadDirection::Dual(port) => vec![made.order(Direction::Both, false, here(Some(port)))],
         PayloadDirection::TradeOff(port) => {
-            let back = Meeting::Connect { port: Some(port), apart: 0 };
+            let back = FlowSetup::Connect { port: Some(port), apart: 0 };
             let first = made.order(Direction::Send, false, here(None));
             vec![first, made.order(Direction::Reverse, false, back)]
         }
@@ -136,7 +136,7 @@ impl Maker<'_> {
         if self.config.transport == Transport::Tcp { self.taken.into() } else { 0 }
     }
 
-    fn order(&self, direction: Direction, shared: bool, meeting: Meeting) -> Order {
+    fn order(&self, direction: Direction, shared: bool, flow_setup: FlowSetup) -> Order {
         let plan = self.plan(direction);
         let tickets = plan.flow_plans().into_iter().map(|flow| FlowTicket {
             flow,
@@ -148,7 +148,7 @@ impl Maker<'_> {
             ),
             shares: (shared && flow.id > 0).then_some(0),
         });
-        Order { tickets: tickets.collect(), plan, meeting }
+        Order { tickets: tickets.collect(), plan, flow_setup }
     }
 
     /// Whether the end of datagrams is answered. What shares its socket with another flow ends
@@ -158,7 +158,7 @@ impl Maker<'_> {
         self.config.transport == Transport::Udp && !shared && !spared
     }
 
-    /// Whether what `sender` sends tells its time.
+    /// Whether what `sender` sends carries its time.
     fn times(&self, sender: EndName) -> bool {
         let asked = self.header.is_some_and(Header::wants_times);
         asked && sender == EndName::Far && self.config.transport == Transport::Tcp
@@ -183,7 +183,7 @@ impl Maker<'_> {
         }
     }
 
-    /// As the client writes, where this end sends. If it only receives, a datagram as long as the
+    /// As the client writes, if this end sends. If it only receives, a datagram as long as the
     /// longest that is to be expected; of a stream it reads as much at once as it likes.
     fn chunk(&self, sends: bool, limits: &Limits) -> Bytes {
         let standard = self.config.transport.standard_chunk();

@@ -5,7 +5,7 @@ use super::*;
 use crate::direct::ClientRequest;
 use crate::pair::{origin, server_config};
 use crate::session::{Action, First, FirstDatagram, Input, Output, ServerConfig};
-use crate::ticket::Meeting;
+use crate::ticket::FlowSetup;
 use goodput_model::{BitRate, Bytes, Length};
 use proptest::prelude::*;
 
@@ -44,11 +44,11 @@ fn read(config: &ServerConfig, first: &[u8]) -> ClientRequest {
 }
 
 /// The plan, the meeting and the answer of a client that opens with `first`.
-fn asked(config: &ServerConfig, first: &[u8]) -> (Vec<(Plan, Meeting)>, Vec<u8>, Vec<String>) {
+fn asked(config: &ServerConfig, first: &[u8]) -> (Vec<(Plan, FlowSetup)>, Vec<u8>, Vec<String>) {
     let ClientRequest::Measure { answer, orders, notes, .. } = read(config, first) else {
         panic!()
     };
-    (orders.into_iter().map(|o| (o.plan, o.meeting)).collect(), answer, notes)
+    (orders.into_iter().map(|o| (o.plan, o.flow_setup)).collect(), answer, notes)
 }
 
 fn udp(unproven_udp: bool) -> ServerConfig {
@@ -61,9 +61,9 @@ fn udp(unproven_udp: bool) -> ServerConfig {
 #[test]
 fn a_normal_test_is_received_and_answered_with_28_bytes() {
     let (orders, answer, _) = asked(&server_config(None), &bytes(NORMAL));
-    let [(plan, meeting)] = &orders[..] else { panic!() };
+    let [(plan, flow_setup)] = &orders[..] else { panic!() };
     assert_eq!((plan.direction, plan.length), (Direction::Send, Length::Bytes(Bytes(4096))));
-    assert_eq!(*meeting, Meeting::ThisConnection { taken_bytes: 60, back: None });
+    assert_eq!(*flow_setup, FlowSetup::ThisConnection { taken_bytes: 60, back: None });
     let expected = "00000002 0000001c 00000000 00020001 00080003 00000000 00000000";
     assert_eq!(answer, bytes(expected));
 }
@@ -80,22 +80,22 @@ fn reverse_is_sent_for_the_time_that_is_asked_without_an_answer() {
 #[test]
 fn dual_connects_back_to_the_port_that_the_client_names() {
     let (orders, answer, _) = asked(&server_config(None), &bytes(DUAL));
-    let [(plan, meeting)] = &orders[..] else { panic!() };
+    let [(plan, flow_setup)] = &orders[..] else { panic!() };
     assert_eq!((plan.direction, plan.length), (Direction::Both, Length::Seconds(10.0)));
-    assert_eq!(*meeting, Meeting::ThisConnection { taken_bytes: 60, back: Some(5002) });
+    assert_eq!(*flow_setup, FlowSetup::ThisConnection { taken_bytes: 60, back: Some(5002) });
     assert_eq!(answer.len(), 28);
     let mut trade_off = bytes(DUAL);
     trade_off[3] = 0x78;
     let (orders, ..) = asked(&server_config(None), &trade_off);
     let directions: Vec<_> = orders.iter().map(|(plan, _)| plan.direction).collect();
     assert_eq!(directions, [Direction::Send, Direction::Reverse]);
-    assert_eq!(orders[1].1, Meeting::Connect { port: Some(5002), apart: 0 });
+    assert_eq!(orders[1].1, FlowSetup::Connect { port: Some(5002), apart: 0 });
 }
 
 #[test]
 fn trip_times_are_answered_with_52_bytes() {
     let (orders, answer, _) = asked(&server_config(None), &bytes(TIMED_BYTES));
-    assert_eq!(orders[0].1, Meeting::ThisConnection { taken_bytes: 80, back: None });
+    assert_eq!(orders[0].1, FlowSetup::ThisConnection { taken_bytes: 80, back: None });
     assert_eq!(answer.len(), 52);
     assert_eq!(answer[..8], bytes("00000002 00000034"));
     assert_eq!(answer[28..36], bytes("6b01ed8f 000d0af8"));
@@ -107,7 +107,7 @@ fn datagrams_are_received_and_reported() {
     assert_eq!(detect::recognises_datagram(&first), FirstDatagram::Begins);
     let ClientRequest::Measure { orders, answer, .. } = read(&udp(false), &first) else { panic!() };
     assert!(answer.is_empty());
-    assert_eq!(orders[0].meeting, Meeting::ThisConnection { taken_bytes: 0, back: None });
+    assert_eq!(orders[0].flow_setup, FlowSetup::ThisConnection { taken_bytes: 0, back: None });
     assert_eq!(orders[0].plan.chunk_bytes, Bytes(512));
     assert!(orders[0].tickets[0].framing.answers_streams());
 }
@@ -149,8 +149,8 @@ fn trip_times_are_told_where_this_end_sends() {
 #[test]
 fn a_header_of_2_0_10_ends_before_the_upper_half_of_the_rate() {
     let (orders, ..) = asked(&udp(true), &bytes(OLD_DUAL));
-    let [(plan, meeting)] = &orders[..] else { panic!() };
-    assert_eq!(*meeting, Meeting::ThisConnection { taken_bytes: 0, back: Some(5009) });
+    let [(plan, flow_setup)] = &orders[..] else { panic!() };
+    assert_eq!(*flow_setup, FlowSetup::ThisConnection { taken_bytes: 0, back: Some(5009) });
     assert_eq!((plan.direction, plan.length), (Direction::Both, Length::Bytes(Bytes(3000))));
     assert_eq!(plan.rate_bits_per_s, Some(BitRate(5e6)));
     let stream = &bytes(OLD_DUAL)[16..];

@@ -4,7 +4,7 @@ use goodput_model::{EndName, FlowSample, Plan, Role, Sample, Transport};
 
 use super::results::{NOT_COUNTED, Results, StreamResult, stream_id};
 
-/// The counts of this end, from the samples that its driver tells.
+/// The counts of this end, from the samples that its driver reports.
 pub struct Account {
     end: EndName,
     omit_s: f64,
@@ -14,7 +14,7 @@ pub struct Account {
     last: Option<Sample>,
 }
 
-/// What one flow counted, without the warm-up but for what iperf3 tells with it.
+/// What one flow counted, without the warm-up but for what iperf3 reports with it.
 struct Counted<'a> {
     last: &'a FlowSample,
     warm: Option<&'a FlowSample>,
@@ -49,7 +49,7 @@ impl Account {
         self.warm.as_ref().map_or(0.0, |sample| sample.at_s)
     }
 
-    /// What the peer is told. A flow that this end has no counts of is told with zeros: readers insist
+    /// The report for the peer. A flow without counts at this end is reported with zeros: readers insist
     /// on every stream.
     pub fn results(&self, plan: &Plan, output: Option<String>) -> Results {
         let seconds =

@@ -19,7 +19,7 @@ const MAX_CPUS: u16 = 1024;
 /// Bytes of a datagram.
 pub const UDP_BLOCK: std::ops::RangeInclusive<u64> = 16..=65_507;
 
-/// What iperf3's server assumes where a client does not say (`iperf_defaults`).
+/// What iperf3's server assumes if a client does not say (`iperf_defaults`).
 const TIME_S: u64 = 10;
 const TCP_BLOCK: u64 = 128 * 1024;
 const UDP_BLOCK_DEFAULT: u64 = 1460;
@@ -46,7 +46,7 @@ pub struct Agreed {
     pub client_version: Option<String>,
 }
 
-/// Why not: iperf3's number, which is all that a client can be told, and words for this end.
+/// Why not: the number of iperf3's error, which is all that a client can get, and words for this end.
 pub type Refusal = (u32, String);
 
 /// The plan of these parameters, within what iperf3 and this server allow.
@@ -138,7 +138,7 @@ fn streams(params: &Params) -> Result<u16, Refusal> {
     streams.ok_or_else(|| (number::STREAMS, format!("it requests {asked} streams")))
 }
 
-/// Seconds until the client ends the test, warm-up included, where it ends by time.
+/// Seconds until the client ends the test, warm-up included, if it ends by time.
 fn lasts_s(params: &Params) -> Result<Option<f64>, Refusal> {
     let counted = params.num > 0 || params.blockcount > 0;
     let time = params.time.unwrap_or(if counted { 0 } else { TIME_S });

@@ -65,7 +65,7 @@ pub struct Checked {
     pub fingerprint: [u8; 32],
 }
 
-/// Why a login does not fit, for this end's own log. The client is told nothing of it.
+/// Why a login does not fit, for this end's own log. The client does not learn it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LoginMismatch {
     /// There is none, or it is no base64.
@@ -92,10 +92,10 @@ pub enum LoginMismatch {
 /// Whose login a token is, if it was made at about this time of day. Takes a private operation of RSA,
 /// milliseconds.
 ///
-/// Whoever asks may have a token that was captured, changed a little, and so learn from what is said
-/// of it, and when, what it holds (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So the operation
-/// takes the same time whatever it finds, and the caller answers all that is wrong in the same way, at
-/// a time that does not depend on this.
+/// A client may send slightly changed copies of a captured token, and learn the token's content from the
+/// answers and their timing (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So the operation takes the
+/// same time whatever it finds. The caller gives the same answer to every wrong token, at a time that does
+/// not depend on the result.
 pub fn check(accounts: &Accounts, token: &str, unix_s: u64) -> Result<Checked, LoginMismatch> {
     let token = token.trim_end();
     if token.is_empty() || token.len() > MAX_TOKEN_BYTES {

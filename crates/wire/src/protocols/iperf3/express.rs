@@ -89,7 +89,7 @@ fn end(length: Length) -> Result<(u64, u64), String> {
 }
 
 /// Whole seconds of warm-up. With a number of bytes this end would have to count these from the end of
-/// the warm-up, and nothing tells the sender of it.
+/// the warm-up, and the sender does not learn of it.
 fn omit(plan: &Plan) -> Result<u64, String> {
     match plan.length {
         _ if plan.omit_s == 0.0 => Ok(0),

@@ -18,7 +18,7 @@ const MAX_NAME_CHARS: usize = 15;
 /// What iperf3 writes for a count that was not made.
 pub const NOT_COUNTED: i64 = -1;
 
-/// What this end tells the peer.
+/// What this end reports to the peer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Results {
     /// CPU time as a share of the duration, percent of one CPU.
@@ -89,7 +89,7 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
         congestion: congestion.map(|name| plain::short(name, MAX_NAME_CHARS)),
         cookie: None,
         flows: totals.collect::<Result<_, String>>()?,
-        // A server of 3.12 goes on telling it to clients that come after one that asked.
+        // A server of 3.12 goes on sending it to clients that come after one that asked.
         text: text.filter(|_| plan.peer_output).map(printed),
     })
 }
@@ -100,7 +100,7 @@ fn of_stream(json: &Value, flow: FlowPlan, transport: Transport, peer: EndName) 
         let told = json.get(key).and_then(counted);
         told.map_or_else(|| Known::missing("it did not report it"), Known::Value)
     };
-    // Both are told with the warm-up in them, and that apart.
+    // Both include the warm-up, which is also reported separately.
     let without_omitted = |key: &str, omitted: &str| {
         let omitted = json.get(omitted).and_then(counted).unwrap_or(0);
         count(key).map(|told| told.saturating_sub(omitted))
@@ -137,7 +137,7 @@ fn of_stream(json: &Value, flow: FlowPlan, transport: Transport, peer: EndName) 
 fn printed(output: &Value) -> String {
     let text = match output.as_str() {
         Some(text) => text.to_owned(),
-        // A server that runs with -J tells its own JSON.
+        // A server that runs with -J sends its own JSON.
         None => serde_json::to_string_pretty(output).unwrap_or_default(),
     };
     let lines = text.lines().take(MAX_OUTPUT_LINES).map(|line| plain::short(line, MAX_LINE_CHARS));

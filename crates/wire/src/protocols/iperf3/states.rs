@@ -1,4 +1,4 @@
-//! The states that one end tells the other, a byte each (iperf3 3.21, `iperf_api.h`).
+//! The states that one end sends to the other, a byte each (iperf3 3.21, `iperf_api.h`).
 
 /// The server sets up counters and timers.
 pub const TEST_START: u8 = 1;
@@ -14,7 +14,7 @@ pub const CREATE_STREAMS: u8 = 10;
 pub const SERVER_TERMINATE: u8 = 11;
 /// The client was interrupted.
 pub const CLIENT_TERMINATE: u8 = 12;
-/// The server awaits the client's results, and tells its own then.
+/// The server awaits the client's results, and then sends its own.
 pub const EXCHANGE_RESULTS: u8 = 13;
 /// Both have the other's results.
 pub const DISPLAY_RESULTS: u8 = 14;

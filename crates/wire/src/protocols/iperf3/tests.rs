@@ -1,4 +1,4 @@
-//! Both sessions, told in any order whatever a peer, a driver and time may bring.
+//! Both sessions, with arbitrary input in any order from a peer, a driver and time.
 
 use std::time::Duration;
 

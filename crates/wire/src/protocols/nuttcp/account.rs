@@ -7,7 +7,7 @@
 //! nuttcp-t: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=0% memory=0i+0d-764maxrss …
 //! ```
 //!
-//! The last line is that of the CPU, in every version. Bytes are told in MB of 2^20 with four
+//! The last line is that of the CPU, in every version. Bytes are printed in MB of 2^20 with four
 //! digits behind the point, so that they are known to ± 53 bytes. Over UDP, if all datagrams have
 //! one length, that gives their exact number. Over TCP a server that received prints as many MB as
 //! this end has sent, unless the stream broke off: then the count is that of this end.
@@ -27,13 +27,14 @@ const MEGABYTE: f64 = 1_048_576.0;
 /// Half of the last digit of a number of MB, bytes.
 const PRECISION_BYTES: f64 = MEGABYTE * 0.000_05;
 
-/// Last digit of a number of seconds. Of a short test the rate, with four, tells the time better.
+/// Last digit of a number of seconds. In a short test the rate, with four digits, gives the time more
+/// precisely.
 const RATE_STEP_S: f64 = 0.01;
 
-/// Why most of what other protocols tell is not there.
+/// Why most of what other protocols report is missing.
 const UNREPORTED: &str = "a nuttcp server does not report it";
 
-/// What was told so far.
+/// What was reported so far.
 #[derive(Debug, Default)]
 pub struct Account {
     text: String,

@@ -16,7 +16,7 @@
 //! version     who can do what               lines       bounded lines of text
 //! parameters  the line, read and written    plan        the line and a plan
 //! client      the connecting side           account     what a server reported about itself
-//! server      the answering side            report      what ours tells
+//! server      the answering side            report      what ours reports
 //! intervals   its lines while it runs             third party a measurement with another server
 //! ```
 
@@ -71,7 +71,7 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// From the parameters to a server that is ready for its data connections: it may have to wait for
-/// its turn, as those of one address are told apart only by their order.
+/// its turn, because those of one address are distinguished only by their order.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// From the acceptance to all data connections. nuttcp gives each 5 s (`ACCEPT_TIMEOUT`, line 852).

@@ -2,7 +2,7 @@
 //!
 //! nuttcp's own servers read the first thirteen by their place and search the others by name; this
 //! reader searches all of them. A key belongs to the version that brought it: a server dereferences
-//! a null pointer where a version is announced whose keys are not there (lines 4206 ff.).
+//! a null pointer if a version is announced whose keys are not there (lines 4206 ff.).
 
 use std::fmt::Write;
 
@@ -19,9 +19,9 @@ pub const NO_RATE: u64 = 0xffff_ffff;
 
 /// Bits of `format` (lines 876 to 906) that this end knows of.
 pub mod format {
-    /// A receiver's interval lines tell what was sent, too (UDP).
+    /// A receiver's interval lines also have what was sent (UDP).
     pub const TRANSMITTED: u32 = 0x1;
-    /// Interval lines tell the total so far.
+    /// Interval lines have the total so far.
     pub const RUNNING_TOTAL: u32 = 0x4;
     /// Lines have the layout `key=value`.
     pub const PARSE: u32 = 0x40;
@@ -70,7 +70,7 @@ pub struct Parameters {
     pub traceroute: bool,
     /// Whether the rate holds between any two writes.
     pub irate: bool,
-    /// Of which other server this one shall be a client, where it shall.
+    /// Of which other server this one shall be a client, if it shall.
     pub third_party: Option<ThirdParty>,
     /// Time to live of multicast datagrams; 0 for unicast.
     pub multicast: u64,
@@ -78,9 +78,9 @@ pub struct Parameters {
     pub datamss: u64,
     /// The byte of the IP header that has the code point in its upper six bits.
     pub tos: u64,
-    /// Whether `nbuf` counts bytes; told apart for a third party only.
+    /// Whether `nbuf` counts bytes; only a test with a third party distinguishes this.
     pub nbuf_bytes: bool,
-    /// Whether `rate` counts packets per second; told apart for a third party only.
+    /// Whether `rate` counts packets per second; only a test with a third party distinguishes this.
     pub rate_pps: bool,
     /// `TCP_NODELAY` of the sender.
     pub nodelay: bool,
@@ -96,7 +96,7 @@ pub struct Parameters {
     pub stride: u64,
     /// Whether each stream goes to another address of the client.
     pub multilink: bool,
-    /// Port that whoever connects shall come from; 0 for any.
+    /// Source port that the connecting side must use; 0 for any.
     pub srcport: u64,
     /// Whether a TCP sender begins slowly.
     pub iratesss: bool,
@@ -116,7 +116,7 @@ pub struct ThirdParty {
 }
 
 impl Parameters {
-    /// What holds where a client says nothing.
+    /// What holds if a client says nothing.
     pub fn standard(version: Version) -> Self {
         Self {
             buflen: 65_536,
@@ -154,7 +154,7 @@ impl Parameters {
     }
 
     /// Reads a line, whose keys may come in any order and be missing. An error is a phrase for the
-    /// client, in nuttcp's words where it has them.
+    /// client, in nuttcp's words if it has them.
     pub fn read(line: &str) -> Result<Self, String> {
         let scan = Scan(line);
         let begins = std::str::from_utf8(BEGINS).unwrap_or_default();

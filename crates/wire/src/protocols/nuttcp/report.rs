@@ -1,11 +1,11 @@
-//! What our server tells a client when the payload is over: the lines of nuttcp's server, in its two
+//! What our server reports to a client when the payload is over: the lines of nuttcp's server, in its two
 //! layouts (lines 5000 to 5900 and 8700 to 8830), as far as this end knows what they say.
 //!
 //! nuttcp's client takes bytes, time and rate from the line with `real seconds`, the CPU from the one
 //! with `sys`, retransmissions and the round-trip time of a sending server, and shows the others
 //! only if it is asked for more (`-v`). What this end does not know is left out, with one
 //! exception: the line of the CPU has user and system time apart, of which this end knows the sum;
-//! it stands as system time, where a mover spends nearly all of it.
+//! it stands as system time, if a mover spends nearly all of it.
 
 use std::fmt::Write;
 
@@ -83,7 +83,7 @@ impl Report<'_> {
             }
         });
         if let Some(cpu) = p.affinity {
-            // nuttcp shows a line with this word even where it shows little.
+            // nuttcp shows a line with this word even if it shows little.
             said.push(format!("Warning: this server does not bind its threads to CPU {cpu}"));
         }
         if self.sends() {
@@ -117,8 +117,8 @@ impl Report<'_> {
         }
     }
 
-    /// Who connected, and what that told. nuttcp takes the time of its connect(2) for the round-trip
-    /// time; the least that the kernel has seen is the nearest to it.
+    /// Who connected, and what the connect measured. nuttcp takes the time of its connect(2) for the
+    /// round-trip time; the least that the kernel has seen is the nearest to it.
     fn connection(&self, config: &ServerConfig, said: &mut Vec<String>) {
         if self.asked.parameters.udp {
             return;
@@ -201,7 +201,7 @@ impl Report<'_> {
         said.push(self.cpu(cpu_us.unwrap_or(0)));
     }
 
-    /// Of a sender over TCP; each stream's apart where there are several.
+    /// Of a sender over TCP; each stream's apart if there are several.
     fn retransmits(&self, said: &mut Vec<String>) {
         if self.asked.parameters.udp || !self.sends() {
             return;

@@ -10,11 +10,11 @@ use super::plan::{makes_sense, refuse};
 use crate::check;
 use crate::session::{Limits, ThirdPartyTest, Words};
 
-/// Bytes of a datagram where the client leaves that to this end: the largest power of two that fits
+/// Bytes of a datagram if the client leaves that to this end: the largest power of two that fits
 /// the segments of a usual network, which the real client takes there (line 2299).
 const UDP_BUFLEN: u64 = 1024;
 
-/// Seconds where the client names neither these nor bytes (`DEFAULT_TIMEOUT`).
+/// Seconds if the client names neither these nor bytes (`DEFAULT_TIMEOUT`).
 const TIMEOUT_S: f64 = 10.0;
 
 /// First data ports that a client names without being asked, which leave the choice to this end.
@@ -92,7 +92,7 @@ fn rate(asked: &Parameters, chunk: u64) -> Option<f64> {
     (!matches!(asked.rate, 0 | NO_RATE..)).then_some(asked.rate as f64 * unit_bits)
 }
 
-/// Both ends get the window, as where the real server is a client.
+/// Both ends get the window, as when the real server is a client.
 fn socket(asked: &Parameters, other: &ThirdParty) -> Result<SocketOptions, String> {
     let window = (asked.win > 0).then_some(Bytes(asked.win));
     let mss = (asked.datamss > 0 && !asked.udp).then_some(asked.datamss);

@@ -1,4 +1,4 @@
-//! Conversations that go as they should, where the peers observe as goodput does.
+//! Conversations without errors, between peers that observe as goodput does.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::{TOKENS, joined, measure, observing, observing_with_tokens};
 use crate::error::WireError;
 use crate::pair::{BOOTED_NS, FAR_AHEAD_US, Pair, Step, client_config, server_config};
 use crate::session::{Action, SettingRequest};
-use crate::ticket::Meeting;
+use crate::ticket::FlowSetup;
 use goodput_model::{Direction, Exchange, Length, Plan};
 
 fn is_peer_report(action: &Action) -> bool {
@@ -145,9 +145,9 @@ fn assert_no_cookie_serves_twice(pair: &Pair) {
     }
     let mut opened = Vec::new();
     for action in &pair.client.actions {
-        if let Action::OpenFlows { tickets, meeting } = action {
+        if let Action::OpenFlows { tickets, flow_setup } = action {
             opened.extend(tickets.clone());
-            assert_eq!(*meeting, Meeting::Connect { port: Some(40_000), apart: 0 });
+            assert_eq!(*flow_setup, FlowSetup::Connect { port: Some(40_000), apart: 0 });
         }
     }
     assert_eq!(opened, given);

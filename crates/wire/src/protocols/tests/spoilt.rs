@@ -39,7 +39,7 @@ fn cut(protocol: &Protocol, token: Option<&str>, way: Way, at: usize, how: Cut) 
     way(&mut pair).cut = Some((at, how));
     pair.run();
     let case = format!("{} cut after {at} bytes: {how:?}", protocol.id);
-    // A flow that is cut short is the driver's to tell, not the session's.
+    // A flow that is cut short is the driver's to report, not the session's.
     assert!(went_wrong(&pair) || !protocol.has_control, "{case}: both take it for a whole one");
     assert!(pair.elapsed() < DEADLINE, "{case}: {:?}", pair.elapsed());
 }

@@ -10,7 +10,7 @@ use goodput_model::{
 use goodput_mover::EarlyPayload;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
 use goodput_wire::session::Input;
-use goodput_wire::ticket::{FlowTicket, Meeting};
+use goodput_wire::ticket::{FlowSetup, FlowTicket};
 use tokio::sync::mpsc;
 
 use super::sample_shedding::SampleShedding;
@@ -83,14 +83,14 @@ impl ServedClient {
         &mut self,
         plan: Plan,
         tickets: Vec<FlowTicket>,
-        meeting: Meeting,
+        flow_setup: FlowSetup,
     ) -> Result<(), EngineError> {
         let Some(permit) = self.permit() else { return Ok(()) };
-        let taken = match meeting {
-            Meeting::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
+        let taken = match flow_setup {
+            FlowSetup::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
             _ => None,
         };
-        let wish = Wish { plan, tickets, meeting, proven: self.proven };
+        let wish = Wish { plan, tickets, flow_setup, proven: self.proven };
         let preparing = prepare(wish, permit, self.caller, Arc::clone(&self.shared));
         if taken.is_some() {
             // Nothing more may be read as conversation, so this can't wait for it.

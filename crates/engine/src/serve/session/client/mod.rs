@@ -174,8 +174,8 @@ impl ServedClient {
                 self.credential = Some(credential);
             }
             Action::Converse => self.ask_to_converse(),
-            Action::ExpectFlows { plan, tickets, meeting } => {
-                self.expect(*plan, tickets, meeting).await?;
+            Action::ExpectFlows { plan, tickets, flow_setup } => {
+                self.expect(*plan, tickets, flow_setup).await?;
             }
             // For the measurement that it proposes next, if that is let in.
             Action::Echo(cookie) => self.echo = Some(cookie),

@@ -40,7 +40,7 @@ pub(super) enum Greeting {
     Hello,
     /// The server has no token or knows no keys: its goodbye is awaited, and nothing else believed.
     Unsecured,
-    /// This end could not even begin; told as soon as there is a call that can return it.
+    /// This end could not even begin; reported as soon as there is a call that can return it.
     Failed(WireError),
 }
 

@@ -13,7 +13,7 @@ use super::{ClientSession, State, Terms};
 use crate::check;
 use crate::error::WireError;
 use crate::session::{Action, Input};
-use crate::ticket::Meeting;
+use crate::ticket::FlowSetup;
 
 impl ClientSession {
     pub(super) fn propose(&mut self, now: Instant, plan: Box<Plan>) -> Result<(), WireError> {
@@ -75,8 +75,8 @@ impl ClientSession {
         if plan.socket.spread_ports {
             self.channel.act(Action::PeerHash(told(accept.receive_hash)));
         }
-        let meeting = Meeting::Connect { port: accept.data_port.map(Into::into), apart: 0 };
-        self.channel.act(Action::OpenFlows { tickets, meeting });
+        let flow_setup = FlowSetup::Connect { port: accept.data_port.map(Into::into), apart: 0 };
+        self.channel.act(Action::OpenFlows { tickets, flow_setup });
         let terms = Terms { longest_s, note: accept.note };
         let opening = State::Opening { terms, near_ready: false, far_ready: false };
         self.enter(opening, Some(now + FLOWS_TIMEOUT + GRACE_TIME));

@@ -66,7 +66,7 @@ enum State {
 struct Terms {
     /// Seconds that payload may move.
     longest_s: f64,
-    /// What the user should know; told when the measurement begins.
+    /// What the user should know; reported when the measurement begins.
     note: Option<String>,
 }
 
@@ -174,7 +174,7 @@ impl ClientSession {
         self.channel.send(now, &Message::Ping(Ping { ask, told: None }))
     }
 
-    /// The server tells its clock, perhaps.
+    /// The server may have reported its clock.
     fn take_clock_times(&mut self, now: Instant, ping: Ping) {
         let (Some(told), Some(back_ns)) = (ping.told, self.config.clock.monotonic_ns(now)) else {
             return;

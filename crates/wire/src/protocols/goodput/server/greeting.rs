@@ -95,7 +95,7 @@ impl ServerSession {
 
     fn greet_plainly(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
         self.answer_plainly(now);
-        // The driver would refuse it too, but only after this host has told its name.
+        // The driver would refuse it too, but only after this host has shown its name.
         if self.config.credential_required {
             return Err(WireError::NotPermitted(CREDENTIAL_REQUIRED.into()));
         }

@@ -12,7 +12,7 @@ use super::{ServerSession, State};
 use crate::check;
 use crate::error::WireError;
 use crate::session::{Action, Input, Limits};
-use crate::ticket::Meeting;
+use crate::ticket::FlowSetup;
 use goodput_model::Plan;
 
 impl ServerSession {
@@ -72,8 +72,8 @@ impl ServerSession {
         if let Some(echo) = &echo {
             self.channel.act(Action::Echo(echo.0));
         }
-        let meeting = Meeting::Arrive;
-        self.channel.act(Action::ExpectFlows { plan: plan.clone(), tickets, meeting });
+        let flow_setup = FlowSetup::Arrive;
+        self.channel.act(Action::ExpectFlows { plan: plan.clone(), tickets, flow_setup });
         self.enter(State::Preparing { plan, cookies, echo }, now + ACCEPT_TIMEOUT);
         Ok(())
     }

@@ -37,7 +37,7 @@ use crate::foreign;
 use crate::outbox::Outbox;
 use crate::session::{Action, ClientConfig, Input, SettingRefusal};
 use crate::state_machine::StateMachine;
-use crate::ticket::{Meeting, Proof};
+use crate::ticket::{FlowSetup, Proof};
 
 /// Why a second measurement is not to be had.
 const ONCE: &str = "an iperf3 server runs one measurement per connection; connect again";
@@ -87,7 +87,7 @@ impl StateMachine for ClientSession {
                 let refusal = SettingRefusal { not_permitted: false, why };
                 self.control.act(Action::SettingAnswered(Err(refusal)));
             }
-            // A driver of iperf3 has no more to tell: its own counts go over with the results.
+            // A driver of iperf3 has no more to report: its own counts go over with the results.
             _ => {}
         }
         Ok(())
@@ -222,8 +222,10 @@ impl ClientSession {
         let plan = plan.clone();
         // What `express` asked for.
         let tickets = tickets(&plan, &self.cookie, true);
-        self.control
-            .act(Action::OpenFlows { tickets, meeting: Meeting::Connect { port: None, apart: 0 } });
+        self.control.act(Action::OpenFlows {
+            tickets,
+            flow_setup: FlowSetup::Connect { port: None, apart: 0 },
+        });
         let opening = State::Opening { plan, opened: false, running: false };
         self.enter(opening, Some(now + STREAMS_TIMEOUT));
     }

@@ -34,7 +34,7 @@ pub enum State {
     },
     /// The server has our results; its own are on their way.
     Listening(Run),
-    /// Each has told the other; the server says when it is content.
+    /// Each end has sent its results; the server has to confirm them.
     ResultsSent,
     /// The server has said that something failed; its number follows.
     Failing,
@@ -58,7 +58,7 @@ impl Run {
 }
 
 impl State {
-    /// Whether the server has to be told when the measurement is broken off.
+    /// Whether the server must be notified when the measurement is broken off.
     pub fn is_measuring(&self) -> bool {
         matches!(self, Self::Proposed(_) | Self::Opening { .. } | Self::Ready(_) | Self::Running(_))
     }

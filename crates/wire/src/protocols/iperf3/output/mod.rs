@@ -72,7 +72,7 @@ impl Printout {
 
     /// Takes the last sample of this end.
     pub fn ended(&mut self, last: &Sample) {
-        // What came after the last interval gets one of its own where it is worth a line.
+        // What came after the last interval gets one of its own if it is worth a line.
         let from_s = self.from.as_ref().map_or(0.0, |from| from.at_s);
         if last.at_s - from_s >= INTERVAL_S / 2.0 || self.from.is_none() {
             self.interval(last);
@@ -135,7 +135,7 @@ impl Printout {
         }
     }
 
-    /// The whole report, with the totals that the client is told as well.
+    /// The whole report, with the totals that the client gets as well.
     pub fn text(&self, results: &Results) -> String {
         let mut text = self.text.clone();
         if self.is_full {
@@ -175,7 +175,7 @@ impl Printout {
         }
     }
 
-    /// Lines of the streams, each direction with its sum where there are several.
+    /// Lines of the streams, each direction with its sum if there are several.
     fn all_lines(&self, lines: Vec<Line>) -> String {
         let mut text = String::new();
         let bidirectional = self.is_bidirectional();

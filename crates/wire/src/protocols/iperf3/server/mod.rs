@@ -36,7 +36,7 @@ use crate::plain::phrase;
 use crate::protocols::goodput::times::MAX_PLAN_S;
 use crate::session::{Action, Credential, Input, ServerConfig};
 use crate::state_machine::StateMachine;
-use crate::ticket::{Meeting, Proof};
+use crate::ticket::{FlowSetup, Proof};
 
 /// A conversation, seen from the answering side.
 pub struct ServerSession {
@@ -109,7 +109,7 @@ impl StateMachine for ServerSession {
         Some(self.deadline)
     }
 
-    /// Tells iperf3's number of the error where the client listens for one.
+    /// Tells iperf3's number of the error if the client listens for one.
     fn fail(&mut self, _now: Instant, error: &WireError) {
         let number = self.stage.number_of_nonsense();
         self.abandon();
@@ -231,7 +231,7 @@ impl ServerSession {
                 self.control.act(Action::ExpectFlows {
                     plan: Box::new(agreed.plan.clone()),
                     tickets: tickets(&agreed.plan, &self.cookie, agreed.wide),
-                    meeting: Meeting::Arrive,
+                    flow_setup: FlowSetup::Arrive,
                 });
                 let peer = self.config.peer;
                 let run = Run::new(agreed, peer);
@@ -365,7 +365,7 @@ impl ServerSession {
 }
 
 /// The next whole number of [`DENIAL_DELAY`]s after the login was shown: however long it took to look at it,
-/// the time of the answer tells a client nothing finer.
+/// the time of the answer shows a client nothing finer.
 fn next_denial(asked: Instant, now: Instant) -> Instant {
     let mut at = asked + DENIAL_DELAY;
     while at <= now {

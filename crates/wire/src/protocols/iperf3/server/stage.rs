@@ -20,7 +20,7 @@ pub enum Stage {
     Awaiting,
     /// The host finds out whose login it is.
     Judging(Box<Params>),
-    /// The client may not measure; it is told in a moment.
+    /// The client may not measure; the refusal is sent after a delay.
     Denied,
     /// The host makes itself ready for the data connections.
     Preparing(Box<Run>),
@@ -81,7 +81,7 @@ impl Run {
         self.account.is_complete()
     }
 
-    /// What the client is told.
+    /// The error for the client.
     pub fn results(&self) -> Results {
         let results = self.account.results(&self.agreed.plan, None);
         let text = self.output.as_ref().map(|output| output.text(&results));
@@ -110,7 +110,7 @@ impl Stage {
         )
     }
 
-    /// iperf3's number for bytes that make no sense here, where a client listens for one.
+    /// iperf3's number for bytes that make no sense here, if a client listens for one.
     pub fn number_of_nonsense(&self) -> Option<u32> {
         match self {
             Self::Greeting | Self::Denied | Self::Parting => None,

@@ -83,7 +83,7 @@ fn flows_are_expected_with_the_cookie_and_in_iperf3_s_order() {
     talk.hear(framed(r#"{"udp":true,"parallel":2,"bidirectional":true,"udp_counters_64bit":1}"#))
         .unwrap();
     let tickets = talk.did.iter().find_map(|action| match action {
-        Action::ExpectFlows { tickets, meeting: Meeting::Arrive, .. } => Some(tickets),
+        Action::ExpectFlows { tickets, flow_setup: FlowSetup::Arrive, .. } => Some(tickets),
         _ => None,
     });
     let tickets = tickets.unwrap();

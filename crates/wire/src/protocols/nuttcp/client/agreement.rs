@@ -10,7 +10,7 @@ use super::{ClientSession, State};
 use crate::check;
 use crate::error::WireError;
 use crate::session::Action;
-use crate::ticket::Meeting;
+use crate::ticket::FlowSetup;
 
 /// Where this end tries to listen until it finds free ports, a measurement's number of ports apart.
 const MAX_ATTEMPTS: u16 = 8;
@@ -22,7 +22,7 @@ pub struct Agreement {
     port: u16,
     /// How often this end has tried to listen.
     tries: u16,
-    /// Whether this end awaits the flows, and must have a port before the server is told.
+    /// Whether this end awaits the flows, and must have a port before the request is sent.
     listens: bool,
     asked: bool,
     accepted: bool,
@@ -72,7 +72,7 @@ impl ClientSession {
         let State::Agreeing(agreement) = &mut self.state else { return };
         agreement.tries += 1;
         let first_port = agreement.port;
-        self.open_flows(Meeting::Listen { first_port });
+        self.open_flows(FlowSetup::Listen { first_port });
     }
 
     /// The flows can't be had; ports that are taken are not the only ones.
@@ -105,14 +105,14 @@ impl ClientSession {
         self.out.send(parameters.write());
     }
 
-    fn open_flows(&mut self, meeting: Meeting) {
+    fn open_flows(&mut self, flow_setup: FlowSetup) {
         let State::Agreeing(agreement) = &self.state else { return };
         let parameters = parameters_of(&agreement.plan, self.theirs, DATA_PORT);
         let tickets = tickets(&agreement.plan, parameters.interval_s);
-        self.out.act(Action::OpenFlows { tickets, meeting });
+        self.out.act(Action::OpenFlows { tickets, flow_setup });
     }
 
-    /// This end listens, so that the server may be told where.
+    /// This end listens, so that the request can name the port.
     pub(super) fn listening(&mut self, now: Instant) {
         if let State::Agreeing(Agreement { listens: true, asked: false, .. }) = self.state {
             self.deadline = Some(now + ACCEPT_TIMEOUT);
@@ -139,7 +139,7 @@ impl ClientSession {
         let (listens, port) = (agreement.listens, agreement.port);
         self.deadline = Some(now + FLOWS_TIMEOUT);
         if !listens {
-            self.open_flows(Meeting::Connect { port: Some(port), apart: 1 });
+            self.open_flows(FlowSetup::Connect { port: Some(port), apart: 1 });
         }
         self.be_ready(now);
         Ok(())

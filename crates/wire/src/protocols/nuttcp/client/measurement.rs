@@ -1,4 +1,4 @@
-//! While payload moves, and until the server has told what it counted.
+//! While payload moves, and until the server has reported what it counted.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ pub struct Running {
     finishing: bool,
     /// The last sample of this end, once its flows have ended.
     ended: Option<Box<Sample>>,
-    /// Whether the server has told everything, and closed.
+    /// Whether the server has reported everything, and closed.
     pub told: bool,
 }
 
@@ -45,8 +45,8 @@ impl ClientSession {
         self.out.act(Action::Begin);
     }
 
-    /// The driver ends the payload. A far sender stops at the length that it was told, and before
-    /// that where it finds something to read on the control connection, such as its end (lines 7391
+    /// The driver ends the payload. A far sender stops at the requested length, and before
+    /// that if it finds something to read on the control connection, such as its end (lines 7391
     /// to 7404).
     fn finish(&mut self) {
         let State::Running(running) = &mut self.state else { return };

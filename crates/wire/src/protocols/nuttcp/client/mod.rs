@@ -6,7 +6,7 @@
 //! ```
 //!
 //! This end connects wherever the protocol lets it, because that passes NAT and firewalls: always over
-//! TCP, by reversing who connects where the far end sends (`-r -F`, since 3.4.1). Over UDP a far
+//! TCP, by reversing who connects if the far end sends (`-r -F`, since 3.4.1). Over UDP a far
 //! sender begins, so that this end listens, and has a port before it names it.
 
 mod agreement;

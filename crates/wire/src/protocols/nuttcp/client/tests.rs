@@ -3,7 +3,7 @@
 use super::*;
 use crate::pair::{Alone, client_config, end, origin, sample};
 use crate::session::Session;
-use crate::ticket::Meeting;
+use crate::ticket::FlowSetup;
 use goodput_model::{Bytes, Direction, FlowTotals, Known, Length, Totals, Transport};
 
 /// A client, and everything that it said and did.
@@ -33,9 +33,9 @@ impl Asking {
         asking
     }
 
-    fn meeting(&self) -> Option<&Meeting> {
+    fn flow_setup(&self) -> Option<&FlowSetup> {
         self.did.iter().find_map(|action| match action {
-            Action::OpenFlows { meeting, .. } => Some(meeting),
+            Action::OpenFlows { flow_setup, .. } => Some(flow_setup),
             _ => None,
         })
     }
@@ -68,9 +68,9 @@ fn a_measurement_is_asked_for_in_the_words_of_the_servers_version() {
          thirdparty = _NULL_ , multicast = 0 , datamss = 0 , tos = 0 , nbuf_bytes = 0 , \
          rate_pps = 0 , nodelay = 0\n"
     );
-    assert_eq!(asking.meeting(), None, "not before it is accepted");
+    assert_eq!(asking.flow_setup(), None, "not before it is accepted");
     asking.hear("OK v6.1.2\n").unwrap();
-    assert_eq!(asking.meeting(), Some(&Meeting::Connect { port: Some(5101), apart: 1 }));
+    assert_eq!(asking.flow_setup(), Some(&FlowSetup::Connect { port: Some(5101), apart: 1 }));
     assert!(Asking::proposed("9.1.1", &seconds(2.0)).text().contains("vers = 8.2.2"));
 }
 
@@ -80,10 +80,10 @@ fn the_data_goes_to_the_port_that_was_asked_for_or_nowhere() {
     let mut tcp = Asking::proposed("6.1.2", &plan);
     assert!(tcp.text().contains("port = 6000"), "{}", tcp.text());
     tcp.hear("OK v6.1.2\n").unwrap();
-    assert_eq!(tcp.meeting(), Some(&Meeting::Connect { port: Some(6000), apart: 1 }));
+    assert_eq!(tcp.flow_setup(), Some(&FlowSetup::Connect { port: Some(6000), apart: 1 }));
     let (transport, direction, chunk_bytes) = (Transport::Udp, Direction::Reverse, Bytes(1400));
     let mut udp = Asking::proposed("6.1.2", &Plan { transport, direction, chunk_bytes, ..plan });
-    assert_eq!(udp.meeting(), Some(&Meeting::Listen { first_port: 6000 }));
+    assert_eq!(udp.flow_setup(), Some(&FlowSetup::Listen { first_port: 6000 }));
     udp.tell(Input::FlowsFailed("taken".into())).unwrap();
     assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 1);
 }
@@ -98,10 +98,10 @@ fn a_far_sender_is_connected_to_over_tcp_and_awaited_over_udp() {
         tcp.text()
     );
     tcp.hear("OK v6.1.2\n").unwrap();
-    assert_eq!(tcp.meeting(), Some(&Meeting::Connect { port: Some(5101), apart: 1 }));
+    assert_eq!(tcp.flow_setup(), Some(&FlowSetup::Connect { port: Some(5101), apart: 1 }));
     let (transport, chunk_bytes) = (Transport::Udp, Bytes(1400));
     let mut udp = Asking::proposed("6.1.2", &Plan { transport, chunk_bytes, ..reverse });
-    assert_eq!(udp.meeting(), Some(&Meeting::Listen { first_port: 5101 }));
+    assert_eq!(udp.flow_setup(), Some(&FlowSetup::Listen { first_port: 5101 }));
     assert_eq!(udp.text(), "HELO nuttcp v8.2.2\n", "no port is named before this end has it");
     udp.tell(Input::FlowsFailed("taken".into())).unwrap();
     assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 2);

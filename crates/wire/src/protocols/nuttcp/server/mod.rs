@@ -28,7 +28,7 @@ use crate::outbox::Outbox;
 use crate::plain::phrase;
 use crate::session::{Action, Input, ServerConfig};
 use crate::state_machine::StateMachine;
-use crate::ticket::Meeting;
+use crate::ticket::FlowSetup;
 
 /// A conversation, seen from the answering side.
 pub struct ServerSession {
@@ -191,13 +191,13 @@ impl ServerSession {
         };
         // The port was held against the limits above.
         let first_port = u16::try_from(parameters.port).unwrap_or(u16::MAX);
-        let meeting = if parameters.connects() {
-            Meeting::Connect { port: Some(first_port), apart: 1 }
+        let flow_setup = if parameters.connects() {
+            FlowSetup::Connect { port: Some(first_port), apart: 1 }
         } else {
-            Meeting::Listen { first_port }
+            FlowSetup::Listen { first_port }
         };
         let tickets = tickets(&plan, parameters.interval_s);
-        self.out.act(Action::ExpectFlows { plan: Box::new(plan.clone()), tickets, meeting });
+        self.out.act(Action::ExpectFlows { plan: Box::new(plan.clone()), tickets, flow_setup });
         self.enter(
             State::Preparing(Box::new(ClientRequest { parameters, plan })),
             now + PREPARE_TIMEOUT,

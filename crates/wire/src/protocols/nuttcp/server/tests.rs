@@ -43,9 +43,9 @@ impl Served {
         served
     }
 
-    fn meeting(&self) -> (&Plan, &Meeting) {
+    fn flow_setup(&self) -> (&Plan, &FlowSetup) {
         let expects = self.did.iter().find_map(|action| match action {
-            Action::ExpectFlows { plan, meeting, .. } => Some((&**plan, meeting)),
+            Action::ExpectFlows { plan, flow_setup, .. } => Some((&**plan, flow_setup)),
             _ => None,
         });
         expects.unwrap()
@@ -91,7 +91,7 @@ fn sent(flows: Vec<FlowSample>) -> Sample {
 #[test]
 fn a_client_that_sends_is_told_what_came() {
     let served = Served::run(&[], received(1 << 20));
-    assert_eq!(served.meeting().1, &Meeting::Listen { first_port: 5001 });
+    assert_eq!(served.flow_setup().1, &FlowSetup::Listen { first_port: 5001 });
     let lines: Vec<_> = served.text().lines().collect();
     assert_eq!(lines[..2], ["HELO nuttcp v8.2.2", "OK v8.2.2"]);
     assert_eq!(
@@ -112,8 +112,8 @@ fn a_client_that_sends_is_told_what_came() {
 fn a_client_that_receives_is_connected_to_and_told_of_the_path() {
     let changes = [("trans = 1", "trans = 0"), ("nstream = 1", "nstream = 2"), ("2048", "2112")];
     let served = Served::run(&changes, sent(vec![flow(1 << 20, Role::Sender); 2]));
-    let (plan, meeting) = served.meeting();
-    assert_eq!(meeting, &Meeting::Connect { port: Some(5001), apart: 1 });
+    let (plan, flow_setup) = served.flow_setup();
+    assert_eq!(flow_setup, &FlowSetup::Connect { port: Some(5001), apart: 1 });
     assert_eq!(plan.direction, Direction::Reverse);
     for line in [
         "nuttcp-t: buflen=1024 nbuf=4 nstream=2 port=5001 mode=tcp\n",
@@ -129,9 +129,9 @@ fn a_client_that_receives_is_connected_to_and_told_of_the_path() {
 #[test]
 fn who_connects_can_be_reversed() {
     let listens = Served::asked(&[("trans = 1", "trans = 0"), ("reverse = 0", "reverse = 1")]);
-    assert_eq!(listens.meeting().1, &Meeting::Listen { first_port: 5001 });
+    assert_eq!(listens.flow_setup().1, &FlowSetup::Listen { first_port: 5001 });
     let connects = Served::asked(&[("reverse = 0", "reverse = 1")]);
-    assert_eq!(connects.meeting().1, &Meeting::Connect { port: Some(5001), apart: 1 });
+    assert_eq!(connects.flow_setup().1, &FlowSetup::Connect { port: Some(5001), apart: 1 });
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// What the client is told of its end before time.
+    /// What is reported to the client if it ends early.
     pub fn refusal(&self, why: &str) -> String {
         match self {
             Self::ClientRequest { sends, .. } => format!("KO\n{}KO\n", complaint(!sends, why)),
