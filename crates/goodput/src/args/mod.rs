@@ -1,21 +1,20 @@
 //! What can be typed. Parsing reads nothing but the command line: it never touches the machine.
 
+#[cfg(test)]
+mod documented;
 mod options;
 mod values;
 mod verbs;
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{ArgAction, Parser};
 
 use values::path::path;
 
 pub use options::{CredentialArgs, OutputArgs};
 pub use values::local::LocalAddress;
-pub use verbs::{
-    AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, KeyArgs, Lab, ListArgs, Listed,
-    Narrowed, ServeArgs, ServedFileArgs, Settings, TestArgs, WhenBusy,
-};
+pub use verbs::*;
 
 /// The heading of the options that every verb takes.
 pub const GLOBAL: &str = "Global options";
@@ -47,43 +46,6 @@ pub struct Cli {
 
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// The verbs.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Answer clients
-    Serve(Box<ServeArgs>),
-    /// Measure, then say what limits it
-    Test(Box<TestArgs>),
-    /// Prove a change: interleaved runs, statistics, always put back
-    Compare(Box<CompareArgs>),
-    /// Find what could limit this host, from its settings and counters, without traffic
-    Check(CheckArgs),
-    /// Read and change settings; undo what an interrupted run left
-    #[command(subcommand)]
-    Settings(Settings),
-    /// Virtual hosts and links on this machine, with faults on demand
-    #[command(subcommand)]
-    Lab(Lab),
-    /// List, show and compare earlier results
-    History(HistoryArgs),
-    /// Make a private key, and print the line for a server's list of keys
-    Key(KeyArgs),
-    /// Act as iperf3, iperf, nuttcp or ttcp, with their options and their output
-    As(AsArgs),
-    /// List what goodput knows
-    List(ListArgs),
-    /// Explain a rule, check, setting, mover or field of the record
-    Explain {
-        /// The name, as in `goodput list`, a report or a record
-        name: String,
-    },
-    /// The whole loop on this machine: plant a fault, find it, prove the fix, put it back
-    Demo,
-    /// Completions, man pages and the reference documents
-    #[command(subcommand)]
-    Generate(Generate),
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Datagrams with their ancillary data (cmsg(3)): the address that they were sent to, since a host may have
-//! many, and an answer from another one than was asked is nobody's (ip(7) `IP_PKTINFO`; ipv6(7), RFC 3542
-//! section 6); and the time at which the kernel had them (socket(7) `SO_TIMESTAMPNS`).
+//! Datagrams with their ancillary data (cmsg(3)). One item is the destination address, because a host may
+//! have many, and a client ignores an answer from another address (ip(7) `IP_PKTINFO`; ipv6(7), RFC 3542
+//! section 6). The other is the time at which the kernel received them (socket(7) `SO_TIMESTAMPNS`).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};

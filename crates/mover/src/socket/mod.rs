@@ -1,9 +1,8 @@
 //! Sockets for payload: made with all options in the right order, and checked afterwards.
 //!
-//! The order matters: a window scale is fixed by the first SYN, so a receive buffer must be set
-//! before connect and on the listener (tcp(7)); a socket whose congestion control is changed later
-//! keeps the pacing of the old one (net/ipv4/tcp_bbr.c sets `sk_pacing_status` and nothing
-//! clears it).
+//! The order matters. The first SYN fixes the window scale, so a receive buffer must be set before connect
+//! and on the listener (tcp(7)). A socket whose congestion control is changed later keeps the pacing of the
+//! old one (net/ipv4/tcp_bbr.c sets `sk_pacing_status` and nothing clears it).
 
 mod ancillary;
 mod control;

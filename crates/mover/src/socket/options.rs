@@ -145,7 +145,7 @@ fn buffer_size(bytes: Bytes) -> usize {
     usize::try_from(bytes.0).unwrap_or(usize::MAX).min(i32::MAX as usize)
 }
 
-/// What only TCP has, as it must be before connect and on a listener.
+/// What only TCP has, before connect and on a listener.
 pub(super) fn set_tcp(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     if let Some(name) = &options.congestion {
         socket.set_tcp_congestion(name.as_bytes()).map_err(SocketError::of_congestion(name))?;
@@ -153,12 +153,20 @@ pub(super) fn set_tcp(socket: &Socket, options: &SocketOptions) -> Result<(), So
     if let Some(mss) = options.mss_bytes {
         socket.set_tcp_mss(mss).map_err(SocketError::of("set the segment size to", mss))?;
     }
+    set_tcp_any_time(socket, options)
+}
+
+/// What a TCP socket can get at any time, so also an accepted one.
+pub(super) fn set_tcp_any_time(
+    socket: &Socket,
+    options: &SocketOptions,
+) -> Result<(), SocketError> {
     set_max_pacing(socket, options)?;
     set_nodelay(socket, options)
 }
 
 /// `SO_MAX_PACING_RATE`, if it was asked for.
-pub(super) fn set_max_pacing(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+fn set_max_pacing(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     let Some(rate) = options.max_pacing_bits_per_s else { return Ok(()) };
     let bytes_per_s = (rate.bytes_in(1.0) as u64).to_ne_bytes();
     super::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
@@ -166,19 +174,21 @@ pub(super) fn set_max_pacing(socket: &Socket, options: &SocketOptions) -> Result
 }
 
 /// `TCP_NODELAY`, if it was asked for.
-pub(super) fn set_nodelay(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+fn set_nodelay(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     if !options.nodelay {
         return Ok(());
     }
     socket.set_tcp_nodelay(true).map_err(SocketError::of("set", "TCP_NODELAY"))
 }
 
+/// What only UDP has, before the first datagram.
+pub(super) fn set_udp(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    set_dont_fragment(socket, options)
+}
+
 /// "Don't fragment" on every datagram over IPv4, if it was asked for; over IPv6 nobody on the way
 /// fragments (RFC 8200). On an IPv6 socket this is for the IPv4 it may carry.
-pub(super) fn set_dont_fragment(
-    socket: &Socket,
-    options: &SocketOptions,
-) -> Result<(), SocketError> {
+fn set_dont_fragment(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     if !options.dont_fragment {
         return Ok(());
     }

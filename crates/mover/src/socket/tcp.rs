@@ -11,8 +11,8 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
 use super::options::{
-    bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp,
-    set_max_pacing, set_nodelay, set_tcp,
+    bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp, set_tcp,
+    set_tcp_any_time,
 };
 
 /// How long a peer may leave every byte and every probe unanswered (`TCP_USER_TIMEOUT`, tcp(7)). It is
@@ -124,8 +124,7 @@ pub fn apply_accepted(
         ));
     }
     set_buffers(&socket, options)?;
-    set_max_pacing(&socket, options)?;
-    set_nodelay(&socket, options)?;
+    set_tcp_any_time(&socket, options)?;
     set_dscp(&socket, options, family)?;
     Ok(doubts)
 }

@@ -8,8 +8,8 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
 use super::options::{
-    bind_device, bind_near, check_family, check_scope, from_free_port, new, set_buffers,
-    set_dont_fragment, set_dscp,
+    bind_device, bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp,
+    set_udp,
 };
 
 /// Receive buffer if none was asked for, bytes: with the kernel's overhead about 40 ms of a
@@ -40,9 +40,7 @@ fn open(
     reuse: bool,
 ) -> Result<OwnedFd, SocketError> {
     let socket = new(Type::DGRAM, peer, options)?;
-    set_udp_buffers(&socket, options)?;
-    set_dont_fragment(&socket, options)?;
-    set_dscp(&socket, options, Domain::for_address(peer))?;
+    prepare(&socket, options, Domain::for_address(peer))?;
     if reuse {
         socket.set_reuse_address(true).map_err(SocketError::of("share the port for", peer))?;
     }
@@ -64,9 +62,7 @@ fn open(
 pub fn udp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
     check_family("receive at", address, options)?;
     let socket = new(Type::DGRAM, address, options)?;
-    set_udp_buffers(&socket, options)?;
-    set_dont_fragment(&socket, options)?;
-    set_dscp(&socket, options, Domain::for_address(address))?;
+    prepare(&socket, options, Domain::for_address(address))?;
     socket.bind(&SockAddr::from(address)).map_err(SocketError::of("receive at", address))?;
     Ok(socket.into())
 }
@@ -75,14 +71,17 @@ pub fn udp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedF
 pub fn apply_datagram(socket: impl AsFd, options: &SocketOptions) -> Result<(), SocketError> {
     let socket = SockRef::from(&socket);
     let family = socket.domain().map_err(SocketError::of("ask the IP version of", "a socket"))?;
-    set_udp_buffers(&socket, options)?;
-    set_dont_fragment(&socket, options)?;
-    set_dscp(&socket, options, family)
+    prepare(&socket, options, family)
 }
 
-/// Both buffers. If no receive buffer was asked for, one that outlasts the pauses of a busy
-/// reader: the kernel does not enlarge those of UDP on its own, and what is lost in one's own socket
-/// says nothing about the path.
+fn prepare(socket: &Socket, options: &SocketOptions, family: Domain) -> Result<(), SocketError> {
+    set_udp_buffers(socket, options)?;
+    set_udp(socket, options)?;
+    set_dscp(socket, options, family)
+}
+
+/// Both buffers. Without a requested receive buffer, sets one that outlasts the pauses of a busy reader. The
+/// kernel does not enlarge UDP buffers on its own, and a loss in the own socket says nothing about the path.
 fn set_udp_buffers(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     set_buffers(socket, options)?;
     if options.rcvbuf_bytes.is_none() {

@@ -1,4 +1,4 @@
-//! What each verb takes, beside the options of a measurement. One file a verb.
+//! The verbs, and what each takes besides the options of a measurement. One file a verb.
 
 mod check;
 mod compare;
@@ -12,6 +12,8 @@ mod serve;
 mod settings;
 mod test;
 
+use clap::Subcommand;
+
 pub use check::CheckArgs;
 pub use compare::CompareArgs;
 pub use generate::Generate;
@@ -23,3 +25,40 @@ pub use old_names::AsArgs;
 pub use serve::{ServeArgs, ServedFileArgs, WhenBusy};
 pub use settings::Settings;
 pub use test::TestArgs;
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Answer clients
+    Serve(Box<ServeArgs>),
+    /// Measure, then say what limits it
+    Test(Box<TestArgs>),
+    /// Prove a change: interleaved runs, statistics, always put back
+    Compare(Box<CompareArgs>),
+    /// Find what could limit this host, from its settings and counters, without traffic
+    Check(CheckArgs),
+    /// Read and change settings; undo what an interrupted run left
+    #[command(subcommand)]
+    Settings(Settings),
+    /// Virtual hosts and links on this machine, with faults on demand
+    #[command(subcommand)]
+    Lab(Lab),
+    /// List, show and compare earlier results
+    History(HistoryArgs),
+    /// Make a private key, and print the line for a server's list of keys
+    Key(KeyArgs),
+    /// Act as iperf3, iperf, nuttcp or ttcp, with their options and their output
+    As(AsArgs),
+    /// List what goodput knows
+    List(ListArgs),
+    /// Explain a rule, check, setting, mover or field of the record
+    Explain {
+        /// The name, as in `goodput list`, a report or a record
+        name: String,
+    },
+    /// The whole loop on this machine: plant a fault, find it, prove the fix, put it back
+    Demo,
+    /// Completions, man pages and the reference documents
+    #[command(subcommand)]
+    Generate(Generate),
+}
