@@ -1,10 +1,10 @@
 //! The design of a comparison: blocks in random order, and when it is enough.
 //!
-//! Each block runs every arm once, in an order drawn anew for it. The orders are not balanced
-//! between blocks (AB then BA) on purpose: an independent draw makes the sign of every paired
-//! difference a fair coin under any drift and any correlation between runs, which is all that the
-//! test in `signed_rank` builds on. Balanced pairs put two runs of one arm next to each other, and
-//! with runs as correlated as measured (0.4) raised the false alarms from 4.0 to 5.2 %.
+//! Each block runs every arm once, in an order drawn anew for it. The orders are not balanced between blocks
+//! (AB then BA) on purpose. An independent draw makes the sign of every paired difference a fair coin, under
+//! any drift and any correlation between runs. The test in `signed_rank` needs only that. Balanced pairs put
+//! two runs of one arm next to each other, and with runs as correlated as measured (0.4) raised the false
+//! alarms from 4.0 to 5.2 %.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The design of a search for the highest rate whose loss is under a threshold, after RFC 2544 section
-//! 26.1: trials, each at one rate, from the highest downwards, then by halves between the highest that
-//! passed and the lowest that failed; the result is confirmed by a longer trial, and the failure above it
-//! by a second one.
+//! 26.1: each trial has one rate. The trials go from the highest rate downwards, then halve the distance
+//! between the highest that passed and the lowest that failed. A longer trial confirms the result, and a
+//! second trial the failure above it.
 //!
 //! A trial may fail for what has nothing to do with the path: a host on it was held up for a moment. So a
 //! failure that is contradicted by more passes than confirm it does not count, and a trial of which the

@@ -19,11 +19,11 @@ pub const MIN_INTERVALS_LEFT: usize = INTERVALS_PER_BATCH;
 
 /// What was measured, from the receiver's `series` of (seconds, payload bytes so far).
 ///
-/// Left out are slow start, up to `slow_start_end_s` on the same clock, and then what MSER-5 finds
-/// unsteady, each only if it is slower than what follows: slow start never is faster, and a path that
-/// dies is no beginning. Both together are at most `max_trim_share` (0 to 1) of the run, and what is left
-/// has at least a few samples: a shorter run is measured whole. The window starts and ends at points of
-/// the series: its bytes are counted, none is interpolated. A stall inside it counts.
+/// Leaves out slow start, up to `slow_start_end_s` on the same clock, and then what MSER-5 finds unsteady.
+/// Each is left out only if it is slower than what follows: slow start never is faster, and a path that dies
+/// is no beginning. Both together are at most `max_trim_share` (0 to 1) of the run, and what is left has at
+/// least a few samples: a shorter run is measured whole. The window starts and ends at points of the series:
+/// its bytes are counted, none is interpolated. A stall inside it counts.
 ///
 /// `None` if the series holds no two instants or a counter ran back.
 pub fn measure(

@@ -17,9 +17,9 @@ static ALONE: AtomicBool = AtomicBool::new(false);
 /// Bytes that may wait for a reader. Beyond them lines are left out, and how many is said.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// How long the end of the program waits for a reader that reads nothing at all: one that was stopped for a
-/// moment (^S, a slow pager) comes back by then, and one that has stalled for good does not keep the program
-/// alive.
+/// How long the end of the program waits for a reader that reads nothing at all. A reader that was stopped
+/// for a moment (^S, a slow pager) comes back by then; one that has stalled for good does not keep the
+/// program alive.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes that are written at a time, or one line: so that a slow reader is seen to read.

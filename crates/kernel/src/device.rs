@@ -78,9 +78,9 @@ fn is_ports(text: &str) -> bool {
         && !text.contains("..")
 }
 
-/// The directory of the path's device in /sys, if that is the device which the calling thread's
-/// network namespace means: /sys shows the devices of the namespace it was mounted in
-/// (network_namespaces(7)), where another device may have the same name.
+/// The directory of the path's device in /sys, if /sys shows the devices of the calling thread's network
+/// namespace. /sys shows those of the namespace it was mounted in (network_namespaces(7)), where another
+/// device may have the same name.
 pub(crate) fn directory(context: &Context) -> Result<String, Missing> {
     let device = context.device_name()?;
     let directory = format!("sys/class/net/{device}");

@@ -17,9 +17,9 @@ pub struct Latency {
     /// What the kernel of the sending end made of the flows' own acknowledgements: its smoothed
     /// estimate (`tcpi_rtt`, linux/tcp.h), sampled. Idle is that of the handshakes.
     pub tcp_rtt: IdleAndLoaded,
-    /// How long payload waited in the sending socket before it was sent for the first time, which none of
-    /// the others sees: what was unsent (`tcpi_notsent_bytes`, linux/tcp.h) over the rate at which the
-    /// flow's payload was acknowledged (Little's law), sampled while the flows ran.
+    /// How long payload waited in the sending socket before it was sent for the first time; no other value
+    /// here contains this. It is the unsent bytes (`tcpi_notsent_bytes`, linux/tcp.h) over the rate at which
+    /// the flow's payload was acknowledged (Little's law), sampled while the flows ran.
     #[serde(default = "not_looked")]
     pub unsent: Known<RoundTrips>,
     /// Round trips per minute while the flows ran: 60 000 ms over the mean of what the connections

@@ -1,9 +1,9 @@
 //! `auto`: which mover one end uses for a plan, and why.
 //!
-//! What is best was measured by interleaved runs over loopback and veth (Linux 6.18), as CPU time for each
-//! byte of sender and receiver together: with fewer cycles a byte, more bytes go
-//! through a CPU, and if the CPU is not what limits, nothing is lost. What decides is stated with
-//! each candidate. The first that can run here with the limits of this process is taken.
+//! The best mover was measured by interleaved runs over loopback and veth (Linux 6.18), as the CPU time of
+//! sender and receiver together for each byte. With fewer cycles a byte, more bytes go through a CPU; if the
+//! CPU is not the limit, nothing is lost. What decides is stated with each candidate. The first that can run
+//! here with the limits of this process is taken.
 
 use goodput_model::{Plan, Role, Source, Transport};
 
@@ -100,9 +100,9 @@ fn stream_senders(plan: &Plan) -> &'static [(&'static str, &'static str)] {
         Some(Source::Input) => {
             &[("splice", "a pipe's pages are passed on without a copy"), ("copy", PLAIN)]
         }
-        // A byte of a file in memory costs 0.47 times the CPU time of read and send, over loopback and
-        // veth; sendfile, which goes through a pipe of the kernel's own with few places, 0.5 to 0.74
-        // times, mmap-send 0.6 to 0.8 times, and uring as much.
+        // A byte of a file in memory costs 0.47 times the CPU time of read and send, over loopback and veth.
+        // The others: sendfile 0.5 to 0.74 times (it uses a small pipe inside the kernel), mmap-send and
+        // uring 0.6 to 0.8 times.
         Some(_) => &[
             (
                 "splice",

@@ -249,9 +249,8 @@ impl OptionalCount {
 
 /// Time spent in one kind of wait, exact at any instant even while a wait is going on.
 ///
-/// One word says it all, so that no reader sees half of a change: the lowest bit is set during a
-/// wait; the others hold the time waited so far, during a wait less the time of its start, modulo
-/// 2^63 ns.
+/// One word holds the whole state, so that no reader sees half of a change. The lowest bit is set during a
+/// wait. The other bits hold the time waited so far, minus the start time of a current wait, modulo 2^63 ns.
 #[derive(Debug, Default)]
 pub(crate) struct WaitClock {
     word: AtomicU64,

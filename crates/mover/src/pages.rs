@@ -1,9 +1,8 @@
 //! Memory of its own pages, which the kernel may go on reading after a call has returned.
 //!
 //! Payload that is sent without a copy is read until the peer has acknowledged it, and a flow may
-//! end before that. Pages that were unmapped stay with the kernel as long as it needs them and are
-//! not used again until then; memory of the heap would be, and what others write into it would go
-//! out to the peer.
+//! end before that. Unmapped pages stay with the kernel as long as it needs them, and are not used again
+//! before that. Heap memory would be reused, and what other code writes into it would go out to the peer.
 //!
 //! As nobody writes to them, all flows of a process that send the same share them: a chunk for each
 //! of many flows would take memory, and not fit into the processor's cache.
@@ -61,8 +60,8 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Payload (see [`payload`]) but for the first bytes, in a huge page if the kernel gives one: what is sent without
-    /// a copy then takes one piece of a packet instead of sixteen.
+    /// Payload (see [`payload`]) but for the first bytes, in a huge page if the kernel gives one: what is
+    /// sent without a copy then takes one piece of a packet instead of sixteen.
     #[expect(unsafe_code, reason = "mapping memory")]
     fn beginning_with(lead: &[u8], len: usize) -> SysResult<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;

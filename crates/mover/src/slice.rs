@@ -7,9 +7,9 @@ use std::num::NonZeroU64;
 /// the CPU stays what it was.
 const SLICE_NS: u64 = 100_000;
 
-/// Lets the calling thread's timers expire on time, up to 50 us late by default (PR_SET_TIMERSLACK in
-/// prctl(2)), and lets it go before threads of the same priority that run for longer at once, which
-/// would else keep it waiting for milliseconds. If either is refused or not known, pieces leave later.
+/// Makes the calling thread's timers expire on time; by default they are up to 50 us late (PR_SET_TIMERSLACK
+/// in prctl(2)). Also lets the thread run before threads of the same priority with longer slices, which would
+/// otherwise keep it waiting for milliseconds. If either is refused or not known, pieces leave later.
 pub(crate) fn wake_soon() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let _ = ask_for_short_slice();

@@ -2,10 +2,10 @@
 //! real drivers do beside it. A device of a test namespace gets its rings, coalescing, pause frames, channels
 //! and receive hash; everything else is still asked of the kernel.
 //!
-//! Layouts and checks: include/uapi/linux/ethtool.h and net/ethtool/ioctl.c. What drivers do, as the card
-//! does: they round rings up to whole multiples (`ALIGN` in `i40e_set_ringparam`) and times down to the steps
-//! of their timer (`ice_set_rc_coalesce` warns of it), and a change of the channels makes the queues anew,
-//! with the table of the hash and the times that the driver begins with.
+//! Layouts and checks: include/uapi/linux/ethtool.h and net/ethtool/ioctl.c. The scripted card does what
+//! drivers do. It rounds rings up to whole multiples (`ALIGN` in `i40e_set_ringparam`) and times down to the
+//! steps of its timer (`ice_set_rc_coalesce` warns of it). A change of the channels makes the queues anew,
+//! with the driver's default hash table and times.
 
 use std::cell::RefCell;
 use std::io;

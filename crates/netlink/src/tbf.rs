@@ -17,10 +17,10 @@ const PARMS_BYTES: usize = 2 * RATE_SPEC_BYTES + 12;
 
 /// A token bucket.
 ///
-/// The kernel keeps the burst as a time and reports it in steps of 64 ns: below 125 Mbit/s it reads
-/// back to the byte, above that the step is `rate × 64 ns` (8 bytes at 1 Gbit/s, 80 at 10) and the
-/// smallest size of the step is read. Written, a burst is widened to the largest size of its step,
-/// so that putting back what was read never makes a bucket too small for a packet that fitted.
+/// The kernel keeps the burst as a time and reports it in steps of 64 ns. Below 125 Mbit/s the size reads
+/// back to the byte. Above that the step is `rate × 64 ns` (8 bytes at 1 Gbit/s, 80 at 10), and the smallest
+/// size of the step is read. Written, a burst is widened to the largest size of its step, so that putting
+/// back what was read never makes a bucket too small for a packet that fitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tbf {
     /// Sustained rate, bytes per second; at least 1.

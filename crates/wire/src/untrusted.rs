@@ -1,9 +1,9 @@
 //! JSON of a stranger: a bounded number of values, and every text made plain as it arrives.
 //!
-//! One reader stands between the JSON and whatever is made of it, so no field of any message, of now
-//! or of later, can be forgotten: a control character, an escape sequence or a mark that turns the
-//! direction of writing never becomes part of a value (`plain.rs`). The count of values bounds the
-//! memory: a value of two bytes, `0,`, can take 32 bytes or more in here.
+//! One reader stands between the JSON and everything that is made of it, so no field of any message can be
+//! forgotten. Control characters, escape sequences and marks that change the direction of writing never
+//! become part of a value (`plain.rs`). The count of values bounds the memory: a value of two bytes, `0,`,
+//! can take 32 bytes or more in here.
 
 use std::cell::Cell;
 

@@ -1,8 +1,8 @@
 //! `cargo xtask crowd`: what an honest client of a public server gets alone, and beside a crowd of strangers.
 //!
 //! All of it happens in two network namespaces of our own, joined by a veth pair. In each round the client
-//! measures three times, in random order, and what is compared is always of one round: alone; while the crowd
-//! is at another server of the same host; and while it is at the client's own server. The crowd takes
+//! measures three times, in random order: alone; while the crowd is at another server of the same host; and
+//! while the crowd is at the client's own server. Only runs of the same round are compared. The crowd takes
 //! processor time of the same machine, to send and to be served, in the last two alike. So what they differ
 //! by is what the strangers take from a client because they share its server, and the difference to "alone"
 //! has the whole machine's load in it.

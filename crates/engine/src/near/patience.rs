@@ -71,8 +71,8 @@ impl Patience {
     }
 }
 
-/// How long what is queued between the sender and the far end's disk takes, by what is known here: bytes in
-/// this end's sockets at the rate so far, and all bytes that a sink brings to its disk at that of a slow one.
+/// An estimate of the time that the queue between the sender and the far end's disk takes to drain: the bytes
+/// in this end's sockets at the rate so far, and the bytes that a sink writes at the rate of a slow disk.
 fn queues(plan: &Plan, near: &[Sample]) -> Duration {
     let Some(last) = near.last() else { return Duration::ZERO };
     let detailed = near.iter().rev().find(|sample| !sample.flows.is_empty());

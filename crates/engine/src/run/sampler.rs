@@ -27,8 +27,8 @@ const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub struct Cadence {
     period: Duration,
     detail: Option<Duration>,
-    /// Received bytes at which a sample is due at once: if a plan is of bytes, the peer that sends them
-    /// may count none, and be waiting to be told that they are here (iperf3 up to 3.9 with `-R -n`).
+    /// Received bytes at which a sample is due at once. If the plan has a number of bytes, a sending peer may
+    /// not count them, but wait until this end reports their arrival (iperf3 up to 3.9 with `-R -n`).
     enough: Option<u64>,
 }
 

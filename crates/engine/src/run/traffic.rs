@@ -59,8 +59,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the rate of this end
-    /// beside the plan's own rate.
+    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the rate of this
+    /// end beside the plan's own rate.
     pub fn start(own: &Prepared, flows: Vec<Connected>, cap: &Cap) -> Result<Self, EngineError> {
         let stop = Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?;
         let (report, watched) = mpsc::unbounded_channel();
@@ -100,8 +100,8 @@ impl Traffic {
         Ok(())
     }
 
-    /// Has this end send no datagrams to a far end that shows no sign of life any more, neither on `control` nor on
-    /// its echoes. Streams see on their own that nobody acknowledges.
+    /// Has this end send no datagrams to a far end that shows no sign of life any more, neither on `control`
+    /// nor on its echoes. Streams see on their own that nobody acknowledges.
     pub fn watch_peer(
         &self,
         plan: &Plan,
@@ -117,8 +117,8 @@ impl Traffic {
         }
     }
 
-    /// Opens the gate and begins to watch. Payload ends after `longest` at the latest. Returns when it began to
-    /// move.
+    /// Opens the gate and begins to watch. Payload ends after `longest` at the latest. Returns when it began
+    /// to move.
     pub fn begin(
         &mut self,
         own: &Prepared,
@@ -229,9 +229,9 @@ fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConf
     }
 }
 
-/// Bytes this flow shall send if the plan ends after a number of bytes: an even share in whole
-/// units of `unit` bytes, the first flows one more if it does not divide, and the last unit of all
-/// perhaps shorter.
+/// Bytes this flow shall send if the plan ends after a number of bytes: an even share in whole units of
+/// `unit` bytes. The first flows send one unit more if the number does not divide, and the last unit of all
+/// may be shorter.
 fn byte_limit(plan: &Plan, role: Role, id: u16, unit: u64) -> Option<u64> {
     let goodput_model::Length::Bytes(total) = plan.length else { return None };
     if role != Role::Sender {

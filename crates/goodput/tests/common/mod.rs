@@ -150,9 +150,9 @@ pub fn refusing() -> (socket2::Socket, SocketAddr) {
     (socket, address.expect("it is bound"))
 }
 
-/// The first of this many ports in a row that nobody has, over TCP and UDP, and that nobody gets before they
-/// are used: below those that the kernel gives out (net.ipv4.ip_local_port_range, 32768 on), and no test's of
-/// another process.
+/// The first of this many free consecutive ports, over TCP and UDP, that nobody takes before they are used.
+/// They are below the range that the kernel gives out (net.ipv4.ip_local_port_range, from 32768), and no
+/// other test process uses them.
 pub fn unused_ports(count: u16) -> u16 {
     /// Of a process.
     const ALL: u16 = 200;

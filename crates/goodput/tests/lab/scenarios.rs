@@ -1,11 +1,11 @@
 //! Every built-in scenario: planted, measured, and judged against what it expects.
 //!
 //! A verdict is right with a probability, so that a single wrong one is no defect, and its test passes
-//! as long as there is a record. What they come to is judged at the end: more wrong ones than a
-//! diagnosis that is right in 95 of 100 cases has once in a hundred runs are a defect, and so are two
-//! false alarms on healthy paths. Each wrong one is printed. `cargo xtask truth` measures the rate.
-//! A wrong verdict from a time in which others took the machine's CPUs is not judged: the path was not what
-//! the scenario planted. It is printed, and counted apart from what passed.
+//! as long as there is a record. The sum is judged at the end. A defect is a number of wrong verdicts that a
+//! diagnosis with 95 % accuracy has only once in a hundred runs, and also two false alarms on healthy paths.
+//! Each wrong one is printed. `cargo xtask truth` measures the rate. A wrong verdict from a time in which
+//! others took the machine's CPUs is not judged: the path was not what the scenario planted. It is printed,
+//! and counted apart from what passed.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

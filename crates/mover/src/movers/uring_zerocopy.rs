@@ -1,9 +1,9 @@
 //! io_uring(7) with `IORING_OP_SEND_ZC` (Linux 6.0): the device reads the payload from pages that are
 //! pinned once, at the start, rather than at every send as with `MSG_ZEROCOPY`.
 //!
-//! Each send gives a result, and later a notice that the kernel has done with the pages, which reports
-//! whether it copied them after all (`IORING_SEND_ZC_REPORT_USAGE`, Linux 6.2), as it does if the
-//! path stays on this host or if the device can't gather.
+//! Each send gives a result, and later a notice that the kernel no longer needs the pages. The notice reports
+//! whether the kernel copied them after all (`IORING_SEND_ZC_REPORT_USAGE`, Linux 6.2): it does if the path
+//! stays on this host or if the device can't gather.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

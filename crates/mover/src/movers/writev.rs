@@ -1,10 +1,10 @@
 //! A vector of chunks in one write (sendmsg(2), as writev(2) without its signal): what a program gains
 //! that gathers small messages before it enters the kernel.
 //!
-//! To the kernel it is one write, which fills segments and large packets. Many writes in one system
-//! call would not: with sendmmsg(2) as with io_uring, `MSG_MORE` or `TCP_CORK` or not, TCP hands
-//! each segment down as soon as it is full (tcp_push, net/ipv4/tcp.c, Linux 6.18), so over a
-//! device of MTU 1500 every write of 1500 bytes becomes a packet of its own.
+//! To the kernel it is one write, which fills segments and large packets. Many writes in one system call
+//! (sendmmsg(2), io_uring) would not, even with `MSG_MORE` or `TCP_CORK`. TCP hands each segment down as soon
+//! as it is full (tcp_push, net/ipv4/tcp.c, Linux 6.18). So over a device of MTU 1500 every write of 1500
+//! bytes becomes a packet of its own.
 
 use std::io::IoSlice;
 

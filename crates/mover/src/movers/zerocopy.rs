@@ -1,10 +1,9 @@
 //! send(2) with `MSG_ZEROCOPY`: the device reads the payload from user memory, and the socket's
 //! error queue shows when it has (Documentation/networking/msg_zerocopy.rst).
 //!
-//! A program must not write to a buffer before its completion. The payload here never changes, so
-//! one buffer is sent repeatedly; completions bound what is outstanding and show whether the
-//! kernel copied after all, as it does if the path stays on this host or if the device can't
-//! gather.
+//! A program must not write to a buffer before its completion. The payload here never changes, so one buffer
+//! is sent repeatedly. Completions bound what is outstanding, and show whether the kernel copied after all:
+//! it does if the path stays on this host or if the device can't gather.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

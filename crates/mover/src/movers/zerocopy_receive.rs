@@ -1,10 +1,9 @@
 //! `TCP_ZEROCOPY_RECEIVE`: the kernel maps the pages of packets into this program instead of copying
 //! out of them (net/ipv4/tcp.c, `tcp_zerocopy_receive`; tools/testing/selftests/net/tcp_mmap.c).
 //!
-//! It can do that only with payload that fills whole pages: the card must put headers elsewhere
-//! (header split), and a segment's payload must be a multiple of 4096 bytes, which takes `--mss 4108`
-//! (12 bytes are TCP's timestamps) and an MTU that holds it. All else is copied, and the flow counts how
-//! much was mapped.
+//! It can do that only with payload that fills whole pages. The card must put headers elsewhere (header
+//! split), and a segment's payload must be a multiple of 4096 bytes: `--mss 4108` (12 bytes are TCP's
+//! timestamps), and an MTU that holds it. All else is copied, and the flow counts how much was mapped.
 
 use std::io;
 use std::mem;

@@ -2,9 +2,9 @@
 //!
 //! A request names memory by its address. The kernel may use that memory until the request completes, no
 //! matter what the call that handed the request over has returned. So the ring owns the memory, and gives
-//! it back only when no request is left. If a call fails for good, the ring takes back what the kernel
-//! has (it cancels, and waits for a moment), and never hands anything over again: what is still in its queue
-//! would name memory that is no longer meant. Memory that the kernel does not let go of leaks.
+//! it back only when no request is left. If a call fails for good, the ring cancels what the kernel has,
+//! waits for a moment, and submits nothing again: entries left in its queue would name memory that is used
+//! for something else. Memory that the kernel does not let go of leaks.
 
 mod refusal;
 
@@ -212,8 +212,8 @@ impl<M: Memory> Ring<M> {
         cause
     }
 
-    /// Has the kernel cancel all requests that are in progress, and waits for their completions, not for long.
-    /// Makes no call that would hand over what is still in the queue.
+    /// Has the kernel cancel all requests that are in progress, and waits for their completions, not for
+    /// long. Makes no call that would hand over what is still in the queue.
     fn take_back(&mut self) {
         if self.under_way == 0 {
             return;

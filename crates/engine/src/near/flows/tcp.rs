@@ -11,8 +11,8 @@ use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
 
-/// How long a far end that says it is ready before it listens may take to listen, and how often it is
-/// tried. nuttcp's own client waits 10 ms and 20 ms more for each further stream, and trusts in that
+/// A far end may announce that it is ready before it listens: how long it may take to listen, and how often a
+/// connect is tried. nuttcp's own client only waits 10 ms, and 20 ms more for each further stream
 /// (nuttcp-8.2.2.c, lines 5466 and 5509).
 const MAX_LISTEN_DELAY: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);

@@ -73,8 +73,8 @@ impl Hashes {
         }
     }
 
-    /// A local port for each flow of `plan` that has a connection of its own, so that the flows that one
-    /// end receives take its queues in turn; if that can't be, ports one after the other, and why.
+    /// Chooses a local port for each flow of `plan` with its own connection, so that the flows that one end
+    /// receives use its queues in turn. If that is impossible, returns consecutive ports and the reason.
     /// `remote` is where the first flow goes, and how much higher the port of each further one is.
     pub fn ports(
         &self,

@@ -52,9 +52,9 @@ const DIALECT: Dialect = Dialect {
     unreported: "iperf2 reports only its count of datagrams, over UDP",
 };
 
-/// What iperf2's server does, and does not say: one that knows no reverse tests takes the request for
-/// payload and sends nothing; one that takes up a UDP flow has no socket for the next meanwhile
-/// (`Listener::udp_accept`), which lasts a second in 2.2.1 where it is to send.
+/// Two limits that iperf2's server does not report. A server without reverse tests reads the request as
+/// payload and sends nothing. A server that takes up a UDP flow has no socket for the next one meanwhile
+/// (`Listener::udp_accept`), for a second in 2.2.1 if it is the sender.
 fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
     let words = match (plan.direction, plan.transport) {
         (Direction::Send, Transport::Udp) if plan.flows > 1 => {

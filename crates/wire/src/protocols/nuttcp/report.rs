@@ -3,9 +3,9 @@
 //!
 //! nuttcp's client takes bytes, time and rate from the line with `real seconds`, the CPU from the one
 //! with `sys`, retransmissions and the round-trip time of a sending server, and shows the others
-//! only if it is asked for more (`-v`). What this end does not know is left out, with one
-//! exception: the line of the CPU has user and system time apart, of which this end knows the sum;
-//! it stands as system time, if a mover spends nearly all of it.
+//! only if it is asked for more (`-v`). What this end does not know is left out, with one exception. The
+//! CPU's line has user and system time separately, and this end knows only their sum; it is printed as system
+//! time, on which a mover spends nearly all of it.
 
 use std::fmt::Write;
 
