@@ -70,11 +70,11 @@ fn examples() -> Vec<Framing> {
 /// with the receiver's report.
 ///
 /// - `settings`: what a sender writes behind those 16 bytes in each datagram, the settings of the test. A
-/// receiver   that has them asks for its payload with such a datagram.
+///   receiver that has them asks for its payload with such a datagram.
 /// - `answered`: whether the receiver answers, the negative number with its report, the header of a byte
-/// stream with   a few bytes. Not for what a server sends.
+///   stream with a few bytes. Not for what a server sends.
 /// - `timed`: whether each chunk of a byte stream begins with the time of its sending, as `--trip-times` asks
-/// for.
+///   for.
 pub fn iperf2(settings: Vec<u8>, answered: bool, timed: bool) -> Framing {
     Framing::new(Tested { settings, answered, timed })
 }
