@@ -15,7 +15,8 @@
 //! A faster program or more threads in it. A larger buffer only delays the stop.
 //!
 //! # When it is wrong
-//! An autotuned buffer can absorb a stall of seconds, so a short test may not see it at all.
+//! An autotuned buffer can absorb a stall of seconds, so a short test may not see it at all. A server that keeps
+//! to a rate limit and does not report it (`--private`) looks the same; its note at the beginning names the limit.
 //!
 //! # Source
 //! RFC 9293 section 3.8.6 (managing the window); net/ipv4/udp.c (`__udp_enqueue_schedule_skb`).

@@ -14,7 +14,8 @@
 //!
 //! # When it is wrong
 //! If the plan's own `--rate` is no higher, it is the limit, and this rule stays quiet. Just below a limit that
-//! other clients share, who waits longest depends on them.
+//! other clients share, who waits longest depends on them. A private server and one of an older version report
+//! nothing of it: the limit then looks like receiver-application.
 //!
 //! # Source
 //! goodput's own count at the server (`held_to` of its report, docs/protocol.md section 5).
@@ -107,9 +108,9 @@ fn sharers(limit: RateLimit) -> &'static str {
 
 fn remedy(limit: RateLimit) -> &'static str {
     match limit {
-        RateLimit::Client => "serve --max-rate",
-        RateLimit::ClientShare => "serve --client-share or --max-total-rate",
-        RateLimit::NetworkShare | RateLimit::Total => "serve --max-total-rate",
+        RateLimit::Client => "--max-rate of goodput serve",
+        RateLimit::ClientShare => "--client-share or --max-total-rate of goodput serve",
+        RateLimit::NetworkShare | RateLimit::Total => "--max-total-rate of goodput serve",
         RateLimit::Key => "max-rate= of your key in --authorized-keys",
         RateLimit::Other => "it",
     }
