@@ -68,14 +68,20 @@ fn only_ours_to_write(found: &Metadata, file: &Path, what: &str, us: Uid) -> Res
     Ok(())
 }
 
-fn check(found: &Metadata, file: &Path, what: &str) -> Result<()> {
-    let shown = file.display();
-    let (mode, owner) = (found.mode() & 0o7777, found.uid());
+/// Refuses a file with a secret, `what`, that others than its owner can reach by its mode.
+pub fn check_mode(found: &Metadata, file: &Path, what: &str) -> Result<()> {
+    let (shown, mode) = (file.display(), found.mode() & 0o7777);
     // A pipe, as a shell's <(…) makes one, has no name that others could open.
     let reachable = found.is_file() && mode & 0o077 != 0;
     if reachable && !is_credential(found, file) {
         bail!("others can access {what} {shown} (mode {mode:04o}); run `chmod 600 {shown}`");
     }
+    Ok(())
+}
+
+fn check(found: &Metadata, file: &Path, what: &str) -> Result<()> {
+    check_mode(found, file, what)?;
+    let (shown, owner) = (file.display(), found.uid());
     if owner != geteuid().as_raw() && owner != 0 {
         bail!(
             "{what} {shown} belongs to user {owner}, who can read and replace it; make a copy of your \

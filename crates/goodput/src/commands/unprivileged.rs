@@ -1,15 +1,22 @@
 //! What `goodput serve` gives up once its sockets are open, before it answers anyone.
 
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use goodput_sandbox::{Keep, User, check_open, enter};
-use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use goodput_wire::keys::KeyFile;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::ServeArgs;
 use crate::authorized::Authorized;
-use crate::screen;
+use crate::{screen, secret_file};
+
+/// Longest private key of goodput, bytes; longer files are something else.
+const LONGEST_KEY_BYTES: u64 = 4096;
 
 /// Share of this host's memory that may be locked, as a divisor: what the flows of all measurements may
 /// take together.
@@ -18,13 +25,14 @@ const LOCKED_DIVISOR: u64 = 4;
 /// Becomes a process without privileges, unless the options keep it from that. What this kernel cannot
 /// take away is a warning.
 pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
+    // While the directory can still be listed.
+    let beside = keys.map_or_else(Vec::new, |keys| beside(keys.file()));
+    beside.iter().try_for_each(|file| check_key(file))?;
     if args.process.no_sandbox {
         return Ok(());
     }
     raise_locked_memory();
     let (user, mut lacks) = user(args)?;
-    // While the directory can still be listed.
-    let beside = keys.map_or_else(Vec::new, |keys| private_beside(keys.file()));
     let keep = Keep {
         user,
         read: args.files.files.clone().into_iter().collect(),
@@ -46,22 +54,37 @@ pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
         .collect::<Result<_, _>>()?)
 }
 
-/// The private files beside the list of keys, and whose they are. An editor gives the list another inode, so the server
-/// can open whatever lies in its directory, as far as its user may.
-fn private_beside(list: &Path) -> Vec<(PathBuf, u32)> {
+/// What lies beside the list of keys. An editor gives the list another inode, so the server can open whatever lies in
+/// its directory, as far as its user may.
+fn beside(list: &Path) -> Vec<PathBuf> {
     let around = list.parent().into_iter().filter_map(|directory| directory.read_dir().ok());
-    let others = around.flatten().flatten().map(|entry| entry.path()).filter(|path| path != list);
-    let private = others.filter_map(|path| {
-        let found = path.symlink_metadata().ok()?;
-        (found.mode() & 0o004 == 0).then(|| (path, found.uid()))
-    });
-    private.collect()
+    around.flatten().flatten().map(|entry| entry.path()).filter(|path| path != list).collect()
 }
 
-/// What the server can still open of these, in words.
-fn stays_open(keys: &Authorized, beside: &[(PathBuf, u32)]) -> Option<String> {
-    let ours = geteuid().as_raw();
-    let (first, _) = beside.iter().find(|(_, owner)| *owner == ours)?;
+/// Refuses a private key of goodput that others than its owner can reach, as wherever else one is read. A file is
+/// known as one by what it holds.
+fn check_key(path: &Path) -> Result<()> {
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    let Some(file) = is_file.then(|| File::open(path).ok()).flatten() else { return Ok(()) };
+    let mut text = String::new();
+    // What is no text, or can't be read, is no key that anyone could take from here.
+    let read = (&file).take(LONGEST_KEY_BYTES).read_to_string(&mut text);
+    match read.is_ok() && KeyFile::parse(&text).is_ok() {
+        true => secret_file::check_mode(&file.metadata()?, path, "the private key"),
+        false => Ok(()),
+    }
+}
+
+/// What the server can still open of these and not everyone can, in words. As whoever it is now: its user, its groups
+/// and access lists decide.
+fn stays_open(keys: &Authorized, beside: &[PathBuf]) -> Option<String> {
+    let is_private = |path: &Path| {
+        let found = path.symlink_metadata();
+        found.is_ok_and(|it| (it.is_file() || it.is_dir()) && it.mode() & 0o004 == 0)
+    };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opens = |path: &Path| rustix::fs::open(path, flags, Mode::empty()).is_ok();
+    let first = beside.iter().find(|path| is_private(path) && opens(path))?;
     Some(format!(
         "the server can open {} and whatever else its user may in {}, where the list of keys lies; keep the \
          list in a directory of its own",
@@ -104,23 +127,52 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    fn file(folder: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        file
+    }
+
     #[test]
     fn private_files_beside_the_list_of_keys_are_named() {
+        for mode in [0o600, 0o640, 0o660] {
+            let folder = tempfile::tempdir().unwrap();
+            let list = file(folder.path(), "authorized_keys", "", 0o644);
+            file(folder.path(), "notes", "", 0o644);
+            let keys = Authorized::open(&list).unwrap();
+            assert_eq!(stays_open(&keys, &beside(&list)), None);
+            let secret = file(folder.path(), "secret", "", mode);
+            let said = stays_open(&keys, &beside(&list)).unwrap();
+            assert!(said.contains(secret.to_str().unwrap()), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_the_server_may_not_open_is_no_matter() {
         let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, mode| {
-            let file = folder.path().join(name);
-            std::fs::write(&file, "").unwrap();
-            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-            file
-        };
-        let list = file("authorized_keys", 0o644);
-        file("notes", 0o644);
-        let keys = Authorized::open(&list).unwrap();
-        assert_eq!(stays_open(&keys, &private_beside(&list)), None);
-        let secret = file("secret", 0o600);
-        let said = stays_open(&keys, &private_beside(&list)).unwrap();
-        assert!(said.contains(secret.to_str().unwrap()), "{said}");
-        let of_others = [(secret, geteuid().as_raw() + 1)];
-        assert_eq!(stays_open(&keys, &of_others), None);
+        let list = file(folder.path(), "authorized_keys", "", 0o644);
+        let shut = file(folder.path(), "shut", "", 0o000);
+        let said = stays_open(&Authorized::open(&list).unwrap(), &beside(&list));
+        // Root opens every file.
+        assert_eq!(said.is_none(), File::open(shut).is_err());
+    }
+
+    #[test]
+    fn a_private_key_that_others_can_reach_is_refused_beside_the_list_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = file(folder.path(), "authorized_keys", "", 0o644);
+        let key = KeyFile::new("me", [7; 32]).unwrap().to_text();
+        let check = || beside(&list).iter().try_for_each(|file| check_key(file));
+        for (mode, good) in [(0o600, true), (0o640, false), (0o644, false), (0o604, false)] {
+            file(folder.path(), "key", &key, mode);
+            let checked = check();
+            assert_eq!(checked.is_ok(), good, "{mode:o}");
+            if let Err(why) = checked {
+                assert!(why.to_string().contains("chmod 600"), "{why}");
+            }
+        }
+        file(folder.path(), "key", "no key", 0o644);
+        assert!(check().is_ok());
     }
 }
