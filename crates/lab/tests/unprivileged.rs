@@ -50,7 +50,7 @@ fn an_ordinary_user_builds_the_demo_s_lab() {
         return inside_the_user_namespace();
     }
     if !is_root() {
-        return skip(NAME, "root, to become another user");
+        return skip("root, to become another user");
     }
     match again_as_nobody(NAME) {
         Ok(output) => {
@@ -58,7 +58,7 @@ fn an_ordinary_user_builds_the_demo_s_lab() {
             assert!(output.status.success(), "{said}");
             assert!(said.contains("built as nobody"), "{said}");
         }
-        Err(error) => skip(NAME, &format!("user namespaces ({error})")),
+        Err(error) => skip(&format!("user namespaces ({error})")),
     }
 }
 

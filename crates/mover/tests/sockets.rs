@@ -108,7 +108,7 @@ fn mistakes_are_named_with_a_way_out() {
 fn ipv6_carries_the_code_point_as_well() {
     let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
     if TcpListener::bind(any).is_err() {
-        return goodput_testing::skip("ipv6_carries_the_code_point_as_well", "IPv6 on loopback");
+        return goodput_testing::skip("IPv6 on loopback");
     }
     let options = SocketOptions { dscp: Some(34), ..SocketOptions::default() };
     let listener = TcpListener::from(tcp_listen(any, &options).unwrap());

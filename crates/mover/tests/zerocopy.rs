@@ -23,7 +23,7 @@ fn uring_zerocopy() -> &'static dyn Mover {
 fn copies_are_counted_and_a_limit_on_locked_memory_is_named() {
     every_copy_on_loopback_is_told(zerocopy());
     if let Err(why) = uring_zerocopy().can_run(&Plan::standard()) {
-        goodput_testing::skip("uring_zerocopy", &why.needs);
+        goodput_testing::skip(&why.needs);
     } else {
         every_copy_on_loopback_is_told(uring_zerocopy());
     }

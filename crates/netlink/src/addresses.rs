@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn addresses_of_both_families_are_added_and_listed() {
-        in_namespace("addresses_of_both_families_are_added_and_listed", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

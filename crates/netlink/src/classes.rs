@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_class_reads_back_as_it_was_set_and_is_changed_in_place() {
-        in_namespace("a_class_reads_back_as_it_was_set_and_is_changed_in_place", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_veth_names_its_driver_and_invents_a_speed() {
-        in_namespace("a_veth_names_its_driver_and_invents_a_speed", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             let info = driver_info("left").unwrap();
             assert_eq!((info.name.as_deref(), info.bus_address), (Some("veth"), None));

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn features_have_names_and_one_changes_alone() {
-        in_namespace("features_have_names_and_one_changes_alone", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             let tso6 = &["tx-tcp6-segmentation"];
             let before = Features::read("try", "left").unwrap();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_feature_that_cannot_change_is_not_supported() {
-        in_namespace("a_feature_that_cannot_change_is_not_supported", || {
+        in_namespace(|| {
             let lo = Features::read("try", "lo").unwrap();
             let error = lo.request("try", "lo", &["vlan-challenged"], false).unwrap_err();
             assert!(error.not_supported(), "{error}");

@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_link_without_the_hook_has_no_filters() {
-        in_namespace("a_link_without_the_hook_has_no_filters", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_filter_is_counted_at_its_hook_only() {
-        in_namespace("a_filter_is_counted_at_its_hook_only", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

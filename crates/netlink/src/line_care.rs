@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_veth_has_neither() {
-        in_namespace("a_veth_has_neither", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             assert!(fec("left").unwrap_err().not_supported());
             assert!(eee("left").unwrap_err().not_supported());

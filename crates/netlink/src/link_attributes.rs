@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn every_attribute_is_written_as_it_was_told() {
-        in_namespace("every_attribute_is_written_as_it_was_told", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let left = |netlink: &mut Netlink| {

@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_veth_pair_is_made_and_changed() {
-        in_namespace("a_veth_pair_is_made_and_changed", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let left = netlink.link("left").unwrap();
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_link_moves_to_another_namespace() {
-        in_namespace("a_link_moves_to_another_namespace", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let (right, other) = (netlink.link("right").unwrap().index, create().unwrap());
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_loopback_device_is_no_virtual_kind() {
-        in_namespace("the_loopback_device_is_no_virtual_kind", || {
+        in_namespace(|| {
             let lo = Netlink::open().unwrap().link("lo").unwrap();
             assert!(lo.loopback && lo.kind.is_none());
         });
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_name_too_long_is_refused_with_a_reason() {
-        in_namespace("a_name_too_long_is_refused_with_a_reason", || {
+        in_namespace(|| {
             let error =
                 Netlink::open().unwrap().link("a-name-far-too-long-for-a-link").unwrap_err();
             assert!(error.errno().is_some(), "{error}");

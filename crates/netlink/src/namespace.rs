@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_namespace_can_be_made_entered_and_told_apart() {
-        in_namespace("a_namespace_can_be_made_entered_and_told_apart", || {
+        in_namespace(|| {
             let here = current().unwrap();
             let other = create().unwrap();
             assert!(!same(&here, &other).unwrap());
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_cookie_is_not_used_again_as_inodes_are() {
-        in_namespace("a_cookie_is_not_used_again_as_inodes_are", || {
+        in_namespace(|| {
             let seen: Vec<_> = (0..6).map(|_| in_new_namespace(cookie).unwrap()).collect();
             if seen[0].is_some() {
                 assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "{seen:?}");

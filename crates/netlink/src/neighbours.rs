@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_that_was_never_asked_for_is_not_found_and_then_incomplete() {
-        in_namespace("a_neighbour_that_was_never_asked_for", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

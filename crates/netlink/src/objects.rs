@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_is_deleted_can_be_made_again() {
-        in_namespace("what_is_deleted_can_be_made_again", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;
@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     fn what_ends_by_itself_comes_back_with_its_lifetimes_and_flags() {
-        in_namespace("what_ends_by_itself_comes_back_with_its_lifetimes_and_flags", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;
@@ -503,8 +503,7 @@ mod tests {
 
     #[test]
     fn next_hops_and_bridge_entries_can_be_made_again_and_filters_are_seen() {
-        let name = "next_hops_and_bridge_entries_can_be_made_again_and_filters_are_seen";
-        in_namespace(name, || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

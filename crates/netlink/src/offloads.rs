@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn offloads_of_a_veth_go_off_and_on_again() {
-        in_namespace("offloads_of_a_veth_go_off_and_on_again", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             for offload in [Offload::Tso, Offload::Gso, Offload::Gro, Offload::TxChecksum] {
                 let before = get_offload("left", offload).unwrap();
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_offload_the_device_does_not_have_is_not_supported() {
-        in_namespace("an_offload_the_device_does_not_have_is_not_supported", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             assert!(!get_offload("left", Offload::Lro).unwrap());
             let error = set_offload("left", Offload::Lro, true).unwrap_err();

@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_new_namespace_has_no_rules() {
-        in_namespace("a_new_namespace_has_no_rules", || match packet_filter() {
+        in_namespace(|| match packet_filter() {
             Ok(filter) => assert_eq!(filter, PacketFilter::default()),
             // A kernel without nf_tables.
             Err(error) => assert!(error.errno().is_some(), "{error}"),

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_family_is_there_and_a_veth_has_no_pause_frames() {
-        in_namespace("the_family_is_there_and_a_veth_has_no_pause_frames", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             let error = pause_statistics("left").unwrap_err();
             assert!(error.not_supported(), "{error}");

@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_bucket_reads_back_as_it_was_set_and_goes_away() {
-        in_namespace("a_bucket_reads_back_as_it_was_set_and_goes_away", || {
+        in_namespace(|| {
             let (mut netlink, index) = link();
             assert_eq!(root(&mut netlink, index).kind, "noqueue");
             for (rate, burst) in [(12_500_000, 1250), (125_000_000, 1514), (5_000_000_000, 65_536)]
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn queues_of_packets_and_unknown_kinds_survive_being_written_back() {
-        in_namespace("queues_of_packets_and_unknown_kinds", || {
+        in_namespace(|| {
             let (mut netlink, index) = link();
             netlink.replace_qdisc(&Qdisc::root_pfifo(index, 77)).unwrap();
             let seen = root(&mut netlink, index);
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_kind_the_kernel_does_not_have_is_explained() {
-        in_namespace("a_kind_the_kernel_does_not_have_is_explained", || {
+        in_namespace(|| {
             let (mut netlink, index) = link();
             let odd = Qdisc::root(index, "no-such-kind", QdiscOptions::Other(Vec::new()));
             let error = netlink.replace_qdisc(&odd).unwrap_err();

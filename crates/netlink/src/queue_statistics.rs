@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_device_that_takes_no_part_has_no_queues() {
-        in_namespace("a_device_that_takes_no_part_has_no_queues", || {
+        in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             match queue_statistics(netlink.link("left").unwrap().index) {

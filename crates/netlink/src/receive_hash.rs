@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_device_without_a_hash_says_so() {
-        in_namespace("a_device_without_a_hash_says_so", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             for device in ["lo", "left"] {
                 let none = receive_hash(device).map_or(true, |hash| hash.table.is_empty());

@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_device_without_rules_says_so() {
-        in_namespace("a_device_without_rules_says_so", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             assert!(receive_rules("left").map_or(true, |rules| rules.is_empty()));
         });

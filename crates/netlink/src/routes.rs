@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_window_is_set_and_taken_back_and_nothing_else_changes() {
-        in_namespace("a_window_is_set_and_taken_back_and_nothing_else_changes", || {
+        in_namespace(|| {
             let (mut netlink, _) = connected();
             for peer in ["192.0.2.2", "2001:db8::2"] {
                 let before = netlink.entry_for(address(peer), 0).unwrap();
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_kernel_says_how_it_would_route() {
-        in_namespace("the_kernel_says_how_it_would_route", || {
+        in_namespace(|| {
             let (mut netlink, index) = connected();
             assert!(netlink.route_to(address("198.51.100.1"), 0).is_err());
             netlink.replace_route(&Route::via(None, address("192.0.2.254"))).unwrap();
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn all_routes_are_listed() {
-        in_namespace("all_routes_are_listed", || {
+        in_namespace(|| {
             let (mut netlink, _) = connected();
             let texts: Vec<_> = netlink.routes().unwrap().iter().map(destination_text).collect();
             assert!(texts.contains(&"192.0.2.0/24".into()), "{texts:?}");

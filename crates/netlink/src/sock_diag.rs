@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_same_over_ipv6() {
         if TcpListener::bind("[::1]:0").is_err() {
-            return goodput_testing::skip("the_same_over_ipv6", "IPv6 on the loopback device");
+            return goodput_testing::skip("IPv6 on the loopback device");
         }
         both_ends("[::1]:0");
     }

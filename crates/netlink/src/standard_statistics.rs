@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_virtual_device_has_none() {
-        in_namespace("a_virtual_device_has_none", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             match standard_statistics("left") {
                 Ok(counters) => assert_eq!(counters, []),

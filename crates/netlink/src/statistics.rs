@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_veth_names_its_counters_and_the_loopback_device_has_none() {
-        in_namespace("a_veth_names_its_counters", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             let statistics = statistics("left").unwrap();
             let index = statistics.iter().find(|(name, _)| name == "peer_ifindex").unwrap().1;

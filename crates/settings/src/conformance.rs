@@ -54,7 +54,7 @@ fn settings_that(
 
 #[test]
 fn every_setting_is_applied_verified_and_put_back() {
-    in_scene("every_setting_is_applied_verified_and_put_back", |state_dir| {
+    in_scene(|state_dir| {
         for (_, setting, values) in machine_settings() {
             let (before, whole) = (read(&setting).unwrap(), Whole::now());
             let mut changes = Changes::begin(state_dir, guard()).unwrap();
@@ -74,7 +74,7 @@ fn every_setting_is_applied_verified_and_put_back() {
 
 #[test]
 fn all_settings_at_once_are_put_back() {
-    in_scene("all_settings_at_once_are_put_back", |state_dir| {
+    in_scene(|state_dir| {
         let all: Vec<_> = machine_settings().collect();
         let values = || all.iter().map(|(_, s, _)| read(s).unwrap()).collect::<Vec<_>>();
         let (before, whole) = (values(), Whole::now());
@@ -96,7 +96,7 @@ fn all_settings_at_once_are_put_back() {
 /// channels the table of the hash, the times of interrupts, and the files of the queues that went.
 #[test]
 fn what_a_card_has_is_put_back_to_the_byte() {
-    in_scene("what_a_card_has_is_put_back_to_the_byte", |state_dir| {
+    in_scene(|state_dir| {
         let installed = scripted::install("eth0", scripted::Card::with_queues(4));
         set_parameter("eth0", Parameter::ChannelsCombined, 4).unwrap();
         crate::side_effects::steer("eth0");
@@ -125,7 +125,7 @@ fn what_a_card_has_is_put_back_to_the_byte() {
 /// The kernel takes no channel away that is in a table which somebody has set.
 #[test]
 fn channels_are_lowered_again_after_they_were_put_back() {
-    in_scene("channels_are_lowered_again_after_they_were_put_back", |state_dir| {
+    in_scene(|state_dir| {
         let installed = scripted::install("eth0", scripted::Card::with_queues(4));
         set_parameter("eth0", Parameter::ChannelsCombined, 4).unwrap();
         let (card, setting) = (installed.card(), "channels.combined@eth0".parse().unwrap());
@@ -152,7 +152,7 @@ fn channels_are_lowered_again_after_they_were_put_back() {
 
 #[test]
 fn what_someone_else_changed_is_left_alone() {
-    in_scene("what_someone_else_changed_is_left_alone", |state_dir| {
+    in_scene(|state_dir| {
         for (_, setting, [one, other]) in machine_settings() {
             let before = read(&setting).unwrap();
             let mut ours = Changes::begin(state_dir, guard()).unwrap();
@@ -179,7 +179,7 @@ fn what_someone_else_changed_is_left_alone() {
 
 #[test]
 fn nonsense_is_refused_by_every_setting_and_changes_nothing() {
-    in_scene("nonsense_is_refused_by_every_setting_and_changes_nothing", |state_dir| {
+    in_scene(|state_dir| {
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         for (_, setting, _) in machine_settings() {
             let before = read(&setting).unwrap();
@@ -194,7 +194,7 @@ fn nonsense_is_refused_by_every_setting_and_changes_nothing() {
 
 #[test]
 fn without_the_capability_it_is_named_and_nothing_is_changed() {
-    in_scene("without_the_capability_it_is_named_and_nothing_is_changed", |state_dir| {
+    in_scene(|state_dir| {
         // Of this thread alone. Files of root, sysctls among them, stay writable for its uid.
         let all: Vec<_> = machine_settings().collect();
         let none = CapabilitySet::empty();
@@ -215,7 +215,7 @@ fn without_the_capability_it_is_named_and_nothing_is_changed() {
 
 #[test]
 fn what_a_device_does_not_have_is_told_as_such() {
-    in_scene("what_a_device_does_not_have_is_told_as_such", |state_dir| {
+    in_scene(|state_dir| {
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         for setting in settings::ALL.iter().filter(|s| HARDWARE.contains(&s.id)) {
             let (name, values) = setting.example.split_once('=').unwrap();
@@ -231,7 +231,7 @@ fn what_a_device_does_not_have_is_told_as_such() {
 
 #[test]
 fn a_read_only_parameter_is_told_as_such() {
-    in_scene("a_read_only_parameter_is_told_as_such", |state_dir| {
+    in_scene(|state_dir| {
         let setting = "sysctl.net.ipv4.tcp_available_congestion_control".parse().unwrap();
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         let error = changes.apply(&setting, "cubic").unwrap_err();
@@ -241,7 +241,7 @@ fn a_read_only_parameter_is_told_as_such() {
 
 #[test]
 fn an_object_that_is_not_there_is_told_with_those_that_are() {
-    in_scene("an_object_that_is_not_there_is_told_with_those_that_are", |_| {
+    in_scene(|_| {
         for (text, hint) in [
             ("offload.tso@eth7", "eth0"),
             ("qdisc.tbf.burst@eth1", "there is htb"),
@@ -257,7 +257,7 @@ fn an_object_that_is_not_there_is_told_with_those_that_are() {
 
 #[test]
 fn segmentation_of_which_a_part_was_off_comes_back_in_part() {
-    in_scene("segmentation_of_which_a_part_was_off_comes_back_in_part", |state_dir| {
+    in_scene(|state_dir| {
         let names = Offload::Tso.features();
         let only = ["tx-tcp-segmentation"];
         Features::of("eth0").unwrap().request_exactly("eth0", names, &only).unwrap();
@@ -273,7 +273,7 @@ fn segmentation_of_which_a_part_was_off_comes_back_in_part() {
 
 #[test]
 fn undo_in_another_namespace_keeps_the_entry_and_says_so() {
-    in_scene("undo_in_another_namespace_keeps_the_entry_and_says_so", |state_dir| {
+    in_scene(|state_dir| {
         let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
         let before = read(&setting).unwrap();
         let mut victim = Victim::start(state_dir, &["offload.tso@eth0=off".into()], -1);
@@ -298,7 +298,7 @@ fn undo_in_another_namespace_keeps_the_entry_and_says_so() {
 
 #[test]
 fn changes_belong_to_the_namespace_they_began_in() {
-    in_scene("changes_belong_to_the_namespace_they_began_in", |state_dir| {
+    in_scene(|state_dir| {
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         let setting = "offload.tso@eth0".parse().unwrap();
         let elsewhere = namespace::in_new_namespace(|| {
@@ -311,7 +311,7 @@ fn changes_belong_to_the_namespace_they_began_in() {
 
 #[test]
 fn every_setting_comes_back_when_the_run_is_killed() {
-    in_scene("every_setting_comes_back_when_the_run_is_killed", |state_dir| {
+    in_scene(|state_dir| {
         for (_, setting, [one, other]) in machine_settings() {
             let (before, whole) = (read(&setting).unwrap(), Whole::now());
             let job = [&one, &other, &one, &other].map(|value| format!("{setting}={value}"));
@@ -326,12 +326,11 @@ fn every_setting_comes_back_when_the_run_is_killed() {
 
 #[test]
 fn a_full_disk_stops_before_anything_is_changed() {
-    let name = "a_full_disk_stops_before_anything_is_changed";
-    in_scene(name, |state_dir| {
+    in_scene(|state_dir| {
         let full = state_dir.join("full");
         std::fs::create_dir_all(&full).unwrap();
         let Some(mounted) = Tmpfs::mount(&full) else {
-            return goodput_testing::skip(name, "the right to mount");
+            return goodput_testing::skip("the right to mount");
         };
         let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
         let before = read(&setting).unwrap();
@@ -391,7 +390,7 @@ const IN_STEPS: [&str; 4] =
 
 #[test]
 fn what_changes_along_with_a_setting_comes_back_with_it() {
-    in_scene("what_changes_along_with_a_setting_comes_back_with_it", |state_dir| {
+    in_scene(|state_dir| {
         let whole = Whole::now();
         assert!(whole.len() > 500);
         for name in ["queue/eth2/queues/rx-1/rps_cpus", "nexthop/", "fdb/", "filter/"] {
@@ -419,7 +418,7 @@ fn what_changes_along_with_a_setting_comes_back_with_it() {
 
 #[test]
 fn killed_at_every_step_the_whole_namespace_comes_back() {
-    in_scene("killed_at_every_step_the_whole_namespace_comes_back", |state_dir| {
+    in_scene(|state_dir| {
         for (_, setting, [_, other]) in
             machine_settings().filter(|(_, s, _)| IN_STEPS.contains(&&*s.to_string()))
         {
@@ -440,7 +439,7 @@ const KILLS: &str = "GOODPUT_KILLS";
 
 #[test]
 fn killed_at_any_moment_the_whole_namespace_comes_back() {
-    in_scene("killed_at_any_moment_the_whole_namespace_comes_back", |state_dir| {
+    in_scene(|state_dir| {
         let wanted = std::env::var(KILLS).ok();
         let kills: u64 = wanted.as_ref().map_or(20, |kills| kills.parse().unwrap());
         let all: Vec<_> = machine_settings().collect();

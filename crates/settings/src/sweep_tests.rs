@@ -42,7 +42,7 @@ fn write_another(machine: &dyn Machine, setting: &SettingRef, now: &str) -> Opti
 
 #[test]
 fn a_parameter_alters_only_what_is_known_and_comes_back_with_it() {
-    in_scene("a_parameter_alters_only_what_is_known_and_comes_back_with_it", |state_dir| {
+    in_scene(|state_dir| {
         let mut all = Vec::new();
         files(Path::new("/proc/sys/net"), &mut all);
         // What is so for one device is so for the others; `lo` is there to be altered by mistake.

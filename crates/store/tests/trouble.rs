@@ -127,7 +127,7 @@ fn a_directory_that_others_can_write_is_refused() {
 
 /// Runs `script` as root of its own mount namespace, if it may mount without anyone noticing.
 /// `None`, after saying so, if that is not allowed here.
-fn in_mount_namespace(test: &str, script: &str, child: &Command) -> Option<Output> {
+fn in_mount_namespace(script: &str, child: &Command) -> Option<Output> {
     let unshared = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-ec", script, "sh"]);
@@ -136,7 +136,7 @@ fn in_mount_namespace(test: &str, script: &str, child: &Command) -> Option<Outpu
     let allowed = unshared("mount -t tmpfs tmpfs /tmp").output().is_ok_and(|o| o.status.success());
     if !allowed {
         let needs = "unshare(1) and mounts in an own user namespace";
-        goodput_testing::skip(test, needs);
+        goodput_testing::skip(needs);
         return None;
     }
     let mut command = unshared(script);
@@ -146,11 +146,11 @@ fn in_mount_namespace(test: &str, script: &str, child: &Command) -> Option<Outpu
 }
 
 /// Runs a child test on a history inside a directory over which `script` mounts something.
-fn on_mount(test: &str, name: &str, script: &str) {
+fn on_mount(name: &str, script: &str) {
     let directory = tempfile::tempdir().expect("temporary directory");
     let path = directory.path().join("history.db");
     let script = format!("DIR='{}'; {script}", directory.path().display());
-    let Some(output) = in_mount_namespace(test, &script, &child(name, &path)) else { return };
+    let Some(output) = in_mount_namespace(&script, &child(name, &path)) else { return };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
 }
@@ -158,13 +158,13 @@ fn on_mount(test: &str, name: &str, script: &str) {
 #[test]
 fn a_full_disk_is_an_error_and_keeps_what_was_kept() {
     let script = r#"mount -t tmpfs -o size=512k tmpfs "$DIR"; "$@""#;
-    on_mount("store on a full disk", "child_fills_the_disk", script);
+    on_mount("child_fills_the_disk", script);
 }
 
 #[test]
 fn a_directory_that_can_not_be_written_is_an_error() {
     let script = r#"mount -t tmpfs -o ro tmpfs "$DIR"; "$@""#;
-    on_mount("store in a read-only directory", "child_can_not_write", script);
+    on_mount("child_can_not_write", script);
 }
 
 #[test]

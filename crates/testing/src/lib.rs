@@ -5,9 +5,11 @@
 
 mod namespace;
 mod outcome;
+mod running;
 pub mod seeds;
 mod wait;
 
 pub use namespace::in_namespace;
 pub use outcome::{FILE, Kind, Outcome, everything_required, not_judged, skip};
+pub use running::{as_test, running_test};
 pub use wait::{PATIENCE, wait_for};

@@ -5,6 +5,8 @@ use std::fmt;
 use std::fs::File;
 use std::io::Write;
 
+use crate::running_test;
+
 /// The environment variable with the file that lines are added to; without it they are only printed.
 pub const FILE: &str = "GOODPUT_OUTCOMES";
 
@@ -33,17 +35,17 @@ pub struct Outcome {
     pub kind: Kind,
     /// The test binary: names are unique within one.
     pub binary: String,
-    /// The test, without the modules that it is in.
+    /// The test, with the modules that it is in.
     pub test: String,
     /// What it needs, or what disturbed it.
     pub why: String,
 }
 
 impl Outcome {
-    fn of(kind: Kind, test: &str, why: &str) -> Self {
+    fn of_running_test(kind: Kind, why: &str) -> Self {
         let binary = std::env::current_exe().unwrap_or_default();
         let binary = binary.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { kind, binary, test: test.into(), why: why.into() }
+        Self { kind, binary, test: running_test(), why: why.into() }
     }
 
     /// A line as [`Outcome::to_line`] makes it.
@@ -90,30 +92,36 @@ pub fn everything_required() -> bool {
     std::env::var_os("GOODPUT_REQUIRE").is_some_and(|what| what == "all")
 }
 
-/// Says that `test` can't run here as it needs something. The test returns then, and is not counted as
-/// passed.
+/// Says that the running test can't run here as it needs something. The test returns then, and is not counted
+/// as passed.
 ///
 /// # Panics
 ///
-/// If everything is required.
-pub fn skip(test: &str, needs: &str) {
-    let outcome = Outcome::of(Kind::Skipped, test, needs);
+/// If everything is required, and on a thread that is no test's.
+pub fn skip(needs: &str) {
+    let outcome = Outcome::of_running_test(Kind::Skipped, needs);
     assert!(!everything_required(), "{outcome}, and must run");
     outcome.keep();
 }
 
-/// Says that `test` ran on a machine that others disturbed, so that its answer proves nothing.
-pub fn not_judged(test: &str, why: &str) {
-    Outcome::of(Kind::NotJudged, test, why).keep();
+/// Says that the running test ran on a machine that others disturbed, so that its answer proves nothing.
+///
+/// # Panics
+///
+/// On a thread that is no test's.
+pub fn not_judged(why: &str) {
+    Outcome::of_running_test(Kind::NotJudged, why).keep();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::as_test;
 
     #[test]
     fn a_line_is_read_back_whatever_it_says() {
-        let outcome = Outcome::of(Kind::NotJudged, "a\tb", "one\ntwo\tthree");
+        let of_test = || Outcome::of_running_test(Kind::NotJudged, "one\ntwo\tthree");
+        let outcome = as_test("a\tb", of_test);
         let line = outcome.to_line();
         assert_eq!(line.matches('\n').count(), 1);
         let read = Outcome::parse(line.trim_end()).unwrap();
@@ -127,14 +135,13 @@ mod tests {
     #[test]
     fn a_skip_is_kept_in_the_file_and_fails_where_all_is_required() {
         if std::env::var_os("GOODPUT_TEST_SKIPS").is_some() {
-            return skip("example", "a second host");
+            return skip("a second host");
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         let run = |require: &str| {
             let exe = std::env::current_exe().unwrap();
             let mut again = std::process::Command::new(exe);
-            let name = "a_skip_is_kept_in_the_file_and_fails_where_all_is_required";
-            again.args(["--exact", &format!("outcome::tests::{name}")]);
+            again.args(["--exact", &running_test()]);
             again.env("GOODPUT_TEST_SKIPS", "1").env("GOODPUT_REQUIRE", require);
             again.env(FILE, file.path()).output().unwrap()
         };
@@ -142,7 +149,8 @@ mod tests {
         let kept = std::fs::read_to_string(file.path()).unwrap();
         let kept: Vec<_> = kept.lines().filter_map(Outcome::parse).collect();
         assert_eq!(kept.len(), 1, "{kept:?}");
-        assert_eq!(kept[0].to_string(), "SKIPPED example: needs a second host");
+        let name = "outcome::tests::a_skip_is_kept_in_the_file_and_fails_where_all_is_required";
+        assert_eq!(kept[0].to_string(), format!("SKIPPED {name}: needs a second host"));
         assert!(!run("all").status.success());
     }
 }

@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 pub fn needs(name: &str, what: String) -> Trial {
     let skipped = name.to_owned();
     Trial::test(name, move || {
-        goodput_testing::skip(&skipped, &what);
+        goodput_testing::as_test(&skipped, || goodput_testing::skip(&what));
         Ok(())
     })
 }

@@ -432,8 +432,7 @@ fn server_with_a_small_disk(home: &Home) -> Option<(Child, String)> {
 fn a_full_disk_of_the_server_ends_the_test_and_leaves_it_serving() {
     let home = Home::new();
     let Some((mut server, address)) = server_with_a_small_disk(&home) else {
-        let name = "a_full_disk_of_the_server_ends_the_test_and_leaves_it_serving";
-        return goodput_testing::skip(name, "the right to mount (root)");
+        return goodput_testing::skip("the right to mount (root)");
     };
     let big = home.file("big", "");
     std::fs::write(&big, content()).expect("it is writable");

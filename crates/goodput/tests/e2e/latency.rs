@@ -66,9 +66,7 @@ fn echoes_wait_for_a_processor_less_long_than_other_things() {
     };
     wait_for("it serves", || thread(&server, "echoes").is_some());
     let Some(usual) = slice_ns("datagrams") else {
-        let test = "echoes_wait_for_a_processor_less_long_than_other_things";
         return goodput_testing::skip(
-            test,
             "a kernel that tells the time slices of threads (Linux 6.12)",
         );
     };

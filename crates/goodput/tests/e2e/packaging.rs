@@ -20,12 +20,12 @@ fn text(name: &str) -> String {
 }
 
 /// `None` without systemd.
-fn analyze(test: &str, arguments: &[&str]) -> Option<Output> {
+fn analyze(arguments: &[&str]) -> Option<Output> {
     match Command::new("systemd-analyze").args(arguments).output() {
         Ok(output) => Some(output),
         Err(why) => {
             let needs = format!("systemd-analyze (package systemd): {why}");
-            goodput_testing::skip(test, &needs);
+            goodput_testing::skip(&needs);
             None
         }
     }
@@ -40,9 +40,8 @@ fn systemd_understands_the_units() {
     std::fs::write(&files[0], service).expect("it is writable");
     std::fs::write(&files[1], text("goodput.socket")).expect("it is writable");
     let files = files.each_ref().map(|file| file.to_str().expect("it has a plain name"));
-    let test = "systemd_understands_the_units";
     let arguments = ["verify", "--man=no", files[0], files[1]];
-    let Some(output) = analyze(test, &arguments) else { return };
+    let Some(output) = analyze(&arguments) else { return };
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     // What it does not know it ignores, with a line that names the unit.
@@ -53,9 +52,8 @@ fn systemd_understands_the_units() {
 fn the_service_is_exposed_as_little_as_a_server_can_be() {
     let service = unit("goodput.service");
     let service = service.to_str().expect("the sources have a plain name");
-    let test = "the_service_is_exposed_as_little_as_a_server_can_be";
     let arguments = ["security", "--offline=true", EXPOSURE, service];
-    let Some(output) = analyze(test, &arguments) else { return };
+    let Some(output) = analyze(&arguments) else { return };
     assert!(output.status.success(), "{}", stdout(&output));
 }
 

@@ -92,18 +92,18 @@ fn subflows(end: Option<&End>) -> Option<u64> {
 }
 
 /// Whether this kernel makes MPTCP sockets (protocol 262, include/uapi/linux/in.h).
-fn has_mptcp(test: &str) -> bool {
+fn has_mptcp() -> bool {
     let (domain, kind) = (socket2::Domain::IPV4, socket2::Type::STREAM);
     let has = socket2::Socket::new(domain, kind, Some(socket2::Protocol::MPTCP)).is_ok();
     if !has {
-        goodput_testing::skip(test, "a kernel with MPTCP, and net.mptcp.enabled = 1");
+        goodput_testing::skip("a kernel with MPTCP, and net.mptcp.enabled = 1");
     }
     has
 }
 
 #[test]
 fn mptcp_is_used_at_both_ends_and_its_subflows_are_told() {
-    if !has_mptcp("mptcp_is_used_at_both_ends_and_its_subflows_are_told") {
+    if !has_mptcp() {
         return;
     }
     let home = Home::new();
@@ -127,7 +127,7 @@ fn mptcp_is_used_at_both_ends_and_its_subflows_are_told() {
 /// A server of another protocol listens for TCP: the kernel falls back, and the record says so.
 #[test]
 fn a_fallback_to_tcp_is_told() {
-    if !has_mptcp("a_fallback_to_tcp_is_told") {
+    if !has_mptcp() {
         return;
     }
     let home = Home::new();

@@ -13,7 +13,7 @@ use std::fs::{read_dir, read_to_string};
 
 use goodput_lab::Scenario;
 use goodput_model::{Record, Verdict};
-use goodput_testing::not_judged;
+use goodput_testing::{as_test, not_judged};
 use libtest_mimic::{Failed, Trial};
 
 /// Share of the CPUs that others take of a machine that is left alone, at most.
@@ -69,7 +69,7 @@ pub fn trial(
         let judgement = test()?;
         let outcome = outcome(judgement, watch.taken());
         if let Ok(Some(why)) = &outcome {
-            not_judged(name, why);
+            as_test(name, || not_judged(why));
         }
         outcome.map(drop).map_err(Failed::from)
     })

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use goodput_lab::{Observed, Scenario};
-use goodput_testing::not_judged;
+use goodput_testing::{as_test, not_judged};
 use libtest_mimic::{Failed, Trial};
 
 use crate::disturbed::Watch;
@@ -37,7 +37,10 @@ fn trial(name: &'static str) -> Trial {
     match Scenario::load(name).map(|scenario| (scenario.obstacle(), scenario)) {
         Err(why) => Trial::test(title, move || Err(why.to_string().into())),
         Ok((Some(needs), _)) => crate::needs(&title, needs),
-        Ok((None, scenario)) => Trial::test(title, move || run(name, &scenario)),
+        Ok((None, scenario)) => {
+            let test = title.clone();
+            Trial::test(title, move || as_test(&test, || run(name, &scenario)))
+        }
     }
 }
 
@@ -52,7 +55,7 @@ fn run(name: &'static str, scenario: &Scenario) -> Result<(), Failed> {
     if let Some(taken) = taken {
         // A right one passes, but what chance allows is counted over those that would count if wrong.
         if !observed.is_as_expected() {
-            not_judged(&format!("scenario::{name}"), &format!("{taken}: {}", explain(&observed)));
+            not_judged(&format!("{taken}: {}", explain(&observed)));
         }
         return Ok(());
     }

@@ -32,7 +32,7 @@ fn assert_facts(snapshot: &Snapshot, expected: &[(&str, Fact)]) {
 
 #[test]
 fn a_planted_bucket_window_and_offload_are_seen() {
-    in_namespace("a_planted_bucket_window_and_offload_are_seen", || {
+    in_namespace(|| {
         let (mut netlink, index) = link();
         let peer: IpAddr = "192.0.2.2".parse().unwrap();
         let mut route = netlink.entry_for(peer, 0).unwrap();
@@ -67,7 +67,7 @@ fn a_planted_bucket_window_and_offload_are_seen() {
 
 #[test]
 fn a_link_without_a_qdisc_says_noqueue_and_has_no_rate() {
-    in_namespace("a_link_without_a_qdisc_says_noqueue_and_has_no_rate", || {
+    in_namespace(|| {
         let _link = link();
         let seen = towards("192.0.2.2");
         assert_eq!(seen.text("qdisc.kind"), Ok("noqueue"));
@@ -78,7 +78,7 @@ fn a_link_without_a_qdisc_says_noqueue_and_has_no_rate() {
 
 #[test]
 fn without_a_route_the_areas_of_the_path_say_why() {
-    in_namespace("without_a_route_the_areas_of_the_path_say_why", || {
+    in_namespace(|| {
         let seen = towards("198.51.100.7");
         for area in ["link", "qdisc", "offload", "route"] {
             assert!(seen.missing[area].contains("198.51.100.7"), "{area}");
@@ -89,7 +89,7 @@ fn without_a_route_the_areas_of_the_path_say_why() {
 
 #[test]
 fn the_device_is_found_by_our_own_address_where_there_is_no_peer() {
-    in_namespace("the_device_is_found_by_our_own_address", || {
+    in_namespace(|| {
         let _link = link();
         let local = Some("192.0.2.1".parse().unwrap());
         let seen = snapshot(&Context { local, ..Context::default() });
@@ -100,7 +100,7 @@ fn the_device_is_found_by_our_own_address_where_there_is_no_peer() {
 
 #[test]
 fn counters_are_those_of_the_threads_own_namespace() {
-    in_namespace("counters_are_those_of_the_threads_own_namespace", || {
+    in_namespace(|| {
         let seen = towards("192.0.2.2");
         assert_eq!(seen.count("snmp.Tcp.InSegs"), Ok(0), "a new namespace has seen no segment");
         assert!(seen.count("netstat.TcpExt.TCPTimeouts").is_ok());
@@ -110,7 +110,7 @@ fn counters_are_those_of_the_threads_own_namespace() {
 
 #[test]
 fn areas_of_a_device_say_what_a_veth_has_and_why_the_rest_is_not_there() {
-    in_namespace("areas_of_a_device_say_what_a_veth_has", || {
+    in_namespace(|| {
         let _link = link();
         let seen = towards("192.0.2.2");
         assert_eq!(seen.count("channels.rx"), Ok(1));

@@ -55,7 +55,7 @@ fn what_is_planted_is_read_back_from_the_kernel() {
         );
         let faulty: Scenario = text.parse().unwrap();
         if !can_run(&faulty) {
-            skip(&format!("planting {}", kind.id), &faulty.obstacle().unwrap_or_default());
+            skip(&faulty.obstacle().unwrap_or_default());
             continue;
         }
         plant_and_read_back(&faulty);

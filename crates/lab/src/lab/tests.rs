@@ -49,7 +49,7 @@ fn bytes_cross_every_kind_of_link() {
         "[link.path]\nloss = 1\ndelay = \"1ms\"\njitter = \"500us\"\nreorder = 1",
         "[link.near-router]\nrate = \"1gbit\"\n[link.router-far]\ndelay = \"1ms\"\nmtu = 1400",
     ] {
-        let Some(scenario) = runnable("bytes_cross_every_kind_of_link", links) else { continue };
+        let Some(scenario) = runnable(links) else { continue };
         let lab = Lab::up(&scenario).unwrap();
         FAMILIES.into_iter().for_each(|family| bytes_cross(&lab, family));
     }
@@ -57,8 +57,7 @@ fn bytes_cross_every_kind_of_link() {
 
 #[test]
 fn a_rate_is_kept_by_the_router_and_not_at_the_ends() {
-    let name = "a_rate_is_kept_by_the_router_and_not_at_the_ends";
-    let Some(scenario) = runnable(name, "[link.path]\nrate = \"100mbit\"") else { return };
+    let Some(scenario) = runnable("[link.path]\nrate = \"100mbit\"") else { return };
     let lab = Lab::up(&scenario).unwrap();
     let kinds = |host: &Host| {
         let kind = |port: &crate::Port| {
@@ -72,9 +71,8 @@ fn a_rate_is_kept_by_the_router_and_not_at_the_ends() {
 
 #[test]
 fn the_relay_loses_the_share_it_was_told() {
-    let name = "the_relay_loses_the_share_it_was_told";
     let links = "[link.path]\nloss = \"10%\"\nback = { loss = 0 }";
-    let Some(scenario) = runnable(name, links) else { return };
+    let Some(scenario) = runnable(links) else { return };
     let lab = Lab::up(&scenario).unwrap();
     if lab.relay_counters().is_empty() {
         return;
@@ -102,8 +100,7 @@ fn counted(lab: &Lab) -> u64 {
 
 #[test]
 fn the_relay_delays_by_no_less_than_it_was_told() {
-    let name = "the_relay_delays_by_no_less_than_it_was_told";
-    let Some(scenario) = runnable(name, "[link.path]\ndelay = \"5ms\"") else { return };
+    let Some(scenario) = runnable("[link.path]\ndelay = \"5ms\"") else { return };
     let lab = Lab::up(&scenario).unwrap();
     let target = lab.far().address(Family::V4);
     let echo = lab.far().within(|| UdpSocket::bind((target, 0))).unwrap().unwrap();
@@ -121,8 +118,7 @@ fn the_relay_delays_by_no_less_than_it_was_told() {
 
 #[test]
 fn the_relay_is_no_faster_than_its_rate() {
-    let name = "the_relay_is_no_faster_than_its_rate";
-    let Some(scenario) = runnable(name, "[link.path]\nrate = \"10mbit\"\ndelay = \"1ms\"") else {
+    let Some(scenario) = runnable("[link.path]\nrate = \"10mbit\"\ndelay = \"1ms\"") else {
         return;
     };
     let lab = Lab::up(&scenario).unwrap();
@@ -143,7 +139,7 @@ fn the_relay_is_no_faster_than_its_rate() {
 
 #[test]
 fn commands_run_inside_their_host() {
-    let Some(scenario) = runnable("commands_run_inside_their_host", "") else { return };
+    let Some(scenario) = runnable("") else { return };
     let lab = Lab::up(&scenario).unwrap();
     for host in lab.hosts() {
         let mut command = host.command("readlink").unwrap();
@@ -158,15 +154,14 @@ fn commands_run_inside_their_host() {
 fn a_fault_that_the_kernel_refuses_says_so() {
     let body =
         "[[fault]]\nkind = \"sysctl\"\nhost = \"far\"\nname = \"net.ipv4.no_such\"\nvalue = \"1\"";
-    let Some(scenario) = runnable("a_fault_that_the_kernel_refuses_says_so", body) else { return };
+    let Some(scenario) = runnable(body) else { return };
     let error = Lab::up(&scenario).unwrap_err().to_string();
     assert!(error.contains("sysctl") && error.contains("net.ipv4.no_such"), "{error}");
 }
 
 #[test]
 fn nothing_stays_when_a_lab_goes() {
-    let name = "nothing_stays_when_a_lab_goes";
-    let Some(scenario) = runnable(name, "[link.path]\ndelay = \"1ms\"") else { return };
+    let Some(scenario) = runnable("[link.path]\ndelay = \"1ms\"") else { return };
     let lab = Lab::up(&scenario).unwrap();
     let kept = lab.near().namespace().as_fd().try_clone_to_owned().unwrap();
     drop(lab);

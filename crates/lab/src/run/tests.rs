@@ -38,8 +38,7 @@ const SERVES: &str = "echo \"goodput: listening on $4\"; exec tail -f /dev/null"
 
 #[test]
 fn a_client_without_a_record_is_told_with_code_and_words() {
-    let name = "a_client_without_a_record_is_told_with_code_and_words";
-    let Some(scenario) = runnable(name, "") else { return };
+    let Some(scenario) = runnable("") else { return };
     let (folder, path) = stand_in(SERVES, "echo \"no route: $*\" >&2; exit 2");
     let observed = run(&scenario, &path, &["--extra".into()]).unwrap();
     assert!(!observed.is_as_expected());
@@ -51,8 +50,7 @@ fn a_client_without_a_record_is_told_with_code_and_words() {
 
 #[test]
 fn a_server_that_does_not_come_up_is_an_error_with_its_words() {
-    let name = "a_server_that_does_not_come_up_is_an_error_with_its_words";
-    let Some(scenario) = runnable(name, "") else { return };
+    let Some(scenario) = runnable("") else { return };
     let (folder, path) = stand_in("echo \"port taken\" >&2; exit 2", "exit 0");
     let error = run(&scenario, &path, &[]).unwrap_err().to_string();
     assert!(error.contains("goodput serve in far") && error.contains("port taken"), "{error}");
@@ -61,15 +59,14 @@ fn a_server_that_does_not_come_up_is_an_error_with_its_words() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let Some(scenario) = runnable("a_program_that_is_not_there_is_named", "") else { return };
+    let Some(scenario) = runnable("") else { return };
     let error = run(&scenario, Path::new("/no/such/goodput"), &[]).unwrap_err().to_string();
     assert!(error.contains("/no/such/goodput"), "{error}");
 }
 
 #[test]
 fn output_that_is_no_record_is_said_to_be_none() {
-    let name = "output_that_is_no_record_is_said_to_be_none";
-    let Some(scenario) = runnable(name, "") else { return };
+    let Some(scenario) = runnable("") else { return };
     let (folder, path) = stand_in(SERVES, "echo '{\"format\": 1}'");
     let observed = run(&scenario, &path, &[]).unwrap();
     let failed = observed.record.unwrap_err();
@@ -81,7 +78,7 @@ fn output_that_is_no_record_is_said_to_be_none() {
 fn a_quota_is_on_each_process_that_it_names() {
     for (host, verb) in [("near", "test"), ("far", "serve")] {
         let body = format!("[[fault]]\nkind = \"cpu-quota\"\nhost = \"{host}\"\npercent = 20");
-        let Some(scenario) = runnable("a_quota_is_on_each_process_that_it_names", &body) else {
+        let Some(scenario) = runnable(&body) else {
             continue;
         };
         // Both wait until they are in a group of the lab, or the client until the server was.
@@ -103,8 +100,7 @@ fn a_quota_is_on_each_process_that_it_names() {
 
 #[test]
 fn a_client_that_does_not_end_is_given_up_and_killed() {
-    let name = "a_client_that_does_not_end_is_given_up_and_killed";
-    let Some(scenario) = runnable(name, "[run]\nwithin = \"300ms\"") else { return };
+    let Some(scenario) = runnable("[run]\nwithin = \"300ms\"") else { return };
     let (folder, path) = stand_in(SERVES, WAITS);
     let error = run(&scenario, &path, &[]).unwrap_err().to_string();
     assert!(error.contains("did not end within 300ms"), "{error}");
@@ -127,8 +123,7 @@ fn what_it_said_is_told_of_a_program_that_is_given_up() {
 
 #[test]
 fn a_comparison_has_a_token_and_a_place_of_its_own() {
-    let name = "a_comparison_has_a_token_and_a_place_of_its_own";
-    let Some(scenario) = runnable(name, "") else { return };
+    let Some(scenario) = runnable("") else { return };
     let says = "exit 0\n;;\ncompare)\necho \"$*\" in $GOODPUT_STATE_DIR >&2; exit 2";
     let (folder, path) = stand_in(SERVES, says);
     let failed = compare(&scenario, &path, "mover=copy,splice", folder.path()).unwrap();

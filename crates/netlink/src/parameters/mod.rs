@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_veth_has_channels_and_nothing_to_size_wait_or_pause() {
-        in_namespace("a_veth_has_channels_and_nothing_to_size_wait_or_pause", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             let channels = channels("left").unwrap();
             assert!(channels.rx >= 1 && channels.tx >= 1 && channels.rx <= channels.rx_max);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_loopback_device_has_none_of_it() {
-        in_namespace("the_loopback_device_has_none_of_it", || {
+        in_namespace(|| {
             assert!(rings("lo").unwrap_err().not_supported());
             assert!(channels("lo").unwrap_err().not_supported());
             assert!(rings("absent").unwrap_err().not_found());

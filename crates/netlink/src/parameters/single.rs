@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_channels_of_a_veth_change_one_by_one() {
-        in_namespace("the_channels_of_a_veth_change_one_by_one", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth_with_queues("left", "right", 4).unwrap();
             for (rx, tx) in [(1, 1), (3, 1), (3, 2), (1, 4)] {
                 set_parameter("left", Parameter::ChannelsRx, rx).unwrap();
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_a_veth_does_not_have_is_not_supported() {
-        in_namespace("what_a_veth_does_not_have_is_not_supported", || {
+        in_namespace(|| {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             for parameter in [Parameter::RingRx, Parameter::CoalesceRxUs, Parameter::PauseTx] {
                 assert!(get_parameter("left", parameter).unwrap_err().not_supported());

@@ -152,7 +152,7 @@ fn what_is_not_work_conserving_is_refused_though_the_kernel_has_it() {
 
 #[test]
 fn the_least_of_a_queue_follows_its_device_and_its_unit() {
-    crate::testing::in_scene("the_least_of_a_queue_follows_its_device_and_its_unit", |_| {
+    crate::testing::in_scene(|_| {
         let check = |name: &str, value| all().check_apply(&setting(name), value);
         // 9100 bytes is the MTU of eth0 here; eth3 has a queue of packets.
         assert!(check("qdisc.tbf.burst@eth0", "18244").is_ok());
@@ -166,7 +166,7 @@ fn the_least_of_a_queue_follows_its_device_and_its_unit() {
 
 #[test]
 fn frames_longer_than_a_queue_of_their_device_are_refused() {
-    crate::testing::in_scene("frames_longer_than_a_queue_of_their_device_are_refused", |_| {
+    crate::testing::in_scene(|_| {
         let check = |name: &str, value| all().check_apply(&setting(name), value);
         // The bucket of eth0 is far too small for its 9100 bytes: shorter is better, longer is not.
         assert!(check("link.mtu@eth0", "1500").is_ok());

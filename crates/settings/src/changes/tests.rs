@@ -181,7 +181,7 @@ fn set_parameter(name: &'static str, value: &'static str) {
 
 #[test]
 fn what_others_change_while_the_intent_is_noted_stays() {
-    in_scene("what_others_change_while_the_intent_is_noted_stays", |state_dir| {
+    in_scene(|state_dir| {
         for (setting, value, beside) in [
             ("sysctl.net.ipv4.tcp_rmem", "4096 8192 65536", "net/ipv4/tcp_min_rtt_wlen"),
             ("link.txqueuelen@eth0", "77", "net/ipv6/conf/eth0/hop_limit"),
@@ -198,7 +198,7 @@ fn what_others_change_while_the_intent_is_noted_stays() {
 
 #[test]
 fn what_another_run_has_changed_is_not_taken_for_an_original() {
-    in_scene("what_another_run_has_changed_is_not_taken_for_an_original", |state_dir| {
+    in_scene(|state_dir| {
         let (mut one, mut other) = (
             Changes::begin(state_dir, guard()).unwrap(),
             Changes::begin(state_dir, guard()).unwrap(),
@@ -215,7 +215,7 @@ fn what_another_run_has_changed_is_not_taken_for_an_original() {
 
 #[test]
 fn parameters_that_alter_each_other_are_not_changed_by_two_runs() {
-    in_scene("parameters_that_alter_each_other_are_not_changed_by_two_runs", |state_dir| {
+    in_scene(|state_dir| {
         let begin = || Changes::begin(state_dir, guard()).unwrap();
         let (mut one, mut other) = (begin(), begin());
         let [seconds, milliseconds] =

@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_root_comes_back_with_its_handle_and_all_parameters() {
-        in_scene("a_root_comes_back_with_its_handle_and_all_parameters", |state_dir| {
+        in_scene(|state_dir| {
             let setting = kind("eth0");
             let mut device = Device::of(&setting).unwrap();
             let mut tbf = Tbf::new(125_000_000, 10_007, 100_000);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_would_not_come_back_is_refused_in_words() {
-        in_scene("what_would_not_come_back_is_refused_in_words", |state_dir| {
+        in_scene(|state_dir| {
             let mut changes = Changes::begin(state_dir, guard()).unwrap();
             let said = changes.apply(&kind("eth1"), "pfifo").unwrap_err().to_string();
             assert!(said.contains("has classes"), "{said}");

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_kernel_does_what_is_foreseen() {
-        in_scene("the_kernel_does_what_is_foreseen", |_| {
+        in_scene(|_| {
             let kinds =
                 ["macvlan", "macvtap", "vlan id 7", "ipvlan", "macsec", "vxlan id 7 dstport 4789"];
             let mut seen = 0;
@@ -116,10 +116,7 @@ mod tests {
                 }
             }
             if seen == 0 {
-                goodput_testing::skip(
-                    "the_kernel_does_what_is_foreseen",
-                    "a device that stands on another",
-                );
+                goodput_testing::skip("a device that stands on another");
             }
         });
     }
@@ -153,14 +150,11 @@ mod tests {
 
     #[test]
     fn a_smaller_macvlan_is_no_obstacle_and_comes_back() {
-        in_scene("a_smaller_macvlan_is_no_obstacle_and_comes_back", |state_dir| {
+        in_scene(|state_dir| {
             let mut netlink = Netlink::open().unwrap();
             let words = "link add up0 link eth0 mtu 8000 type macvlan mode bridge".split(' ');
             if !std::process::Command::new("ip").args(words).status().unwrap().success() {
-                return goodput_testing::skip(
-                    "a_smaller_macvlan_is_no_obstacle_and_comes_back",
-                    "macvlan",
-                );
+                return goodput_testing::skip("macvlan");
             }
             let mut mtu = || netlink.link("up0").unwrap().mtu;
             let mut changes = crate::Changes::begin(state_dir, crate::testing::guard()).unwrap();

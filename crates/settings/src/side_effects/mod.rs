@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_goes_with_a_link_comes_back_with_all_that_it_had() {
-        in_scene("what_goes_with_a_link_comes_back_with_all_that_it_had", |_| {
+        in_scene(|_| {
             let setting: SettingRef = "link.mtu@eth0".parse().unwrap();
             let look = || capture(&setting, &Footprint::Device).unwrap();
             let before = look();

@@ -6,9 +6,9 @@ use goodput_netlink::parameters::{Parameter, set_parameter};
 use goodput_netlink::{HtbClass, Netlink, Offload, Qdisc, QdiscOptions, Tbf, set_offload};
 
 /// Runs `test` in a namespace with the device, address, token bucket and route of the examples.
-pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
+pub(crate) fn in_scene(test: impl FnOnce(&Path) + Send) {
     let state_dir = super::folder();
-    goodput_testing::in_namespace(name, || {
+    goodput_testing::in_namespace(|| {
         build();
         add_uppers();
         test(&state_dir.path().join("state"));
