@@ -61,6 +61,9 @@ pub struct Card {
     /// Whether an administrator has set the table (`IFF_RXFH_CONFIGURED`): the kernel then takes no channel
     /// away that is in it.
     table_is_set: bool,
+    /// Whether the driver starts the card anew, and the kernel answers that there is no such device
+    /// (`netif_device_present`).
+    pub is_detached: bool,
 }
 
 impl Card {
@@ -75,6 +78,7 @@ impl Card {
             table: Vec::new(),
             key: (0..40).map(|place: u8| place.wrapping_mul(7)).collect(),
             table_is_set: false,
+            is_detached: false,
         };
         card.make_queues_anew();
         card
@@ -226,6 +230,9 @@ pub(crate) fn answer(device: &str, command: u32, data: &mut [u8]) -> Option<io::
 
 impl Card {
     fn answer(&mut self, command: u32, data: &mut [u8]) -> Option<io::Result<()>> {
+        if self.is_detached {
+            return Some(Err(io::Error::from_raw_os_error(libc::ENODEV)));
+        }
         Some(match command {
             GET_RINGS => tell(&self.rings, data),
             GET_COALESCE => tell(&self.coalescing, data),

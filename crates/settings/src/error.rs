@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 use goodput_netlink::NetlinkError;
 
+use crate::machine::device;
+
 /// What went wrong with a setting. Unless it says otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -90,6 +92,28 @@ pub enum SettingError {
         setting: SettingRef,
         /// The device, route or file that is missing.
         what: String,
+    },
+    /// The device has another name now than when it was changed.
+    #[error(
+        "{setting}: its device is called {now} now; give it its old name for a moment, and run `goodput settings undo`"
+    )]
+    Renamed {
+        /// The setting, with the old name.
+        setting: SettingRef,
+        /// The new name.
+        now: String,
+    },
+    /// The device is there and says that it is not: while its driver starts it anew, the kernel answers for it.
+    #[error(
+        "{setting}: can't {operation}, the device is not ready ({cause}); try again in a moment"
+    )]
+    NotReady {
+        /// What was tried.
+        operation: String,
+        /// The setting.
+        setting: SettingRef,
+        /// What the kernel said.
+        cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Reading or writing failed in another way.
     #[error("{setting}: can't {operation}: {cause}")]
@@ -256,6 +280,10 @@ fn from_errno(
             setting,
             needs: "a writable /proc/sys, which a container gets with --privileged",
         },
+        // `netif_device_present` of include/linux/netdevice.h, which net/ethtool and net/core ask first.
+        Some(ENODEV) if device::is_there(&setting) => {
+            SettingError::NotReady { operation, setting, cause }
+        }
         Some(ENODEV | ENXIO | ENOENT | ESRCH) => {
             SettingError::Gone { operation, setting, what: what.into() }
         }
@@ -283,8 +311,8 @@ mod tests {
     use super::*;
 
     fn said(errno: i32) -> SettingError {
-        let setting = "offload.tso@eth0".parse().unwrap();
-        from_io(&setting, "read it", "eth0", io::Error::from_raw_os_error(errno))
+        let setting = "offload.tso@no-such-dev".parse().unwrap();
+        from_io(&setting, "read it", "no-such-dev", io::Error::from_raw_os_error(errno))
     }
 
     #[test]

@@ -198,6 +198,7 @@ fn leave_journal(scene: &Scene, place: &Place) {
         exact: "a".into(),
         to: "b".into(),
         around: Default::default(),
+        link: None,
     };
     let mut journal = JournalFile::create(&scene.state_dir(), place).unwrap();
     journal.append(&change, Durable::Yes).unwrap();

@@ -8,6 +8,7 @@ use crate::error::SettingError;
 use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN, Line};
 use crate::life::{self, Life};
 use crate::lookup::machine;
+use crate::machine::device;
 use crate::place::Place;
 use crate::setting::Machine;
 use crate::side_effects::{self, Changed, Footprint};
@@ -273,6 +274,9 @@ fn put_back(
     if machine.namespaced(setting) && elsewhere {
         return Ok(Outcome::OtherNamespace { enter: None });
     }
+    if let Some(now) = entry.link.and_then(|link| device::renamed(setting, link)) {
+        return Err(SettingError::Renamed { setting: setting.clone(), now });
+    }
     if machine.capture(setting)? != entry.exact {
         let now = machine.read(setting)?;
         let ours = entry.ours.iter().any(|ours| machine.same(ours, &now));
@@ -283,7 +287,11 @@ fn put_back(
     let begin = |around| {
         let to = entry.original.clone();
         let (setting, original, exact) = (setting.clone(), to.clone(), entry.exact.clone());
-        journal.append(&Line::Intent { setting, original, exact, to, around }, Durable::No)
+        let link = entry.link;
+        // Without this line another one may not know what was cut short here. Yet a disk that is full by now
+        // must not leave anything changed.
+        let _ = journal
+            .append(&Line::Intent { setting, original, exact, to, around, link }, Durable::No);
     };
     Ok(match bring_back(machine, entry, begin)? {
         (false, _) => Outcome::AlreadyBack,
@@ -308,7 +316,7 @@ fn is_cut_short(machine: &dyn Machine, entry: &Entry, now: &str) -> bool {
 pub(crate) fn bring_back(
     machine: &dyn Machine,
     entry: &Entry,
-    begin: impl FnOnce(Changed) -> Result<(), SettingError>,
+    begin: impl FnOnce(Changed),
 ) -> Result<(bool, Vec<String>), SettingError> {
     let setting = &entry.setting;
     // A journal of an older version says nothing of what is around it.
@@ -327,7 +335,7 @@ pub(crate) fn bring_back(
     if is_back && side_effects::differing(&target, &now).is_empty() && unseen.is_none() {
         return Ok((false, Vec::new()));
     }
-    begin(side_effects::changed(&entry.before, &now))?;
+    begin(side_effects::changed(&entry.before, &now));
     // Some values can only be written once others are back; so what counts is how it ends.
     let written = if is_back { Ok(()) } else { machine.write(setting, &entry.exact) };
     #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::guard::{Guard, GuardProgram};
 use crate::held::Patience;
 use crate::journal::{Contents, Durable, Entry, JournalFile, Line, claim};
 use crate::lookup::{find, machine};
+use crate::machine::device;
 use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, bring_back, settle_contents};
 use crate::setting::Machine;
@@ -46,11 +47,13 @@ impl Changes {
     pub fn begin(state_dir: &Path, guard: GuardProgram) -> Result<Self, SettingError> {
         let place = Place::here()?;
         let settled = settle_before(state_dir, Patience::NONE)?;
-        let journal = JournalFile::create(state_dir, &place)?;
+        let mut journal = JournalFile::create(state_dir, &place)?;
+        // Whose they are and where they belong, which counts for putting back, too.
+        let contents = journal.contents()?;
         match Guard::spawn(&guard, journal.path()) {
             Ok(guard) => {
                 let open = Some(Open { journal, guard });
-                Ok(Self { place, contents: Contents::default(), settled, open })
+                Ok(Self { place, contents, settled, open })
             }
             Err(error) => {
                 // The guard's failure is the one to tell; an empty journal does no harm.
@@ -160,8 +163,12 @@ impl Changes {
                 (noted.value.clone(), noted.exact.clone(), around)
             }
         };
+        let link = match known {
+            Some(index) => self.contents.entries[index].link,
+            None => device::link_of(setting),
+        };
         let (setting, to) = (setting.clone(), to.into());
-        let line = Line::Intent { setting, original, exact, to, around };
+        let line = Line::Intent { setting, original, exact, to, around, link };
         self.append(line, Durable::Yes)?;
         Ok(known.unwrap_or(self.contents.entries.len() - 1))
     }
@@ -205,7 +212,7 @@ impl Changes {
     ) -> Result<String, SettingError> {
         let entry = self.contents.entries[index].clone();
         self.write_and_verify(view, &entry, wanted, around).map_err(|error| {
-            match (error, bring_back(view.machine, &entry, |_| Ok(()))) {
+            match (error, bring_back(view.machine, &entry, |_| {})) {
                 (SettingError::NotEffective { setting, asked, effective, .. }, Err(error)) => {
                     let not_back = Some(Box::new(error));
                     SettingError::NotEffective { setting, asked, effective, not_back }
@@ -292,7 +299,7 @@ impl Drop for Changes {
 
 /// Makes the value and what is around it as they were before the first change. The intent is noted.
 fn everything_back(machine: &dyn Machine, entry: &Entry) -> Result<(), SettingError> {
-    let (_, left) = bring_back(machine, entry, |_| Ok(()))?;
+    let (_, left) = bring_back(machine, entry, |_| {})?;
     if left.is_empty() {
         return Ok(());
     }

@@ -1,9 +1,14 @@
 //! Changes that end as they should, without a process being killed.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::testing::{Scene, guard, in_scene, when_noted};
+use goodput_model::SettingRef;
+use goodput_netlink::{namespace, scripted};
+
+use crate::journal::JournalFile;
+use crate::testing::{Scene, Victim, build, guard, in_scene, wait_for, when_noted};
 use crate::{Changes, GuardProgram, Outcome, SettingError};
 
 #[test]
@@ -168,6 +173,138 @@ fn a_value_that_somebody_changes_while_the_intent_is_noted_is_theirs() {
     let theirs = Outcome::ChangedByOther { now: "c".into(), ours: "b".into() };
     assert_eq!(changes.restore().entries[0].outcome, theirs);
     assert_eq!(scene.value(), "c");
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_changed() {
+    let scene = Scene::new();
+    let mut changes = scene.begin();
+    changes.apply(&scene.setting(), "b").unwrap();
+    changes.open.as_mut().unwrap().journal.fill_disk();
+    let error = changes.apply(&scene.setting(), "c").unwrap_err();
+    assert!(matches!(error, SettingError::Journal { .. }), "{error}");
+    let report = changes.restore();
+    assert!(report.is_clean(), "{report}");
+    assert_eq!(scene.value(), "a");
+    assert!(scene.journals().is_empty());
+}
+
+#[test]
+fn a_line_that_was_torn_does_not_spoil_the_next_one() {
+    let (scene, other) = (Scene::new(), Scene::new());
+    let mut victim = Victim::start(
+        &scene.state_dir(),
+        &[format!("{}=b", scene.setting()), format!("{}=b", other.setting())],
+        -1,
+    );
+    victim.wait_until_applied();
+    victim.kill_with_guard();
+    let path = scene.journals().pop().unwrap();
+    let mut journal = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    journal.write_all(b"{\"line\":\"inte").unwrap();
+    // One of them can't be put back yet, so that the journal stays.
+    std::fs::remove_file(other.file()).unwrap();
+    std::fs::create_dir(other.file()).unwrap();
+    assert!(!crate::undo(&scene.state_dir()).unwrap()[0].is_clean());
+    assert_eq!(scene.value(), "a");
+    let (contents, _) = JournalFile::peek(&path).unwrap().unwrap();
+    assert_eq!(contents.unreadable, [0; 0]);
+    assert_eq!(contents.entries.len(), 1, "the other one is settled");
+}
+
+#[test]
+fn two_who_look_at_a_journal_do_not_take_each_other_for_its_owner() {
+    let scene = Scene::new();
+    let mut victim = scene.victim(&["b"], -1);
+    victim.wait_until_applied();
+    victim.kill_with_guard();
+    let looking = std::fs::File::open(&scene.journals()[0]).unwrap();
+    rustix::fs::flock(&looking, rustix::fs::FlockOperation::LockShared).unwrap();
+    assert_eq!(crate::leftovers(&scene.state_dir()).len(), 1);
+    drop(looking);
+    assert!(crate::undo(&scene.state_dir()).unwrap()[0].is_clean());
+}
+
+#[test]
+fn what_a_damaged_journal_names_is_not_taken_for_an_original() {
+    let scene = Scene::new();
+    let mut victim = scene.victim(&["b"], -1);
+    victim.wait_until_applied();
+    victim.kill_with_guard();
+    let path = scene.journals().pop().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("begin", "?", 1)).unwrap();
+    let error = scene.begin().apply(&scene.setting(), "c").unwrap_err();
+    assert!(matches!(error, SettingError::LeftChanged { .. }), "{error}");
+    assert_eq!(scene.value(), "b");
+}
+
+/// What other processes have left to do in a directory, a guard among them, is done.
+fn all_is_undone(state_dir: &Path) -> bool {
+    crate::undo(state_dir).is_ok_and(|reports| reports.iter().all(|report| report.is_clean()))
+}
+
+#[test]
+fn a_card_that_starts_anew_is_not_gone() {
+    in_scene(|state_dir| {
+        let card = scripted::install("eth0", scripted::Card::with_queues(4));
+        let setting: SettingRef = "ring.rx@eth0".parse().unwrap();
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        changes.apply(&setting, "1024").unwrap();
+        card.change(|card| card.is_detached = true);
+        let outcome = changes.restore().entries.swap_remove(0).outcome;
+        assert!(matches!(&outcome, Outcome::Failed(why) if why.contains("not ready")), "{outcome}");
+        card.change(|card| card.is_detached = false);
+        wait_for("the original", || all_is_undone(state_dir));
+        assert_eq!(crate::read(&setting).unwrap(), "512");
+    });
+}
+
+#[test]
+fn a_device_that_was_renamed_keeps_its_original_until_it_has_its_name_again() {
+    in_scene(|state_dir| {
+        let ip = |words: &str| {
+            let ran = std::process::Command::new("ip").args(words.split(' ')).status();
+            assert!(ran.is_ok_and(|status| status.success()), "ip {words}");
+        };
+        for (name, value) in
+            [("link.txqueuelen@eth1", "77"), ("sysctl.net.ipv4.conf.eth1.rp_filter", "2")]
+        {
+            let setting: SettingRef = name.parse().unwrap();
+            let before = crate::read(&setting).unwrap();
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            changes.apply(&setting, value).unwrap();
+            ip("link set eth1 down");
+            ip("link set eth1 name lan1");
+            let outcome = changes.restore().entries.swap_remove(0).outcome;
+            assert!(matches!(&outcome, Outcome::Failed(why) if why.contains("lan1")), "{outcome}");
+            ip("link set lan1 name eth1");
+            wait_for("the original", || all_is_undone(state_dir));
+            assert_eq!(crate::read(&setting).unwrap(), before, "{setting}");
+            ip("link set eth1 up");
+        }
+    });
+}
+
+#[test]
+fn what_is_put_back_in_another_namespace_is_left_to_the_guard() {
+    in_scene(|state_dir| {
+        let setting: SettingRef = "link.txqueuelen@eth0".parse().unwrap();
+        let before = crate::read(&setting).unwrap();
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        changes.apply(&setting, "77").unwrap();
+        let elsewhere = namespace::in_new_namespace(|| {
+            build();
+            // Its own device with this name happens to have the same value.
+            crate::lookup::machine(&setting).unwrap().write(&setting, "77").unwrap();
+            let outcome = changes.restore().entries.swap_remove(0).outcome;
+            (outcome, crate::read(&setting).unwrap())
+        });
+        let (outcome, value) = elsewhere.unwrap();
+        assert!(matches!(outcome, Outcome::OtherNamespace { .. }), "{outcome}");
+        assert_eq!(value, "77");
+        wait_for("the guard", || crate::read(&setting).unwrap() == before);
+    });
 }
 
 /// A parameter of the test's namespace.

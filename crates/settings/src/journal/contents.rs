@@ -35,6 +35,9 @@ pub(crate) enum Line {
         /// differs from that.
         #[serde(default, skip_serializing_if = "Changed::is_empty")]
         around: Changed,
+        /// Index of the device that it is of, if it is one's: a device can be renamed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        link: Option<u32>,
     },
     /// Someone else changed things around `setting` while the last intent was written to disk, just
     /// before it was carried out.
@@ -82,6 +85,8 @@ pub(crate) struct Entry {
     pub(crate) original: String,
     /// The same with everything it takes to put it back exactly.
     pub(crate) exact: String,
+    /// Index of the device that it is of, if it is one's.
+    pub(crate) link: Option<u32>,
     /// The values that can be our doing: the last one read back, and the one that was then
     /// intended, if the writer died between the two.
     pub(crate) ours: Vec<String>,
@@ -97,7 +102,7 @@ pub(crate) struct Entry {
 impl Entry {
     fn new(setting: SettingRef, original: String, exact: String) -> Self {
         let (ours, before, touched) = Default::default();
-        Self { setting, original, exact, ours, before, touched, doubt: None }
+        Self { setting, original, exact, link: None, ours, before, touched, doubt: None }
     }
 
     /// The cells that are to be as they were before, if all of them are `now`: those that nobody but
@@ -194,11 +199,11 @@ impl Contents {
     pub(crate) fn add(&mut self, line: Line) {
         match line {
             Line::Begin(owner) => self.owner = Some(owner),
-            Line::Intent { setting, original, exact, to, around } => {
+            Line::Intent { setting, original, exact, to, around, link } => {
                 if let Some(entry) = self.entry(&setting) {
                     return entry.intend(to, around);
                 }
-                let mut entry = Entry::new(setting, original, exact);
+                let mut entry = Entry { link, ..Entry::new(setting, original, exact) };
                 entry.intend(to, around);
                 self.entries.push(entry);
             }
@@ -237,6 +242,7 @@ mod tests {
             exact: "on".into(),
             to: to.into(),
             around: Changed::new(),
+            link: None,
         }
     }
 

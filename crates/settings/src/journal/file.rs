@@ -57,7 +57,8 @@ impl JournalFile {
     fn create_locked(path: PathBuf, list: List) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        // Nobody but one who looks, for a moment, can have been faster.
+        rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
         Ok(Self { file, path, list, length: 0 })
     }
 
@@ -72,7 +73,7 @@ impl JournalFile {
     }
 
     fn open(path: &Path, operation: FlockOperation) -> io::Result<Option<Self>> {
-        let Some(file) = open_own(path)? else { return Ok(None) };
+        let Some(mut file) = open_own(path)? else { return Ok(None) };
         match rustix::io::retry_on_intr(|| flock(&file, operation)) {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             other => other?,
@@ -83,16 +84,20 @@ impl JournalFile {
             return Ok(None);
         }
         let list = List::of(path.parent().unwrap_or(Path::new("/"))).map_err(io::Error::other)?;
-        Ok(Some(Self { file, path: path.into(), list, length: status.len() }))
+        let length = cut_torn_line(&mut file)?;
+        Ok(Some(Self { file, path: path.into(), list, length }))
     }
 
     /// What the journal at `path` says, and whether its owner lives. `None`: it is closed.
     pub(crate) fn peek(path: &Path) -> io::Result<Option<(Contents, bool)>> {
         let Some(mut file) = open_own(path)? else { return Ok(None) };
-        let alive = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        // Shared, so that two who look at the same time don't take each other for the owner.
+        let alive = match flock(&file, FlockOperation::NonBlockingLockShared) {
             Err(rustix::io::Errno::WOULDBLOCK) => true,
             other => other.map(|()| false)?,
         };
+        // Nor for the owner by whoever wants to take the journal over.
+        let _ = flock(&file, FlockOperation::Unlock);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let closed = file.metadata()?.nlink() == 0;
@@ -153,6 +158,12 @@ impl JournalFile {
     fn failed(&self, operation: &'static str, cause: io::Error) -> SettingError {
         SettingError::Journal { operation, path: self.path.clone(), cause }
     }
+
+    /// Lets every further line fail as on a full disk (full(4)).
+    #[cfg(test)]
+    pub(crate) fn fill_disk(&mut self) {
+        self.file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+    }
 }
 
 impl Drop for JournalFile {
@@ -209,6 +220,19 @@ fn own(status: &fs::Metadata) -> io::Result<()> {
     }
     let why = format!("it belongs to the user with id {}", status.uid());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+/// Cuts off a last line without its end, which its writer died over: the next line would be joined to it, and
+/// neither could be read. Returns the length of the whole lines, bytes.
+fn cut_torn_line(file: &mut File) -> io::Result<u64> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole < bytes.len() {
+        // Should it fail, the line is unreadable later and is told as such.
+        let _ = file.set_len(whole as u64);
+    }
+    Ok(whole as u64)
 }
 
 /// Whether a line must be on disk before going on.

@@ -96,15 +96,15 @@ pub(crate) fn claim(
     others.extend(list.journals());
     for path in others.iter().filter(|path| *path != own) {
         // One that vanishes meanwhile holds nothing; one that can't be read is someone else's.
-        let Ok(Some((Contents { owner: Some(owner), entries, .. }, alive))) =
-            JournalFile::peek(path)
-        else {
+        let Ok(Some((Contents { owner, entries, .. }, alive))) = JournalFile::peek(path) else {
             continue;
         };
-        let here = owner.place.same_namespace(place);
+        // One whose first line is damaged may be of any place.
+        let here = owner.as_ref().is_none_or(|owner| owner.place.same_namespace(place));
+        let same_boot = owner.as_ref().is_none_or(|owner| owner.place.same_boot(place));
         let shared = |entry: &&Entry| {
             let namespaced = lookup::machine(&entry.setting).map(|m| m.namespaced(&entry.setting));
-            owner.place.same_boot(place) && namespaced.is_ok_and(|namespaced| !namespaced)
+            same_boot && namespaced.is_ok_and(|namespaced| !namespaced)
         };
         for entry in entries.iter().filter(|entry| here || shared(entry)) {
             let theirs = changed_cells(entry);
@@ -113,11 +113,11 @@ pub(crate) fn claim(
                 continue;
             }
             let setting = entry.setting.clone();
-            let (pid, journal) = (owner.pid, path.clone());
-            return Err(match alive {
-                true if life::runs(pid) => SettingError::InUse { setting, pid },
-                true => SettingError::Held { setting, pid, journal },
-                false => SettingError::LeftChanged { setting, journal },
+            let journal = path.clone();
+            return Err(match owner.filter(|_| alive).map(|owner| owner.pid) {
+                Some(pid) if life::runs(pid) => SettingError::InUse { setting, pid },
+                Some(pid) => SettingError::Held { setting, pid, journal },
+                None => SettingError::LeftChanged { setting, journal },
             });
         }
     }

@@ -3,6 +3,7 @@
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, Qdisc};
 
+use super::sysctl_name;
 use crate::error::{SettingError, from_netlink};
 
 /// A conversation with the kernel of the calling thread's network namespace.
@@ -20,6 +21,31 @@ pub(super) fn scope(setting: &SettingRef) -> &str {
 pub(crate) fn name(setting: &SettingRef) -> &str {
     let scope = scope(setting);
     scope.split_once(':').map_or(scope, |(device, _)| device)
+}
+
+/// Whether the device of a setting is among the links of this namespace.
+pub(crate) fn is_there(setting: &SettingRef) -> bool {
+    Netlink::open().and_then(|mut netlink| netlink.link(name(setting))).is_ok()
+}
+
+/// The index of the link that a setting belongs to, if it is one's.
+pub(crate) fn link_of(setting: &SettingRef) -> Option<u32> {
+    let name = device_of(setting)?;
+    Some(Netlink::open().ok()?.link(&name).ok()?.index)
+}
+
+/// What the link with this index is called, if that is not what `setting` calls it.
+pub(crate) fn renamed(setting: &SettingRef, link: u32) -> Option<String> {
+    let found = Netlink::open().ok()?.link_by_index(link).ok()?;
+    (device_of(setting)? != found.name).then_some(found.name)
+}
+
+/// The device that a setting names, in its scope or as a parameter of it.
+fn device_of(setting: &SettingRef) -> Option<String> {
+    match sysctl_name::dotted(setting) {
+        Some(_) => sysctl_name::device(setting),
+        None => setting.scope.as_ref().map(|_| name(setting).into()),
+    }
 }
 
 /// The index of the device; its absence is told with the devices that are there.

@@ -33,6 +33,14 @@ pub(crate) fn path(setting: &SettingRef) -> Result<PathBuf, SettingError> {
     Ok(Path::new(ROOT).join(below))
 }
 
+/// The device that a parameter is of, by its directory: `net/ipv4/conf/eth0` and its like.
+pub(super) fn device(setting: &SettingRef) -> Option<String> {
+    let path = path(setting).ok()?;
+    let parts: Vec<&str> = path.to_str()?.split('/').collect();
+    let found = parts.windows(2).find(|pair| ["conf", "neigh"].contains(&pair[0]))?[1];
+    (!["all", "default"].contains(&found)).then(|| found.into())
+}
+
 /// Refuses a name without a file, and names the most similar ones that have one.
 pub(crate) fn check_exists(setting: &SettingRef) -> Result<(), SettingError> {
     let path = path(setting)?;
