@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use super::initramfs;
 use super::job::Job;
 use super::package::Kernel;
-use xtask::shell::command;
+use super::{host, initramfs};
 
 /// Who runs the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +38,6 @@ const LAST_LINES: usize = 30;
 const MEMORY_MIB: u32 = 2048;
 /// No panic without an end, and nothing that only costs time where no stranger is.
 const KERNEL_OPTIONS: &str = "console=ttyS0 panic=-1 quiet loglevel=5 mitigations=off nokaslr audit=0 nowatchdog net.ifnames=0";
-/// Where a process asks for a network device of its own.
-const TUN: &str = "/dev/net/tun";
 
 impl Guest {
     /// Boots `kernel` with this host's files as its root, and starts the job.
@@ -117,12 +114,9 @@ impl Drop for Guest {
 
 /// QEMU in a network namespace of its own, which has its end of the guest's cable; it ends with us.
 fn in_namespace() -> Command {
-    let mut unshare = command("unshare");
-    if !rustix::process::geteuid().is_root() {
-        unshare.args(["--user", "--map-root-user"]);
-    }
-    unshare.args(["--net", "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"]);
-    unshare
+    let mut qemu = host::in_namespace();
+    qemu.args(["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"]);
+    qemu
 }
 
 /// The kernel's messages into a file; three ports for the command: stdout, stderr, status.
@@ -156,7 +150,7 @@ fn network(qemu: &mut Command) {
     // A hub without a host at it is worth a warning to QEMU. This one answers nothing from outside.
     qemu.args(["-netdev", "user,id=host,restrict=on"]);
     qemu.args(["-netdev", "hubport,hubid=0,id=cable,netdev=host"]);
-    if Path::new(TUN).exists() {
+    if host::can_make_tun().is_ok() {
         qemu.args(["-netdev", "tap,id=queues,queues=2,script=no,downscript=no"]);
         qemu.args(["-device", "virtio-net-pci,netdev=queues,mq=on,vectors=6"]);
     }

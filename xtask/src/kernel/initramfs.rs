@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 
+use super::host;
 use super::job::Job;
 use super::package::Kernel;
 use xtask::shell::{capture, command, run};
@@ -30,7 +31,8 @@ pub fn make(kernel: &Kernel, job: &Job, folder: &Path) -> Result<PathBuf> {
         let copied = fs::copy(from, content.join(to));
         copied.with_context(|| format!("copy {}", from.display())).map(drop)
     };
-    copy(&busybox()?, "bin/busybox")?;
+    let busybox = host::busybox().map_err(|what| anyhow!("a guest needs {what}"))?;
+    copy(&busybox, "bin/busybox")?;
     for (number, module) in modules(kernel)?.iter().enumerate() {
         let name = module.file_name().context("a module has a name")?.to_string_lossy();
         // Numbered: each needs those before it.
@@ -50,18 +52,6 @@ pub fn make(kernel: &Kernel, job: &Job, folder: &Path) -> Result<PathBuf> {
     let pack = "find . | cpio --quiet --create --format=newc > ../initramfs";
     run(command("sh").args(["-c", pack]).current_dir(&content))?;
     Ok(archive)
-}
-
-/// A busybox that needs no library: there is none before the host's files are reached.
-fn busybox() -> Result<PathBuf> {
-    let path = capture(command("sh").args(["-c", "command -v busybox"]))
-        .context("there is no busybox: apt-get install busybox-static")?;
-    let path = PathBuf::from(path.trim());
-    // ldd(1) fails for a program without a dynamic loader.
-    if capture(command("ldd").arg(&path)).is_ok() {
-        bail!("{} needs libraries: apt-get install busybox-static", path.display());
-    }
-    Ok(path)
 }
 
 /// The files of `MODULES` and of all that they need, those first.

@@ -5,6 +5,7 @@
 //! drivers of devices that have real rings.
 
 mod guest;
+mod host;
 mod initramfs;
 mod job;
 mod package;
@@ -42,6 +43,10 @@ pub struct Options {
 
 /// Runs the command, and ends as it did.
 pub fn run(options: &Options) -> Result<()> {
+    host::can_boot().map_err(|what| anyhow::anyhow!("a guest needs {what}"))?;
+    if let Err(what) = host::can_make_tun() {
+        eprintln!("the guest has no eth3, which needs {what}");
+    }
     let kernel = Kernel::provide(&options.package)?;
     let processor = if options.kvm { Processor::Own } else { Processor::Emulated };
     let mut guest = Guest::boot(&kernel, processor, &Job::here(&options.command)?)?;

@@ -12,11 +12,12 @@ use goodput_testing::everything_required;
 use serde_json::Value;
 
 use super::guest::{Guest, Processor};
+use super::host;
 use super::job::{Job, quoted};
 use super::package::Kernel;
 use crate::tally::Tally;
 use crate::test::transcribe;
-use xtask::shell::{capture, cargo, has_program, root};
+use xtask::shell::{capture, cargo, root};
 
 /// The kernel that everything runs under.
 const KERNEL: &str = "debian";
@@ -39,12 +40,10 @@ const SUITES: [Suite; 2] = [
 
 /// Boots once, runs all suites, and counts their tests.
 pub fn check() -> Result<Tally> {
-    let kernel = match missing() {
-        Some(what) => Err(what),
-        None => {
-            Kernel::provide(KERNEL).map_err(|error| format!("the package of a kernel: {error:#}"))
-        }
-    };
+    let fetch =
+        || Kernel::provide(KERNEL).map_err(|error| format!("the package of a kernel: {error:#}"));
+    // Some tests need eth3.
+    let kernel = host::can_boot().and_then(|()| host::can_make_tun()).and_then(|()| fetch());
     let kernel = match kernel {
         Ok(kernel) => kernel,
         Err(what) => return Ok(skip(&what)),
@@ -64,25 +63,6 @@ pub fn check() -> Result<Tally> {
         tally += Tally::failure(format!("{error:#}"));
     }
     Ok(tally)
-}
-
-/// What this machine lacks to host a guest.
-fn missing() -> Option<String> {
-    if cfg!(not(target_arch = "x86_64")) {
-        return Some("an x86-64 machine, whose programs the guest can run".into());
-    }
-    let programs = [
-        "qemu-system-x86_64",
-        "busybox",
-        "cpio",
-        "modprobe",
-        "depmod",
-        "apt-get",
-        "dpkg-deb",
-        "unshare",
-        "setpriv",
-    ];
-    programs.into_iter().find(|name| !has_program(name)).map(|name| format!("the program {name}"))
 }
 
 fn skip(what: &str) -> Tally {
