@@ -9,6 +9,7 @@ mod fuzz;
 mod kernel;
 mod kills;
 mod layering;
+mod module_circles;
 mod module_layers;
 mod new;
 mod peers;

@@ -1,5 +1,5 @@
 //! The pictures of ARCHITECTURE.md that are inside a crate: which of its modules may import which, as data,
-//! compared with every path in the sources.
+//! compared with every path in the sources. Files inside `engine` use each other in no circle either.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use syn::visit::{self, Visit};
 
+use crate::module_circles;
 use crate::rust_source::{RustFile, files};
 
 /// The modules of a folder, layered.
@@ -22,16 +23,16 @@ struct LayeredFolder {
 /// Modules at the same height.
 struct Layer {
     modules: &'static [&'static str],
-    /// Whether they may use each other, and what the folder's own `mod.rs` declares.
-    together: bool,
+    /// Whether they may use what the folder's own `mod.rs` declares.
+    uses_folder: bool,
 }
 
-const fn apart(modules: &'static [&'static str]) -> Layer {
-    Layer { modules, together: false }
+const fn layer(modules: &'static [&'static str]) -> Layer {
+    Layer { modules, uses_folder: false }
 }
 
-const fn together(modules: &'static [&'static str]) -> Layer {
-    Layer { modules, together: true }
+const fn layer_of_folder(modules: &'static [&'static str]) -> Layer {
+    Layer { modules, uses_folder: true }
 }
 
 const ENGINE: &str = "crates/engine/src";
@@ -41,18 +42,23 @@ const LAYERED_FOLDERS: &[LayeredFolder] = &[
         path: ENGINE,
         sources: ENGINE,
         layers: &[
-            apart(&["clock", "error", "events", "interrupt"]),
-            apart(&["threads"]),
-            apart(&["control", "run"]),
-            apart(&["result"]),
-            apart(&["near"]),
-            apart(&["serve", "verbs"]),
+            layer(&["clock", "error", "events", "interrupt"]),
+            layer(&["threads"]),
+            layer(&["control", "run"]),
+            layer(&["result"]),
+            layer(&["near"]),
+            layer(&["serve", "verbs"]),
         ],
     },
     LayeredFolder {
         path: "crates/engine/src/serve",
         sources: ENGINE,
-        layers: &[apart(&["admit"]), together(&["listen", "session"])],
+        layers: &[
+            layer(&["address"]),
+            layer(&["admit"]),
+            layer_of_folder(&["session"]),
+            layer_of_folder(&["listen"]),
+        ],
     },
 ];
 
@@ -63,6 +69,9 @@ pub fn problems() -> Result<Vec<String>> {
         let paths = files(Path::new(folder.path), "rs")?;
         let files: Vec<_> = paths.iter().map(|path| RustFile::read(path)).collect::<Result<_>>()?;
         problems.extend(folder.problems(&files));
+        if folder.path == folder.sources {
+            problems.extend(module_circles::problems(&folder.files_used(&files)));
+        }
     }
     Ok(problems)
 }
@@ -82,6 +91,15 @@ impl LayeredFolder {
             }
         }
         problems
+    }
+
+    /// For each file's module, what it uses outside of its tests.
+    fn files_used(&self, files: &[RustFile]) -> module_circles::UsedPaths {
+        let used = |file: &RustFile| {
+            let module = self.module_of(&file.path);
+            (module.clone(), Uses::outside_tests(file, module).0)
+        };
+        files.iter().map(used).collect()
     }
 
     /// What only the list or only the folder has.
@@ -117,9 +135,9 @@ impl LayeredFolder {
         // What is no module is an item of the folder's own file, above all of them.
         match other_height {
             Some(below) if below < own => true,
-            Some(same) if same == own => submodule == other || self.layers[own].together,
+            Some(same) if same == own => submodule == other,
             Some(_) => false,
-            None => self.layers[own].together,
+            None => self.layers[own].uses_folder,
         }
     }
 }
@@ -129,7 +147,15 @@ struct Uses(BTreeSet<Vec<String>>);
 
 impl Uses {
     fn of(file: &RustFile, module: Vec<String>) -> Self {
-        let mut reader = Reader { module, uses: BTreeSet::new() };
+        Self::read(file, module, true)
+    }
+
+    fn outside_tests(file: &RustFile, module: Vec<String>) -> Self {
+        Self::read(file, module, false)
+    }
+
+    fn read(file: &RustFile, module: Vec<String>, tests: bool) -> Self {
+        let mut reader = Reader { module, tests, uses: BTreeSet::new() };
         reader.visit_file(&file.tree);
         Self(reader.uses)
     }
@@ -137,6 +163,8 @@ impl Uses {
 
 struct Reader {
     module: Vec<String>,
+    /// Whether tests are read as well.
+    tests: bool,
     uses: BTreeSet<Vec<String>>,
 }
 
@@ -188,6 +216,9 @@ impl<'ast> Visit<'ast> for Reader {
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if module.ident == "tests" && !self.tests {
+            return;
+        }
         self.module.push(module.ident.to_string());
         visit::visit_item_mod(self, module);
         self.module.pop();
@@ -209,12 +240,12 @@ mod tests {
     const OUTER: LayeredFolder = LayeredFolder {
         path: "c/src",
         sources: "c/src",
-        layers: &[apart(&["low", "beside"]), apart(&["high"])],
+        layers: &[layer(&["low", "beside"]), layer(&["high"])],
     };
     const INNER: LayeredFolder = LayeredFolder {
         path: "c/src/high",
         sources: "c/src",
-        layers: &[apart(&["one"]), together(&["two", "three"])],
+        layers: &[layer(&["one"]), layer_of_folder(&["two"]), layer_of_folder(&["three"])],
     };
 
     fn check(folder: &LayeredFolder, file: &str, text: &str) -> Vec<String> {
@@ -253,9 +284,10 @@ mod tests {
     }
 
     #[test]
-    fn some_layers_are_of_modules_that_know_each_other() {
+    fn some_layers_use_what_their_folder_declares() {
         let used = |file, text| check(&INNER, file, text).len();
-        assert_eq!(used("high/two.rs", "use crate::high::{three, one, Item}; use crate::low;"), 0);
+        assert_eq!(used("high/three.rs", "use crate::high::{two, one, Item}; use crate::low;"), 0);
+        assert_eq!(used("high/two.rs", "use super::three;"), 1);
         assert_eq!(used("high/one.rs", "use super::three;"), 1);
         assert_eq!(used("high/one.rs", "use crate::high::Item;"), 1);
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use goodput_model::{Host, Plan, SocketOptions};
+use goodput_model::{Host, SocketOptions};
 use goodput_wire::error::WireError;
 use goodput_wire::far_end::FarEnd;
 use goodput_wire::session::{Action, ClientConfig, ClientKey, ClockOffset, Input, SettingRequest};
@@ -16,9 +16,7 @@ use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::near::clocks::Pings;
-use crate::near::near_run::NearRun;
-use crate::result::measurement::{Incomplete, Measurement};
+use crate::near::clocks::pings::Pings;
 use crate::run::traffic::Cap;
 
 /// How long a far end that serves one client after the other may take between two.
@@ -139,48 +137,8 @@ impl Client {
         }
     }
 
-    /// Makes one measurement. An interrupt ends it early with what was measured so far; dropping
-    /// the future stops its flows at once.
-    pub async fn measure(
-        &mut self,
-        plan: &Plan,
-        interrupt: &Interrupt,
-        listener: &mut Listener<'_>,
-    ) -> Result<Measurement, EngineError> {
-        let agreed = async {
-            self.be_met().await?;
-            NearRun::agree(self, plan).await
-        };
-        let run = tokio::select! {
-            run = agreed => run?,
-            () = interrupt.raised() => return Err(EngineError::Interrupted),
-        };
-        match run.run(interrupt, listener).await {
-            Err(EngineError::BrokenOff(why)) => {
-                Err(self.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
-            }
-            outcome => outcome,
-        }
-    }
-
-    /// As [`Client::measure`], for whom a part of a measurement is of no use: that is an error.
-    pub async fn measure_whole(
-        &mut self,
-        plan: &Plan,
-        interrupt: &Interrupt,
-        listener: &mut Listener<'_>,
-    ) -> Result<Measurement, EngineError> {
-        let measurement = self.measure(plan, interrupt, listener).await?;
-        match measurement.incomplete {
-            Some(Incomplete { why, not_permitted, .. }) => {
-                Err(EngineError::Incomplete { why, not_permitted })
-            }
-            None => Ok(measurement),
-        }
-    }
-
-    /// Begins another conversation if the one so far is over: it is good for one measurement only, or it
-    /// broke. Whether it did.
+    /// Begins another conversation if the one so far is over: it is good for one measurement only, or it broke.
+    /// Whether it did.
     pub(crate) async fn be_met(&mut self) -> Result<bool, EngineError> {
         let is_over = self.conversation.is_over();
         if is_over {

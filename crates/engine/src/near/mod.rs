@@ -9,6 +9,7 @@ pub mod gather;
 pub mod kept_samples;
 pub mod latency;
 pub mod live_intervals;
+pub mod measure;
 pub mod near_run;
 pub mod patience;
 pub mod probes;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::result::acknowledged::acknowledged;
-use crate::result::far_totals;
 use crate::result::silence::Silence;
 use goodput_model::{
-    Clocks, Connection, End, EndName, Evidence, Interval, Known, Latency, Measured, Plan, Sample,
-    Thinned, Totals,
+    Clocks, Connection, End, EndName, Interval, Known, Latency, Measured, Plan, Sample, Thinned,
+    Totals,
 };
 
 /// Share of a run that may be dropped as its start, at most.
@@ -80,37 +79,8 @@ impl Measurement {
         steady(samples, count)
     }
 
-    /// Goodput of what `sender` sent, from the receiver's count after slow start; if the
-    /// receiver reports nothing meanwhile or falls silent, from what its TCP acknowledged, or else from what
-    /// it reported afterwards, or before it fell silent. `None` if none of these is there.
-    pub fn measured(&self, sender: EndName) -> Option<Measured> {
-        self.counted(sender).map(|(_, measured)| measured)
-    }
-
-    /// The same, and which end counted it: the receiver; or the sender, whose TCP heard of what arrived.
-    pub fn counted(&self, sender: EndName) -> Option<(EndName, Measured)> {
-        let receiver = sender.other();
-        let sent = self.steady(sender);
-        let omit_s = self.plan.omit_s;
-        // What has arrived waits for the disk until the end: that time counts.
-        let to_disk = self.plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
-        let to_disk = to_disk && omit_s == 0.0 && self.steady_samples.is_none();
-        let by_receiver =
-            || measure(sent, self.steady(sender.other()), omit_s, self.sender_later_s(sender));
-        let tells_all = sender == EndName::Far || self.silence().is_none();
-        let by = |end: EndName| move |measured| (end, measured);
-        match self.end(receiver).filter(|_| tells_all) {
-            Some(seen) if to_disk => whole(&seen.samples).map(by(receiver)),
-            Some(_) => by_receiver().map(by(receiver)),
-            None => self
-                .acknowledged(sender)
-                .map(by(sender))
-                .or_else(|| far_totals::measured(self).or_else(by_receiver).map(by(receiver))),
-        }
-    }
-
     /// Goodput of what `sender` sent, from what the receiver's TCP acknowledged.
-    fn acknowledged(&self, sender: EndName) -> Option<Measured> {
+    pub(super) fn acknowledged(&self, sender: EndName) -> Option<Measured> {
         let sent = self.steady(sender);
         measure(sent, &acknowledged(sent), self.plan.omit_s, 0.0)
     }
@@ -142,32 +112,10 @@ impl Measurement {
 
     /// Seconds from the beginning of the receiver's samples to that of the sender's; none if nothing
     /// relates their clocks, as both begin with the traffic.
-    fn sender_later_s(&self, sender: EndName) -> f64 {
+    pub(super) fn sender_later_s(&self, sender: EndName) -> f64 {
         let far = self.far.get();
         let later_s = far.and_then(|far| self.clocks.far_began_later_s(&self.near, far));
         later_s.map_or(0.0, |later_s| if sender == EndName::Far { later_s } else { -later_s })
-    }
-
-    /// One direction as the rules see it; `None` if nothing could be counted, or only a part of the
-    /// time. A far end that fell silent is none: its half of the time is not what limited the whole.
-    pub fn evidence(&self, sender: EndName) -> Option<Evidence> {
-        if self.partly_counted(sender).is_some() {
-            return None;
-        }
-        let far = match self.silence() {
-            Some(silence) => Known::missing(silence.to_string()),
-            None => self.far.clone(),
-        };
-        Some(Evidence {
-            plan: self.plan.clone(),
-            sender_end: sender,
-            near: Known::Value(self.near.clone()),
-            far,
-            reported_loss_share: far_totals::lost_share(self, sender),
-            latency: self.latency.clone(),
-            clocks: self.clocks.clone(),
-            measured: self.measured(sender)?,
-        })
     }
 }
 
@@ -181,7 +129,7 @@ pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
 }
 
 /// All that was received, from the beginning to the end of the last flow.
-fn whole(receiver: &[Sample]) -> Option<Measured> {
+pub(super) fn whole(receiver: &[Sample]) -> Option<Measured> {
     let last = receiver.last().filter(|last| last.received_bytes > 0 && last.at_s > 0.0)?;
     let series = [(0.0, 0), (last.at_s, last.received_bytes)];
     goodput_experiment::steady::measure(&series, None, 0.0)

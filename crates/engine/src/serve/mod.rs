@@ -1,5 +1,6 @@
 //! The answering side: any number of clients at once, each within bounds.
 
+mod address;
 mod admit;
 mod listen;
 mod session;
@@ -27,17 +28,19 @@ use admit::admission::Admission;
 pub use admit::admission::{Exclusive, Lent};
 use admit::attempts::{Attempts, Pace};
 use admit::denied::{self, Denied};
+use admit::echoes::Echoes;
 use admit::gate::Gate;
 use admit::hearing::Hearing;
 pub use admit::host::{Buffers, Host};
 pub use admit::keys::Keys;
 use admit::logins::Logins;
-use listen::echoes::Echoes;
+use listen::endpoint::Endpoint;
 use listen::event_thread::EventThread;
-use listen::listeners::{Endpoint, OpenedPorts};
+use listen::listeners::OpenedPorts;
 use listen::sockets::Pair;
 pub use listen::sockets::Sockets;
-use session::client::Caller;
+use session::caller::Caller;
+use session::ports::Ports;
 pub use session::shown::{Served, Watcher, What};
 use session::sign_locks::SignLocks;
 pub use session::third_party::{Allowed, ThirdParty};
@@ -104,8 +107,8 @@ struct Shared {
     admission: Admission,
     /// The ports that were open from the start.
     endpoints: Vec<Arc<Endpoint>>,
-    /// The ports that sessions have opened.
-    opened: OpenedPorts,
+    /// The ports that sessions open.
+    ports: Box<dyn Ports>,
     tickets: Tickets,
     echoes: Echoes,
     logins: Logins,
@@ -223,7 +226,7 @@ pub async fn serve(
     let shared = Arc::new(Shared {
         admission: Admission::new(&config.lent, config.exclusive, config.host),
         endpoints,
-        opened: OpenedPorts::default(),
+        ports: Box::new(OpenedPorts::default()),
         tickets: Tickets::default(),
         echoes: Echoes::default(),
         logins: Logins::default(),

@@ -1,7 +1,7 @@
 //! The clocks of both ends over one measurement: asked beside it, and concluded from.
 
 mod exchanges;
-mod pings;
+pub mod pings;
 #[cfg(test)]
 mod simulated;
 
@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::near::client::Client;
 use crate::threads::blocking;
 use exchanges::Progress;
-pub use pings::{PINGS, Pings};
+pub use pings::PINGS;
 
 /// How long payload waits for the first answers, at most.
 const MAX_FIRST_ANSWERS_TIME: Duration = Duration::from_millis(300);

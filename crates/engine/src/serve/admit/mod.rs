@@ -7,6 +7,7 @@ pub mod attempts;
 pub mod back_off;
 pub mod cost;
 pub mod denied;
+pub mod echoes;
 pub mod gate;
 pub mod hearing;
 pub mod host;

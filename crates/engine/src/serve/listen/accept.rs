@@ -1,6 +1,6 @@
 //! Accepts connections and gives each a task of its own.
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,8 @@ use tokio::sync::mpsc;
 use super::reserve::{self, Reserve};
 use super::stranger;
 use crate::serve::Shared;
-use crate::serve::listen::listeners::Endpoint;
+use crate::serve::address::plain;
+use crate::serve::listen::endpoint::Endpoint;
 
 /// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
 const RECOVER: Duration = Duration::from_millis(100);
@@ -151,15 +152,6 @@ fn welcome(
         stranger::meet(stream, peer, &endpoint, &shared, permit).await;
         drop(alive);
     });
-}
-
-/// An address of a dual-stack socket, IPv4 as people write it. An IPv6 address keeps its scope: of a
-/// link-local one it is a part (RFC 4007 section 6).
-pub fn plain(address: SocketAddr) -> SocketAddr {
-    match address.ip().to_canonical() {
-        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
-        IpAddr::V6(_) => address,
-    }
 }
 
 #[cfg(test)]

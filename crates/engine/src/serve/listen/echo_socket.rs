@@ -15,8 +15,8 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 
-use super::echoes::Echoes;
 use crate::serve::admit::cost::ECHO_ROOM;
+use crate::serve::admit::echoes::Echoes;
 
 /// Whose echoes are answered, and how.
 pub struct EchoSocket {

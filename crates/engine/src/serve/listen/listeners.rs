@@ -5,37 +5,17 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
-use goodput_model::Transport;
-use goodput_wire::session::Protocol;
+use goodput_model::{SocketOptions, Transport};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::accept::{Listening, accept};
-use super::{sockets, udp};
+use super::endpoint::Endpoint;
+use super::{own_listener, sockets, udp};
 use crate::serve::Shared;
+use crate::serve::session::ports::{OpenPort, Opening, OwnPort, Ports};
 
 /// Lowest port that a session may open: those below belong to the system (RFC 6335 section 6).
 const FIRST_USER_PORT: u16 = 1024;
-
-/// What is known of a port that clients come to.
-#[derive(Debug)]
-pub struct Endpoint {
-    /// Where it is.
-    pub local: SocketAddr,
-    /// The protocols whose first bytes are known here; none if only awaited flows come.
-    pub spoken: Vec<&'static Protocol>,
-}
-
-impl Endpoint {
-    /// Its port.
-    pub fn port(&self) -> u16 {
-        self.local.port()
-    }
-
-    /// The protocol that takes what no other knows, if there is one.
-    pub fn rest(&self) -> Option<&'static Protocol> {
-        self.spoken.iter().copied().find(|protocol| protocol.takes_the_rest)
-    }
-}
 
 /// A port that sessions have opened; closed when the last of them lets go of it.
 pub struct Opened {
@@ -58,8 +38,7 @@ struct Entry {
 }
 
 impl OpenedPorts {
-    /// Opens `local` for awaited flows, unless it is open already.
-    pub async fn open(
+    async fn open_shared(
         &self,
         local: SocketAddr,
         transport: Transport,
@@ -85,6 +64,29 @@ impl OpenedPorts {
         let opened = Arc::new(Opened { accepting: task.abort_handle() });
         endpoints.insert((local, transport), Entry { opened: Arc::downgrade(&opened), task });
         Ok(opened)
+    }
+}
+
+impl Ports for OpenedPorts {
+    fn open<'a>(
+        &'a self,
+        local: SocketAddr,
+        transport: Transport,
+        shared: &'a Arc<Shared>,
+    ) -> Opening<'a> {
+        Box::pin(async move {
+            let opened = self.open_shared(local, transport, shared).await?;
+            Ok(opened as OpenPort)
+        })
+    }
+
+    fn open_own(
+        &self,
+        local: SocketAddr,
+        options: &SocketOptions,
+        shared: Arc<Shared>,
+    ) -> Result<OwnPort, String> {
+        own_listener::open(local, options, shared)
     }
 }
 

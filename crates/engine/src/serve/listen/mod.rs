@@ -2,7 +2,7 @@
 
 pub mod accept;
 pub mod echo_socket;
-pub mod echoes;
+pub mod endpoint;
 pub mod event_thread;
 pub mod listeners;
 pub mod own_listener;

@@ -12,8 +12,8 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 
-use super::accept::plain;
 use super::sockets::{ROOM, datagram_socket_beside};
+use crate::serve::address::plain;
 
 /// Longest datagram.
 const DATAGRAM_MAX: usize = 65_535;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use super::accept::plain;
 use super::stranger;
 use crate::serve::Shared;
-use crate::serve::listen::listeners::Endpoint;
+use crate::serve::address::plain;
+use crate::serve::listen::endpoint::Endpoint;
 
 /// How long one that is turned away may take to say what it is and to hear why; others at the same port wait
 /// meanwhile. Its first words come with its connection, or right behind.

@@ -15,13 +15,14 @@ use goodput_wire::ticket::Proof;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use super::accept::plain;
 use crate::control::conversation::Conversation;
 use crate::serve::Shared;
+use crate::serve::address::plain;
 use crate::serve::admit::admission::ConnectionPermit;
 use crate::serve::admit::attempts::Attempts;
-use crate::serve::listen::listeners::Endpoint;
-use crate::serve::session::client::{self, Caller};
+use crate::serve::listen::endpoint::Endpoint;
+use crate::serve::session::caller::{Caller, log_doubts};
+use crate::serve::session::client;
 use crate::serve::session::tickets::{Sign, Ticket};
 
 /// How long a stranger may take to say what it wants.
@@ -214,14 +215,6 @@ async fn read_opening(
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
         first.extend_from_slice(&more[..read]);
-    }
-}
-
-/// What of a flow's options came too late for the handshake. goodput's own plans have a listener for them; no
-/// other protocol can tell its client.
-pub fn log_doubts(peer: SocketAddr, flow: u16, doubts: &[String]) {
-    for doubt in doubts {
-        tracing::info!(%peer, "flow {flow}: {doubt}");
     }
 }
 

@@ -18,13 +18,15 @@ use goodput_wire::ticket::Proof;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 use tokio::sync::mpsc;
 
-use super::accept::{Alive, plain};
+use super::accept::Alive;
 use super::echo_socket::EchoSocket;
 use super::port_socket::{HandedOver, PortSocket};
 use crate::control::conversation::Conversation;
 use crate::serve::Shared;
-use crate::serve::listen::listeners::Endpoint;
-use crate::serve::session::client::{self, Caller};
+use crate::serve::address::plain;
+use crate::serve::listen::endpoint::Endpoint;
+use crate::serve::session::caller::Caller;
+use crate::serve::session::client;
 use crate::serve::session::tickets::{Arrival, Sign, Ticket};
 
 /// Longest datagram of the proof, with room to see that a longer one is none.

@@ -14,8 +14,9 @@ use rustix::thread::{CapabilitySet, capabilities};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::client::Caller;
+use super::caller::Caller;
 use super::connect::{self, Connecting};
+use super::ports::{OpenPort, OwnPort};
 use super::sign_locks::SignLock;
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use crate::run::affinity::Affinity;
@@ -26,8 +27,6 @@ use crate::run::traffic::Connected;
 use crate::serve::Shared;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::gate::Permit;
-use crate::serve::listen::listeners::Opened;
-use crate::serve::listen::own_listener::{self, OwnListener};
 
 /// How long a flow may take to come that is known by nothing but its address: another session of the
 /// same client waits for it.
@@ -75,10 +74,10 @@ pub struct Gathering {
     since: Instant,
     to: mpsc::UnboundedSender<Arrival>,
     connect: Option<Vec<(std::net::SocketAddr, FlowTicket)>>,
-    own_listener: Option<OwnListener>,
+    own_port: Option<OwnPort>,
     _connecting: Option<Connecting>,
     _expected: Expected,
-    _opened: Vec<Arc<Opened>>,
+    _opened: Vec<OpenPort>,
     _locks: Vec<SignLock>,
 }
 
@@ -108,8 +107,8 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
         let reserved = signs.iter().any(|(sign, _)| sign.is_ambiguous());
         let expected = shared.tickets.expect(signs, &plan.socket, &to);
         let own = flow_setup == FlowSetup::Arrive && makes_cookies(caller.protocol);
-        let own_listener = (own && own_listener::is_needed(&plan))
-            .then(|| OwnListener::open(caller.local, &plan.socket, Arc::clone(&shared)))
+        let own_port = (own && needs_own_port(&plan))
+            .then(|| shared.ports.open_own(caller.local, &plan.socket, Arc::clone(&shared)))
             .transpose()?;
         let gathering = Gathering {
             connect,
@@ -119,7 +118,7 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
             reserved,
             since,
             to,
-            own_listener,
+            own_port,
             _connecting: None,
             _expected: expected,
             _opened: opened,
@@ -161,7 +160,7 @@ impl Wish {
 impl Gathering {
     /// Port of the data connections, where the client must be told.
     pub fn data_port(&self) -> Option<u16> {
-        self.own_listener.as_ref().map(OwnListener::port)
+        self.own_port.as_ref().map(|port| port.number)
     }
 
     /// Begins to connect those flows that come about so, now that the client expects them.
@@ -217,6 +216,13 @@ impl Gathering {
         let s = self.since.elapsed().as_secs();
         format!("{came} of {all} data connections came within {s} s")
     }
+}
+
+/// Whether a plan has options that must be set on the listener.
+fn needs_own_port(plan: &Plan) -> bool {
+    let socket = &plan.socket;
+    plan.transport == Transport::Tcp
+        && (socket.congestion.is_some() || socket.rcvbuf_bytes.is_some() || socket.mptcp)
 }
 
 /// How long the next flow may take.
@@ -286,7 +292,7 @@ async fn open_ports(
     signs: &[(Sign, &FlowTicket)],
     caller: &Caller,
     shared: &Arc<Shared>,
-) -> Result<Vec<Arc<Opened>>, String> {
+) -> Result<Vec<OpenPort>, String> {
     let mut opened = Vec::new();
     for (sign, _) in signs {
         let Sign::Reserved(port, transport, _) = *sign else { continue };
@@ -294,7 +300,7 @@ async fn open_ports(
             None => {
                 let mut local = caller.local;
                 local.set_port(port);
-                opened.push(shared.opened.open(local, transport, shared).await?);
+                opened.push(shared.ports.open(local, transport, shared).await?);
             }
             // Elsewhere the flow could be another client's, behind the same address.
             Some(endpoint) if endpoint.rest().is_none() => {

@@ -1,8 +1,10 @@
 //! One client: its conversation, its flows, its measurements, its settings.
 
+pub mod caller;
 pub mod client;
 pub mod connect;
 pub mod gather;
+pub mod ports;
 pub mod settings;
 pub mod shown;
 pub mod sign_locks;

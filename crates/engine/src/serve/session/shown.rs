@@ -9,7 +9,7 @@ use goodput_model::{
 };
 
 use crate::result::measurement::Measurement;
-use crate::serve::listen::accept::plain;
+use crate::serve::address::plain;
 
 /// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Beyond them only
 /// the last of all is, so that no client makes this end keep more.

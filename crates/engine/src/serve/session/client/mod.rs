@@ -3,7 +3,6 @@
 mod measurement;
 mod sample_shedding;
 
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,10 +11,10 @@ use std::time::Duration;
 use goodput_model::{Direction, Plan, Role, Transport};
 use goodput_mover::EarlyPayload;
 use goodput_wire::session::{
-    Action, Cookie, Credential, Input, Limits, Protocol, SettingRefusal, SettingRequest,
-    ThirdPartyTest,
+    Action, Cookie, Credential, Input, Limits, SettingRefusal, SettingRequest, ThirdPartyTest,
 };
 
+use super::caller::Caller;
 use super::gather::{Awaiting, Preparing};
 use super::settings::SessionSettings;
 use super::shown::{Shown, turned};
@@ -25,23 +24,12 @@ use crate::error::EngineError;
 use crate::run::end_run::Seen;
 use crate::run::watched::Failure;
 use crate::serve::admit::admission::{Place, Wants};
+use crate::serve::admit::echoes::Echoing;
 use crate::serve::admit::gate::Permit;
-use crate::serve::listen::echoes::Echoing;
 use crate::serve::session::client::measurement::FarRun;
 use crate::serve::session::third_party::{self, Said};
 use crate::serve::{AUDIT, Shared};
 use crate::threads::blocking;
-
-/// Who came, where to, and what it speaks.
-#[derive(Debug, Clone, Copy)]
-pub struct Caller {
-    /// What it speaks.
-    pub protocol: &'static Protocol,
-    /// Where it came from.
-    pub peer: SocketAddr,
-    /// Where it came to.
-    pub local: SocketAddr,
-}
 
 /// The only flow of a conversation over UDP: its socket, and what came before that.
 pub type OwnFlow = (OwnedFd, EarlyPayload);

@@ -9,7 +9,7 @@ use goodput_mover::LastHeard;
 use goodput_wire::session::Cookie;
 use tokio::task::AbortHandle;
 
-use crate::serve::admit::cost::ECHO_SOCKETS;
+use super::cost::ECHO_SOCKETS;
 
 /// How often a measurement's echoes are answered in the long run: one every 5 ms. A client sends one every
 /// 20 ms for the latency and one every 50 ms for the clocks.

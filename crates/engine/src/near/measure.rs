@@ -1,0 +1,52 @@
+//! What a client measures, from the proposal of a plan to what both ends saw.
+
+use goodput_model::Plan;
+
+use super::client::Client;
+use super::near_run::NearRun;
+use crate::error::EngineError;
+use crate::events::Listener;
+use crate::interrupt::Interrupt;
+use crate::result::measurement::{Incomplete, Measurement};
+
+impl Client {
+    /// Makes one measurement. An interrupt ends it early with what was measured so far; dropping
+    /// the future stops its flows at once.
+    pub async fn measure(
+        &mut self,
+        plan: &Plan,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Measurement, EngineError> {
+        let agreed = async {
+            self.be_met().await?;
+            NearRun::agree(self, plan).await
+        };
+        let run = tokio::select! {
+            run = agreed => run?,
+            () = interrupt.raised() => return Err(EngineError::Interrupted),
+        };
+        match run.run(interrupt, listener).await {
+            Err(EngineError::BrokenOff(why)) => {
+                Err(self.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// As [`Client::measure`], for whom a part of a measurement is of no use: that is an error.
+    pub async fn measure_whole(
+        &mut self,
+        plan: &Plan,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Measurement, EngineError> {
+        let measurement = self.measure(plan, interrupt, listener).await?;
+        match measurement.incomplete {
+            Some(Incomplete { why, not_permitted, .. }) => {
+                Err(EngineError::Incomplete { why, not_permitted })
+            }
+            None => Ok(measurement),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a measurement shows of one direction: how much arrived, and all that the rules look at.
+
+use goodput_model::{EndName, Evidence, Known, Measured};
+
+use crate::result::far_totals;
+use crate::result::measurement::{Measurement, measure, whole};
+
+impl Measurement {
+    /// Goodput of what `sender` sent, from the receiver's count after slow start; if the
+    /// receiver reports nothing meanwhile or falls silent, from what its TCP acknowledged, or else from what
+    /// it reported afterwards, or before it fell silent. `None` if none of these is there.
+    pub fn measured(&self, sender: EndName) -> Option<Measured> {
+        self.counted(sender).map(|(_, measured)| measured)
+    }
+
+    /// The same, and which end counted it: the receiver; or the sender, whose TCP heard of what arrived.
+    pub fn counted(&self, sender: EndName) -> Option<(EndName, Measured)> {
+        let receiver = sender.other();
+        let sent = self.steady(sender);
+        let omit_s = self.plan.omit_s;
+        // What has arrived waits for the disk until the end: that time counts.
+        let to_disk = self.plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
+        let to_disk = to_disk && omit_s == 0.0 && self.steady_samples.is_none();
+        let by_receiver =
+            || measure(sent, self.steady(sender.other()), omit_s, self.sender_later_s(sender));
+        let tells_all = sender == EndName::Far || self.silence().is_none();
+        let by = |end: EndName| move |measured| (end, measured);
+        match self.end(receiver).filter(|_| tells_all) {
+            Some(seen) if to_disk => whole(&seen.samples).map(by(receiver)),
+            Some(_) => by_receiver().map(by(receiver)),
+            None => self
+                .acknowledged(sender)
+                .map(by(sender))
+                .or_else(|| far_totals::measured(self).or_else(by_receiver).map(by(receiver))),
+        }
+    }
+
+    /// One direction as the rules see it; `None` if nothing could be counted, or only a part of the
+    /// time. A far end that fell silent is none: its half of the time is not what limited the whole.
+    pub fn evidence(&self, sender: EndName) -> Option<Evidence> {
+        if self.partly_counted(sender).is_some() {
+            return None;
+        }
+        let far = match self.silence() {
+            Some(silence) => Known::missing(silence.to_string()),
+            None => self.far.clone(),
+        };
+        Some(Evidence {
+            plan: self.plan.clone(),
+            sender_end: sender,
+            near: Known::Value(self.near.clone()),
+            far,
+            reported_loss_share: far_totals::lost_share(self, sender),
+            latency: self.latency.clone(),
+            clocks: self.clocks.clone(),
+            measured: self.measured(sender)?,
+        })
+    }
+}

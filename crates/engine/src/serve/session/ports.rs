@@ -1,0 +1,49 @@
+//! The ports that a session opens for its flows. What listens there lies above the sessions, because it begins others:
+//! a session knows only what is said here.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use goodput_model::{SocketOptions, Transport};
+
+use crate::serve::Shared;
+
+/// Opens ports.
+pub trait Ports: Send + Sync {
+    /// Opens `local` for awaited flows, unless it is open already.
+    fn open<'a>(
+        &'a self,
+        local: SocketAddr,
+        transport: Transport,
+        shared: &'a Arc<Shared>,
+    ) -> Opening<'a>;
+
+    /// Opens a free port of the address of `local`, with the options of one measurement.
+    fn open_own(
+        &self,
+        local: SocketAddr,
+        options: &SocketOptions,
+        shared: Arc<Shared>,
+    ) -> Result<OwnPort, String>;
+}
+
+/// A port that is being opened.
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<OpenPort, String>> + Send + 'a>>;
+
+/// A port that sessions share. It is open while any of them keeps this.
+pub type OpenPort = Arc<dyn Send + Sync>;
+
+/// A port of one measurement. It is open while this lives.
+pub struct OwnPort {
+    /// Where the flows shall connect to.
+    pub number: u16,
+    _open: Box<dyn Send + Sync>,
+}
+
+impl OwnPort {
+    /// This port, which is closed when `open` is dropped.
+    pub fn new(number: u16, open: impl Send + Sync + 'static) -> Self {
+        Self { number, _open: Box::new(open) }
+    }
+}
