@@ -26,7 +26,7 @@ pub use near::client::{self, Client};
 pub use near::kept_samples;
 pub use result::conclude::{self, Conclusion, conclude, conclude_at_least};
 pub use result::measurement::{self, Incomplete, Measurement};
-pub use run::traffic::Cap;
+pub use run::cap::Cap;
 pub use verbs::attach::{AttachRequest, AttachTo, attach};
 pub use verbs::check::check;
 pub use verbs::compare;

@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::clocks::pings::Pings;
-use crate::run::traffic::Cap;
+use crate::run::cap::Cap;
 
 /// How long a far end that serves one client after the other may take between two.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -9,9 +9,10 @@ use goodput_model::{End, FlowTotals, HeldTo, OwnClock, Placement, Plan, Sample, 
 use goodput_mover::LastHeard;
 
 use crate::error::EngineError;
+use crate::run::cap::Cap;
 use crate::run::observe::{usage_after, usage_before};
 use crate::run::prepared::Prepared;
-use crate::run::traffic::{Cap, Connected, Traffic};
+use crate::run::traffic::{Connected, Traffic};
 use crate::run::watched::{EndedFlows, Failure, FlowsEvent};
 
 /// The run of one end, whose flows are there.

@@ -1,6 +1,7 @@
 //! One end of a measurement while it runs: its flows, their movers, their CPUs, and what is read meanwhile.
 
 pub mod affinity;
+pub mod cap;
 pub mod end_run;
 pub mod length;
 pub mod movers;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_framing::Framing;
-use goodput_model::{BitRate, Connection, EndName, FlowPlan, Plan, RateLimit, Role, Transport};
+use goodput_model::{Connection, EndName, FlowPlan, Plan, Role, Transport};
 use goodput_mover::{
-    EarlyPayload, FlowConfig, Gate, LastHeard, Lockstep, RunningFlow, SharedRate, Stop, no_thread,
-    queue_bytes,
+    EarlyPayload, FlowConfig, Gate, LastHeard, Lockstep, RunningFlow, Stop, no_thread, queue_bytes,
 };
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
+use crate::run::cap::Cap;
 use crate::run::prepared::Prepared;
 use crate::run::sampler;
 use crate::run::watched::{Failure, FlowsEvent, Limit};
@@ -176,36 +176,6 @@ impl Drop for Traffic {
     }
 }
 
-/// The rates that this end keeps to whatever the plan says; the usual one has none.
-#[derive(Clone, Default)]
-pub struct Cap {
-    /// What one flow sends at most, which makes it even.
-    pub rate: Option<BitRate>,
-    /// What all flows share that send here. The first is `rate`, where there is one.
-    pub sent: Vec<SharedLimit>,
-    /// What all flows share that receive here.
-    pub received: Vec<SharedLimit>,
-}
-
-/// A rate that flows share.
-#[derive(Debug, Clone)]
-pub struct SharedLimit {
-    /// The rate.
-    pub rate: Arc<SharedRate>,
-    /// Whose it is.
-    pub limit: RateLimit,
-}
-
-impl Cap {
-    /// What flows share in which this end has `role`.
-    pub fn shared(&self, role: Role) -> &[SharedLimit] {
-        match role {
-            Role::Sender => &self.sent,
-            Role::Receiver => &self.received,
-        }
-    }
-}
-
 fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConfig {
     let role = if flow.sender == end { Role::Sender } else { Role::Receiver };
     let own = plan.rate_per_flow();
@@ -248,7 +218,10 @@ fn byte_limit(plan: &Plan, role: Role, id: u16, unit: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::cap::SharedLimit;
+    use goodput_model::{BitRate, RateLimit};
     use goodput_model::{Bytes, Length};
+    use goodput_mover::SharedRate;
 
     #[test]
     fn shares_of_a_byte_limit_add_up() {

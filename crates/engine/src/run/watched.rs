@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use goodput_model::{FlowTotals, HeldTo, OwnClock, Placement, Role, Sample};
 use goodput_mover::{MoveError, Stop};
 
-use crate::run::traffic::Cap;
+use crate::run::cap::Cap;
 
 /// What happened to the flows.
 pub enum FlowsEvent {
@@ -120,7 +120,7 @@ impl From<&MoveError> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::traffic::SharedLimit;
+    use crate::run::cap::SharedLimit;
     use goodput_model::{BitRate, RateLimit};
     use goodput_mover::SharedRate;
 

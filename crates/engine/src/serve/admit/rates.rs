@@ -10,7 +10,7 @@ use goodput_mover::SharedRate;
 use goodput_wire::keys::{AuthorizedKey, PublicKey};
 
 use super::accounts::{Account, Limit, Whose, whose};
-use crate::run::traffic::SharedLimit;
+use crate::run::cap::SharedLimit;
 
 /// The rates of all who measure.
 pub struct Rates {

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::shown::turned;
 use crate::control::target::split_port;
 use crate::interrupt::{Interrupt, Raise, interrupt};
-use crate::run::traffic::Cap;
+use crate::run::cap::Cap;
 use crate::serve::admit::admission::{Admission, Wants};
 use crate::serve::admit::gate::Permit;
 use crate::threads::can_start_thread;
@@ -166,7 +166,7 @@ fn allowed<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::traffic::SharedLimit;
+    use crate::run::cap::SharedLimit;
     use crate::serve::admit::admission::tests::a_small_host_at;
     use goodput_model::{BitRate, Plan};
     use goodput_wire::session::Words;

@@ -18,7 +18,7 @@ use super::host::Host;
 use super::keys::{KeyBook, KeyPlace};
 use super::ledger::{Amounts, Ledger, Resource, Ticket};
 use super::rates::{Rates, Share};
-use crate::run::traffic::Cap;
+use crate::run::cap::Cap;
 
 /// What happens to a measurement while another one is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
