@@ -36,6 +36,7 @@ const fn near_kernel(name: &'static str, may_use: &'static [&'static str]) -> La
 const TESTING: &str = "goodput-testing";
 const MODEL: &str = "goodput-model";
 const FRAMING: &str = "goodput-framing";
+const FILES: &str = "goodput-files";
 const NETLINK: &str = "goodput-netlink";
 const WIRE: &str = "goodput-wire";
 const DIAGNOSE: &str = "goodput-diagnose";
@@ -56,6 +57,7 @@ const LAYERS: &[Layer] = &[
     pure(MODEL, &[]),
     near_kernel(NETLINK, &[]),
     pure(FRAMING, &[MODEL]),
+    layer(FILES, &[]),
     pure(WIRE, &[MODEL, FRAMING]),
     pure(DIAGNOSE, &[MODEL]),
     pure(EXPERIMENT, &[MODEL]),
@@ -66,7 +68,7 @@ const LAYERS: &[Layer] = &[
     near_kernel(LAB, &[MODEL, NETLINK]),
     // What it gives up it gives up by libraries; it has no unsafe code of its own.
     layer(SANDBOX, &[]),
-    layer(ENGINE, &[MODEL, FRAMING, WIRE, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS]),
+    layer(ENGINE, &[MODEL, FRAMING, FILES, WIRE, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS]),
     // All that reads what others wrote, for the fuzzer; no part of the program.
     layer("goodput-fuzzed", &[MODEL, NETLINK, FRAMING, WIRE, STORE, MOVER, KERNEL, SETTINGS, LAB]),
     layer(COMPAT, &[MODEL, ENGINE]),
@@ -74,7 +76,7 @@ const LAYERS: &[Layer] = &[
     layer(
         "goodput",
         &[
-            MODEL, WIRE, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB, SANDBOX,
+            MODEL, WIRE, FILES, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB, SANDBOX,
             ENGINE, COMPAT,
         ],
     ),

@@ -190,6 +190,7 @@ fn evidence() -> impl Strategy<Value = Evidence> {
                     Known::missing("noise")
                 },
                 latency: None,
+                fetches: None,
                 clocks,
                 measured: Measured {
                     goodput: BitRate(goodput),

@@ -96,6 +96,7 @@ fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
         thinned: record.thinned,
         steady_samples,
         latency: None,
+        fetches: record.fetches,
         clocks: record.clocks,
         incomplete: None,
         doubts: Vec::new(),

@@ -1,5 +1,6 @@
 //! The engine's errors, and the kind of each failure.
 
+use goodput_files::FileError;
 use goodput_mover::socket::SocketError;
 use goodput_settings::SettingError;
 use goodput_wire::error::WireError;
@@ -33,6 +34,14 @@ pub enum EngineError {
         to: String,
         /// What happened.
         failure: SocketError,
+    },
+    /// A server of files does not give the file.
+    #[error("{target}: {why}")]
+    File {
+        /// The target, as the user typed it.
+        target: String,
+        /// What happened.
+        why: FileError,
     },
     /// A data flow failed.
     #[error("{0}")]
@@ -116,6 +125,7 @@ impl EngineError {
             | Self::Attach { not_permitted, .. }
             | Self::Incomplete { not_permitted, .. } => *not_permitted,
             Self::Storage(error) => error.not_permitted,
+            Self::File { why, .. } => why.not_permitted(),
             Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
             Self::Socket { failure, .. } => failure.is_not_permitted(),
             Self::Io { cause, .. } => cause.kind() == std::io::ErrorKind::PermissionDenied,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::clocks::Clocks;
 use crate::end::{End, EndName};
+use crate::fetches::Fetches;
 use crate::known::{Known, Missing};
 use crate::latency::Latency;
 use crate::plan::Plan;
@@ -25,6 +26,8 @@ pub struct Evidence {
     pub reported_loss_share: Known<f64>,
     /// Round trips that were probed before the flows began and while they ran, if the plan asks for it.
     pub latency: Option<Latency>,
+    /// What it was like to ask for the file, where the target is one.
+    pub fetches: Option<Fetches>,
     /// How the ends' clocks relate.
     pub clocks: Clocks,
     /// What came out.

@@ -7,6 +7,7 @@ use crate::clocks::Clocks;
 use crate::comparison::Comparison;
 use crate::connection::Connection;
 use crate::end::{End, EndName};
+use crate::fetches::Fetches;
 use crate::finding::{Finding, Undecided};
 use crate::known::Known;
 use crate::latency::Latency;
@@ -51,6 +52,9 @@ pub struct Record {
     /// How long round trips took before and while the flows ran, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
+    /// What it was like to ask for the file, where the target is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetches: Option<Fetches>,
     /// How the clocks of both ends relate.
     #[serde(default = "Clocks::not_compared")]
     pub clocks: Clocks,

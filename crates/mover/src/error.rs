@@ -76,6 +76,16 @@ pub enum MoveError {
         /// The system's words.
         cause: io::Error,
     },
+    /// A body that was asked for did not come as it should.
+    #[error("flow {flow}: {why}")]
+    Body {
+        /// Number of the flow.
+        flow: u16,
+        /// In words.
+        why: String,
+        /// Whether the peer is what failed.
+        by_peer: bool,
+    },
     /// The far end showed no sign of life.
     #[error(
         "flow {flow}: stopped sending datagrams because nothing was heard from the far end for {seconds} s; check that it still runs and that its answers get through"
@@ -168,7 +178,7 @@ impl MoveError {
 
     /// Whether the peer ended the flow, which then knows why.
     pub fn is_by_peer(&self) -> bool {
-        matches!(self, Self::PeerGone { .. })
+        matches!(self, Self::PeerGone { .. } | Self::Body { by_peer: true, .. })
     }
 
     /// Whether it only says that something else ended the flow.

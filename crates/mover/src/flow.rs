@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
+use crate::bodies::BodySource;
 use crate::clock::now_ns;
 use crate::counters::Counters;
 use crate::error::MoveError;
@@ -55,6 +56,8 @@ pub struct FlowConfig {
     pub lockstep: Option<Arc<Lockstep>>,
     /// Where its payload comes from or goes to, if that is not memory.
     pub storage: FlowStorage,
+    /// Where a receiver of a stream has it from in bodies, if it comes so; it then ends with the stop at once.
+    pub bodies: Option<Arc<BodySource>>,
     /// Who looks at what it receives; only with a mover that [shows](crate::Mover::shows) it.
     pub tap: Option<Arc<dyn Tap>>,
     /// The only CPU that its thread may run on; `None`: where the scheduler puts it.
@@ -81,6 +84,7 @@ impl FlowConfig {
             early: EarlyPayload::default(),
             lockstep: None,
             storage: FlowStorage::default(),
+            bodies: None,
             tap: None,
             pin: None,
         }
@@ -137,6 +141,8 @@ impl Flow {
     pub(crate) fn may_receive(&self) -> Result<bool, MoveError> {
         match self.stop.phase() {
             Phase::Run => Ok(true),
+            // Nobody else ends what this end goes on asking for.
+            Phase::Finish if self.config.bodies.is_some() => Ok(false),
             Phase::Finish => Ok(self.stop.deadline_ns().is_none_or(|end| now_ns() < end)),
             Phase::Abort => Err(self.aborted()),
         }

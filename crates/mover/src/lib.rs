@@ -8,6 +8,7 @@
 mod affinity;
 mod asleep;
 mod awaited;
+mod bodies;
 mod buffer_pool;
 pub mod cache;
 mod choice;
@@ -49,6 +50,7 @@ pub mod udp;
 
 pub use affinity::allowed_cpus;
 pub use awaited::{Awaited, Waiter};
+pub use bodies::{Bodies, Body, BodyError, BodySource, Extent, Pause};
 pub use choice::AUTO;
 pub use clock::{Arrivals, now_ns as monotonic_ns};
 pub use counters::Counters;

@@ -144,6 +144,12 @@ impl LowWater {
         flow.wait_readable([latest, until].into_iter().flatten().min())
     }
 
+    /// Has the kernel wake for anything, whatever the stream has been.
+    pub(crate) fn lower(&mut self, flow: &Flow) {
+        self.rests = false;
+        self.set_mark(flow, 0);
+    }
+
     /// Lowers the mark if it costs too much.
     fn weigh(&mut self, flow: &Flow) {
         let ready = self.trial.take_if(|trial| trial.bytes >= JUDGED_BYTES);

@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fsync};
 use rustix::io::{Errno, write};
-use rustix::net::{RecvFlags, recv};
 
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -24,7 +23,7 @@ pub(crate) fn receive(flow: &Flow, sink: &FileSink, room: usize) -> Result<(), M
     let mut storing = BufferedSink::new(flow, sink, room);
     let mut failure = None;
     let received = stream::receive(flow, storing.room(), |want| {
-        let (taken, _) = recv(&flow.socket, storing.space(want), RecvFlags::empty())?;
+        let taken = flow.take(storing.space(want))?;
         if let Err(why) = storing.took(taken) {
             failure = Some(why);
             return Err(Errno::IO);

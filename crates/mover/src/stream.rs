@@ -5,6 +5,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
+use crate::bodies::Succession;
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::lockstep::Turn;
@@ -104,8 +105,8 @@ fn hear_out(flow: &Flow) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Receives until the peer ends the stream; if the end comes elsewhere, until nothing more comes; or
-/// until the deadline of the stop. `read` reads up to
+/// Receives until the peer ends the stream; if the end comes elsewhere, until nothing more comes, or
+/// until the deadline of the stop; a flow of bodies until there are no more. `read` reads up to
 /// that many bytes without waiting, at most `room`.
 pub(crate) fn receive(
     flow: &Flow,
@@ -124,23 +125,40 @@ pub(crate) fn receive_with(
 ) -> Result<(), MoveError> {
     let mut pacer = Pacer::for_stream(flow, room);
     let mut quiet = Quiet::of(flow);
+    let mut bodies = Succession::of(flow);
     flow.counters.came_early(flow.config.early.bytes);
     while flow.may_receive()? && !quiet.as_mut().is_some_and(|quiet| quiet.is_over(flow, None)) {
         if !pacer.wait(flow)? {
             continue;
         }
-        match read(pacer.piece) {
-            Ok(0) => return Ok(()),
+        if let Some(bodies) = &mut bodies
+            && !bodies.go_on(&mut low_water)?
+        {
+            return Ok(());
+        }
+        match read(bodies.as_ref().map_or(pacer.piece, |bodies| bodies.at_most(pacer.piece))) {
+            Ok(0) => match &mut bodies {
+                Some(bodies) => bodies.ended()?,
+                None => return Ok(()),
+            },
             Ok(taken) => {
                 flow.counters.moved(taken as u64);
                 pacer.sent(flow, taken);
                 low_water.read(taken);
                 quiet.iter_mut().for_each(Quiet::heard);
+                bodies.iter_mut().for_each(|bodies| bodies.took(taken));
             }
-            Err(Errno::AGAIN) => low_water.wait(flow, quiet.as_ref().and_then(Quiet::until))?,
+            Err(Errno::AGAIN) => {
+                let quiet = quiet.as_ref().and_then(Quiet::until);
+                low_water.wait(flow, bodies.as_ref().map(Succession::until).or(quiet))?;
+                bodies.as_ref().map_or(Ok(()), Succession::check_progress)?;
+            }
             Err(Errno::INTR) => {}
             Err(cause) if flow.is_end(cause) => return Ok(()),
-            Err(cause) => return Err(flow.failed("receive", cause)),
+            Err(cause) => {
+                let failed = || flow.failed("receive", cause);
+                return Err(bodies.map_or_else(failed, |bodies| bodies.broke(cause)));
+            }
         }
     }
     Ok(())

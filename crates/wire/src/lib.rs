@@ -12,6 +12,7 @@ pub mod datagram;
 mod direct;
 pub mod error;
 pub mod far_end;
+pub mod file_server;
 pub mod foreign;
 pub mod frame;
 pub mod greeting;

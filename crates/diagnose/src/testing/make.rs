@@ -23,6 +23,7 @@ impl Case {
                 .reported_loss_share
                 .map_or(Known::missing("not told"), Known::Value),
             latency: self.latency.clone(),
+            fetches: self.fetches.clone(),
             clocks: self.clocks(),
             measured: Measured {
                 goodput: BitRate(self.goodput),

@@ -4,8 +4,8 @@ mod causes;
 mod make;
 
 use goodput_model::{
-    BitRate, Cache, Direction, EndName, Fact, Finding, HeldTo, IdleAndLoaded, Known, Latency,
-    Missing, Plan, RateLimit, Role, RoundTrips, Sink, Snapshot, Source, TcpInfo,
+    BitRate, Cache, Direction, EndName, Fact, Fetches, Finding, HeldTo, IdleAndLoaded, Known,
+    Latency, Missing, Plan, RateLimit, Role, RoundTrips, Sink, Snapshot, Source, TcpInfo,
 };
 
 use crate::names;
@@ -56,6 +56,7 @@ pub struct Case {
     far: bool,
     reported_loss_share: Option<f64>,
     latency: Option<Latency>,
+    fetches: Option<Fetches>,
     watched: bool,
     send_queue: f64,
     samples: u64,
@@ -97,6 +98,7 @@ impl Case {
             far: true,
             reported_loss_share: None,
             latency: None,
+            fetches: None,
             watched: false,
             send_queue: 0.95,
             samples: SAMPLES,

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
+use std::sync::Arc;
 
-use goodput_model::Family;
+use goodput_files::{Options, Place};
+use goodput_model::{Direction, Family};
+use goodput_wire::file_server;
 use goodput_wire::session::Protocol;
 
 use crate::error::EngineError;
@@ -20,6 +23,17 @@ pub struct Target {
     pub port: u16,
     /// The protocol.
     pub protocol: &'static Protocol,
+    /// The file, where the target is one.
+    pub file: Option<FileTarget>,
+}
+
+/// A file at a server that is not goodput.
+#[derive(Debug, Clone)]
+pub struct FileTarget {
+    /// Where it is.
+    pub place: Place,
+    /// How its server is to be met.
+    pub options: Arc<Options>,
 }
 
 impl FromStr for Target {
@@ -27,6 +41,9 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, EngineError> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("goodput", text));
+        if goodput_files::schemes::find(scheme).is_some() {
+            return Self::of_file(text);
+        }
         let protocol = find_protocol(scheme)?;
         let (host, port) = split_port(rest.trim_end_matches('/')).ok_or_else(|| {
             EngineError::Target(format!(
@@ -35,7 +52,7 @@ impl FromStr for Target {
             ))
         })?;
         let port = port.unwrap_or(protocol.port);
-        Ok(Self { text: text.into(), host: host.into(), port, protocol })
+        Ok(Self { text: text.into(), host: host.into(), port, protocol, file: None })
     }
 }
 
@@ -46,6 +63,25 @@ impl fmt::Display for Target {
 }
 
 impl Target {
+    fn of_file(text: &str) -> Result<Self, EngineError> {
+        let place = Place::parse(text).map_err(|why| EngineError::Target(why.to_string()))?;
+        Ok(Self {
+            text: text.into(),
+            host: place.host().into(),
+            port: place.port(),
+            protocol: &file_server::PROTOCOL,
+            file: Some(FileTarget { place, options: Arc::default() }),
+        })
+    }
+
+    /// Who sends, where the user asked for `asked`: files are fetched.
+    pub fn direction(&self, asked: Direction) -> Direction {
+        match (&self.file, asked) {
+            (Some(_), Direction::Send) => Direction::Reverse,
+            _ => asked,
+        }
+    }
+
     /// Every address of the target, in the resolver's order, of one family if one was asked for.
     /// Blocks while the resolver answers.
     pub fn addresses(&self, family: Option<Family>) -> Result<Vec<SocketAddr>, EngineError> {
@@ -79,7 +115,9 @@ fn find_protocol(scheme: &str) -> Result<&'static Protocol, EngineError> {
 
 /// How a target of each protocol begins.
 fn schemes() -> String {
-    let all = goodput_wire::protocols::ALL.iter().map(|protocol| format!("{}://", protocol.id));
+    let protocols = goodput_wire::protocols::ALL.iter().map(|protocol| protocol.id);
+    let files = goodput_files::schemes::ALL.iter().map(|scheme| scheme.id);
+    let all = protocols.chain(files).map(|id| format!("{id}://"));
     all.collect::<Vec<_>>().join(", ")
 }
 

@@ -11,6 +11,7 @@ use goodput_wire::ticket::{FlowSetup, FlowTicket};
 
 use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
+use crate::near::fetch;
 use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
 use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
@@ -149,6 +150,9 @@ async fn open(
     heard: &mut AgreedAnswers,
 ) -> Result<Opened, EngineError> {
     match flow_setup {
+        FlowSetup::Connect { .. } if client.target.file.is_some() => {
+            fetch(client, plan, tickets, heard).await
+        }
         FlowSetup::Connect { port, apart } => {
             let addresses = at_port(&client.addresses, port);
             let ports = hashes.map(|hashes| {
@@ -173,6 +177,18 @@ async fn open(
             Err(unexpected(&client.target, &Action::OpenFlows { tickets, flow_setup }))
         }
     }
+}
+
+/// Flows from a server of files.
+async fn fetch(
+    client: &mut Client,
+    plan: &Plan,
+    tickets: Vec<FlowTicket>,
+    heard: &mut AgreedAnswers,
+) -> Result<Opened, EngineError> {
+    let (target, plan, addresses) = (client.target.clone(), plan.clone(), client.addresses.clone());
+    let opening = blocking(move || fetch::open(&target, &addresses, &plan, &tickets));
+    beside(client, opening, heard).await??
 }
 
 /// Where there is no control connection, the first flow is what reaches the target, or does not.

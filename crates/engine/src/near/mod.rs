@@ -4,6 +4,7 @@ pub mod agree;
 pub mod client;
 pub mod clocks;
 pub mod far_account;
+pub mod fetch;
 pub mod flows;
 pub mod gather;
 pub mod kept_samples;

@@ -16,6 +16,7 @@ use super::agree;
 use super::client::{Client, unexpected};
 use super::clocks::{self, Comparing};
 use super::far_account::FarAccount;
+use super::fetch::FetchLog;
 use super::kept_samples::KeptSamples;
 use super::latency::{self, Prober, Probing};
 use super::starts::Starts;
@@ -55,6 +56,8 @@ pub struct NearRun<'a> {
     pub(super) connections: Vec<Connection>,
     /// Whether anything more of the far end is waited for.
     pub(super) hears: bool,
+    /// What becomes known of the questions to a server of files.
+    pub(super) log: Option<Arc<FetchLog>>,
     /// What is missing from the measurement, once anything is.
     pub(super) incomplete: Option<Incomplete>,
     pub(super) doubts: Vec<String>,
@@ -118,7 +121,7 @@ impl<'a> NearRun<'a> {
         let own = Prepared { plan, end, stores, affinity, movers, context, observes };
         let own = Arc::new(own);
         let control = client.conversation.control();
-        let flows = agreed.opened.flows;
+        let (flows, log) = (agreed.opened.flows, agreed.opened.log);
         let mut run = EndRun::start(Arc::clone(&own), flows, &client.cap, control, echoes)?;
         doubts.extend(agree::ready(client, agreed.heard).await?);
         doubts.extend(clocks::doubt(client.clock));
@@ -128,7 +131,7 @@ impl<'a> NearRun<'a> {
         };
         clocks::note(&mut before, client.clock);
         run.set_before(before);
-        Ok(Self { connections, prober, comparing, doubts, ..Self::new(client, run) })
+        Ok(Self { connections, prober, comparing, doubts, log, ..Self::new(client, run) })
     }
 
     fn new(client: &'a mut Client, run: EndRun) -> Self {
@@ -146,6 +149,7 @@ impl<'a> NearRun<'a> {
             starts: Starts::default(),
             connections: Vec::new(),
             hears: true,
+            log: None,
             incomplete: None,
             doubts: Vec::new(),
         }

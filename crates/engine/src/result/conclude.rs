@@ -75,6 +75,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         intervals: measurement.intervals,
         result,
         latency: measurement.latency,
+        fetches: measurement.fetches,
         clocks: measurement.clocks,
         verdict: main.verdict,
         verdict_reverse,

@@ -52,6 +52,7 @@ impl Measurement {
             far,
             reported_loss_share: far_totals::lost_share(self, sender),
             latency: self.latency.clone(),
+            fetches: self.fetches.clone(),
             clocks: self.clocks.clone(),
             measured: self.measured(sender)?,
         })

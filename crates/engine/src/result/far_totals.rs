@@ -159,6 +159,7 @@ mod tests {
             thinned: None,
             steady_samples: None,
             latency: None,
+            fetches: None,
             clocks: Clocks::missing("a made-up measurement"),
             incomplete: None,
             doubts: Vec::new(),

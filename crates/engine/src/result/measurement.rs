@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::result::acknowledged::acknowledged;
 use crate::result::silence::Silence;
 use goodput_model::{
-    Clocks, Connection, End, EndName, Interval, Known, Latency, Measured, Plan, Sample, Thinned,
-    Totals,
+    Clocks, Connection, End, EndName, Fetches, Interval, Known, Latency, Measured, Plan, Sample,
+    Thinned, Totals,
 };
 
 /// Share of a run that may be dropped as its start, at most.
@@ -34,6 +34,8 @@ pub struct Measurement {
     pub steady_samples: Option<(usize, usize)>,
     /// How long probes took, if the plan asks for it.
     pub latency: Option<Latency>,
+    /// What it was like to ask for the file, where the target is one.
+    pub fetches: Option<Fetches>,
     /// How the clocks of both ends relate.
     pub clocks: Clocks,
     /// Doubts about the measurement itself.

@@ -85,6 +85,7 @@ pub(in crate::result) mod tests {
             thinned: None,
             steady_samples: None,
             latency: None,
+            fetches: None,
             clocks: Clocks::missing("made up"),
             doubts: Vec::new(),
             incomplete: None,

@@ -7,6 +7,7 @@ pub mod compare;
 mod datagrams;
 mod delay;
 pub mod difference;
+mod fetches;
 mod labelled;
 pub mod latency;
 pub mod live;

@@ -6,7 +6,7 @@ use goodput_model::{
 
 use super::labelled::{line, lines, remedy, undecided};
 use super::{
-    bar, datagrams, latency, movers, mptcp, peer, placement, storage, style, thinned, way,
+    bar, datagrams, fetches, latency, movers, mptcp, peer, placement, storage, style, thinned, way,
 };
 use crate::shell;
 
@@ -29,6 +29,7 @@ pub fn text(record: &Record, detail: Detail) -> String {
     if record.result.directions.len() > 1 {
         record.result.directions.iter().for_each(|d| direction(&mut out, d));
     }
+    fetches::lines(record).iter().for_each(|(label, text)| line(&mut out, label, text));
     costs(&mut out, record);
     round_trips(&mut out, record);
     movers::phrases(record).iter().for_each(|text| line(&mut out, "mover", text));

@@ -1,7 +1,7 @@
 //! The plain way: send(2) from one buffer, recv(2) into another.
 
 use goodput_model::Source;
-use rustix::net::{self, RecvFlags, SendFlags};
+use rustix::net::{self, SendFlags};
 
 use super::Mover;
 use crate::buffer_pool::{BUFFER_BYTES, ReceiveBuffer};
@@ -66,7 +66,7 @@ pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
     let mut buffer = ReceiveBuffer::of(len);
     stream::receive(flow, buffer.len(), |want| {
         buffer.lend(want, |buffer| {
-            let (taken, _) = net::recv(&flow.socket, &mut *buffer, RecvFlags::empty())?;
+            let taken = flow.take(buffer)?;
             flow.show(&buffer[..taken]);
             Ok(taken)
         })

@@ -97,6 +97,8 @@ impl Mover for Uring {
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         match multishot() {
+            // One request for many reads knows no end of a body.
+            Ok(()) if flow.config.bodies.is_some() => return receive_singly(flow),
             Ok(()) => {}
             Err(Refusal::Lacks(_)) => return receive_singly(flow),
             Err(Refusal::Now(cause)) => return Err(no_ring(flow, &cause)),

@@ -4,11 +4,11 @@
 //! idle ──propose──▶ opening ──flows ready──▶ ready ──begin──▶ running ──flows ended──▶ idle
 //! ```
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use goodput_model::{Direction, Host, Known, Pin, Plan, Sample};
 
-use super::{BEGIN_TIMEOUT, DRAIN_TIMEOUT, FLOWS_TIMEOUT, IDLE_TIMEOUT, LINGER_TIME};
+use super::{BEGIN_TIMEOUT, DRAIN_TIMEOUT, IDLE_TIMEOUT, LINGER_TIME};
 use crate::check;
 use crate::error::WireError;
 use crate::outbox::Outbox;
@@ -23,6 +23,8 @@ pub(crate) struct Dialect {
     pub(crate) program: &'static str,
     /// The flows of a plan that makes sense, or what of it can't be expressed.
     pub(crate) tickets: fn(&Plan) -> Result<Vec<FlowTicket>, String>,
+    /// How long the driver may take to open the flows.
+    pub(crate) opening: Duration,
     /// What the user should know once the flows have ended.
     pub(crate) doubt: fn(&Plan, &Sample) -> Option<String>,
     /// Why the far end does not say what it saw.
@@ -144,7 +146,7 @@ impl Connecting {
                 }
                 let flow_setup = FlowSetup::Connect { port: None, apart: 0 };
                 self.outbox.act(Action::OpenFlows { tickets, flow_setup });
-                self.enter(State::Opening(plan), now + FLOWS_TIMEOUT);
+                self.enter(State::Opening(plan), now + self.dialect.opening);
             }
         }
     }

@@ -21,7 +21,7 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// For the data connections.
-const FLOWS_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const FLOWS_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// From all data connections to the first payload: the time for this end's first observation.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(15);

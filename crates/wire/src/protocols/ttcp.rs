@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use goodput_model::{Bytes, Direction, Length, Plan, Transport};
 
-use crate::direct::{Answering, ClientRequest, Connecting, Dialect, Order, out_of_reach};
+use crate::direct::{
+    Answering, ClientRequest, Connecting, Dialect, FLOWS_TIMEOUT, Order, out_of_reach,
+};
 use crate::error::WireError;
 use crate::far_end::FarEnd;
 use crate::foreign;
@@ -44,6 +46,7 @@ pub const PROTOCOL: Protocol = Protocol {
 
 const DIALECT: Dialect = Dialect {
     program: "ttcp",
+    opening: FLOWS_TIMEOUT,
     tickets,
     doubt: |_, _| None,
     unreported: "a ttcp receiver reports nothing to its sender",

@@ -9,6 +9,7 @@ mod udp;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{EndName, FlowPlan, Plan, Transport};
@@ -17,6 +18,7 @@ use goodput_wire::session::Protocol;
 use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
+use crate::near::fetch::FetchLog;
 use crate::run::source_ports::Chosen;
 use crate::run::traffic::Connected;
 
@@ -35,6 +37,8 @@ pub struct Opened {
     pub peer: SocketAddr,
     /// What the kernel made of the socket options, if it differs from what was asked.
     pub doubts: Vec<String>,
+    /// What becomes known of the questions to a server of files.
+    pub log: Option<Arc<FetchLog>>,
 }
 
 /// Where flows are connected to.
@@ -169,7 +173,8 @@ impl Opening {
         self.doubt(found);
         self.note_port(ticket.flow.id, &socket);
         let framing = ticket.framing.clone();
-        self.flows.push(Connected { flow: ticket.flow, socket, framing, early });
+        let flow = ticket.flow;
+        self.flows.push(Connected { flow, socket, framing, early, bodies: None });
     }
 
     /// The next flow's port is behind this one's, which is not what was asked for if that was taken.
@@ -210,17 +215,13 @@ impl Opening {
         })?;
         let socket = carrier.socket.try_clone().map_err(EngineError::io(named()))?;
         let framing = ticket.framing.clone();
-        self.flows.push(Connected {
-            flow: ticket.flow,
-            socket,
-            framing,
-            early: EarlyPayload::default(),
-        });
+        let (flow, early) = (ticket.flow, EarlyPayload::default());
+        self.flows.push(Connected { flow, socket, framing, early, bodies: None });
         Ok(true)
     }
 
     fn done(self) -> Result<Opened, EngineError> {
         let peer = self.peer.ok_or_else(|| EngineError::Flow("there is no flow to open".into()))?;
-        Ok(Opened { flows: self.flows, peer, doubts: self.doubts })
+        Ok(Opened { flows: self.flows, peer, doubts: self.doubts, log: None })
     }
 }

@@ -95,7 +95,7 @@ fn connect(
         }
     };
     let (flow, framing) = (ticket.flow, ticket.framing.clone());
-    Ok(Connected { flow, socket, framing, early: EarlyPayload::default() })
+    Ok(Connected { flow, socket, framing, early: EarlyPayload::default(), bodies: None })
 }
 
 fn connect_tcp(

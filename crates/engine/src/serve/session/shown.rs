@@ -171,6 +171,7 @@ impl Shown {
             thinned: None,
             steady_samples: None,
             latency: None,
+            fetches: None,
             clocks: Clocks::missing("a client does not report its clock"),
             incomplete: None,
             doubts: Vec::new(),

@@ -177,6 +177,7 @@ impl Watch {
             thinned: None,
             steady_samples: None,
             latency: None,
+            fetches: None,
             clocks: Clocks::missing("only this end is watched"),
             incomplete: None,
             doubts: self.doubts,

@@ -66,10 +66,11 @@ impl MeasureArgs {
         let over_v6 = || {
             target.addresses(family).is_ok_and(|all| all.first().is_some_and(SocketAddr::is_ipv6))
         };
-        match self.direction.transport() {
+        let plan = match self.direction.transport() {
             Transport::Udp if over_v6() => self.plan_with(length, DATAGRAM_V6),
             _ => self.plan(length),
-        }
+        };
+        Plan { direction: target.direction(plan.direction), ..plan }
     }
 
     fn plan_with(&self, length: Length, standard_chunk: Bytes) -> Plan {

@@ -21,7 +21,7 @@ mod ticket;
 #[cfg(test)]
 mod tests;
 
-use crate::direct::{Answering, Connecting, Dialect};
+use crate::direct::{Answering, Connecting, Dialect, FLOWS_TIMEOUT};
 use crate::far_end::FarEnd;
 use crate::greeting;
 use crate::session::Protocol;
@@ -47,6 +47,7 @@ pub const PROTOCOL: Protocol = Protocol {
 
 const DIALECT: Dialect = Dialect {
     program: "iperf2",
+    opening: FLOWS_TIMEOUT,
     tickets: ticket::tickets,
     doubt,
     unreported: "iperf2 reports only its count of datagrams, over UDP",

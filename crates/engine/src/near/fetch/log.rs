@@ -1,0 +1,139 @@
+//! What becomes known of the questions of a measurement, in bounded memory however many there are.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use goodput_files::{About, Body};
+use goodput_model::{Fetch, Fetches, Known, median};
+
+/// Times of one kind that are kept for their median: those of more answers change it little.
+const KEPT: usize = 10_000;
+
+/// The questions of all flows.
+pub struct FetchLog(Mutex<Inner>);
+
+struct Inner {
+    first: Fetch,
+    about: About,
+    file_bytes: Option<u64>,
+    flows: Vec<Flow>,
+    answers: u64,
+    connections: u64,
+    first_byte_us: Vec<f64>,
+    longest_first_byte_us: f64,
+    whole_s: Vec<f64>,
+}
+
+/// The questions of one flow.
+#[derive(Clone, Default)]
+struct Flow {
+    /// When it asked for what it now reads.
+    asked: Option<Instant>,
+    /// When the last body was over, or the measurement began.
+    over: Option<Instant>,
+    /// Time in which no payload could come.
+    asking: Duration,
+    began: Option<Instant>,
+}
+
+impl FetchLog {
+    pub fn new(first: Fetch, flows: u16, about: About) -> Self {
+        Self(Mutex::new(Inner {
+            first,
+            about,
+            file_bytes: None,
+            flows: vec![Flow::default(); usize::from(flows)],
+            answers: 0,
+            connections: u64::from(flows),
+            first_byte_us: Vec::new(),
+            longest_first_byte_us: 0.0,
+            whole_s: Vec::new(),
+        }))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A flow has read all of what it asked for, if it asked before.
+    pub fn over(&self, flow: u16, now: Instant) {
+        let mut inner = self.inner();
+        let Some(of_flow) = inner.flows.get_mut(usize::from(flow)) else { return };
+        of_flow.over = Some(now);
+        of_flow.began.get_or_insert(now);
+        if let Some(asked) = of_flow.asked.take() {
+            keep(&mut inner.whole_s, now.saturating_duration_since(asked).as_secs_f64());
+        }
+    }
+
+    /// A flow was answered.
+    pub fn answered(&self, flow: u16, body: &Body, about: About) {
+        let mut inner = self.inner();
+        let first_byte_us = body.answered.saturating_duration_since(body.asked).as_secs_f64() * 1e6;
+        keep(&mut inner.first_byte_us, first_byte_us);
+        inner.longest_first_byte_us = inner.longest_first_byte_us.max(first_byte_us);
+        inner.answers += 1;
+        inner.connections += u64::from(body.anew);
+        inner.about = about;
+        inner.file_bytes = body.announced_bytes.or(inner.file_bytes);
+        if let Some(of_flow) = inner.flows.get_mut(usize::from(flow)) {
+            of_flow.asked = Some(body.asked);
+            if let Some(over) = of_flow.over {
+                of_flow.asking += body.answered.saturating_duration_since(over);
+            }
+        }
+    }
+
+    /// All that is known, at the end of a measurement.
+    pub fn conclude(&self) -> Fetches {
+        let now = Instant::now();
+        let mut inner = self.inner();
+        let about = inner.about.clone();
+        let first_byte_us = std::mem::take(&mut inner.first_byte_us);
+        let whole_s = std::mem::take(&mut inner.whole_s);
+        let longest = inner.longest_first_byte_us;
+        Fetches {
+            version: about.version.map_or(Known::missing("no answer came"), Known::Value),
+            server: about.server.map_or(Known::missing("the server does not tell"), Known::Value),
+            tls: about.tls,
+            moved_to: about.moved_to,
+            remarks: about.remarks,
+            first: inner.first.clone(),
+            file_bytes: inner
+                .file_bytes
+                .map_or(Known::missing("the server announces no length"), Known::Value),
+            answers: inner.answers,
+            connections: inner.connections,
+            longest_first_byte_us: match first_byte_us.is_empty() {
+                true => Known::missing("no answer came"),
+                false => Known::Value(longest),
+            },
+            first_byte_us: middle(first_byte_us, "no answer came"),
+            whole_s: middle(whole_s, "no file was fetched to its end"),
+            asking_share: asking_share(&inner.flows, now),
+        }
+    }
+}
+
+fn keep(times: &mut Vec<f64>, time: f64) {
+    if times.len() < KEPT {
+        times.push(time);
+    }
+}
+
+fn middle(times: Vec<f64>, none: &'static str) -> Known<f64> {
+    median(times).map_or(Known::missing(none), Known::Value)
+}
+
+fn asking_share(flows: &[Flow], now: Instant) -> Known<f64> {
+    let times = flows.iter().filter_map(|flow| {
+        let all = now.saturating_duration_since(flow.began?).as_secs_f64();
+        Some((flow.asking.as_secs_f64(), all))
+    });
+    let (asking, all) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+    if all > 0.0 {
+        Known::Value((asking / all).min(1.0))
+    } else {
+        Known::missing("nothing was asked")
+    }
+}

@@ -1,0 +1,97 @@
+//! What every scheme brings: a conversation with its server, and what that answers.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::error::FileError;
+use crate::link::{Dial, Wait};
+use crate::place::Place;
+
+/// A way to ask for files: an entry of the registry.
+pub struct Scheme {
+    /// Its id, equal to how its places begin.
+    pub id: &'static str,
+    /// One line for a list.
+    pub summary: &'static str,
+    /// The usual port.
+    pub port: u16,
+    /// Begins a conversation about the file at a place. Nothing is sent yet.
+    pub open: Open,
+}
+
+/// Begins a conversation about a place.
+pub type Open = fn(Place, Arc<Options>, Box<dyn Dial>) -> Box<dyn Conversation>;
+
+/// How the user wants servers to be met.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Whether redirects may lead to hosts that the user did not name.
+    pub follow: bool,
+}
+
+/// A conversation with a server about one file.
+pub trait Conversation: Send {
+    /// Connects, so that the next question need not.
+    fn connect(&mut self) -> Result<(), FileError>;
+
+    /// Asks for the whole file, and returns when its payload can be read. What the body before had left on the
+    /// connection must have been read, or the connection is given up.
+    fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError>;
+
+    /// Reads payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` where
+    /// nothing has come. Zero is the end of the body.
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
+
+    /// The socket of the last body.
+    fn socket(&self) -> Option<&OwnedFd>;
+
+    /// Has the next question go over a new connection, as where a body was not read to its end.
+    fn hang_up(&mut self);
+
+    /// What is known of the server.
+    fn about(&self) -> About;
+}
+
+/// The answer to a question for a file.
+#[derive(Debug)]
+pub struct Body {
+    /// How far its payload reaches.
+    pub extent: Extent,
+    /// Its length as the server announced it, bytes.
+    pub announced_bytes: Option<u64>,
+    /// Whether its socket is another than that of the body before.
+    pub anew: bool,
+    /// When the question had left.
+    pub asked: Instant,
+    /// When the first byte of the answer was there.
+    pub answered: Instant,
+}
+
+/// How far payload reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes of the socket.
+    Bytes(u64),
+    /// All until the server closes.
+    ToClose,
+    /// What [`Conversation::read`] gives.
+    Decoded,
+}
+
+/// What is known of a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// Protocol and version of the last answer, as "HTTP/1.1".
+    pub version: Option<String>,
+    /// What the server calls itself.
+    pub server: Option<String>,
+    /// Version of TLS and its cipher, where the payload is encrypted.
+    pub tls: Option<String>,
+    /// Where the file was found in the end, if redirects led elsewhere.
+    pub moved_to: Option<String>,
+    /// What the server or a cache on the way said of how the answer came about, by the name of its field in lower case.
+    pub remarks: BTreeMap<String, String>,
+}

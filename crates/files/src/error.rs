@@ -1,0 +1,46 @@
+//! Why a file server gave nothing.
+
+use std::io;
+
+/// Why a file could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The place is none, or can't be asked for as it is meant.
+    #[error("{0}")]
+    Place(String),
+    /// The server, or the way to it, does not let this user have it.
+    #[error("{0}")]
+    NotPermitted(String),
+    /// The server said that it won't or can't.
+    #[error("{0}")]
+    Refused(String),
+    /// The server said or did what its protocol does not allow, or what would be without end.
+    #[error("{0}")]
+    Protocol(String),
+    /// No connection, or one that broke.
+    #[error("cannot {operation}: {cause}")]
+    Io {
+        /// What was tried, on what.
+        operation: String,
+        /// The system's answer.
+        cause: io::Error,
+    },
+    /// Nothing came in time.
+    #[error("{0}")]
+    TimedOut(String),
+    /// Whoever waits wants no more.
+    #[error("it was stopped")]
+    Stopped,
+}
+
+impl FileError {
+    /// Names what was tried on what, for an error of the system.
+    pub(crate) fn io(operation: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::Io { operation: operation.into(), cause }
+    }
+
+    /// Whether a permission is what lacks.
+    pub fn not_permitted(&self) -> bool {
+        matches!(self, Self::NotPermitted(_))
+    }
+}

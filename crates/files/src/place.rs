@@ -1,0 +1,138 @@
+//! Where a file is: its URL, without secrets.
+
+use std::fmt;
+
+use url::Url;
+
+use crate::conversation::Scheme;
+use crate::error::FileError;
+use crate::schemes;
+
+/// A file at a server.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Place {
+    url: Url,
+}
+
+impl Place {
+    /// Reads `SCHEME://[USER@]HOST[:PORT]/PATH`. A password in it is refused without being repeated: whoever may list
+    /// this host's processes could read it.
+    pub fn parse(text: &str) -> Result<Self, FileError> {
+        let url = Url::parse(text).map_err(|why| {
+            // The text may hold a password.
+            FileError::Place(format!("the URL of the file can't be read: {why}"))
+        })?;
+        Self::of(url)
+    }
+
+    fn of(url: Url) -> Result<Self, FileError> {
+        if url.password().is_some() {
+            return Err(FileError::Place(
+                "a password in a URL can be read by other users of this host; put it into ~/.netrc (machine HOST \
+                 login USER password PASSWORD) and leave it out here"
+                    .into(),
+            ));
+        }
+        schemes::find(url.scheme()).ok_or_else(|| {
+            FileError::Place(format!("no files are fetched from {}://", url.scheme()))
+        })?;
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(FileError::Place(format!("{url} has no host")));
+        }
+        Ok(Self { url })
+    }
+
+    /// The place that `reference` means here, as a redirect has it.
+    pub(crate) fn join(&self, reference: &str) -> Result<Self, FileError> {
+        let url = self.url.join(reference).map_err(|why| {
+            FileError::Protocol(format!(
+                "the server redirects to a place that can't be read: {why}"
+            ))
+        })?;
+        Self::of(url)
+    }
+
+    /// What is spoken there.
+    pub fn scheme(&self) -> &'static Scheme {
+        schemes::find(self.url.scheme()).unwrap_or(schemes::ALL[0])
+    }
+
+    /// Name or address of the host, an IPv6 address without brackets.
+    pub fn host(&self) -> &str {
+        let host = self.url.host_str().unwrap_or_default();
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+    }
+
+    /// The port, if the URL has one.
+    pub fn port(&self) -> u16 {
+        self.url.port().unwrap_or(self.scheme().port)
+    }
+
+    /// The user, if the URL names one.
+    pub fn user(&self) -> Option<&str> {
+        Some(self.url.username()).filter(|user| !user.is_empty())
+    }
+
+    /// The URL without the user, as it is asked for.
+    pub(crate) fn request(&self) -> String {
+        let mut url = self.url.clone();
+        // Fails only where there is no host.
+        let _ = url.set_username("");
+        url.set_fragment(None);
+        url.to_string()
+    }
+
+    /// Whether the path names nothing, or a directory.
+    pub fn is_directory(&self) -> bool {
+        self.url.path().ends_with('/')
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.url.fmt(f)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.url.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_ports_and_users_are_told_apart() {
+        let parts = |text: &str| {
+            let place = Place::parse(text).unwrap();
+            (place.host().to_owned(), place.port(), place.user().map(str::to_owned))
+        };
+        assert_eq!(parts("http://nas/a b"), ("nas".into(), 80, None));
+        assert_eq!(parts("http://me@[::1]:81/x"), ("::1".into(), 81, Some("me".into())));
+        let place = Place::parse("http://me@nas/größe 1?x#y").unwrap();
+        assert_eq!(place.request(), "http://nas/gr%C3%B6%C3%9Fe%201?x");
+        assert!(Place::parse("http://nas").unwrap().is_directory());
+    }
+
+    #[test]
+    fn a_password_is_refused_and_not_repeated() {
+        for text in
+            ["http://me:s3cret@nas/x", "http://me:s3cret@/x", "http://me:s3cret@nas:99999/x"]
+        {
+            let why = Place::parse(text).unwrap_err().to_string();
+            assert!(!why.contains("s3cret"), "{why}");
+        }
+        assert!(Place::parse("gopher://nas/x").unwrap_err().to_string().contains("gopher://"));
+    }
+
+    #[test]
+    fn a_redirect_is_read_from_where_it_was_given() {
+        let place = Place::parse("http://me@nas/a/b").unwrap();
+        assert_eq!(place.join("../c").unwrap().request(), "http://nas/c");
+        assert_eq!(place.join("//else/c").unwrap().host(), "else");
+        assert!(place.join("gopher://nas/").is_err() && place.join("http://").is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! What the header of an answer says.
+
+use ureq_proto::BodyMode;
+use ureq_proto::client::state::{RecvBody, RecvResponse};
+use ureq_proto::client::{Call, RecvResponseResult};
+use ureq_proto::http::{HeaderName, Response, StatusCode, Version, header};
+
+use crate::connection::Parsed;
+use crate::conversation::{About, Extent};
+use crate::error::FileError;
+use crate::words::shown;
+
+/// Fields that say how an answer came about: from a cache (RFC 9111, RFC 9211), and what took the server's time
+/// (W3C Server Timing).
+const REMARKS: [&str; 6] =
+    ["age", "cache-status", "server-timing", "via", "x-cache", "x-cache-hits"];
+
+/// An answer that can be made use of.
+pub(super) struct Answer {
+    pub(super) outcome: Outcome,
+    /// Who decodes the body, where it can't be read off the socket.
+    pub(super) coded: Option<Call<RecvBody>>,
+    /// Whether the connection ends with this answer.
+    pub(super) closes: bool,
+}
+
+/// What an answer gives.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The file.
+    Body { extent: Extent, announced_bytes: Option<u64> },
+    /// Where it is, as the server wrote it.
+    Moved(Vec<u8>),
+}
+
+/// Reads a header as far as it has come.
+pub(super) fn parse(call: &mut Call<RecvResponse>, words: &[u8]) -> Parsed<Response<()>> {
+    call.try_response(words, false).map_err(|why| {
+        let begin = shown(&words[..words.len().min(40)]);
+        FileError::Protocol(format!("the server's answer is no HTTP ({why}); it begins: {begin}"))
+    })
+}
+
+impl Answer {
+    pub(super) fn of(
+        response: &Response<()>,
+        call: Call<RecvResponse>,
+        about: &mut About,
+    ) -> Result<Self, FileError> {
+        note(response, about);
+        let closes = closes(response);
+        if let Some(outcome) = without_body(response)? {
+            return Ok(Self { outcome, coded: None, closes });
+        }
+        let body = match call.proceed() {
+            Some(RecvResponseResult::RecvBody(call)) => call,
+            _ => {
+                let outcome = Outcome::Body { extent: Extent::Bytes(0), announced_bytes: Some(0) };
+                return Ok(Self { outcome, coded: None, closes });
+            }
+        };
+        let (extent, announced_bytes) = match body.body_mode() {
+            BodyMode::NoBody => (Extent::Bytes(0), Some(0)),
+            BodyMode::LengthDelimited(bytes) => (Extent::Bytes(bytes), Some(bytes)),
+            BodyMode::CloseDelimited => (Extent::ToClose, None),
+            BodyMode::Chunked => (Extent::Decoded, None),
+        };
+        let closes = closes || extent == Extent::ToClose;
+        let coded = (extent == Extent::Decoded).then_some(body);
+        Ok(Self { outcome: Outcome::Body { extent, announced_bytes }, coded, closes })
+    }
+}
+
+/// What of an answer is no file.
+fn without_body(response: &Response<()>) -> Result<Option<Outcome>, FileError> {
+    let status = response.status();
+    let words = shown(status.to_string().as_bytes());
+    match status {
+        StatusCode::OK => {}
+        StatusCode::MOVED_PERMANENTLY
+        | StatusCode::FOUND
+        | StatusCode::SEE_OTHER
+        | StatusCode::TEMPORARY_REDIRECT
+        | StatusCode::PERMANENT_REDIRECT => {
+            let to = response.headers().get(header::LOCATION);
+            let to = to.ok_or_else(|| {
+                FileError::Protocol(format!("the server redirects ({words}) to nowhere"))
+            })?;
+            return Ok(Some(Outcome::Moved(to.as_bytes().to_vec())));
+        }
+        StatusCode::UNAUTHORIZED
+        | StatusCode::FORBIDDEN
+        | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            return Err(FileError::NotPermitted(format!(
+                "the server does not give the file to this user: {words}"
+            )));
+        }
+        _ => return Err(FileError::Refused(format!("the server does not give the file: {words}"))),
+    }
+    let coding = response.headers().get(header::CONTENT_ENCODING);
+    match coding.filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        Some(coding) => Err(FileError::Protocol(format!(
+            "the server sent the file compressed ({}), though it was asked not to; what that unpacks to is not measured",
+            shown(coding.as_bytes())
+        ))),
+        None => Ok(None),
+    }
+}
+
+/// Whether the server ends the connection after this answer (RFC 9112 section 9.3).
+fn closes(response: &Response<()>) -> bool {
+    let said = |option: &str| {
+        let fields = response.headers().get_all(header::CONNECTION);
+        fields
+            .iter()
+            .filter_map(|field| field.to_str().ok())
+            .any(|field| field.split(',').any(|word| word.trim().eq_ignore_ascii_case(option)))
+    };
+    said("close") || (response.version() == Version::HTTP_10 && !said("keep-alive"))
+}
+
+fn note(response: &Response<()>, about: &mut About) {
+    let said = |name: &HeaderName| response.headers().get(name).map(|said| shown(said.as_bytes()));
+    about.version = Some(format!("{:?}", response.version()));
+    about.server = said(&header::SERVER);
+    let remark = |name: &'static str| {
+        said(&HeaderName::from_static(name)).map(|said| (name.to_owned(), said))
+    };
+    about.remarks = REMARKS.into_iter().filter_map(remark).collect();
+}

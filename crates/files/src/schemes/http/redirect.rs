@@ -1,0 +1,57 @@
+//! Where a redirect may lead: nothing is sent to a host that the user did not name.
+
+use crate::conversation::Options;
+use crate::error::FileError;
+use crate::place::Place;
+use crate::words::shown;
+
+/// Redirects in a row that are followed.
+pub(super) const MOST: usize = 10;
+
+/// The place that `location` means at `from`, if it may be asked; the user named `named`.
+pub(super) fn judge(
+    named: &Place,
+    from: &Place,
+    location: &[u8],
+    options: &Options,
+) -> Result<Place, FileError> {
+    let text = std::str::from_utf8(location).map_err(|_| {
+        FileError::Protocol("the server redirects to a place that can't be read".into())
+    })?;
+    let to = from.join(text)?;
+    let to_words = shown(to.to_string().as_bytes());
+    if !matches!(to.scheme().id, "http" | "https") {
+        return Err(FileError::Refused(format!(
+            "the server redirects to {to_words}, which is no web page"
+        )));
+    }
+    if options.follow {
+        return Ok(to);
+    }
+    if !to.host().eq_ignore_ascii_case(named.host()) {
+        return Err(FileError::Refused(format!(
+            "the server redirects to another host, {to_words}; name that one, or allow it by --follow"
+        )));
+    }
+    if from.scheme().id == "https" && to.scheme().id == "http" {
+        return Err(FileError::Refused(format!(
+            "the server redirects to {to_words}, which is not encrypted; name that one, or allow it by --follow"
+        )));
+    }
+    Ok(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hosts_that_the_user_named_are_asked() {
+        let named = Place::parse("http://nas/x").unwrap();
+        let judge = |to: &str, follow| judge(&named, &named, to.as_bytes(), &Options { follow });
+        assert_eq!(judge("/y", false).unwrap().request(), "http://nas/y");
+        assert_eq!(judge("http://NAS:81/y", false).unwrap().port(), 81);
+        assert!(judge("http://else/y", false).unwrap_err().to_string().contains("--follow"));
+        assert_eq!(judge("http://else/y", true).unwrap().host(), "else");
+    }
+}

@@ -1,0 +1,26 @@
+//! Words of a server, made fit to be shown.
+
+/// Characters of a server's words that are shown at most.
+const SHOWN: usize = 120;
+
+/// What a server said, without what would move a terminal's cursor, and not endless.
+pub(crate) fn shown(words: &[u8]) -> String {
+    let text = String::from_utf8_lossy(words);
+    let mut plain: String =
+        text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect();
+    if text.trim().chars().count() > SHOWN {
+        plain.push('…');
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_can_not_command_a_terminal() {
+        assert_eq!(shown(b" no \x1b[2J\xff "), "no  [2J\u{fffd}");
+        assert_eq!(shown(&[b'x'; 9000]).chars().count(), SHOWN + 1);
+    }
+}

@@ -1,0 +1,112 @@
+//! The lines about a file that was fetched: from which server, how often, and how long the answers took.
+
+use goodput_model::{BitRate, Bytes, Fetches, Known, Record};
+
+use super::test::micros;
+
+/// Share of the time without payload from which it is worth a word.
+const WORTH_A_WORD: f64 = 0.01;
+
+/// The lines; none if the target is no file.
+pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
+    let Some(fetches) = &record.fetches else { return Vec::new() };
+    let mut lines = vec![("fetched", fetched(fetches)), ("first fetch", first(fetches))];
+    lines.extend(answers(fetches).map(|text| ("first byte", text)));
+    if let Some(to) = &fetches.moved_to {
+        lines.push(("moved to", to.clone()));
+    }
+    lines
+}
+
+fn fetched(fetches: &Fetches) -> String {
+    let file = match fetches.file_bytes {
+        Known::Value(bytes) => format!("{} each", Bytes(bytes)),
+        Known::Missing(_) => "length not announced".into(),
+    };
+    let by = [fetches.version.value(), fetches.tls.as_ref(), fetches.server.value()];
+    let by: Vec<&str> = by.into_iter().flatten().map(String::as_str).collect();
+    let (answers, connections) = (fetches.answers, fetches.connections);
+    let times = if answers == 1 { "time" } else { "times" };
+    let over = if connections == 1 { "connection" } else { "connections" };
+    format!("{answers} {times}, {file}, over {connections} {over}   {}", by.join(", "))
+}
+
+/// The fetch before the measurement, beside the others.
+fn first(fetches: &Fetches) -> String {
+    let first = &fetches.first;
+    let rate = BitRate::over(first.bytes, first.took_s);
+    let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
+    let part = if first.whole { "" } else { " (given up)" };
+    let then = match fetches.whole_s {
+        Known::Value(whole_s) => format!(", then {} (median)", micros(whole_s * 1e6)),
+        Known::Missing(_) => String::new(),
+    };
+    format!("{}{part}{rate}{then}", micros(first.took_s * 1e6))
+}
+
+fn answers(fetches: &Fetches) -> Option<String> {
+    let (Known::Value(median), Known::Value(longest)) =
+        (&fetches.first_byte_us, &fetches.longest_first_byte_us)
+    else {
+        return None;
+    };
+    let waiting = match fetches.asking_share {
+        Known::Value(share) if share >= WORTH_A_WORD => {
+            format!("   {:.0} % of the time without payload, between files", share * 100.0)
+        }
+        _ => String::new(),
+    };
+    Some(format!("{} (median), {} at most{waiting}", micros(*median), micros(*longest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use goodput_model::Fetch;
+
+    use super::*;
+
+    fn fetches() -> Fetches {
+        Fetches {
+            version: Known::Value("HTTP/1.1".into()),
+            server: Known::Value("nginx".into()),
+            tls: None,
+            moved_to: None,
+            remarks: BTreeMap::new(),
+            first: Fetch { bytes: 1_000_000, whole: true, first_byte_us: 100.0, took_s: 0.08 },
+            file_bytes: Known::Value(1_000_000),
+            answers: 12,
+            connections: 1,
+            first_byte_us: Known::Value(120.0),
+            longest_first_byte_us: Known::Value(3000.0),
+            whole_s: Known::Value(0.04),
+            asking_share: Known::Value(0.003),
+        }
+    }
+
+    #[test]
+    fn a_fetch_is_told_in_three_lines() {
+        let fetches = fetches();
+        assert_eq!(fetched(&fetches), "12 times, 1 MB each, over 1 connection   HTTP/1.1, nginx");
+        assert_eq!(first(&fetches), "80.0 ms, 100 Mbit/s, then 40.0 ms (median)");
+        assert_eq!(answers(&fetches).unwrap(), "120 µs (median), 3.00 ms at most");
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let first_only = Fetch { whole: false, ..fetches().first };
+        let fetches = Fetches {
+            file_bytes: Known::missing("x"),
+            whole_s: Known::missing("x"),
+            asking_share: Known::Value(0.25),
+            first: first_only,
+            ..fetches()
+        };
+        assert!(fetched(&fetches).contains("length not announced"));
+        assert_eq!(first(&fetches), "80.0 ms (given up), 100 Mbit/s");
+        assert!(
+            answers(&fetches).unwrap().ends_with("25 % of the time without payload, between files")
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What it was like to fetch a file repeatedly from a server that is not goodput.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::known::Known;
+
+/// The questions of one measurement for a file, and what the answers were like.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fetches {
+    /// Protocol and version that was spoken, as "HTTP/1.1".
+    pub version: Known<String>,
+    /// What the server calls itself.
+    pub server: Known<String>,
+    /// Version of TLS and cipher, where the payload was encrypted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<String>,
+    /// Where redirects led, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<String>,
+    /// What the server or a cache on the way said of how its last answer came about, by field of the header: `age`,
+    /// `x-cache`, `server-timing` and such.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub remarks: BTreeMap<String, String>,
+    /// The fetch before the measurement, which brings the file into the caches of the server.
+    pub first: Fetch,
+    /// Length of the file as the server announced it, bytes.
+    pub file_bytes: Known<u64>,
+    /// Questions that were answered while it was measured, the last ones cut off by its end among them.
+    pub answers: u64,
+    /// Connections to the server that payload came on, all flows together.
+    pub connections: u64,
+    /// Median time from a question to the first byte of its answer, microseconds.
+    pub first_byte_us: Known<f64>,
+    /// The longest of them.
+    pub longest_first_byte_us: Known<f64>,
+    /// Median time of a whole fetch, from its question to its last byte, seconds.
+    pub whole_s: Known<f64>,
+    /// Share of the flows' time in which no payload could come, as a question was on its way or not yet answered: 0 to 1.
+    pub asking_share: Known<f64>,
+}
+
+/// One fetch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fetch {
+    /// Payload that came, bytes.
+    pub bytes: u64,
+    /// Whether that is all; a long file is given up.
+    pub whole: bool,
+    /// From the question to the first byte of the answer, microseconds.
+    pub first_byte_us: f64,
+    /// From the question to the last byte that was read, seconds.
+    pub took_s: f64,
+}

@@ -1,0 +1,100 @@
+//! File servers: they speak protocols of their own, which the flows speak with them. This end of the conversation
+//! only says what such a server can't be asked for.
+
+use std::time::Duration;
+
+use goodput_model::{Direction, Plan, Transport};
+
+use crate::direct::{Answering, Connecting, Dialect, out_of_reach};
+use crate::error::WireError;
+use crate::far_end::FarEnd;
+use crate::greeting;
+use crate::session::{First, FirstDatagram, Protocol};
+use crate::ticket::{FlowTicket, Proof};
+
+/// What a target is whose URL names a file. No server of ours speaks it, so it is not in the list.
+pub const PROTOCOL: Protocol = Protocol {
+    id: "file-server",
+    summary: "a server of files",
+    port: 0,
+    has_control: false,
+    far_end: FarEnd {
+        // It sends nothing before it is asked.
+        awaits_begin: true,
+        ..FarEnd::PLAIN
+    },
+    takes_the_rest: false,
+    recognises: |_| First::Foreign,
+    recognises_datagram: |_| FirstDatagram::Foreign,
+    greet: greeting::none,
+    client: |now, _| Box::new(Connecting::new(now, &DIALECT)),
+    server: |now, config| {
+        Box::new(Answering::new(now, config, |_, _, _| {
+            Err(WireError::Foreign { seems: SERVER.into() })
+        }))
+    },
+};
+
+/// What nobody asks goodput to be.
+const SERVER: &str = "a client of a server of files";
+
+/// Until all flows are connected: the file is fetched once before.
+const OPENING: Duration = Duration::from_secs(120);
+
+const DIALECT: Dialect = Dialect {
+    program: "file server",
+    opening: OPENING,
+    tickets,
+    doubt: |_, _| None,
+    unreported: "a server of files does not report what it saw",
+};
+
+/// The flows of a plan, or what of it a server of files can't be asked for.
+fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
+    if plan.transport == Transport::Udp {
+        return Err("files are fetched over TCP only: leave out --udp".into());
+    }
+    match plan.direction {
+        Direction::Reverse => {}
+        Direction::Send | Direction::Both => {
+            return Err("files are only fetched from such a server: leave out --both".into());
+        }
+    }
+    if plan.storage.source.is_some() {
+        return Err("the URL names the file: leave out --source and --size".into());
+    }
+    // What this end leaves out of the rates the server need not know.
+    let lost = out_of_reach(&Plan { omit_s: 0.0, ..plan.clone() });
+    if !lost.is_empty() {
+        return Err(format!("a server of files can't be asked for {}", lost.join(", ")));
+    }
+    let ticket = |flow| FlowTicket {
+        flow,
+        proof: Proof::default(),
+        framing: goodput_framing::ttcp(),
+        shares: None,
+    };
+    Ok(plan.flow_plans().into_iter().map(ticket).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_server_of_files_is_asked_for_what_it_can_do() {
+        let plan =
+            Plan { direction: Direction::Reverse, flows: 3, omit_s: 1.0, ..Plan::standard() };
+        assert_eq!(tickets(&plan).unwrap().len(), 3);
+        let why = |change: fn(&mut Plan)| {
+            let mut plan = plan.clone();
+            change(&mut plan);
+            tickets(&plan).unwrap_err()
+        };
+        assert!(why(|plan| plan.transport = Transport::Udp).contains("--udp"));
+        assert!(why(|plan| plan.direction = Direction::Both).contains("--both"));
+        assert!(why(|plan| plan.socket.sndbuf_bytes = Some(Bytes(1))).contains("--sndbuf"));
+    }
+}
