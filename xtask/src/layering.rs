@@ -35,6 +35,7 @@ const fn near_kernel(name: &'static str, may_use: &'static [&'static str]) -> La
 
 const TESTING: &str = "goodput-testing";
 const MODEL: &str = "goodput-model";
+const CEILING: &str = "goodput-ceiling";
 const FRAMING: &str = "goodput-framing";
 const FILES: &str = "goodput-files";
 const NETLINK: &str = "goodput-netlink";
@@ -59,7 +60,8 @@ const LAYERS: &[Layer] = &[
     pure(FRAMING, &[MODEL]),
     layer(FILES, &[]),
     pure(WIRE, &[MODEL, FRAMING]),
-    pure(DIAGNOSE, &[MODEL]),
+    pure(CEILING, &[MODEL]),
+    pure(DIAGNOSE, &[MODEL, CEILING]),
     pure(EXPERIMENT, &[MODEL]),
     layer(STORE, &[MODEL]),
     near_kernel(MOVER, &[MODEL, FRAMING]),
@@ -68,7 +70,10 @@ const LAYERS: &[Layer] = &[
     near_kernel(LAB, &[MODEL, NETLINK]),
     // What it gives up it gives up by libraries; it has no unsafe code of its own.
     layer(SANDBOX, &[]),
-    layer(ENGINE, &[MODEL, FRAMING, FILES, WIRE, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS]),
+    layer(
+        ENGINE,
+        &[MODEL, FRAMING, FILES, WIRE, CEILING, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS],
+    ),
     // All that reads what others wrote, for the fuzzer; no part of the program.
     layer("goodput-fuzzed", &[MODEL, NETLINK, FRAMING, WIRE, STORE, MOVER, KERNEL, SETTINGS, LAB]),
     layer(COMPAT, &[MODEL, ENGINE]),
@@ -76,8 +81,8 @@ const LAYERS: &[Layer] = &[
     layer(
         "goodput",
         &[
-            MODEL, WIRE, FILES, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB, SANDBOX,
-            ENGINE, COMPAT,
+            MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB,
+            SANDBOX, ENGINE, COMPAT,
         ],
     ),
     // What tests leave is counted.

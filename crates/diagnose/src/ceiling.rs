@@ -1,8 +1,9 @@
 //! What the path could carry: the slowest of the links and the shaper that are known.
 
-use goodput_model::{BitRate, Known, Missing};
+use goodput_ceiling::MARGIN;
+use goodput_model::{BitRate, CeilingInputs, Known, Missing};
 
-use crate::framing::{Packet, WIRE_EXTRA};
+use crate::framing::packet_inputs;
 use crate::names::{LINK_KIND, LINK_SPEED};
 use crate::shaper::Shaper;
 use crate::view::{Side, View, positive};
@@ -11,42 +12,132 @@ use crate::view::{Side, View, positive};
 /// drivers/net/tun.c claim 10 Gbit/s).
 const WITHOUT_SPEED: [&str; 9] =
     ["veth", "tun", "tap", "dummy", "ifb", "bridge", "vxlan", "wireguard", "loopback"];
-/// More than this share of its ceiling through a link shows that its speed is not real.
-const BEYOND_DOUBT: f64 = 1.02;
+
+/// The ceiling of one direction, with what it is computed from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathCeiling {
+    /// Goodput that the path could carry at best, as far as links and the local shaper tell.
+    pub rate: Known<BitRate>,
+    /// What that is computed from: the slowest link whose speed is believed, or the slowest of all if none is.
+    pub inputs: Option<CeilingInputs>,
+    /// Links and shapers that the measurement has outrun, in words.
+    pub outrun: Vec<String>,
+}
+
+impl PathCeiling {
+    /// Of a path of which nothing is known.
+    pub fn unknown(why: String) -> Self {
+        Self { rate: Known::missing(why), inputs: None, outrun: Vec::new() }
+    }
+
+    /// By what both ends told.
+    pub fn of(view: &View) -> Self {
+        let links = view.sides().map(|side| link_ceiling(view, side));
+        let shaper = Shaper::of(view).ok().flatten();
+        let inputs = inputs(view, links.each_ref().map(Result::is_ok), shaper.as_ref());
+        let rate = match (&inputs, links.iter().any(Result::is_ok) || shaper.is_some()) {
+            (Ok(inputs), true) => goodput_ceiling::ceiling(inputs).rate(),
+            (Err(why), true) => Known::Missing(why.clone()),
+            (_, false) => Known::Missing(
+                links
+                    .into_iter()
+                    .find_map(Result::err)
+                    .unwrap_or_else(|| Missing::because("neither link nor shaper reports a speed")),
+            ),
+        };
+        Self { rate, inputs: inputs.ok(), outrun: outrun(view, shaper.as_ref()) }
+    }
+}
 
 /// Goodput that the path could carry at best, as far as links and the local shaper tell.
 pub fn ceiling(view: &View) -> Known<BitRate> {
-    let links = view.sides().map(|side| link_ceiling(view, side));
-    let shaper = Shaper::of(view).ok().flatten().map(|shaper| shaper.ceiling);
-    let known = links.iter().filter_map(|link| link.as_ref().ok().copied()).chain(shaper);
-    match known.reduce(f64::min) {
-        Some(rate) => Known::Value(BitRate(rate)),
-        None => Known::Missing(
-            links
-                .into_iter()
-                .find_map(Result::err)
-                .unwrap_or_else(|| Missing::because("neither link nor shaper reports a speed")),
-        ),
-    }
+    PathCeiling::of(view).rate
 }
 
 /// Goodput that the link of one side could carry, bits per second.
 pub fn link_ceiling(view: &View, side: &Side) -> Result<f64, Missing> {
-    let kind = side.words(LINK_KIND).unwrap_or_default();
-    if WITHOUT_SPEED.contains(&kind.as_str()) {
-        return Err(Missing::because(format!("a {kind} device has no speed of its own")));
-    }
-    let speed = positive(side.count(LINK_SPEED)?, "the link's speed")?;
-    let ceiling = speed * Packet::of(view)?.share(WIRE_EXTRA);
+    let speed = claimed(side)?;
+    let ceiling = carries(view, speed)?;
     let claim = BitRate(speed);
     match view.goodput() {
-        Ok(goodput) if goodput > BEYOND_DOUBT * ceiling => Err(Missing::because(format!(
+        Ok(goodput) if is_beyond(goodput, ceiling) => Err(Missing::because(format!(
             "the {} device claims {claim}, yet {} went through",
             side.name,
             BitRate(goodput)
         ))),
-        _ => positive(ceiling, "the link's ceiling"),
+        _ => Ok(ceiling),
     }
+}
+
+/// The speed that a side's device reports, bits per second.
+fn claimed(side: &Side) -> Result<f64, Missing> {
+    let kind = side.words(LINK_KIND).unwrap_or_default();
+    if WITHOUT_SPEED.contains(&kind.as_str()) {
+        return Err(Missing::because(format!("a {kind} device has no speed of its own")));
+    }
+    positive(side.count(LINK_SPEED)?, "the link's speed")
+}
+
+/// Goodput of the measured flows on a link of this speed, bits per second.
+fn carries(view: &View, speed: f64) -> Result<f64, Missing> {
+    let link = CeilingInputs { link_bits_per_s: Some(BitRate(speed)), ..packet_inputs(view)? };
+    goodput_ceiling::ceiling(&link).rate().get().map(|rate| rate.0)
+}
+
+/// Whether a measurement is so far above a ceiling that one of them is wrong.
+fn is_beyond(goodput: f64, ceiling: f64) -> bool {
+    goodput > ceiling * (1.0 + MARGIN)
+}
+
+fn inputs(
+    view: &View,
+    believed: [bool; 2],
+    shaper: Option<&Shaper>,
+) -> Result<CeilingInputs, Missing> {
+    let speeds: Vec<_> = view.sides().into_iter().map(|side| claimed(side).ok()).collect();
+    let among = |every: bool| {
+        let speeds = speeds.iter().zip(believed).filter(|(_, believed)| every || *believed);
+        speeds.filter_map(|(speed, _)| *speed).reduce(f64::min)
+    };
+    Ok(CeilingInputs {
+        link_bits_per_s: among(false).or_else(|| among(true)).map(BitRate),
+        shaper_bits_per_s: shaper.map(|shaper| BitRate(shaper.rate)),
+        ..packet_inputs(view)?
+    })
+}
+
+/// What a bucket that was full at the start adds to the rate of the window, bits per second of goodput.
+fn from_the_bucket(view: &View, shaper: &Shaper) -> f64 {
+    let (from_s, to_s) = view.receiver.window_s();
+    let burst = shaper.burst.as_ref().map_or(0.0, |bytes| bytes * 8.0);
+    let added = burst / (to_s - from_s) * shaper.ceiling / shaper.rate;
+    if added.is_finite() { added.max(0.0) } else { 0.0 }
+}
+
+/// What was outrun: the ceiling is then not what limits, and something about it is wrong.
+fn outrun(view: &View, shaper: Option<&Shaper>) -> Vec<String> {
+    let Ok(goodput) = view.goodput() else { return Vec::new() };
+    let links = view.sides().into_iter().filter_map(|side| {
+        let speed = claimed(side).ok()?;
+        let words = format!("the {} device claims {}", side.name, BitRate(speed));
+        Some((words, carries(view, speed).ok()?))
+    });
+    let shaper = shaper.map(|shaper| {
+        let rate = BitRate(shaper.rate);
+        let words = format!("the {} shaper on {} is set to {rate}", shaper.kind, shaper.device);
+        (words, shaper.ceiling + from_the_bucket(view, shaper))
+    });
+    let exceeded = links.chain(shaper).filter(|(_, ceiling)| is_beyond(goodput, *ceiling));
+    let words = exceeded.map(|(claim, ceiling)| {
+        format!(
+            "the {} end sent {} of payload, but {claim}, which leaves {}: this claim, the model or the \
+             measurement is wrong",
+            view.sender.name,
+            BitRate(goodput),
+            BitRate(ceiling)
+        )
+    });
+    words.collect()
 }
 
 #[cfg(test)]
@@ -79,6 +170,32 @@ mod tests {
     #[test]
     fn a_speed_that_is_outrun_is_not_believed() {
         let evidence = Case::healthy().goodput(30e9).evidence();
-        assert!(ceiling(&View::new(&evidence)).value().is_none());
+        let path = PathCeiling::of(&View::new(&evidence));
+        assert!(path.rate.value().is_none());
+        assert!(
+            path.outrun[0].contains("the model or the measurement is wrong"),
+            "{:?}",
+            path.outrun
+        );
+    }
+
+    #[test]
+    fn a_full_bucket_explains_more_than_the_rate_and_no_claim_is_doubted_below_it() {
+        let outrun = |goodput, burst| {
+            let evidence = Case::healthy().goodput(goodput).tbf(1e8, burst).evidence();
+            PathCeiling::of(&View::new(&evidence)).outrun
+        };
+        assert_eq!(outrun(95e6, 125_000), Vec::<String>::new());
+        assert!(outrun(200e6, 125_000)[0].contains("tbf shaper on eth0 is set to 100 Mbit/s"));
+        assert_eq!(outrun(200e6, 2_000_000_000), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_kept_inputs_give_the_ceiling() {
+        for case in [Case::healthy(), Case::healthy().tbf(1e8, 125_000), Case::healthy_udp()] {
+            let evidence = case.evidence();
+            let path = PathCeiling::of(&View::new(&evidence));
+            assert_eq!(goodput_ceiling::ceiling(&path.inputs.unwrap()).rate(), path.rate);
+        }
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    BitRate, Confidence, Evidence, Finding, Known, Missing, Place, Split, Undecided, Verdict,
+    Confidence, Evidence, Finding, Known, Missing, Place, Split, Undecided, Verdict,
 };
 
-use crate::ceiling::ceiling;
+use crate::ceiling::PathCeiling;
 use crate::probes::doubt;
 use crate::rank::{drop_explained, rank};
 use crate::rule::Stage;
@@ -27,7 +27,7 @@ pub struct Diagnosis {
     /// is removed.
     pub witnesses: BTreeMap<String, f64>,
     /// Goodput that the path could carry at best.
-    pub ceiling: Known<BitRate>,
+    pub ceiling: PathCeiling,
 }
 
 /// Asks every rule. Never fails: what can't be told is among `undecided`.
@@ -49,7 +49,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     Diagnosis {
         verdict: verdict(&view, &findings, &undecided),
         witnesses: witnesses(&view),
-        ceiling: ceiling(&view),
+        ceiling: PathCeiling::of(&view),
         findings,
         undecided,
     }

@@ -40,7 +40,6 @@ pub mod view;
 mod way;
 
 pub use diagnosis::{Diagnosis, diagnose};
-pub use framing::framing_efficiency;
 pub use rule::{Rule, Stage};
 pub use split::split;
 pub use view::View;

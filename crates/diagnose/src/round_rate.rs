@@ -3,7 +3,7 @@
 use goodput_model::Missing;
 
 use crate::finding::rate;
-use crate::framing::{IP_EXTRA, Packet, QDISC_EXTRA, WIRE_EXTRA};
+use crate::framing::{IP_EXTRA, QDISC_EXTRA, WIRE_EXTRA, packet};
 use crate::view::View;
 
 /// Rates that are sold and configured, in each decade.
@@ -35,7 +35,7 @@ impl RoundRate {
 
 /// The nearest round rate that explains `goodput`, bits per second, if one does.
 pub fn round_rate(view: &View, goodput: f64) -> Result<Option<RoundRate>, Missing> {
-    let packet = Packet::of(view)?;
+    let packet = packet(view)?;
     let counters = [
         (QDISC_EXTRA, "a shaper that counts Ethernet frames"),
         (IP_EXTRA, "a limit that counts IP packets"),

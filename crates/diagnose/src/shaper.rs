@@ -2,7 +2,7 @@
 
 use goodput_model::Missing;
 
-use crate::framing::{Packet, QDISC_EXTRA};
+use crate::framing::{QDISC_EXTRA, packet};
 use crate::htb::{self, Leaf};
 use crate::names;
 use crate::view::{Side, View, positive};
@@ -64,7 +64,7 @@ impl<'a> Shaper<'a> {
             Err(why) if SHAPERS.contains(&kind) => return Err(why),
             _ => return Ok(None),
         };
-        let packet = Packet::of(view)?;
+        let packet = packet(view)?;
         Ok(Some(Self {
             kind,
             device: side.device()?,

@@ -222,7 +222,7 @@ proptest! {
             }
         }
         prop_assert!(diagnosis.witnesses.values().all(|value| value.is_finite()));
-        prop_assert!(diagnosis.ceiling.value().is_none_or(|rate| rate.0.is_finite()));
+        prop_assert!(diagnosis.ceiling.rate.value().is_none_or(|rate| rate.0.is_finite()));
         if let Some(split) = diagnosis.verdict.split.value() {
             let parts = [
                 split.application_percent,

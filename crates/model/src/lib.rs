@@ -6,6 +6,7 @@
 // A library says what it has to say in what it returns; and they panic where nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod ceiling;
 pub mod change;
 pub mod check;
 pub mod choice;
@@ -37,6 +38,10 @@ pub mod units;
 pub mod verdict;
 pub mod way;
 
+pub use ceiling::{
+    CeilingBound, CeilingFit, CeilingInputs, CeilingLine, CeilingPoint, CeilingReport,
+    CeilingUnread,
+};
 pub use change::Change;
 pub use check::CheckReport;
 pub use choice::MoverChoice;

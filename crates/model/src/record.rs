@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ceiling::CeilingInputs;
 use crate::clocks::Clocks;
 use crate::comparison::Comparison;
 use crate::connection::Connection;
@@ -167,6 +168,9 @@ pub struct Outcome {
     pub precision_percent: Known<f64>,
     /// What the path could carry at best, and why.
     pub ceiling_bits_per_s: Known<BitRate>,
+    /// What the ceiling is computed from, if the record keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling_inputs: Option<CeilingInputs>,
     /// Each direction.
     pub directions: Vec<DirectionResult>,
     /// This host.

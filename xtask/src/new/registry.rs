@@ -31,7 +31,7 @@ enum Entry {
 }
 
 /// Every registry.
-pub const REGISTRIES: [Registry; 11] = [
+pub const REGISTRIES: [Registry; 12] = [
     Registry {
         kind: "rule",
         folder: "crates/diagnose/src/rules",
@@ -55,6 +55,14 @@ pub const REGISTRIES: [Registry; 11] = [
         separator: '-',
         template: include_str!("../../templates/probe.rs.txt"),
         then: "cargo test -p goodput-diagnose",
+    },
+    Registry {
+        kind: "bound",
+        folder: "crates/ceiling/src/bounds",
+        entry: Entry::Item("BOUND"),
+        separator: '-',
+        template: include_str!("../../templates/bound.rs.txt"),
+        then: "cargo test -p goodput-ceiling",
     },
     Registry {
         kind: "setting",

@@ -25,12 +25,13 @@
 //! USB 1.1 section 5.8, USB 2.0 section 5.8.4 (most bulk transactions in a frame); USB 3.2 section 4.4.11;
 //! Ethernet-HOWTO ("The ISA bus can do 5.3MB/sec"); Documentation/ABI/stable/sysfs-bus-usb (`speed`).
 
+use goodput_ceiling::buses;
 use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
-use crate::framing::{Packet, QDISC_EXTRA};
+use crate::framing::{QDISC_EXTRA, packet};
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View, first_of};
 
@@ -46,12 +47,6 @@ pub const RULE: Rule = Rule {
     source: include_str!("legacy_bus.rs"),
 };
 
-/// What a bus of this speed gives to one bulk device in one direction, bits per second: 19 packets of
-/// 64 bytes a millisecond, 13 of 512 in 125 µs, 8b/10b, 128b/132b.
-const USB: [(f64, f64); 5] =
-    [(12e6, 9.73e6), (480e6, 426e6), (5e9, 4e9), (10e9, 9.69e9), (20e9, 19.4e9)];
-/// 16 bits in 3 clocks of 8 MHz, bits per second.
-const ISA: f64 = 42.7e6;
 /// Share of what the bus gives from which it limits.
 const FULL: f64 = 0.7;
 /// The same from which it may: adapters on USB 2 reach 200 to 350 Mbit/s.
@@ -100,11 +95,10 @@ fn bus(side: &Side) -> Result<Option<(String, f64)>, Missing> {
     match side.text("bus.kind")? {
         "usb" => {
             let speed = side.number("bus.usb_bits_per_s")?;
-            let known = USB.iter().find(|(bus, _)| *bus == speed);
-            Ok(known.map(|(_, gives)| (format!("USB at {}", rate(speed)), *gives)))
+            Ok(buses::usb(speed).map(|bus| (format!("USB at {}", rate(speed)), bus.gives())))
         }
         _ if side.text("bus.address").is_ok_and(|address| address.starts_with("ISA")) => {
-            Ok(Some(("ISA".into(), ISA)))
+            Ok(buses::find("isa16").map(|bus| ("ISA".into(), bus.gives())))
         }
         _ => Ok(None),
     }
@@ -112,7 +106,7 @@ fn bus(side: &Side) -> Result<Option<(String, f64)>, Missing> {
 
 /// What crosses the bus: frames without checksum.
 fn crossed(view: &View) -> Result<f64, Missing> {
-    Ok(view.goodput()? / Packet::of(view)?.share(QDISC_EXTRA))
+    Ok(view.goodput()? / packet(view)?.share(QDISC_EXTRA))
 }
 
 /// Share of the fuller of the two ends' buses that is used, percent; 0 where neither is one of these.

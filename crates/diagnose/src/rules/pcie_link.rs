@@ -24,11 +24,12 @@
 //! al.: Understanding PCIe performance for end host networking, SIGCOMM 2018; PCI Express base
 //! specification 5.0, section 4.2.2 (128b/130b).
 
+use goodput_ceiling::buses::pcie;
 use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
-use crate::framing::{Packet, QDISC_EXTRA};
+use crate::framing::{QDISC_EXTRA, packet};
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View, first_of, positive};
 
@@ -46,23 +47,6 @@ pub const RULE: Rule = Rule {
 
 /// Share of what the link gives from which it limits.
 const FULL: f64 = 0.85;
-/// Part that flow control and acknowledgements of the data link layer leave.
-const LINK_LAYER: f64 = 0.9;
-/// Payload of a transaction, and its header, sequence number, check and framing, bytes.
-const PAYLOAD: f64 = 256.0;
-const HEADER: f64 = 26.0;
-
-/// What one direction of a link of `gt_per_s` thousand million transfers a second on each of `lanes`
-/// carries for a card, bits per second.
-fn gives(gt_per_s: f64, lanes: f64) -> f64 {
-    // 8b/10b up to generation 2, 128b/130b up to 5, 242 of 256 bytes of a flit from 6 on.
-    let coding = match gt_per_s {
-        gt if gt <= 5.0 => 0.8,
-        gt if gt <= 32.0 => 128.0 / 130.0,
-        _ => 242.0 / 256.0,
-    };
-    gt_per_s * 1e9 * lanes * coding * LINK_LAYER * PAYLOAD / (PAYLOAD + HEADER)
-}
 
 /// The present link of a card, and its most.
 struct Link {
@@ -85,8 +69,8 @@ impl Link {
     /// Share of the present link that the measurement takes: frames without checksum, as the card
     /// writes them into memory.
     fn share(&self, view: &View) -> Result<f64, Missing> {
-        let crossed = view.goodput()? / Packet::of(view)?.share(QDISC_EXTRA);
-        Ok(crossed / positive(gives(self.now.0, self.now.1), "what the link gives")?)
+        let crossed = view.goodput()? / packet(view)?.share(QDISC_EXTRA);
+        Ok(crossed / positive(pcie(self.now.0, self.now.1), "what the link gives")?)
     }
 }
 
@@ -107,12 +91,12 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let (now, most) = (words(link.now), words(link.most));
     let text = format!(
         "{device} runs at {now}, about {}; {} of that is used (lspci -vv: LnkSta)",
-        rate(gives(link.now.0, link.now.1)),
+        rate(pcie(link.now.0, link.now.1)),
         percent(share)
     );
-    let could = gives(link.most.0, link.most.1);
+    let could = pcie(link.most.0, link.most.1);
     let most = format!("the card supports {most}, about {} (LnkCap)", rate(could));
-    let predicted = view.goodput()? / share * could / gives(link.now.0, link.now.1);
+    let predicted = view.goodput()? / share * could / pcie(link.now.0, link.now.1);
     Draft::new(RULE.id, place, Confidence::Likely, format!("the PCI Express link of {device}"))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw(place, "bus.pcie_max_lanes", link.most.1, most)
@@ -162,16 +146,6 @@ mod tests {
                 .fact(end, "bus.pcie_lanes", lanes)
                 .fact(end, "bus.pcie_max_lanes", 8u64)
         })
-    }
-
-    #[test]
-    fn the_model_gives_the_published_rates() {
-        for (gt, lanes, gbit) in
-            [(2.5, 1.0, 1.6), (5.0, 2.0, 6.6), (8.0, 4.0, 26.0), (16.0, 16.0, 207.0)]
-        {
-            let given = gives(gt, lanes) / 1e9;
-            assert!((given / gbit - 1.0).abs() < 0.03, "{gt} {lanes} {given}");
-        }
     }
 
     #[test]

@@ -25,13 +25,14 @@
 //! # Source
 //! RFC 9293 section 3.7.1; ip-route(8) (`mtu`, `advmss`); Mathis, Semke, Mahdavi, Ott 1997.
 
+use goodput_ceiling::Packet;
 use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing, Place};
 
 use super::{line_rate, path_loss, path_rate, shaper_rate};
 use crate::change::of_host;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
-use crate::framing::{Packet, QDISC_EXTRA};
+use crate::framing::{QDISC_EXTRA, packet};
 use crate::names::{LINK_MTU, ROUTE_ADVMSS, ROUTE_DESTINATION, ROUTE_MTU};
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
@@ -107,7 +108,7 @@ pub(super) fn draft(view: &View, rule: &Rule, end: Place, small: &Small) -> Draf
 /// Whether the segments are small, and that costs goodput.
 pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
     view.needs_tcp()?;
-    let packet = Packet::of(view)?;
+    let packet = packet(view)?;
     let headers = packet.ip - packet.payload;
     let [one, other] = view.sides().map(|side| side.count(LINK_MTU));
     let both_known = one.is_ok() && other.is_ok();
@@ -236,7 +237,7 @@ fn off_the_route(side: &Side, name: &str, value: f64) -> Change {
 /// Headers as a percentage of the frame, as a queueing discipline counts it.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.needs_tcp()?;
-    Ok((1.0 - Packet::of(view)?.share(QDISC_EXTRA)) * 100.0)
+    Ok((1.0 - packet(view)?.share(QDISC_EXTRA)) * 100.0)
 }
 
 #[cfg(test)]

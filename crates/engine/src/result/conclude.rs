@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use goodput_diagnose::ceiling::PathCeiling;
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT};
 use goodput_model::{EndName, Finding, Kind, Known, Place, Record, Transport, Verdict};
@@ -48,8 +49,11 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
     let mut diagnoses = diagnoses(&measurement).into_iter().map(|(_, diagnosis)| diagnosis);
     let main = diagnoses.next().unwrap_or_else(|| undiagnosed(&measurement));
     let reverse = diagnoses.next();
-    let result = outcome(&measurement, main.ceiling.clone());
-    let doubts = measurement.doubts.iter().cloned().chain(doubts(&measurement, &result)).collect();
+    let outrun = reverse.iter().flat_map(|reverse| &reverse.ceiling.outrun);
+    let outrun: Vec<_> = main.ceiling.outrun.iter().chain(outrun).cloned().collect();
+    let result = outcome(&measurement, main.ceiling);
+    let doubts = measurement.doubts.iter().cloned().chain(doubts(&measurement, &result));
+    let doubts = doubts.chain(outrun).collect();
     let mut findings = main.findings;
     let mut undecided = main.undecided;
     let mut verdict_reverse = None;
@@ -111,7 +115,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
         findings: Vec::new(),
         undecided: Vec::new(),
         witnesses: BTreeMap::new(),
-        ceiling: Known::missing(why),
+        ceiling: PathCeiling::unknown(why),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use goodput_diagnose::ceiling::PathCeiling;
 use goodput_diagnose::{View, way};
 use goodput_model::{
     BitRate, DatagramCounts, DirectionResult, End, EndName, EndResult, FlowSample, FlowTotals,
@@ -19,7 +20,7 @@ const UNREPORTED: &str = "this end did not report its flows";
 const UNFINISHED: &str = "its last count did not come";
 
 /// Reads the outcome off a measurement. `ceiling` is what the path could carry at best.
-pub fn outcome(measurement: &Measurement, ceiling: Known<BitRate>) -> Outcome {
+pub fn outcome(measurement: &Measurement, ceiling: PathCeiling) -> Outcome {
     let senders = measurement.senders();
     let counted: Vec<_> =
         senders.iter().filter_map(|s| Some((*s, measurement.counted(*s)?))).collect();
@@ -32,7 +33,8 @@ pub fn outcome(measurement: &Measurement, ceiling: Known<BitRate>) -> Outcome {
         goodput_bits_per_s: BitRate(total),
         duration_s: longest,
         precision_percent: worst_precision(&measured),
-        ceiling_bits_per_s: ceiling,
+        ceiling_bits_per_s: ceiling.rate,
+        ceiling_inputs: ceiling.inputs,
         directions,
         near: end_result(Ok(&measurement.near)),
         far: far_result(measurement),

@@ -12,8 +12,9 @@ use clap::{ArgAction, Parser};
 
 use values::path::path;
 
-pub use options::{CredentialArgs, OutputArgs};
+pub use options::{CredentialArgs, OutputArgs, asks_for_something, with_defaults};
 pub use values::local::LocalAddress;
+pub use values::{frequency, rate};
 pub use verbs::*;
 
 /// The heading of the options that every verb takes.

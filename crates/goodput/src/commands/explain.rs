@@ -12,7 +12,7 @@ pub fn run(name: &str) -> Result<Exit> {
     let found = find(name);
     if found.is_empty() {
         bail!(
-            "{name:?} is not a rule, check, setting, mover or field of a record{}",
+            "{name:?} is not a rule, check, bound, setting, mover or field of a record{}",
             suggestion(name)
         );
     }
@@ -29,7 +29,8 @@ fn find(name: &str) -> Vec<String> {
     let settings = goodput_settings::find(bare).ok();
     let movers = goodput_mover::movers::ALL.iter().filter(|mover| mover.id() == name);
     let pages = rules.map(|rule| pages::rule(rule)).chain(checks.map(|check| pages::check(check)));
-    let pages = pages.chain(settings.map(pages::setting));
+    let bounds = goodput_ceiling::bounds::find(name).into_iter().map(pages::bound);
+    let pages = pages.chain(bounds).chain(settings.map(pages::setting));
     pages.chain(movers.map(|mover| pages::mover(*mover))).chain(pages::field::find(name)).collect()
 }
 
@@ -49,6 +50,9 @@ mod tests {
     fn everything_that_is_listed_has_a_page() {
         for rule in goodput_diagnose::rules::ALL {
             assert!(!find(rule.id).is_empty(), "{}", rule.id);
+        }
+        for bound in goodput_ceiling::bounds::ALL {
+            assert!(!find(bound.id).is_empty(), "{}", bound.id);
         }
         for setting in goodput_settings::settings::ALL {
             assert!(!find(setting.example).is_empty(), "{}", setting.example);

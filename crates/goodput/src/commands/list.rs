@@ -38,6 +38,7 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
     match args.what {
         Listed::Rules => rules(narrowed),
         Listed::Checks => checks(narrowed),
+        Listed::Bounds => bounds(narrowed),
         Listed::Settings => settings(narrowed),
         Listed::FarSettings => far_settings(narrowed),
         Listed::Movers => movers(narrowed),
@@ -85,6 +86,14 @@ fn checks(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["check", "what it looks for"], &[]);
     for check in goodput_diagnose::check::checks::ALL {
         list.row(&[check.id, check.title], &[]);
+    }
+    Ok(list.table.print()?)
+}
+
+fn bounds(narrowed: &Narrowed) -> Result<()> {
+    let mut list = Listing::new(narrowed, &["bound", "what bounds"], &["formula", "options"]);
+    for bound in goodput_ceiling::bounds::ALL {
+        list.row(&[bound.id, bound.title], &[bound.source, bound.needs]);
     }
     Ok(list.table.print()?)
 }

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+mod ceiling;
 mod cells;
 mod check;
 mod compare;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Test(args) => test::run(*args, state_dir, verbose),
         Command::Compare(args) => compare::run(*args, state_dir),
         Command::Check(args) => check::run(&args, state_dir),
+        Command::Ceiling(args) => ceiling::run(&args),
         Command::Settings(what) => settings::run(what, state_dir),
         Command::Lab(what) => lab::run(what),
         Command::History(args) => history::run(&args, verbose),

@@ -4,6 +4,7 @@
 pub mod field;
 pub mod planted;
 
+use goodput_ceiling::bounds::Bound;
 use goodput_diagnose::Rule;
 use goodput_diagnose::check::{Check, Scope as CheckScope};
 use goodput_model::{Bytes, Role, Source};
@@ -20,6 +21,13 @@ pub fn rule(rule: &Rule) -> String {
 /// What `goodput check` looks for on a host.
 pub fn check(check: &Check) -> String {
     format!("\n## `{}`\n\n{}. `goodput check` looks at {}.\n", check.id, check.title, scope(check))
+}
+
+/// A bound of `goodput ceiling`.
+pub fn bound(bound: &Bound) -> String {
+    let (id, title) = (bound.id, bound.title);
+    let how = format!("How: {}.\n\nOptions: {}.", bound.source, bound.needs);
+    format!("\n## `{id}`\n\n`goodput ceiling` computes this bound: {title}.\n\n{how}\n")
 }
 
 /// What a check looks at.

@@ -2,6 +2,7 @@
 
 mod again;
 pub mod bar;
+pub mod ceiling;
 pub mod check;
 pub mod compare;
 mod datagrams;

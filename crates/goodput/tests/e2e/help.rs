@@ -32,6 +32,7 @@ fn short_help_has_what_matters_and_long_help_has_all() {
 fn every_option_of_a_verb_has_a_heading() {
     for (verb, headings) in [
         ("compare", &["Comparison", "Direction", "Length", "Sockets", "Far end", "Output"][..]),
+        ("ceiling", &["Link", "Packets", "Path", "Host", "Question"]),
         ("serve", &["Listening", "Clients", "Limits", "Files", "Process", "Output"]),
     ] {
         let long = shown(&[verb, "--help"]);

@@ -6,6 +6,7 @@ mod common;
 mod activation;
 mod attach;
 mod bad_input;
+mod ceiling;
 mod check;
 mod clocks;
 mod files;

@@ -1,6 +1,7 @@
 //! Options of a measurement, shared by every verb that makes one, and how they become a plan. One file a
 //! group: an option has its field, its help and its place in the plan there.
 
+mod ceiling;
 mod direction;
 mod files;
 mod find_rate;
@@ -18,6 +19,7 @@ use clap::Args;
 use goodput_engine::Target;
 use goodput_model::{Bytes, Length, Plan, SocketOptions, Transport};
 
+pub use ceiling::{CeilingInputArgs, asks_for_something, with_defaults};
 pub use direction::DirectionArgs;
 pub use files::StorageArgs;
 pub use find_rate::FindRateArgs;

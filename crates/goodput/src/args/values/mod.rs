@@ -1,7 +1,9 @@
 //! Values as typed, and what they become. One file a kind.
 
+pub mod frequency;
 pub mod local;
 pub mod path;
+pub mod per_second;
 pub mod percent;
 pub mod pin;
 pub mod rate;

@@ -24,6 +24,22 @@ pub enum Burst {
     Seconds(f64),
 }
 
+/// Rate above which a number was mistyped, bits per second.
+const FASTEST: f64 = 1e15;
+
+/// A rate above zero.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn positive(text: &str) -> Result<BitRate, String> {
+    match text.parse::<BitRate>() {
+        Ok(rate) if rate.0 > 0.0 && rate.0 <= FASTEST => Ok(rate),
+        Ok(rate) if rate.0 > FASTEST => Err("nothing is faster than 1000 Tbit/s".into()),
+        Ok(_) => Err("a rate must be above 0".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 impl Rate {
     /// The rate of one direction with `flows` flows; none if it is unlimited.
     pub fn of_direction(self, flows: u16) -> Option<BitRate> {
@@ -113,6 +129,14 @@ mod tests {
         assert_eq!(rate("12.5MB/s/flow"), Some(4e8));
         for unlimited in ["unlimited", "0", "0mbit/flow"] {
             assert_eq!(rate(unlimited), None, "{unlimited}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_can_t_be_is_refused() {
+        assert_eq!(positive("44.21mbit"), Ok(BitRate(44.21e6)));
+        for nonsense in ["0", "-1", "", "fast", "9999999tbit"] {
+            assert!(positive(nonsense).is_err(), "{nonsense}");
         }
     }
 

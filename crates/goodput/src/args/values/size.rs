@@ -14,6 +14,17 @@ pub fn positive(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// A window that TCP can announce: 65535 bytes scaled by 14 bits at most (RFC 7323 section 2.3).
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn window(text: &str) -> Result<Bytes, String> {
+    match positive(text)? {
+        bytes if bytes.0 <= 1 << 30 => Ok(bytes),
+        _ => Err("TCP has no window above 1G".into()),
+    }
+}
+
 /// A socket buffer of 1 GiB at most: the kernel takes no larger ones (`sk_setsockopt`, net/core/sock.c,
 /// limits it to half of what an `int` holds).
 ///

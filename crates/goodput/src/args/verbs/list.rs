@@ -30,6 +30,8 @@ pub enum Listed {
     Rules,
     /// What is checked of a host without traffic
     Checks,
+    /// What `goodput ceiling` computes
+    Bounds,
     /// What can be changed
     Settings,
     /// What a server's clients may change there, as far as `serve --allow-settings` names it

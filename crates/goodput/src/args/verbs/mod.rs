@@ -1,5 +1,6 @@
 //! The verbs, and what each takes besides the options of a measurement. One file a verb.
 
+mod ceiling;
 mod check;
 mod compare;
 mod generate;
@@ -14,6 +15,7 @@ mod test;
 
 use clap::Subcommand;
 
+pub use ceiling::CeilingArgs;
 pub use check::CheckArgs;
 pub use compare::CompareArgs;
 pub use generate::Generate;
@@ -37,6 +39,8 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Find what could limit this host, from its settings and counters, without traffic
     Check(CheckArgs),
+    /// Compute how fast a path could be at best, with the arithmetic, without traffic
+    Ceiling(Box<CeilingArgs>),
     /// Read and change settings; undo what an interrupted run left
     #[command(subcommand)]
     Settings(Settings),

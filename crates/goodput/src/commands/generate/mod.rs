@@ -47,3 +47,8 @@ fn schema() -> Result<String> {
 fn check_schema() -> Result<String> {
     Ok(serde_json::to_string_pretty(&schemars::schema_for!(goodput_model::CheckReport))?)
 }
+
+/// The JSON Schema of what `goodput ceiling --json` prints.
+fn ceiling_schema() -> Result<String> {
+    Ok(serde_json::to_string_pretty(&schemars::schema_for!(goodput_model::CeilingReport))?)
+}

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use super::{check_schema, cli, schema};
+use super::{ceiling_schema, check_schema, cli, schema};
 use crate::pages::{self, planted};
 use anyhow::{Context, Result};
 
@@ -24,6 +24,7 @@ pub fn write(directory: &Path) -> Result<()> {
         ("old-names.md", format!("{MADE}\n\n{}", goodput_compat::programs::document())),
         ("record.schema.json", schema()? + "\n"),
         ("check.schema.json", check_schema()? + "\n"),
+        ("ceiling.schema.json", ceiling_schema()? + "\n"),
         ("checks.md", checks()),
     ];
     for (name, text) in documents {

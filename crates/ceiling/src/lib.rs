@@ -1,0 +1,24 @@
+//! The arithmetic of ceilings: how fast a path could be at best, by what is known of it.
+//!
+//! Pure: [`ceiling`] reads a [`goodput_model::CeilingInputs`] and nothing else. One bound is one file in
+//! [`bounds`]; what differs only in numbers (tunnels, link framings, buses) is a row of a table. The
+//! diagnosis computes with the same functions.
+#![forbid(unsafe_code)]
+// A library says what it has to say in what it returns; and they panic where nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod all;
+pub mod bounds;
+pub mod buses;
+pub mod fit;
+pub mod framings;
+mod inputs;
+mod lines;
+pub mod models;
+mod packet;
+pub mod tunnels;
+
+pub use all::{Ceiling, MARGIN, ceiling};
+pub use fit::fit;
+pub use lines::{Lines, number, time};
+pub use packet::{ETHERNET_HEADER, Packet, TIMESTAMPS, WIRE_EXTRA};

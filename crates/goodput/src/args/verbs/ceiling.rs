@@ -1,0 +1,58 @@
+//! What `goodput ceiling` takes.
+
+use clap::Args;
+use goodput_model::{BitRate, Bytes};
+
+use crate::args::options::CeilingInputArgs;
+use crate::args::values::{rate, size};
+
+/// What the longer help adds.
+const MORE: &str = "\
+Each bound is computed from what was given; what was not given bounds nothing. The lowest bound is the ceiling. \
+A goodput above it means that the model, an input or the measurement is wrong; nothing is clipped.
+
+Examples:
+    goodput ceiling --link 1gbit                                # the link, less headers
+    goodput ceiling --link 1gbit --tunnel pppoe,wireguard --bytes 64MB
+    goodput ceiling --link 44.21mbit --framing hdlc --rtt 25ms --window 64K
+    goodput ceiling --link 10gbit --rtt 20ms --loss 0.1% --flows 4
+    goodput ceiling --link 10gbit --bus pcie3x1
+    goodput ceiling --link 1gbit --ring 256 --drain-gap 2ms
+    goodput ceiling --link 100mbit --udp --datagram 64 --hz 1000 --burst-max 150
+    goodput ceiling --fit 6.7MHz:740KB/s,13.4MHz:970KB/s,20MHz:1030KB/s,26.7MHz:1075KB/s
+
+Exit codes: 0 fine, 1 the measured goodput is above a bound, 2 could not do it.";
+
+/// `goodput ceiling`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "This is the short help; `goodput ceiling --help` describes every option, with examples."
+)]
+#[command(after_long_help = MORE)]
+pub struct CeilingArgs {
+    #[command(flatten)]
+    pub inputs: CeilingInputArgs,
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Where inputs come from and what is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Question")]
+pub struct QuestionArgs {
+    /// Show how long this much payload takes
+    #[arg(long, value_name = "SIZE", value_parser = size::positive)]
+    pub bytes: Option<Bytes>,
+    /// Show this measured goodput among the bounds
+    #[arg(long, value_name = "RATE", value_parser = rate::positive)]
+    pub measured: Option<BitRate>,
+    /// Fit a series of measurements against a clock: time per byte = fixed + clocks / clock
+    ///
+    /// A series is CLOCK:RATE,…; a file has a clock and a rate in each line. At least three clocks are needed.
+    #[arg(long, value_name = "FILE|SERIES", exclusive = false,
+          conflicts_with_all = ["LinkArgs", "PacketArgs", "PathArgs", "HostArgs", "bytes", "measured"])]
+    pub fit: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
