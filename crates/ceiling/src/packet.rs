@@ -15,6 +15,8 @@ pub const ETHERNET_HEADER: f64 = 14.0;
 /// Timestamps in each segment, with their padding, bytes (RFC 7323 appendix A).
 pub const TIMESTAMPS: u64 = 12;
 
+/// Longest IPv4 packet, bytes: its length has 16 bits (RFC 791 section 3.1).
+const LONGEST: f64 = 65_535.0;
 /// Header of a TCP segment without options, bytes (RFC 9293).
 const TCP_HEADER: f64 = 20.0;
 /// Most bytes of options in a segment: its header has at most 60 (RFC 9293).
@@ -41,12 +43,15 @@ impl Packet {
 
     /// The same, with its arithmetic.
     pub fn worked_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<Self, Missing> {
-        let tunnels = through(inputs, lines)?;
+        let mut tunnels = through(inputs, lines)?;
         let family = inputs.family.ok_or_else(|| Missing::because("no IP version was given"))?;
         let ip = match family {
             Family::V4 => Header { bytes: 20.0, name: "IPv4" },
             Family::V6 => Header { bytes: 40.0, name: "IPv6" },
         };
+        // IPv6 does not count its own header (RFC 8200 section 3); the loopback device has room for more.
+        let longest = LONGEST + if family == Family::V6 { ip.bytes } else { 0.0 };
+        tunnels.room = tunnels.room.map(|room| room.min(longest));
         match inputs.transport {
             Some(Transport::Tcp) => segment(inputs, &ip, &tunnels, lines),
             Some(Transport::Udp) => datagram(inputs, &ip, &tunnels, lines),
@@ -276,6 +281,18 @@ mod tests {
         let packet = Packet::of(&inputs(Some(8192))).unwrap();
         assert_eq!((packet.frames, packet.ip), (6.0, 8192.0 + 8.0 + 6.0 * 20.0));
         assert_eq!(Packet::of(&inputs(None)).unwrap().payload, 1472.0);
+    }
+
+    #[test]
+    fn a_packet_is_no_longer_than_its_header_can_say() {
+        let datagram = |family| CeilingInputs {
+            transport: Some(Transport::Udp),
+            family: Some(family),
+            mtu_bytes: Some(65_536),
+            ..tcp()
+        };
+        assert_eq!(Packet::of(&datagram(Family::V4)).unwrap().payload, 65_507.0);
+        assert_eq!(Packet::of(&datagram(Family::V6)).unwrap().payload, 65_488.0);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub use result::conclude::{self, Conclusion, conclude, conclude_at_least};
 pub use result::measurement::{self, Incomplete, Measurement};
 pub use run::cap::Cap;
 pub use verbs::attach::{AttachRequest, AttachTo, attach};
+pub use verbs::ceiling::{CeilingFacts, CeilingRequest, ceiling_facts};
 pub use verbs::check::check;
 pub use verbs::compare;
 pub use verbs::find_rate::{FindRateRequest, find_rate};

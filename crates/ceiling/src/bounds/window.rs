@@ -1,6 +1,6 @@
 //! One window of payload in each round trip.
 
-use goodput_model::{CeilingInputs, Missing};
+use goodput_model::{CeilingInputs, Missing, Transport};
 
 use super::{Bound, counts};
 use crate::inputs::{Read, count};
@@ -13,7 +13,8 @@ pub(super) const BOUND: Bound = Bound {
     needs: "--window and --rtt, with --flows; with --link it shows the window that would fill it",
     asked: |inputs| {
         let full_link = inputs.rtt_us.is_some() && inputs.link_bits_per_s.is_some();
-        inputs.window_bytes.is_some() || full_link
+        let tcp = inputs.transport != Some(Transport::Udp);
+        tcp && (inputs.window_bytes.is_some() || full_link)
     },
     work_out,
     beside: counts,

@@ -1,6 +1,7 @@
 //! What a user can request beyond one measurement.
 
 pub mod attach;
+pub mod ceiling;
 pub mod check;
 pub mod compare;
 pub mod find_rate;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Home, stderr, stdout};
+use crate::common::{Home, refusing, stderr, stdout};
 
 fn computed(arguments: &[&str], code: i32) -> String {
     let output = Home::new().run(&[&["ceiling"], arguments].concat());
@@ -60,6 +60,21 @@ fn a_series_is_fitted_from_the_command_line_or_a_file() {
     assert_eq!(of_file, fitted);
 }
 
+/// Loopback has neither speed nor ring, and a refused port answers.
+#[test]
+fn what_this_host_knows_is_read_and_what_it_does_not_is_said() {
+    let (_bound, address) = refusing();
+    let report = json(&["--here", "lo", "--to", &address.to_string()]);
+    assert!(report["inputs"]["rtt_us"].as_f64().is_some_and(|us| us > 0.0), "{report}");
+    assert!(report["inputs"]["mtu_bytes"].as_u64().is_some(), "{report}");
+    let unread: Vec<_> = report["unread"].as_array().unwrap().iter().map(|u| &u["what"]).collect();
+    assert!(unread.contains(&&Value::from("link speed")), "{report}");
+    assert_eq!(report["limit"], "window", "{report}");
+    let typed = json(&["--here", "lo", "--mtu", "1400", "--link", "1gbit"]);
+    assert_eq!(typed["inputs"]["mtu_bytes"], 1400, "what was typed counts");
+    assert!(typed["inputs"]["rtt_us"].is_null(), "nobody was named to send a packet to");
+}
+
 #[test]
 fn nonsense_is_refused_in_words() {
     for (arguments, word) in [
@@ -83,6 +98,9 @@ fn nonsense_is_refused_in_words() {
         (&["--hz", "1000"], "--burst-max"),
         (&["--packet-rate", "inf"], "packet rate"),
         (&["--ring", "1", "--room", "1"], "cannot be used with"),
+        (&["--here", "nosuch0"], "no device nosuch0"),
+        (&["--to", "no-such-host.invalid"], "resolve"),
+        (&["--here", "lo", "--fit", "1:1"], "cannot be used with"),
         (&["--fit", "1:1,2:2"], "at least 3 different clocks"),
         (&["--fit", "no-such-file"], "a series like"),
         (&["--fit", "/"], "cannot read /"),

@@ -2,7 +2,7 @@
 
 use goodput_model::{Fact, Missing, Snapshot};
 use goodput_netlink::ethtool::{self, Duplex};
-use goodput_netlink::{Link, LinkStats, Netlink};
+use goodput_netlink::{Link, LinkStats, Netlink, NetlinkError};
 
 use super::Source;
 use crate::Context;
@@ -28,7 +28,8 @@ impl Source for LinkSource {
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let device = context.device_name()?;
-        let link = Netlink::open().and_then(|mut n| n.link(&device)).map_err(missing)?;
+        let mut netlink = Netlink::open().map_err(missing)?;
+        let link = netlink.link(&device).map_err(missing)?;
         snapshot.put("link.device", link.name.as_str());
         snapshot.put("link.kind", kind(&link));
         snapshot.put("link.mtu_bytes", u64::from(link.mtu));
@@ -36,6 +37,7 @@ impl Source for LinkSource {
         put_or_lack(snapshot, "carrier_changes", link.carrier_changes);
         put_or_lack(snapshot, "gso_max_bytes", link.gso_max_size);
         put_or_lack(snapshot, "gso_max_segments", link.gso_max_segs);
+        put_result(snapshot, "link.below", below(&link, |index| netlink.link_by_index(index)));
         driver(snapshot, &device);
         speed(snapshot, &link);
         match &link.stats {
@@ -52,6 +54,26 @@ fn kind(link: &Link) -> &str {
         (Some(kind), _) => kind,
         (None, true) => "loopback",
         (None, false) => "hardware",
+    }
+}
+
+/// Name of the device that this one stands on, where the kernel names a single one: that of a VLAN, of a
+/// macvlan, of a tunnel that is bound to a device.
+fn below(
+    link: &Link,
+    by_index: impl FnOnce(u32) -> Result<Link, NetlinkError>,
+) -> Result<Fact, String> {
+    let named = || link.peer_index.filter(|index| *index != 0 && *index != link.index);
+    match (&link.kind, named()) {
+        (None, _) => Err("it is no virtual device".into()),
+        (Some(kind), _) if kind == "veth" => Err("a veth stands on no other device".into()),
+        (Some(kind), None) => Err(format!("the kernel names none for this {kind} device")),
+        (Some(_), Some(_)) if link.peer_elsewhere => {
+            Err("it is in another network namespace".into())
+        }
+        (Some(_), Some(index)) => {
+            by_index(index).map(|below| Fact::from(below.name)).map_err(|error| error.to_string())
+        }
     }
 }
 
@@ -124,5 +146,28 @@ fn counters(snapshot: &mut Snapshot, stats: &LinkStats) {
     ];
     for (name, value) in all {
         snapshot.put(format!("link.{name}"), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_below_is_that_of_a_vlan_and_never_the_peer_of_a_veth() {
+        let named = |index: u32| Ok(Link { index, name: "eth0".into(), ..Link::default() });
+        let link = |kind: Option<&str>, peer_index| Link {
+            index: 5,
+            kind: kind.map(String::from),
+            peer_index,
+            ..Link::default()
+        };
+        assert_eq!(below(&link(Some("vlan"), Some(2)), named), Ok(Fact::from("eth0")));
+        assert!(below(&link(Some("veth"), Some(2)), named).is_err());
+        assert!(below(&link(Some("wireguard"), None), named).is_err());
+        assert!(below(&link(Some("sit"), Some(0)), named).is_err());
+        assert!(below(&link(None, Some(2)), named).is_err());
+        let elsewhere = Link { peer_elsewhere: true, ..link(Some("macvlan"), Some(2)) };
+        assert!(below(&elsewhere, named).unwrap_err().contains("another network namespace"));
     }
 }

@@ -19,6 +19,7 @@ Examples:
     goodput ceiling --link 10gbit --bus pcie3x1
     goodput ceiling --link 1gbit --ring 256 --drain-gap 2ms
     goodput ceiling --link 100mbit --udp --datagram 64 --hz 1000 --burst-max 150
+    goodput ceiling --here eth0 --to nas                        # what this host knows
     goodput ceiling --fit 6.7MHz:740KB/s,13.4MHz:970KB/s,20MHz:1030KB/s,26.7MHz:1075KB/s
 
 Exit codes: 0 fine, 1 the measured goodput is above a bound, 2 could not do it.";
@@ -40,6 +41,15 @@ pub struct CeilingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Question")]
 pub struct QuestionArgs {
+    /// Read what this host knows of a network device; options that are given count instead
+    #[arg(long, value_name = "DEVICE")]
+    pub here: Option<String>,
+    /// Read what this host knows of the path to a host, and time a TCP handshake with it
+    ///
+    /// The round-trip time is that of an open connection to the host, otherwise the shortest of three TCP
+    /// handshakes. A refused connection is timed too.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub to: Option<String>,
     /// Show how long this much payload takes
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     pub bytes: Option<Bytes>,
@@ -50,7 +60,7 @@ pub struct QuestionArgs {
     ///
     /// A series is CLOCK:RATE,…; a file has a clock and a rate in each line. At least three clocks are needed.
     #[arg(long, value_name = "FILE|SERIES", exclusive = false,
-          conflicts_with_all = ["LinkArgs", "PacketArgs", "PathArgs", "HostArgs", "bytes", "measured"])]
+          conflicts_with_all = ["LinkArgs", "PacketArgs", "PathArgs", "HostArgs", "here", "to", "bytes", "measured"])]
     pub fit: Option<String>,
     /// Print JSON
     #[arg(long)]

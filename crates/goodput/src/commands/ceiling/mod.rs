@@ -3,8 +3,9 @@
 mod series;
 
 use anyhow::{Result, bail};
+use goodput_engine::{CeilingFacts, CeilingRequest};
 use goodput_model::record::FORMAT;
-use goodput_model::{CeilingInputs, CeilingReport, CeilingUnread};
+use goodput_model::{CeilingInputs, CeilingReport, CeilingUnread, Transport};
 
 use crate::args::{CeilingArgs, asks_for_something, with_defaults};
 use crate::exit::Exit;
@@ -45,7 +46,7 @@ fn computed(args: &CeilingArgs) -> Result<CeilingReport> {
     if !asks_for_something(&inputs) && unread.is_empty() {
         bail!(
             "nothing bounds the goodput by what was given; give --link RATE, --window with --rtt, --loss with --rtt, \
-             --bus, --packet-rate, --hz with --burst-max, or --ring with --drain-gap"
+             --bus, --packet-rate, --hz with --burst-max, --ring with --drain-gap, or --here DEVICE"
         );
     }
     let ceiling = goodput_ceiling::ceiling(&inputs);
@@ -74,7 +75,42 @@ struct Read {
 
 fn inputs(args: &CeilingArgs) -> Result<Read> {
     let typed = args.inputs.inputs();
-    Ok(Read { inputs: typed, ..Read::default() })
+    let question = &args.question;
+    if question.here.is_none() && question.to.is_none() {
+        return Ok(Read { inputs: typed, ..Read::default() });
+    }
+    let request = CeilingRequest {
+        device: question.here.clone(),
+        to: question.to.as_deref().map(str::parse).transpose()?,
+        family: args.inputs.family(),
+        tcp: typed.transport != Some(Transport::Udp),
+        rtt: typed.rtt_us.is_none(),
+    };
+    let CeilingFacts { inputs, read, unread } = goodput_engine::ceiling_facts(&request)?;
+    Ok(Read { inputs: over(typed, inputs), read, unread })
+}
+
+/// What was typed, and what was read where nothing was typed.
+fn over(typed: CeilingInputs, read: CeilingInputs) -> CeilingInputs {
+    let (same_tunnels, same_bus) = (typed.tunnels.is_empty(), typed.bus.is_none());
+    let ring = read.ring_frames.filter(|_| typed.room_bytes.is_none());
+    CeilingInputs {
+        family: typed.family.or(read.family),
+        mtu_bytes: typed.mtu_bytes.or(read.mtu_bytes),
+        tcp_option_bytes: typed.tcp_option_bytes.or(read.tcp_option_bytes),
+        tunnel_mtu_bytes: typed.tunnel_mtu_bytes.or(read.tunnel_mtu_bytes.filter(|_| same_tunnels)),
+        tunnels: if same_tunnels { read.tunnels } else { typed.tunnels },
+        vlan_tags: typed.vlan_tags.or(read.vlan_tags),
+        link_bits_per_s: typed.link_bits_per_s.or(read.link_bits_per_s),
+        half_duplex: typed.half_duplex.or(read.half_duplex),
+        shaper_bits_per_s: typed.shaper_bits_per_s.or(read.shaper_bits_per_s),
+        window_bytes: typed.window_bytes.or(read.window_bytes),
+        rtt_us: typed.rtt_us.or(read.rtt_us),
+        loss_model: typed.loss_model.or(read.loss_model),
+        bus: if same_bus { read.bus } else { typed.bus },
+        ring_frames: typed.ring_frames.or(ring),
+        ..typed
+    }
 }
 
 fn fit(text: &str, json: bool) -> Result<Exit> {
@@ -86,4 +122,31 @@ fn fit(text: &str, json: bool) -> Result<Exit> {
         screen::print(&report::ceiling::fit(&fitted))?;
     }
     Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_counts_before_what_was_read() {
+        let read = CeilingInputs {
+            mtu_bytes: Some(1500),
+            tunnels: vec!["vxlan".into()],
+            tunnel_mtu_bytes: Some(1450),
+            ring_frames: Some(256),
+            window_bytes: Some(1),
+            ..CeilingInputs::default()
+        };
+        let typed = CeilingInputs {
+            mtu_bytes: Some(9000),
+            tunnels: vec!["vxlan6".into()],
+            room_bytes: Some(5000),
+            ..CeilingInputs::default()
+        };
+        let both = over(typed, read);
+        assert_eq!((both.mtu_bytes, both.window_bytes), (Some(9000), Some(1)));
+        assert_eq!((both.tunnels, both.tunnel_mtu_bytes), (vec!["vxlan6".to_string()], None));
+        assert_eq!((both.ring_frames, both.room_bytes), (None, Some(5000)));
+    }
 }
