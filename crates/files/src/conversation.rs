@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::error::FileError;
 use crate::link::{Dial, Wait};
 use crate::place::Place;
+use crate::schemes::nfs::{NfsOptions, RpcLog};
 
 /// A way to ask for files: an entry of the registry.
 pub struct Scheme {
@@ -30,6 +31,8 @@ pub type Open = fn(Place, Arc<Options>, Box<dyn Dial>) -> Box<dyn Conversation>;
 pub struct Options {
     /// Whether redirects may lead to hosts that the user did not name.
     pub follow: bool,
+    /// How files of NFS servers are read.
+    pub nfs: NfsOptions,
 }
 
 /// A conversation with a server about one file.
@@ -53,6 +56,11 @@ pub trait Conversation: Send {
 
     /// What is known of the server.
     fn about(&self) -> About;
+
+    /// The round trips of a conversation that asks for a file piece by piece.
+    fn rpcs(&self) -> Option<Arc<RpcLog>> {
+        None
+    }
 }
 
 /// The answer to a question for a file.

@@ -20,3 +20,4 @@ pub use conversation::{About, Body, Conversation, Extent, Options, Scheme};
 pub use error::FileError;
 pub use link::{Dial, Ready, Wait};
 pub use place::Place;
+pub use schemes::nfs::{MOST_SLOTS, NfsOptions, RpcLog, Rpcs};

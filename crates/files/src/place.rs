@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::conversation::Scheme;
@@ -66,6 +67,26 @@ impl Place {
     /// The port, if the URL has one.
     pub fn port(&self) -> u16 {
         self.url.port().unwrap_or(self.scheme().port)
+    }
+
+    /// The port that the URL names itself.
+    pub(crate) fn named_port(&self) -> Option<u16> {
+        self.url.port()
+    }
+
+    /// The names of the path, as bytes. None of them is empty, or holds what would end it.
+    pub(crate) fn names(&self) -> Result<Vec<Vec<u8>>, FileError> {
+        let names = self.url.path().split('/').filter(|name| !name.is_empty());
+        let names: Vec<Vec<u8>> = names.map(|name| percent_decode_str(name).collect()).collect();
+        if names.iter().flatten().any(|byte| matches!(byte, 0 | b'/')) {
+            return Err(FileError::Place(format!("{self} has a name that no file can have")));
+        }
+        Ok(names)
+    }
+
+    /// What follows the question mark, in pairs.
+    pub(crate) fn query(&self) -> Vec<(String, String)> {
+        self.url.query_pairs().into_owned().collect()
     }
 
     /// The user, if the URL names one.

@@ -30,6 +30,11 @@ pub trait Bodies: Send {
     /// socket has nothing. Zero is its end.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
+    /// Whether the peer sends more only as this end reads on, so that nothing is gained by reading late.
+    fn is_asked_as_read(&self) -> bool {
+        false
+    }
+
     /// How long a body may bring nothing before it is given up.
     fn patience(&self) -> Duration;
 }
@@ -181,6 +186,9 @@ impl<'a> Succession<'a> {
                 Err(BodyError::Own(why)) => return Err(self.failed(why, false)),
             };
             self.begin(body)?;
+            if self.source.inner().bodies.is_asked_as_read() {
+                low_water.never();
+            }
         }
         Ok(true)
     }

@@ -150,6 +150,11 @@ impl LowWater {
         self.set_mark(flow, 0);
     }
 
+    /// Leaves the mark where it is for good: what a peer is yet to be asked for never reaches it.
+    pub(crate) fn never(&mut self) {
+        self.spared = u64::MAX;
+    }
+
     /// Lowers the mark if it costs too much.
     fn weigh(&mut self, flow: &Flow) {
         let ready = self.trial.take_if(|trial| trial.bytes >= JUDGED_BYTES);

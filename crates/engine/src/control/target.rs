@@ -36,6 +36,13 @@ pub struct FileTarget {
     pub options: Arc<Options>,
 }
 
+impl FileTarget {
+    /// Whether only `copy` can receive it.
+    pub fn is_decoded(&self) -> bool {
+        self.place.scheme().id == "nfs"
+    }
+}
+
 impl FromStr for Target {
     type Err = EngineError;
 

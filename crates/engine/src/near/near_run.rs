@@ -20,6 +20,7 @@ use super::fetch::FetchLog;
 use super::kept_samples::KeptSamples;
 use super::latency::{self, Prober, Probing};
 use super::starts::Starts;
+use crate::control::target::FileTarget;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
@@ -94,7 +95,11 @@ impl<'a> NearRun<'a> {
         if let Some(why) = goodput_wire::check::too_slow(plan) {
             return Err(EngineError::Flow(why));
         }
-        let (plan, stores) = agree::files(client, plan).await?;
+        let mut plan = plan.clone();
+        if client.target.file.as_ref().is_some_and(FileTarget::is_decoded) {
+            movers::decoded(&mut plan);
+        }
+        let (plan, stores) = agree::files(client, &plan).await?;
         let affinity = affinity(client, &plan).await?;
         let movers = Movers::of(&plan, EndName::Near)
             .map_err(|why| EngineError::Flow(format!("near end: {why}")))?;

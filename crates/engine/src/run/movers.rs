@@ -45,6 +45,13 @@ impl Movers {
     }
 }
 
+/// Leaves no choice if only one mover can receive, because what comes is not payload alone.
+pub fn decoded(plan: &mut Plan) {
+    if asked(plan, Role::Receiver) == Ok(AUTO) {
+        plan.receive_mover = Some(PLAIN_MOVER.into());
+    }
+}
+
 /// The plan as the far end needs to know it. One that is not goodput chooses nothing, and knows nothing
 /// of movers that do one side only.
 pub fn for_peer(plan: &Plan, chooses_movers: bool) -> Result<Plan, EngineError> {

@@ -1,11 +1,12 @@
 //! The registry of schemes: the ways to ask for a file.
 
 pub mod http;
+pub mod nfs;
 
 use crate::conversation::Scheme;
 
 /// The list is the truth: targets and the conformance test are made from it.
-pub const ALL: &[&Scheme] = &[&http::HTTP];
+pub const ALL: &[&Scheme] = &[&http::HTTP, &nfs::NFS];
 
 /// The scheme of that id.
 pub fn find(id: &str) -> Option<&'static Scheme> {

@@ -62,6 +62,10 @@ impl Bodies for FileBodies {
         self.conversation.read(room)
     }
 
+    fn is_asked_as_read(&self) -> bool {
+        self.conversation.rpcs().is_some()
+    }
+
     fn patience(&self) -> Duration {
         PATIENCE
     }

@@ -48,7 +48,9 @@ mod tests {
     #[test]
     fn only_hosts_that_the_user_named_are_asked() {
         let named = Place::parse("http://nas/x").unwrap();
-        let judge = |to: &str, follow| judge(&named, &named, to.as_bytes(), &Options { follow });
+        let judge = |to: &str, follow| {
+            judge(&named, &named, to.as_bytes(), &Options { follow, ..Options::default() })
+        };
         assert_eq!(judge("/y", false).unwrap().request(), "http://nas/y");
         assert_eq!(judge("http://NAS:81/y", false).unwrap().port(), 81);
         assert!(judge("http://else/y", false).unwrap_err().to_string().contains("--follow"));

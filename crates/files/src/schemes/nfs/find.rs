@@ -1,0 +1,125 @@
+//! From a URL to the handle of its file: ports, the export, and the way from there to the file.
+
+use super::calls::{self, Attributes, FSINFO, Handle, MNT, UMNT};
+use super::dialogue::{self, Dialogue};
+use super::xdr::put_opaque;
+use crate::error::FileError;
+use crate::link::Dial;
+use crate::place::Place;
+
+/// Names of a path at most.
+const MOST_NAMES: usize = 64;
+
+/// A file that was found, and the connection to its server.
+pub struct Found {
+    pub dialogue: Dialogue,
+    pub file: Handle,
+    pub bytes: u64,
+    /// Bytes that one READ brings at most.
+    pub most_at_once: u32,
+}
+
+/// Finds the file. Blocks.
+pub fn find(place: &Place, dial: &mut dyn Dial) -> Result<Found, FileError> {
+    let names = place.names()?;
+    let Some((name, directories)) = names.split_last() else {
+        return Err(FileError::Place(format!("{place} names no file")));
+    };
+    if names.len() > MOST_NAMES {
+        return Err(FileError::Place(format!("{place} has more than {MOST_NAMES} names")));
+    }
+    let (nfs_port, mount_port) = ports(place, dial)?;
+    let mut mounting = Dialogue::connect(dial, place.host(), mount_port)?;
+    let mounted = mount(&mut mounting, directories);
+    let (mut directory, exported) = mounted.map_err(|why| match why {
+        FileError::Refused(why) if nfs_port == mount_port => FileError::Refused(format!(
+            "{why}; if MOUNT has a port of its own, name it: ?mountport=PORT"
+        )),
+        why => why,
+    })?;
+    drop(mounting);
+    let mut dialogue = Dialogue::connect(dial, place.host(), nfs_port)?;
+    for name in &directories[exported..] {
+        directory = dialogue.lookup(&directory, name)?.0;
+    }
+    let (file, attributes) = dialogue.lookup(&directory, name)?;
+    check(attributes)?;
+    let most_at_once = dialogue.most_at_once(&file)?;
+    Ok(Found { dialogue, file, bytes: attributes.size, most_at_once })
+}
+
+/// The ports of NFS and of MOUNT. If the URL has a port, it is that of both, unless it says another one for MOUNT.
+fn ports(place: &Place, dial: &mut dyn Dial) -> Result<(u16, u16), FileError> {
+    let mount = match place.query().as_slice() {
+        [] => None,
+        [(name, port)] if name == "mountport" => {
+            let port = port.parse().ok().filter(|port: &u16| *port > 0);
+            Some(port.ok_or_else(|| {
+                FileError::Place(format!("{place}: mountport is no port from 1 to 65535"))
+            })?)
+        }
+        _ => {
+            let why = format!("{place}: only mountport=PORT may follow the question mark");
+            return Err(FileError::Place(why));
+        }
+    };
+    match (place.named_port(), mount) {
+        (Some(nfs), mount) => Ok((nfs, mount.unwrap_or(nfs))),
+        (None, Some(mount)) => Ok((place.port(), mount)),
+        (None, None) => {
+            let of = [(FSINFO, "NFS"), (MNT, "MOUNT")];
+            let ports = dialogue::ports(dial, place.host(), &of)?;
+            Ok((ports[0], ports[1]))
+        }
+    }
+}
+
+/// The handle of the longest beginning of the path that the server exports, and how many names it has. What the server
+/// noted of it is taken back at once: the handle stays good.
+fn mount(mounting: &mut Dialogue, directories: &[Vec<u8>]) -> Result<(Handle, usize), FileError> {
+    let mut refused = None;
+    for length in (0..=directories.len()).rev() {
+        let path = path(&directories[..length]);
+        let args = |out: &mut Vec<u8>| put_opaque(out, &path);
+        match mounting.call(MNT, args, calls::mounted)? {
+            Ok(handle) => {
+                mounting.call(UMNT, args, |_| Ok(()))?;
+                return Ok((handle, length));
+            }
+            Err(status) => {
+                let why = calls::refusal(MNT, status);
+                // That one is exported but not for this host explains more than that another one is not exported.
+                if refused.is_none() || why.not_permitted() {
+                    refused.get_or_insert(why);
+                }
+            }
+        }
+    }
+    let path = path(directories);
+    let path = crate::words::shown(&path);
+    Err(match refused {
+        Some(FileError::NotPermitted(why)) => FileError::NotPermitted(format!(
+            "the server exports no part of {path} to this host: {why}"
+        )),
+        Some(why) => FileError::Refused(format!("the server exports no part of {path}: {why}")),
+        None => FileError::Place("there is nothing to mount".into()),
+    })
+}
+
+fn path(names: &[Vec<u8>]) -> Vec<u8> {
+    if names.is_empty() {
+        return b"/".to_vec();
+    }
+    names.iter().flat_map(|name| [b"/".as_slice(), name]).flatten().copied().collect()
+}
+
+fn check(attributes: Attributes) -> Result<(), FileError> {
+    let why = match (attributes.kind, attributes.size) {
+        (1, 0) => "the file is empty: there is nothing to measure",
+        (1, _) => return Ok(()),
+        (2, _) => "it is a directory; name a file in it",
+        (5, _) => "it is a symbolic link; name the file that it leads to",
+        _ => "it is no regular file",
+    };
+    Err(FileError::Refused(why.into()))
+}

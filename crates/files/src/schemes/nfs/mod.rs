@@ -1,0 +1,128 @@
+//! NFS version 3 (RFC 1813) over TCP, as a program of any user: no mount, no cache, and many READs in flight.
+
+mod calls;
+mod dialogue;
+mod find;
+mod log;
+mod pipeline;
+mod reading;
+mod rpc;
+mod xdr;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::connection::Connection;
+use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
+use crate::error::FileError;
+use crate::link::{Dial, Wait};
+use crate::place::Place;
+use find::Found;
+use pipeline::{Pipeline, Reads};
+use reading::Reading;
+
+pub use log::{RpcLog, Rpcs};
+
+/// The registry's entry.
+pub const NFS: Scheme = Scheme {
+    id: "nfs",
+    summary: "read a file of an NFS server (version 3, TCP)",
+    port: 2049,
+    open,
+};
+
+/// Bytes of one READ, if the server takes that many and nobody says otherwise.
+const CALL_BYTES: u32 = 1 << 20;
+/// READs in flight, if nobody says otherwise.
+const SLOTS: u16 = 16;
+/// READs in flight at most.
+pub const MOST_SLOTS: u16 = 1024;
+
+/// How files of NFS servers are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NfsOptions {
+    /// Bytes of one READ; `None`: 1 MiB, or what the server takes at most.
+    pub read_bytes: Option<u32>,
+    /// READs in flight, 1 to [`MOST_SLOTS`]; `None`: 16.
+    pub slots: Option<u16>,
+}
+
+fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
+    Box::new(Nfs { place, options: options.nfs, dial, reading: None, log: Arc::default() })
+}
+
+/// A conversation with an NFS server.
+struct Nfs {
+    place: Place,
+    options: NfsOptions,
+    dial: Box<dyn Dial>,
+    reading: Option<Reading>,
+    log: Arc<RpcLog>,
+}
+
+impl Conversation for Nfs {
+    fn connect(&mut self) -> Result<(), FileError> {
+        if self.reading.is_none() {
+            let found = find::find(&self.place, self.dial.as_mut())?;
+            self.reading = Some(self.begin(found)?);
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError> {
+        if self.reading.as_ref().is_some_and(|reading| !reading.is_over()) {
+            self.hang_up();
+        }
+        let anew = self.reading.is_none();
+        self.connect()?;
+        let Some(reading) = &mut self.reading else {
+            return Err(FileError::Protocol("there is no connection".into()));
+        };
+        let asked = reading.begin_pass(wait)?;
+        let announced_bytes = Some(reading.file_bytes());
+        let answered = Instant::now();
+        Ok(Body { extent: Extent::Decoded, announced_bytes, anew, asked, answered })
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.reading.as_mut().map_or(Ok(0), |reading| reading.read(room))
+    }
+
+    fn socket(&self) -> Option<&OwnedFd> {
+        self.reading.as_ref().map(Reading::socket)
+    }
+
+    fn hang_up(&mut self) {
+        self.reading = None;
+    }
+
+    fn about(&self) -> About {
+        About { version: Some("NFSv3".into()), ..About::default() }
+    }
+
+    fn rpcs(&self) -> Option<Arc<RpcLog>> {
+        Some(Arc::clone(&self.log))
+    }
+}
+
+impl Nfs {
+    fn begin(&self, found: Found) -> Result<Reading, FileError> {
+        let most = found.most_at_once;
+        let call_bytes = match self.options.read_bytes {
+            Some(bytes) if bytes > most => {
+                return Err(FileError::Refused(format!(
+                    "the server reads at most {most} bytes at once, and {bytes} are asked for: lower nfs.rsize"
+                )));
+            }
+            Some(bytes) => bytes.max(1),
+            None => most.min(CALL_BYTES),
+        };
+        let slots = self.options.slots.unwrap_or(SLOTS).clamp(1, MOST_SLOTS);
+        let (connection, credential, xid): (Connection, _, u32) = found.dialogue.into_parts();
+        let reads = Reads { file: found.file, file_bytes: found.bytes, call_bytes, slots };
+        let pipeline = Pipeline::new(reads, credential, Arc::clone(&self.log), xid);
+        Ok(Reading::new(connection, pipeline))
+    }
+}

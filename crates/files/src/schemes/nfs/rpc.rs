@@ -1,0 +1,176 @@
+//! ONC RPC version 2 (RFC 5531) over TCP: calls and replies in records, each of one or more fragments.
+
+use super::xdr::{Reader, Unread, broken, put, put_opaque};
+use crate::error::FileError;
+
+/// The top bit of a record mark: the fragment is the last of its record (RFC 5531 section 11).
+pub const LAST: u32 = 1 << 31;
+/// Bytes of a credential or verifier at most (RFC 5531 section 8.2).
+const AUTH_BYTES: usize = 400;
+/// Groups of a credential at most (RFC 5531 appendix A).
+const GROUPS: usize = 16;
+
+const CALL: u32 = 0;
+const REPLY: u32 = 1;
+const VERSION: u32 = 2;
+const AUTH_SYS: u32 = 1;
+
+/// What is called.
+#[derive(Debug, Clone, Copy)]
+pub struct Procedure {
+    pub program: u32,
+    pub version: u32,
+    pub number: u32,
+    /// Its name, for errors.
+    pub name: &'static str,
+}
+
+/// Who calls: the flavour `AUTH_SYS` (RFC 5531 appendix A), which the server believes or not.
+pub struct Credential(Vec<u8>);
+
+impl Credential {
+    /// Of the user who runs goodput.
+    pub fn own() -> Self {
+        let groups = rustix::process::getgroups().unwrap_or_default();
+        let groups: Vec<u32> = groups.iter().map(|group| group.as_raw()).collect();
+        let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+        Self::of(user.as_raw(), group.as_raw(), &groups)
+    }
+
+    fn of(user: u32, group: u32, groups: &[u32]) -> Self {
+        let groups = &groups[..groups.len().min(GROUPS)];
+        let mut out = Vec::new();
+        put(&mut out, 0);
+        put_opaque(&mut out, b"goodput");
+        put(&mut out, user);
+        put(&mut out, group);
+        put(&mut out, groups.len() as u32);
+        groups.iter().for_each(|group| put(&mut out, *group));
+        Self(out)
+    }
+}
+
+/// Adds a call, as a record of one fragment.
+pub fn call(
+    out: &mut Vec<u8>,
+    xid: u32,
+    procedure: Procedure,
+    credential: &Credential,
+    args: impl FnOnce(&mut Vec<u8>),
+) {
+    let mark = out.len();
+    for word in [0, xid, CALL, VERSION, procedure.program, procedure.version, procedure.number] {
+        put(out, word);
+    }
+    put(out, AUTH_SYS);
+    put_opaque(out, &credential.0);
+    // No verifier.
+    put(out, 0);
+    put_opaque(out, &[]);
+    args(out);
+    let length = (out.len() - mark - 4) as u32;
+    out[mark..mark + 4].copy_from_slice(&(LAST | length).to_be_bytes());
+}
+
+/// Reads the head of a reply up to its results, and returns the number of the call.
+pub fn reply(reader: &mut Reader<'_>) -> Result<u32, Unread> {
+    let xid = reader.u32()?;
+    if reader.u32()? != REPLY {
+        return Err(broken("the server called back, instead of answering"));
+    }
+    match reader.u32()? {
+        0 => accepted(reader)?,
+        1 => return Err(denied(reader)?.into()),
+        other => return Err(broken(format!("the server's answer has the unknown kind {other}"))),
+    }
+    Ok(xid)
+}
+
+/// Of an accepted call: whether it succeeded (RFC 5531 section 9).
+fn accepted(reader: &mut Reader<'_>) -> Result<(), Unread> {
+    reader.u32()?;
+    reader.opaque(AUTH_BYTES, "a verifier")?;
+    let why = match reader.u32()? {
+        0 => return Ok(()),
+        1 => "nothing at this port of the server speaks the program".into(),
+        2 => {
+            let (low, high) = (reader.u32()?, reader.u32()?);
+            format!("the server speaks versions {low} to {high} of the program only")
+        }
+        3 => "the server does not have this procedure".into(),
+        4 => "the server could not read the call".into(),
+        5 => "the server failed by itself".into(),
+        other => format!("the server did not execute the call, for the unknown reason {other}"),
+    };
+    Err(FileError::Refused(why).into())
+}
+
+fn denied(reader: &mut Reader<'_>) -> Result<FileError, Unread> {
+    if reader.u32()? == 0 {
+        return Ok(FileError::Refused("the server speaks another version of RPC".into()));
+    }
+    let why = match reader.u32()? {
+        5 => format!("the server finds this user's credential too weak: {LOW_PORT}"),
+        other => format!("the server does not take this user's credential (reason {other})"),
+    };
+    Ok(FileError::NotPermitted(why))
+}
+
+/// What may be behind a permission that lacks.
+pub const LOW_PORT: &str = "it may insist on a port below 1024, which takes root; the export's option \
+                            \"insecure\" allows others";
+
+/// Puts the fragments of a record together: how many bytes it took, and the record. `None`: it is not whole.
+pub fn record(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
+    let (mut at, mut whole) = (0, Vec::new());
+    loop {
+        let mark = bytes.get(at..at + 4)?;
+        let mark = u32::from_be_bytes([mark[0], mark[1], mark[2], mark[3]]);
+        let end = at + 4 + (mark & !LAST) as usize;
+        whole.extend(bytes.get(at + 4..end)?);
+        at = end;
+        if mark & LAST != 0 {
+            return Some((at, whole));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NULL: Procedure = Procedure { program: 1, version: 2, number: 0, name: "NULL" };
+
+    #[test]
+    fn a_call_is_a_record() {
+        let mut out = Vec::new();
+        call(&mut out, 9, NULL, &Credential::of(1, 2, &[3; 40]), |out| put(out, 77));
+        let (used, whole) = record(&out).unwrap();
+        assert_eq!((used, whole.len()), (out.len(), out.len() - 4));
+        assert!(record(&out[..out.len() - 1]).is_none());
+        assert_eq!(whole[..8], [0, 0, 0, 9, 0, 0, 0, 0]);
+        assert_eq!(whole[whole.len() - 4..], [0, 0, 0, 77]);
+    }
+
+    #[test]
+    fn fragments_are_put_together() {
+        let bytes = [0, 0, 0, 1, 7, 0, 0, 0, 0, 0x80, 0, 0, 2, 8, 9, 1, 1];
+        assert_eq!(record(&bytes).unwrap(), (15, vec![7, 8, 9]));
+    }
+
+    fn read(words: &[u32]) -> Result<u32, Unread> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        reply(&mut Reader::new(&bytes))
+    }
+
+    #[test]
+    fn a_reply_says_whether_it_is_one() {
+        assert_eq!(read(&[5, 1, 0, 0, 0, 0]).unwrap(), 5);
+        assert!(matches!(read(&[5, 1, 0, 0, 0]), Err(Unread::Short)));
+        let weak = read(&[5, 1, 1, 1, 5]).unwrap_err();
+        let Unread::Failed(FileError::NotPermitted(why)) = weak else { panic!("{weak:?}") };
+        assert!(why.contains("1024"), "{why}");
+        let versions = read(&[5, 1, 0, 0, 0, 2, 4, 4]).unwrap_err();
+        assert!(format!("{versions:?}").contains("4 to 4"), "{versions:?}");
+    }
+}
