@@ -90,12 +90,12 @@ pub struct Config {
 
 /// How often clients may begin an encrypted conversation. A handshake with keys takes 0.19 ms of a CPU of 2.6 GHz
 /// (AMD EPYC, opt-level s, median), one with a token 0.08 ms. So a client has less than a hundredth of a CPU, and as
-/// much at once as a fleet behind one address needs; all together have a thirteenth, and hold the others'
-/// conversations up for 12 ms at most.
+/// much at once as a fleet behind one address needs. All together have a thirteenth, and no less at once than one
+/// client: 128 handshakes hold the others' conversations up for 24 ms.
 const HANDSHAKES: Pace = Pace {
     what: "handshakes",
     burst: 128,
-    burst_of_all: 64,
+    burst_of_all: 128,
     then: Limit { all: 400, client: 40, unproven_percent: 100 },
     period: Duration::from_secs(1),
     patience: Duration::from_secs(4),
