@@ -42,14 +42,18 @@ fn stacked(chain: &[Snapshot], found: &mut CeilingFacts) {
         let kind = device.text("link.kind").unwrap_or_default();
         if kind == "vlan" {
             tags += 1;
-            found.note(format!("a VLAN tag ({})", name(device)));
+            found.note("vlan_tags", format!("a VLAN tag ({})", name(device)));
         }
         let Some(id) = tunnels::of_device(kind) else { continue };
         let over_ipv6 = OVER_IPV6.contains(&kind);
         found.inputs.tunnels.push(if over_ipv6 { format!("{id}6") } else { id.into() });
-        found.note(format!("a tunnel, {id} ({})", name(device)));
+        found.note("tunnels", format!("a tunnel, {id} ({})", name(device)));
         if !over_ipv6 && tunnels::find(id).is_ok_and(|used| used.tunnel.over_ip) {
-            found.lack("outer IP version", format!("taken as IPv4; --tunnel {id}6 if it is IPv6"));
+            found.lack(
+                "tunnels",
+                "outer IP version",
+                format!("taken as IPv4; --tunnel {id}6 if it is IPv6"),
+            );
         }
     }
     found.inputs.vlan_tags = (tags > 0).then_some(tags);
@@ -68,7 +72,7 @@ fn sizes(top: &Snapshot, bottom: &Snapshot, found: &mut CeilingFacts) {
     }
     let outer = match tunnelled {
         true if is_tunnel => {
-            return found.lack("MTU below the tunnel", "the kernel names no device");
+            return found.lack("mtu_bytes", "MTU below the tunnel", "the kernel names no device");
         }
         true => mtu(bottom),
         false => mtu(top).map(limited),
@@ -77,9 +81,9 @@ fn sizes(top: &Snapshot, bottom: &Snapshot, found: &mut CeilingFacts) {
         Ok(bytes) => {
             found.inputs.mtu_bytes = Some(bytes);
             let device = name(if tunnelled { bottom } else { top });
-            found.note(format!("an MTU of {bytes} bytes ({device})"));
+            found.note("mtu_bytes", format!("an MTU of {bytes} bytes ({device})"));
         }
-        Err(why) => found.lack("MTU", why),
+        Err(why) => found.lack("mtu_bytes", "MTU", why),
     }
 }
 
@@ -88,14 +92,14 @@ fn link(bottom: &Snapshot, found: &mut CeilingFacts) {
         Ok(speed) if speed > 0 => {
             let speed = BitRate(speed as f64);
             found.inputs.link_bits_per_s = Some(speed);
-            found.note(format!("a link of {speed} ({})", name(bottom)));
+            found.note("link_bits_per_s", format!("a link of {speed} ({})", name(bottom)));
         }
-        Ok(_) => found.lack("link speed", "the driver says 0"),
-        Err(why) => found.lack("link speed", why),
+        Ok(_) => found.lack("link_bits_per_s", "link speed", "the driver says 0"),
+        Err(why) => found.lack("link_bits_per_s", "link speed", why),
     }
     if bottom.text("link.duplex") == Ok("half") {
         found.inputs.half_duplex = Some(true);
-        found.note(format!("half duplex ({})", name(bottom)));
+        found.note("half_duplex", format!("half duplex ({})", name(bottom)));
     }
 }
 
@@ -110,14 +114,14 @@ fn shaper(chain: &[Snapshot], found: &mut CeilingFacts) {
     if let Some((rate, kind, device)) = shaped.min_by_key(|(rate, ..)| *rate) {
         let rate = BitRate(rate as f64);
         found.inputs.shaper_bits_per_s = Some(rate);
-        found.note(format!("a shaper, {kind} at {rate} ({device})"));
+        found.note("shaper_bits_per_s", format!("a shaper, {kind} at {rate} ({device})"));
     }
 }
 
 fn bus(bottom: &Snapshot, found: &mut CeilingFacts) {
     let kind = match bottom.text("bus.kind") {
         Ok(kind) => kind,
-        Err(why) => return found.lack("bus", why),
+        Err(why) => return found.lack("bus", "bus", why),
     };
     let known = match kind {
         "pci" => bottom
@@ -133,11 +137,11 @@ fn bus(bottom: &Snapshot, found: &mut CeilingFacts) {
     };
     match known {
         Ok(Some(id)) => {
-            found.note(format!("a bus, {id} ({})", name(bottom)));
+            found.note("bus", format!("a bus, {id} ({})", name(bottom)));
             found.inputs.bus = Some(id);
         }
-        Ok(None) => found.lack("bus", format!("{kind} of a kind that has no row")),
-        Err(why) => found.lack("bus", why),
+        Ok(None) => found.lack("bus", "bus", format!("{kind} of a kind that has no row")),
+        Err(why) => found.lack("bus", "bus", why),
     }
 }
 
@@ -145,16 +149,19 @@ fn ring(bottom: &Snapshot, found: &mut CeilingFacts) {
     match bottom.count("ring.rx_frames") {
         Ok(frames) => {
             found.inputs.ring_frames = Some(frames);
-            found.note(format!("a receive ring of {frames} frames ({})", name(bottom)));
+            found.note(
+                "ring_frames",
+                format!("a receive ring of {frames} frames ({})", name(bottom)),
+            );
         }
-        Err(why) => found.lack("receive ring", why),
+        Err(why) => found.lack("ring_frames", "receive ring", why),
     }
 }
 
 fn of_tcp(top: &Snapshot, found: &mut CeilingFacts) {
     match top.text("sysctl.net.ipv4.tcp_timestamps") {
         Ok(set) => found.inputs.tcp_option_bytes = Some(if set == "0" { 0 } else { TIMESTAMPS }),
-        Err(why) => found.lack("TCP timestamps", why),
+        Err(why) => found.lack("tcp_option_bytes", "TCP timestamps", why),
     }
     let on_route = top.count("route.window").ok().filter(|window| *window > 0);
     let largest = top.text("sysctl.net.ipv4.tcp_rmem").ok().and_then(|text| {
@@ -163,15 +170,22 @@ fn of_tcp(top: &Snapshot, found: &mut CeilingFacts) {
     match (on_route, largest) {
         (Some(window), _) => {
             found.inputs.window_bytes = Some(window);
-            found
-                .note(format!("a window of {}, as the route sets it for receiving", Bytes(window)));
+            found.note(
+                "window_bytes",
+                format!("a window of {}, as the route sets it for receiving", Bytes(window)),
+            );
         }
         (None, Some(largest)) => {
             found.inputs.window_bytes = Some(largest);
             let largest = Bytes(largest);
-            found.note(format!("a window of {largest} at most when this host receives (tcp_rmem)"));
+            found.note(
+                "window_bytes",
+                format!("a window of {largest} at most when this host receives (tcp_rmem)"),
+            );
         }
-        (None, None) => found.lack("window", "neither the route nor tcp_rmem names one"),
+        (None, None) => {
+            found.lack("window_bytes", "window", "neither the route nor tcp_rmem names one")
+        }
     }
     if let Ok(control) = top.text("sysctl.net.ipv4.tcp_congestion_control") {
         found.inputs.loss_model = model(control).map(String::from);
@@ -230,7 +244,11 @@ mod tests {
         assert_eq!((inputs.bus.as_deref(), inputs.ring_frames), (Some("pcie3x1"), Some(512)));
         assert_eq!((inputs.mtu_bytes, inputs.window_bytes), (Some(1500), Some(6_291_456)));
         assert_eq!(found.unread, []);
-        assert_eq!(limit(inputs), "bus");
+        assert_eq!(limit(inputs.clone()), "bus");
+        let fields = serde_json::to_value(inputs).unwrap();
+        for (input, what) in found.read {
+            assert!(fields.get(input).is_some(), "{input}: {what}");
+        }
     }
 
     #[test]
@@ -241,7 +259,7 @@ mod tests {
         assert_eq!((inputs.mtu_bytes, inputs.tunnel_mtu_bytes), (Some(1500), Some(1400)));
         let alone = of(&[device("wg0", "wireguard", 1420)], None, false);
         assert_eq!((alone.inputs.mtu_bytes, alone.inputs.tunnel_mtu_bytes), (None, Some(1420)));
-        assert!(alone.unread.iter().any(|one| one.what == "MTU below the tunnel"));
+        assert!(alone.unread.iter().any(|(_, one)| one.what == "MTU below the tunnel"));
     }
 
     #[test]
@@ -261,8 +279,8 @@ mod tests {
         let found = of(&[Snapshot::default()], None, true);
         assert_eq!(found.inputs, CeilingInputs::default());
         for what in ["MTU", "link speed", "bus", "receive ring", "window"] {
-            let why = found.unread.iter().find(|one| one.what == what).expect(what);
-            assert!(!why.because.is_empty());
+            let why = found.unread.iter().find(|(_, one)| one.what == what).expect(what);
+            assert!(!why.1.because.is_empty());
         }
         assert_eq!(of(&[], None, true), CeilingFacts::default());
     }

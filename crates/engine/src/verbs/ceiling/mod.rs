@@ -29,25 +29,26 @@ pub struct CeilingRequest {
 pub struct CeilingFacts {
     /// The inputs that it knows.
     pub inputs: CeilingInputs,
-    /// Where each comes from, for a person.
-    pub read: Vec<String>,
-    /// What it did not tell.
-    pub unread: Vec<CeilingUnread>,
+    /// Where each comes from, by the name of the input in JSON.
+    pub read: Vec<(&'static str, String)>,
+    /// What it did not tell, by the name of the input.
+    pub unread: Vec<(&'static str, CeilingUnread)>,
 }
 
 impl CeilingFacts {
-    fn note(&mut self, what: String) {
-        self.read.push(what);
+    fn note(&mut self, input: &'static str, what: String) {
+        self.read.push((input, what));
     }
 
     /// The name of a fact in front of its reason says no more than `what`.
-    fn lack(&mut self, what: &str, because: impl ToString) {
+    fn lack(&mut self, input: &'static str, what: &str, because: impl ToString) {
         let because = because.to_string();
         let reason = match because.split_once(": ") {
             Some((fact, reason)) if fact.contains('.') && !fact.contains(' ') => reason,
             _ => &because,
         };
-        self.unread.push(CeilingUnread { what: what.into(), because: reason.into() });
+        let unread = CeilingUnread { what: what.into(), because: reason.into() };
+        self.unread.push((input, unread));
     }
 }
 

@@ -21,15 +21,14 @@ pub(super) fn note(address: SocketAddr, found: &mut CeilingFacts) {
         Ok(Some(us)) => (us, "of a connection that is open"),
         Ok(None) | Err(_) => match handshakes(address) {
             Ok(us) => (us, "of a TCP handshake"),
-            Err(why) => return found.lack("round-trip time", why),
+            Err(why) => return found.lack("rtt_us", "round-trip time", why),
         },
     };
     found.inputs.rtt_us = Some(us);
-    found.note(format!(
-        "a round trip of {} to {}, {how}",
-        goodput_ceiling::time(us / 1e6),
-        address.ip()
-    ));
+    found.note(
+        "rtt_us",
+        format!("a round trip of {} to {}, {how}", goodput_ceiling::time(us / 1e6), address.ip()),
+    );
 }
 
 /// The shortest round trip that the connections to this address have seen, microseconds.

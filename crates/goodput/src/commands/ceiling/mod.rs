@@ -87,7 +87,11 @@ fn inputs(args: &CeilingArgs) -> Result<Read> {
         rtt: typed.rtt_us.is_none(),
     };
     let CeilingFacts { inputs, read, unread } = goodput_engine::ceiling_facts(&request)?;
-    Ok(Read { inputs: over(typed, inputs), read, unread })
+    let given = serde_json::to_value(&typed)?;
+    let untyped = |input: &str| given.get(input).is_none();
+    let read = read.into_iter().filter(|(input, _)| untyped(input)).map(|(_, text)| text);
+    let unread = unread.into_iter().filter(|(input, _)| untyped(input)).map(|(_, one)| one);
+    Ok(Read { read: read.collect(), unread: unread.collect(), inputs: over(typed, inputs) })
 }
 
 /// What was typed, and what was read where nothing was typed.
