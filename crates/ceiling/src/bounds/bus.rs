@@ -1,4 +1,7 @@
 //! The bus between the network card and the host's memory.
+//!
+//! On ISA the CPU moves each word, possibly while the next frame arrives, so the times of bus and wire are not
+//! added up here: that would be a model, not a bound. `--fit` finds by a series of measurements whether they add up.
 
 use goodput_model::{CeilingInputs, Missing};
 

@@ -155,3 +155,61 @@ fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
         ),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{BitRate, Clocks, End, Host, Plan, Sample};
+
+    /// UDP through a card of 1 Mbit/s, by its own words, at `bytes_per_s`.
+    fn through_a_slow_card(bytes_per_s: u64) -> Measurement {
+        let sample = |(at_s, seconds): (f64, u64)| Sample {
+            at_s,
+            sent_bytes: seconds * bytes_per_s,
+            received_bytes: seconds * bytes_per_s,
+            flows: Vec::new(),
+        };
+        let samples: Vec<_> = [(0.0, 0), (1.0, 1), (2.0, 2), (3.0, 3)].map(sample).into();
+        let end = |name| End { samples: samples.clone(), ..End::unobserved(Host::foreign(name)) };
+        let mut near = end("near");
+        near.before.put("link.device", "eth0");
+        near.before.put("link.kind", "hardware");
+        near.before.put("link.mtu_bytes", 1500u64);
+        near.before.put("link.speed_bits_per_s", 1_000_000u64);
+        Measurement {
+            plan: Plan {
+                transport: Transport::Udp,
+                chunk_bytes: goodput_model::Bytes(1472),
+                ..Plan::standard()
+            },
+            near: near.into(),
+            far: Known::Value(end("far").into()),
+            connections: Vec::new(),
+            far_totals: None,
+            intervals: Vec::new(),
+            thinned: None,
+            steady_samples: None,
+            latency: None,
+            fetches: None,
+            clocks: Clocks::missing("a made-up measurement"),
+            incomplete: None,
+            doubts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_goodput_above_the_ceiling_is_kept_and_doubted() {
+        let outrun = |doubts: &[String]| {
+            doubts.iter().any(|text| text.contains("the near device claims 1 Mbit/s"))
+        };
+        let above = conclude_at_least(through_a_slow_card(1_000_000), "x", "now").record;
+        assert!((above.result.goodput_bits_per_s.0 - 8e6).abs() < 1.0, "nothing is clipped");
+        assert!(outrun(&above.doubts), "{:?}", above.doubts);
+        let claimed = above.result.ceiling_inputs.unwrap().link_bits_per_s;
+        assert_eq!(claimed, Some(BitRate(1e6)), "what is doubted is kept");
+        let below = conclude_at_least(through_a_slow_card(100_000), "x", "now").record;
+        assert!(!outrun(&below.doubts), "{:?}", below.doubts);
+        let inputs = below.result.ceiling_inputs.unwrap();
+        assert_eq!(goodput_ceiling::ceiling(&inputs).rate(), below.result.ceiling_bits_per_s);
+    }
+}
