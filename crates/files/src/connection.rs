@@ -1,14 +1,16 @@
-//! One connection to a server, on which words and payload come one after the other.
+//! One connection to a server, plain or encrypted, on which words and payload come one after the other.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustls::ClientConnection;
 
 use crate::error::FileError;
 use crate::link::{Ready, Wait};
+use crate::tls::{self, Tls};
 
 /// Bytes that are looked at at once.
 const LOOK_BYTES: usize = 16 << 10;
@@ -16,6 +18,11 @@ const LOOK_BYTES: usize = 16 << 10;
 /// A connection.
 pub(crate) struct Connection {
     socket: OwnedFd,
+    tls: Option<Box<ClientConnection>>,
+    /// Whether what comes is acknowledged at once.
+    prompt: bool,
+    /// What was decrypted behind the words that were wanted.
+    pending: Vec<u8>,
 }
 
 /// How the answer of a server ended before it was one.
@@ -33,6 +40,18 @@ impl From<FileError> for Broken {
     }
 }
 
+impl Broken {
+    /// As an error of a connection that was not idle.
+    pub(crate) fn error(self) -> FileError {
+        match self {
+            Self::Error(error) => error,
+            Self::Before => {
+                FileError::Protocol("the server closed the connection without an answer".into())
+            }
+        }
+    }
+}
+
 /// Words that were read, and when the first of them had come.
 #[derive(Debug)]
 pub(crate) struct Heard<T> {
@@ -43,16 +62,90 @@ pub(crate) struct Heard<T> {
 /// What a parser made of bytes: how many it needs no more, and what they say once that is whole.
 pub(crate) type Parsed<T> = Result<(usize, Option<T>), FileError>;
 
+/// The raw bytes of a connection.
+struct Raw<'a>(&'a OwnedFd);
+
+impl Read for Raw<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        Ok(recv(self.0, room, RecvFlags::empty())?.0)
+    }
+}
+
+impl Write for Raw<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Connection {
     /// Of a connected socket, which is put into non-blocking mode.
     pub(crate) fn new(socket: OwnedFd) -> Result<Self, FileError> {
         rustix::io::ioctl_fionbio(&socket, true)
             .map_err(|cause| FileError::io("make a connection non-blocking")(cause.into()))?;
-        Ok(Self { socket })
+        Ok(Self { socket, tls: None, prompt: false, pending: Vec::new() })
+    }
+
+    /// Has what comes acknowledged at once. A server that says two things in a row holds back the second until the first
+    /// is acknowledged (RFC 896), which else takes 40 ms.
+    pub(crate) fn be_prompt(&mut self) {
+        self.prompt = true;
     }
 
     pub(crate) fn socket(&self) -> &OwnedFd {
         &self.socket
+    }
+
+    /// Version of TLS and cipher, if what is said is encrypted.
+    pub(crate) fn tls(&self) -> Option<String> {
+        self.tls.as_deref().and_then(tls::summary)
+    }
+
+    /// Whether payload comes encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Encrypts all that follows. Fails if the server is not who it should be.
+    pub(crate) fn encrypt(
+        &mut self,
+        tls: &Tls,
+        host: &str,
+        wait: &dyn Wait,
+        until: Instant,
+    ) -> Result<(), FileError> {
+        let mut session = Box::new(tls.connection(host)?);
+        while session.is_handshaking() {
+            let done = if session.wants_write() {
+                session.write_tls(&mut Raw(&self.socket))
+            } else {
+                session.read_tls(&mut Raw(&self.socket))
+            };
+            let ready = if session.wants_write() { Ready::Write } else { Ready::Read };
+            match done {
+                Ok(0) if ready == Ready::Read => {
+                    let why =
+                        format!("{host} closed the connection in the middle of a TLS handshake");
+                    return Err(FileError::Protocol(why));
+                }
+                Ok(_) => {}
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                Err(cause) if cause.kind() == ErrorKind::WouldBlock => {
+                    self.wait(wait, ready, until)?;
+                }
+                Err(cause) => return Err(FileError::io("shake hands by TLS")(cause)),
+            }
+            if let Err(why) = session.process_new_packets() {
+                // The server shall hear why, if it listens.
+                let _ = session.write_tls(&mut Raw(&self.socket));
+                return Err(tls::refused(host, &why));
+            }
+        }
+        self.tls = Some(session);
+        self.flush(wait, until).map_err(Broken::error)
     }
 
     /// Writes all of `bytes`.
@@ -62,18 +155,37 @@ impl Connection {
         wait: &dyn Wait,
         until: Instant,
     ) -> Result<(), Broken> {
+        if let Some(session) = &mut self.tls {
+            session.writer().write_all(bytes).map_err(FileError::io("encrypt a request"))?;
+            return self.flush(wait, until);
+        }
         while !bytes.is_empty() {
-            match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+            match Raw(&self.socket).write(bytes) {
                 Ok(sent) => bytes = &bytes[sent..],
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => self.wait(wait, Ready::Write, until)?,
-                Err(Errno::PIPE | Errno::CONNRESET) => return Err(Broken::Before),
-                Err(cause) => {
-                    return Err(FileError::io("send a request")(cause.into()).into());
-                }
+                Err(cause) => self.bear(cause, wait, until)?,
             }
         }
         Ok(())
+    }
+
+    /// Writes what is encrypted and not sent.
+    fn flush(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), Broken> {
+        while let Some(session) = self.tls.as_mut().filter(|session| session.wants_write()) {
+            if let Err(cause) = session.write_tls(&mut Raw(&self.socket)) {
+                self.bear(cause, wait, until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits after a failed write, if it is worth trying again.
+    fn bear(&self, cause: io::Error, wait: &dyn Wait, until: Instant) -> Result<(), Broken> {
+        match cause.kind() {
+            ErrorKind::Interrupted => Ok(()),
+            ErrorKind::WouldBlock => Ok(self.wait(wait, Ready::Write, until)?),
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(Broken::Before),
+            _ => Err(FileError::io("send a request")(cause).into()),
+        }
     }
 
     /// Reads words of up to `most` bytes, and nothing of what follows them.
@@ -84,16 +196,19 @@ impl Connection {
         until: Instant,
         mut parse: impl FnMut(&[u8]) -> Parsed<T>,
     ) -> Result<Heard<T>, Broken> {
-        let (mut words, mut first) = (Vec::new(), None);
+        let mut words = std::mem::take(&mut self.pending);
+        let (mut fresh, mut first) = (words.len(), None);
         loop {
-            let fresh = self.look(&mut words, wait, until, first.is_some())?;
+            if fresh == 0 {
+                fresh = self.look(&mut words, wait, until, first.is_some())?;
+            }
             let first = *first.get_or_insert_with(Instant::now);
             let mut at = 0;
             loop {
                 let (used, said) = parse(&words[at..])?;
                 at += used;
                 if let Some(said) = said {
-                    self.take(fresh.saturating_sub(words.len() - at))?;
+                    self.leave(words, at, fresh)?;
                     return Ok(Heard { said, first });
                 }
                 if used == 0 {
@@ -101,6 +216,7 @@ impl Connection {
                 }
             }
             self.take(fresh)?;
+            fresh = 0;
             words.drain(..at);
             if words.len() > most {
                 let why = format!("the server's answer has a header of more than {most} bytes");
@@ -109,7 +225,7 @@ impl Connection {
         }
     }
 
-    /// Looks at what has come, without taking it, and adds it to `words`. How much that is.
+    /// Looks at what has come, and adds it to `words`: how much that is. On a plain connection it is not yet taken.
     fn look(
         &mut self,
         words: &mut Vec<u8>,
@@ -120,25 +236,48 @@ impl Connection {
         let at = words.len();
         words.resize(at + LOOK_BYTES, 0);
         loop {
-            match recv(&self.socket, &mut words[at..], RecvFlags::PEEK) {
-                Ok((0, _)) | Err(Errno::CONNRESET) if !began => return Err(Broken::Before),
-                Ok((0, _)) => {
+            let seen = match &self.tls {
+                Some(_) => self.read(&mut words[at..]),
+                None => recv(&self.socket, &mut words[at..], RecvFlags::PEEK)
+                    .map(|(seen, _)| seen)
+                    .map_err(Into::into),
+            };
+            match seen {
+                Ok(0) if !began => return Err(Broken::Before),
+                Ok(0) => {
                     let why = "the server closed the connection in the middle of its answer";
                     return Err(FileError::Protocol(why.into()).into());
                 }
-                Ok((seen, _)) => {
+                Ok(seen) => {
                     words.truncate(at + seen);
                     return Ok(seen);
                 }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => self.wait(wait, Ready::Read, until)?,
-                Err(cause) => return Err(FileError::io("read an answer")(cause.into()).into()),
+                Err(cause) => match cause.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => self.wait(wait, Ready::Read, until)?,
+                    ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof if !began => {
+                        return Err(Broken::Before);
+                    }
+                    _ => return Err(FileError::io("read an answer")(cause).into()),
+                },
             }
         }
     }
 
+    /// Leaves what follows the first `used` of `words`, of which the last `fresh` were looked at.
+    fn leave(&mut self, mut words: Vec<u8>, used: usize, fresh: usize) -> Result<(), FileError> {
+        if self.is_encrypted() {
+            self.pending = words.split_off(used);
+            return Ok(());
+        }
+        self.take(fresh.saturating_sub(words.len() - used))
+    }
+
     /// Takes `bytes` out of the socket that were looked at.
     fn take(&mut self, bytes: usize) -> Result<(), FileError> {
+        if self.is_encrypted() {
+            return Ok(());
+        }
         let mut room = [0; LOOK_BYTES];
         let mut left = bytes;
         while left > 0 {
@@ -154,14 +293,44 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what has come.
+    /// Reads what has come, decrypted, without waiting.
     pub(crate) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        Ok(recv(&self.socket, room, RecvFlags::empty())?.0)
+        if !self.pending.is_empty() {
+            let taken = self.pending.len().min(room.len());
+            room[..taken].copy_from_slice(&self.pending[..taken]);
+            self.pending.drain(..taken);
+            return Ok(taken);
+        }
+        let Some(session) = &mut self.tls else { return Raw(&self.socket).read(room) };
+        loop {
+            match session.reader().read(room) {
+                Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
+                outcome => return outcome,
+            }
+            session.read_tls(&mut Raw(&self.socket))?;
+            session.process_new_packets().map_err(|why| {
+                io::Error::other(format!("what the server sends by TLS can't be read: {why}"))
+            })?;
+            if session.wants_write() {
+                // What is not sent now is sent with the next question.
+                let _ = session.write_tls(&mut Raw(&self.socket));
+            }
+        }
     }
 
-    fn wait(&self, wait: &dyn Wait, ready: Ready, until: Instant) -> Result<(), FileError> {
+    /// Waits until the socket is ready; an error once it is too late.
+    pub(crate) fn wait(
+        &self,
+        wait: &dyn Wait,
+        ready: Ready,
+        until: Instant,
+    ) -> Result<(), FileError> {
         if Instant::now() >= until {
             return Err(FileError::TimedOut("the server did not answer in time".into()));
+        }
+        if self.prompt && ready == Ready::Read {
+            // If it is refused, it only takes longer. The kernel forgets it now and then (tcp(7)).
+            let _ = rustix::net::sockopt::set_tcp_quickack(&self.socket, true);
         }
         wait.wait(self.socket.as_fd(), ready, until)
     }

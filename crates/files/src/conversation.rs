@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::FileError;
 use crate::link::{Dial, Wait};
+use crate::login::Login;
 use crate::place::Place;
 use crate::schemes::nfs::{NfsOptions, RpcLog};
 
@@ -19,6 +21,8 @@ pub struct Scheme {
     pub summary: &'static str,
     /// The usual port.
     pub port: u16,
+    /// Whether its payload can never be read off a socket as it is.
+    pub decoded: bool,
     /// Begins a conversation about the file at a place. Nothing is sent yet.
     pub open: Open,
 }
@@ -29,6 +33,12 @@ pub type Open = fn(Place, Arc<Options>, Box<dyn Dial>) -> Box<dyn Conversation>;
 /// How the user wants servers to be met.
 #[derive(Debug, Default)]
 pub struct Options {
+    /// Who asks, where the user says so.
+    pub login: Option<Login>,
+    /// File of certificates (PEM) of the authorities that are trusted, in place of the system's.
+    pub authorities: Option<PathBuf>,
+    /// Whether any certificate will do.
+    pub insecure: bool,
     /// Whether redirects may lead to hosts that the user did not name.
     pub follow: bool,
     /// How files of NFS servers are read.
@@ -37,8 +47,8 @@ pub struct Options {
 
 /// A conversation with a server about one file.
 pub trait Conversation: Send {
-    /// Connects, so that the next question need not.
-    fn connect(&mut self) -> Result<(), FileError>;
+    /// Connects and logs in, so that the next question need not.
+    fn connect(&mut self, wait: &dyn Wait) -> Result<(), FileError>;
 
     /// Asks for the whole file, and returns when its payload can be read. What the body before had left on the
     /// connection must have been read, or the connection is given up.

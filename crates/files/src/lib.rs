@@ -12,12 +12,15 @@ mod connection;
 mod conversation;
 mod error;
 mod link;
+mod login;
 mod place;
 pub mod schemes;
+mod tls;
 mod words;
 
 pub use conversation::{About, Body, Conversation, Extent, Options, Scheme};
 pub use error::FileError;
 pub use link::{Dial, Ready, Wait};
+pub use login::Login;
 pub use place::Place;
 pub use schemes::nfs::{MOST_SLOTS, NfsOptions, RpcLog, Rpcs};

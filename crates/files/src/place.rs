@@ -103,6 +103,14 @@ impl Place {
         url.to_string()
     }
 
+    /// The path, decoded, without the slash before it, as FTP has it (RFC 1738 section 3.2.2: relative to where the user
+    /// is after the login; `%2F` at its beginning makes it absolute).
+    pub(crate) fn path(&self) -> Vec<u8> {
+        let path = self.url.path();
+        let path = path.strip_prefix('/').unwrap_or(path);
+        percent_encoding::percent_decode_str(path).collect()
+    }
+
     /// Whether the path names nothing, or a directory.
     pub fn is_directory(&self) -> bool {
         self.url.path().ends_with('/')

@@ -10,6 +10,7 @@ mod credentials;
 mod data_dirs;
 mod exit;
 mod expect;
+mod file_servers;
 mod key_files;
 mod known_servers;
 mod logging;

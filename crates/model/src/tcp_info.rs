@@ -124,11 +124,44 @@ tcp_info! {
     total_rto_time_ms, 248;
 }
 
+/// What only grows while a connection lasts.
+macro_rules! add_counts {
+    ($info:ident, $past:ident: $($name:ident)*) => {
+        $($info.$name = $info.$name.map(|count| count + $past.$name.unwrap_or(0));)*
+    };
+}
+
 impl TcpInfo {
+    /// The same with what `past` connections had counted, of which this one took the place: counters are sums, all else is
+    /// of this one.
+    pub fn after(mut self, past: &Self) -> Self {
+        add_counts!(self, past: total_retrans_segments acked_bytes received_bytes segs_out segs_in data_segs_in
+            data_segs_out busy_us rwnd_limited_us sndbuf_limited_us delivered_segments delivered_ce_segments
+            sent_bytes retrans_bytes dsack_dups reord_seen rcv_ooo_segments rehash total_rto
+            total_rto_recoveries total_rto_time_ms);
+        self
+    }
+
     fn too_short(&self, field: &str, needs: u32) -> Missing {
         Missing::because(format!(
             "this kernel's tcp_info has {} bytes, {field} needs {needs}",
             self.length_bytes
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_goes_on_where_the_one_before_it_ended() {
+        let info = |received, rtt| TcpInfo {
+            received_bytes: Some(received),
+            rtt_us: Some(rtt),
+            ..TcpInfo::default()
+        };
+        let both = info(5, 10).after(&info(7, 99));
+        assert_eq!((both.received_bytes, both.rtt_us, both.sent_bytes), (Some(12), Some(10), None));
     }
 }

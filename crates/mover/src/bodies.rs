@@ -6,10 +6,11 @@
 use std::fmt;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use goodput_model::{Known, TcpInfo};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{RecvFlags, recv};
@@ -18,6 +19,7 @@ use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::low_water::LowWater;
+use crate::movers::Mover;
 use crate::stop::Phase;
 
 /// Who asks for the bodies of one flow.
@@ -37,6 +39,15 @@ pub trait Bodies: Send {
 
     /// How long a body may bring nothing before it is given up.
     fn patience(&self) -> Duration;
+}
+
+/// Who knows what the kernel counts on the connections of a flow, of which there may be several one after the other.
+pub trait Connections: Send + Sync {
+    /// Another connection takes the place of this one.
+    fn leaves(&self, socket: BorrowedFd<'_>);
+
+    /// What was counted on this one and on those before it.
+    fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo>;
 }
 
 /// Payload that was asked for.
@@ -94,9 +105,16 @@ impl Pause<'_> {
 }
 
 /// Where a flow has its bodies from.
-pub struct BodySource(Mutex<Inner>);
+pub struct BodySource {
+    inner: Mutex<Inner>,
+    /// Held while the flow's socket is replaced, and by whoever must not see that half done.
+    replacing: Mutex<()>,
+    connections: Box<dyn Connections>,
+}
 
 struct Inner {
+    /// Whether the mover reads what is decoded.
+    may_decode: bool,
     bodies: Box<dyn Bodies>,
     decodes: bool,
     /// Why the last read of a decoded body failed.
@@ -105,12 +123,33 @@ struct Inner {
 
 impl BodySource {
     /// Bodies that are asked for as they are wanted.
-    pub fn new(bodies: impl Bodies + 'static) -> Self {
-        Self(Mutex::new(Inner { bodies: Box::new(bodies), decodes: false, failure: None }))
+    pub fn new(bodies: impl Bodies + 'static, connections: impl Connections + 'static) -> Self {
+        let bodies = Box::new(bodies);
+        let inner = Inner { bodies, may_decode: false, decodes: false, failure: None };
+        Self {
+            inner: Mutex::new(inner),
+            replacing: Mutex::default(),
+            connections: Box::new(connections),
+        }
+    }
+
+    /// What the kernel counted on all connections of the flow, the last of which is `socket`.
+    pub fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo> {
+        self.holding(|| self.connections.tcp_info(socket))
+    }
+
+    /// Does something while the flow keeps its socket.
+    fn holding<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _held = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        work()
+    }
+
+    pub(crate) fn are_read_by(&self, mover: &dyn Mover) {
+        self.inner().may_decode = mover.decodes();
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads up to as many bytes as there is room for, without waiting.
@@ -198,7 +237,13 @@ impl<'a> Succession<'a> {
             let put = rustix::io::ioctl_fionbio(&socket, true).and_then(|()| self.put(&socket));
             put.map_err(|cause| self.flow.failed("go on with another connection", cause))?;
         }
-        self.source.inner().decodes = body.extent == Extent::Decoded;
+        let decodes = body.extent == Extent::Decoded;
+        if decodes && !self.source.inner().may_decode {
+            let why = "the server sends the file encrypted or in chunks, which only the mover copy can receive: \
+                       leave out --receive-mover";
+            return Err(self.failed(why.into(), false));
+        }
+        self.source.inner().decodes = decodes;
         self.left = match body.extent {
             Extent::Bytes(0) => None,
             Extent::Bytes(bytes) => Some(Left::Bytes(bytes)),
@@ -214,7 +259,10 @@ impl<'a> Succession<'a> {
         // SAFETY: the flow keeps its descriptor open, and this second owner never closes it.
         let mut own =
             ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(self.flow.socket.as_raw_fd()) });
-        rustix::io::dup3(socket, &mut own, rustix::io::DupFlags::CLOEXEC)
+        self.source.holding(|| {
+            self.source.connections.leaves(own.as_fd());
+            rustix::io::dup3(socket, &mut own, rustix::io::DupFlags::CLOEXEC)
+        })
     }
 
     /// How much of `want` bytes may be read.

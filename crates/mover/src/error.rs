@@ -77,7 +77,7 @@ pub enum MoveError {
         cause: io::Error,
     },
     /// A body that was asked for did not come as it should.
-    #[error("flow {flow}: {why}")]
+    #[error("{why}")]
     Body {
         /// Number of the flow.
         flow: u16,

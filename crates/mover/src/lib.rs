@@ -50,7 +50,7 @@ pub mod udp;
 
 pub use affinity::allowed_cpus;
 pub use awaited::{Awaited, Waiter};
-pub use bodies::{Bodies, Body, BodyError, BodySource, Extent, Pause};
+pub use bodies::{Bodies, Body, BodyError, BodySource, Connections, Extent, Pause};
 pub use choice::AUTO;
 pub use clock::{Arrivals, now_ns as monotonic_ns};
 pub use counters::Counters;

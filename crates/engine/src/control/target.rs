@@ -34,12 +34,14 @@ pub struct FileTarget {
     pub place: Place,
     /// How its server is to be met.
     pub options: Arc<Options>,
+    /// Addresses of the host that the user gave, in place of the resolver's.
+    pub resolved: Vec<IpAddr>,
 }
 
 impl FileTarget {
     /// Whether only `copy` can receive it.
     pub fn is_decoded(&self) -> bool {
-        self.place.scheme().id == "nfs"
+        self.place.scheme().decoded
     }
 }
 
@@ -77,7 +79,7 @@ impl Target {
             host: place.host().into(),
             port: place.port(),
             protocol: &file_server::PROTOCOL,
-            file: Some(FileTarget { place, options: Arc::default() }),
+            file: Some(FileTarget { place, options: Arc::default(), resolved: Vec::new() }),
         })
     }
 
@@ -92,10 +94,11 @@ impl Target {
     /// Every address of the target, in the resolver's order, of one family if one was asked for.
     /// Blocks while the resolver answers.
     pub fn addresses(&self, family: Option<Family>) -> Result<Vec<SocketAddr>, EngineError> {
-        let all = (self.host.as_str(), self.port).to_socket_addrs().map_err(|cause| {
-            EngineError::Target(format!("cannot resolve {}: {cause}; check the name", self.host))
-        })?;
-        let wanted: Vec<_> = all.filter(|address| is_of(address.ip(), family)).collect();
+        let given = self.file.iter().flat_map(|file| &file.resolved);
+        let given: Vec<_> = given.map(|ip| SocketAddr::new(*ip, self.port)).collect();
+        let all = if given.is_empty() { self.resolve()? } else { given };
+        let wanted: Vec<_> =
+            all.into_iter().filter(|address| is_of(address.ip(), family)).collect();
         if wanted.is_empty() {
             return Err(EngineError::Target(format!(
                 "{} has no address of the requested IP version",
@@ -103,6 +106,15 @@ impl Target {
             )));
         }
         Ok(wanted)
+    }
+}
+
+impl Target {
+    fn resolve(&self) -> Result<Vec<SocketAddr>, EngineError> {
+        let all = (self.host.as_str(), self.port).to_socket_addrs();
+        all.map(Iterator::collect).map_err(|cause| {
+            EngineError::Target(format!("cannot resolve {}: {cause}; check the name", self.host))
+        })
     }
 }
 

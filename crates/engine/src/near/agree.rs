@@ -3,24 +3,31 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
 
 use goodput_kernel::Context;
 use goodput_model::{EndName, Known, Plan};
+use goodput_mover::Waiter;
 use goodput_wire::session::{Action, Cookie, Input};
 use goodput_wire::ticket::{FlowSetup, FlowTicket};
 
 use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
-use crate::near::fetch;
+use crate::near::fetch::{self, FetchLog};
 use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
 use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
 
+/// Flows, and what becomes known of their questions if they ask a server of files.
+type OpenedAndLog = (Opened, Option<Arc<FetchLog>>);
+
 /// Flows that this end has, and what the session said heard.
 pub struct Agreed {
     /// The flows.
     pub opened: Opened,
+    /// What becomes known of their questions, if they ask a server of files.
+    pub log: Option<Arc<FetchLog>>,
     /// What the session said.
     pub heard: AgreedAnswers,
     /// The hashes by which ports were chosen, if they were to be.
@@ -80,7 +87,7 @@ pub async fn flows(
 ) -> Result<Agreed, EngineError> {
     let FlowOrder { mut tickets, mut flow_setup, mut heard } = order;
     let hashes = hashes(client, plan, &mut heard).await;
-    let opened = loop {
+    let (opened, log) = loop {
         let ways = hashes.as_ref();
         let failure = match open(client, plan, tickets, flow_setup, ways, &mut heard).await {
             Ok(opened) => break opened,
@@ -94,12 +101,15 @@ pub async fn flows(
             _ => return Err(failure),
         }
     };
-    // Further measurements go to the same machine; its usual port is that of the target.
-    let mut address = opened.peer;
-    address.set_port(client.target.port);
-    client.addresses = vec![address];
+    // Further measurements go to the same machine; its usual port is that of the target. A server of files may have
+    // sent this end to another one.
+    if log.is_none() {
+        let mut address = opened.peer;
+        address.set_port(client.target.port);
+        client.addresses = vec![address];
+    }
     client.conversation.tell(Input::FlowsReady);
-    Ok(Agreed { opened, heard, hashes })
+    Ok(Agreed { opened, log, heard, hashes })
 }
 
 /// The hashes of both ends, where `plan` has ports chosen by them.
@@ -148,7 +158,7 @@ async fn open(
     flow_setup: FlowSetup,
     hashes: Option<&Hashes>,
     heard: &mut AgreedAnswers,
-) -> Result<Opened, EngineError> {
+) -> Result<OpenedAndLog, EngineError> {
     match flow_setup {
         FlowSetup::Connect { .. } if client.target.file.is_some() => {
             fetch(client, plan, tickets, heard).await
@@ -164,14 +174,15 @@ async fn open(
             let plan = plan.clone();
             let opening = blocking(move || open_flows(&destination, &plan, &tickets));
             let opened = beside(client, opening, heard).await??;
-            opened.map_err(|failure| unreached(client, failure))
+            let opened = opened.map_err(|failure| unreached(client, failure))?;
+            Ok((opened, None))
         }
         FlowSetup::Listen { first_port } => {
             let peer = client.addresses.first().copied();
             let peer = peer.ok_or_else(|| EngineError::Target("no address to await".into()))?;
             let listeners = FlowListeners::open(plan, &tickets, client.local, peer, first_port)?;
             client.conversation.tell(Input::Expecting { data_port: None });
-            beside(client, listeners.take(), heard).await?
+            Ok((beside(client, listeners.take(), heard).await??, None))
         }
         flow_setup @ (FlowSetup::Arrive | FlowSetup::ThisConnection { .. }) => {
             Err(unexpected(&client.target, &Action::OpenFlows { tickets, flow_setup }))
@@ -185,10 +196,16 @@ async fn fetch(
     plan: &Plan,
     tickets: Vec<FlowTicket>,
     heard: &mut AgreedAnswers,
-) -> Result<Opened, EngineError> {
+) -> Result<OpenedAndLog, EngineError> {
     let (target, plan, addresses) = (client.target.clone(), plan.clone(), client.addresses.clone());
-    let opening = blocking(move || fetch::open(&target, &addresses, &plan, &tickets));
-    beside(client, opening, heard).await??
+    // Dropping this future drops the waiter, which ends the work.
+    let waiter = Waiter::default();
+    let awaited = waiter.awaited();
+    let opening = blocking(move || fetch::open(&target, &addresses, &plan, &tickets, &awaited));
+    let opened = beside(client, opening, heard).await;
+    drop(waiter);
+    let (opened, log) = opened???;
+    Ok((opened, Some(log)))
 }
 
 /// Where there is no control connection, the first flow is what reaches the target, or does not.

@@ -126,7 +126,7 @@ impl<'a> NearRun<'a> {
         let own = Prepared { plan, end, stores, affinity, movers, context, observes };
         let own = Arc::new(own);
         let control = client.conversation.control();
-        let (flows, log) = (agreed.opened.flows, agreed.opened.log);
+        let (flows, log) = (agreed.opened.flows, agreed.log);
         let mut run = EndRun::start(Arc::clone(&own), flows, &client.cap, control, echoes)?;
         doubts.extend(agree::ready(client, agreed.heard).await?);
         doubts.extend(clocks::doubt(client.clock));

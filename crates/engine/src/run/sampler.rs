@@ -275,7 +275,11 @@ fn detail(flow: &RunningFlow) -> FlowSample {
         copied_sends: counters.copied_anyway(),
         mapped_bytes: counters.mapped_bytes(),
         exhausted_buffers: counters.exhausted_buffers(),
-        tcp: if tcp { goodput_kernel::tcp_info(socket) } else { Known::missing("not a TCP flow") },
+        tcp: match &config.bodies {
+            Some(bodies) => bodies.tcp_info(socket),
+            None if tcp => goodput_kernel::tcp_info(socket),
+            None => Known::missing("not a TCP flow"),
+        },
         mptcp_subflows: goodput_kernel::mptcp_subflows(socket),
         memory: goodput_kernel::socket_memory(socket),
         queued_bytes: match config.role {

@@ -1,12 +1,13 @@
 //! The registry of schemes: the ways to ask for a file.
 
+pub mod ftp;
 pub mod http;
 pub mod nfs;
 
 use crate::conversation::Scheme;
 
 /// The list is the truth: targets and the conformance test are made from it.
-pub const ALL: &[&Scheme] = &[&http::HTTP, &nfs::NFS];
+pub const ALL: &[&Scheme] = &[&http::HTTP, &http::HTTPS, &ftp::FTP, &ftp::FTPS, &nfs::NFS];
 
 /// The scheme of that id.
 pub fn find(id: &str) -> Option<&'static Scheme> {

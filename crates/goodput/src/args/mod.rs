@@ -12,7 +12,7 @@ use clap::{ArgAction, Parser};
 
 use values::path::path;
 
-pub use options::{CredentialArgs, OutputArgs, asks_for_something, with_defaults};
+pub use options::{CredentialArgs, FileServerArgs, OutputArgs, asks_for_something, with_defaults};
 pub use values::local::LocalAddress;
 pub use values::{frequency, rate};
 pub use verbs::*;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use goodput_engine::Target;
 use goodput_engine::compare::{CompareRequest, Factor, compare};
 use goodput_model::{Comparison, Judgement, Length, Record};
 use goodput_settings::SettingError;
@@ -16,6 +15,7 @@ use crate::args::CompareArgs;
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::Exit;
+use crate::file_servers;
 use crate::report::{self, live::Live};
 
 /// Length of one run if the user names none: past slow start on most paths, and short enough
@@ -24,7 +24,7 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 
 /// Runs the comparison and reports.
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let target: Target = args.target.parse()?;
+    let target = file_servers::target(&args.target, &args.measure.peer.files)?;
     let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
     let plan = args.measure.plan_towards(&target, RUN_LENGTH);
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use goodput_engine::probe::probe;
 use goodput_engine::{
-    AttachRequest, AttachTo, Client, Conclusion, Event, Incomplete, Target, attach, conclude,
+    AttachRequest, AttachTo, Client, Conclusion, Event, Incomplete, attach, conclude,
     conclude_at_least,
 };
 use goodput_model::Plan;
@@ -16,6 +16,7 @@ use crate::args::TestArgs;
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::{self, Exit};
+use crate::file_servers;
 use crate::report::test::Detail;
 use crate::report::{self, live::Live};
 use crate::screen;
@@ -102,7 +103,7 @@ fn measure(
     state: Option<PathBuf>,
     detail: Detail,
 ) -> Result<Exit> {
-    let target: Target = target_text.parse()?;
+    let target = file_servers::target(target_text, &args.measure.peer.files)?;
     let credentials = credentials(&args.measure.peer.credentials)?;
     let plan = args.measure.plan_towards(&target, Plan::standard().length);
     screen::leave_to_payload(&plan);

@@ -33,6 +33,10 @@ impl Mover for Copy {
         true
     }
 
+    fn decodes(&self) -> bool {
+        true
+    }
+
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         send(flow)
     }

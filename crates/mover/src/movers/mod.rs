@@ -69,6 +69,11 @@ pub trait Mover: Sync {
         false
     }
 
+    /// Whether its receiving side reads bodies that only who asked for them can read.
+    fn decodes(&self) -> bool {
+        false
+    }
+
     /// Whether its receiving side sees what arrives, so that a [`Tap`](crate::Tap) can look at it. No
     /// program ever sees what the kernel drops.
     fn shows(&self) -> bool {

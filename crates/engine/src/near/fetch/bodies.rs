@@ -1,8 +1,8 @@
 //! The conversation of one flow, as its mover sees it.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use goodput_files::{Conversation, Extent, FileError, Ready, Wait};
@@ -41,21 +41,12 @@ impl Wait for Paused<'_> {
 impl Bodies for FileBodies {
     fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
         self.log.over(self.flow, Instant::now());
-        let body = self.conversation.fetch(&Paused(pause)).map_err(|why| match why {
-            FileError::Stopped => BodyError::Stopped,
-            why => BodyError::Peer(why.to_string()),
-        })?;
+        let body = self.conversation.fetch(&Paused(pause)).map_err(told)?;
         if body.extent == Extent::Bytes(0) {
             return Err(BodyError::Peer("the file is empty by now".into()));
         }
         self.log.answered(self.flow, &body, self.conversation.about());
-        let socket = if body.anew { Some(self.socket()?) } else { None };
-        let extent = match body.extent {
-            Extent::Bytes(bytes) => mover::Extent::Bytes(bytes),
-            Extent::ToClose => mover::Extent::ToClose,
-            Extent::Decoded => mover::Extent::Decoded,
-        };
-        Ok(Some(Body { extent, socket }))
+        handed_on(self.conversation.as_ref(), &body).map(Some)
     }
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
@@ -71,10 +62,87 @@ impl Bodies for FileBodies {
     }
 }
 
-impl FileBodies {
-    fn socket(&self) -> Result<OwnedFd, BodyError> {
-        let socket = self.conversation.socket().map(OwnedFd::try_clone);
-        let socket = socket.ok_or_else(|| BodyError::Own("there is no connection".into()))?;
-        socket.map_err(|cause| BodyError::Own(format!("cannot hand on a connection: {cause}")))
+fn told(why: FileError) -> BodyError {
+    match why {
+        FileError::Stopped => BodyError::Stopped,
+        why => BodyError::Peer(why.to_string()),
+    }
+}
+
+/// A body as the mover has it.
+fn handed_on(
+    conversation: &dyn Conversation,
+    body: &goodput_files::Body,
+) -> Result<Body, BodyError> {
+    let extent = match body.extent {
+        Extent::Bytes(bytes) => mover::Extent::Bytes(bytes),
+        Extent::ToClose => mover::Extent::ToClose,
+        Extent::Decoded => mover::Extent::Decoded,
+    };
+    let failed = |cause| BodyError::Own(format!("cannot hand on a connection: {cause}"));
+    let socket = match conversation.socket() {
+        Some(socket) if body.anew => Some(socket.try_clone().map_err(failed)?),
+        Some(_) => None,
+        None => return Err(BodyError::Own("there is no connection".into())),
+    };
+    Ok(Body { extent, socket })
+}
+
+/// A single question, and what is known of it.
+pub struct Question {
+    pub conversation: Option<Box<dyn Conversation>>,
+    /// When it had left, and when the first byte of the answer was there.
+    pub asked_and_answered: Option<(Instant, Instant)>,
+    pub failure: Option<FileError>,
+}
+
+impl Question {
+    pub fn new(conversation: Box<dyn Conversation>) -> Self {
+        Self { conversation: Some(conversation), asked_and_answered: None, failure: None }
+    }
+}
+
+/// The only body of a flow.
+pub struct OneBody {
+    pub question: Arc<Mutex<Question>>,
+    /// When it was answered, for who waits for its end.
+    pub answered: Arc<OnceLock<Instant>>,
+}
+
+impl OneBody {
+    fn question(&self) -> MutexGuard<'_, Question> {
+        self.question.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bodies for OneBody {
+    fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
+        let mut question = self.question();
+        if question.asked_and_answered.is_some() {
+            return Ok(None);
+        }
+        let Some(mut conversation) = question.conversation.take() else { return Ok(None) };
+        let fetched = conversation.fetch(&Paused(pause));
+        let body = match fetched {
+            Ok(body) => body,
+            Err(why) => {
+                let told = BodyError::Peer(why.to_string());
+                question.failure = Some(why);
+                return Err(told);
+            }
+        };
+        question.asked_and_answered = Some((body.asked, body.answered));
+        self.answered.get_or_init(|| body.answered);
+        let handed_on = handed_on(conversation.as_ref(), &body);
+        question.conversation = Some(conversation);
+        handed_on.map(Some)
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.question().conversation.as_mut().map_or(Ok(0), |conversation| conversation.read(room))
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
     }
 }

@@ -45,6 +45,11 @@ impl Dial for Dialler {
         let mut first = None;
         for address in self.addresses(host, port)? {
             match tcp_connect(address, &self.options, CONNECT) {
+                // What follows goes to the same machine, as the data of FTP must.
+                Ok(socket) if host.eq_ignore_ascii_case(&self.host) => {
+                    self.addresses = vec![address];
+                    return Ok(socket);
+                }
                 Ok(socket) => return Ok(socket),
                 Err(failure) => _ = first.get_or_insert(failure),
             }

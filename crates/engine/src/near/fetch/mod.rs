@@ -2,6 +2,7 @@
 //! the payload moves. Before, the file is fetched once alone, so that it is in the server's caches.
 
 mod bodies;
+mod connections;
 mod dialler;
 mod log;
 mod warm_up;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use goodput_files::{Conversation, FileError};
 use goodput_model::{FlowPlan, Plan};
-use goodput_mover::{BodySource, EarlyPayload, socket};
+use goodput_mover::{Awaited, BodySource, EarlyPayload, socket};
 use goodput_wire::ticket::FlowTicket;
 
 use crate::control::target::Target;
@@ -20,17 +21,21 @@ use crate::error::EngineError;
 use crate::near::flows::Opened;
 use crate::run::traffic::Connected;
 use bodies::FileBodies;
+use connections::PastConnections;
 use dialler::Dialler;
+use warm_up::Patient;
 
 pub use log::FetchLog;
 
-/// Fetches the file of `target` once, then connects the flows of `plan`. Blocks.
+/// Fetches the file of `target` once, then connects the flows of `plan`. Blocks, but not for long once it is no more
+/// awaited.
 pub fn open(
     target: &Target,
     addresses: &[SocketAddr],
     plan: &Plan,
     tickets: &[FlowTicket],
-) -> Result<Opened, EngineError> {
+    awaited: &Awaited,
+) -> Result<(Opened, Arc<FetchLog>), EngineError> {
     let not_one = || EngineError::Target(format!("{target} names no file"));
     let file = target.file.as_ref().ok_or_else(not_one)?;
     let failed = |why: FileError| EngineError::File { target: target.text.clone(), why };
@@ -38,16 +43,14 @@ pub fn open(
         let dial = Dialler::new(target, addresses, &plan.socket);
         (file.place.scheme().open)(file.place.clone(), Arc::clone(&file.options), Box::new(dial))
     };
-    let mut conversation = converse();
-    let first = warm_up::fetch(conversation.as_mut()).map_err(failed)?;
-    conversation.hang_up();
+    let (first, conversation) = warm_up::fetch(target, converse(), plan, awaited)?;
     let log = Arc::new(FetchLog::new(first, plan.flows, conversation.about()));
     let mut flows = Vec::new();
     // The first flow goes on where the warm-up was: what it learned of redirects holds.
     let mut conversations = std::iter::once(conversation).chain(std::iter::repeat_with(converse));
     for ticket in tickets {
         let Some(mut conversation) = conversations.next() else { break };
-        conversation.connect().map_err(failed)?;
+        conversation.connect(&Patient(awaited)).map_err(failed)?;
         let socket = socket_of(conversation.as_ref())?;
         let flow = ticket.flow;
         flows.push(connected(flow, ticket, socket, conversation, &log));
@@ -57,7 +60,7 @@ pub fn open(
     let checks = flows.iter().flat_map(|flow| socket::check_effective(&flow.socket, &plan.socket));
     let mut doubts: Vec<String> = checks.collect();
     doubts.dedup();
-    Ok(Opened { flows, peer, doubts, log: Some(log) })
+    Ok((Opened { flows, peer, doubts }, log))
 }
 
 fn connected(
@@ -68,7 +71,7 @@ fn connected(
     log: &Arc<FetchLog>,
 ) -> Connected {
     let bodies = FileBodies::new(flow.id, conversation, Arc::clone(log));
-    let bodies = Some(Arc::new(BodySource::new(bodies)));
+    let bodies = Some(Arc::new(BodySource::new(bodies, PastConnections::default())));
     let framing = ticket.framing.clone();
     Connected { flow, socket, framing, early: EarlyPayload::default(), bodies }
 }

@@ -1,28 +1,38 @@
-//! The fetch before the measurement.
+//! The fetch before the measurement: by the same mover, alone, so that its time can be held against those that follow.
 
-use std::io::ErrorKind;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use goodput_files::{Body, Conversation, Extent, FileError, Ready, Wait};
-use goodput_model::Fetch;
+use goodput_files::{Conversation, FileError, Ready, Wait};
+use goodput_model::{Fetch, Plan, Role, Transport};
+use goodput_mover::{Awaited, BodySource, FlowConfig, Gate, Stop, for_role};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 use rustix::time::Timespec;
+
+use super::bodies::{OneBody, Question};
+use super::connections::PastConnections;
+use super::socket_of;
+use crate::control::target::Target;
+use crate::error::EngineError;
 
 /// How long payload is read. What does not come in this time the measurement itself will bring.
 const READING: Duration = Duration::from_secs(10);
-/// Bytes of one read.
-const ROOM_BYTES: usize = 256 << 10;
+/// How often its end is looked for. When it came is known exactly all the same.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Waits without an end but the given one.
-struct Patient;
+/// How long a wait goes on before it looks whether it is still awaited.
+const SLICE: Duration = Duration::from_millis(100);
 
-impl Wait for Patient {
+/// Waits as long as someone waits for what comes of it.
+pub struct Patient<'a>(pub &'a Awaited);
+
+impl Wait for Patient<'_> {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
         let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
-        let left = until.saturating_duration_since(Instant::now());
+        self.0.check().map_err(|_| FileError::Stopped)?;
+        let left = until.saturating_duration_since(Instant::now()).min(SLICE);
         let left = Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(left.subsec_nanos()),
@@ -36,80 +46,74 @@ impl Wait for Patient {
     }
 }
 
-/// Fetches the file once, to nothing.
-pub fn fetch(conversation: &mut dyn Conversation) -> Result<Fetch, FileError> {
-    let body = conversation.fetch(&Patient)?;
-    let until = body.answered + READING;
-    let (bytes, whole) = read(conversation, &body, until)?;
-    if whole && bytes == 0 {
-        return Err(FileError::Refused("the file is empty: there is nothing to measure".into()));
-    }
-    Ok(Fetch {
-        bytes,
-        whole,
-        first_byte_us: body.answered.saturating_duration_since(body.asked).as_secs_f64() * 1e6,
-        took_s: body.asked.elapsed().as_secs_f64(),
-    })
-}
-
-/// Reads the payload until `until`: how many bytes came, and whether that was all.
-fn read(
-    conversation: &mut dyn Conversation,
-    body: &Body,
-    until: Instant,
-) -> Result<(u64, bool), FileError> {
-    let mut room = vec![0; ROOM_BYTES];
-    let (mut bytes, mut heard) = (0, false);
-    loop {
-        let left = match body.extent {
-            Extent::Bytes(all) => all - bytes,
-            Extent::ToClose | Extent::Decoded => u64::MAX,
-        };
-        if left == 0 {
-            return Ok((bytes, true));
+/// Fetches the file once, to nothing; what it was like, and the conversation, which has hung up.
+pub fn fetch(
+    target: &Target,
+    mut conversation: Box<dyn Conversation>,
+    plan: &Plan,
+    awaited: &Awaited,
+) -> Result<(Fetch, Box<dyn Conversation>), EngineError> {
+    let failed = |why: FileError| EngineError::File { target: target.text.clone(), why };
+    conversation.connect(&Patient(awaited)).map_err(failed)?;
+    let socket = socket_of(conversation.as_ref())?;
+    let shared = Arc::new(Mutex::new(Question::new(conversation)));
+    let answered = Arc::new(OnceLock::new());
+    let one = OneBody { question: Arc::clone(&shared), answered: Arc::clone(&answered) };
+    let source = BodySource::new(one, PastConnections::default());
+    let chunk = usize::try_from(plan.chunk_bytes.0).unwrap_or(usize::MAX);
+    let config = FlowConfig {
+        bodies: Some(Arc::new(source)),
+        ..FlowConfig::new(Role::Receiver, Transport::Tcp, chunk)
+    };
+    // To a sink goes only what is measured.
+    let mut to_nothing = plan.clone();
+    to_nothing.storage.sink = None;
+    let mover = for_role(&to_nothing, Role::Receiver);
+    let mover = mover.map_err(|why| EngineError::Flow(format!("near end: {why}")))?.mover;
+    let stop = Arc::new(Stop::new().map_err(EngineError::io("make the stop signal of a flow"))?);
+    let gate = Arc::new(Gate::default());
+    gate.open();
+    let running = goodput_mover::start(mover, config, socket, gate, Arc::clone(&stop))
+        .map_err(EngineError::io("start the thread of the first fetch"))?;
+    let counters = Arc::clone(running.counters());
+    let mut cut = false;
+    while !running.is_finished() {
+        if answered.get().is_some_and(|answered| answered.elapsed() >= READING) {
+            cut = true;
+            stop.finish(Duration::ZERO);
         }
-        let want = usize::try_from(left).unwrap_or(usize::MAX).min(ROOM_BYTES);
-        match read_some(conversation, body, &mut room[..want]) {
-            Ok(0) if matches!(body.extent, Extent::Bytes(_)) => {
-                let all = bytes + left;
-                return Err(FileError::Protocol(format!(
-                    "the server ended the connection after {bytes} of the {all} bytes that it had announced"
-                )));
-            }
-            Ok(0) => return Ok((bytes, true)),
-            Ok(read) => (bytes, heard) = (bytes + read as u64, true),
-            Err(cause) => match cause.kind() {
-                ErrorKind::Interrupted => {}
-                ErrorKind::WouldBlock => wait(conversation, until)?,
-                ErrorKind::Other => return Err(FileError::Protocol(cause.to_string())),
-                _ => return Err(FileError::Io { operation: "read the file".into(), cause }),
+        if awaited.check().is_err() {
+            stop.abort();
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    let ended = running.finished_at().unwrap_or_else(Instant::now);
+    let moved = running.join();
+    let mut question = question(&shared);
+    if let Some(why) = question.failure.take() {
+        return Err(failed(why));
+    }
+    moved.map_err(|why| failed(FileError::Protocol(why.to_string())))?;
+    let nothing = || EngineError::Flow("the file server's connection is gone".into());
+    let mut conversation = question.conversation.take().ok_or_else(nothing)?;
+    conversation.hang_up();
+    let bytes = counters.bytes();
+    match question.asked_and_answered {
+        Some((asked, answered)) if bytes > 0 => Ok((
+            Fetch {
+                bytes,
+                whole: !cut,
+                first_byte_us: answered.saturating_duration_since(asked).as_secs_f64() * 1e6,
+                took_s: ended.saturating_duration_since(asked).as_secs_f64(),
             },
-        }
-        if Instant::now() >= until {
-            return if heard { Ok((bytes, false)) } else { Err(stalled()) };
+            conversation,
+        )),
+        _ => {
+            Err(failed(FileError::Refused("the file is empty: there is nothing to measure".into())))
         }
     }
 }
 
-fn stalled() -> FileError {
-    let seconds = READING.as_secs();
-    FileError::TimedOut(format!("the server stalled: no payload came within {seconds} s"))
-}
-
-fn read_some(
-    conversation: &mut dyn Conversation,
-    body: &Body,
-    room: &mut [u8],
-) -> std::io::Result<usize> {
-    match conversation.socket() {
-        Some(socket) if body.extent != Extent::Decoded => {
-            Ok(recv(socket, room, RecvFlags::empty())?.0)
-        }
-        _ => conversation.read(room),
-    }
-}
-
-fn wait(conversation: &dyn Conversation, until: Instant) -> Result<(), FileError> {
-    let socket: Option<&OwnedFd> = conversation.socket();
-    socket.map_or(Ok(()), |socket| Patient.wait(socket.as_fd(), Ready::Read, until))
+fn question(shared: &Mutex<Question>) -> MutexGuard<'_, Question> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,7 +9,6 @@ mod udp;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{EndName, FlowPlan, Plan, Transport};
@@ -18,7 +17,6 @@ use goodput_wire::session::Protocol;
 use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
-use crate::near::fetch::FetchLog;
 use crate::run::source_ports::Chosen;
 use crate::run::traffic::Connected;
 
@@ -37,8 +35,6 @@ pub struct Opened {
     pub peer: SocketAddr,
     /// What the kernel made of the socket options, if it differs from what was asked.
     pub doubts: Vec<String>,
-    /// What becomes known of the questions to a server of files.
-    pub log: Option<Arc<FetchLog>>,
 }
 
 /// Where flows are connected to.
@@ -222,6 +218,6 @@ impl Opening {
 
     fn done(self) -> Result<Opened, EngineError> {
         let peer = self.peer.ok_or_else(|| EngineError::Flow("there is no flow to open".into()))?;
-        Ok(Opened { flows: self.flows, peer, doubts: self.doubts, log: None })
+        Ok(Opened { flows: self.flows, peer, doubts: self.doubts })
     }
 }

@@ -18,8 +18,8 @@ const REMARKS: [&str; 6] =
 /// An answer that can be made use of.
 pub(super) struct Answer {
     pub(super) outcome: Outcome,
-    /// Who decodes the body, where it can't be read off the socket.
-    pub(super) coded: Option<Call<RecvBody>>,
+    /// Who decodes the body, if it is in chunks.
+    pub(super) chunks: Option<Call<RecvBody>>,
     /// Whether the connection ends with this answer.
     pub(super) closes: bool,
 }
@@ -50,13 +50,13 @@ impl Answer {
         note(response, about);
         let closes = closes(response);
         if let Some(outcome) = without_body(response)? {
-            return Ok(Self { outcome, coded: None, closes });
+            return Ok(Self { outcome, chunks: None, closes });
         }
         let body = match call.proceed() {
             Some(RecvResponseResult::RecvBody(call)) => call,
             _ => {
                 let outcome = Outcome::Body { extent: Extent::Bytes(0), announced_bytes: Some(0) };
-                return Ok(Self { outcome, coded: None, closes });
+                return Ok(Self { outcome, chunks: None, closes });
             }
         };
         let (extent, announced_bytes) = match body.body_mode() {
@@ -66,8 +66,8 @@ impl Answer {
             BodyMode::Chunked => (Extent::Decoded, None),
         };
         let closes = closes || extent == Extent::ToClose;
-        let coded = (extent == Extent::Decoded).then_some(body);
-        Ok(Self { outcome: Outcome::Body { extent, announced_bytes }, coded, closes })
+        let chunks = (extent == Extent::Decoded).then_some(body);
+        Ok(Self { outcome: Outcome::Body { extent, announced_bytes }, chunks, closes })
     }
 }
 

@@ -4,6 +4,7 @@
 //! and no further, so that what comes next is payload, for whoever moves it.
 
 mod answer;
+mod coded;
 mod redirect;
 
 use std::io;
@@ -11,20 +12,38 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base64ct::{Base64, Encoding};
 use ureq_proto::client::Call;
-use ureq_proto::client::state::{RecvBody, RecvResponse};
+use ureq_proto::client::state::RecvResponse;
 use ureq_proto::http::{Request, header};
 
 use crate::connection::{Broken, Connection, Heard};
 use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
 use crate::error::FileError;
 use crate::link::{Dial, Wait};
+use crate::login::Login;
 use crate::place::Place;
+use crate::tls::Tls;
 use answer::{Answer, Outcome};
+use coded::Coded;
 
 /// The registry's entry.
-pub const HTTP: Scheme =
-    Scheme { id: "http", summary: "fetch a file from a web server (HTTP/1.1)", port: 80, open };
+pub const HTTP: Scheme = Scheme {
+    id: "http",
+    summary: "fetch a file from a web server (HTTP/1.1)",
+    port: 80,
+    decoded: false,
+    open,
+};
+
+/// The same, encrypted.
+pub const HTTPS: Scheme = Scheme {
+    id: "https",
+    summary: "fetch a file from a web server, encrypted (HTTP/1.1 over TLS)",
+    port: 443,
+    decoded: true,
+    open,
+};
 
 /// How long an answer may take, from the question to the end of its header.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -32,8 +51,6 @@ const ANSWER: Duration = Duration::from_secs(30);
 const HEADER_BYTES: usize = 64 << 10;
 /// Bytes of a question at most.
 const QUESTION_BYTES: usize = 32 << 10;
-/// Bytes of payload in chunks that are read at once.
-const CODED_BYTES: usize = 128 << 10;
 
 fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
     Box::new(Http {
@@ -44,6 +61,7 @@ fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Con
         connection: None,
         anew: false,
         closes: false,
+        tls: None,
         coded: None,
         about: About::default(),
     })
@@ -63,24 +81,29 @@ struct Http {
     anew: bool,
     /// Whether the connection is over with the answer that came on it.
     closes: bool,
+    /// How connections are encrypted, once one was to be.
+    tls: Option<Tls>,
     /// The body that only this end can read.
     coded: Option<Coded>,
     about: About,
 }
 
-/// A body in chunks while it is read.
-struct Coded {
-    call: Call<RecvBody>,
-    /// What has come and is not decoded.
-    raw: Vec<u8>,
-}
-
 impl Conversation for Http {
-    fn connect(&mut self) -> Result<(), FileError> {
-        if self.connection.is_none() {
-            let socket = self.dial.connect(self.place.host(), self.place.port())?;
-            self.connection = Some(Connection::new(socket)?);
+    fn connect(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        if self.connection.is_some() {
+            return Ok(());
         }
+        let host = self.place.host();
+        let mut connection = Connection::new(self.dial.connect(host, self.place.port())?)?;
+        if self.place.scheme().id == HTTPS.id {
+            let tls = match &mut self.tls {
+                Some(tls) => tls,
+                none => none.insert(Tls::new(&self.options, &[b"http/1.1"])?),
+            };
+            connection.encrypt(tls, host, wait, Instant::now() + ANSWER)?;
+        }
+        self.about.tls = connection.tls();
+        self.connection = Some(connection);
         Ok(())
     }
 
@@ -103,10 +126,10 @@ impl Conversation for Http {
     }
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let (Some(coded), Some(connection)) = (&mut self.coded, &mut self.connection) else {
-            return Ok(0);
-        };
-        coded.read(connection, room)
+        match (&mut self.coded, &mut self.connection) {
+            (Some(coded), Some(connection)) => coded.read(connection, room),
+            _ => Ok(0),
+        }
     }
 
     fn socket(&self) -> Option<&OwnedFd> {
@@ -134,28 +157,30 @@ impl Http {
             match self.ask_on_connection(wait) {
                 Ok(answer) => return Ok(answer),
                 Err(Broken::Before) if reused => self.hang_up(),
-                Err(Broken::Before) => {
-                    return Err(FileError::Protocol(
-                        "the server closed the connection without an answer".into(),
-                    ));
-                }
-                Err(Broken::Error(error)) => return Err(error),
+                Err(broken) => return Err(broken.error()),
             }
         }
     }
 
+    /// Whether the place is at the server that the user named, and no less protected: passwords go nowhere else.
+    fn is_at_home(&self) -> bool {
+        let (named, place) = (&self.named, &self.place);
+        let protected = named.scheme().id == HTTP.id || place.scheme().id == HTTPS.id;
+        named.host().eq_ignore_ascii_case(place.host()) && protected
+    }
+
     /// Whether the body before was read to its end on a connection that goes on.
     fn is_kept(&self) -> bool {
-        let is_read = |coded: &Coded| coded.call.can_proceed() && coded.raw.is_empty();
-        !self.closes && self.coded.as_ref().is_none_or(is_read)
+        !self.closes && self.coded.as_ref().is_none_or(Coded::is_read)
     }
 
     fn ask_on_connection(&mut self, wait: &dyn Wait) -> Result<(Answer, Instant, Instant), Broken> {
         self.anew |= self.connection.is_none();
-        self.connect()?;
+        self.connect(wait)?;
         self.coded = None;
+        let login = self.options.login.as_ref().filter(|_| self.is_at_home());
+        let (question, mut call) = question(&self.place, login)?;
         let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
-        let (question, mut call) = question(&self.place)?;
         let until = Instant::now() + ANSWER;
         connection.say(&question, wait, until)?;
         let asked = Instant::now();
@@ -175,16 +200,27 @@ impl Http {
         (asked, answered): (Instant, Instant),
     ) -> Body {
         self.closes = answer.closes;
-        self.coded = answer.coded.map(|call| Coded { call, raw: Vec::new() });
+        let encrypted = self.connection.as_ref().is_some_and(Connection::is_encrypted);
+        self.coded =
+            Coded::of(answer.chunks, extent).filter(|coded| encrypted || coded.is_chunked());
+        let extent = if self.coded.is_some() { Extent::Decoded } else { extent };
         let anew = std::mem::take(&mut self.anew);
         Body { extent, announced_bytes, anew, asked, answered }
     }
 }
 
 /// The bytes of a question, and who reads the answer.
-fn question(place: &Place) -> Result<(Vec<u8>, Call<RecvResponse>), FileError> {
+fn question(
+    place: &Place,
+    login: Option<&Login>,
+) -> Result<(Vec<u8>, Call<RecvResponse>), FileError> {
     let unfit = |why: String| FileError::Place(format!("{place} can't be asked for: {why}"));
-    let request = Request::get(place.request())
+    let mut request = Request::get(place.request());
+    if let Some(Login { user, password }) = login {
+        let basic = Base64::encode_string(format!("{user}:{password}").as_bytes());
+        request = request.header(header::AUTHORIZATION, format!("Basic {basic}"));
+    }
+    let request = request
         .header(header::USER_AGENT, concat!("goodput/", env!("CARGO_PKG_VERSION")))
         .header(header::ACCEPT, "*/*")
         // What is compressed would be another file.
@@ -199,38 +235,5 @@ fn question(place: &Place) -> Result<(Vec<u8>, Call<RecvResponse>), FileError> {
         Ok(Some(ureq_proto::client::SendRequestResult::RecvResponse(call))) => Ok((bytes, call)),
         Ok(_) => Err(unfit("its name is too long".into())),
         Err(why) => Err(unfit(why.to_string())),
-    }
-}
-
-impl Coded {
-    fn read(&mut self, connection: &mut Connection, room: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let decoded = self.call.read(&self.raw, room);
-            let (used, given) = decoded.map_err(|why| {
-                io::Error::other(format!("the server's chunks can't be read: {why}"))
-            })?;
-            self.raw.drain(..used);
-            if given > 0 || self.call.can_proceed() {
-                return Ok(given);
-            }
-            if used == 0 {
-                self.fill(connection)?;
-            }
-        }
-    }
-
-    /// Reads more of what is coded.
-    fn fill(&mut self, connection: &mut Connection) -> io::Result<()> {
-        if self.raw.len() >= CODED_BYTES {
-            return Err(io::Error::other("the server's chunks can't be read: one has no length"));
-        }
-        let at = self.raw.len();
-        self.raw.resize(at + CODED_BYTES, 0);
-        let read = connection.read(&mut self.raw[at..]);
-        self.raw.truncate(at + read.as_ref().map_or(0, |read| *read));
-        match read? {
-            0 => Err(io::Error::other("the server ended the connection in the middle of a chunk")),
-            _ => Ok(()),
-        }
     }
 }

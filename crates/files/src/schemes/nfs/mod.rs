@@ -30,6 +30,7 @@ pub const NFS: Scheme = Scheme {
     id: "nfs",
     summary: "read a file of an NFS server (version 3, TCP)",
     port: 2049,
+    decoded: true,
     open,
 };
 
@@ -63,7 +64,7 @@ struct Nfs {
 }
 
 impl Conversation for Nfs {
-    fn connect(&mut self) -> Result<(), FileError> {
+    fn connect(&mut self, _wait: &dyn Wait) -> Result<(), FileError> {
         if self.reading.is_none() {
             let found = find::find(&self.place, self.dial.as_mut())?;
             self.reading = Some(self.begin(found)?);
@@ -76,7 +77,7 @@ impl Conversation for Nfs {
             self.hang_up();
         }
         let anew = self.reading.is_none();
-        self.connect()?;
+        self.connect(wait)?;
         let Some(reading) = &mut self.reading else {
             return Err(FileError::Protocol("there is no connection".into()));
         };

@@ -28,7 +28,7 @@ pub use length::LengthArgs;
 pub use load::LoadArgs;
 pub use observing::ObservingArgs;
 pub use output::OutputArgs;
-pub use peer::{CredentialArgs, PeerArgs};
+pub use peer::{CredentialArgs, FileServerArgs, PeerArgs};
 pub use sockets::SocketArgs;
 
 /// The largest payload that a 1500-byte MTU carries over IPv6 in one piece: 1500 less 40 bytes of IP and

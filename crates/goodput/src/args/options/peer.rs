@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use goodput_wire::keys::PublicKey;
 
+use crate::args::values::resolve::Resolve;
+
 use crate::args::values::path::path;
 
 /// Options for far ends of one kind.
@@ -13,6 +15,8 @@ use crate::args::values::path::path;
 pub struct PeerArgs {
     #[command(flatten)]
     pub credentials: CredentialArgs,
+    #[command(flatten)]
+    pub files: FileServerArgs,
     /// Also print what an iperf3 server would have printed, and keep it in the record
     #[arg(long, hide_short_help = true)]
     pub peer_output: bool,
@@ -56,4 +60,24 @@ pub struct CredentialArgs {
     /// Encrypt the password as iperf3 before 3.17 does
     #[arg(long, requires = "username", hide_short_help = true)]
     pub pkcs1_padding: bool,
+}
+
+/// How servers of files are met.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "File servers")]
+pub struct FileServerArgs {
+    /// Follow redirects to other hosts, and from https to http
+    ///
+    /// Without this option, nothing is sent to a host that you did not name. A password is never sent to another host.
+    #[arg(long, hide_short_help = true)]
+    pub follow: bool,
+    /// Trust the authorities in this file (PEM) instead of the system's
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub cacert: Option<PathBuf>,
+    /// Accept any certificate: the server may be anyone
+    #[arg(long, conflicts_with = "cacert", hide_short_help = true)]
+    pub insecure: bool,
+    /// Use this address for a host and port, as curl does: HOST:PORT:ADDRESS
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", hide_short_help = true)]
+    pub resolve: Vec<Resolve>,
 }

@@ -7,6 +7,7 @@ pub mod per_second;
 pub mod percent;
 pub mod pin;
 pub mod rate;
+pub mod resolve;
 pub mod size;
 pub mod source_ports;
 pub mod spoken;

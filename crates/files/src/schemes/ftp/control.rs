@@ -1,0 +1,183 @@
+//! The control connection: commands and replies.
+
+use std::time::Instant;
+
+use super::reply::{self, MOST_BYTES, Reply};
+use super::{ANSWER, FTPS};
+use crate::connection::Connection;
+use crate::conversation::Options;
+use crate::error::FileError;
+use crate::link::{Dial, Wait};
+use crate::place::Place;
+use crate::tls::Tls;
+
+/// Who logs in where nobody is named (RFC 1635).
+const ANONYMOUS: (&str, &str) = ("anonymous", "goodput@");
+
+/// A logged-in control connection.
+pub(super) struct Control {
+    connection: Connection,
+    /// How data connections are encrypted, if they are.
+    pub(super) tls: Option<Tls>,
+    /// What the server calls itself.
+    pub(super) greeting: String,
+    /// Whether the server knows EPSV, as far as that was tried.
+    knows_extended: bool,
+    /// Whether it tells sizes.
+    knows_size: bool,
+}
+
+impl Control {
+    /// Connects, encrypts if that was asked for, and logs in.
+    pub(super) fn open(
+        place: &Place,
+        options: &Options,
+        dial: &mut dyn Dial,
+        wait: &dyn Wait,
+    ) -> Result<Self, FileError> {
+        let socket = dial.connect(place.host(), place.port())?;
+        let mut connection = Connection::new(socket)?;
+        connection.be_prompt();
+        let (knows_extended, knows_size) = (true, true);
+        let mut control =
+            Self { connection, tls: None, greeting: String::new(), knows_extended, knows_size };
+        let greeting = control.reply(wait)?;
+        if !greeting.is_good() {
+            return Err(greeting.refused("the connection"));
+        }
+        control.greeting = greeting.words;
+        if place.scheme().id == FTPS.id {
+            control.encrypt(place, options, wait)?;
+        }
+        control.log_in(place, options, wait)?;
+        control.must("TYPE I", "binary transfers", wait)?;
+        Ok(control)
+    }
+
+    fn encrypt(
+        &mut self,
+        place: &Place,
+        options: &Options,
+        wait: &dyn Wait,
+    ) -> Result<(), FileError> {
+        self.must("AUTH TLS", "encryption", wait)?;
+        let tls = Tls::new(options, &[])?;
+        self.connection.encrypt(&tls, place.host(), wait, Instant::now() + ANSWER)?;
+        self.tls = Some(tls);
+        self.must("PBSZ 0", "encrypted payload", wait)?;
+        self.must("PROT P", "encrypted payload", wait).map(drop)
+    }
+
+    fn log_in(
+        &mut self,
+        place: &Place,
+        options: &Options,
+        wait: &dyn Wait,
+    ) -> Result<(), FileError> {
+        let (user, password) = match (&options.login, place.user()) {
+            (Some(login), _) => (login.user.as_str(), login.password.as_str()),
+            (None, Some(user)) => (user, ""),
+            (None, None) => ANONYMOUS,
+        };
+        let asked = self.ask("USER", user.as_bytes(), wait)?;
+        let answer = match asked.code {
+            331 => self.ask("PASS", password.as_bytes(), wait)?,
+            _ => asked,
+        };
+        match answer.code {
+            200..300 => Ok(()),
+            332 => Err(answer.refused("a login without an account")),
+            _ => Err(answer.refused(&format!("the login of {user}"))),
+        }
+    }
+
+    /// The length of a file, if the server tells it.
+    pub(super) fn size(&mut self, path: &[u8], wait: &dyn Wait) -> Result<Option<u64>, FileError> {
+        if !self.knows_size {
+            return Ok(None);
+        }
+        let Reply { code, words } = self.ask("SIZE", path, wait)?;
+        // What it says of a file that is not there, it says again when that is asked for.
+        self.knows_size = !matches!(code, 500 | 502 | 504);
+        Ok(if code == 213 { words.trim().parse().ok() } else { None })
+    }
+
+    /// The port of the next data connection, at the same host.
+    pub(super) fn passive(&mut self, wait: &dyn Wait) -> Result<u16, FileError> {
+        let unread = |reply: &Reply| {
+            let words = &reply.words;
+            FileError::Protocol(format!("the server names no port for data: {words}"))
+        };
+        if self.knows_extended {
+            let reply = self.ask("EPSV", b"", wait)?;
+            match reply.code {
+                229 => return reply::extended_port(&reply.words).ok_or_else(|| unread(&reply)),
+                500..=504 | 522 => self.knows_extended = false,
+                _ => return Err(reply.refused("a connection for data")),
+            }
+        }
+        let reply = self.must("PASV", "a connection for data", wait)?;
+        reply::passive_port(&reply.words).ok_or_else(|| unread(&reply))
+    }
+
+    /// Asks for a file.
+    pub(super) fn retrieve(&mut self, path: &[u8], wait: &dyn Wait) -> Result<(), FileError> {
+        let reply = self.ask("RETR", path, wait)?;
+        if (100..200).contains(&reply.code) { Ok(()) } else { Err(reply.refused("the file")) }
+    }
+
+    /// Hears how a transfer ended.
+    pub(super) fn transferred(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        let reply = self.reply(wait)?;
+        if reply.is_good() { Ok(()) } else { Err(reply.refused("the rest of the file")) }
+    }
+
+    fn must(&mut self, command: &str, what: &str, wait: &dyn Wait) -> Result<Reply, FileError> {
+        let reply = self.ask(command, b"", wait)?;
+        if reply.is_good() { Ok(reply) } else { Err(reply.refused(what)) }
+    }
+
+    /// Says a command with what it is about, and hears the reply.
+    fn ask(&mut self, command: &str, about: &[u8], wait: &dyn Wait) -> Result<Reply, FileError> {
+        let mut line = command.as_bytes().to_vec();
+        if !about.is_empty() {
+            line.push(b' ');
+            line.extend_from_slice(about);
+        }
+        if line.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            let why = format!("what follows {command} has a line end in it, which FTP can't say");
+            return Err(FileError::Place(why));
+        }
+        line.extend_from_slice(b"\r\n");
+        let until = Instant::now() + ANSWER;
+        self.connection.say(&line, wait, until).map_err(|broken| broken.error())?;
+        self.reply(wait)
+    }
+
+    fn reply(&mut self, wait: &dyn Wait) -> Result<Reply, FileError> {
+        let until = Instant::now() + ANSWER;
+        let heard = self.connection.hear(MOST_BYTES, wait, until, reply::parse);
+        heard.map(|heard| heard.said).map_err(|broken| broken.error())
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    pub(super) fn tls(&self) -> Option<String> {
+        self.connection.tls()
+    }
+}
+
+/// The path that is asked for.
+pub(super) fn path(place: &Place) -> Result<Vec<u8>, FileError> {
+    let path = place.path();
+    if path.is_empty() {
+        return Err(FileError::Place(format!("{place} names no file")));
+    }
+    Ok(path)
+}

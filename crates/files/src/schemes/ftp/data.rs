@@ -1,0 +1,105 @@
+//! A data connection, for one file.
+
+use std::io::{self, ErrorKind};
+use std::time::Instant;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+
+use super::ANSWER;
+use super::control::Control;
+use crate::connection::Connection;
+use crate::error::FileError;
+use crate::link::{Dial, Ready, Wait};
+use crate::place::Place;
+
+/// A data connection.
+pub(super) struct Data {
+    connection: Connection,
+    /// Bytes that are to come, and how many came through this end; only if they are announced.
+    announced: Option<u64>,
+    read: u64,
+}
+
+impl Data {
+    /// Connects to where the server listens for it: at the host of the control connection, whatever it says.
+    pub(super) fn open(
+        place: &Place,
+        control: &mut Control,
+        dial: &mut dyn Dial,
+        wait: &dyn Wait,
+    ) -> Result<Self, FileError> {
+        let port = control.passive(wait)?;
+        let connection = Connection::new(dial.connect(place.host(), port)?)?;
+        Ok(Self { connection, announced: None, read: 0 })
+    }
+
+    /// Waits for the first byte, or for the end where there is none.
+    pub(super) fn begin(
+        &mut self,
+        control: &Control,
+        host: &str,
+        announced: Option<u64>,
+        wait: &dyn Wait,
+    ) -> Result<(), FileError> {
+        self.announced = announced;
+        let until = Instant::now() + ANSWER;
+        if let Some(tls) = &control.tls {
+            self.connection.encrypt(tls, host, wait, until)?;
+        }
+        self.look(wait, until).map(drop)
+    }
+
+    /// Waits until something is there to read: whether it is more than the end.
+    fn look(&self, wait: &dyn Wait, until: Instant) -> Result<bool, FileError> {
+        loop {
+            match recv(self.connection.socket(), &mut [0], RecvFlags::PEEK) {
+                Ok((seen, _)) => return Ok(seen > 0),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.connection.wait(wait, Ready::Read, until)?,
+                Err(cause) => {
+                    let operation = "read the connection for data".into();
+                    return Err(FileError::Io { operation, cause: cause.into() });
+                }
+            }
+        }
+    }
+
+    /// The payload was read: nothing must be left.
+    pub(super) fn end(self, wait: &dyn Wait) -> Result<(), FileError> {
+        if !self.connection.is_encrypted()
+            && let (true, Some(bytes)) = (self.look(wait, Instant::now() + ANSWER)?, self.announced)
+        {
+            return Err(FileError::Protocol(format!(
+                "the server sends more than the {bytes} bytes that it had announced"
+            )));
+        }
+        // A server may wait until its end of the stream is acknowledged, which else takes 40 ms. Whether this fails
+        // or not, the connection is over.
+        let _ = shutdown(self.connection.socket(), Shutdown::Write);
+        Ok(())
+    }
+
+    /// Reads payload that is encrypted, without waiting; zero is its end.
+    pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = match self.connection.read(room) {
+            // Many servers end such a connection without saying so; the announced length says whether it is whole.
+            Err(cause) if cause.kind() == ErrorKind::UnexpectedEof && self.announced.is_some() => 0,
+            outcome => outcome?,
+        };
+        self.read += read as u64;
+        match self.announced {
+            Some(bytes) if self.read > bytes || (read == 0 && self.read < bytes) => {
+                Err(io::Error::other(format!(
+                    "the server sent {} bytes, though it had announced {bytes}",
+                    self.read
+                )))
+            }
+            _ => Ok(read),
+        }
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}

@@ -1,0 +1,119 @@
+//! FTP (RFC 959) in passive mode (EPSV, RFC 2428; else PASV), encrypted on request (RFC 4217): one control connection, and
+//! a data connection for each fetch.
+
+mod control;
+mod data;
+mod reply;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::connection::Connection;
+use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
+use crate::error::FileError;
+use crate::link::{Dial, Wait};
+use crate::place::Place;
+use control::Control;
+use data::Data;
+
+/// The registry's entry.
+pub const FTP: Scheme = Scheme {
+    id: "ftp",
+    summary: "fetch a file from an FTP server, in passive mode",
+    port: 21,
+    decoded: false,
+    open,
+};
+
+/// The same, encrypted.
+pub const FTPS: Scheme = Scheme {
+    id: "ftps",
+    summary: "fetch a file from an FTP server, encrypted (AUTH TLS)",
+    port: 21,
+    decoded: true,
+    open,
+};
+
+/// How long a reply, a handshake or the first byte of a file may take.
+const ANSWER: Duration = Duration::from_secs(30);
+
+fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
+    let about = About::default();
+    Box::new(Ftp { place, options, dial, control: None, data: None, about })
+}
+
+/// A conversation with an FTP server.
+struct Ftp {
+    place: Place,
+    options: Arc<Options>,
+    dial: Box<dyn Dial>,
+    control: Option<Control>,
+    data: Option<Data>,
+    about: About,
+}
+
+impl Conversation for Ftp {
+    fn connect(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        if self.control.is_some() {
+            return Ok(());
+        }
+        let control = Control::open(&self.place, &self.options, self.dial.as_mut(), wait)?;
+        self.about.version = Some("FTP".into());
+        self.about.server = Some(control.greeting.clone());
+        self.about.tls = control.tls();
+        self.control = Some(control);
+        Ok(())
+    }
+
+    fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError> {
+        self.finish(wait)?;
+        self.connect(wait)?;
+        let Some(control) = &mut self.control else { return Err(FileError::Stopped) };
+        let path = control::path(&self.place)?;
+        let size = control.size(&path, wait)?;
+        let mut data = Data::open(&self.place, control, self.dial.as_mut(), wait)?;
+        let asked = Instant::now();
+        control.retrieve(&path, wait)?;
+        data.begin(control, self.place.host(), size, wait)?;
+        let answered = Instant::now();
+        let encrypted = control.is_encrypted();
+        let extent = match size {
+            _ if encrypted => Extent::Decoded,
+            Some(bytes) => Extent::Bytes(bytes),
+            None => Extent::ToClose,
+        };
+        self.data = Some(data);
+        Ok(Body { extent, announced_bytes: size, anew: true, asked, answered })
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.data.as_mut().map_or(Ok(0), |data| data.read(room))
+    }
+
+    fn socket(&self) -> Option<&OwnedFd> {
+        let data = self.data.as_ref().map(Data::connection);
+        let control = self.control.as_ref().map(Control::connection);
+        data.or(control).map(Connection::socket)
+    }
+
+    fn hang_up(&mut self) {
+        (self.control, self.data) = (None, None);
+    }
+
+    fn about(&self) -> About {
+        self.about.clone()
+    }
+}
+
+impl Ftp {
+    /// Hears how the last transfer ended, if there was one.
+    fn finish(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        let (Some(data), Some(control)) = (self.data.take(), &mut self.control) else {
+            return Ok(());
+        };
+        data.end(wait)?;
+        control.transferred(wait)
+    }
+}

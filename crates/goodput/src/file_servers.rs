@@ -1,0 +1,52 @@
+//! Targets that are files: how the options and the environment want their servers to be met.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use goodput_engine::{FileTarget, Target};
+use goodput_files::{Login, Options, Place};
+
+use crate::args::FileServerArgs;
+
+/// Who asks, where no file of logins is wanted.
+const USER_VARIABLE: &str = "GOODPUT_FILE_USER";
+/// The password, which stands nowhere on the command line.
+const PASSWORD_VARIABLE: &str = "GOODPUT_FILE_PASSWORD";
+/// Where the file of logins is, if not in the home directory (curl(1)).
+const NETRC_VARIABLE: &str = "NETRC";
+
+/// The target of that name, met as the options say if it is a file.
+pub fn target(text: &str, args: &FileServerArgs) -> Result<Target> {
+    let mut target: Target = text.parse()?;
+    if let Some(FileTarget { place, options, resolved }) = &mut target.file {
+        *options = Arc::new(Options {
+            login: login(place)?,
+            authorities: args.cacert.clone(),
+            insecure: args.insecure,
+            follow: args.follow,
+            ..Options::default()
+        });
+        let fits = args.resolve.iter().filter(|resolve| resolve.is_for(place.host(), place.port()));
+        *resolved = fits.map(|resolve| resolve.address).collect();
+    }
+    Ok(target)
+}
+
+/// Who asks: by the environment, or else by ~/.netrc.
+fn login(place: &Place) -> Result<Option<Login>> {
+    let user = std::env::var(USER_VARIABLE).ok().or_else(|| place.user().map(str::to_owned));
+    if let (Some(user), Ok(password)) = (user, std::env::var(PASSWORD_VARIABLE)) {
+        return Ok(Some(Login::new(user, password)));
+    }
+    let named = std::env::var_os(NETRC_VARIABLE).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".netrc"));
+    let Some(file) = named.clone().or_else(home) else { return Ok(None) };
+    match std::fs::read_to_string(&file) {
+        Ok(text) => Ok(Login::of_netrc(&text, place)),
+        Err(cause) if named.is_none() && cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => {
+            Err(cause).with_context(|| format!("cannot read the logins in {}", file.display()))
+        }
+    }
+}
