@@ -29,13 +29,17 @@ pub fn timeout_s(rtt: f64) -> f64 {
     rtt + RTO_MIN_S
 }
 
+/// Part of the loss events that end in a timeout, at most all of them (Padhye et al. 1998; RFC 5348 leaves
+/// the limit out).
+pub fn timeout_share(loss: f64) -> f64 {
+    (3.0 * (3.0 * loss / 8.0).sqrt()).min(1.0)
+}
+
 /// Rate of Reno with its timeouts (Padhye, Firoiu, Towsley, Kurose 1998; equation of RFC 5348 section 3.1
 /// with one acknowledgement per segment). `timeout` in seconds.
 pub fn pftk(mss: f64, rtt: f64, loss: f64, timeout: f64) -> f64 {
     let recovery = rtt * (2.0 * loss / 3.0).sqrt();
-    // A loss event ends in a timeout with a probability of at most 1; RFC 5348 leaves that out.
-    let timeouts = (3.0 * (3.0 * loss / 8.0).sqrt()).min(1.0) * timeout;
-    mss * 8.0 / (recovery + timeouts * loss * (1.0 + 32.0 * loss * loss))
+    mss * 8.0 / (recovery + timeout * timeout_share(loss) * loss * (1.0 + 32.0 * loss * loss))
 }
 
 #[cfg(test)]

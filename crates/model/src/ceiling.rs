@@ -125,7 +125,7 @@ pub struct CeilingLine {
     pub formula: String,
     /// What it gives.
     pub value: f64,
-    /// Unit of the value: `bytes`, `bit/s`, `s`, `frames`, `packets/s` or `segments`.
+    /// Unit of the value: `bytes`, `bit/s`, `s`, `frames`, `packets/s` or `segments`; empty for a ratio.
     pub unit: String,
 }
 

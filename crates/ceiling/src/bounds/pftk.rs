@@ -30,7 +30,9 @@ fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
     lines.add("recovery", format!("{} × sqrt(2 × {share} / 3)", time(rtt)), recovery, "s");
     let one = models::pftk(mss, rtt, loss, timeout);
     let waiting = mss * 8.0 / one - recovery;
-    let formula = format!("{} × 3 × sqrt(3 × {share} / 8) × {share} × …", time(timeout));
+    let chance = models::timeout_share(loss);
+    lines.add("timing out", format!("3 × sqrt(3 × {share} / 8), at most 1"), chance, "");
+    let formula = format!("{} × {} × {share} × (1 + 32 × {share}²)", time(timeout), number(chance));
     lines.add("timeouts", formula, waiting, "s");
     let formula = format!("{} bytes × 8 / ({} + {})", number(mss), time(recovery), time(waiting));
     Ok(lossy.all(formula, one, lines))

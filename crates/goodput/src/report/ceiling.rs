@@ -144,6 +144,7 @@ fn value(step: &CeilingLine) -> String {
     match step.unit.as_str() {
         "bit/s" => BitRate(step.value).to_string(),
         "s" => time(step.value),
+        "" => number(step.value),
         unit => format!("{} {unit}", number(step.value)),
     }
 }

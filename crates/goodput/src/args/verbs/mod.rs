@@ -39,7 +39,7 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Find what could limit this host, from its settings and counters, without traffic
     Check(CheckArgs),
-    /// Compute how fast a path could be at best, with the arithmetic, without traffic
+    /// Compute how fast a path could be at best, with the arithmetic
     Ceiling(Box<CeilingArgs>),
     /// Read and change settings; undo what an interrupted run left
     #[command(subcommand)]
