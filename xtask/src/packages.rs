@@ -20,6 +20,10 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "iperf3", program: "iperf3", reason: "is a peer, at either side" },
     Package { name: "iperf", program: "iperf", reason: "is a peer, at either side (iperf2)" },
     Package { name: "nuttcp", program: "nuttcp", reason: "is a peer, at either side" },
+    Package { name: "nginx-light", program: "nginx", reason: "is a web server to fetch from" },
+    Package { name: "vsftpd", program: "vsftpd", reason: "is an FTP server to fetch from" },
+    Package { name: "openssl", program: "openssl", reason: "makes the certificates of these" },
+    Package { name: "curl", program: "curl", reason: "fetches the same, to compare" },
     Package { name: "iproute2", program: "ip", reason: "gives a namespace another address" },
     Package {
         name: "qemu-system-x86",
