@@ -61,6 +61,7 @@ mod storage_write;
 mod tcp_memory;
 mod tso_oversize;
 mod udp_receive_buffer;
+mod waiting_for_answers;
 mod window_scaling_off;
 mod wrong_class;
 
@@ -92,6 +93,7 @@ pub const ALL: &[&Rule] = &[
     &startup::RULE,
     &storage_read::RULE,
     &storage_write::RULE,
+    &waiting_for_answers::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
     &receive_window::RULE,

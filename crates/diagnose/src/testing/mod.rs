@@ -4,8 +4,8 @@ mod causes;
 mod make;
 
 use goodput_model::{
-    BitRate, Cache, Direction, EndName, Fact, Fetches, Finding, HeldTo, IdleAndLoaded, Known,
-    Latency, Missing, Plan, RateLimit, Role, RoundTrips, Sink, Snapshot, Source, TcpInfo,
+    BitRate, Cache, Direction, EndName, Fact, Fetch, Fetches, Finding, HeldTo, IdleAndLoaded,
+    Known, Latency, Missing, Plan, RateLimit, Role, RoundTrips, Sink, Snapshot, Source, TcpInfo,
 };
 
 use crate::names;
@@ -282,6 +282,27 @@ impl Case {
     /// What such a peer told of the datagrams that it missed, 0 to 1.
     pub fn reported_loss(mut self, share: f64) -> Self {
         self.reported_loss_share = Some(share);
+        self
+    }
+
+    /// A file was fetched, and this share of the time passed between two fetches.
+    pub fn asking(mut self, share: f64) -> Self {
+        let first = Fetch { bytes: 1000, whole: true, first_byte_us: 500.0, took_s: 0.001 };
+        self.fetches = Some(Fetches {
+            version: Known::Value("HTTP/1.1".into()),
+            server: Known::missing("not told"),
+            tls: None,
+            moved_to: None,
+            remarks: std::collections::BTreeMap::new(),
+            first,
+            file_bytes: Known::Value(1000),
+            answers: 1000,
+            connections: 1,
+            first_byte_us: Known::Value(500.0),
+            longest_first_byte_us: Known::Value(900.0),
+            whole_s: Known::Value(0.001),
+            asking_share: Known::Value(share),
+        });
         self
     }
 

@@ -1,6 +1,6 @@
 //! What probes beside the flows saw: round trips on the idle path and under load.
 
-use goodput_model::{IdleAndLoaded, Missing};
+use goodput_model::{Fetches, IdleAndLoaded, Missing};
 
 use super::View;
 
@@ -28,6 +28,11 @@ impl Probed {
 }
 
 impl View<'_> {
+    /// What it was like to ask for the file, if the target is one.
+    pub fn fetches(&self) -> Option<&Fetches> {
+        self.evidence.fetches.as_ref()
+    }
+
     /// The probes that waited less, of connections and of echoes: both cross the same queues, and what
     /// one of them waits longer is a host's doing. Missing if nobody probed, or none was answered.
     pub fn probed(&self) -> Result<Probed, Missing> {

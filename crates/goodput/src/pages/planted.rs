@@ -53,6 +53,10 @@ const UNPLANTED: &[(&str, &str)] = &[
     ("storage-read", "needs a disk slower than the network; tested with synthetic files"),
     ("storage-write", "needs a disk slower than the network; tested with synthetic files"),
     ("tcp-memory", "`net.ipv4.tcp_mem` is one setting for the machine, not per lab host"),
+    (
+        "waiting-for-answers",
+        "needs a server of files, which a lab does not run; seen with nginx and vsftpd",
+    ),
 ];
 
 /// Causes of the field's catalogue that goodput has no rule for, and why a lab could not show one either.

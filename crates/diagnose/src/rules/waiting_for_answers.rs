@@ -1,0 +1,98 @@
+//! # What it means
+//! A server of files was asked again and again, and much of the time passed before it answered.
+//!
+//! # Why it limits
+//! A flow that has asked and was not yet answered moves no payload.
+//!
+//! # How it is seen
+//! For at least 30 % of the flows' time a question was on its way or not yet answered: from the last byte of a file to the
+//! first byte of the next.
+//!
+//! # What to try
+//! Fetch one long file instead of many short ones, keep the connection, or ask on several connections at once (`--flows`).
+//! If the first byte takes many round trips, look at the server: its disk, its program, what it has to look up.
+//!
+//! # When it is wrong
+//! Nobody tells what the server did meanwhile: its disk, its program and a proxy on the way look alike. Connecting again
+//! for each file, as FTP does, is part of the time.
+//!
+//! # Source
+//! RFC 9112 section 9.3 (connections that persist); RFC 959 section 3.2 (a data connection for each file).
+
+use goodput_model::{Confidence, Fetches, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::finding::{Draft, bytes, percent, time};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::STOPPED;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "waiting-for-answers",
+    title: "The server of files takes long to answer",
+    stage: Stage::Application,
+    explains: &["sender-application"],
+    check,
+    witness,
+    witness_name: "waiting_for_answers_percent",
+    source: include_str!("waiting_for_answers.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.receiver.elapsed_s()?;
+    let Some(fetches) = view.fetches() else { return Ok(None) };
+    let share = *fetches.asking_share.get()?;
+    if share < STOPPED {
+        return Ok(None);
+    }
+    let place = view.sender.place();
+    let own = view.receiver.place();
+    Draft::new(RULE.id, place, Confidence::Possible, "the server of files takes long to answer")
+        .share(share)
+        .saw(
+            own,
+            RULE.witness_name,
+            share * 100.0,
+            format!("no payload could come {} of the time, between two files", percent(share)),
+        )
+        .saw_if(own, "first_byte_us", fetches.first_byte_us.get().copied(), |us| {
+            format!("the first byte of an answer took {} (median)", time(us / 1e6))
+        })
+        .saw_if(own, "file_bytes", length(fetches), |length| {
+            format!("each file has {}", bytes(length))
+        })
+        .predicted(next_after(view, &[RULE.id, "sender-application"]))
+        .advice("fetch a longer file, or several at the same time (--flows); what the server did meanwhile can't be seen from here")
+        .found()
+}
+
+fn length(fetches: &Fetches) -> Result<f64, Missing> {
+    Ok(*fetches.file_bytes.get()? as f64)
+}
+
+/// Share of the flows' time between two files, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let fetches = view.fetches().ok_or_else(|| Missing::because("the target is no file"))?;
+    Ok(*fetches.asking_share.get()? * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, fires, quiet};
+    use goodput_model::Place;
+
+    #[test]
+    fn fires_on_many_short_files() {
+        let finding = fires(&RULE, Case::sender_application().asking(0.6));
+        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Possible));
+        assert!(finding.evidence.iter().any(|w| w.text.contains("60 %")), "{finding:?}");
+    }
+
+    #[test]
+    fn stays_quiet_on_long_files_and_other_targets() {
+        quiet(&RULE, Case::sender_application().asking(0.1));
+        quiet(&RULE, Case::sender_application());
+    }
+}
