@@ -31,17 +31,16 @@ pub struct Pace {
 
 impl Pace {
     fn refusal(&self, whose: Whose) -> String {
-        let (burst, refill) = self.of(whose);
+        let (burst, then) = self.of(whose);
         let (what, account) = (self.what, Account { whose, unproven: false });
-        let ms = refill.as_secs_f64() * 1e3;
-        format!("more than {burst} {what} at once and one every {ms} ms come from {account}")
+        let period_s = self.period.as_secs_f64();
+        format!("more than {burst} {what} at once, or {then} in {period_s} s, come from {account}")
     }
 
-    /// How many attempts there are at once, and the time after which there is another one.
-    fn of(&self, whose: Whose) -> (u32, Duration) {
+    /// How many attempts there are at once, and how many in each period after those.
+    fn of(&self, whose: Whose) -> (u32, u64) {
         let burst = if whose == Whose::All { self.burst_of_all } else { self.burst };
-        let then = self.then.most(&Account { whose, unproven: false });
-        (burst, self.period.div_f64(then.max(1) as f64))
+        (burst, self.then.most(&Account { whose, unproven: false }).max(1))
     }
 }
 
@@ -60,13 +59,28 @@ impl Attempts {
 
     /// Counts an attempt of a client; how long it has to wait.
     pub fn take(&self, client: IpAddr, now: Instant) -> Result<Duration, String> {
+        self.take_within(self.pace.patience, client, now)
+    }
+
+    /// Counts an attempt of a client that can't wait.
+    pub fn take_at_once(&self, client: IpAddr, now: Instant) -> Result<(), String> {
+        self.take_within(Duration::ZERO, client, now).map(drop)
+    }
+
+    fn take_within(
+        &self,
+        patience: Duration,
+        client: IpAddr,
+        now: Instant,
+    ) -> Result<Duration, String> {
         let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut wait, mut booked) = (Duration::ZERO, Vec::new());
         for whose in whose(client) {
-            let (burst, refill) = self.pace.of(whose);
+            let (burst, then) = self.pace.of(whose);
+            let refill = self.pace.period.div_f64(then as f64);
             let next = whole.get(&whose).copied().unwrap_or(now).max(now) + refill;
             let its = next.saturating_duration_since(now + refill * burst);
-            if its > self.pace.patience {
+            if its > patience {
                 return Err(self.pace.refusal(whose));
             }
             wait = wait.max(its);
@@ -151,7 +165,23 @@ mod tests {
         let later = now + Duration::from_secs(2);
         assert_eq!(outcomes(&attempts, apart(2000), later), [0, 200, 800]);
         let all = attempts.take(address("192.0.2.1"), later).unwrap_err();
-        assert!(all.contains("all clients together"), "{all}");
+        assert_eq!(
+            all,
+            "more than 20 logins at once, or 100 in 1 s, come from all clients together"
+        );
+    }
+
+    #[test]
+    fn who_cannot_wait_is_refused_and_pays_nothing() {
+        let (attempts, now) = (Attempts::new(PACE), Instant::now());
+        let client = address("192.0.2.1");
+        for _ in 0..PACE.burst {
+            assert_eq!(attempts.take_at_once(client, now), Ok(()));
+        }
+        for _ in 0..100 {
+            assert!(attempts.take_at_once(client, now).is_err());
+        }
+        assert_eq!(attempts.take(client, now), Ok(REFILL), "who waits is the first in turn");
     }
 
     #[test]

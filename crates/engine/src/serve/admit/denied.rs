@@ -90,12 +90,13 @@ impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let more = if self.is_first { "" } else { "more " };
         let noun = if self.datagrams == 1 { "datagram" } else { "datagrams" };
-        write!(f, "dropped {} {more}{noun} from ", self.datagrams)?;
+        write!(f, "dropped {} {more}{noun} from senders in ", self.datagrams)?;
         match self.whose {
             Some(network) => write!(f, "{network}")?,
             None => f.write_str("other networks")?,
         }
-        f.write_str(": --allow and --deny leave out the sender's network")
+        // Perhaps only some addresses of that network are denied.
+        f.write_str(" that --allow and --deny leave out")
     }
 }
 
@@ -111,7 +112,9 @@ mod tests {
     fn a_network_is_logged_at_once_then_once_a_minute_and_forgotten_when_it_is_quiet() {
         let (denied, now) = (Denied::default(), Instant::now());
         let first = denied.count(address("192.0.2.1"), now).expect("it is the first").to_string();
-        assert!(first.starts_with("dropped 1 datagram from 192.0.2.0/24: --allow"), "{first}");
+        let line =
+            "dropped 1 datagram from senders in 192.0.2.0/24 that --allow and --deny leave out";
+        assert_eq!(first, line);
         for number in 0..1000 {
             let from = IpAddr::from([192, 0, 2, (number % 250) as u8]);
             assert_eq!(denied.count(from, now), None);
@@ -119,7 +122,8 @@ mod tests {
         assert!(denied.count(address("2001:db8::1"), now + LOG_INTERVAL / 2).is_some(), "another");
         assert!(denied.due(now + LOG_INTERVAL / 2).is_empty());
         let [later] = &denied.due(now + LOG_INTERVAL)[..] else { panic!("one network is due") };
-        assert!(later.to_string().starts_with("dropped 1000 more datagrams from 192.0.2.0/24"));
+        let later = later.to_string();
+        assert!(later.starts_with("dropped 1000 more datagrams from senders in 192.0.2.0/24 that"));
         assert_eq!(denied.count(address("192.0.2.1"), now + LOG_INTERVAL), None);
         assert_eq!(denied.rest().len(), 1, "the last one is not lost");
         assert!(denied.due(now + LOG_INTERVAL * 2).is_empty(), "both were quiet");
@@ -133,6 +137,9 @@ mod tests {
         let logged = from.filter_map(|from| denied.count(from, now)).count();
         assert_eq!((logged, denied.lock().len()), (MAX_NETWORKS + 1, MAX_NETWORKS + 1));
         let [others] = &denied.due(now + LOG_INTERVAL)[..] else { panic!("the others are one") };
-        assert!(others.to_string().contains("more datagrams from other networks"), "{others}");
+        assert!(
+            others.to_string().contains("more datagrams from senders in other networks"),
+            "{others}"
+        );
     }
 }

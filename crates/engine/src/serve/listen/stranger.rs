@@ -67,7 +67,11 @@ pub async fn meet(
         Is::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(endpoint.local));
             let caller = Caller { protocol, peer, local };
-            let first = match Admitted::of(first, peer, &shared.handshakes).await {
+            let admitted = tokio::select! {
+                admitted = Admitted::of(first, peer, &shared.handshakes) => admitted,
+                () = shared.stopping() => return,
+            };
+            let first = match admitted {
                 Ok(first) => first,
                 Err(why) => {
                     tracing::info!(%peer, "rejected: {why}");
@@ -93,6 +97,14 @@ impl Admitted {
         if asks_for_handshake(&first) {
             let wait = handshakes.take(peer.ip(), Instant::now())?;
             tokio::time::sleep(wait).await;
+        }
+        Ok(Self(first))
+    }
+
+    /// The same for a client that others wait for: it may not have a handshake either if it would have to wait.
+    fn at_once(first: Vec<u8>, peer: SocketAddr, handshakes: &Attempts) -> Result<Self, String> {
+        if asks_for_handshake(&first) {
+            handshakes.take_at_once(peer.ip(), Instant::now())?;
         }
         Ok(Self(first))
     }
@@ -131,7 +143,7 @@ pub async fn turn_away(
         Is::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(endpoint.local));
             // Who may have no handshake is left without a word.
-            let Ok(first) = Admitted::of(first, peer, &shared.handshakes).await else { return };
+            let Ok(first) = Admitted::at_once(first, peer, &shared.handshakes) else { return };
             let mut conversation = begin(stream, &Caller { protocol, peer, local }, first, shared);
             while let Ok(Some(action)) = conversation.next().await {
                 let why = why.into();

@@ -173,6 +173,6 @@ fn networks_that_are_denied_are_not_talked_to() {
     // Two lines, however many come: the first at once, and what was counted since.
     let lines: Vec<_> = log.lines().filter(|line| line.contains("dropped ")).collect();
     let [first, rest] = lines[..] else { panic!("{lines:?}") };
-    assert!(first.contains("dropped 1 datagram from 127.0.9.0/24"), "{first}");
-    assert!(rest.contains("dropped 5 more datagrams from 127.0.9.0/24"), "{rest}");
+    assert!(first.contains("dropped 1 datagram from senders in 127.0.9.0/24"), "{first}");
+    assert!(rest.contains("dropped 5 more datagrams from senders in 127.0.9.0/24"), "{rest}");
 }
