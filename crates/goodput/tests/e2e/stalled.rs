@@ -68,7 +68,7 @@ fn payload_ends_in_time_though_nobody_reads_standard_output() {
     assert_eq!(record.incomplete, None);
 }
 
-/// Nobody ever reads: the program waits for its reader when it is killed.
+/// Nobody ever reads. The program waits for its reader, and is killed.
 #[test]
 fn the_record_is_in_its_file_though_nobody_reads_standard_output() {
     let home = Home::new();
@@ -85,7 +85,6 @@ fn the_record_is_in_its_file_though_nobody_reads_standard_output() {
         serde_json::from_str::<Record>(&text).is_ok()
     };
     goodput_testing::wait_for("the record is written", written);
-    assert!(client.try_wait().expect("it is a child").is_none(), "it waits for its reader");
     client.kill().expect("it runs");
     client.wait().expect("it was a child");
     drop(reader);
