@@ -196,11 +196,11 @@ mod tests {
         let (_host, seen) = machine(&[4, 5, 4, 5, 4, 5, 4, 5]);
         assert_eq!(seen.node, Some((1, vec![4, 5, 6, 7, 12, 13, 14, 15])));
         assert_eq!(seen.interrupted, BTreeSet::from([4, 5]));
-        let choose_cpus = seen.choose_cpus(&all(), 2);
+        let choice = seen.choose_cpus(&all(), 2);
         // 12 and 13 share their cores with 4 and 5, so they come last.
-        assert_eq!(choose_cpus.cpus, [6, 7, 14, 15, 12, 13]);
+        assert_eq!(choice.cpus, [6, 7, 14, 15, 12, 13]);
         let why = "memory node 1, where eth0 is, off the CPUs that serve its interrupts (4-5)";
-        assert_eq!(choose_cpus.why, why);
+        assert_eq!(choice.why, why);
         assert_eq!(seen.choose_cpus(&[0, 5, 7, 12], 2).cpus, [7, 12], "only of what is allowed");
     }
 

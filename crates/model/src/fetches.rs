@@ -14,7 +14,7 @@ pub struct Fetches {
     pub version: Known<String>,
     /// What the server calls itself.
     pub server: Known<String>,
-    /// Version of TLS and cipher, where the payload was encrypted.
+    /// Version of TLS and cipher, if the payload was encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
     /// Where redirects led, if they did.

@@ -53,7 +53,7 @@ pub struct Record {
     /// How long round trips took before and while the flows ran, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// What it was like to ask for the file, where the target is one.
+    /// What it was like to ask for the file, if the target is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetches: Option<Fetches>,
     /// How the clocks of both ends relate.
@@ -186,7 +186,7 @@ pub struct DirectionResult {
     pub sender: EndName,
     /// Receiver's count over the window: `window_bytes` in `window_s`.
     pub goodput_bits_per_s: BitRate,
-    /// The end whose count the goodput is: the receiver; or the sender where the receiver reports nothing
+    /// The end whose count the goodput is: the receiver; or the sender, if the receiver reports nothing
     /// meanwhile and the sender's TCP heard what arrived. Absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by: Option<EndName>,

@@ -73,7 +73,7 @@ pub struct IntervalCutter {
 }
 
 impl IntervalCutter {
-    /// Intervals of a plan, the last of a warm-up cut short if that ends.
+    /// Intervals of a plan. The end of a warm-up cuts its last interval short.
     pub fn new(plan: &Plan) -> Self {
         let omit_s = plan.omit_s;
         let zero_s = (omit_s <= 0.0).then_some(0.0);

@@ -25,11 +25,8 @@ impl Affinity {
                 let look = blocking(move || goodput_kernel::surroundings(&context));
                 Ok(match look.await.map_err(|why| why.to_string())? {
                     Ok(around) => {
-                        let choose_cpus = around.choose_cpus(&allowed, flows);
-                        Self {
-                            chosen: format!("auto: {}", choose_cpus.why),
-                            cpus: choose_cpus.cpus,
-                        }
+                        let choice = around.choose_cpus(&allowed, flows);
+                        Self { chosen: format!("auto: {}", choice.why), cpus: choice.cpus }
                     }
                     Err(why) => Self::free(format!("auto: {why}; the scheduler decides")),
                 })

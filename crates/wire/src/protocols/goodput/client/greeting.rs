@@ -49,7 +49,8 @@ impl Greeting {
     pub(super) fn timed_out(&self) -> WireError {
         match self {
             Self::Preamble { seen, .. } if seen.is_empty() => WireError::TimedOut(format!(
-                "it accepted the connection and said nothing for {} s; another program may use this port, check it",
+                "it accepted the connection and said nothing for {} s; another program may use this port, or \
+                 the server is busy; check the port",
                 GREETING_TIMEOUT.as_secs()
             )),
             Self::Preamble { seen, .. } => seems(foreign::server(seen)),
