@@ -1,0 +1,175 @@
+//! Reading from NFS servers, good and bad ones.
+
+mod server;
+
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use goodput_files::{Conversation, Dial, FileError, NfsOptions, Options, Place, Ready, Wait};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use server::{FILE_BYTES, Manner, Server};
+
+struct Plain;
+
+impl Dial for Plain {
+    fn connect(&mut self, host: &str, port: u16) -> Result<OwnedFd, FileError> {
+        let socket = TcpStream::connect((host, port));
+        let operation = format!("connect to port {port}");
+        socket.map(Into::into).map_err(|cause| FileError::Io { operation, cause })
+    }
+}
+
+/// Waits for ever: what a test waits for comes.
+struct Patient;
+
+impl Wait for Patient {
+    fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, _: Instant) -> Result<(), FileError> {
+        let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
+        poll(&mut [PollFd::from_borrowed_fd(socket, events)], None).expect("it can be waited for");
+        Ok(())
+    }
+}
+
+/// Gives up at once.
+struct Hasty;
+
+impl Wait for Hasty {
+    fn wait(&self, _: BorrowedFd<'_>, _: Ready, _: Instant) -> Result<(), FileError> {
+        Err(FileError::Stopped)
+    }
+}
+
+fn converse(server: &Server, path: &str, nfs: NfsOptions) -> Box<dyn Conversation> {
+    let place = Place::parse(&format!("nfs://{}{path}", server.address)).expect("it is one");
+    let options = Arc::new(Options { nfs, ..Options::default() });
+    (place.scheme().open)(place, options, Box::new(Plain))
+}
+
+fn slots(read_bytes: u32, slots: u16) -> NfsOptions {
+    NfsOptions { read_bytes: Some(read_bytes), slots: Some(slots) }
+}
+
+/// Reads the file to its end.
+fn read(conversation: &mut dyn Conversation) -> Result<u64, String> {
+    let body = conversation.fetch(&Patient).map_err(|why| why.to_string())?;
+    assert_eq!(body.announced_bytes, Some(FILE_BYTES));
+    let (mut room, mut bytes) = (vec![0; 10_000], 0);
+    loop {
+        match conversation.read(&mut room) {
+            Ok(0) => return Ok(bytes),
+            Ok(read) => {
+                assert!(room[..read].iter().all(|byte| *byte == 7), "only payload comes");
+                bytes += read as u64;
+            }
+            Err(why) if why.kind() == ErrorKind::WouldBlock => {
+                let socket = conversation.socket().expect("there is one").as_fd();
+                Patient.wait(socket, Ready::Read, Instant::now()).expect("it waits");
+            }
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
+            Err(why) => return Err(why.to_string()),
+        }
+    }
+}
+
+#[test]
+fn a_file_is_read_again_and_again_on_one_connection() {
+    for (read_bytes, in_flight) in [(1000, 1), (999, 8), (65536, 64)] {
+        let server = Server::start(Manner::Honest);
+        let mut conversation = converse(&server, "/export/file", slots(read_bytes, in_flight));
+        for _ in 0..3 {
+            assert_eq!(read(conversation.as_mut()), Ok(FILE_BYTES));
+        }
+        let calls = conversation.rpcs().expect("it makes calls").so_far();
+        assert_eq!((calls.call_bytes, calls.slots, calls.short), (read_bytes, in_flight, 0));
+        assert!(calls.answered >= 3 * FILE_BYTES / u64::from(read_bytes), "{}", calls.answered);
+        assert_eq!(server.mounted(), 0, "the mount is taken back");
+    }
+}
+
+#[test]
+fn what_short_answers_leave_out_is_asked_for_again() {
+    let server = Server::start(Manner::Short(700));
+    let mut conversation = converse(&server, "/export/file", slots(1000, 4));
+    assert_eq!(read(conversation.as_mut()), Ok(FILE_BYTES));
+    assert!(conversation.rpcs().expect("it makes calls").so_far().short > 0);
+}
+
+#[test]
+fn a_body_that_is_not_read_to_its_end_costs_the_connection() {
+    let server = Server::start(Manner::Honest);
+    let mut conversation = converse(&server, "/export/file", slots(1000, 4));
+    assert!(conversation.fetch(&Patient).expect("it is answered").anew);
+    assert!(conversation.fetch(&Patient).expect("it is answered").anew);
+    assert_eq!(read(conversation.as_mut()), Ok(FILE_BYTES));
+}
+
+/// Why nothing can be had of such a server.
+fn fails(manner: Manner, path: &str) -> FileError {
+    let server = Server::start(manner);
+    let failed = converse(&server, path, slots(1000, 4)).fetch(&Patient);
+    assert_eq!(server.mounted(), 0, "{manner:?}");
+    failed.expect_err("it fails")
+}
+
+#[test]
+fn what_a_server_does_not_permit_is_told_apart() {
+    let denied = fails(Manner::NoMount(13), "/export/file");
+    assert!(denied.not_permitted() && denied.to_string().contains("insecure"), "{denied}");
+    let weak = fails(Manner::TooWeak, "/export/file");
+    assert!(weak.not_permitted() && weak.to_string().contains("below 1024"), "{weak}");
+    let first = fails(Manner::ReadFails { after: 0, status: 13 }, "/export/file");
+    assert!(first.not_permitted() && first.to_string().contains("READ"), "{first}");
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let none = fails(Manner::Honest, "/export/none");
+    assert!(none.to_string().contains("LOOKUP: there is no such file"), "{none}");
+    let export = fails(Manner::Honest, "/elsewhere/file");
+    assert!(export.to_string().contains("exports no part of /elsewhere"), "{export}");
+    let nothing = fails(Manner::Honest, "/");
+    assert!(nothing.to_string().contains("names no file"), "{nothing}");
+    let large = Server::start(Manner::Honest);
+    let large = converse(&large, "/export/file", slots(1 << 20, 1)).connect(&Patient);
+    let large = large.expect_err("it is more than the server reads at once").to_string();
+    assert!(large.contains("at most 65536 bytes"), "{large}");
+}
+
+#[test]
+fn a_length_without_sense_takes_no_memory() {
+    let huge = fails(Manner::HugeHandle, "/export/file").to_string();
+    assert!(huge.contains("file handle"), "{huge}");
+    let huge = fails(Manner::HugeRecord, "/export/file").to_string();
+    assert!(huge.contains("unknown") || huge.contains("called back"), "{huge}");
+}
+
+/// Why a file that began to come can't be read on.
+fn breaks(manner: Manner) -> String {
+    let server = Server::start(manner);
+    let mut conversation = converse(&server, "/export/file", slots(1000, 4));
+    let broken = read(conversation.as_mut()).expect_err("it breaks");
+    assert_eq!(server.mounted(), 0, "{manner:?}");
+    broken
+}
+
+#[test]
+fn what_goes_wrong_on_the_way_is_said() {
+    let stale = breaks(Manner::ReadFails { after: 20, status: 70 });
+    assert!(stale.contains("stale"), "{stale}");
+    let lies = breaks(Manner::TooMuch { after: 20 });
+    assert!(lies.contains("1004 bytes where 1000"), "{lies}");
+    let reset = breaks(Manner::Resets { after: 20 });
+    assert!(reset.contains("reset") || reset.contains("closed"), "{reset}");
+}
+
+#[test]
+fn a_wait_for_a_server_that_stalls_can_be_ended() {
+    let server = Server::start(Manner::Stalls { after: 0 });
+    let mut conversation = converse(&server, "/export/file", slots(1000, 4));
+    conversation.connect(&Patient).expect("only READs stall");
+    assert!(matches!(conversation.fetch(&Hasty), Err(FileError::Stopped)));
+}

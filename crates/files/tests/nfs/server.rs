@@ -1,0 +1,203 @@
+//! An NFS server of one file, `/export/file`, as bad as a test wants it.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::thread::JoinHandle;
+
+/// Length of the file, bytes.
+pub const FILE_BYTES: u64 = 100_000;
+
+/// What is bad about a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    Honest,
+    /// No READ brings more than this.
+    Short(u32),
+    /// MOUNT is refused with this status.
+    NoMount(u32),
+    /// Every call is refused, because the credential is too weak.
+    TooWeak,
+    /// READs after so many are refused with this status.
+    ReadFails {
+        after: u32,
+        status: u32,
+    },
+    /// READs after so many bring more than was asked for.
+    TooMuch {
+        after: u32,
+    },
+    /// READs after so many are never answered.
+    Stalls {
+        after: u32,
+    },
+    /// After so many READs the connection is reset.
+    Resets {
+        after: u32,
+    },
+    /// A file handle of 4 GiB is announced.
+    HugeHandle,
+    /// A record of 2 GiB is announced in answer to a READ, and begins with nothing that is an answer.
+    HugeRecord,
+}
+
+/// A server, until it is dropped.
+pub struct Server {
+    pub address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    mounted: Arc<AtomicI64>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    pub fn start(manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let (stop, mounted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI64::new(0)));
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&mounted));
+        let accepting = std::thread::spawn(move || {
+            for socket in listener.incoming().map_while(Result::ok) {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let count = Arc::clone(&count);
+                std::thread::spawn(move || drop(Session { socket, manner, count, reads: 0 }.run()));
+            }
+        });
+        Self { address, stop, mounted, accepting: Some(accepting) }
+    }
+
+    /// Mounts that nobody took back.
+    pub fn mounted(&self) -> i64 {
+        self.mounted.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address);
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
+    }
+}
+
+/// One connection.
+struct Session {
+    socket: TcpStream,
+    manner: Manner,
+    count: Arc<AtomicI64>,
+    reads: u32,
+}
+
+/// Words of a call.
+struct Call {
+    xid: u32,
+    program: u32,
+    procedure: u32,
+    args: Vec<u8>,
+}
+
+impl Session {
+    /// Answers calls until the client hangs up.
+    fn run(mut self) -> io::Result<()> {
+        loop {
+            let call = self.call()?;
+            let answer = if self.manner == Manner::TooWeak {
+                words(&[1, 1, 1, 5])
+            } else {
+                let Some(results) = self.results(&call)? else { continue };
+                [words(&[1, 0, 0, 0, 0]), results].concat()
+            };
+            let record = [words(&[call.xid]), answer].concat();
+            let mark = (record.len() as u32 | 1 << 31).to_be_bytes();
+            self.socket.write_all(&[&mark, record.as_slice()].concat())?;
+        }
+    }
+
+    fn call(&mut self) -> io::Result<Call> {
+        let mut mark = [0; 4];
+        self.socket.read_exact(&mut mark)?;
+        let mut record = vec![0; (u32::from_be_bytes(mark) & !(1 << 31)) as usize];
+        self.socket.read_exact(&mut record)?;
+        let word =
+            |at: usize| u32::from_be_bytes(record[at..at + 4].try_into().expect("four bytes"));
+        // The credential has its length at 28; after it is an empty verifier.
+        let args = record[32 + word(28) as usize + 8..].to_vec();
+        Ok(Call { xid: word(0), program: word(12), procedure: word(20), args })
+    }
+
+    /// Results of a call; `None`: it is not answered.
+    fn results(&mut self, call: &Call) -> io::Result<Option<Vec<u8>>> {
+        Ok(Some(match (call.program, call.procedure) {
+            (100_005, 1) => self.mount(&call.args),
+            (100_005, 3) => {
+                self.count.fetch_sub(1, Ordering::SeqCst);
+                Vec::new()
+            }
+            (100_003, 3) if call.args.ends_with(b"file") => {
+                [words(&[0, 1, 7, 1]), attributes(), words(&[0])].concat()
+            }
+            (100_003, 3) => words(&[2, 0]),
+            (100_003, 19) => words(&[0, 0, 65536, 65536, 1, 1, 1, 1, 1, 0, 9, 0, 1, 0]),
+            (100_003, 6) => return self.read(&call.args),
+            other => panic!("{other:?} is called"),
+        }))
+    }
+
+    fn mount(&self, path: &[u8]) -> Vec<u8> {
+        match self.manner {
+            Manner::NoMount(status) => words(&[status]),
+            Manner::HugeHandle => words(&[0, u32::MAX - 3]),
+            _ if path.ends_with(b"/export\0") => {
+                self.count.fetch_add(1, Ordering::SeqCst);
+                words(&[0, 4, 5, 1, 1])
+            }
+            _ => words(&[2]),
+        }
+    }
+
+    fn read(&mut self, args: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let offset = u64::from_be_bytes(args[8..16].try_into().expect("eight bytes"));
+        let asked = u32::from_be_bytes(args[16..20].try_into().expect("four bytes"));
+        self.reads += 1;
+        let mut bytes = u64::from(asked).min(FILE_BYTES - offset) as u32;
+        match self.manner {
+            Manner::Short(most) => bytes = bytes.min(most),
+            Manner::ReadFails { after, status } if self.reads > after => {
+                return Ok(Some(words(&[status, 0])));
+            }
+            Manner::TooMuch { after } if self.reads > after => bytes += 4,
+            Manner::Stalls { after } if self.reads > after => return Ok(None),
+            Manner::Resets { after } if self.reads > after => {
+                // What was received and not read makes the kernel reset the connection.
+                self.socket.peek(&mut [0])?;
+                return Err(io::ErrorKind::ConnectionReset.into());
+            }
+            Manner::HugeRecord => {
+                self.socket.write_all(&[0xff; 4])?;
+                while self.socket.write_all(&[0; 4096]).is_ok() {}
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let is_end = u32::from(offset + u64::from(bytes) >= FILE_BYTES);
+        let mut results = [words(&[0, 1]), attributes(), words(&[bytes, is_end, bytes])].concat();
+        let end = results.len() + bytes as usize;
+        results.resize(end.next_multiple_of(4), 7);
+        Ok(Some(results))
+    }
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+/// `fattr3` of a file.
+fn attributes() -> Vec<u8> {
+    let mut words_of_it = vec![1, 0o644, 1, 0, 0, 0, FILE_BYTES as u32];
+    words_of_it.resize(21, 0);
+    words(&words_of_it)
+}
