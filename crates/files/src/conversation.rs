@@ -31,7 +31,7 @@ pub struct Scheme {
 pub type Open = fn(Place, Arc<Options>, Box<dyn Dial>) -> Box<dyn Conversation>;
 
 /// How the user wants servers to be met.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Who asks, where the user says so.
     pub login: Option<Login>,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::known::Known;
+use crate::nfs::Rpcs;
 
 /// The questions of one measurement for a file, and what the answers were like.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,9 @@ pub struct Fetches {
     pub whole_s: Known<f64>,
     /// Share of the flows' time in which no payload could come, as a question was on its way or not yet answered: 0 to 1.
     pub asking_share: Known<f64>,
+    /// The calls that asked for the file piece by piece, if it was asked for so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpcs: Option<Rpcs>,
 }
 
 /// One fetch.

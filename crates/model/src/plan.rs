@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::end::EndName;
+use crate::nfs::NfsPlan;
 use crate::placement::Pins;
 use crate::storage::Storage;
 use crate::units::{BitRate, Bytes};
@@ -60,6 +61,9 @@ pub struct Plan {
     /// Where payload comes from and goes to, if that is not memory.
     #[serde(default, skip_serializing_if = "Storage::is_memory")]
     pub storage: Storage,
+    /// How the file is read, if the target is one of an NFS server.
+    #[serde(default, skip_serializing_if = "NfsPlan::is_default")]
+    pub nfs: NfsPlan,
     /// Socket options, set at both ends.
     pub socket: SocketOptions,
 }
@@ -231,6 +235,7 @@ impl Plan {
             pin: Pins::default(),
             observe: true,
             storage: Storage::default(),
+            nfs: NfsPlan::default(),
             socket: SocketOptions::default(),
         }
     }

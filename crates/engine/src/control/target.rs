@@ -83,6 +83,11 @@ impl Target {
         })
     }
 
+    /// Whether it is a file of an NFS server.
+    pub fn reads_from_nfs(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.place.scheme().id == "nfs")
+    }
+
     /// Who sends, where the user asked for `asked`: files are fetched.
     pub fn direction(&self, asked: Direction) -> Direction {
         match (&self.file, asked) {

@@ -95,6 +95,10 @@ impl<'a> NearRun<'a> {
         if let Some(why) = goodput_wire::check::too_slow(plan) {
             return Err(EngineError::Flow(why));
         }
+        if !plan.nfs.is_default() && !client.target.reads_from_nfs() {
+            let why = "nfs.rsize and nfs.slots are for targets that begin with nfs://";
+            return Err(EngineError::Flow(why.into()));
+        }
         let mut plan = plan.clone();
         if client.target.file.as_ref().is_some_and(FileTarget::is_decoded) {
             movers::decoded(&mut plan);

@@ -1,6 +1,6 @@
 //! The lines about a file that was fetched: from which server, how often, and how long the answers took.
 
-use goodput_model::{BitRate, Bytes, Fetches, Known, Record};
+use goodput_model::{BitRate, Bytes, Fetches, Known, Record, Rpcs};
 
 use super::test::micros;
 
@@ -12,6 +12,7 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let Some(fetches) = &record.fetches else { return Vec::new() };
     let mut lines = vec![("fetched", fetched(fetches)), ("first fetch", first(fetches))];
     lines.extend(answers(fetches).map(|text| ("first byte", text)));
+    lines.extend(fetches.rpcs.as_ref().map(|rpcs| ("calls", calls(rpcs))));
     if let Some(to) = &fetches.moved_to {
         lines.push(("moved to", to.clone()));
     }
@@ -42,6 +43,29 @@ fn first(fetches: &Fetches) -> String {
         Known::Missing(_) => String::new(),
     };
     format!("{}{part}{rate}{then}", micros(first.took_s * 1e6))
+}
+
+/// A size as `nfs.rsize` takes it.
+fn as_typed(Bytes(bytes): Bytes) -> String {
+    match bytes {
+        0 => "0 bytes".into(),
+        bytes if bytes % (1 << 20) == 0 => format!("{}M", bytes >> 20),
+        bytes if bytes % (1 << 10) == 0 => format!("{}K", bytes >> 10),
+        bytes => format!("{bytes} bytes"),
+    }
+}
+
+/// The calls that asked for the file piece by piece.
+fn calls(rpcs: &Rpcs) -> String {
+    let Rpcs { call_bytes, slots, answered, short, .. } = rpcs;
+    let round_trips = match (&rpcs.round_trip_us, &rpcs.longest_round_trip_us) {
+        (Known::Value(median), Known::Value(longest)) => {
+            format!(", round trip {} (median), {} at most", micros(*median), micros(*longest))
+        }
+        _ => String::new(),
+    };
+    let short = if *short == 0 { String::new() } else { format!(", {short} answered in part") };
+    format!("{answered} READs of {}, {slots} in flight{round_trips}{short}", as_typed(*call_bytes))
 }
 
 fn answers(fetches: &Fetches) -> Option<String> {
@@ -82,6 +106,7 @@ mod tests {
             longest_first_byte_us: Known::Value(3000.0),
             whole_s: Known::Value(0.04),
             asking_share: Known::Value(0.003),
+            rpcs: None,
         }
     }
 
@@ -91,6 +116,20 @@ mod tests {
         assert_eq!(fetched(&fetches), "12 times, 1 MB each, over 1 connection   HTTP/1.1, nginx");
         assert_eq!(first(&fetches), "80.0 ms, 100 Mbit/s, then 40.0 ms (median)");
         assert_eq!(answers(&fetches).unwrap(), "120 µs (median), 3.00 ms at most");
+    }
+
+    #[test]
+    fn calls_are_counted_and_timed() {
+        let rpcs = Rpcs {
+            call_bytes: Bytes(32 << 10),
+            slots: 8,
+            answered: 4000,
+            short: 2,
+            round_trip_us: Known::Value(400.0),
+            longest_round_trip_us: Known::Value(5000.0),
+        };
+        let text = "4000 READs of 32K, 8 in flight, round trip 400 µs (median), 5.00 ms at most, 2 answered in part";
+        assert_eq!(calls(&rpcs), text);
     }
 
     #[test]

@@ -17,6 +17,8 @@ mod mover_receive;
 mod napi_defer_hard_irqs;
 mod napi_gro_flush_timeout;
 mod napi_threaded;
+mod nfs_rsize;
+mod nfs_slots;
 mod offload_gro;
 mod offload_gso;
 mod offload_gso_max_segs;
@@ -68,6 +70,8 @@ pub const ALL: &[&Setting] = &[
     &socket_cork::SETTING,
     &header_more::SETTING,
     &socket_max_pacing::SETTING,
+    &nfs_rsize::SETTING,
+    &nfs_slots::SETTING,
     &route_window::SETTING,
     &route_initcwnd::SETTING,
     &route_initrwnd::SETTING,

@@ -1,10 +1,10 @@
 //! What becomes known of the questions of a measurement, in bounded memory however many there are.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use goodput_files::{About, Body};
-use goodput_model::{Fetch, Fetches, Known, median};
+use goodput_files::{About, Body, RpcLog};
+use goodput_model::{Bytes, Fetch, Fetches, Known, Rpcs, median};
 
 /// Times of one kind that are kept for their median: those of more answers change it little.
 const KEPT: usize = 10_000;
@@ -34,6 +34,8 @@ struct Flow {
     /// Time in which no payload could come.
     asking: Duration,
     began: Option<Instant>,
+    /// Its calls, if it asks piece by piece.
+    calls: Option<Arc<RpcLog>>,
 }
 
 impl FetchLog {
@@ -53,6 +55,13 @@ impl FetchLog {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A flow asks piece by piece, if it has such calls.
+    pub fn calls(&self, flow: u16, calls: Option<Arc<RpcLog>>) {
+        if let Some(of_flow) = self.inner().flows.get_mut(usize::from(flow)) {
+            of_flow.calls = calls;
+        }
     }
 
     /// A flow has read all of what it asked for, if it asked before.
@@ -111,6 +120,7 @@ impl FetchLog {
             first_byte_us: middle(first_byte_us, "no answer came"),
             whole_s: middle(whole_s, "no file was fetched to its end"),
             asking_share: asking_share(&inner.flows, now),
+            rpcs: rpcs(&inner.flows),
         }
     }
 }
@@ -123,6 +133,29 @@ fn keep(times: &mut Vec<f64>, time: f64) {
 
 fn middle(times: Vec<f64>, none: &'static str) -> Known<f64> {
     median(times).map_or(Known::missing(none), Known::Value)
+}
+
+/// The calls of all flows.
+fn rpcs(flows: &[Flow]) -> Option<Rpcs> {
+    let all: Vec<_> = flows.iter().filter_map(|flow| Some(flow.calls.as_ref()?.so_far())).collect();
+    let first = all.first()?;
+    let longest = all.iter().map(|calls| calls.longest_us).fold(0.0, f64::max);
+    let answered = all.iter().map(|calls| calls.answered).sum();
+    let none = "no call was answered";
+    Some(Rpcs {
+        call_bytes: Bytes(u64::from(first.call_bytes)),
+        slots: first.slots,
+        answered,
+        short: all.iter().map(|calls| calls.short).sum(),
+        longest_round_trip_us: match answered {
+            0 => Known::missing(none),
+            _ => Known::Value(longest),
+        },
+        round_trip_us: middle(
+            all.into_iter().flat_map(|calls| calls.round_trips_us).collect(),
+            none,
+        ),
+    })
 }
 
 fn asking_share(flows: &[Flow], now: Instant) -> Known<f64> {

@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use goodput_files::{Conversation, FileError};
-use goodput_model::{FlowPlan, Plan};
+use goodput_files::{Conversation, FileError, NfsOptions, Options};
+use goodput_model::{Bytes, FlowPlan, Plan};
 use goodput_mover::{Awaited, BodySource, EarlyPayload, socket};
 use goodput_wire::ticket::FlowTicket;
 
@@ -39,9 +39,10 @@ pub fn open(
     let not_one = || EngineError::Target(format!("{target} names no file"));
     let file = target.file.as_ref().ok_or_else(not_one)?;
     let failed = |why: FileError| EngineError::File { target: target.text.clone(), why };
+    let options = Arc::new(Options { nfs: nfs_options(plan), ..(*file.options).clone() });
     let converse = || {
         let dial = Dialler::new(target, addresses, &plan.socket);
-        (file.place.scheme().open)(file.place.clone(), Arc::clone(&file.options), Box::new(dial))
+        (file.place.scheme().open)(file.place.clone(), Arc::clone(&options), Box::new(dial))
     };
     let (first, conversation) = warm_up::fetch(target, converse(), plan, awaited)?;
     let log = Arc::new(FetchLog::new(first, plan.flows, conversation.about()));
@@ -51,6 +52,7 @@ pub fn open(
     for ticket in tickets {
         let Some(mut conversation) = conversations.next() else { break };
         conversation.connect(&Patient(awaited)).map_err(failed)?;
+        log.calls(ticket.flow.id, conversation.rpcs());
         let socket = socket_of(conversation.as_ref())?;
         let flow = ticket.flow;
         flows.push(connected(flow, ticket, socket, conversation, &log));
@@ -61,6 +63,11 @@ pub fn open(
     let mut doubts: Vec<String> = checks.collect();
     doubts.dedup();
     Ok((Opened { flows, peer, doubts }, log))
+}
+
+fn nfs_options(plan: &Plan) -> NfsOptions {
+    let bytes = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
+    NfsOptions { read_bytes: plan.nfs.rsize_bytes.map(bytes), slots: plan.nfs.slots }
 }
 
 fn connected(

@@ -8,6 +8,7 @@ mod find_rate;
 mod format;
 mod length;
 mod load;
+mod nfs;
 mod observing;
 mod output;
 mod peer;
@@ -26,6 +27,7 @@ pub use find_rate::FindRateArgs;
 pub use format::{FormatArgs, ServedFormatArgs, parser as format_parser};
 pub use length::LengthArgs;
 pub use load::LoadArgs;
+pub use nfs::NfsArgs;
 pub use observing::ObservingArgs;
 pub use output::OutputArgs;
 pub use peer::{CredentialArgs, FileServerArgs, PeerArgs};
@@ -50,6 +52,8 @@ pub struct MeasureArgs {
     pub files: StorageArgs,
     #[command(flatten)]
     pub peer: PeerArgs,
+    #[command(flatten)]
+    pub nfs: NfsArgs,
     #[command(flatten)]
     pub observing: ObservingArgs,
 }
@@ -98,6 +102,7 @@ impl MeasureArgs {
             pin: load.pins(),
             observe: !self.observing.no_observe,
             storage,
+            nfs: self.nfs.plan(),
             socket: SocketOptions { family: direction.family(), ..self.sockets.options() },
         }
     }

@@ -1,6 +1,6 @@
 //! Numbers of bytes, with the bounds that an option sets.
 
-use goodput_model::Bytes;
+use goodput_model::{Bytes, NfsPlan};
 
 /// At least one byte.
 ///
@@ -11,6 +11,17 @@ pub fn positive(text: &str) -> Result<Bytes, String> {
         Ok(Bytes(0)) => Err("it must be at least one byte".into()),
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Bytes that one READ of an NFS server may ask for.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn nfs_read(text: &str) -> Result<Bytes, String> {
+    match positive(text)? {
+        bytes if bytes.0 <= NfsPlan::MOST_RSIZE_BYTES => Ok(bytes),
+        _ => Err("one READ asks for at most 64M".into()),
     }
 }
 
