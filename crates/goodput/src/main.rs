@@ -23,7 +23,6 @@ mod shell;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use goodput_compat::programs;
 
 fn main() -> ExitCode {
@@ -34,7 +33,7 @@ fn main() -> ExitCode {
         let exit = commands::old_names::act_as(program, &words[1..], false);
         return exit.printed(screen::finish()).into();
     }
-    let exit = args::Cli::try_parse().map_or_else(exit::not_run, |cli| {
+    let exit = args::Cli::from_words(std::env::args_os()).map_or_else(exit::not_run, |cli| {
         logging::begin(cli.verbose);
         commands::run(cli)
     });

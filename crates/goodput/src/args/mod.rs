@@ -6,9 +6,10 @@ mod options;
 mod values;
 mod verbs;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser};
 
 use values::path::path;
 
@@ -49,13 +50,43 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// What these words ask for, the program's own name first.
+    pub fn from_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let matches = with_negative_numbers(Self::command()).try_get_matches_from(words)?;
+        Self::from_arg_matches(&matches)
+    }
+}
+
+/// Lets every option with one value take a negative number, so that the value's own parser says what is wrong with
+/// it. Options whose value may be missing don't: what follows them may be `-4` or `-6`.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let takes_one = |arg: &Arg| {
+        !arg.is_positional()
+            && arg.get_action().takes_values()
+            && arg.get_num_args().is_none_or(|range| range == 1.into())
+    };
+    let command = command.mut_args(|arg| match takes_one(&arg) {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    });
+    command.mut_subcommands(with_negative_numbers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        with_negative_numbers(Cli::command()).debug_assert();
+    }
+
+    #[test]
+    fn a_negative_value_is_answered_by_the_options_own_parser() {
+        let parse = |line: &str| Cli::from_words(line.split(' ').map(OsString::from));
+        let why = parse("goodput test localhost -t -1").unwrap_err().to_string();
+        assert!(!why.contains("unexpected argument") && why.contains("-1"), "{why}");
+        assert!(parse("goodput test -4 localhost").is_ok(), "it is an option");
     }
 }
