@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::journal::{Contents, Entry, JournalFile, open_one};
 use crate::life;
@@ -18,18 +18,24 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// How long a caller waits for others that hold journals, for all journals together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience(Duration);
+pub struct Patience {
+    longest: Duration,
+    /// When it ends; it begins with the first wait.
+    until: Option<Instant>,
+}
 
 impl Patience {
     /// Waits for nobody, for callers that others wait for.
-    pub const NONE: Self = Self(Duration::ZERO);
+    pub const NONE: Self = Self { longest: Duration::ZERO, until: None };
     /// Waits as long as a guard may take (30 s), for a person who asked for it.
-    pub const FOR_A_GUARD: Self = Self(LONGEST_GUARD);
+    pub const FOR_A_GUARD: Self = Self { longest: LONGEST_GUARD, until: None };
 
     /// Waits a moment, unless all patience is spent.
     fn wait(&mut self) -> bool {
-        let Some(left) = self.0.checked_sub(LOOK) else { return false };
-        self.0 = left;
+        let now = Instant::now();
+        if now >= *self.until.get_or_insert(now + self.longest) {
+            return false;
+        }
         #[cfg(test)]
         crate::testing::waiting();
         sleep(LOOK);
