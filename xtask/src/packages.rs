@@ -23,6 +23,12 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "nginx-light", program: "nginx", reason: "is a web server to fetch from" },
     Package { name: "vsftpd", program: "vsftpd", reason: "is an FTP server to fetch from" },
     Package { name: "openssl", program: "openssl", reason: "makes the certificates of these" },
+    Package {
+        name: "nfs-ganesha-vfs",
+        program: "ganesha.nfsd",
+        reason: "is an NFS server to read from",
+    },
+    Package { name: "rpcbind", program: "rpcbind", reason: "says at which port that answers" },
     Package { name: "curl", program: "curl", reason: "fetches the same, to compare" },
     Package { name: "iproute2", program: "ip", reason: "gives a namespace another address" },
     Package {
