@@ -65,7 +65,7 @@ pub use movers::{ALL, Choice, Mover, asked, check_here, find, for_role, most_nee
 pub use payload::payload_at;
 pub use prompt::run_promptly;
 pub use running::{RunningFlow, no_thread, start};
-pub use shared_rate::{SharedRate, queue_bytes};
+pub use shared_rate::{Saved, SharedRate, queue_bytes};
 pub use stop::{Phase, Stop};
 pub use storage::{Allowance, FileSink, FileSource, FlowStorage};
 pub use tap::Tap;

@@ -18,12 +18,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use goodput_model::{BitRate, Role};
+use goodput_model::{BitRate, Role, Transport};
 
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
-use crate::shared_rate::SharedRate;
+use crate::shared_rate::{Saved, SharedRate};
 use crate::slice;
 use crate::spin::Spinner;
 use crate::udp::outbox::{DepartureTimes, MAX_MESSAGES};
@@ -218,7 +218,7 @@ impl Pacer {
         }
         let together = flow.config.rate.map_or(0.0, |rate| TOGETHER_BYTES * 8e9 / rate.0);
         let by_timer = Gaps::Together(together.clamp(TOGETHER_NS.0, TOGETHER_NS.1) as u64);
-        let shared = Turns::new(flow.config.shared_rates.clone());
+        let shared = Turns::new(flow.config.shared_rates.clone(), saved(flow));
         Self { schedule, shared, leave_ns: 0, piece, spinner: None, by_timer, kernel_paces: false }
     }
 
@@ -253,7 +253,7 @@ impl Pacer {
 
     /// Whether so many bytes may count that came before the flow began.
     pub(crate) fn admits(&self, bytes: usize) -> bool {
-        self.shared.rates.iter().all(|rate| rate.admit(bytes))
+        self.shared.admits(bytes)
     }
 
     /// `bytes` have left since the wait was over.
@@ -271,6 +271,14 @@ impl Pacer {
     }
 }
 
+/// What a flow may make up for at the rates that it shares. What a path has held up leaves a sender no faster.
+fn saved(flow: &Flow) -> Saved {
+    match (flow.config.role, flow.config.transport) {
+        (Role::Receiver, Transport::Tcp) => Saved::Stall,
+        (Role::Receiver, Transport::Udp) | (Role::Sender, _) => Saved::Lateness,
+    }
+}
+
 /// The rate that holds a piece which is `due` by the flow's own schedule, and from when to when, where that is not
 /// empty. A schedule of a rate that `is_shared` is that of the first.
 fn held_by(due: u64, turn: Turn, is_shared: bool) -> (usize, Range<u64>) {
@@ -285,6 +293,10 @@ fn held_by(due: u64, turn: Turn, is_shared: bool) -> (usize, Range<u64>) {
 #[derive(Debug)]
 struct Turns {
     rates: Vec<Arc<SharedRate>>,
+    /// What the next piece may make up for.
+    saved: Saved,
+    /// The same for all pieces after the first.
+    later: Saved,
     /// Bytes that the next piece is expected to have: as many as the last.
     expected: usize,
     /// The turn of the next piece, if it has one already.
@@ -301,14 +313,23 @@ struct Turn {
 }
 
 impl Turns {
-    fn new(rates: Vec<Arc<SharedRate>>) -> Self {
-        Self { rates, expected: MIN_PIECE_BYTES, taken: None }
+    fn new(rates: Vec<Arc<SharedRate>>, later: Saved) -> Self {
+        Self { rates, saved: Saved::Nothing, later, expected: MIN_PIECE_BYTES, taken: None }
+    }
+
+    /// Whether every rate lets so many bytes count that came before; one that does not charges none.
+    fn admits(&self, bytes: usize) -> bool {
+        let refuses = self.rates.iter().position(|rate| !rate.admit(bytes));
+        if let Some(admitted) = refuses {
+            self.rates[..admitted].iter().for_each(|rate| rate.moved(bytes, 0));
+        }
+        refuses.is_none()
     }
 
     /// When the next piece may move.
     fn turn(&mut self) -> Turn {
         let turn = |(rate, shared): (usize, &Arc<SharedRate>)| Turn {
-            at_ns: shared.take_turn(self.expected),
+            at_ns: shared.take_turn(self.expected, self.saved),
             rate,
         };
         // Of equal ones the first is named, which is the narrowest.
@@ -319,7 +340,7 @@ impl Turns {
     fn moved(&mut self, bytes: usize) {
         if self.taken.take().is_some() {
             self.rates.iter().for_each(|rate| rate.moved(self.expected, bytes));
-            self.expected = bytes;
+            (self.expected, self.saved) = (bytes, self.later);
         }
     }
 }
@@ -420,11 +441,25 @@ mod tests {
     #[test]
     fn the_narrowest_of_the_rates_takes_the_turn() {
         let rates = [1e6, 1e9, 1e6].map(|rate| Arc::new(SharedRate::new(BitRate(rate)).unwrap()));
-        let mut turns = Turns::new(rates.to_vec());
+        let mut turns = Turns::new(rates.to_vec(), Saved::Lateness);
         turns.turn();
         turns.moved(MIN_PIECE_BYTES);
         let turn = turns.turn();
         assert!(turn.rate != 1, "{turn:?}");
+    }
+
+    /// 1 MB at 1 Tbit/s and 1 kbit/s: the second lets nothing count that came early.
+    #[test]
+    fn what_one_rate_does_not_admit_is_charged_to_none() {
+        let rates = [1e12, 1e3].map(|rate| Arc::new(SharedRate::new(BitRate(rate)).unwrap()));
+        let [wide, narrow] = &rates;
+        let turns = Turns::new(rates.to_vec(), Saved::Lateness);
+        assert!(turns.admits(1_000_000), "the first never waits");
+        for _ in 0..10_000 {
+            assert!(!turns.admits(1_000_000));
+        }
+        assert!(wide.take_turn(1, Saved::Nothing) <= now_ns(), "80 ms of it were refused");
+        assert!(narrow.take_turn(1, Saved::Nothing) > now_ns());
     }
 
     #[test]

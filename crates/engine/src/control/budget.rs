@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use goodput_mover::{SharedRate, monotonic_ns};
+use goodput_mover::{Saved, SharedRate, monotonic_ns};
 
 /// Bytes of control connections a second. A measurement takes about 50 kB of them, the fastest
 /// conversation that is a measurement in itself (iperf 2's bounceback) about 2 MB.
@@ -62,8 +62,8 @@ impl Pace {
     /// Counts what has moved.
     pub fn moved(&mut self, bytes: usize) {
         let next = self.rates.iter().map(|rate| {
-            rate.take_turn(bytes);
-            rate.take_turn(0)
+            rate.take_turn(bytes, Saved::Stall);
+            rate.take_turn(0, Saved::Stall)
         });
         self.next_ns = next.max().unwrap_or(0);
     }
@@ -106,6 +106,9 @@ mod tests {
         pace.moved(3_600_000_000);
         let until = pace.full_until(Instant::now()).expect("an hour at 1 MB/s");
         assert!(until > now + Duration::from_secs(3000));
-        assert!(shared.take_turn(1) > monotonic_ns(), "flows of the same rate wait as well");
+        assert!(
+            shared.take_turn(1, Saved::Stall) > monotonic_ns(),
+            "flows of the same rate wait as well"
+        );
     }
 }

@@ -189,16 +189,17 @@ fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConf
     };
     let shared: Vec<_> = cap.shared(role).iter().map(|shared| Arc::clone(&shared.rate)).collect();
     let narrowest = shared.iter().map(|shared| shared.rate()).min_by(|a, b| a.0.total_cmp(&b.0));
+    let size = plan.chunk_bytes.0 as usize;
     FlowConfig {
         id: flow.id,
         rate,
         rate_is_shared: rate.is_some() && own.is_none_or(|own| rate < Some(own)),
-        queue_bytes: narrowest.map(|rate| queue_bytes(rate, plan.flows)),
+        queue_bytes: narrowest.map(|rate| queue_bytes(rate, plan.flows, size)),
         shared_rates: shared,
         burst_bytes: plan.burst_bytes.map(|burst| usize::try_from(burst.0).unwrap_or(usize::MAX)),
         expected_rate: plan.rate_per_flow(),
         limit_bytes: byte_limit(plan, role, flow.id, 1),
-        ..FlowConfig::new(role, plan.transport, plan.chunk_bytes.0 as usize)
+        ..FlowConfig::new(role, plan.transport, size)
     }
 }
 

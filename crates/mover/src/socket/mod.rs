@@ -34,12 +34,20 @@ const KERNEL_MARGIN: f64 = 1.05;
 
 /// Lets the receive queue grow to no more than `most` bytes, by the kernel's count (`sk_rcvbuf`).
 pub(crate) fn limit_queue(socket: BorrowedFd<'_>, most: usize) -> io::Result<()> {
-    let socket = SockRef::from(&socket);
-    if socket.recv_buffer_size()? > most {
+    if SockRef::from(&socket).recv_buffer_size()? > most {
         // The kernel doubles what it is told (socket(7)).
-        socket.set_recv_buffer_size(most / 2)?;
+        set_receive_buffer(socket, most / 2)?;
     }
     Ok(())
+}
+
+/// Sets the receive buffer to `bytes`. Without CAP_NET_ADMIN the kernel cuts that to `net.core.rmem_max`
+/// (socket(7)).
+pub(crate) fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    // The kernel takes an int.
+    let value = i32::try_from(bytes).unwrap_or(i32::MAX).to_ne_bytes();
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
+        .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
 }
 
 /// Lets the kernel pace what we have written within one piece (`SO_MAX_PACING_RATE`, socket(7)).
@@ -123,4 +131,23 @@ pub(crate) fn set_option(
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), len) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    /// With CAP_NET_ADMIN a buffer may be larger than `net.core.rmem_max`; without, both steps are cut to it.
+    #[test]
+    fn a_queue_is_cut_to_what_it_may_hold_and_no_further() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let holds = || SockRef::from(&socket).recv_buffer_size().unwrap();
+        set_receive_buffer(socket.as_fd(), 4 << 20).unwrap();
+        for most in [64 << 20, 2 << 20, 200_000] {
+            let before = holds();
+            limit_queue(socket.as_fd(), most).unwrap();
+            assert_eq!(holds(), before.min(most));
+        }
+    }
 }

@@ -14,7 +14,7 @@ use super::options::{
 
 /// Receive buffer if none was asked for, bytes: with the kernel's overhead about 40 ms of a
 /// full-size stream at 1 Gbit/s, or 10 ms of a million small datagrams a second.
-const DEFAULT_RECEIVE_BUFFER_BYTES: i32 = 4 << 20;
+const DEFAULT_RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 /// A UDP socket connected to `peer`. With `reuse`, several sockets share one local port
 /// (`SO_REUSEADDR`), and the kernel gives a datagram to the one that is connected to its sender.
@@ -85,19 +85,8 @@ fn prepare(socket: &Socket, options: &SocketOptions, family: Domain) -> Result<(
 fn set_udp_buffers(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     set_buffers(socket, options)?;
     if options.rcvbuf_bytes.is_none() {
-        let (level, forced) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
-        // Without CAP_NET_ADMIN it is cut to `net.core.rmem_max` (socket(7)), which is the best that
-        // can be had then; the record has what is in effect.
-        if super::set_option(
-            socket.as_fd(),
-            level,
-            forced,
-            &DEFAULT_RECEIVE_BUFFER_BYTES.to_ne_bytes(),
-        )
-        .is_err()
-        {
-            let _ = socket.set_recv_buffer_size(DEFAULT_RECEIVE_BUFFER_BYTES as usize);
-        }
+        // A smaller buffer is the best that can be had then; the record has what is in effect.
+        let _ = super::set_receive_buffer(socket.as_fd(), DEFAULT_RECEIVE_BUFFER_BYTES);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 mod pace;
 mod storage;
 
-use goodput_model::{Direction, Length, Pin, Plan, SocketOptions, Transport};
+use goodput_model::{Direction, EndName, Length, Pin, Plan, SocketOptions, Transport};
 
 use crate::protocols::goodput::times::MAX_PLAN_S;
 use crate::session::Limits;
@@ -104,9 +104,21 @@ pub fn duration_s(plan: &Plan) -> Option<f64> {
 
 /// What a client should know of a limit that its plan does not offend, but may run into.
 pub fn note(plan: &Plan, limits: &Limits) -> Option<String> {
-    let limit = limits.rate_bits_per_s.filter(|_| plan.rate_bits_per_s.is_none())?;
-    let rate = goodput_model::BitRate(limit);
-    Some(format!("the server sends and receives at most {rate} for one client"))
+    let limit = goodput_model::BitRate(limits.rate_bits_per_s?);
+    let paces = plan.rate_bits_per_s.is_none();
+    let paces =
+        paces.then(|| format!("the server sends and receives at most {limit} for one client"));
+    let receives = plan.direction.senders().contains(&EndName::Near);
+    let asked = plan.socket.rcvbuf_bytes.filter(|_| receives && plan.transport == Transport::Udp);
+    // What waits in a socket is counted beyond the rate.
+    let cuts = asked.map(|asked| {
+        format!(
+            "to keep to {limit}, the server may receive with a smaller buffer than --rcvbuf {} bytes",
+            asked.0
+        )
+    });
+    let notes: Vec<_> = paces.into_iter().chain(cuts).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// Flows of both directions together; may be more than fits a flow's number.
@@ -279,6 +291,26 @@ mod tests {
         let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
         assert_eq!(within(&Plan::standard(), &capped), Ok(()));
         assert!(note(&Plan::standard(), &capped).unwrap().contains("1 Gbit/s"));
+    }
+
+    #[test]
+    fn a_plan_with_a_receive_buffer_is_told_that_a_limit_may_cut_it() {
+        let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
+        let plan = |transport, direction| {
+            changed(|p| {
+                (p.transport, p.direction) = (transport, direction);
+                p.rate_bits_per_s = Some(BitRate(1e8));
+                p.socket.rcvbuf_bytes = Some(Bytes(1 << 20));
+            })
+        };
+        let sends = plan(Transport::Udp, Direction::Send);
+        let said = note(&sends, &capped).unwrap();
+        assert!(said.contains("1 Gbit/s") && said.contains("--rcvbuf 1048576 bytes"), "{said}");
+        assert_eq!(note(&sends, &limits()), None);
+        assert_eq!(note(&plan(Transport::Udp, Direction::Reverse), &capped), None);
+        assert_eq!(note(&plan(Transport::Tcp, Direction::Send), &capped), None);
+        let both = Plan { rate_bits_per_s: None, ..sends };
+        assert!(note(&both, &capped).unwrap().contains("for one client; to keep to"));
     }
 
     #[test]
