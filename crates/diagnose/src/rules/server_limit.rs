@@ -6,27 +6,34 @@
 //! UDP, what exceeds the limit is lost. All flows that share the limit get no more together.
 //!
 //! # How it is seen
-//! The server reports how long its flows waited for each of its limits: half of the time or more.
+//! The server reports how long its flows waited for each of its limits: half of the time or more. The finding is
+//! certain if the goodput is near the limit, and likely if it is lower.
 //!
 //! # What to try
 //! Ask the server's operator to raise the limit: `--max-rate`, `--max-total-rate`, `--client-share`, or
 //! `max-rate=` of the client's key in the list of authorized keys. Or measure with another server.
 //!
 //! # When it is wrong
-//! If the plan's own `--rate` is no higher, it is the limit, and this rule stays quiet. Just below a limit that
+//! If the goodput reaches the plan's own `--rate`, that rate is the limit, and this rule stays quiet. All limits are
+//! shared: with other measurements of the client or its key, or with other clients. Below the limit, either these
+//! take the rest, or the server waited while nothing more came to it; it can't tell which. Just below a limit that
 //! other clients share, who waits longest depends on them. A private server and one of an older version report
 //! nothing of it: the limit then looks like receiver-application.
 //!
 //! # Source
 //! goodput's own count at the server (`held_to` of its report, docs/protocol.md section 5).
 
-use goodput_model::{BitRate, Confidence, Finding, HeldTo, Missing, RateLimit};
+use goodput_model::{Confidence, Finding, HeldTo, Missing, RateLimit};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
 use crate::thresholds::HOLDS;
-use crate::view::{Side, View, first_of};
+use crate::view::{Held, Side, View, first_of};
+
+/// Share of a rate from which the goodput reaches it: a receiver misses what was lost, and the first and the last
+/// piece.
+const REACHES: f64 = 0.95;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -58,28 +65,39 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 }
 
 fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
-    let Some((held, share)) = side.held_to()?.filter(|(_, share)| *share >= HOLDS) else {
+    let Some(held) = side.held_to(view.plan().flows)?.filter(|held| held.share >= HOLDS) else {
         return Ok(None);
     };
-    let BitRate(limit) = held.rate_bits_per_s;
-    if view.plan().rate_bits_per_s.is_some_and(|asked| asked.0 <= limit) {
+    let goodput = view.goodput_or_zero();
+    let limit = held.longest.rate_bits_per_s.0;
+    let asked = view.plan().rate_bits_per_s.filter(|asked| asked.0 <= limit);
+    if asked.is_some_and(|asked| goodput >= REACHES * asked.0) {
         return Ok(None);
     }
-    let (place, option) = (side.place(), option(held));
-    let text = format!("the server waited {} of the time to keep to {option}", percent(share));
-    let draft = Draft::new(
-        RULE.id,
-        place,
-        Confidence::Certain,
-        format!("the server's own limit: {option}"),
-    )
-    .share(share.min(1.0))
-    .saw(place, RULE.witness_name, share * 100.0, text)
-    .saw(place, "limit_bits_per_s", limit, format!("the limit is for {}", sharers(held.limit)))
-    .advice(format!("ask the server's operator to raise {}", remedy(held.limit)));
+    let (place, option) = (side.place(), option(held.longest));
+    let near_limit = goodput >= REACHES * limit;
+    let confidence = if near_limit { Confidence::Certain } else { Confidence::Likely };
+    let summary = format!("the server's own limit: {option}");
+    let sharers = format!("the limit is for {}", sharers(held.longest.limit));
+    let draft = Draft::new(RULE.id, place, confidence, summary)
+        .share(held.share)
+        .saw(place, RULE.witness_name, held.share * 100.0, waited(&held, &option))
+        .saw(place, "limit_bits_per_s", limit, sharers)
+        .advice(format!("ask the server's operator to raise {}", remedy(held.longest.limit)));
     // What more datagrams would do was not seen: the limit lost them.
     let draft = if view.is_tcp() { draft.predicted(next_after(view, &[RULE.id])) } else { draft };
     draft.found()
+}
+
+/// How long it waited, in words.
+fn waited(held: &Held, option: &str) -> String {
+    let share = percent(held.share);
+    match held.limits {
+        1 => format!("the server waited {share} of the time to keep to {option}"),
+        limits => format!(
+            "the server waited {share} of the time to keep to {limits} limits, longest to {option}"
+        ),
+    }
 }
 
 /// The limit as its operator has set it.
@@ -118,7 +136,8 @@ fn remedy(limit: RateLimit) -> &'static str {
 
 /// Share of the time in which a limit held the flows, percent, at the end where it is larger.
 fn witness(view: &View) -> Result<f64, Missing> {
-    let share = |side: &Side| Ok(side.held_to()?.map_or(0.0, |(_, share)| share));
+    let flows = view.plan().flows;
+    let share = |side: &Side| Ok(side.held_to(flows)?.map_or(0.0, |held| held.share));
     let (sender, receiver) = (share(&view.sender)?, share(&view.receiver)?);
     Ok(sender.max(receiver) * 100.0)
 }
@@ -129,7 +148,7 @@ mod tests {
     use crate::diagnose;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::{Far, Near};
-    use goodput_model::{Place, Role};
+    use goodput_model::{BitRate, Place, Role};
 
     /// 50 Mbit/s, of a reader that waits for its turn nearly all the time.
     fn held() -> Case {
@@ -172,6 +191,44 @@ mod tests {
         quiet(&RULE, held().held_to(Far, Role::Receiver, 50e6, 0.2));
         quiet(&RULE, held().held_to(Far, Role::Sender, 50e6, 0.97));
         quiet(&RULE, held().plan(|plan| plan.rate_bits_per_s = Some(BitRate(50e6))));
+    }
+
+    /// Other clients take the rest of `--max-total-rate`.
+    #[test]
+    fn a_limit_that_others_share_holds_a_plan_with_a_lower_rate() {
+        let case = held().plan(|plan| plan.rate_bits_per_s = Some(BitRate(40e6)));
+        let case = case.goodput(25e6).limited_by(Far, RateLimit::Total);
+        let finding = fires(&RULE, case);
+        assert_eq!(finding.summary, "the server's own limit: --max-total-rate 50 Mbit/s");
+        assert_eq!(finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn a_wait_far_below_the_limit_is_no_certainty() {
+        let finding = fires(&RULE, held().goodput(20e6));
+        assert_eq!(finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn limits_that_hold_in_turn_count_together() {
+        let case = held().held_to(Far, Role::Receiver, 50e6, 0.45);
+        let finding = fires(&RULE, case.also_held_to(Far, RateLimit::Total, 50e6, 0.4));
+        assert_eq!(finding.summary, "the server's own limit: --max-rate 50 Mbit/s");
+        assert_eq!(finding.share_percent.value().map(|share| share.round()), Some(85.0));
+        let text = &finding.evidence[0].text;
+        assert!(text.contains("85 %") && text.contains("2 limits, longest"), "{text}");
+        quiet(&RULE, held().held_to(Far, Role::Receiver, 50e6, 0.4));
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_is_not_believed() {
+        let why = cannot_tell(&RULE, held().held_to(Far, Role::Receiver, 50e6, 1.2));
+        assert!(why.contains("more than its flows had"), "{why}");
+        let why = cannot_tell(&RULE, held().held_to(Far, Role::Receiver, -1.0, 0.9));
+        assert_eq!(why, "a limit is -1");
+        let rounded = fires(&RULE, held().held_to(Far, Role::Receiver, 50e6, 1.03));
+        assert_eq!(rounded.share_percent.value(), Some(&100.0));
+        assert!(rounded.evidence[0].text.contains("100 %"), "{:?}", rounded.evidence);
     }
 
     #[test]

@@ -362,6 +362,20 @@ impl Case {
         self
     }
 
+    /// The same, and the limit is this one.
+    pub fn limited_by(mut self, end: EndName, limit: RateLimit) -> Self {
+        self.held_to[end as usize].iter_mut().flatten().for_each(|held| held.limit = limit);
+        self
+    }
+
+    /// The same, and one more limit that held this end's receiver.
+    pub fn also_held_to(mut self, end: EndName, limit: RateLimit, rate: f64, share: f64) -> Self {
+        let first = self.held_to[end as usize].take().unwrap_or_default();
+        self = self.held_to(end, Role::Receiver, rate, share).limited_by(end, limit);
+        self.held_to[end as usize].iter_mut().for_each(|held| held.extend(&first));
+        self
+    }
+
     /// An end that no limit held.
     pub fn not_held(mut self, end: EndName) -> Self {
         self.held_to[end as usize] = Some(Vec::new());

@@ -4,19 +4,42 @@ use goodput_model::{HeldTo, Missing};
 
 use super::{Side, positive};
 
+/// What threads may have waited beyond the time of the samples, as a share of it: the first and the last sample are
+/// taken a little later and earlier than the threads begin and end.
+const ROUNDING: f64 = 0.05;
+
+/// The limits that held one side's flows.
+#[derive(Debug, Clone, Copy)]
+pub struct Held<'a> {
+    /// The limit that held them longest.
+    pub longest: &'a HeldTo,
+    /// How many limits held them.
+    pub limits: usize,
+    /// For which share of the time all limits held them, the mean of all flows; 1 at most.
+    pub share: f64,
+}
+
 impl<'a> Side<'a> {
-    /// The limit that held this side's flows longest, and for which share of the time, the mean of all flows;
-    /// `None` if none held them.
-    pub fn held_to(&self) -> Result<Option<(&'a HeldTo, f64)>, Missing> {
+    /// The limits that held the `flows` of this side; `None` if none did.
+    pub fn held_to(&self, flows: u16) -> Result<Option<Held<'a>>, Missing> {
         let end = self.end()?;
         let untold =
             || Missing::because(format!("the {} end does not report its limits", self.name));
         let held = end.held_to.as_ref().ok_or_else(untold)?;
-        let own = held.iter().filter(|held| held.role == self.role);
-        let Some(longest) = own.max_by_key(|held| held.held_us) else { return Ok(None) };
+        let own: Vec<_> = held.iter().filter(|held| held.role == self.role).collect();
+        let Some(longest) = own.iter().max_by_key(|held| held.held_us) else { return Ok(None) };
+        for limit in &own {
+            positive(limit.rate_bits_per_s.0, "a limit")?;
+        }
         let lasted_s = positive(end.last_sample().map_or(0.0, |last| last.at_s), "the duration")?;
-        let share =
-            longest.held_us as f64 / 1e6 / positive(self.flow_count()?, "flows")? / lasted_s;
-        Ok(Some((longest, share)))
+        let held_s: f64 = own.iter().map(|held| held.held_us as f64 / 1e6).sum();
+        let share = held_s / positive(flows.into(), "flows")? / lasted_s;
+        if share > 1.0 + ROUNDING {
+            return Err(Missing::because(format!(
+                "the {} end reports {held_s:.3} s of waits for its limits, more than its flows had",
+                self.name
+            )));
+        }
+        Ok(Some(Held { longest, limits: own.len(), share: share.min(1.0) }))
     }
 }

@@ -28,6 +28,7 @@ use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Tran
 pub use bursts::Bursts;
 pub use connections::Moment;
 pub use halves::Halves;
+pub use held::Held;
 pub use losses::{LossStep, Losses};
 pub use probed::Probed;
 pub use rates::Plateau;

@@ -361,16 +361,22 @@ impl ServedClient {
     }
 }
 
-/// The limit that held the flows longest, if it did so for a part of the time that counts.
+/// The limit that held the flows longest of those that held the flows of one role, if these together did so for a
+/// part of the time that counts.
 fn held(held_to: &[HeldTo], plan: &Plan, last: &Sample) -> String {
-    let longest = held_to.iter().max_by_key(|held| held.held_us);
-    let flows = f64::from(plan.flows.max(1));
-    let share = |held: &HeldTo| held.held_us as f64 / 1e6 / flows / last.at_s;
-    match longest.filter(|held| share(held) >= MIN_LOGGED_SHARE) {
-        None => String::new(),
-        Some(held) => {
-            format!("; {} held it for {:.0} % of the time", limit(held), share(held) * 100.0)
+    let all_us = f64::from(plan.flows.max(1)) * last.at_s * 1e6;
+    let of = |role| {
+        let own = held_to.iter().filter(move |held| held.role == role);
+        let longest = own.clone().max_by_key(|held| held.held_us)?;
+        Some((own.map(|held| held.held_us as f64).sum::<f64>() / all_us, longest))
+    };
+    let roles = [Role::Sender, Role::Receiver].into_iter().filter_map(of);
+    match roles.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((share, longest)) if share.is_finite() && share >= MIN_LOGGED_SHARE => {
+            let percent = share.min(1.0) * 100.0;
+            format!("; {} held it for {percent:.0} % of the time", limit(longest))
         }
+        _ => String::new(),
     }
 }
 
@@ -422,5 +428,25 @@ mod tests {
         assert_eq!(key, "; max-rate 50 Mbit/s of its key held it for 75 % of the time");
         assert_eq!(said(&[by(RateLimit::Client, 40_000)]), "", "not worth a word");
         assert_eq!(said(&[]), "");
+        let in_turn = [by(RateLimit::Client, 200_000), by(RateLimit::Total, 300_000)];
+        let total = "; --max-total-rate 50 Mbit/s held it for 12 % of the time";
+        assert_eq!(said(&in_turn), total, "together");
+        let long = said(&[by(RateLimit::Client, 4_040_000)]);
+        assert_eq!(long, "; --max-rate 50 Mbit/s held it for 100 % of the time");
+    }
+
+    #[test]
+    fn the_log_does_not_add_up_what_held_both_directions() {
+        let last = Sample { at_s: 1.0, sent_bytes: 0, received_bytes: 0, flows: Vec::new() };
+        let by = |role, held_us| HeldTo {
+            role,
+            rate_bits_per_s: BitRate(5e7),
+            limit: RateLimit::Client,
+            held_us,
+        };
+        let both = [by(Role::Sender, 600_000), by(Role::Receiver, 700_000)];
+        let said = |last: &Sample| held(&both, &Plan { flows: 1, ..Plan::standard() }, last);
+        assert_eq!(said(&last), "; --max-rate 50 Mbit/s held it for 70 % of the time");
+        assert_eq!(said(&Sample { at_s: 0.0, ..last }), "", "no time, no share");
     }
 }
