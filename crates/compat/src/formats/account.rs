@@ -96,28 +96,34 @@ fn direction(record: &Record, flows: &[FlowAccount], sender: EndName) -> Directi
         received: together(own.iter().map(|flow| &flow.received)),
     };
     if let Some(result) = record.result.directions.iter().find(|d| d.sender == sender) {
-        fill(&mut sum, result, run_s(record));
+        fill(&mut sum, result, [run_s(record, sender), run_s(record, sender.other())]);
     }
     sum
 }
 
-/// How long the whole run took, seconds, of which the result's bytes are. The result's own time is that of the
-/// window from which its goodput was taken, and stands in only where nothing was sampled.
-fn run_s(record: &Record) -> f64 {
-    let ends = [&record.ends.near, &record.ends.far].into_iter().filter_map(|end| end.value());
-    let last_s = ends.filter_map(|end| end.last_sample()).map(|last| last.at_s).reduce(f64::max);
-    let run_s = last_s.map(|last_s| last_s - record.plan.omit_s);
-    run_s.filter(|seconds| *seconds > 0.0).unwrap_or(record.result.duration_s)
+/// How long the whole run took by the samples of `end`, or of the other if that has none, seconds; the result's
+/// bytes are of this time. The result's own time is that of the window from which its goodput was taken, and stands
+/// in only if nothing was sampled.
+fn run_s(record: &Record, end: EndName) -> f64 {
+    let last_s = |end| {
+        let seen = match end {
+            EndName::Near => &record.ends.near,
+            EndName::Far => &record.ends.far,
+        };
+        let run_s = seen.value()?.last_sample()?.at_s - record.plan.omit_s;
+        Some(run_s).filter(|seconds| *seconds > 0.0)
+    };
+    last_s(end).or_else(|| last_s(end.other())).unwrap_or(record.result.duration_s)
 }
 
-/// Takes from the record's own result what no flow tells.
-fn fill(sum: &mut DirectionAccount, result: &DirectionResult, seconds: f64) {
+/// Takes from the record's own result what no flow tells. The sender and the receiver counted for so many `seconds`.
+fn fill(sum: &mut DirectionAccount, result: &DirectionResult, seconds: [f64; 2]) {
     let or =
         |known: Option<u64>, other: &goodput_model::Known<u64>| known.or(other.value().copied());
     sum.sent.bytes = or(sum.sent.bytes, &result.sent_bytes);
     sum.sent.retransmits = or(sum.sent.retransmits, &result.retransmits);
     sum.received.bytes = or(sum.received.bytes, &result.received_bytes);
-    for side in [&mut sum.sent, &mut sum.received] {
+    for (side, seconds) in [&mut sum.sent, &mut sum.received].into_iter().zip(seconds) {
         side.seconds = side.seconds.or_else(|| side.bytes.map(|_| seconds));
     }
 }

@@ -4,8 +4,9 @@ mod golden;
 pub(super) mod made_up;
 mod shape;
 
-use goodput_model::{Direction, Transport};
+use goodput_model::{Direction, Known, Transport};
 
+use super::account::directions;
 use super::{ALL, Intervals, Style, find, print};
 use made_up::{Far, Made, all_kinds};
 
@@ -57,4 +58,17 @@ fn a_failure_is_printed_where_the_program_would() {
             _ => assert_eq!(writer.fail("no route"), None),
         }
     }
+}
+
+/// A receiver that reads on for what is still on its way makes nobody send longer.
+#[test]
+fn each_side_counted_as_long_as_its_own_end() {
+    let mut record = Made::plain().record();
+    let Known::Value(far) = &mut record.ends.far else { panic!("it is seen") };
+    far.samples.last_mut().unwrap().at_s = 5.0;
+    let account = &directions(&record, &[])[0];
+    assert_eq!((account.sent.seconds, account.received.seconds), (Some(2.0), Some(5.0)));
+    record.ends.near = Known::missing("made up");
+    let account = &directions(&record, &[])[0];
+    assert_eq!((account.sent.seconds, account.received.seconds), (Some(5.0), Some(5.0)));
 }
