@@ -302,6 +302,7 @@ impl Case {
             longest_first_byte_us: Known::Value(900.0),
             whole_s: Known::Value(0.001),
             asking_share: Known::Value(share),
+            rpcs: None,
         });
         self
     }
