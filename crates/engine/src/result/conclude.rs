@@ -141,6 +141,9 @@ fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {
 
 fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
     let senders = measurement.senders();
+    if senders.iter().any(|sender| measurement.is_without_payload(*sender)) {
+        return EngineError::Flow(format!("{target}: the test ended before any payload was sent"));
+    }
     let saw = senders.iter().any(|sender| measurement.end(sender.other()).is_some());
     EngineError::Flow(match (measurement.far.get(), measurement.plan.transport) {
         (Err(why), Transport::Tcp) if !saw => format!(
@@ -211,5 +214,11 @@ mod tests {
         assert!(!outrun(&below.doubts), "{:?}", below.doubts);
         let inputs = below.result.ceiling_inputs.unwrap();
         assert_eq!(goodput_ceiling::ceiling(&inputs).rate(), below.result.ceiling_bits_per_s);
+    }
+
+    #[test]
+    fn a_test_that_ends_before_its_flows_has_no_verdict() {
+        let nothing = conclude(through_a_slow_card(0), "x", "now").map(|_| ()).unwrap_err();
+        assert_eq!(nothing.to_string(), "x: the test ended before any payload was sent");
     }
 }

@@ -15,6 +15,9 @@ impl Measurement {
 
     /// The same, and which end counted it: the receiver; or the sender, whose TCP heard of what arrived.
     pub fn counted(&self, sender: EndName) -> Option<(EndName, Measured)> {
+        if self.is_without_payload(sender) {
+            return None;
+        }
         let receiver = sender.other();
         let sent = self.steady(sender);
         let omit_s = self.plan.omit_s;
@@ -33,6 +36,15 @@ impl Measurement {
                 .map(by(sender))
                 .or_else(|| far_totals::measured(self).or_else(by_receiver).map(by(receiver))),
         }
+    }
+
+    /// If both ends saw that `sender` sent nothing and nothing arrived. Then nothing was measured, not a rate of
+    /// zero, as after an interrupt before the flows began.
+    pub(super) fn is_without_payload(&self, sender: EndName) -> bool {
+        let sent = self.steady(sender).last();
+        let received = self.steady(sender.other()).last();
+        sent.is_some_and(|last| last.sent_bytes == 0)
+            && received.is_some_and(|last| last.received_bytes == 0)
     }
 
     /// One direction as the rules see it; `None` if nothing could be counted, or only a part of the
