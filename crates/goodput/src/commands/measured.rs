@@ -122,12 +122,34 @@ pub fn finish(
         write_file(file, record).with_context(|| format!("cannot write {}", file.display()))
     });
     let kept = keeper.keep(record);
+    end_at_the_next_signal();
     // Standard output may have gone with its terminal, and the disk may be full; each is tried all the same.
     let printed = print(record, text, output);
     written?;
     kept?;
     printed?;
     Ok(check(record, output))
+}
+
+/// Lets Ctrl-C and SIGTERM end the program: only printing is left, and its reader may stall for ever.
+fn end_at_the_next_signal() {
+    let wait = || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+            return;
+        };
+        let signals = runtime.block_on(async {
+            let mut signals = Signals::listen()?;
+            signals.next_but_hangup().await;
+            anyhow::Ok(())
+        });
+        if signals.is_ok() {
+            std::process::exit(Exit::CouldNot as i32);
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into()).spawn(wait);
+    if let Err(cause) = thread {
+        tracing::debug!("cannot wait for signals while it prints: {cause}");
+    }
 }
 
 fn print(record: &Record, text: impl FnOnce() -> String, output: &OutputArgs) -> io::Result<()> {
