@@ -77,18 +77,14 @@ fn pack(target: &str) -> Result<()> {
     fs::write(&file, seeds::pack(seeds)).with_context(|| format!("write {}", file.display()))
 }
 
-/// The names of the files in crates/fuzzed/src/targets, in order.
+/// The names of the modules in crates/fuzzed/src/targets, files and folders, in order.
 fn targets() -> Result<Vec<String>> {
     let entries =
         fs::read_dir(root().join("crates/fuzzed/src/targets")).context("no fuzz targets")?;
     let mut names = Vec::new();
     for entry in entries {
-        let path = entry?.path();
-        // A folder beside a target holds what belongs to it.
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            let stem = path.file_stem().and_then(|stem| stem.to_str());
-            names.extend(stem.filter(|stem| *stem != "mod").map(String::from));
-        }
+        let stem = entry?.path().file_stem().and_then(|stem| Some(stem.to_str()?.to_owned()));
+        names.extend(stem.filter(|stem| stem != "mod"));
     }
     names.sort();
     Ok(names)
@@ -101,4 +97,19 @@ fn outside_cargo(program: &str) -> Command {
         command.env_remove(chosen_by_cargo);
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_that_has_seeds_is_run() {
+        let seeds = fs::read_dir(root().join("fuzz/corpus")).unwrap();
+        let mut with_seeds: Vec<_> = seeds
+            .map(|seed| seed.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        with_seeds.sort();
+        assert_eq!(targets().unwrap(), with_seeds);
+    }
 }
