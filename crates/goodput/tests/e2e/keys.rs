@@ -231,8 +231,8 @@ fn only_the_role_of_settings_reaches_settings() {
     // A setting that no client may reach, so that nothing is changed in any case.
     let setting = "far:sysctl.net.ipv4.ip_forward=0,1";
     for (credential, why) in [
-        (["--key", &ann], "has not proven that it may"),
-        (["--token-file", token], "has not proven that it may"),
+        (["--key", &ann], "key ann is for measuring only"),
+        (["--token-file", token], "the token is for measuring only"),
         (["--key", &ops], "never access this setting"),
     ] {
         let compare = ["compare", &server.address, setting, "--no-store", "-t", "1"];

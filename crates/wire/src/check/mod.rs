@@ -3,7 +3,7 @@
 mod pace;
 mod storage;
 
-use goodput_model::{Direction, EndName, Length, Pin, Plan, SocketOptions, Transport};
+use goodput_model::{BitRate, Direction, EndName, Length, Pin, Plan, SocketOptions, Transport};
 
 use crate::protocols::goodput::times::MAX_PLAN_S;
 use crate::session::Limits;
@@ -70,25 +70,26 @@ pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
 /// Whether a plan that makes sense is within `limits`.
 pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     let mut problems = Problems::new();
-    let mut hold = |what: &str, asked: f64, limit: f64, unit: &str| {
+    let (count, seconds) = (|n: f64| n.to_string(), |s: f64| format!("{s} s"));
+    let (rate, bytes) = (|r: f64| BitRate(r).to_string(), |b: f64| format!("{b} bytes"));
+    let mut hold = |what: &str, asked: f64, limit: f64, shown: fn(f64) -> String| {
         if asked > limit {
-            problems.push(format!(
-                "{what} of {asked}{unit} is too much; this server allows {limit}{unit}"
-            ));
+            let (asked, limit) = (shown(asked), shown(limit));
+            problems.push(format!("{what} of {asked} is too much; this server allows {limit}"));
         }
     };
-    hold("a duration", duration_s(plan).unwrap_or(0.0), limits.duration_s, " s");
-    hold("a number of flows", f64::from(flows(plan)), f64::from(limits.flows), "");
-    if let (Some(rate), Some(limit)) = (plan.rate_bits_per_s, limits.rate_bits_per_s) {
-        hold("a rate", rate.0, limit, " bit/s");
+    hold("a duration", duration_s(plan).unwrap_or(0.0), limits.duration_s, seconds);
+    hold("a number of flows", f64::from(flows(plan)), f64::from(limits.flows), count);
+    if let (Some(asked), Some(limit)) = (plan.rate_bits_per_s, limits.rate_bits_per_s) {
+        hold("a rate", asked.0, limit, rate);
     }
     let options = &plan.socket;
     // Lowered, the near end would measure another class than the far end, and neither as asked.
-    hold("a DSCP", options.dscp.map_or(0.0, f64::from), f64::from(limits.dscp), "");
-    hold("a chunk", plan.chunk_bytes.0 as f64, limits.chunk_bytes as f64, " bytes");
+    hold("a DSCP", options.dscp.map_or(0.0, f64::from), f64::from(limits.dscp), count);
+    hold("a chunk", plan.chunk_bytes.0 as f64, limits.chunk_bytes as f64, bytes);
     let buffer = limits.socket_buffer_bytes as f64;
-    hold("a send buffer", options.sndbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, " bytes");
-    hold("a receive buffer", options.rcvbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, " bytes");
+    hold("a send buffer", options.sndbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, bytes);
+    hold("a receive buffer", options.rcvbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, bytes);
     verdict(problems)
 }
 
@@ -104,7 +105,7 @@ pub fn duration_s(plan: &Plan) -> Option<f64> {
 
 /// What a client should know of a limit that its plan does not offend, but may run into.
 pub fn note(plan: &Plan, limits: &Limits) -> Option<String> {
-    let limit = goodput_model::BitRate(limits.rate_bits_per_s?);
+    let limit = BitRate(limits.rate_bits_per_s?);
     let paces = plan.rate_bits_per_s.is_none();
     let paces =
         paces.then(|| format!("the server sends and receives at most {limit} for one client"));
@@ -240,7 +241,7 @@ fn verdict(problems: Problems) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::pair::limits;
-    use goodput_model::{BitRate, Bytes};
+    use goodput_model::Bytes;
 
     fn changed(change: impl FnOnce(&mut Plan)) -> Plan {
         let mut plan = Plan::standard();
@@ -280,10 +281,7 @@ mod tests {
         let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
         let fast = changed(|p| p.rate_bits_per_s = Some(BitRate(2e9)));
         let why = within(&fast, &capped).unwrap_err();
-        assert_eq!(
-            why,
-            "a rate of 2000000000 bit/s is too much; this server allows 1000000000 bit/s"
-        );
+        assert_eq!(why, "a rate of 2 Gbit/s is too much; this server allows 1 Gbit/s");
     }
 
     #[test]

@@ -62,7 +62,11 @@ impl Gate<'_> {
     ) -> Result<(), SettingRefusal> {
         let refused = |why: &str| Err(SettingRefusal { not_permitted: true, why: why.into() });
         if !proven.is_some_and(Credential::may_change_settings) {
-            return refused("the client has not proven that it may change settings of this host");
+            let who = match proven {
+                Some(credential) => format!("{credential} is for measuring only"),
+                None => "the client has shown no credential".into(),
+            };
+            return refused(&format!("{who}; settings need one with the role settings"));
         }
         if self.settings.is_empty() {
             return refused(
