@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::{Changes, Forget, GuardProgram, Patience, RestoreReport, Whereabouts};
+use rustix::process::geteuid;
 
 use super::list;
 use crate::args::Settings;
@@ -124,7 +125,13 @@ fn undo(state_dir: &Path, forget: Forget) -> Result<Exit> {
     let mut left = goodput_settings::leftovers(state_dir);
     left.retain(|leftover| reports.iter().all(|report| report.journal != leftover.journal));
     match (reports.is_empty(), left.is_empty()) {
-        (true, true) => screen::line("nothing to undo: no interrupted run left anything changed")?,
+        (true, true) if geteuid().is_root() => {
+            screen::line("nothing to undo: no interrupted run left anything changed")?
+        }
+        (true, true) => screen::line(
+            "nothing to undo: no interrupted run of this user left anything changed; only root sees \
+             what others left",
+        )?,
         (true, false) => screen::line("nothing to undo here")?,
         _ => {}
     }
