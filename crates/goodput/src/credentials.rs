@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use goodput_engine::{Credentials, OwnKey};
+use goodput_engine::{Credentials, EngineError, OwnKey, Servers, Target};
+use goodput_wire::WireError;
 use goodput_wire::keys::KeyFile;
 use goodput_wire::login::{Accounts, Login, Padding};
-use goodput_wire::session::Token;
+use goodput_wire::protocols::goodput::PROTOCOL;
+use goodput_wire::session::{ServerIs, Token};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::args::CredentialArgs;
@@ -20,12 +22,35 @@ use crate::{key_files, screen, secret_file};
 const PASSWORD_VARIABLE: &str = "IPERF3_PASSWORD";
 
 /// What the arguments say. Asks for the password if they name a user and no password.
-pub fn credentials(args: &CredentialArgs) -> Result<Credentials> {
+pub fn credentials(args: &CredentialArgs, target: &Target) -> Result<Credentials> {
     let login = match (&args.username, &args.rsa_public_key) {
         (Some(username), Some(key)) => Some(login(username, key, args)?),
         _ => None,
     };
-    Ok(Credentials { token: token(args.token_file.as_deref())?, login, key: own_key(args)? })
+    let credentials =
+        Credentials { token: token(args.token_file.as_deref())?, login, key: own_key(args)? };
+    if credentials.key.is_none() && credentials.token.is_none() && !args.no_key {
+        refuse_if_known(target)?;
+    }
+    Ok(credentials)
+}
+
+/// Refuses a server that is known by its key: it shows that only to a client with a key, so anyone could answer
+/// in its place.
+fn refuse_if_known(target: &Target) -> Result<()> {
+    // Without a configuration directory nothing is known.
+    let Ok(known) = Known::new(None) else { return Ok(()) };
+    if target.protocol.id == PROTOCOL.id
+        && let ServerIs::Known { by, .. } = known.find(target)?
+    {
+        let why = format!(
+            "it is known by its key ({by}), which it shows only to a client with a key; make one with `goodput \
+             key`, or use --no-key to believe whoever answers"
+        );
+        let failure = WireError::NotPermitted(why);
+        return Err(EngineError::Wire { target: target.text.clone(), failure }.into());
+    }
+    Ok(())
 }
 
 /// The key that the arguments name, or the usual one if there is one.

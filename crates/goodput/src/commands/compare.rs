@@ -30,8 +30,8 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
     let seed = args.comparison.seed.unwrap_or_else(rand::random);
     let request = CompareRequest {
+        credentials: credentials(&args.measure.peer.credentials, &target)?,
         target,
-        credentials: credentials(&args.measure.peer.credentials)?,
         plan: plan.clone(),
         factors,
         precision_percent: args.comparison.precision,

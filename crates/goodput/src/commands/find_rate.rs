@@ -25,8 +25,8 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
         sizes => sizes.to_vec(),
     };
     let request = FindRateRequest {
+        credentials: credentials(&args.measure.peer.credentials, &target)?,
         target,
-        credentials: credentials(&args.measure.peer.credentials)?,
         plan,
         sizes,
         max_loss_percent: args.find_rate.max_loss,

@@ -104,7 +104,7 @@ fn measure(
     detail: Detail,
 ) -> Result<Exit> {
     let target = file_servers::target(target_text, &args.measure.peer.files)?;
-    let credentials = credentials(&args.measure.peer.credentials)?;
+    let credentials = credentials(&args.measure.peer.credentials, &target)?;
     let plan = args.measure.plan_towards(&target, Plan::standard().length);
     screen::leave_to_payload(&plan);
     let keeper = Keeper::open(args.output.no_store)?;

@@ -96,7 +96,9 @@ fn who_is_known_measures_and_the_log_says_who_it_was() {
     let bob_is = bob_is.split_whitespace().last().unwrap();
     refused(&test(&home, &server.address, &["--key", &bob]), &[bob_is]);
     logged(&home, bob_is, 1);
-    refused(&test(&home, &server.address, &[]), &["a key"]);
+    // Without a key nobody can say whether it is still the same server.
+    refused(&test(&home, &server.address, &[]), &["line 1 of ", "--no-key"]);
+    refused(&test(&home, &server.address, &["--no-key"]), &["a key"]);
 }
 
 #[test]
