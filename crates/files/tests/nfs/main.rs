@@ -1,5 +1,6 @@
 //! Reading from NFS servers, good and bad ones.
 
+mod ganesha;
 mod server;
 
 use std::io::ErrorKind;

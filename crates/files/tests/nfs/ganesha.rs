@@ -1,38 +1,18 @@
 //! Reading a file from nfs-ganesha, found by the port mapper, in a network namespace of the test's own.
 
 use std::io::ErrorKind;
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use goodput_files::{Dial, FileError, Options, Place, Ready, Wait};
+use goodput_files::{FileError, Options, Place, Ready, Wait};
 use goodput_testing::{in_namespace, skip, wait_for};
-use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::{Patient, Plain};
 
 const FILE_BYTES: usize = 3_000_001;
-
-struct Plain;
-
-impl Dial for Plain {
-    fn connect(&mut self, host: &str, port: u16) -> Result<OwnedFd, FileError> {
-        let operation = format!("connect to port {port}");
-        let socket = TcpStream::connect((host, port));
-        socket.map(Into::into).map_err(|cause| FileError::Io { operation, cause })
-    }
-}
-
-struct Patient;
-
-impl Wait for Patient {
-    fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, _: Instant) -> Result<(), FileError> {
-        let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
-        poll(&mut [PollFd::from_borrowed_fd(socket, events)], None).expect("it can be waited for");
-        Ok(())
-    }
-}
 
 /// A program until it is dropped.
 struct Running(Child);
