@@ -162,7 +162,7 @@ fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{BitRate, Clocks, End, Host, Plan, Sample};
+    use goodput_model::{BitRate, End, Host, Plan, Sample};
 
     /// UDP through a card of 1 Mbit/s, by its own words, at `bytes_per_s`.
     fn through_a_slow_card(bytes_per_s: u64) -> Measurement {
@@ -179,25 +179,12 @@ mod tests {
         near.before.put("link.kind", "hardware");
         near.before.put("link.mtu_bytes", 1500u64);
         near.before.put("link.speed_bits_per_s", 1_000_000u64);
-        Measurement {
-            plan: Plan {
-                transport: Transport::Udp,
-                chunk_bytes: goodput_model::Bytes(1472),
-                ..Plan::standard()
-            },
-            near: near.into(),
-            far: Known::Value(end("far").into()),
-            connections: Vec::new(),
-            far_totals: None,
-            intervals: Vec::new(),
-            thinned: None,
-            steady_samples: None,
-            latency: None,
-            fetches: None,
-            clocks: Clocks::missing("a made-up measurement"),
-            incomplete: None,
-            doubts: Vec::new(),
-        }
+        let plan = Plan {
+            transport: Transport::Udp,
+            chunk_bytes: goodput_model::Bytes(1472),
+            ..Plan::standard()
+        };
+        Measurement::made_up(plan, near, Known::Value(end("far").into()))
     }
 
     #[test]

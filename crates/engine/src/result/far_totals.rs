@@ -125,7 +125,6 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use goodput_model::Clocks;
     use goodput_model::{End, Host, Plan, Sample, Totals};
 
     fn flow(bytes: u64, duration_s: f64) -> FlowTotals {
@@ -140,30 +139,20 @@ mod tests {
         let sample =
             |at_s, sent_bytes| Sample { at_s, sent_bytes, received_bytes: 0, flows: Vec::new() };
         let samples = vec![sample(0.0, 0), sample(2.0, 4000)];
-        Measurement {
-            plan: Plan { transport: Transport::Udp, ..Plan::standard() },
-            near: End { samples, ..End::unobserved(Host::foreign("near")) }.into(),
-            far: Known::missing("it does not observe"),
-            connections: Vec::new(),
-            far_totals: Some(Totals {
-                program: "iperf 2.1.8".into(),
-                cpu_percent: Known::missing("not told"),
-                cpu_user_percent: None,
-                cpu_system_percent: None,
-                congestion: None,
-                cookie: None,
-                flows,
-                text: None,
-            }),
-            intervals: Vec::new(),
-            thinned: None,
-            steady_samples: None,
-            latency: None,
-            fetches: None,
-            clocks: Clocks::missing("a made-up measurement"),
-            incomplete: None,
-            doubts: Vec::new(),
-        }
+        let plan = Plan { transport: Transport::Udp, ..Plan::standard() };
+        let near = End { samples, ..End::unobserved(Host::foreign("near")) };
+        let far_totals = Some(Totals {
+            program: "iperf 2.1.8".into(),
+            cpu_percent: Known::missing("not told"),
+            cpu_user_percent: None,
+            cpu_system_percent: None,
+            congestion: None,
+            cookie: None,
+            flows,
+            text: None,
+        });
+        let far = Known::missing("it does not observe");
+        Measurement { far_totals, ..Measurement::made_up(plan, near, far) }
     }
 
     #[test]

@@ -163,6 +163,28 @@ pub fn measure(
 }
 
 #[cfg(test)]
+impl Measurement {
+    /// What both ends saw, and nothing beside it.
+    pub fn made_up(plan: Plan, near: End, far: Known<Arc<End>>) -> Self {
+        Self {
+            plan,
+            near: near.into(),
+            far,
+            connections: Vec::new(),
+            far_totals: None,
+            intervals: Vec::new(),
+            thinned: None,
+            steady_samples: None,
+            latency: None,
+            fetches: None,
+            clocks: goodput_model::Clocks::missing("a made-up measurement"),
+            incomplete: None,
+            doubts: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

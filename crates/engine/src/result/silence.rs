@@ -39,9 +39,7 @@ impl fmt::Display for Silence {
 pub(in crate::result) mod tests {
     use std::sync::Arc;
 
-    use goodput_model::{
-        Clocks, End, EndName, FlowSample, Host, Known, Length, Plan, Role, TcpInfo,
-    };
+    use goodput_model::{End, EndName, FlowSample, Host, Known, Length, Plan, Role, TcpInfo};
 
     use super::*;
     use crate::result::measurement::{Incomplete, Measurement};
@@ -72,24 +70,9 @@ pub(in crate::result) mod tests {
             };
             samples(tenths as u32).into_iter().map(count).collect::<Vec<_>>()
         };
-        let end = |tenths| {
-            Arc::new(End { samples: samples(tenths), ..End::unobserved(Host::foreign("made up")) })
-        };
-        Measurement {
-            plan,
-            near: end(tenths),
-            far: Known::Value(end(far)),
-            connections: Vec::new(),
-            far_totals: None,
-            intervals: Vec::new(),
-            thinned: None,
-            steady_samples: None,
-            latency: None,
-            fetches: None,
-            clocks: Clocks::missing("made up"),
-            doubts: Vec::new(),
-            incomplete: None,
-        }
+        let end =
+            |tenths| End { samples: samples(tenths), ..End::unobserved(Host::foreign("made up")) };
+        Measurement::made_up(plan, end(tenths), Known::Value(end(far).into()))
     }
 
     #[test]
