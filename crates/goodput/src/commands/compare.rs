@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use goodput_engine::compare::{CompareRequest, Factor, compare};
+use goodput_engine::compare::{CompareRequest, Factor, compare, factorial};
 use goodput_model::{Comparison, Judgement, Length, Record};
 use goodput_settings::SettingError;
 
@@ -33,7 +33,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         credentials: credentials(&args.measure.peer.credentials, &target)?,
         target,
         plan: plan.clone(),
-        factors,
+        arms: factorial(&factors),
         precision_percent: args.comparison.precision,
         threshold_percent: args.comparison.threshold,
         max_time: Duration::from_secs_f64(args.comparison.max_time / cells.len() as f64),

@@ -16,6 +16,11 @@ pub struct Factor {
 pub struct Arm(pub Vec<(SettingRef, String)>);
 
 impl Arm {
+    /// The settings, in their order.
+    pub fn settings(&self) -> Vec<SettingRef> {
+        self.0.iter().map(|(setting, _)| setting.clone()).collect()
+    }
+
     /// The values, in the order of the settings.
     pub fn values(&self) -> Vec<String> {
         self.0.iter().map(|(_, value)| value.clone()).collect()

@@ -40,7 +40,8 @@ pub struct RunLog {
 
 impl RunLog {
     /// Before the first.
-    pub fn new(request: &CompareRequest, arms: &[Arm]) -> Self {
+    pub fn new(request: &CompareRequest) -> Self {
+        let arms = &request.arms;
         let (run, is_known) = match request.plan.length {
             Length::Seconds(seconds) => (seconds, true),
             Length::Auto { max_s, .. } => (max_s, true),
@@ -130,15 +131,13 @@ impl RunLog {
     pub fn close(
         self,
         request: &CompareRequest,
-        arms: &[Arm],
         design: &Design,
         stopped: &str,
         broken: Option<Aborted>,
     ) -> Result<Record, EngineError> {
-        let settings = request.factors.iter().map(|f| f.setting.clone()).collect();
-        let values = arms.iter().map(Arm::values).collect();
+        let settings = request.arms.first().map_or_else(Vec::new, Arm::settings);
         let mut comparison =
-            goodput_experiment::conclude(settings, values, design, self.trials, stopped);
+            goodput_experiment::conclude(settings, self.values, design, self.trials, stopped);
         winner::keep_for_good(&mut comparison);
         let doubts = goodput_experiment::doubts(design, &comparison);
         let no_baseline = self.first.is_none();

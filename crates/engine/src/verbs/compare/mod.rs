@@ -36,8 +36,8 @@ pub struct CompareRequest {
     pub credentials: Credentials,
     /// The measurement of every run, before an arm changes it.
     pub plan: Plan,
-    /// The settings and their values.
-    pub factors: Vec<Factor>,
+    /// What differs, the baseline first. All have the same settings, in the same order.
+    pub arms: Vec<Arm>,
     /// Stop when every interval's half-width is below this, percent.
     pub precision_percent: f64,
     /// Smallest effect that counts, percent.
@@ -96,7 +96,7 @@ async fn run(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
-    let arms = factorial(&request.factors);
+    let arms = &request.arms;
     let design = Design {
         arms: arms.len(),
         precision_percent: request.precision_percent,
@@ -104,10 +104,10 @@ async fn run(
         seed: request.seed,
         ..Design::default()
     };
-    rehearse(request, client, appliers, &arms).await?;
-    let mut book = RunLog::new(request, &arms);
-    book.doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
-    let mut runs = Runs { request, client, appliers, arms: &arms, interrupt, book };
+    rehearse(request, client, appliers).await?;
+    let mut book = RunLog::new(request);
+    book.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
+    let mut runs = Runs { request, client, appliers, interrupt, book };
     let mut broken = None;
     let stopped = loop {
         if let Some(Aborted { why, .. }) = &broken {
@@ -121,7 +121,7 @@ async fn run(
             }
         }
     };
-    runs.book.close(request, &arms, &design, &stopped, broken)
+    runs.book.close(request, &design, &stopped, broken)
 }
 
 /// Brings every arm about once, the baseline last, so that a value or a permission that is wrong, or an
@@ -130,9 +130,8 @@ async fn rehearse(
     request: &CompareRequest,
     client: &mut Client,
     appliers: &mut Appliers,
-    arms: &[Arm],
 ) -> Result<(), EngineError> {
-    for arm in arms.iter().rev() {
+    for arm in request.arms.iter().rev() {
         let plan = appliers.apply(client, arm, &request.plan).await?;
         // What another program's protocol can carry is judged by its own session.
         if client.far_end().takes_any_plan {
@@ -151,7 +150,6 @@ struct Runs<'a> {
     request: &'a CompareRequest,
     client: &'a mut Client,
     appliers: &'a mut Appliers,
-    arms: &'a [Arm],
     interrupt: &'a Interrupt,
     book: RunLog,
 }
@@ -225,12 +223,13 @@ impl Runs<'_> {
         let request = self.request;
         if self.client.be_met().await? {
             // What the far end had changed for the conversation before went with it.
-            let doubts = self.appliers.forget_metrics(self.client, &request.plan, self.arms).await;
+            let doubts =
+                self.appliers.forget_metrics(self.client, &request.plan, &request.arms).await;
             let new = doubts.into_iter().filter(|doubt| !self.book.doubts.contains(doubt));
             let new: Vec<_> = new.collect();
             self.book.doubts.extend(new);
         }
-        let plan = self.appliers.apply(self.client, &self.arms[arm], &request.plan).await?;
+        let plan = self.appliers.apply(self.client, &request.arms[arm], &request.plan).await?;
         let quietly = &mut |event| quiet(event, listener);
         let measurement = self.client.measure_whole(&plan, self.interrupt, quietly).await?;
         conclude(measurement, &request.target.text, &request.started)
