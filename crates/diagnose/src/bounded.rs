@@ -5,7 +5,7 @@ use std::ops::{Add, Mul, Sub};
 use goodput_model::Missing;
 
 /// The fewest values whose extremes enclose the median with 95 % (1 − 2·2⁻ⁿ).
-const FEWEST: usize = 6;
+const MIN_VALUES: usize = 6;
 
 /// A value, and how far from it the truth may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,9 +26,9 @@ impl Bounded {
     /// ranks n/2 ± 0.98 √n enclose it (Conover, "Practical Nonparametric Statistics", section 3.2).
     pub fn median(mut values: Vec<f64>, what: &str) -> Result<Self, Missing> {
         let count = values.len();
-        if count < FEWEST {
+        if count < MIN_VALUES {
             return Err(Missing::because(format!(
-                "{what} was seen {count} times in the window; {FEWEST} are needed"
+                "{what} was seen {count} times in the window; {MIN_VALUES} are needed"
             )));
         }
         values.sort_by(f64::total_cmp);

@@ -5,12 +5,12 @@ use goodput_model::{BitRate, Known, Missing, Transport};
 use crate::ceiling::link_ceiling;
 use crate::names::{ROUTE_WINDOW, TCP_MODERATE_RCVBUF, TCP_RMEM, TCP_WMEM};
 use crate::shaper::Shaper;
-use crate::thresholds::{ALL_BUSY, CPU_REACH};
+use crate::thresholds::{MAX_EXTRAPOLATION_RATIO, MIN_BUSY_SHARE_OF_ALL_CPUS};
 use crate::view::{Side, TcpOption, View};
 
 /// Window that a receive buffer of 1 byte gives, bytes: half of it is for the kernel's bookkeeping
 /// until a connection proves cheaper (`tcp_adv_win_scale` 1, `TCP_DEFAULT_SCALING_RATIO`).
-const WINDOW_PER_BUFFER: f64 = 0.5;
+const WINDOW_SHARE_OF_BUFFER: f64 = 0.5;
 
 /// Below this round-trip time the hosts take longer than the path, and window / round-trip time
 /// says nothing, seconds.
@@ -60,7 +60,7 @@ pub fn next_after(view: &View, causes: &[&str]) -> Known<BitRate> {
 fn tuned(view: &View, cause: &str) -> Result<f64, Missing> {
     match cause {
         "receive-window" if receive_buffer_is_fixed(view) => {
-            per_round_trip(view, largest_of(&view.receiver, TCP_RMEM)? * WINDOW_PER_BUFFER)
+            per_round_trip(view, largest_of(&view.receiver, TCP_RMEM)? * WINDOW_SHARE_OF_BUFFER)
         }
         "send-buffer" if view.plan().socket.sndbuf_bytes.is_some() => {
             per_round_trip(view, largest_of(&view.sender, TCP_WMEM)?)
@@ -106,7 +106,7 @@ fn receive_window(view: &View) -> Result<f64, Missing> {
     let now = view.sender.peer_window_bytes()?;
     let fixed = receive_buffer_is_fixed(view);
     let largest = if fixed { 0.0 } else { largest_of(&view.receiver, TCP_RMEM)? };
-    per_round_trip(view, now.max(largest * WINDOW_PER_BUFFER))
+    per_round_trip(view, now.max(largest * WINDOW_SHARE_OF_BUFFER))
 }
 
 /// The send buffer; if it tunes itself, the largest it may grow to. Its payload was measured to
@@ -132,10 +132,10 @@ pub(crate) fn largest_of(side: &Side, name: &str) -> Result<f64, Missing> {
 /// Goodput with the flows' threads at 100 % of a CPU each, cost for each byte unchanged.
 fn cpu(view: &View, side: &Side) -> Result<f64, Missing> {
     let share = side.thread_cpu_share()?;
-    if side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY) {
+    if side.host_busy_share().is_ok_and(|busy| busy >= MIN_BUSY_SHARE_OF_ALL_CPUS) {
         return Err(Missing::because("the host has no CPU time left"));
     }
-    if share < 1.0 / CPU_REACH {
+    if share < 1.0 / MAX_EXTRAPOLATION_RATIO {
         return Err(Missing::because("too little CPU is in use to predict the gain of more"));
     }
     Ok(view.goodput()? / share.min(1.0))

@@ -2,7 +2,7 @@
 
 use goodput_model::Missing;
 
-use crate::thresholds::HOLDS;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{LossStep, View};
 
 /// Time by which slow start has met what is too short for its bursts, seconds, or round trips.
@@ -10,16 +10,16 @@ const STARTUP_S: f64 = 0.3;
 const STARTUP_ROUND_TRIPS: f64 = 10.0;
 /// Packets lost at once, and share of those sent by then, that chance does not take: at 1 % it takes
 /// 8 of 200 once in 3000 times. Measured: 11 of 253 and 17 of 203 at queues of 10 packets.
-const BURST: f64 = 8.0;
-const SHARE: f64 = 0.03;
+const MIN_BURST_PACKETS: f64 = 8.0;
+const MIN_BURST_LOSS_SHARE: f64 = 0.03;
 /// Times the share lost since. Chance gives 1, and queues that are met again were measured to give 50.
-const TIMES: f64 = 20.0;
+const MIN_BURST_LOSS_RATIO: f64 = 20.0;
 /// Ninth decile of the window since over that at which the burst was lost. A queue that is full at a
 /// window is full at any larger one.
-const BEYOND: f64 = 1.25;
+const MIN_LATER_WINDOW_RATIO: f64 = 1.25;
 /// What is left of the window after loss: CUBIC (RFC 9438 section 4.6) and Reno (RFC 5681).
-const CUBIC_LEAVES: f64 = 0.7;
-const RENO_LEAVES: f64 = 0.5;
+const CUBIC_KEPT_WINDOW_SHARE: f64 = 0.7;
+const RENO_KEPT_WINDOW_SHARE: f64 = 0.5;
 
 /// What slow start lost, and what passed since.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,27 +50,28 @@ impl BurstLoss {
             return Ok(None);
         };
         let reno = view.congestion()? == "reno";
-        let leaves = if reno { RENO_LEAVES } else { CUBIC_LEAVES };
+        let leaves = if reno { RENO_KEPT_WINDOW_SHARE } else { CUBIC_KEPT_WINDOW_SHARE };
         let (window, (_, _, passed)) = (left / leaves, view.sender.congestion_window_deciles()?);
-        let lost =
-            start.lost >= BURST && start.share() >= SHARE && start.share() >= TIMES * since.share();
-        let outgrown = passed >= BEYOND * window;
+        let lost = start.lost >= MIN_BURST_PACKETS
+            && start.share() >= MIN_BURST_LOSS_SHARE
+            && start.share() >= MIN_BURST_LOSS_RATIO * since.share();
+        let outgrown = passed >= MIN_LATER_WINDOW_RATIO * window;
         let burst = Self { start, since, window, passed, outgrown };
         // Reno takes half away, which few queues make good.
-        let stays_cut = || Ok(!reno && view.sender.cut_window_share()? >= HOLDS);
+        let stays_cut = || Ok(!reno && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE);
         Ok((lost && (outgrown || stays_cut()?)).then_some(burst))
     }
 }
 
 /// Losses in fewer steps tell no level, and neither do losses in more than half of them.
-const OFTEN: usize = 4;
+const MIN_LOSS_STEPS: usize = 4;
 /// Ninth over first decile of what was left of the window at each loss, from which it meets one level.
 /// Measured: 1.0 at a queue of 20 packets; chance gave 1.7 to 4.
-const ONE_LEVEL: f64 = 1.15;
+const MAX_ONE_LEVEL_DECILE_RATIO: f64 = 1.15;
 /// Smaller windows are at one level whatever limits them, segments.
-const WIDE: f64 = 10.0;
+const MIN_WINDOW_SEGMENTS: f64 = 10.0;
 /// Mean rate over the best steps', below which the queue empties at each loss.
-const EMPTIES: f64 = 0.95;
+const MAX_EMPTYING_QUEUE_RATE_RATIO: f64 = 0.95;
 
 /// A level that the window meets repeatedly, as it does where a queue overflows that is too short
 /// to keep what serves it busy while the window is small.
@@ -92,21 +93,22 @@ impl Level {
             return Ok(None);
         };
         let used = losses.passed_on_average() / losses.passed_at_best();
-        let meets = (OFTEN..=losses.count() / 2).contains(&losses.events())
-            && left >= WIDE
-            && high <= ONE_LEVEL * low;
+        let meets = (MIN_LOSS_STEPS..=losses.count() / 2).contains(&losses.events())
+            && left >= MIN_WINDOW_SEGMENTS
+            && high <= MAX_ONE_LEVEL_DECILE_RATIO * low;
         let level = Self { losses: losses.events(), left, used };
-        Ok((view.backs_off_at_loss()? && meets && used < EMPTIES).then_some(level))
+        Ok((view.backs_off_at_loss()? && meets && used < MAX_EMPTYING_QUEUE_RATE_RATIO)
+            .then_some(level))
     }
 }
 
 /// Index of dispersion from which losses come several at once. Measured: 0.6 to 1.4 by chance, 5 to 9 at
 /// queues of 8 to 30 packets, but 2 to 6 by bursts of chance as well.
-const CLUSTERED: f64 = 3.0;
+const MIN_CLUSTERED_DISPERSION: f64 = 3.0;
 
 /// The same, without the step in which most was lost, from which no bursts of chance explain it. Measured: up
 /// to 5.4 by bursts of chance, 6.6 to 41 at queues of 5 to 36 packets.
-const CLUSTERED_BY_FAR: f64 = 6.5;
+const MIN_CLEAR_DISPERSION: f64 = 6.5;
 
 /// Losses that come several at once, each time the window is full.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,9 +128,11 @@ impl Clusters {
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         let Ok(losses) = view.sender.losses() else { return Ok(None) };
         let (lost, events, dispersion) = (losses.lost(), losses.events(), losses.clustering());
-        let several = lost >= BURST && dispersion >= CLUSTERED && events <= losses.count() / 2;
-        let cut = several && view.sender.cut_window_share()? >= HOLDS;
-        let by_far = losses.clustering_without_worst() >= CLUSTERED_BY_FAR;
+        let several = lost >= MIN_BURST_PACKETS
+            && dispersion >= MIN_CLUSTERED_DISPERSION
+            && events <= losses.count() / 2;
+        let cut = several && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE;
+        let by_far = losses.clustering_without_worst() >= MIN_CLEAR_DISPERSION;
         let clusters = Self { lost, events, dispersion, by_far };
         Ok((cut && view.backs_off_at_loss()?).then_some(clusters))
     }

@@ -1,6 +1,6 @@
 //! What the path could carry: the slowest of the links and the shaper that are known.
 
-use goodput_ceiling::MARGIN;
+use goodput_ceiling::MAX_EXCESS_SHARE;
 use goodput_model::{BitRate, CeilingInputs, Known, Missing};
 
 use crate::framing::packet_inputs;
@@ -86,7 +86,7 @@ fn carries(view: &View, speed: f64) -> Result<f64, Missing> {
 
 /// Whether a measurement is so far above a ceiling that one of them is wrong.
 fn is_beyond(goodput: f64, ceiling: f64) -> bool {
-    goodput > ceiling * (1.0 + MARGIN)
+    goodput > ceiling * (1.0 + MAX_EXCESS_SHARE)
 }
 
 fn inputs(

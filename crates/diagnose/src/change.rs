@@ -25,8 +25,8 @@ pub fn of_host(
 }
 
 /// Largest receive and send buffer where nobody set it, bytes (tcp(7); include/net/tcp.h).
-const USUAL_RMEM: f64 = 6_291_456.0;
-const USUAL_WMEM: f64 = 4_194_304.0;
+const DEFAULT_MAX_RMEM_BYTES: f64 = 6_291_456.0;
+const DEFAULT_MAX_WMEM_BYTES: f64 = 4_194_304.0;
 
 /// A larger maximum for the receive buffers of the receiver.
 pub fn larger_rmem(view: &View) -> Option<Change> {
@@ -49,7 +49,7 @@ fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
         .and_then(|rate| Some(rate.bytes_in(view.sender.min_rtt_s().ok()?)));
     // The receiver's bookkeeping takes half of its buffer, so the window needs twice the memory.
     let memory = if name == TCP_RMEM { 2.0 } else { 1.0 };
-    let usual = if name == TCP_RMEM { USUAL_RMEM } else { USUAL_WMEM };
+    let usual = if name == TCP_RMEM { DEFAULT_MAX_RMEM_BYTES } else { DEFAULT_MAX_WMEM_BYTES };
     let wanted = product.map_or(usual, |bytes| 2.0 * memory * bytes).max(2.0 * largest);
     let whole = round_up(wanted)?;
     let mut words: Vec<String> = present.split_whitespace().map(Into::into).collect();

@@ -5,18 +5,20 @@ use goodput_model::{Confidence, Missing, Role};
 use crate::finding::{Draft, percent};
 use crate::names::{PROCESS_CPUS, PROCESS_NICE, PROCESS_POLICY};
 use crate::thresholds::{
-    ALL_BUSY, BEHIND, CPU_BOUND, CPU_FULL, HOLDS, LONG_PATH_S, STOPPED, THROTTLED,
+    LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_BUSY_SHARE_OF_ALL_CPUS,
+    MIN_CPU_SHARE_OF_OWN_TURN, MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE,
+    MIN_STOPPED_TIME_SHARE, MIN_THROTTLED_TIME_SHARE,
 };
 use crate::view::Side;
 
 /// Share of a CPU that is much for one thread on a host that has none left.
-const MUCH: f64 = 0.25;
+const MIN_CPU_SHARE_ON_FULL_HOST: f64 = 0.25;
 /// Share of the time in which a thread waits for a CPU from which it shares it with others. Measured
 /// on an idle host with a full CPU: up to 0.09.
-pub const SHARED: f64 = 0.2;
+pub const MIN_CPU_WAIT_SHARE: f64 = 0.2;
 
 /// Share of the samples in which TCP had nothing left to send, below which the writer keeps up.
-const HARDLY_DRY: f64 = 0.1;
+const MAX_DRY_TIME_SHARE: f64 = 0.1;
 
 /// A flow's thread that wants more CPU than there is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +40,7 @@ impl CpuBound {
     pub fn confidence(&self) -> Confidence {
         match self.cpu {
             _ if self.crowded => Confidence::Possible,
-            cpu if cpu >= CPU_FULL => Confidence::Certain,
+            cpu if cpu >= MIN_CPU_SHARE_OF_WALL_TIME => Confidence::Certain,
             _ => Confidence::Likely,
         }
     }
@@ -62,21 +64,24 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     if is_throttled(side) {
         return Ok(None);
     }
-    let busy = side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY);
-    let hardly_waits = turn >= 1.0 - BEHIND;
+    let busy = side.host_busy_share().is_ok_and(|busy| busy >= MIN_BUSY_SHARE_OF_ALL_CPUS);
+    let hardly_waits = turn >= 1.0 - MAX_WAIT_SHARE_OF_SLOW_THREAD;
     let ready = cpu + side.cpu_wait_share().unwrap_or(0.0);
-    let on_cpu = hardly_waits && ready >= CPU_BOUND * turn;
+    let on_cpu = hardly_waits && ready >= MIN_CPU_SHARE_OF_OWN_TURN * turn;
     let (turn, shared, sure, scarce) = match (side.cpu_wait_share(), side.cpu_wanted_share()) {
         // What it waited for a CPU after it was woken counts as waiting for the socket too.
-        (Ok(wait), Ok(wanted)) if wait >= SHARED && !leaves_data_behind(side) => {
-            (wanted.min(1.0), true, wanted >= 1.0 - BEHIND, wanted >= HOLDS)
-        }
-        (Ok(_), Ok(_)) => (turn, false, on_cpu, busy && cpu >= HOLDS),
+        (Ok(wait), Ok(wanted)) if wait >= MIN_CPU_WAIT_SHARE && !leaves_data_behind(side) => (
+            wanted.min(1.0),
+            true,
+            wanted >= 1.0 - MAX_WAIT_SHARE_OF_SLOW_THREAD,
+            wanted >= MIN_LIMITING_TIME_SHARE,
+        ),
+        (Ok(_), Ok(_)) => (turn, false, on_cpu, busy && cpu >= MIN_LIMITING_TIME_SHARE),
         _ => (
             turn,
             false,
-            on_cpu || hardly_waits && busy && cpu >= HOLDS * turn,
-            busy && cpu >= MUCH,
+            on_cpu || hardly_waits && busy && cpu >= MIN_LIMITING_TIME_SHARE * turn,
+            busy && cpu >= MIN_CPU_SHARE_ON_FULL_HOST,
         ),
     };
     Ok((sure || scarce).then_some(CpuBound { turn, cpu, shared, crowded: !sure }))
@@ -87,7 +92,7 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
 fn leaves_data_behind(side: &Side) -> bool {
     let dry = side.app_limited_share();
     let long = side.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S);
-    side.role == Role::Sender && long && dry.is_ok_and(|dry| dry < HARDLY_DRY)
+    side.role == Role::Sender && long && dry.is_ok_and(|dry| dry < MAX_DRY_TIME_SHARE)
 }
 
 /// Share of the time in which the thread of `side` neither waited nor ran, or, if that is known
@@ -98,7 +103,7 @@ pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
     let own = turn - side.thread_cpu_share()? - wait.as_ref().copied().unwrap_or(0.0);
     // A process that waits for CPUs takes its samples late too, and so does any on a host that has
     // none left.
-    let crowded = side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY);
+    let crowded = side.host_busy_share().is_ok_and(|busy| busy >= MIN_BUSY_SHARE_OF_ALL_CPUS);
     let late = |wait: f64| side.paused_share().ok().filter(|late| !crowded && *late > wait);
     let whole = wait.ok().and_then(late);
     Ok(own.max(whole.unwrap_or(0.0)).max(0.0))
@@ -108,15 +113,15 @@ pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
 /// where the kernel does not report how long it waited for a CPU, only possible while all CPUs of its
 /// host are busy; then a thread that gets much of a CPU is left to [`cpu_bound`].
 pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
-    if stopped_share(side)? < STOPPED || is_throttled(side) {
+    if stopped_share(side)? < MIN_STOPPED_TIME_SHARE || is_throttled(side) {
         return Ok(None);
     }
     if side.cpu_wait_share().is_ok() {
         return Ok(Some(Confidence::Likely));
     }
-    let busy = side.host_busy_share()? >= ALL_BUSY;
+    let busy = side.host_busy_share()? >= MIN_BUSY_SHARE_OF_ALL_CPUS;
     Ok(match busy {
-        true if side.thread_cpu_share()? >= MUCH => None,
+        true if side.thread_cpu_share()? >= MIN_CPU_SHARE_ON_FULL_HOST => None,
         true => Some(Confidence::Possible),
         false => Some(Confidence::Likely),
     })
@@ -124,13 +129,13 @@ pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
 
 /// Whether a quota is known to hold this side's process back.
 pub fn is_throttled(side: &Side) -> bool {
-    side.throttled_share().is_ok_and(|share| share >= THROTTLED)
+    side.throttled_share().is_ok_and(|share| share >= MIN_THROTTLED_TIME_SHARE)
 }
 
 /// Adds what a person wants to know of a CPU that is short: who ran on it.
 pub fn describe(draft: Draft, side: &Side) -> Draft {
     let place = side.place();
-    let shared = side.cpu_wait_share().is_ok_and(|share| share >= SHARED);
+    let shared = side.cpu_wait_share().is_ok_and(|share| share >= MIN_CPU_WAIT_SHARE);
     let draft = match shared {
         true => draft.advice("give it a CPU of its own: taskset -c N, or a cpuset"),
         false => draft,

@@ -3,18 +3,16 @@
 
 use goodput_model::{Missing, TcpInfo};
 
-use crate::thresholds::RTT_STRETCHED;
+use crate::thresholds::MIN_LIKELY_QUEUE_RTT_RATIO;
 use crate::view::{Moment, View};
 
 /// Shortest round-trip time on which a congestion window is worth looking at, seconds. On a shorter
 /// one it has grown within a test.
 const LONG_PATH_S: f64 = 0.001;
 /// Part of the window in flight from which it is full.
-const FULL: f64 = 0.85;
+const MIN_INFLIGHT_SHARE_OF_CWND: f64 = 0.85;
 /// `TCP_CA_Disorder` (include/uapi/linux/tcp.h): above it, losses are being made up for.
 const CA_DISORDER: u64 = 1;
-/// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): the threshold was never set.
-pub const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
 /// How a connection crawls.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,9 +59,9 @@ pub fn crawl(view: &View) -> Result<Crawl, Missing> {
 /// Whether it crawls at that moment, on a path of this smallest round-trip time, seconds.
 fn crawls(tcp: &TcpInfo, base: f64) -> Result<bool, Missing> {
     let (window, threshold) = (tcp.snd_cwnd_segments()?, tcp.snd_ssthresh_segments()?);
-    let avoids_congestion = threshold < NO_THRESHOLD && window >= threshold;
-    let queue = tcp.rtt_us()? as f64 / 1e6 >= RTT_STRETCHED * base;
-    let is_full = tcp.unacked_segments()? as f64 >= FULL * window as f64;
+    let avoids_congestion = threshold < TcpInfo::INFINITE_SSTHRESH && window >= threshold;
+    let queue = tcp.rtt_us()? as f64 / 1e6 >= MIN_LIKELY_QUEUE_RTT_RATIO * base;
+    let is_full = tcp.unacked_segments()? as f64 >= MIN_INFLIGHT_SHARE_OF_CWND * window as f64;
     Ok(tcp.ca_state()? <= CA_DISORDER
         && avoids_congestion
         && is_full
@@ -117,7 +115,7 @@ mod tests {
             |change: fn(&mut TcpInfo)| of(Case::crawling().tcp(move |tcp, _| change(tcp))).share;
         assert_eq!(none(|tcp| tcp.rtt_us = Some(130_000)), 0.0);
         assert_eq!(none(|tcp| tcp.unacked_segments = Some(500)), 0.0);
-        assert_eq!(none(|tcp| tcp.snd_ssthresh_segments = Some(NO_THRESHOLD)), 0.0);
+        assert_eq!(none(|tcp| tcp.snd_ssthresh_segments = Some(TcpInfo::INFINITE_SSTHRESH)), 0.0);
         assert_eq!(none(|tcp| tcp.ca_state = Some(3)), 0.0);
         assert_eq!(of(Case::healthy()).share, 0.0);
     }

@@ -7,17 +7,19 @@ use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::rules::{queue_too_short, shaper_burst};
 use crate::shaper::Shaper;
 use crate::thresholds::{
-    AT_CEILING, BEHIND, CPU_FULL, HARDLY_WAITS, LONG_PATH_S, SHAPER_GIVES, SHAPER_NEARLY, STOPPED,
+    LONG_PATH_S, MAX_WAIT_SHARE_OF_LIMITING_THREAD, MAX_WAIT_SHARE_OF_SLOW_THREAD,
+    MIN_CPU_SHARE_OF_WALL_TIME, MIN_SHARE_OF_CEILING, MIN_SHARE_OF_SHAPER_RATE,
+    MIN_SHARE_OF_SHAPER_RATE_IF_WAITING, MIN_STOPPED_TIME_SHARE,
 };
 use crate::view::{Side, View};
 
 /// CPU share of either thread beyond which the pace may be the hosts', if no round number shows a
 /// rate, and round trips are short enough to be stretched by scheduling.
-const MUCH_CPU: f64 = 0.5;
+const MIN_CPU_SHARE: f64 = 0.5;
 /// Share of the time that the receive window may stop the sender without holding it back.
-const HARDLY_STOPPED: f64 = 0.02;
+const MAX_STOPPED_BY_WINDOW_SHARE: f64 = 0.02;
 /// CPU share of a reader that no common quota stops.
-const HARDLY_ANY: f64 = 0.05;
+const MAX_IDLE_CPU_SHARE: f64 = 0.05;
 
 /// Whether a limit at one of the hosts is reached, or the local shaper or queue falls short.
 pub fn is_local(view: &View) -> Result<bool, Missing> {
@@ -30,16 +32,16 @@ pub fn is_local(view: &View) -> Result<bool, Missing> {
     if short || shaper.as_ref().is_some_and(|shaper| shapes(view, shaper, goodput)) {
         return Ok(true);
     }
-    let shaper = shaper.map(|shaper| SHAPER_GIVES * shaper.ceiling);
+    let shaper = shaper.map(|shaper| MIN_SHARE_OF_SHAPER_RATE * shaper.ceiling);
     let links = view.sides().map(|side| link_ceiling(view, side).ok());
-    let links = links.into_iter().flatten().map(|ceiling| AT_CEILING * ceiling);
+    let links = links.into_iter().flatten().map(|ceiling| MIN_SHARE_OF_CEILING * ceiling);
     Ok(links.chain(shaper).any(|limit| goodput >= limit))
 }
 
 /// Whether packets wait in the local shaper, so that what it gives is the rate: it gives nearly its
 /// own, or falls short of it by no more than late timers explain.
 fn shapes(view: &View, shaper: &Shaper, goodput: f64) -> bool {
-    let nearly = goodput >= SHAPER_NEARLY * shaper.ceiling;
+    let nearly = goodput >= MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling;
     shaper.makes_wait(view).unwrap_or(false)
         && (nearly || shaper.lateness_explains(goodput).unwrap_or(false))
 }
@@ -52,9 +54,11 @@ pub fn host_is_short(view: &View) -> bool {
 /// Whether a reader that other threads keep from its CPU reads in time all the same: on a path longer than
 /// that wait, the window never stopped the sender.
 pub fn reads_in_time(view: &View) -> bool {
-    let open = view.sender.rwnd_limited_share().is_ok_and(|share| share < HARDLY_STOPPED);
+    let open =
+        view.sender.rwnd_limited_share().is_ok_and(|share| share < MAX_STOPPED_BY_WINDOW_SHARE);
     let long = view.sender.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S);
-    let waits = view.receiver.blocked_share().is_ok_and(|waits| waits >= BEHIND);
+    let waits =
+        view.receiver.blocked_share().is_ok_and(|waits| waits >= MAX_WAIT_SHARE_OF_SLOW_THREAD);
     let shared = cpu_bound(&view.receiver).is_ok_and(|bound| bound.is_some_and(|b| b.shared));
     view.is_tcp() && open && long && waits && shared
 }
@@ -62,13 +66,16 @@ pub fn reads_in_time(view: &View) -> bool {
 /// The same of the receiver alone, which is all that counts for datagrams.
 pub fn receiver_is_short(view: &View) -> bool {
     lacks_cpu(&view.receiver) && !reads_in_time(view)
-        || view.receiver.blocked_share().is_ok_and(|waits| waits < HARDLY_WAITS)
+        || view
+            .receiver
+            .blocked_share()
+            .is_ok_and(|waits| waits < MAX_WAIT_SHARE_OF_LIMITING_THREAD)
 }
 
 fn lacks_cpu(side: &Side) -> bool {
     is_throttled(side)
-        || side.thread_cpu_share().is_ok_and(|share| share >= CPU_FULL)
-        || stopped_share(side).is_ok_and(|share| share >= STOPPED)
+        || side.thread_cpu_share().is_ok_and(|share| share >= MIN_CPU_SHARE_OF_WALL_TIME)
+        || stopped_share(side).is_ok_and(|share| share >= MIN_STOPPED_TIME_SHARE)
         || cpu_bound(side).is_ok_and(|bound| bound.is_some())
 }
 
@@ -77,13 +84,14 @@ fn lacks_cpu(side: &Side) -> bool {
 /// stopped for lack of quota while data comes in counts that as waiting too.
 pub fn reader_keeps_up(view: &View) -> bool {
     let side = &view.receiver;
-    let idle = side.thread_cpu_share().is_ok_and(|share| share <= HARDLY_ANY);
-    let waits = side.blocked_share().is_ok_and(|share| share >= 1.0 - HARDLY_WAITS);
+    let idle = side.thread_cpu_share().is_ok_and(|share| share <= MAX_IDLE_CPU_SHARE);
+    let waits =
+        side.blocked_share().is_ok_and(|share| share >= 1.0 - MAX_WAIT_SHARE_OF_LIMITING_THREAD);
     side.throttled_share().is_ok() || (idle && waits)
 }
 
 /// Whether neither thread uses much of a CPU.
 pub fn hosts_have_time(view: &View) -> bool {
     let shares = view.sides().map(|side| side.thread_cpu_share());
-    shares.into_iter().flatten().all(|share| share < MUCH_CPU)
+    shares.into_iter().flatten().all(|share| share < MIN_CPU_SHARE)
 }

@@ -1,27 +1,27 @@
 //! What of a frame is payload in the measured flows, and who counts which part of it.
 
-use goodput_ceiling::{ETHERNET_HEADER, Packet, TIMESTAMPS};
+use goodput_ceiling::{ETHERNET_HEADER_BYTES, Packet, TIMESTAMPS_BYTES};
 use goodput_model::{CeilingInputs, Family, Missing, Transport};
 
 use crate::names::LINK_MTU;
 use crate::view::View;
 
-pub use goodput_ceiling::WIRE_EXTRA;
+pub use goodput_ceiling::WIRE_EXTRA_BYTES;
 
 /// What tbf and htb count beside the IP packet: the Ethernet header, bytes (net/sched/sch_tbf.c,
 /// `qdisc_pkt_len`; with segmentation offload the headers of each segment too).
-pub const QDISC_EXTRA: f64 = ETHERNET_HEADER;
+pub const QDISC_EXTRA_BYTES: f64 = ETHERNET_HEADER_BYTES;
 /// What a policer on IP length counts beside the IP packet.
-pub const IP_EXTRA: f64 = 0.0;
+pub const IP_EXTRA_BYTES: f64 = 0.0;
 
 /// `TCPI_OPT_TIMESTAMPS` (include/uapi/linux/tcp.h).
 const OPTION_TIMESTAMPS: u64 = 1;
 /// Bytes between the MTU and the payload of full segments: headers of IP and TCP and its options.
 const PLAUSIBLE: [(f64, Family, u64); 4] = [
     (40.0, Family::V4, 0),
-    (52.0, Family::V4, TIMESTAMPS),
+    (52.0, Family::V4, TIMESTAMPS_BYTES),
     (60.0, Family::V6, 0),
-    (72.0, Family::V6, TIMESTAMPS),
+    (72.0, Family::V6, TIMESTAMPS_BYTES),
 ];
 
 /// The largest packets that the measured flows send.
@@ -73,7 +73,7 @@ fn family(view: &View) -> Family {
 fn timestamps(view: &View) -> u64 {
     match view.sender.tcp_options() {
         Ok(options) if options & OPTION_TIMESTAMPS == 0 => 0,
-        _ => TIMESTAMPS,
+        _ => TIMESTAMPS_BYTES,
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
     fn tbf_counts_1514_bytes_for_1448() {
         let evidence = Case::healthy().evidence();
         let packet = packet(&View::new(&evidence)).unwrap();
-        assert!((packet.share(QDISC_EXTRA) - 1448.0 / 1514.0).abs() < 1e-12);
+        assert!((packet.share(QDISC_EXTRA_BYTES) - 1448.0 / 1514.0).abs() < 1e-12);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::names::CLASS_DEFAULT;
 use crate::view::Side;
 
 /// Share of all bytes that left through leaf classes from which a class is the flows' own.
-const MOST: f64 = 0.8;
+const MIN_OWN_CLASS_BYTES_SHARE: f64 = 0.8;
 
 /// A leaf class.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +60,9 @@ pub fn leaves<'a>(side: &Side<'a>) -> Result<Vec<Leaf<'a>>, Missing> {
 /// The class that nearly all of what left went through.
 pub fn used<'a>(leaves: &[Leaf<'a>]) -> Result<Leaf<'a>, Missing> {
     let all: f64 = leaves.iter().map(|leaf| leaf.sent).sum();
-    let busiest = leaves.first().filter(|leaf| leaf.sent > 0.0 && leaf.sent >= MOST * all);
+    let busiest = leaves
+        .first()
+        .filter(|leaf| leaf.sent > 0.0 && leaf.sent >= MIN_OWN_CLASS_BYTES_SHARE * all);
     busiest.cloned().ok_or_else(|| Missing::because("no class of htb sent most of the bytes"))
 }
 

@@ -6,23 +6,23 @@ use goodput_model::{Confidence, Missing};
 use crate::ceiling::ceiling;
 use crate::models::rate_at_loss;
 use crate::split::split;
-use crate::thresholds::{AT_CEILING, HEAVY_LOSS, HOLDS};
+use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::View;
 
 /// Part of what the flows lost that a count must explain.
-const MOST: f64 = 0.5;
+const MIN_EXPLAINED_LOSS_SHARE: f64 = 0.5;
 /// Drops over what the flows lost beyond which most of them were another program's.
-const OTHERS: f64 = 2.0;
+const MAX_OWN_DROPS_RATIO: f64 = 2.0;
 /// Round-trip time over the smallest from which a queue stands: 1.5, as twice the stretch of
-/// [`crate::thresholds::RTT_INFLATED`].
-const STANDS: f64 = 1.5;
+/// [`crate::thresholds::MIN_FULL_QUEUE_RTT_RATIO`].
+const MIN_STANDING_QUEUE_RTT_RATIO: f64 = 1.5;
 /// How much longer it must be at least, seconds: on short paths scheduling alone stretches it.
-const BEYOND_SCHEDULING_S: f64 = 200e-6;
+const MIN_QUEUE_S: f64 = 200e-6;
 /// Fewer lost packets than this tell nothing.
-const ENOUGH: f64 = 3.0;
+const MIN_LOST_PACKETS: f64 = 3.0;
 /// Goodput over the rate that congestion control could have at this loss, where the loss limits.
 /// Time-outs make it lower.
-const EXPLAINED: std::ops::Range<f64> = 0.1..2.0;
+const LOSS_MODEL_AGREES_RATIOS: std::ops::Range<f64> = 0.1..2.0;
 
 /// Counted drops beside what the flows lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +50,7 @@ impl LostHere {
         } else {
             (view.receiver.datagrams_lost()?, view.receiver.lost_share()?)
         };
-        let ours = lost >= ENOUGH && drops >= MOST * lost;
+        let ours = lost >= MIN_LOST_PACKETS && drops >= MIN_EXPLAINED_LOSS_SHARE * lost;
         let limits = ours && limits(view, share)?;
         Ok(limits.then(|| Self { drops, lost, share, queued: queue_shows(view) }))
     }
@@ -58,7 +58,7 @@ impl LostHere {
     /// How sure it is that these are the flows' packets: far more drops than losses are, for the most part,
     /// another program's.
     pub fn confidence(&self) -> Confidence {
-        match self.drops <= OTHERS * self.lost {
+        match self.drops <= MAX_OWN_DROPS_RATIO * self.lost {
             _ if self.queued => Confidence::Possible,
             true => Confidence::Certain,
             false => Confidence::Likely,
@@ -85,7 +85,7 @@ fn queue_shows(view: &View) -> bool {
     let side = &view.sender;
     let stands = || -> Result<bool, Missing> {
         let (loaded, base) = (side.rtt_s()?, side.min_rtt_s()?);
-        Ok(loaded >= STANDS * base && loaded - base >= BEYOND_SCHEDULING_S)
+        Ok(loaded >= MIN_STANDING_QUEUE_RTT_RATIO * base && loaded - base >= MIN_QUEUE_S)
     };
     view.is_tcp() && stands().unwrap_or(false)
 }
@@ -93,15 +93,16 @@ fn queue_shows(view: &View) -> bool {
 /// Whether losing this share holds the goodput back.
 fn limits(view: &View, share: f64) -> Result<bool, Missing> {
     let goodput = view.goodput_or_zero();
-    if ceiling(view).value().is_some_and(|ceiling| goodput >= AT_CEILING * ceiling.0) {
+    if ceiling(view).value().is_some_and(|ceiling| goodput >= MIN_SHARE_OF_CEILING * ceiling.0) {
         return Ok(false);
     }
-    if !view.is_tcp() || share >= HEAVY_LOSS {
-        return Ok(share >= HEAVY_LOSS);
+    if !view.is_tcp() || share >= MIN_HEAVY_LOSS_SHARE {
+        return Ok(share >= MIN_HEAVY_LOSS_SHARE);
     }
-    let held = split(view)?.path_percent / 100.0 >= HOLDS;
+    let held = split(view)?.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE;
     let backs_off = view.backs_off_at_loss().unwrap_or(false);
-    let explained = rate_at_loss(view)?.is_some_and(|rate| EXPLAINED.contains(&(goodput / rate)));
+    let explained = rate_at_loss(view)?
+        .is_some_and(|rate| LOSS_MODEL_AGREES_RATIOS.contains(&(goodput / rate)));
     Ok(held && backs_off && explained && !queue_shows(view))
 }
 

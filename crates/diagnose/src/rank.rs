@@ -8,7 +8,7 @@ use crate::rule::Stage;
 use crate::rules;
 
 /// A predicted rate below this multiple of the goodput gains nothing worth a change.
-const WORTHWHILE: f64 = 1.05;
+const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
 
 /// Limits whose reason may sit at the other end: the two agree on windows and segments, and what one
 /// of them sets holds for both.
@@ -59,7 +59,7 @@ impl Key {
 fn key(finding: &Finding, goodput: f64) -> Key {
     let stage = rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage);
     let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);
-    let small = predicted > 0.0 && predicted < WORTHWHILE * goodput;
+    let small = predicted > 0.0 && predicted < MIN_WORTHWHILE_RATE_RATIO * goodput;
     Key {
         // A cause with one witness never outranks one with two.
         merely_possible: finding.confidence == Confidence::Possible,

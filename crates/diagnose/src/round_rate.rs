@@ -3,13 +3,13 @@
 use goodput_model::Missing;
 
 use crate::finding::rate;
-use crate::framing::{IP_EXTRA, QDISC_EXTRA, WIRE_EXTRA, packet};
+use crate::framing::{IP_EXTRA_BYTES, QDISC_EXTRA_BYTES, WIRE_EXTRA_BYTES, packet};
 use crate::view::View;
 
 /// Rates that are sold and configured, in each decade.
-const ROUND: [f64; 10] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+const ROUND_RATES_PER_DECADE: [f64; 10] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
 /// How near a rate must be to a round one. Small, so that chance hits one in ten at most.
-const TOLERANCE: f64 = 0.003;
+const MAX_RELATIVE_ERROR: f64 = 0.003;
 
 /// A round rate and who would count it so.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,14 +37,14 @@ impl RoundRate {
 pub fn round_rate(view: &View, goodput: f64) -> Result<Option<RoundRate>, Missing> {
     let packet = packet(view)?;
     let counters = [
-        (QDISC_EXTRA, "a shaper that counts Ethernet frames"),
-        (IP_EXTRA, "a limit that counts IP packets"),
-        (WIRE_EXTRA, "a link of this speed"),
+        (QDISC_EXTRA_BYTES, "a shaper that counts Ethernet frames"),
+        (IP_EXTRA_BYTES, "a limit that counts IP packets"),
+        (WIRE_EXTRA_BYTES, "a link of this speed"),
     ];
     let candidates = counters.into_iter().filter_map(|(extra, counts)| {
         let share = packet.share(extra);
         let (rate, error) = nearest_round(goodput / share)?;
-        (error < TOLERANCE).then_some((error, RoundRate { rate, share, counts }))
+        (error < MAX_RELATIVE_ERROR).then_some((error, RoundRate { rate, share, counts }))
     });
     Ok(candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, round)| round))
 }
@@ -53,7 +53,10 @@ pub fn round_rate(view: &View, goodput: f64) -> Result<Option<RoundRate>, Missin
 fn nearest_round(rate: f64) -> Option<(f64, f64)> {
     let decade = 10f64.powf(rate.log10().floor());
     let off = |round: f64| ((rate / round - 1.0).abs(), round);
-    let nearest = ROUND.iter().map(|digit| off(digit * decade)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let nearest = ROUND_RATES_PER_DECADE
+        .iter()
+        .map(|digit| off(digit * decade))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
     nearest.map(|(error, round)| (round, error))
 }
 

@@ -2,7 +2,7 @@
 
 use goodput_model::Missing;
 
-use crate::framing::{QDISC_EXTRA, packet};
+use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::htb::{self, Leaf};
 use crate::names;
 use crate::view::{Side, View, positive};
@@ -21,7 +21,7 @@ const PLAUSIBLE_LATENESS_US: f64 = 100.0;
 const USUAL_STRETCH_US: f64 = 8.0;
 const USUAL_BRIDGED_US: f64 = 15.0;
 /// Share of the units sent that had to wait for tokens, from which packets wait as a rule.
-const WAITS: f64 = 0.1;
+const MIN_WAITING_SHARE: f64 = 0.1;
 
 /// Burst, bytes, that costs neither goodput nor batching at `rate`, bits per second: 1 ms of it, at
 /// least one super-packet.
@@ -69,7 +69,7 @@ impl<'a> Shaper<'a> {
             kind,
             device: side.device()?,
             rate,
-            ceiling: rate * packet.share(QDISC_EXTRA),
+            ceiling: rate * packet.share(QDISC_EXTRA_BYTES),
             frame: packet.counted_frame(),
             class: class.as_ref().map(|class| class.id),
             burst: class.map_or_else(|| side.count(names::QDISC_BURST), |class| Ok(class.burst)),
@@ -118,7 +118,7 @@ impl<'a> Shaper<'a> {
         let cuts_up = self.kind == "tbf";
         let whole = !cuts_up || self.burst.as_ref().is_ok_and(|burst| *burst >= BATCH_BYTES);
         let unit = if whole { BATCH_BYTES / self.frame } else { 1.0 };
-        Ok(overlimits_per_packet(view)? * unit >= WAITS)
+        Ok(overlimits_per_packet(view)? * unit >= MIN_WAITING_SHARE)
     }
 }
 

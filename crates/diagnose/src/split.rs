@@ -21,22 +21,24 @@ use goodput_model::{Direction, Missing, Split, Transport};
 
 use crate::models::rate_at_loss;
 use crate::round_rate::round_rate;
-use crate::thresholds::{HARDLY_WAITS, HOLDS, ROOM};
+use crate::thresholds::{
+    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_LIMITING_TIME_SHARE, MIN_SPARE_RATE_RATIO,
+};
 use crate::view::View;
 
 /// Share of the time from which a window or buffer is known to have stopped the sender.
-const MET: f64 = 0.05;
+const MIN_STOPPED_BY_WINDOW_SHARE: f64 = 0.05;
 /// How near window / round-trip time comes to the goodput where it is all there is. Measured: 3 %, and
 /// up to 14 % above on a busy machine.
-const WHOLE: std::ops::Range<f64> = 0.9..1.25;
+const WINDOW_EXPLAINS_ALL_RATIOS: std::ops::Range<f64> = 0.9..1.25;
 
 /// Retransmitted share from which losses may be what fills the buffer.
-const LOSSY: f64 = 0.001;
+const MIN_RETRANSMITTED_SHARE: f64 = 0.001;
 /// What the losses would allow on their own over the goodput, up to which they hold it as well.
-const HARDLY_MORE: f64 = 2.0;
+const MAX_LOSS_MODEL_RATIO: f64 = 2.0;
 /// Goodput that a buffer allows over the measured, from which it is not the buffer's size that limits.
 /// A buffer that does was measured to hold down to 0.7 of its size in payload.
-const FAR_MORE: f64 = 1.6;
+const MIN_BUFFER_RATE_RATIO: f64 = 1.6;
 
 /// How the sender's time divides over the measured window. The shares add up to 100.
 pub fn split(view: &View) -> Result<Split, Missing> {
@@ -74,7 +76,11 @@ impl Counted {
     /// How much of the time in which the writer did not wait it held the flow back, rather than
     /// copying while earlier data was still on its way: 1 where it almost never waits.
     fn hunger(&self) -> f64 {
-        if self.blocked < HARDLY_WAITS { 1.0 } else { self.app_limited.max(self.paced) }
+        if self.blocked < MAX_WAIT_SHARE_OF_LIMITING_THREAD {
+            1.0
+        } else {
+            self.app_limited.max(self.paced)
+        }
     }
 }
 
@@ -87,8 +93,10 @@ fn tcp(view: &View) -> Result<Split, Missing> {
     let buffer = counted.buffer + hidden_buffer;
     let window = counted.window;
     let path = (1.0 - application - buffer - window).max(0.0);
-    let by_size = window >= MET && is_all(view, view.sender.peer_window_bytes());
-    let window_is_all = by_size || window >= HOLDS && view.sender.peer_window_is_shut();
+    let by_size =
+        window >= MIN_STOPPED_BY_WINDOW_SHARE && is_all(view, view.sender.peer_window_bytes());
+    let window_is_all =
+        by_size || window >= MIN_LIMITING_TIME_SHARE && view.sender.peer_window_is_shut();
     let queue_may_be_the_others = view.plan().direction == Direction::Both && window_is_all;
     // The acknowledgements of a reader that is behind come late (net/ipv4/tcp_input.c,
     // `__tcp_ack_snd_check`), which lengthens the round trip without a queue on the path.
@@ -101,7 +109,7 @@ fn tcp(view: &View) -> Result<Split, Missing> {
         normalised(application, 0.0, 0.0, path + buffer + window)
     } else if window_is_all && !losses_hold(view) {
         normalised(application, buffer, window + path, 0.0)
-    } else if buffer >= MET && buffer_is_all(view) {
+    } else if buffer >= MIN_STOPPED_BY_WINDOW_SHARE && buffer_is_all(view) {
         normalised(application, buffer + path, window, 0.0)
     } else if losses_fill_the_buffer(view) {
         normalised(application, 0.0, window, path + buffer)
@@ -123,7 +131,9 @@ pub fn reader_is_behind(view: &View) -> bool {
 fn buffer_is_all(view: &View) -> bool {
     let bytes = view.sender.send_buffer_bytes();
     match view.sender.is_watched() {
-        true => allowed(view, bytes).is_ok_and(|ratio| (WHOLE.start..FAR_MORE).contains(&ratio)),
+        true => allowed(view, bytes).is_ok_and(|ratio| {
+            (WINDOW_EXPLAINS_ALL_RATIOS.start..MIN_BUFFER_RATE_RATIO).contains(&ratio)
+        }),
         false => is_all(view, bytes),
     }
 }
@@ -133,14 +143,18 @@ fn buffer_is_all(view: &View) -> bool {
 /// congestion. What looks like pacing is not the window's then.
 fn losses_hold(view: &View) -> bool {
     let modelled = rate_at_loss(view).ok().flatten().zip(view.goodput().ok());
-    let enough = modelled.is_some_and(|(modelled, goodput)| modelled < HARDLY_MORE * goodput);
+    let enough =
+        modelled.is_some_and(|(modelled, goodput)| modelled < MAX_LOSS_MODEL_RATIO * goodput);
     enough && matches!(view.backs_off_at_loss(), Ok(true))
 }
 
 /// Whether losses, not its size, are what fills the send buffer.
 pub fn losses_fill_the_buffer(view: &View) -> bool {
-    let lossy = view.sender.retransmitted_share().is_ok_and(|share| share >= LOSSY);
-    lossy && allowed(view, view.sender.send_buffer_bytes()).is_ok_and(|ratio| ratio >= FAR_MORE)
+    let lossy =
+        view.sender.retransmitted_share().is_ok_and(|share| share >= MIN_RETRANSMITTED_SHARE);
+    lossy
+        && allowed(view, view.sender.send_buffer_bytes())
+            .is_ok_and(|ratio| ratio >= MIN_BUFFER_RATE_RATIO)
 }
 
 /// Whether a queue stands on the path: clearly, or less so while the rate is a contract's.
@@ -156,12 +170,13 @@ fn queue_stands(view: &View) -> bool {
 /// goodput, and there was nothing more to send most of the time.
 fn runs_dry(view: &View, app_limited: f64) -> bool {
     let delivers = view.sender.delivery_rate().ok().zip(view.goodput().ok());
-    app_limited >= HOLDS && delivers.is_some_and(|(delivered, goodput)| delivered >= ROOM * goodput)
+    app_limited >= MIN_LIMITING_TIME_SHARE
+        && delivers.is_some_and(|(delivered, goodput)| delivered >= MIN_SPARE_RATE_RATIO * goodput)
 }
 
 /// Whether as many bytes in each round trip are the whole goodput.
 fn is_all(view: &View, bytes: Result<f64, Missing>) -> bool {
-    allowed(view, bytes).is_ok_and(|ratio| WHOLE.contains(&ratio))
+    allowed(view, bytes).is_ok_and(|ratio| WINDOW_EXPLAINS_ALL_RATIOS.contains(&ratio))
 }
 
 /// What as many bytes in each round trip allow, over the goodput.

@@ -6,13 +6,13 @@ use crate::names::{FRAGMENTS_MADE, ROUTE_DEVICE, ROUTE_GATEWAY};
 use crate::view::View;
 
 /// IPv4 packets up to this size get through everywhere (RFC 791 section 3.1), bytes.
-const ALWAYS_FITS: f64 = 576.0;
+const ALWAYS_ACCEPTED_BYTES: f64 = 576.0;
 /// IPv4 and UDP headers, bytes; 20 more with IPv6.
-pub const DATAGRAM_HEADERS: u64 = 28;
+pub const DATAGRAM_HEADERS_BYTES: u64 = 28;
 /// Time-outs without a single acknowledgement that tell silence from a late answer.
-const TIMEOUTS: f64 = 2.0;
+const MIN_SILENT_TIMEOUTS: f64 = 2.0;
 /// Datagrams without a single arrival that do the same.
-const DATAGRAMS: f64 = 20.0;
+const MIN_SILENT_DATAGRAMS: f64 = 20.0;
 
 /// Nothing of full size arrives, though the ends still talk to each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,11 +29,16 @@ pub fn vanishing(view: &View) -> Result<Option<Vanishing>, Missing> {
     let (packet_bytes, tries, enough, answered) = match view.plan().transport {
         Transport::Tcp => {
             let answered = view.sender.acknowledged_in_all()?;
-            (view.sender.path_mtu_bytes()?, view.sender.timeouts_in_all()?, TIMEOUTS, answered)
+            (
+                view.sender.path_mtu_bytes()?,
+                view.sender.timeouts_in_all()?,
+                MIN_SILENT_TIMEOUTS,
+                answered,
+            )
         }
         Transport::Udp => {
-            let packet = view.plan().chunk_bytes.0.saturating_add(DATAGRAM_HEADERS) as f64;
-            (packet, view.sender.datagrams_sent()?, DATAGRAMS, 0.0)
+            let packet = view.plan().chunk_bytes.0.saturating_add(DATAGRAM_HEADERS_BYTES) as f64;
+            (packet, view.sender.datagrams_sent()?, MIN_SILENT_DATAGRAMS, 0.0)
         }
     };
     if answered > 0.0 || view.goodput_or_zero() > 0.0 {
@@ -42,7 +47,8 @@ pub fn vanishing(view: &View) -> Result<Option<Vanishing>, Missing> {
     let by_host = view.sender.queue_drops().unwrap_or(0.0) >= enough
         || view.receiver.socket_drops().unwrap_or(0.0) >= enough;
     let fragments = view.sender.grown(FRAGMENTS_MADE).unwrap_or(0) as f64;
-    let found = tries >= enough && packet_bytes > ALWAYS_FITS && !by_host && fragments < tries;
+    let found =
+        tries >= enough && packet_bytes > ALWAYS_ACCEPTED_BYTES && !by_host && fragments < tries;
     Ok(found.then_some(Vanishing { packet_bytes, tries }))
 }
 

@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 
 use goodput_model::{FlowSample, Role, Sample, TcpInfo};
 
-/// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): the threshold was never set. BBR leaves it so for
-/// good, and so does a flow that the peer's window holds back before the first loss.
-const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
-
 /// Growth of the delivery rate below which a pipe counts as full, and for how many round trips in
 /// a row: `bbr_full_bw_thresh` and `bbr_full_bw_cnt` of net/ipv4/tcp_bbr.c.
-const FULL_PIPE_GROWTH: f64 = 1.25;
+const FULL_PIPE_GROWTH_RATIO: f64 = 1.25;
 const FULL_PIPE_ROUND_TRIPS: u32 = 3;
 
 /// Seconds on the sender's clock until the last flow left slow start: the congestion window
@@ -40,7 +36,8 @@ fn flow_ended_s(flow: &[(f64, &TcpInfo)]) -> Option<f64> {
 fn has_left(tcp: &TcpInfo) -> bool {
     let retransmitted = tcp.total_retrans_segments.is_some_and(|count| count > 0);
     let reached = match (tcp.snd_cwnd_segments, tcp.snd_ssthresh_segments) {
-        (Some(cwnd), Some(ssthresh)) => ssthresh < INFINITE_SSTHRESH && cwnd >= ssthresh,
+        // BBR never sets the threshold, and neither does a flow that the peer's window holds back before the first loss.
+        (Some(cwnd), Some(ssthresh)) => ssthresh < TcpInfo::INFINITE_SSTHRESH && cwnd >= ssthresh,
         _ => false,
     };
     retransmitted || reached
@@ -58,7 +55,7 @@ fn growth_ended_s(flow: &[(f64, &TcpInfo)]) -> Option<f64> {
         }
         let rate = bytes.checked_sub(from_bytes)? as f64 / (at - from_s);
         (from_s, from_bytes) = (at, bytes);
-        if rate > best * FULL_PIPE_GROWTH {
+        if rate > best * FULL_PIPE_GROWTH_RATIO {
             (best, best_at, rounds) = (rate, Some(at), 0);
         } else if best_at.is_some() {
             rounds += 1;
@@ -107,7 +104,7 @@ mod tests {
                 TcpInfo {
                     acked_bytes: Some(bytes),
                     rtt_us: Some(20_000),
-                    ..window(10, INFINITE_SSTHRESH)
+                    ..window(10, TcpInfo::INFINITE_SSTHRESH)
                 }
             })
             .collect()
@@ -115,7 +112,7 @@ mod tests {
 
     #[test]
     fn ends_where_the_window_reaches_the_threshold() {
-        let infos = vec![window(10, INFINITE_SSTHRESH), window(80, 90), window(95, 90)];
+        let infos = vec![window(10, TcpInfo::INFINITE_SSTHRESH), window(80, 90), window(95, 90)];
         assert_eq!(ended_s(&samples(0, infos)), Some(0.2));
     }
 

@@ -132,6 +132,9 @@ macro_rules! add_counts {
 }
 
 impl TcpInfo {
+    /// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): no loss or mark has set the slow-start threshold yet, segments.
+    pub const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
+
     /// The same with what `past` connections had counted, of which this one took the place: counters are sums, all else is
     /// of this one.
     pub fn after(mut self, past: &Self) -> Self {

@@ -9,11 +9,11 @@ use goodput_model::{ClockRelation, Exchange, Missing};
 
 /// How far a line through two idle times may be off in between, as a share of the time: clocks do not
 /// drift evenly.
-const UNEVEN: f64 = 50e-6;
+const MAX_UNEVEN_DRIFT_SHARE: f64 = 50e-6;
 /// The same where only one side is known, and the drift is not.
-const DRIFTING: f64 = 100e-6;
+const MAX_UNKNOWN_DRIFT_SHARE: f64 = 100e-6;
 /// The bound of the mean of exponential excesses that holds the least of them with 95 %: ln 20.
-const EXCESS: f64 = 3.0;
+const MEAN_EXCESS_BOUND_RATIO: f64 = 3.0;
 
 /// Both idle ways by time.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,7 @@ impl Side {
         let count = points.len() as f64;
         let fastest = points.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
         let excess: f64 = points.iter().map(|point| point.1 - fastest.1).sum();
-        let error_ns = EXCESS * excess / (count - 1.0) / count;
+        let error_ns = MEAN_EXCESS_BOUND_RATIO * excess / (count - 1.0) / count;
         (points.len() >= 2).then_some(Self { fastest, error_ns })
     }
 }
@@ -123,13 +123,13 @@ impl Line {
             }
             [Some(a), Some(b)] => {
                 let slope = (b.fastest.1 - a.fastest.1) / (b.fastest.0 - a.fastest.0);
-                let error_ns = a.error_ns.max(b.error_ns) + UNEVEN * span_ns;
+                let error_ns = a.error_ns.max(b.error_ns) + MAX_UNEVEN_DRIFT_SHARE * span_ns;
                 (a.fastest.1 - slope * a.fastest.0, slope, error_ns)
             }
             [Some(one), None] | [None, Some(one)] if one_clock => flat(one, one.error_ns),
             [Some(one), None] | [None, Some(one)] => {
                 let distance = one.fastest.0.abs().max((span_ns - one.fastest.0).abs());
-                flat(one, one.error_ns + DRIFTING * distance)
+                flat(one, one.error_ns + MAX_UNKNOWN_DRIFT_SHARE * distance)
             }
             [None, None] => {
                 return Err(Missing::because(

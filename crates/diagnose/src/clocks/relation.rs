@@ -14,7 +14,7 @@
 use goodput_model::{ClockRelation, Exchange, Missing};
 
 /// The most that two clocks drift apart, as a share of the time.
-const DRIFT: f64 = 500e-6;
+const MAX_DRIFT_SHARE: f64 = 500e-6;
 /// Stamps are whole nanoseconds.
 const ROUNDING_NS: f64 = 1.0;
 
@@ -97,7 +97,7 @@ impl Bounds {
 
     /// The corners of the lines that keep all bounds; none if no line does.
     fn polygon(&self) -> Vec<Line> {
-        let drift = DRIFT * self.half_span_ns;
+        let drift = MAX_DRIFT_SHARE * self.half_span_ns;
         let least = self.least.iter().map(|b| b.1).fold(f64::INFINITY, f64::min) - 2.0 * drift;
         let most = self.most.iter().map(|b| b.1).fold(f64::NEG_INFINITY, f64::max) + 2.0 * drift;
         let mut lines = vec![(least, -drift), (most, -drift), (most, drift), (least, drift)];

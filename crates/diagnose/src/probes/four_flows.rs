@@ -4,7 +4,7 @@ use goodput_model::{Missing, Record};
 
 use super::{Pair, Probe, Reading, SetUp};
 
-const FLOWS: u16 = 4;
+const TRIED_FLOWS: u16 = 4;
 
 pub const PROBE: Probe = Probe {
     id: "four-flows",
@@ -36,7 +36,7 @@ fn set_up(record: &Record) -> Result<SetUp, Missing> {
     let flows = record
         .plan
         .flows
-        .checked_mul(FLOWS)
+        .checked_mul(TRIED_FLOWS)
         .filter(|flows| *flows <= 64)
         .ok_or_else(|| Missing::because("there are many flows already"))?;
     Ok(SetUp::plan(record, |plan| plan.flows = flows))

@@ -38,7 +38,7 @@ pub const PROBE: Probe = Probe {
 };
 
 /// What is asked for is doubled by the kernel (socket(7)): a quarter of the size gives half of it.
-const ASK: u64 = 4;
+const REQUEST_DIVISOR: u64 = 4;
 
 fn set_up(record: &Record) -> Result<SetUp, Missing> {
     let ends = [record.ends.near.get(), record.ends.far.get()];
@@ -54,8 +54,8 @@ fn set_up(record: &Record) -> Result<SetUp, Missing> {
     }
     Ok(SetUp::plan(record, |plan| {
         // The smaller of the two is the one that can be the limit; halving both keeps it so.
-        plan.socket.rcvbuf_bytes = rcvbuf.ok().map(|bytes| Bytes(bytes / ASK));
-        plan.socket.sndbuf_bytes = sndbuf.ok().map(|bytes| Bytes(bytes / ASK));
+        plan.socket.rcvbuf_bytes = rcvbuf.ok().map(|bytes| Bytes(bytes / REQUEST_DIVISOR));
+        plan.socket.sndbuf_bytes = sndbuf.ok().map(|bytes| Bytes(bytes / REQUEST_DIVISOR));
     }))
 }
 

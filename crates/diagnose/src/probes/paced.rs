@@ -6,7 +6,7 @@ use goodput_model::{BitRate, Missing, Record};
 use super::{Pair, Probe, Reading, SetUp};
 
 /// Share of the goodput (diagnosis by pacing below a bucket's rate: its tokens never run out).
-const SHARE: f64 = 0.8;
+const PACED_RATE_SHARE: f64 = 0.8;
 
 pub const PROBE: Probe = Probe {
     id: "paced",
@@ -39,5 +39,5 @@ fn set_up(record: &Record) -> Result<SetUp, Missing> {
     if goodput <= 0.0 {
         return Err(Missing::because("nothing arrived"));
     }
-    Ok(SetUp::plan(record, |plan| plan.rate_bits_per_s = Some(BitRate(SHARE * goodput))))
+    Ok(SetUp::plan(record, |plan| plan.rate_bits_per_s = Some(BitRate(PACED_RATE_SHARE * goodput))))
 }

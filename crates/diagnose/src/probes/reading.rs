@@ -21,7 +21,7 @@ pub struct Seen {
 }
 
 /// Standard deviations that chance is given: beyond three, it makes one answer of a thousand.
-const CHANCE: f64 = 3.0;
+const MIN_STANDARD_DEVIATIONS: f64 = 3.0;
 
 /// How an answer is read. What lies between two thresholds is no answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,7 +134,7 @@ impl Reading {
                 Ok(between(ratio(after.goodput, before.goodput, "goodput")?, one_from, other_to))
             }
             Self::Retransmitted { one_from, other_to } => {
-                let by_chance = CHANCE * deviation(before, after)?;
+                let by_chance = MIN_STANDARD_DEVIATIONS * deviation(before, after)?;
                 let (after, before) = (after.retransmitted.clone()?, before.retransmitted.clone()?);
                 let ratio = ratio(after, before, "the retransmitted share")?;
                 Ok(between(ratio, one_from.max(1.0 - by_chance), other_to))

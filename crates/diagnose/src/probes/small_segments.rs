@@ -1,15 +1,15 @@
-//! Small segments: MSS 536, which every path takes (RFC 9293 section 3.7.1). What counts packets gets
+//! Small segments: SMALL_MSS_BYTES 536, which every path takes (RFC 9293 section 3.7.1). What counts packets gets
 //! less through; what drops large packets lets them pass.
 
 use goodput_model::{Missing, Record, Transport};
 
 use super::{Pair, Probe, Reading, SetUp};
 
-const MSS: u32 = 536;
+const SMALL_MSS_BYTES: u32 = 536;
 
 pub const PROBE: Probe = Probe {
     id: "small-segments",
-    title: "small segments (MSS 536)",
+    title: "small segments (SMALL_MSS_BYTES 536)",
     set_up,
     pairs: &[
         Pair {
@@ -47,7 +47,9 @@ pub const PROBE: Probe = Probe {
 
 fn set_up(record: &Record) -> Result<SetUp, Missing> {
     match record.plan.transport {
-        Transport::Tcp => Ok(SetUp::plan(record, |plan| plan.socket.mss_bytes = Some(MSS))),
+        Transport::Tcp => {
+            Ok(SetUp::plan(record, |plan| plan.socket.mss_bytes = Some(SMALL_MSS_BYTES)))
+        }
         Transport::Udp => Err(Missing::because("only TCP has segments")),
     }
 }

@@ -6,7 +6,7 @@ use goodput_model::{BitRate, Missing, Record, Transport};
 use super::{Pair, Probe, Reading, SetUp};
 
 /// How much more than the goodput is sent: a rate that carries no more then loses a third.
-const EXCESS: f64 = 1.5;
+const SENT_RATE_RATIO: f64 = 1.5;
 
 pub const PROBE: Probe = Probe {
     id: "udp-rate",
@@ -43,7 +43,7 @@ fn set_up(record: &Record) -> Result<SetUp, Missing> {
         plan.transport = Transport::Udp;
         plan.chunk_bytes = Transport::Udp.standard_chunk();
         plan.mover = "copy".into();
-        plan.rate_bits_per_s = Some(BitRate(EXCESS * goodput));
+        plan.rate_bits_per_s = Some(BitRate(SENT_RATE_RATIO * goodput));
         // Options of TCP.
         plan.socket.mss_bytes = None;
         plan.socket.congestion = None;

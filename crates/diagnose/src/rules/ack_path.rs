@@ -36,7 +36,7 @@ use crate::htb;
 use crate::names::{QDISC_CEIL, QDISC_KIND, QDISC_PACKETS, QDISC_RATE, QDISC_SENT_BYTES};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, HOLDS};
+use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Halves, Side, View, positive};
 
 /// The rule.
@@ -53,15 +53,16 @@ pub const RULE: Rule = Rule {
 
 /// Part of the rate of the receiver's shaper in use from which it is full; the control connection's
 /// part is in it.
-const FULL: f64 = 0.8;
+const MIN_SHARE_OF_SHAPER_RATE: f64 = 0.8;
 /// Mean length of what it sent, bytes, below which it is acknowledgements.
-const SMALL: f64 = 256.0;
+const MAX_ACK_PACKET_BYTES: f64 = 256.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let held = split(view)?.path_percent / 100.0;
-    let behind = view.receiver.blocked_share().is_ok_and(|waits| waits < BEHIND);
-    if held < HOLDS
+    let behind =
+        view.receiver.blocked_share().is_ok_and(|waits| waits < MAX_WAIT_SHARE_OF_SLOW_THREAD);
+    if held < MIN_LIMITING_TIME_SHARE
         || behind
         || view.plan().direction == Direction::Both
         || host_is_short(view)
@@ -93,11 +94,11 @@ fn is_mostly_back(halves: &Halves) -> Result<bool, Missing> {
 /// Part of the flows' queue that both ways together must show, if they are to speak of it: a fair queue hides
 /// the flows' queue from everything else, and then what is left is noise. Chosen, not fitted: the only
 /// measured case near it (a queue that varies behind 4 Mbit/s) showed 0.42; behind a fair queue it is about 0.
-const SEEN: f64 = 0.25;
+const MIN_QUEUE_SHARE_SEEN: f64 = 0.25;
 
 fn is_the_flows_queue(halves: &Halves, queue_s: f64) -> Result<(), Missing> {
     let seen = halves.there_s.value + halves.back_s.value;
-    match seen >= SEEN * queue_s {
+    match seen >= MIN_QUEUE_SHARE_SEEN * queue_s {
         true => Ok(()),
         false => Err(Missing::because(
             "both directions are delayed far less than the flows' round trips",
@@ -185,7 +186,7 @@ impl<'a> Shaped<'a> {
     }
 
     fn is_full(&self) -> bool {
-        self.used >= FULL && self.mean_bytes < SMALL
+        self.used >= MIN_SHARE_OF_SHAPER_RATE && self.mean_bytes < MAX_ACK_PACKET_BYTES
     }
 
     /// Ten times the rate, which costs nothing if the device is faster.

@@ -22,15 +22,15 @@
 //! # Source
 //! net/ipv4/tcp_metrics.c (`tcp_init_metrics`); ip-tcp_metrics(8); ip-route(8) (`ssthresh`).
 
-use goodput_model::{Confidence, Finding, Missing};
+use goodput_model::{Confidence, Finding, Missing, TcpInfo};
 
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::crawl::{NO_THRESHOLD, crawl};
+use crate::crawl::crawl;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_NO_SSTHRESH_SAVE;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::HOLDS;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 
 /// The rule.
@@ -50,7 +50,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_start()?;
     let Some(threshold) = inherited(view)? else { return Ok(None) };
     let crawl = crawl(view)?;
-    if crawl.share < HOLDS {
+    if crawl.share < MIN_LIMITING_TIME_SHARE {
         return Ok(None);
     }
     let (side, place) = (&view.sender, view.sender.place());
@@ -86,7 +86,8 @@ fn inherited(view: &View) -> Result<Option<u64>, Missing> {
     let threshold = first.tcp.snd_ssthresh_segments()?;
     let untouched = first.tcp.total_retrans_segments()? == 0;
     let before_any_round = first.at_s <= first.tcp.min_rtt_us()? as f64 / 1e6;
-    Ok((threshold < NO_THRESHOLD && untouched && before_any_round).then_some(threshold))
+    Ok((threshold < TcpInfo::INFINITE_SSTHRESH && untouched && before_any_round)
+        .then_some(threshold))
 }
 
 /// Share of the time that the window crawled from an old threshold, percent.

@@ -34,7 +34,7 @@ use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HOLDS, ROOM};
+use crate::thresholds::{MIN_LIMITING_TIME_SHARE, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
 
 /// The rule.
@@ -50,19 +50,19 @@ pub const RULE: Rule = Rule {
 };
 
 /// Times that losses may begin within the window. More often they are the cause.
-const LOSSES: u32 = 1;
+const MAX_LOSS_EPISODES: u32 = 1;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
-    if !view.backs_off_at_loss()? || split(view)?.path_percent / 100.0 < HOLDS {
+    if !view.backs_off_at_loss()? || split(view)?.path_percent / 100.0 < MIN_LIMITING_TIME_SHARE {
         return Ok(None);
     }
     let crawl = crawl(view)?;
-    if crawl.share < HOLDS || crawl.losses > LOSSES {
+    if crawl.share < MIN_LIMITING_TIME_SHARE || crawl.losses > MAX_LOSS_EPISODES {
         return Ok(None);
     }
     let name = view.congestion()?;
-    let room = crawl.best >= ROOM * view.goodput()?;
+    let room = crawl.best >= MIN_SPARE_RATE_RATIO * view.goodput()?;
     // CUBIC is what most hosts have: where it crawls, the loss before it is as much to blame.
     let confidence = match room && name != "cubic" {
         true => Confidence::Likely,
@@ -92,7 +92,7 @@ fn draft(view: &View, name: &str, crawl: &Crawl, confidence: Confidence) -> Resu
         .share(crawl.share)
         .saw(place, RULE.witness_name, crawl.share * 100.0, held)
         .saw(place, "tcp_info.snd_cwnd_segments", crawl.window as f64, window);
-    Ok(match crawl.best >= ROOM * goodput {
+    Ok(match crawl.best >= MIN_SPARE_RATE_RATIO * goodput {
         true => draft
             .saw(
                 place,

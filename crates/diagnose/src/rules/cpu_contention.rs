@@ -25,11 +25,13 @@
 use goodput_model::{Confidence, Finding, Missing, Role};
 
 use crate::bounds::next_after;
-use crate::cpu_bound::{SHARED, cpu_bound, describe, is_throttled};
+use crate::cpu_bound::{MIN_CPU_WAIT_SHARE, cpu_bound, describe, is_throttled};
 use crate::elimination::reads_in_time;
 use crate::finding::{Draft, rate};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::{ALL_BUSY, HARDLY_WAITS, HOLDS};
+use crate::thresholds::{
+    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_BUSY_SHARE_OF_ALL_CPUS, MIN_LIMITING_TIME_SHARE,
+};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -45,9 +47,9 @@ pub const RULE: Rule = Rule {
 };
 
 /// CPUs' worth of time that others must have used, so that it is no wait for one's own threads.
-const OTHERS: f64 = 0.5;
+const MIN_OTHERS_CPUS: f64 = 0.5;
 /// Part of the rate asked for below which a sender is behind it.
-const BEHIND_RATE: f64 = 0.9;
+const MAX_SHARE_OF_RATE: f64 = 0.9;
 
 /// The end that it holds more surely, or longer.
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -68,19 +70,19 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let wait = match side.cpu_wait_share() {
         Ok(wait) => wait,
         // Nobody waits for a CPU of a host that has some to spare.
-        Err(_) if side.host_busy_share()? < ALL_BUSY => return Ok(None),
+        Err(_) if side.host_busy_share()? < MIN_BUSY_SHARE_OF_ALL_CPUS => return Ok(None),
         Err(why) => return Err(why),
     };
     let behind = side.role == Role::Sender && is_behind_rate(view)?;
-    let paces = side.paced_share()? >= HOLDS;
+    let paces = side.paced_share()? >= MIN_LIMITING_TIME_SHARE;
     let in_time = side.role == Role::Receiver && reads_in_time(view);
     let bound = cpu_bound(side)?.filter(|bound| bound.shared && !paces && !in_time);
     let stopped = view.sides().iter().any(|side| is_throttled(side));
-    if wait < SHARED || stopped || !(behind || bound.is_some()) {
+    if wait < MIN_CPU_WAIT_SHARE || stopped || !(behind || bound.is_some()) {
         return Ok(None);
     }
     let (ours, others) = used(view, side)?;
-    if others < OTHERS || others < ours {
+    if others < MIN_OTHERS_CPUS || others < ours {
         return Ok(None);
     }
     let crowded = bound.is_some_and(|bound| bound.crowded);
@@ -111,8 +113,8 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
 /// Whether a sender that nothing but its own pace holds sends less than it was told to.
 fn is_behind_rate(view: &View) -> Result<bool, Missing> {
     let Some(asked) = view.plan().rate_bits_per_s else { return Ok(false) };
-    let free = view.sender.blocked_share()? < HARDLY_WAITS;
-    Ok(free && view.sender.payload_rate()? < BEHIND_RATE * asked.0)
+    let free = view.sender.blocked_share()? < MAX_WAIT_SHARE_OF_LIMITING_THREAD;
+    Ok(free && view.sender.payload_rate()? < MAX_SHARE_OF_RATE * asked.0)
 }
 
 /// CPU time of both ends' processes, as far as they run on this side's machine, and of all other

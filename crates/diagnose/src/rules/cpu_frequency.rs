@@ -29,7 +29,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::CPU_FULL;
+use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View, first_of};
 
 /// The rule.
@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of its most from which a clock is held down: more is within what turbo clocks vary by.
-const HELD_DOWN: f64 = 0.9;
+const MAX_HELD_DOWN_FREQUENCY_SHARE: f64 = 0.9;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     first_of(view, |side| at(view, side))
@@ -53,13 +53,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let bound = cpu_bound(side)?.is_some_and(|bound| !bound.crowded);
-    if !bound && side.softirq_share()? < CPU_FULL {
+    if !bound && side.softirq_share()? < MIN_CPU_SHARE_OF_WALL_TIME {
         return Ok(None);
     }
     let clock = clock(side);
     let heat = side.grown("frequency.throttle_events");
     let share = match (&clock, &heat) {
-        (Ok(share), _) if *share <= HELD_DOWN => Some(*share),
+        (Ok(share), _) if *share <= MAX_HELD_DOWN_FREQUENCY_SHARE => Some(*share),
         (_, Ok(events)) if *events > 0 => None,
         (Ok(_), _) | (Err(_), Ok(_)) => return Ok(None),
         (Err(why), Err(_)) => return Err(why.clone()),

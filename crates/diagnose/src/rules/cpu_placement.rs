@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::CPU_FULL;
+use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View, first_of};
 
 /// The rule.
@@ -48,7 +48,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let bound = cpu_bound(side)?.is_some_and(|bound| !bound.crowded);
-    if !bound && side.softirq_share()? < CPU_FULL || !is_elsewhere(side)? {
+    if !bound && side.softirq_share()? < MIN_CPU_SHARE_OF_WALL_TIME || !is_elsewhere(side)? {
         return Ok(None);
     }
     let (place, node) = (side.place(), side.number("bus.numa_node")?);

@@ -26,7 +26,7 @@ use crate::bounds::next_after;
 use crate::finding::{Draft, percent, time};
 use crate::names::QUOTA_PERCENT;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::THROTTLED;
+use crate::thresholds::MIN_THROTTLED_TIME_SHARE;
 use crate::view::{Side, View};
 
 /// The rule.
@@ -42,13 +42,15 @@ pub const RULE: Rule = Rule {
 };
 
 /// From this share on nothing else need be asked.
-const MOSTLY: f64 = 0.2;
+const MIN_SUFFICIENT_THROTTLED_SHARE: f64 = 0.2;
 /// From this share on it is worth a word.
-const A_LITTLE: f64 = 0.01;
+const MIN_NOTICEABLE_THROTTLED_SHARE: f64 = 0.01;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     match most_throttled(view) {
-        (Some((side, share)), _) if share >= A_LITTLE => found(view, side, share),
+        (Some((side, share)), _) if share >= MIN_NOTICEABLE_THROTTLED_SHARE => {
+            found(view, side, share)
+        }
         (_, Some(why)) => Err(why),
         _ => Ok(None),
     }
@@ -71,8 +73,8 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
     let place = side.place();
     let role = if side.role == Role::Sender { "sender" } else { "receiver" };
     let confidence = match share {
-        share if share >= MOSTLY => Confidence::Certain,
-        share if share >= THROTTLED => Confidence::Likely,
+        share if share >= MIN_SUFFICIENT_THROTTLED_SHARE => Confidence::Certain,
+        share if share >= MIN_THROTTLED_TIME_SHARE => Confidence::Likely,
         _ => Confidence::Possible,
     };
     let summary = format!("the CPU quota of the {role}'s cgroup");

@@ -39,11 +39,13 @@ pub const RULE: Rule = Rule {
 };
 
 /// Stolen part of the time with work from which it counts. Measured on an idle hypervisor: below 1 %.
-const STOLEN: f64 = 0.1;
+const MIN_STOLEN_TIME_SHARE: f64 = 0.1;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     match most_stolen(view)? {
-        (side, share) if share >= STOLEN && cpu_bound(side)?.is_some() => found(view, side, share),
+        (side, share) if share >= MIN_STOLEN_TIME_SHARE && cpu_bound(side)?.is_some() => {
+            found(view, side, share)
+        }
         _ => Ok(None),
     }
 }

@@ -32,7 +32,7 @@ use crate::finding::{Draft, bytes, rate};
 use crate::round_rate::round_rate;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::HOLDS;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Step, View};
 
 /// The rule.
@@ -48,24 +48,24 @@ pub const RULE: Rule = Rule {
 };
 
 /// Rate before over after from which it is a step.
-const FALLS: f64 = 1.8;
+const MIN_STEP_RATE_RATIO: f64 = 1.8;
 /// The same from which other traffic is no explanation.
-const FALLS_FAR: f64 = 3.0;
+const MIN_LARGE_STEP_RATE_RATIO: f64 = 3.0;
 /// What must have passed beyond the later rate, seconds of that rate.
 const CREDIT_S: f64 = 0.5;
 /// Time for which the later rate must have held, seconds, and its largest spread.
-const LASTS_S: f64 = 0.7;
-const STANDS: f64 = 0.1;
+const MIN_LATER_RATE_S: f64 = 0.7;
+const MAX_LATER_RATE_SPREAD_RATIO: f64 = 0.1;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let step = view.receiver.step()?;
     let Some(step) = step.filter(is_of_credits) else { return Ok(None) };
     let held = if view.is_tcp() { split(view)?.path_percent / 100.0 } else { 1.0 };
-    if held < HOLDS || is_local(view)? || host_is_short(view) {
+    if held < MIN_LIMITING_TIME_SHARE || is_local(view)? || host_is_short(view) {
         return Ok(None);
     }
     let round = round_rate(view, step.after)?;
-    let sure = step.before >= FALLS_FAR * step.after || round.is_some();
+    let sure = step.before >= MIN_LARGE_STEP_RATE_RATIO * step.after || round.is_some();
     // Threads that the scheduler moves to other CPUs change their pace as much, where they need most of one.
     if !sure && !hosts_have_time(view) {
         return Ok(None);
@@ -108,10 +108,10 @@ fn credit(step: &Step) -> f64 {
 
 fn is_of_credits(step: &Step) -> bool {
     step.after > 0.0
-        && step.before >= FALLS * step.after
+        && step.before >= MIN_STEP_RATE_RATIO * step.after
         && credit(step) * 8.0 >= CREDIT_S * step.after
-        && step.since_s >= LASTS_S
-        && step.spread < STANDS
+        && step.since_s >= MIN_LATER_RATE_S
+        && step.spread < MAX_LATER_RATE_SPREAD_RATIO
 }
 
 /// Rate before the largest change over the rate since, 1 where there was none.

@@ -35,7 +35,7 @@ use crate::link_file;
 use crate::lost_here::LostHere;
 use crate::names::{AUTONEG, LINK_DUPLEX};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::{AT_CEILING, HEAVY_LOSS, HOLDS};
+use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::{Side, View, first_of};
 
 /// The rule.
@@ -76,7 +76,8 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
 }
 
 fn at_ceiling(view: &View, side: &Side) -> bool {
-    link_ceiling(view, side).is_ok_and(|ceiling| view.goodput_or_zero() >= AT_CEILING * ceiling)
+    link_ceiling(view, side)
+        .is_ok_and(|ceiling| view.goodput_or_zero() >= MIN_SHARE_OF_CEILING * ceiling)
 }
 
 /// Whether losses or the wait for the wire hold the flows back.
@@ -86,8 +87,10 @@ fn suffers(view: &View) -> bool {
         false => view.receiver.lost_share(),
     };
     let split = crate::split::split(view);
-    lost.is_ok_and(|share| share >= HEAVY_LOSS)
-        || split.is_ok_and(|split| view.is_tcp() && split.path_percent / 100.0 >= HOLDS)
+    lost.is_ok_and(|share| share >= MIN_HEAVY_LOSS_SHARE)
+        || split.is_ok_and(|split| {
+            view.is_tcp() && split.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE
+        })
 }
 
 /// Whether an end that negotiates nothing receives broken frames, which are what the flows lost.

@@ -31,7 +31,7 @@ use crate::finding::{Draft, percent, time};
 use crate::names::{RECEIVED_CE, TCP_ECN};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HOLDS, PLATEAU_SPREAD};
+use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
 /// The rule.
@@ -47,25 +47,28 @@ pub const RULE: Rule = Rule {
 };
 
 /// Fewer marks tell nothing.
-const ENOUGH: f64 = 2.0;
+const MIN_MARKS: f64 = 2.0;
 /// Marks for each lost packet from which the marks are what cuts the window.
-const BEYOND_LOSS: f64 = 2.0;
+const MIN_MARKS_PER_LOSS: f64 = 2.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let answered = view.sender.marked_segments()?;
     let marks = view.receiver.marks_received().map_or(answered, |all| all.min(answered));
     let lost = view.sender.retransmitted_segments()?;
-    if marks < ENOUGH || marks < BEYOND_LOSS * lost || !view.backs_off_at_loss()? {
+    if marks < MIN_MARKS || marks < MIN_MARKS_PER_LOSS * lost || !view.backs_off_at_loss()? {
         return Ok(None);
     }
     let held = split(view)?.path_percent / 100.0;
     let full = view.sender.cut_window_share()?;
-    if held < HOLDS || full < HOLDS || view.sender.queue_stands()? {
+    if held < MIN_LIMITING_TIME_SHARE
+        || full < MIN_LIMITING_TIME_SHARE
+        || view.sender.queue_stands()?
+    {
         return Ok(None);
     }
     let plateau = view.receiver.plateau().or_else(|_| view.sender.plateau())?;
-    let steady = plateau.spread < PLATEAU_SPREAD;
+    let steady = plateau.spread < MAX_PLATEAU_SPREAD_RATIO;
     let confidence = if steady { Confidence::Possible } else { Confidence::Likely };
     let (place, share) = (view.sender.place(), marks / view.sender.delivered_segments()?.max(1.0));
     let (loaded, base) = (view.sender.rtt_s()?, view.sender.min_rtt_s()?);

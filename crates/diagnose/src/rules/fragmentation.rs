@@ -28,8 +28,8 @@ use crate::change::of_plan;
 use crate::finding::{Draft, percent};
 use crate::names::{FRAGMENTED, FRAGMENTS_MADE, FRAGMENTS_RECEIVED, LINK_MTU};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::HEAVY_LOSS;
-use crate::vanishing::DATAGRAM_HEADERS;
+use crate::thresholds::MIN_HEAVY_LOSS_SHARE;
+use crate::vanishing::DATAGRAM_HEADERS_BYTES;
 use crate::view::View;
 
 /// The rule.
@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Part of the lost datagrams that the hosts themselves must have dropped to acquit the fragments.
-const MOST: f64 = 0.5;
+const MIN_DROPPED_BY_HOSTS_SHARE: f64 = 0.5;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let made = view.sender.grown(FRAGMENTS_MADE)? as f64;
@@ -60,7 +60,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let arrived = view.goodput_or_zero() > 0.0;
     let lost = if arrived { view.receiver.lost_share()? } else { 1.0 };
     let dropped = view.datagrams_dropped_at_hosts();
-    if lost < HEAVY_LOSS || (arrived && dropped >= MOST * view.receiver.datagrams_lost()?) {
+    if lost < MIN_HEAVY_LOSS_SHARE
+        || (arrived && dropped >= MIN_DROPPED_BY_HOSTS_SHARE * view.receiver.datagrams_lost()?)
+    {
         return Ok(None);
     }
     let pieces = (made / sent).round().max(2.0);
@@ -99,7 +101,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 fn fitting(view: &View) -> Option<goodput_model::Change> {
     let mtu = view.sender.count(LINK_MTU).ok()? as u64;
-    let fits = mtu.checked_sub(DATAGRAM_HEADERS)?;
+    let fits = mtu.checked_sub(DATAGRAM_HEADERS_BYTES)?;
     let now = view.plan().chunk_bytes.0;
     let why = "a datagram in one packet";
     (now > fits).then(|| of_plan("chunk", Some(now.to_string()), &fits.to_string(), why))

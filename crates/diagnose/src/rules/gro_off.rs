@@ -30,7 +30,7 @@ use crate::cpu_bound::{cpu_bound, describe};
 use crate::finding::Draft;
 use crate::names::{LINK_DEVICE, LINK_KIND, LINK_RX_PACKETS, OFFLOAD_GRO, OFFLOAD_TSO};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::CPU_FULL;
+use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View};
 
 /// The rule.
@@ -72,7 +72,7 @@ fn cut_by_the_sender(view: &View) -> bool {
 }
 
 fn fullness(side: &Side) -> Result<Option<(f64, Confidence)>, Missing> {
-    let softirqs = side.softirq_share().ok().filter(|share| *share >= CPU_FULL);
+    let softirqs = side.softirq_share().ok().filter(|share| *share >= MIN_CPU_SHARE_OF_WALL_TIME);
     let bound = cpu_bound(side)?.map(|bound| (bound.turn, bound.confidence()));
     let softirqs = softirqs.map(|share| (share, Confidence::Likely));
     Ok(softirqs.or(bound))

@@ -47,16 +47,19 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of a CPU's time in interrupts and softirqs up to which it empties the ring in time.
-const HAS_TIME: f64 = 0.8;
+const MAX_SOFTIRQ_CPU_SHARE: f64 = 0.8;
 /// Squeezes a second that are none to speak of.
-const HARDLY_ANY: f64 = 1.0;
+const MAX_SQUEEZES_PER_S: f64 = 1.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
     let drops = side.ring_drops()?;
     let Some(lost) = LostHere::of(view, drops)? else { return Ok(None) };
     let busy = side.softirq_share()?;
-    if !is_at_most(side) || busy > HAS_TIME || side.squeezes_per_s()? > HARDLY_ANY {
+    if !is_at_most(side)
+        || busy > MAX_SOFTIRQ_CPU_SHARE
+        || side.squeezes_per_s()? > MAX_SQUEEZES_PER_S
+    {
         return Ok(None);
     }
     let (place, device, counter) = (side.place(), side.device()?, side.ring_counter());

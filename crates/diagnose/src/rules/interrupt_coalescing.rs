@@ -31,7 +31,7 @@ use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent, time};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{CPU_FULL, HOLDS};
+use crate::thresholds::{MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -47,11 +47,11 @@ pub const RULE: Rule = Rule {
 };
 
 /// Part of the smallest round-trip time from which the cards' waits matter.
-const MUCH_OF_RTT: f64 = 0.2;
+const MIN_DELAY_SHARE_OF_RTT: f64 = 0.2;
 /// Interrupts a second on one CPU from which they eat it.
-const MANY_PER_S: f64 = 50_000.0;
+const MIN_INTERRUPTS_PER_S: f64 = 50_000.0;
 /// Packets for each interrupt below which they are not joined.
-const FEW: f64 = 2.0;
+const MAX_PACKETS_PER_INTERRUPT: f64 = 2.0;
 /// Wait that is proposed, microseconds: in the middle of what drivers choose.
 const WAIT_US: u64 = 32;
 
@@ -80,7 +80,7 @@ fn too_late(view: &View) -> Result<Option<Finding>, Missing> {
     let (sum, rtt) = (waits[0] + waits[1], view.sender.min_rtt_s()?);
     let split = split(view)?;
     let window = (split.receive_window_percent + split.send_buffer_percent) / 100.0;
-    if sum < MUCH_OF_RTT * rtt || window < HOLDS {
+    if sum < MIN_DELAY_SHARE_OF_RTT * rtt || window < MIN_LIMITING_TIME_SHARE {
         return Ok(None);
     }
     let longer = if waits[0] > waits[1] { &view.sender } else { &view.receiver };
@@ -110,8 +110,8 @@ fn too_often(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let interrupts = side.grown("interrupts.device")? as f64;
     let each_s = interrupts * part / side.span_s()?;
     let packets = side.grown("link.rx_packets")? as f64 / interrupts;
-    let limits = cpu_bound(side)?.is_some() || side.softirq_share()? >= CPU_FULL;
-    if each_s < MANY_PER_S || packets >= FEW || !limits {
+    let limits = cpu_bound(side)?.is_some() || side.softirq_share()? >= MIN_CPU_SHARE_OF_WALL_TIME;
+    if each_s < MIN_INTERRUPTS_PER_S || packets >= MAX_PACKETS_PER_INTERRUPT || !limits {
         return Ok(None);
     }
     let place = side.place();

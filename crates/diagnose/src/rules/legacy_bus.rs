@@ -31,7 +31,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
-use crate::framing::{QDISC_EXTRA, packet};
+use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View, first_of};
 
@@ -48,13 +48,13 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of what the bus gives from which it limits.
-const FULL: f64 = 0.7;
+const MIN_LIMITING_SHARE_OF_BUS: f64 = 0.7;
 /// The same from which it may: adapters on USB 2 reach 200 to 350 Mbit/s.
-const MAY_BE: f64 = 0.45;
+const MIN_SUSPECT_SHARE_OF_BUS: f64 = 0.45;
 /// Share above which the bus is another than it seems.
-const BEYOND: f64 = 1.05;
+const MAX_PLAUSIBLE_SHARE_OF_BUS: f64 = 1.05;
 /// Share of its link that the goodput leaves unused where it is the bus.
-const LINK_LEFT: f64 = 0.9;
+const MIN_FULL_LINK_SHARE: f64 = 0.9;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     first_of(view, |side| at(view, side))
@@ -67,11 +67,12 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let Some((name, gives)) = bus(side)? else { return Ok(None) };
     let share = crossed(view)? / gives;
     let link = link_ceiling(view, side).ok();
-    let full_link = link.is_some_and(|link| view.goodput_or_zero() >= LINK_LEFT * link);
-    if !(MAY_BE..=BEYOND).contains(&share) || full_link {
+    let full_link = link.is_some_and(|link| view.goodput_or_zero() >= MIN_FULL_LINK_SHARE * link);
+    if !(MIN_SUSPECT_SHARE_OF_BUS..=MAX_PLAUSIBLE_SHARE_OF_BUS).contains(&share) || full_link {
         return Ok(None);
     }
-    let confidence = if share >= FULL { Confidence::Likely } else { Confidence::Possible };
+    let confidence =
+        if share >= MIN_LIMITING_SHARE_OF_BUS { Confidence::Likely } else { Confidence::Possible };
     let (place, device) = (side.place(), side.device()?);
     let text = format!(
         "{device} is on {name}, which gives {}; {} of it is used",
@@ -106,7 +107,7 @@ fn bus(side: &Side) -> Result<Option<(String, f64)>, Missing> {
 
 /// What crosses the bus: frames without checksum.
 fn crossed(view: &View) -> Result<f64, Missing> {
-    Ok(view.goodput()? / packet(view)?.share(QDISC_EXTRA))
+    Ok(view.goodput()? / packet(view)?.share(QDISC_EXTRA_BYTES))
 }
 
 /// Share of the fuller of the two ends' buses that is used, percent; 0 where neither is one of these.

@@ -27,7 +27,7 @@ use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::names::LINK_SPEED;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::AT_CEILING;
+use crate::thresholds::MIN_SHARE_OF_CEILING;
 use crate::view::{Side, View};
 
 /// The rule.
@@ -48,7 +48,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let mut unknown = None;
     for (side, ceiling) in links {
         match ceiling {
-            Ok(ceiling) if goodput >= AT_CEILING * ceiling => return found(view, side, ceiling),
+            Ok(ceiling) if goodput >= MIN_SHARE_OF_CEILING * ceiling => {
+                return found(view, side, ceiling);
+            }
             Ok(_) => {}
             Err(why) => unknown = unknown.or(Some(why)),
         }

@@ -27,7 +27,7 @@ use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
 /// Share of the time that must have been lost for it.
-const FELT: f64 = 0.02;
+const MIN_LOST_TIME_SHARE: f64 = 0.02;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -52,7 +52,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let device = side.device().unwrap_or("the device").to_owned();
     // Away for less than a sample, it shows only in what TCP had to wait for.
     let share = still.max(view.sender.timeout_share().unwrap_or(0.0)).min(1.0);
-    let confidence = if share >= FELT { Confidence::Certain } else { Confidence::Possible };
+    let confidence =
+        if share >= MIN_LOST_TIME_SHARE { Confidence::Certain } else { Confidence::Possible };
     Draft::new(RULE.id, side.place(), confidence, format!("the link of {device}, which goes down and up"))
         .share(share)
         .saw(side.place(), RULE.witness_name, changes, format!("the carrier of {device} changed {changes:.0} times (/sys/class/net/{device}/carrier_changes)"))

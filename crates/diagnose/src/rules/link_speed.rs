@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
 
 /// Share of the present speed from which the link is what limits. Lower than for line-rate, since a
 /// faster link is at hand.
-const LIMITS: f64 = 0.9;
+const MIN_SHARE_OF_LINK_SPEED: f64 = 0.9;
 
 /// Why the link runs slower than the card could.
 enum Reason {
@@ -70,7 +70,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let (goodput, ceiling) = (view.goodput()?, link_ceiling(view, side)?);
-    if goodput < LIMITS * ceiling {
+    if goodput < MIN_SHARE_OF_LINK_SPEED * ceiling {
         return Ok(None);
     }
     let (speed, supported) =

@@ -31,7 +31,7 @@ use crate::rule::{Rule, Stage};
 use crate::rules::path_loss::losses_cut;
 use crate::shaper::Shaper;
 use crate::split::split;
-use crate::thresholds::{HEAVY_LOSS, HOLDS};
+use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::{View, positive};
 
 /// The rule.
@@ -47,21 +47,21 @@ pub const RULE: Rule = Rule {
 };
 
 /// Local drops over segments sent again from which they are the reason.
-const MOST: f64 = 0.5;
+const MIN_DROPPED_LOCALLY_SHARE: f64 = 0.5;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let (queue, device) = (view.sender.queue_drops()?, view.sender.departure_drops());
     let (drops, again) = (queue + device, view.sender.retransmitted_segments_in_all()?);
     let share = witness(view)? / 100.0;
-    if drops == 0.0 || drops < MOST * again || Shaper::of(view)?.is_some() {
+    if drops == 0.0 || drops < MIN_DROPPED_LOCALLY_SHARE * again || Shaper::of(view)?.is_some() {
         return Ok(None);
     }
-    if share < HEAVY_LOSS && !losses_cut(view).unwrap_or(false) {
+    if share < MIN_HEAVY_LOSS_SHARE && !losses_cut(view).unwrap_or(false) {
         return Ok(None);
     }
     let held = split(view)?.path_percent / 100.0;
-    if held < HOLDS {
+    if held < MIN_LIMITING_TIME_SHARE {
         return Ok(None);
     }
     let (place, name) = (view.sender.place(), view.sender.device()?);
@@ -101,7 +101,7 @@ mod tests {
     use crate::names::LINK_TX_DROPPED;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Near;
-    use goodput_model::Place;
+    use goodput_model::{Place, TcpInfo};
 
     fn dropping() -> Case {
         let case = Case::path_loss().retransmitted(0.02);
@@ -124,7 +124,8 @@ mod tests {
         // One drop in slow start: 22 Mbit/s of 1000 for 4 s, as measured.
         let once = Case::path_loss().retransmitted(0.0).goodput(22e6).tcp(|tcp, number| {
             tcp.total_retrans_segments = Some(number.min(1));
-            tcp.snd_ssthresh_segments = Some(if number < 1 { 0x7fff_ffff } else { 11 });
+            tcp.snd_ssthresh_segments =
+                Some(if number < 1 { TcpInfo::INFINITE_SSTHRESH } else { 11 });
             tcp.snd_cwnd_segments = Some(11 + 2 * number);
             tcp.unacked_segments = tcp.snd_cwnd_segments;
         });

@@ -30,7 +30,7 @@ use super::{sack_off, window_scaling_off};
 use crate::finding::Draft;
 use crate::names::{ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::HOLDS;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 use goodput_model::Confidence;
 
@@ -71,7 +71,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             taken(view, draft, TCP_WINDOW_SCALING, "window scaling")
         }
         Changed::Sack(share) => {
-            let sure = if share > HOLDS { Confidence::Likely } else { Confidence::Possible };
+            let sure = if share > MIN_LIMITING_TIME_SHARE { Confidence::Likely } else { Confidence::Possible };
             let summary = "something on the path that removes selective acknowledgements";
             let draft = Draft::new(RULE.id, Place::Path, sure, summary);
             let draft = sack_off::evidence(view, draft, share);

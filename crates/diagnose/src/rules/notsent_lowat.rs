@@ -31,7 +31,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent};
 use crate::names::TCP_NOTSENT_LOWAT;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::{BEHIND, HOLDS};
+use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
 /// The rule.
@@ -47,12 +47,12 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of the send memory in use below which the buffer is not what the writer waits for.
-const HALF: f64 = 0.5;
+const MAX_SEND_MEMORY_SHARE: f64 = 0.5;
 /// Share up to which a writer that the mark keeps waiting fills the buffer: it is woken once a third is free
 /// (include/net/sock.h, `sk_stream_min_wspace`). Then the buffer limits as well.
-const TWO_THIRDS: f64 = 0.7;
+const MIN_SHARE_OF_LOW_WATER: f64 = 0.7;
 /// The mark where nobody set one (`tcp_notsent_lowat` of ip-sysctl.rst).
-const UNSET: u64 = u32::MAX as u64;
+const UNSET_LOW_WATER_BYTES: u64 = u32::MAX as u64;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !may_hold(view)? || path_rate::is_known(view) {
@@ -61,13 +61,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (side, place) = (&view.sender, view.sender.place());
     let (text, mark) = (side.text(TCP_NOTSENT_LOWAT)?, mark(view)?);
     let (waits, dry) = (side.blocked_share()?, side.app_limited_share()?);
-    let empty = side.send_buffer_fill()? < HALF;
+    let empty = side.send_buffer_fill()? < MAX_SEND_MEMORY_SHARE;
     let confidence = if empty { Confidence::Likely } else { Confidence::Possible };
     let set = format!(
         "the socket takes no more while {} are unsent (tcp_notsent_lowat)",
         bytes(mark as f64)
     );
-    let values = (Some(text.to_string()), UNSET.to_string());
+    let values = (Some(text.to_string()), UNSET_LOW_WATER_BYTES.to_string());
     let why = "accepts as much as the send buffer holds";
     Draft::new(RULE.id, place, confidence, "the low-water mark on unsent data (tcp_notsent_lowat)")
         .share(waits.min(dry))
@@ -95,10 +95,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 pub(super) fn may_hold(view: &View) -> Result<bool, Missing> {
     view.needs_tcp()?;
     let side = &view.sender;
-    let waits = side.blocked_share()? >= HOLDS && side.app_limited_share()? >= HOLDS;
-    let reader_is_behind = view.receiver.blocked_share().is_ok_and(|waits| waits < BEHIND);
-    let has_room = side.send_buffer_fill()? < TWO_THIRDS;
-    Ok(mark(view)? < UNSET && waits && has_room && !reader_is_behind)
+    let waits = side.blocked_share()? >= MIN_LIMITING_TIME_SHARE
+        && side.app_limited_share()? >= MIN_LIMITING_TIME_SHARE;
+    let reader_is_behind =
+        view.receiver.blocked_share().is_ok_and(|waits| waits < MAX_WAIT_SHARE_OF_SLOW_THREAD);
+    let has_room = side.send_buffer_fill()? < MIN_SHARE_OF_LOW_WATER;
+    Ok(mark(view)? < UNSET_LOW_WATER_BYTES && waits && has_room && !reader_is_behind)
 }
 
 /// The mark, bytes.

@@ -33,7 +33,7 @@ use crate::names::{
 };
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{CPU_FULL, HOLDS, LONG_PATH_S};
+use crate::thresholds::{LONG_PATH_S, MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -79,8 +79,11 @@ fn fullest(view: &View) -> Result<Option<(f64, Confidence)>, Missing> {
     let softirqs = |side: &Side| {
         let share = side.softirq_share().ok()?;
         // A CPU that has softirqs for the most part is full of them when nothing is left of it.
-        let full = share >= CPU_FULL
-            || share >= HOLDS && side.softirq_cpu_busy_share().is_ok_and(|busy| busy >= CPU_FULL);
+        let full = share >= MIN_CPU_SHARE_OF_WALL_TIME
+            || share >= MIN_LIMITING_TIME_SHARE
+                && side
+                    .softirq_cpu_busy_share()
+                    .is_ok_and(|busy| busy >= MIN_CPU_SHARE_OF_WALL_TIME);
         full.then_some((share, Confidence::Likely))
     };
     let far = cpu_bound(&view.receiver).ok().flatten();
@@ -97,9 +100,9 @@ fn scattered(view: &View) -> Option<(f64, Confidence)> {
     let softirqs: f64 = side.interrupt_shares().ok()?.iter().map(|(_, share)| share).sum();
     let share = side.thread_cpu_share().ok()? + softirqs;
     let nearby = side.rtt_s().is_ok_and(|rtt| rtt < LONG_PATH_S);
-    let path = split(view).is_ok_and(|split| split.path_percent >= HOLDS * 100.0);
+    let path = split(view).is_ok_and(|split| split.path_percent >= MIN_LIMITING_TIME_SHARE * 100.0);
     let free = nearby && path && !is_local(view).unwrap_or(true);
-    (free && share >= CPU_FULL).then_some((share, Confidence::Possible))
+    (free && share >= MIN_CPU_SHARE_OF_WALL_TIME).then_some((share, Confidence::Possible))
 }
 
 /// Whether the receiver's device is a virtual one, which hands packets on as they were sent.

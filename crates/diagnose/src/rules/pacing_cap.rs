@@ -42,9 +42,9 @@ pub const RULE: Rule = Rule {
 
 /// Goodput over the cap from which the cap is what limits. TCP's own pacing counts payload, fq headers too,
 /// 3.5 % of a full segment, and timers come late.
-const AT_CAP: f64 = 0.9;
+const MIN_SHARE_OF_CAP: f64 = 0.9;
 /// Pacing rate over the cap from which it stands there.
-const PACED: f64 = 0.95;
+const MIN_PACING_SHARE_OF_CAP: f64 = 0.95;
 /// No cap: all bits set, of 32 in kernels before 4.20.
 const UNCAPPED: [u64; 2] = [u64::MAX, u32::MAX as u64];
 
@@ -55,7 +55,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let Some(cap) = cap(view)? else { return Ok(None) };
     let of_cap = view.goodput()? / cap;
-    if of_cap < AT_CAP || !stands_at_cap(view)? {
+    if of_cap < MIN_SHARE_OF_CAP || !stands_at_cap(view)? {
         return Ok(None);
     }
     let place = view.sender.place();
@@ -99,7 +99,7 @@ fn stands_at_cap(view: &View) -> Result<bool, Missing> {
     for connection in view.sender.connections()? {
         let tcp = last(&connection);
         let (now, cap) = (tcp.pacing_rate_bytes_per_s()?, tcp.max_pacing_rate_bytes_per_s()?);
-        if (now as f64) < PACED * cap as f64 {
+        if (now as f64) < MIN_PACING_SHARE_OF_CAP * cap as f64 {
             return Ok(false);
         }
     }

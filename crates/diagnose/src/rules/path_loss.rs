@@ -35,7 +35,10 @@ use crate::models::rate_at_loss;
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
 use crate::split::{losses_fill_the_buffer, split};
-use crate::thresholds::{CONTRIBUTES, HEAVY_LOSS, HOLDS, RTT_INFLATED};
+use crate::thresholds::{
+    MIN_CONTRIBUTING_TIME_SHARE, MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE,
+    MIN_LIMITING_TIME_SHARE,
+};
 use crate::view::View;
 
 /// The rule.
@@ -51,27 +54,27 @@ pub const RULE: Rule = Rule {
 };
 
 /// Goodput over the model's rate where loss explains it. Time-outs make it lower than the model.
-const EXPLAINED: std::ops::Range<f64> = 0.5..2.0;
+const MODEL_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.5..2.0;
 /// The same with time-outs.
-const EXPLAINED_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
+const MODEL_EXPLAINS_RATIOS_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
 /// Fewer retransmissions than this tell nothing of a rate of loss.
-const ENOUGH: f64 = 3.0;
+const MIN_RETRANSMISSIONS: f64 = 3.0;
 /// Fewer cuts of the window than this tell nothing of what cuts it.
-const CUTS: usize = 2;
+const MIN_WINDOW_CUTS: usize = 2;
 /// Smallest over largest size at which chance cut the window; a full queue does at the same each time.
-const UNLIKE: f64 = 0.75;
+const MAX_UNEVEN_CUT_RATIO: f64 = 0.75;
 /// Part of its window that CUBIC keeps at a loss (RFC 9438 section 4.6); Reno keeps half.
-const CUT_TO: f64 = 0.7;
+const CUBIC_KEPT_WINDOW_SHARE: f64 = 0.7;
 /// Window over the largest one that was cut, from which it has outgrown it.
-const OUTGROWN: f64 = 1.15;
+const MIN_OUTGROWN_WINDOW_RATIO: f64 = 1.15;
 /// Part of the lost packets that, explained otherwise, acquits the path.
-const MOST: f64 = 0.5;
+const MIN_OTHERWISE_EXPLAINED_SHARE: f64 = 0.5;
 
 /// Whether nothing was lost in the second half of the run, so that what was lost before is what the
 /// start has cost.
 fn has_ended(view: &View) -> Result<bool, Missing> {
     let (before, since) = view.sender.losses_by_half()?;
-    Ok(before.lost >= ENOUGH && since.lost == 0.0 && since.sent >= before.sent / 2.0)
+    Ok(before.lost >= MIN_RETRANSMISSIONS && since.lost == 0.0 && since.sent >= before.sent / 2.0)
 }
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -81,17 +84,23 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let lasting = view.sender.lasting_loss()?;
     let share = lasting.share;
     let held = split(view)?.path_percent / 100.0;
-    if lost_elsewhere(view)? || held < CONTRIBUTES || queue_is_full(view) || has_ended(view)? {
+    if lost_elsewhere(view)?
+        || held < MIN_CONTRIBUTING_TIME_SHARE
+        || queue_is_full(view)
+        || has_ended(view)?
+    {
         return Ok(None);
     }
-    if held < HOLDS {
-        let contributes = lasting.segments >= ENOUGH && !queue_shows(view) && model_explains(view)?;
+    if held < MIN_LIMITING_TIME_SHARE {
+        let contributes =
+            lasting.segments >= MIN_RETRANSMISSIONS && !queue_shows(view) && model_explains(view)?;
         let draft = || stream(view, share, Confidence::Possible);
         return if contributes { draft()?.found() } else { Ok(None) };
     }
-    if lasting.segments < ENOUGH {
+    if lasting.segments < MIN_RETRANSMISSIONS {
         let all = view.sender.retransmitted_segments_in_all()?;
-        let by_chance = all >= ENOUGH && view.backs_off_at_loss()? && cut_by_chance(view)?;
+        let by_chance =
+            all >= MIN_RETRANSMISSIONS && view.backs_off_at_loss()? && cut_by_chance(view)?;
         let seldom = if by_chance { Some(Confidence::Likely) } else { cut_early(view)? };
         let Some(confidence) = seldom else { return Ok(None) };
         let draft = stream(view, view.sender.retransmitted_share_in_all()?, confidence)?;
@@ -102,7 +111,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
         (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
         (_, Ok(true)) if cut_by_chance(view)? => Confidence::Likely,
-        _ if share < HEAVY_LOSS => {
+        _ if share < MIN_HEAVY_LOSS_SHARE => {
             // Little loss beside a rate that stands still is what overshooting it once has cost.
             if !losses_fill_the_buffer(view) || queue_shows(view) || path_rate::is_known(view) {
                 return Ok(None);
@@ -126,7 +135,7 @@ pub(super) fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
     let by_socket = view.receiver.socket_drops().unwrap_or(0.0);
     let here = side.queue_drops().unwrap_or(0.0) + side.departure_drops();
     let dropped = here + view.receiver.device_drops().unwrap_or(0.0);
-    let most = |part: f64, whole: f64| part > 0.0 && part >= MOST * whole;
+    let most = |part: f64, whole: f64| part > 0.0 && part >= MIN_OTHERWISE_EXPLAINED_SHARE * whole;
     Ok(most(needless.max(by_socket), side.retransmitted_segments()?)
         || most(dropped, side.retransmitted_segments_in_all()?))
 }
@@ -140,7 +149,7 @@ pub(super) fn losses_cut(view: &View) -> Result<bool, Missing> {
 }
 
 fn queue_shows(view: &View) -> bool {
-    view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * RTT_INFLATED - 1.0)
+    view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * MIN_FULL_QUEUE_RTT_RATIO - 1.0)
         || view.window_fills_a_queue().unwrap_or(false)
 }
 
@@ -153,13 +162,16 @@ fn queue_is_full(view: &View) -> bool {
 /// Whether the receiving host dropped as much in its backlog, of whatever traffic.
 fn backlog_may_have(view: &View) -> bool {
     let again = view.sender.retransmitted_segments_in_all().unwrap_or(0.0);
-    view.receiver.arrival_drops().is_ok_and(|drops| drops > 0.0 && drops >= MOST * again)
+    view.receiver
+        .arrival_drops()
+        .is_ok_and(|drops| drops > 0.0 && drops >= MIN_OTHERWISE_EXPLAINED_SHARE * again)
 }
 
 fn model_explains(view: &View) -> Result<bool, Missing> {
     let Some(modelled) = rate_at_loss(view)? else { return Ok(false) };
     let timeouts = view.sender.timeouts().unwrap_or(0.0);
-    let range = if timeouts > 0.0 { EXPLAINED_WITH_TIMEOUTS } else { EXPLAINED };
+    let range =
+        if timeouts > 0.0 { MODEL_EXPLAINS_RATIOS_WITH_TIMEOUTS } else { MODEL_EXPLAINS_RATIOS };
     Ok(range.contains(&(view.goodput()? / modelled)))
 }
 
@@ -174,8 +186,8 @@ fn cut_by_chance(view: &View) -> Result<bool, Missing> {
     let cuts = cuts.get(1..).unwrap_or_default();
     let least = cuts.iter().copied().fold(f64::INFINITY, f64::min);
     let most = cuts.iter().copied().fold(0.0, f64::max);
-    let at_any_size = cuts.len() >= CUTS && least <= UNLIKE * most;
-    Ok(at_any_size && view.sender.cut_window_share()? >= HOLDS)
+    let at_any_size = cuts.len() >= MIN_WINDOW_CUTS && least <= MAX_UNEVEN_CUT_RATIO * most;
+    Ok(at_any_size && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE)
 }
 
 /// Few losses, too few to tell their share, that keep the window down: it has outgrown each size at
@@ -184,10 +196,10 @@ fn cut_by_chance(view: &View) -> Result<bool, Missing> {
 fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
     let lost = view.sender.retransmitted_segments_in_all()?;
     let cuts = view.sender.cuts()?;
-    let largest = cuts.iter().copied().fold(0.0, f64::max) / CUT_TO;
+    let largest = cuts.iter().copied().fold(0.0, f64::max) / CUBIC_KEPT_WINDOW_SHARE;
     let window = view.sender.congestion_window_bytes()? / view.sender.mss_bytes()?;
-    let grown = !cuts.is_empty() && window >= OUTGROWN * largest;
-    let low = grown && lost >= 1.0 && view.sender.cut_window_share()? >= HOLDS;
+    let grown = !cuts.is_empty() && window >= MIN_OUTGROWN_WINDOW_RATIO * largest;
+    let low = grown && lost >= 1.0 && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE;
     if !low
         || !view.backs_off_at_loss()?
         || view.sender.queue_stands()?
@@ -195,7 +207,7 @@ fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
     {
         return Ok(None);
     }
-    let again = cuts.len() >= CUTS && lost >= CUTS as f64;
+    let again = cuts.len() >= MIN_WINDOW_CUTS && lost >= MIN_WINDOW_CUTS as f64;
     Ok(Some(if again { Confidence::Likely } else { Confidence::Possible }))
 }
 
@@ -261,7 +273,9 @@ fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
     let share = view.reported_loss_share().map_err(|_| why)?;
     let lost = share * view.sender.datagrams_sent()?;
     let here = view.sender.queue_drops().unwrap_or(0.0);
-    if !(HEAVY_LOSS..=1.0).contains(&share) || here >= MOST * lost {
+    if !(MIN_HEAVY_LOSS_SHARE..=1.0).contains(&share)
+        || here >= MIN_OTHERWISE_EXPLAINED_SHARE * lost
+    {
         return Ok(None);
     }
     let text =
@@ -286,7 +300,8 @@ fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
 
 /// Whether most datagrams that never arrived were dropped at a host.
 pub(super) fn datagrams_lost_elsewhere(view: &View) -> Result<bool, Missing> {
-    Ok(view.datagrams_dropped_at_hosts() >= MOST * view.receiver.datagrams_lost()?)
+    Ok(view.datagrams_dropped_at_hosts()
+        >= MIN_OTHERWISE_EXPLAINED_SHARE * view.receiver.datagrams_lost()?)
 }
 
 /// How near the goodput is to the rate that loss allows, percent: falls when loss goes, and when

@@ -35,7 +35,10 @@ use crate::models::rate_at_loss;
 use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HEAVY_LOSS, HOLDS, LATE_S, PLATEAU_SPREAD, RTT_INFLATED};
+use crate::thresholds::{
+    LATE_S, MAX_PLATEAU_SPREAD_RATIO, MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE,
+    MIN_LIMITING_TIME_SHARE,
+};
 use crate::view::{Losses, Plateau, View};
 
 /// The rule.
@@ -51,20 +54,20 @@ pub const RULE: Rule = Rule {
 };
 
 /// Loss beyond which a plateau without a queue or a round number is only possibly a rate.
-const MUCH_LOSS: f64 = 0.01;
+const MIN_UNCERTAIN_LOSS_SHARE: f64 = 0.01;
 /// Relative spread from which a standing queue alone tells no rate.
-const SWINGS: f64 = 0.15;
+const MIN_SWINGING_SPREAD_RATIO: f64 = 0.15;
 /// Round-trip time over the smallest one that no window which is still growing leaves.
-const DROWNED: f64 = 4.0;
+const MIN_FULL_BUFFER_RTT_RATIO: f64 = 4.0;
 /// A queue shorter than this may be nothing but scheduling at the hosts, seconds.
-const QUEUE_S: f64 = 0.0005;
+const MIN_QUEUE_S: f64 = 0.0005;
 /// Share of the datagrams lost from which too many may have been sent, rather than some lost by
 /// chance. Below it a round rate reports nothing: the rate that was sent is round too.
-const OVERLOAD: f64 = 0.05;
+const MIN_OVERLOAD_LOSS_SHARE: f64 = 0.05;
 /// The same without a round rate to show for it.
-const GROSS_OVERLOAD: f64 = 0.2;
+const MIN_CERTAIN_OVERLOAD_LOSS_SHARE: f64 = 0.2;
 /// How near BBR's delivery rate must be to the goodput.
-const AGREES: std::ops::Range<f64> = 0.85..1.2;
+const DELIVERY_RATE_AGREES_RATIOS: std::ops::Range<f64> = 0.85..1.2;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() {
@@ -72,8 +75,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let share = split(view)?.path_percent / 100.0;
     let plateau = plateau(view)?;
-    if share < HOLDS
-        || plateau.spread >= SWINGS && !is_drowned(view)?
+    if share < MIN_LIMITING_TIME_SHARE
+        || plateau.spread >= MIN_SWINGING_SPREAD_RATIO && !is_drowned(view)?
         || is_local(view)?
         || host_is_short(view)
         || loss_explains(view)?
@@ -95,12 +98,12 @@ fn plateau(view: &View) -> Result<Plateau, Missing> {
 /// Whether the queue is so long that the path is busy all the time, whatever swings: a reader gets nothing
 /// while one packet is missing, and then all that came after it.
 fn is_drowned(view: &View) -> Result<bool, Missing> {
-    Ok(view.sender.rtt_inflation()? >= DROWNED && view.sender.queue_stands()?)
+    Ok(view.sender.rtt_inflation()? >= MIN_FULL_BUFFER_RTT_RATIO && view.sender.queue_stands()?)
 }
 
 /// Whether a loss-based congestion control without a queue on the path could go no faster.
 fn loss_explains(view: &View) -> Result<bool, Missing> {
-    let queue = view.sender.rtt_inflation()? >= RTT_INFLATED || fills_a_queue(view);
+    let queue = view.sender.rtt_inflation()? >= MIN_FULL_QUEUE_RTT_RATIO || fills_a_queue(view);
     let backs_off = view.backs_off_at_loss().unwrap_or(true);
     let modelled = rate_at_loss(view).ok().flatten();
     Ok(!queue
@@ -136,20 +139,23 @@ impl Mark {
     }
 
     fn is_steady(&self) -> bool {
-        self.plateau.spread < PLATEAU_SPREAD
+        self.plateau.spread < MAX_PLATEAU_SPREAD_RATIO
     }
 
     /// How sure it is, or `None` if no mark shows.
     fn confidence(&self, view: &View) -> Option<Confidence> {
-        let long_queue = self.inflation >= RTT_INFLATED || fills_a_queue(view);
+        let long_queue = self.inflation >= MIN_FULL_QUEUE_RTT_RATIO || fills_a_queue(view);
         let crowded = view.sides().iter().any(|side| side.is_crowded());
         // Beside a rate that stands still, the lateness of one end is enough.
-        let least = if crowded { LATE_S / 2.0 } else { QUEUE_S };
+        let least = if crowded { LATE_S / 2.0 } else { MIN_QUEUE_S };
         let queue = long_queue && self.queue_s >= least;
         let goodput = view.goodput().ok()?;
-        let agrees = self.delivery.as_ref().is_ok_and(|rate| AGREES.contains(&(rate / goodput)));
+        let agrees = self
+            .delivery
+            .as_ref()
+            .is_ok_and(|rate| DELIVERY_RATE_AGREES_RATIOS.contains(&(rate / goodput)));
         let paced = !view.backs_off_at_loss().unwrap_or(true) && agrees;
-        let lossy = self.loss > MUCH_LOSS && !queue && self.round.is_none();
+        let lossy = self.loss > MIN_UNCERTAIN_LOSS_SHARE && !queue && self.round.is_none();
         // A reader that is kept from its CPU may be what stretches the round trip.
         let doubt = lossy || !reader_keeps_up(view) || reads_in_time(view);
         let long = view.sender.waits_beyond_hosts();
@@ -210,22 +216,29 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     let losses = view.receiver.datagram_losses().ok();
     let by_limit = losses.as_ref().and_then(Losses::by_limit);
     if let Some(losses) =
-        losses.filter(|_| by_limit == Some(true) && plateau.spread >= PLATEAU_SPREAD)
+        losses.filter(|_| by_limit == Some(true) && plateau.spread >= MAX_PLATEAU_SPREAD_RATIO)
     {
         // What the limit lets through; a sender that is slow at times offers less.
         plateau.rate = losses.passed_at_worst() * view.plan().chunk_bytes.0 as f64 * 8.0;
     }
     let at_hosts = view.datagrams_dropped_at_hosts() >= view.receiver.datagrams_lost()? / 2.0;
-    let steady = plateau.spread < PLATEAU_SPREAD || by_limit == Some(true);
-    if share < HEAVY_LOSS || at_hosts || !steady || is_local(view)? || receiver_is_short(view) {
+    let steady = plateau.spread < MAX_PLATEAU_SPREAD_RATIO || by_limit == Some(true);
+    if share < MIN_HEAVY_LOSS_SHARE
+        || at_hosts
+        || !steady
+        || is_local(view)?
+        || receiver_is_short(view)
+    {
         return Ok(None);
     }
     let round = round_rate(view, plateau.rate)?;
     let confidence = match (by_limit, share) {
         (Some(true), _) => Confidence::Likely,
         (Some(false), _) => return Ok(None),
-        (None, share) if share < OVERLOAD => return Ok(None),
-        (None, share) if share < GROSS_OVERLOAD && round.is_none() => Confidence::Possible,
+        (None, share) if share < MIN_OVERLOAD_LOSS_SHARE => return Ok(None),
+        (None, share) if share < MIN_CERTAIN_OVERLOAD_LOSS_SHARE && round.is_none() => {
+            Confidence::Possible
+        }
         (None, _) => Confidence::Likely,
     };
     let place = view.receiver.place();

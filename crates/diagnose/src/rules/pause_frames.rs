@@ -34,7 +34,7 @@ use crate::finding::{Draft, percent, time};
 use crate::names::LINK_SPEED;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{AT_CEILING, HEAVY_LOSS, HOLDS};
+use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::View;
 
 /// The rule.
@@ -52,7 +52,7 @@ pub const RULE: Rule = Rule {
 /// Pause frames a second from which they may matter.
 const MANY_PER_S: f64 = 10.0;
 /// The longest that one pause frame stops a card, bit times (IEEE 802.3 annex 31B).
-const LONGEST_BITS: f64 = 65_535.0 * 512.0;
+const MAX_PAUSE_BIT_TIMES: f64 = 65_535.0 * 512.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.sender;
@@ -67,7 +67,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let confidence = if paused_by_peer { Confidence::Likely } else { Confidence::Possible };
     let (place, device) = (side.place(), side.device()?);
     let text = format!("{device} received {each_s:.0} pause frames a second (ethtool -I -a)");
-    let longest = side.count(LINK_SPEED).map(|speed| LONGEST_BITS / speed);
+    let longest = side.count(LINK_SPEED).map(|speed| MAX_PAUSE_BIT_TIMES / speed);
     Draft::new(RULE.id, place, confidence, format!("pause frames to {device}"))
         .saw(place, RULE.witness_name, each_s, text)
         .saw_if(place, "longest_pause_s", longest, |s| {
@@ -103,7 +103,7 @@ fn ignored(view: &View) -> bool {
 /// Whether the path holds the flows below what the link carries, and next to nothing is lost.
 fn standstill(view: &View) -> Result<bool, Missing> {
     let goodput = view.goodput()?;
-    if ceiling(view).value().is_some_and(|ceiling| goodput >= AT_CEILING * ceiling.0) {
+    if ceiling(view).value().is_some_and(|ceiling| goodput >= MIN_SHARE_OF_CEILING * ceiling.0) {
         return Ok(false);
     }
     let lost = if view.is_tcp() {
@@ -111,7 +111,7 @@ fn standstill(view: &View) -> Result<bool, Missing> {
     } else {
         view.receiver.lost_share()?
     };
-    Ok(lost < HEAVY_LOSS && split(view)?.path_percent / 100.0 >= HOLDS)
+    Ok(lost < MIN_HEAVY_LOSS_SHARE && split(view)?.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE)
 }
 
 /// Pause frames that the sender's card received, per second.

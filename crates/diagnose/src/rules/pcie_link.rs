@@ -29,7 +29,7 @@ use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
-use crate::framing::{QDISC_EXTRA, packet};
+use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View, first_of, positive};
 
@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of what the link gives from which it limits.
-const FULL: f64 = 0.85;
+const MIN_SHARE_OF_LINK: f64 = 0.85;
 
 /// The present link of a card, and its most.
 struct Link {
@@ -69,7 +69,7 @@ impl Link {
     /// Share of the present link that the measurement takes: frames without checksum, as the card
     /// writes them into memory.
     fn share(&self, view: &View) -> Result<f64, Missing> {
-        let crossed = view.goodput()? / packet(view)?.share(QDISC_EXTRA);
+        let crossed = view.goodput()? / packet(view)?.share(QDISC_EXTRA_BYTES);
         Ok(crossed / positive(pcie(self.now.0, self.now.1), "what the link gives")?)
     }
 }
@@ -84,7 +84,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     }
     let link = Link::of(side)?;
     let share = link.share(view)?;
-    if !link.is_below_its_most() || share < FULL {
+    if !link.is_below_its_most() || share < MIN_SHARE_OF_LINK {
         return Ok(None);
     }
     let (place, device) = (side.place(), side.device()?);

@@ -32,7 +32,9 @@ use crate::change::{of_host, of_plan};
 use crate::finding::Draft;
 use crate::names::{ROUTE_GATEWAY, TCP_MTU_PROBING};
 use crate::rule::{Rule, Stage};
-use crate::vanishing::{DATAGRAM_HEADERS, shares_a_link, tried, unanswered_percent, vanishing};
+use crate::vanishing::{
+    DATAGRAM_HEADERS_BYTES, shares_a_link, tried, unanswered_percent, vanishing,
+};
 use crate::view::View;
 
 /// The rule.
@@ -48,7 +50,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// IPv6 runs over nothing smaller (RFC 8200 section 5), so nearly every tunnel carries it, bytes.
-const CARRIED_NEARLY_EVERYWHERE: u64 = 1280;
+const NEARLY_ALWAYS_CARRIED_BYTES: u64 = 1280;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(found) = vanishing(view)? else { return Ok(None) };
@@ -87,7 +89,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 fn change(view: &View) -> Option<Change> {
     if !view.is_tcp() {
-        let chunk = CARRIED_NEARLY_EVERYWHERE - DATAGRAM_HEADERS - 20;
+        let chunk = NEARLY_ALWAYS_CARRIED_BYTES - DATAGRAM_HEADERS_BYTES - 20;
         let why = "a size that nearly every path carries";
         let now = view.plan().chunk_bytes.0;
         return (now > chunk)

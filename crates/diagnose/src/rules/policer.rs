@@ -41,7 +41,7 @@ use crate::names::TCP_AVAILABLE;
 use crate::round_rate::round_rate;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HEAVY_LOSS, HOLDS, PLATEAU_SPREAD};
+use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Bursts, LossStep, Losses, View};
 
 /// The rule.
@@ -59,58 +59,58 @@ pub const RULE: Rule = Rule {
 /// Packets lost for each sent more, from which a limit and not chance takes them, and the correlation
 /// that makes it more than an accident. Measured: 0.97 with 0.87 for BBR at a policer, the lost share
 /// itself by chance; if something else holds the rate, chance gives 1 too, but no clusters.
-const ELASTIC: f64 = 0.5;
-const CORRELATED: f64 = 0.6;
+const MIN_LOST_PER_EXTRA_SENT: f64 = 0.5;
+const MIN_LOSS_CORRELATION: f64 = 0.6;
 /// Time from the start by which slow start has met the limit, seconds; on a longer path so many round
 /// trips.
 const STARTUP_S: f64 = 0.3;
 const STARTUP_ROUND_TRIPS: f64 = 8.0;
 /// Lost share of slow start from which it overshot a limit, with at least so many packets and so many
 /// times the share lost since. Measured: 11 to 33 % at a policer, at most 2 % at 1 % by chance.
-const OVERSHOT: f64 = 0.05;
-const OVERSHOT_PACKETS: f64 = 10.0;
-const OVERSHOT_TIMES: f64 = 2.0;
+const MIN_OVERSHOOT_SHARE: f64 = 0.05;
+const MIN_OVERSHOOT_PACKETS: f64 = 10.0;
+const MIN_OVERSHOOT_LOSS_RATIO: f64 = 2.0;
 /// Share from which slow start alone shows it.
-const OVERSHOT_BY_FAR: f64 = 0.1;
+const MIN_CLEAR_OVERSHOOT_SHARE: f64 = 0.1;
 /// A smaller share shows it too, with at least so many packets and so many times the share since.
-const OVERSHOT_LEAST: f64 = 0.02;
-const OVERSHOT_MANY: f64 = 25.0;
-const OVERSHOT_FAR_TIMES: f64 = 20.0;
+const MIN_FAINT_OVERSHOOT_SHARE: f64 = 0.02;
+const MIN_FAINT_OVERSHOOT_PACKETS: f64 = 25.0;
+const MIN_FAINT_OVERSHOOT_LOSS_RATIO: f64 = 20.0;
 /// Congestion window since, over the level that slow start ended at, below which something else than
 /// that limit holds it: chance on a path that slow start had filled.
-const SAME_LEVEL: f64 = 0.25;
+const MIN_SAME_LEVEL_CWND_RATIO: f64 = 0.25;
 /// Ninth over first decile of the congestion window below which it meets the same level again and
 /// again. Measured: 1.2 to 1.5 at a policer, 1.7 to 3 by chance.
-const REGULAR: f64 = 1.55;
+const MAX_CWND_DECILE_RATIO: f64 = 1.55;
 /// The same where losses that come in clusters met it in so many steps. Chance gives 2.1 and more then,
 /// and no clusters.
-const REGULAR_IN_CLUSTERS: f64 = 1.9;
-const MANY_STEPS: usize = 15;
+const MAX_CLUSTERED_CWND_DECILE_RATIO: f64 = 1.9;
+const MIN_CLUSTERED_LOSS_STEPS: usize = 15;
 /// Windows smaller than this are regular whatever limits them, segments.
-const WIDE: f64 = 8.0;
+const MIN_CWND_SEGMENTS: f64 = 8.0;
 /// Losses in fewer steps than this tell no level.
-const OFTEN: usize = 5;
+const MIN_LOSS_STEPS: usize = 5;
 /// Index of dispersion from which losses come in clusters. Chance gives 1 ± 0.4.
-const CLUSTERED: f64 = 2.0;
+const MIN_CLUSTERED_DISPERSION: f64 = 2.0;
 /// Index of dispersion below which losses come too evenly for chance, of at least so many packets: a
 /// bucket that fills at its rate drops one packet in so many. Measured: 0.1 to 0.2, by chance 0.6 and more.
-const EVEN: f64 = 0.35;
-const EVEN_PACKETS: f64 = 60.0;
+const MAX_EVEN_DISPERSION: f64 = 0.35;
+const MIN_EVEN_LOST_PACKETS: f64 = 60.0;
 /// Excess of the loss for each packet sent more over the lost share, which a limit has besides.
-const STEEPER: f64 = 2.5;
-const HARDLY_CHANCE: f64 = 0.25;
+const MIN_EXCESS_LOSS_RATIO: f64 = 2.5;
+const MIN_EXCESS_LOSS_CORRELATION: f64 = 0.25;
 /// Correlation of the lost with the sent that chance does not come near. Measured: 0.92 for BBR at a
 /// policer with a bucket of 12 packets.
-const CLOSELY: f64 = 0.8;
+const MIN_CLOSE_CORRELATION: f64 = 0.8;
 /// Losses in clusters as these, each a share and a dispersion, need no steady rate beside them. Chance
 /// that takes whole batches of segmentation offload gives up to 45.
-const SEVERE: [(f64, f64); 2] = [(0.15, 10.0), (0.03, 100.0)];
+const SEVERE_SHARES_AND_DISPERSIONS: [(f64, f64); 2] = [(0.15, 10.0), (0.03, 100.0)];
 /// Spread of what passes between time-outs below which a bucket metered it, and time-outs for each burst.
 /// Measured: 0.02 to 0.1 and 1 at policers that save up tokens for a second, 0.5 and more by chance.
-const ALIKE: f64 = 0.15;
-const TIMEOUTS: f64 = 0.7;
+const MAX_METERED_BURST_SPREAD_RATIO: f64 = 0.15;
+const MIN_TIMEOUTS_PER_BURST: f64 = 0.7;
 /// Loss below which a limit costs nothing.
-const MATTERS: f64 = 0.0005;
+const MIN_LOSS_SHARE: f64 = 0.0005;
 /// What may wait though no queue does: the pacing's own bursts, late scheduling and the wait for a
 /// second segment to acknowledge. Bytes and seconds; either explains it, as does a share of the
 /// smallest round-trip time. If that is shorter than the hosts take, they are more of it.
@@ -120,15 +120,15 @@ const UNQUEUED_NEARBY_S: f64 = 0.001;
 const NEARBY_S: f64 = 0.0005;
 const UNQUEUED_SHARE: f64 = 0.03;
 /// So much more may wait while slow start overshoots, when the smoothed round-trip time is new.
-const WHILE_STARTING: f64 = 3.0;
+const STARTUP_UNQUEUED_RATIO: f64 = 3.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() {
         return datagrams(view);
     }
-    if view.sender.retransmitted_segments_in_all()? < OVERSHOT_PACKETS
+    if view.sender.retransmitted_segments_in_all()? < MIN_OVERSHOOT_PACKETS
         || lost_elsewhere(view)?
-        || split(view)?.path_percent / 100.0 < HOLDS
+        || split(view)?.path_percent / 100.0 < MIN_LIMITING_TIME_SHARE
         || queue_shows(view)?
         || is_local(view)?
     {
@@ -158,7 +158,7 @@ fn is_queue(view: &View, waits_s: f64) -> Result<bool, Missing> {
 /// Whether packets waited on the path when slow start met the limit.
 fn queue_showed(view: &View) -> Result<bool, Missing> {
     let waited = view.sender.rtt_at_first_loss_s()? - view.sender.min_rtt_s()?;
-    is_queue(view, waited / WHILE_STARTING)
+    is_queue(view, waited / STARTUP_UNQUEUED_RATIO)
 }
 
 /// What a limit without a queue leaves behind.
@@ -190,32 +190,43 @@ impl Marks {
         let backs_off = view.backs_off_at_loss()?;
         let slope = losses.as_ref().and_then(Losses::elasticity);
         // What is lost follows what is sent too closely for chance, though a little less passes at times.
-        let follows = slope.is_some_and(|(_, r)| r >= CLOSELY);
-        let still = if follows { 2.0 * PLATEAU_SPREAD } else { PLATEAU_SPREAD };
+        let follows = slope.is_some_and(|(_, r)| r >= MIN_CLOSE_CORRELATION);
+        let still = if follows { 2.0 * MAX_PLATEAU_SPREAD_RATIO } else { MAX_PLATEAU_SPREAD_RATIO };
         let steady = losses.as_ref().is_some_and(|l| l.passed_spread() < still);
         let share = losses.as_ref().map_or(0.0, |losses| losses.share);
         let clustering = losses.as_ref().map_or(0.0, Losses::clustering);
         Ok(Self {
-            elastic: losses.as_ref().is_some_and(|l| l.passed_spread() < 2.0 * PLATEAU_SPREAD)
-                && share >= HEAVY_LOSS
-                && clustering >= CLUSTERED
-                && slope.is_some_and(|(slope, r)| slope >= ELASTIC && r >= CORRELATED),
+            elastic: losses
+                .as_ref()
+                .is_some_and(|l| l.passed_spread() < 2.0 * MAX_PLATEAU_SPREAD_RATIO)
+                && share >= MIN_HEAVY_LOSS_SHARE
+                && clustering >= MIN_CLUSTERED_DISPERSION
+                && slope.is_some_and(|(slope, r)| {
+                    slope >= MIN_LOST_PER_EXTRA_SENT && r >= MIN_LOSS_CORRELATION
+                }),
             clustered: steady
-                && clustering >= CLUSTERED
-                && slope.is_some_and(|(slope, r)| slope >= STEEPER * share && r >= HARDLY_CHANCE),
-            severe: SEVERE.iter().any(|(least, apart)| share >= *least && clustering >= *apart),
+                && clustering >= MIN_CLUSTERED_DISPERSION
+                && slope.is_some_and(|(slope, r)| {
+                    slope >= MIN_EXCESS_LOSS_RATIO * share && r >= MIN_EXCESS_LOSS_CORRELATION
+                }),
+            severe: SEVERE_SHARES_AND_DISPERSIONS
+                .iter()
+                .any(|(least, apart)| share >= *least && clustering >= *apart),
             regular: backs_off
-                && share >= MATTERS
-                && losses.as_ref().is_some_and(|losses| losses.events() >= OFTEN)
-                && is_regular(view, REGULAR)?,
+                && share >= MIN_LOSS_SHARE
+                && losses.as_ref().is_some_and(|losses| losses.events() >= MIN_LOSS_STEPS)
+                && is_regular(view, MAX_CWND_DECILE_RATIO)?,
             level: backs_off
-                && share >= MATTERS
-                && clustering >= CLUSTERED
-                && losses.as_ref().is_some_and(|losses| losses.events() >= MANY_STEPS)
-                && is_regular(view, REGULAR_IN_CLUSTERS)?,
-            even: losses.as_ref().is_some_and(|l| l.lost() >= EVEN_PACKETS) && clustering < EVEN,
+                && share >= MIN_LOSS_SHARE
+                && clustering >= MIN_CLUSTERED_DISPERSION
+                && losses
+                    .as_ref()
+                    .is_some_and(|losses| losses.events() >= MIN_CLUSTERED_LOSS_STEPS)
+                && is_regular(view, MAX_CLUSTERED_CWND_DECILE_RATIO)?,
+            even: losses.as_ref().is_some_and(|l| l.lost() >= MIN_EVEN_LOST_PACKETS)
+                && clustering < MAX_EVEN_DISPERSION,
             overshot_by_far: overshot
-                && (startup.share() >= OVERSHOT_BY_FAR || by_far(&startup, &since)),
+                && (startup.share() >= MIN_CLEAR_OVERSHOOT_SHARE || by_far(&startup, &since)),
             overshot,
             ended: since.lost == 0.0,
             metered: metered(view),
@@ -245,40 +256,42 @@ impl Marks {
 fn metered(view: &View) -> Option<Bursts> {
     let bursts = view.receiver.bursts().or_else(|_| view.sender.bursts()).ok()?;
     let timeouts = view.sender.timeouts_in_all().ok()?;
-    let alike = bursts.spread < ALIKE && timeouts >= TIMEOUTS * bursts.count as f64;
+    let alike = bursts.spread < MAX_METERED_BURST_SPREAD_RATIO
+        && timeouts >= MIN_TIMEOUTS_PER_BURST * bursts.count as f64;
     alike.then_some(bursts)
 }
 
 /// Whether slow start lost what chance does not take.
 fn overshoots(startup: &LossStep, since: &LossStep) -> bool {
-    let much = startup.share() >= OVERSHOT
-        && startup.lost >= OVERSHOT_PACKETS
-        && startup.share() >= OVERSHOT_TIMES * since.share();
+    let much = startup.share() >= MIN_OVERSHOOT_SHARE
+        && startup.lost >= MIN_OVERSHOOT_PACKETS
+        && startup.share() >= MIN_OVERSHOOT_LOSS_RATIO * since.share();
     much || by_far(startup, since)
 }
 
 fn by_far(startup: &LossStep, since: &LossStep) -> bool {
-    startup.share() >= OVERSHOT_LEAST
-        && startup.lost >= OVERSHOT_MANY
-        && startup.share() >= OVERSHOT_FAR_TIMES * since.share()
+    startup.share() >= MIN_FAINT_OVERSHOOT_SHARE
+        && startup.lost >= MIN_FAINT_OVERSHOOT_PACKETS
+        && startup.share() >= MIN_FAINT_OVERSHOOT_LOSS_RATIO * since.share()
 }
 
 /// Whether the congestion window meets about the same level all the time.
 fn is_regular(view: &View, most: f64) -> Result<bool, Missing> {
     let (low, middle, high) = view.sender.congestion_window_deciles()?;
-    Ok(middle >= WIDE && high <= most * low)
+    Ok(middle >= MIN_CWND_SEGMENTS && high <= most * low)
 }
 
 /// Whether the congestion window still is where slow start ended.
 fn same_level(view: &View, until_s: f64) -> Result<bool, Missing> {
     let (_, middle, _) = view.sender.congestion_window_deciles()?;
     let ended = view.sender.slow_start_threshold_at(until_s)?;
-    Ok(ended.is_none_or(|segments| middle >= SAME_LEVEL * segments))
+    Ok(ended.is_none_or(|segments| middle >= MIN_SAME_LEVEL_CWND_RATIO * segments))
 }
 
 fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Missing> {
     let (side, place, goodput) = (&view.sender, view.sender.place(), view.goodput()?);
-    let stands = view.receiver.plateau().ok().filter(|plateau| plateau.spread < PLATEAU_SPREAD);
+    let stands =
+        view.receiver.plateau().ok().filter(|plateau| plateau.spread < MAX_PLATEAU_SPREAD_RATIO);
     let summary = match &stands {
         Some(plateau) if marks.elastic || marks.clustered => {
             format!("a policer on the path, at {}", rate(plateau.rate))
@@ -379,7 +392,7 @@ pub(super) fn pacing_congestion_control(view: &View) -> Option<Change> {
 /// Whether what is beyond the rate was dropped at once or waited first, datagrams do not report.
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     let losses = view.receiver.datagram_losses();
-    if datagrams_lost_elsewhere(view)? || view.receiver.lost_share()? < HEAVY_LOSS {
+    if datagrams_lost_elsewhere(view)? || view.receiver.lost_share()? < MIN_HEAVY_LOSS_SHARE {
         return Ok(None);
     }
     let losses = losses?;

@@ -45,14 +45,14 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of a CPU's time from which it is full of softirqs.
-const FULL: f64 = 0.9;
+const MIN_SOFTIRQ_CPU_SHARE: f64 = 0.9;
 /// Share of that which the others may have at most.
-const OTHERS: f64 = 0.5;
+const MAX_SHARE_OF_FULL_CPU: f64 = 0.5;
 /// Times the even share from which a queue has too much; of two or three queues, half of the way from
 /// the even share to all.
-const TOO_MUCH: f64 = 2.0;
+const MIN_UNEVENNESS_RATIO: f64 = 2.0;
 /// Flows for each queue from which an uneven hash is no chance.
-const ENOUGH: f64 = 4.0;
+const MIN_FLOWS_PER_QUEUE: f64 = 4.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
@@ -61,7 +61,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let others = shares.iter().filter(|(number, _)| *number != cpu).map(|(_, share)| *share);
     let idle = others.fold(None, |most: Option<f64>, share| Some(most.unwrap_or(0.0).max(share)));
     let flows = f64::from(view.plan().flows);
-    if share < FULL || idle.is_none_or(|most| most >= OTHERS * share) || flows < 2.0 {
+    if share < MIN_SOFTIRQ_CPU_SHARE
+        || idle.is_none_or(|most| most >= MAX_SHARE_OF_FULL_CPU * share)
+        || flows < 2.0
+    {
         return Ok(None);
     }
     let fewer = more_queues(side);
@@ -71,7 +74,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     };
     let confidence = match uneven {
         _ if fewer.is_some() => Confidence::Likely,
-        Some((queues, _)) if flows >= ENOUGH * queues => Confidence::Likely,
+        Some((queues, _)) if flows >= MIN_FLOWS_PER_QUEUE * queues => Confidence::Likely,
         Some(_) => Confidence::Possible,
         None => return Ok(None),
     };
@@ -113,7 +116,7 @@ fn uneven(side: &Side) -> Result<Option<(f64, f64)>, Missing> {
         return Ok(None);
     }
     let (_, part) = side.largest_part("qstats.rx_packets")?;
-    let too_much = (TOO_MUCH / queues).min((1.0 + 1.0 / queues) / 2.0);
+    let too_much = (MIN_UNEVENNESS_RATIO / queues).min((1.0 + 1.0 / queues) / 2.0);
     Ok((part > too_much).then_some((queues, part)))
 }
 

@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Round-trip time under load over the smallest one from which buffers are the larger part of it.
-const LONG: f64 = 2.0;
+const MIN_LOADED_RTT_RATIO: f64 = 2.0;
 /// Delay from which a person notices, seconds (responsiveness of a call; ITU-T G.114 allows 150 ms one
 /// way for the whole path).
 const NOTICED_S: f64 = 0.05;
@@ -78,7 +78,7 @@ impl Waits {
     }
 
     fn is_long(&self) -> bool {
-        self.waits_s() >= NOTICED_S && self.loaded_s >= LONG * self.idle_s
+        self.waits_s() >= NOTICED_S && self.loaded_s >= MIN_LOADED_RTT_RATIO * self.idle_s
     }
 
     fn in_words(&self) -> String {

@@ -44,7 +44,7 @@ use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::rule::{Rule, Stage};
 use crate::shaper::{BATCH_BYTES, Shaper};
 use crate::split::split;
-use crate::thresholds::{HEAVY_LOSS, HOLDS, SHAPER_GIVES};
+use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE};
 use crate::view::View;
 
 /// The rule.
@@ -60,9 +60,9 @@ pub const RULE: Rule = Rule {
 };
 
 /// Part of what was lost that the hosts must have dropped for it not to be the path's.
-const MOST: f64 = 0.5;
+const MIN_DROPPED_BY_HOSTS_SHARE: f64 = 0.5;
 /// What the queue should hold beyond one round trip, seconds.
-const BEYOND_S: f64 = 0.01;
+const EXTRA_QUEUE_S: f64 = 0.01;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
@@ -78,8 +78,11 @@ pub(crate) fn at_sender(view: &View) -> Result<Option<Finding>, Missing> {
     let (share, goodput) = (view.sender.queue_drop_share()?, view.goodput()?);
     let held = split(view)?.path_percent / 100.0;
     let shaper = Shaper::of(view)?;
-    let gives = shaper.as_ref().is_some_and(|s| goodput >= SHAPER_GIVES * s.ceiling);
-    if !(share >= HEAVY_LOSS || drops_cut_the_window(view)?) || held < HOLDS || gives {
+    let gives = shaper.as_ref().is_some_and(|s| goodput >= MIN_SHARE_OF_SHAPER_RATE * s.ceiling);
+    if !(share >= MIN_HEAVY_LOSS_SHARE || drops_cut_the_window(view)?)
+        || held < MIN_LIMITING_TIME_SHARE
+        || gives
+    {
         return Ok(None);
     }
     let limit = view.sender.count(QDISC_LIMIT);
@@ -107,10 +110,10 @@ fn drops_cut_the_window(view: &View) -> Result<bool, Missing> {
     let drops = view.sender.queue_drops()?;
     let again = view.sender.retransmitted_segments_in_all()?;
     Ok(drops >= 1.0
-        && drops >= MOST * again
+        && drops >= MIN_DROPPED_BY_HOSTS_SHARE * again
         && Shaper::of(view)?.is_some()
         && view.backs_off_at_loss()?
-        && view.sender.cut_window_share()? >= HOLDS
+        && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE
         && !view.sender.queue_stands()?)
 }
 
@@ -156,7 +159,7 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(confidence) = marks.confidence() else { return Ok(None) };
     let held = split(view)?.path_percent / 100.0;
     let policed = || (policer::RULE.check)(view).ok().flatten();
-    if held < HOLDS
+    if held < MIN_LIMITING_TIME_SHARE
         || dropped_at_host(view)?
         || view.sender.queue_stands()?
         || policed().is_some_and(|finding| finding.confidence > Confidence::Possible)
@@ -179,7 +182,8 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
 fn dropped_at_host(view: &View) -> Result<bool, Missing> {
     let (side, again) = (&view.sender, view.sender.retransmitted_segments_in_all()?);
     let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.arrival_drops().unwrap_or(0.0);
-    Ok(dropped.max(side.needless_retransmits().unwrap_or(0.0)) >= MOST * again)
+    Ok(dropped.max(side.needless_retransmits().unwrap_or(0.0))
+        >= MIN_DROPPED_BY_HOSTS_SHARE * again)
 }
 
 fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
@@ -228,7 +232,7 @@ fn of_clusters(draft: Draft, place: Place, clusters: &Clusters) -> Draft {
 /// Bytes that the queue of a shaper should hold.
 fn needed(view: &View, shaper: &Shaper) -> f64 {
     let round_trip = view.sender.min_rtt_s().unwrap_or(0.0);
-    (shaper.rate / 8.0 * (round_trip + BEYOND_S)).max(2.0 * BATCH_BYTES)
+    (shaper.rate / 8.0 * (round_trip + EXTRA_QUEUE_S)).max(2.0 * BATCH_BYTES)
 }
 
 fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {

@@ -31,7 +31,10 @@ use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::{TCP_MODERATE_RCVBUF, TCP_RMEM};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, CONTRIBUTES, HOLDS, LITTLE_MORE, LONG_PATH_S};
+use crate::thresholds::{
+    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD,
+    MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
+};
 use crate::view::View;
 
 /// The rule.
@@ -47,7 +50,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// How near window / round-trip time must come to the goodput to be the whole explanation.
-const EXPLAINED: std::ops::Range<f64> = 0.7..1.4;
+const WINDOW_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.7..1.4;
 
 /// How much, and how surely, the peer's window holds the sender.
 pub(super) struct Limited {
@@ -68,12 +71,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
     view.needs_tcp()?;
     let share = split(view)?.receive_window_percent / 100.0;
-    if share < HOLDS && !contributes(view, share)? {
+    if share < MIN_LIMITING_TIME_SHARE && !contributes(view, share)? {
         return Ok(None);
     }
     let confidence = match view.receiver.blocked_share() {
-        Ok(waits) if waits < BEHIND => return Ok(None),
-        Ok(_) if share < HOLDS => Confidence::Possible,
+        Ok(waits) if waits < MAX_WAIT_SHARE_OF_SLOW_THREAD => return Ok(None),
+        Ok(_) if share < MIN_LIMITING_TIME_SHARE => Confidence::Possible,
         Ok(_) if explains(view)? => Confidence::Certain,
         Ok(_) => Confidence::Likely,
         Err(_) if view.sender.peer_window_is_steady()? => Confidence::Possible,
@@ -86,7 +89,9 @@ pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
 /// through.
 fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
     let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
-    Ok(share >= CONTRIBUTES && long && allowed(view)? < LITTLE_MORE * view.goodput()?)
+    Ok(share >= MIN_CONTRIBUTING_TIME_SHARE
+        && long
+        && allowed(view)? < MAX_CONTRIBUTING_RATE_RATIO * view.goodput()?)
 }
 
 /// Goodput that the window allows in each round trip, over all flows.
@@ -96,7 +101,7 @@ fn allowed(view: &View) -> Result<f64, Missing> {
 }
 
 fn explains(view: &View) -> Result<bool, Missing> {
-    Ok(EXPLAINED.contains(&(allowed(view)? / view.goodput()?)))
+    Ok(WINDOW_EXPLAINS_RATIOS.contains(&(allowed(view)? / view.goodput()?)))
 }
 
 /// What shows that the window limits, for any rule that knows why it is small.

@@ -28,7 +28,7 @@ use crate::cpu_bound::{cpu_bound, is_throttled, stopped, stopped_share};
 use crate::finding::{Draft, bytes, percent};
 use crate::rule::{Rule, Stage};
 use crate::split::{reader_is_behind, split};
-use crate::thresholds::{BEHIND, HOLDS};
+use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
 /// The rule.
@@ -44,7 +44,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of the receive buffer that waits for the reader from which the reader is behind.
-const QUEUED: f64 = 0.25;
+const MIN_UNREAD_BUFFER_SHARE: f64 = 0.25;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     // If nothing arrived, a reader that does not read is no cause.
@@ -57,14 +57,16 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if let Ok(Some(confidence)) = stopped(side) {
         return draft(view, blocked, confidence).share(stopped_share(side)?).found();
     }
-    if blocked >= BEHIND {
+    if blocked >= MAX_WAIT_SHARE_OF_SLOW_THREAD {
         return Ok(None);
     }
     let paced = side.paced_share()?;
-    if paced < HOLDS && (is_throttled(side) || cpu_bound(side)?.is_some() || !data_waits(view)?) {
+    if paced < MIN_LIMITING_TIME_SHARE
+        && (is_throttled(side) || cpu_bound(side)?.is_some() || !data_waits(view)?)
+    {
         return Ok(None);
     }
-    let sure = paced >= HOLDS || side.throttled_share().is_ok();
+    let sure = paced >= MIN_LIMITING_TIME_SHARE || side.throttled_share().is_ok();
     let confidence = if sure { Confidence::Likely } else { Confidence::Possible };
     draft(view, blocked, confidence).share(1.0 - blocked).found()
 }
@@ -77,7 +79,7 @@ fn seen_from_the_sender(view: &View, why: Missing) -> Result<Option<Finding>, Mi
         Ok(split) => split.receive_window_percent / 100.0,
         Err(_) => return Err(why),
     };
-    if share < HOLDS || !reader_is_behind(view) {
+    if share < MIN_LIMITING_TIME_SHARE || !reader_is_behind(view) {
         return Err(why);
     }
     let window = side.peer_window_bytes()?;
@@ -122,8 +124,8 @@ fn draft(view: &View, blocked: f64, confidence: Confidence) -> Draft {
 
 /// Whether data waits for the reader: seen at the sender's window or in the receive queue.
 fn data_waits(view: &View) -> Result<bool, Missing> {
-    let window = view.sender.rwnd_limited_share().map(|share| share >= HOLDS);
-    let queue = view.receiver.receive_queue_share().map(|share| share >= QUEUED);
+    let window = view.sender.rwnd_limited_share().map(|share| share >= MIN_LIMITING_TIME_SHARE);
+    let queue = view.receiver.receive_queue_share().map(|share| share >= MIN_UNREAD_BUFFER_SHARE);
     match (window, queue) {
         (Ok(true), _) | (_, Ok(true)) => Ok(true),
         (Ok(_), Ok(_)) => Ok(false),

@@ -27,7 +27,7 @@ use crate::cpu_bound::{cpu_bound, describe, is_throttled};
 use crate::elimination::reads_in_time;
 use crate::finding::Draft;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::CPU_FULL;
+use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::View;
 
 /// The rule.
@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
 const FRAME_BYTES: f64 = 2000.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    let full = view.receiver.softirq_share().is_ok_and(|share| share >= CPU_FULL);
+    let full = view.receiver.softirq_share().is_ok_and(|share| share >= MIN_CPU_SHARE_OF_WALL_TIME);
     match cpu_bound(&view.receiver)? {
         // While a quota stops the other end, it is not the wait for a CPU that counts.
         Some(bound) if bound.shared && is_throttled(&view.sender) => Ok(None),

@@ -35,7 +35,7 @@ use crate::finding::{Draft, percent, time};
 use crate::names::{TCP_AVAILABLE, TCP_REORDERING};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HOLDS, LONG_PATH_S};
+use crate::thresholds::{LONG_PATH_S, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
 /// The rule.
@@ -51,25 +51,25 @@ pub const RULE: Rule = Rule {
 };
 
 /// Fewer late arrivals than this tell nothing.
-const ENOUGH: f64 = 10.0;
+const MIN_LATE_SEGMENTS: f64 = 10.0;
 /// Share of the segments seen late from which it matters. Measured: packets held back by 1 % show
 /// as 1 to 20 %, as each of them is seen by all that overtook it.
-const MATTERS: f64 = 0.001;
+const MIN_LATE_SHARE: f64 = 0.001;
 /// Share of the retransmissions that were needless. Of those after loss nearly none are.
-const NEEDLESS: f64 = 0.4;
+const MIN_NEEDLESS_SHARE: f64 = 0.4;
 /// The same where more segments were seen late than were sent again: most of them were not lost, as nobody
 /// had to send them again. Measured: 0.36 to 0.9 of the retransmissions, and 7 times as many late.
-const NEEDLESS_BESIDE: f64 = 0.2;
+const MIN_NEEDLESS_SHARE_IF_LATE: f64 = 0.2;
 /// Segments seen late for each retransmission from which that holds.
-const MANY_LATE: f64 = 2.0;
+const MIN_LATE_PER_RETRANSMISSION: f64 = 2.0;
 /// Round-trip time over the smallest one that no queue explains.
-const OVERTOOK: f64 = 10.0;
+const MIN_OVERTAKING_RTT_RATIO: f64 = 10.0;
 /// Share of the segments seen late from which the order is lost as a rule.
-const OFTEN: f64 = 0.01;
+const MIN_UNORDERED_SHARE: f64 = 0.01;
 /// The same where nothing else shows that packets came late.
-const NEARLY_ALL: f64 = 0.8;
+const MIN_NEEDLESS_SHARE_ALONE: f64 = 0.8;
 /// Fewer retransmissions than this have not cut the window often.
-const RETRANSMISSIONS: f64 = 3.0;
+const MIN_RETRANSMISSIONS: f64 = 3.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
@@ -78,17 +78,21 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (again, needless) =
         (view.sender.retransmitted_segments()?, view.sender.needless_retransmits()?);
     let held = split(view)?.path_percent / 100.0;
-    let least = if seen >= MANY_LATE * again { NEEDLESS_BESIDE } else { NEEDLESS };
-    let cuts = again >= RETRANSMISSIONS && needless >= least * again;
-    let noticed = seen >= ENOUGH && share >= MATTERS;
+    let least = if seen >= MIN_LATE_PER_RETRANSMISSION * again {
+        MIN_NEEDLESS_SHARE_IF_LATE
+    } else {
+        MIN_NEEDLESS_SHARE
+    };
+    let cuts = again >= MIN_RETRANSMISSIONS && needless >= least * again;
+    let noticed = seen >= MIN_LATE_SEGMENTS && share >= MIN_LATE_SHARE;
     // Later than a round trip, a packet comes when the one sent for it is on its way too: TCP then
     // learns of it only by the report.
-    let reported =
-        needless >= NEARLY_ALL * again && needless >= MATTERS * view.sender.delivered_segments()?;
+    let reported = needless >= MIN_NEEDLESS_SHARE_ALONE * again
+        && needless >= MIN_LATE_SHARE * view.sender.delivered_segments()?;
     let by_hosts = view.sender.rtt_s()? < LONG_PATH_S || host_is_short(view) || may_be_far(view)?;
     let misleads = noticed && overtakes(view, share)?;
     if !((noticed || reported) && cuts || misleads)
-        || held < HOLDS
+        || held < MIN_LIMITING_TIME_SHARE
         || by_hosts
         || path_is_full(view)?
     {
@@ -114,7 +118,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// Whether so many segments overtake others, by so much, that round trips tell nothing any more of what is
 /// on its way: slow start takes the late ones for a queue (net/ipv4/tcp_cubic.c, `hystart_update`).
 fn overtakes(view: &View, share: f64) -> Result<bool, Missing> {
-    Ok(share >= OFTEN && view.sender.rtt_inflation()? >= OVERTOOK)
+    Ok(share >= MIN_UNORDERED_SHARE && view.sender.rtt_inflation()? >= MIN_OVERTAKING_RTT_RATIO)
 }
 
 /// Whether a receiver that is not seen may be late: then a round trip that was short once is the path's
@@ -126,12 +130,12 @@ fn may_be_far(view: &View) -> Result<bool, Missing> {
 /// Whether a queue stands, so that the path carries all it can. A packet that overtook the delay itself
 /// makes the smallest round trip a small part of the others: that is no queue.
 fn path_is_full(view: &View) -> Result<bool, Missing> {
-    Ok(view.sender.queue_stands()? && view.sender.rtt_inflation()? < OVERTOOK)
+    Ok(view.sender.queue_stands()? && view.sender.rtt_inflation()? < MIN_OVERTAKING_RTT_RATIO)
 }
 
 /// Sure where the window was cut for it and is what holds the sender.
 fn confidence(view: &View) -> Confidence {
-    let cut = view.sender.cut_window_share().is_ok_and(|share| share >= HOLDS);
+    let cut = view.sender.cut_window_share().is_ok_and(|share| share >= MIN_LIMITING_TIME_SHARE);
     if cut || view.backs_off_at_loss() == Ok(false) {
         Confidence::Likely
     } else {

@@ -42,11 +42,11 @@ pub const RULE: Rule = Rule {
 };
 
 /// The largest window without scaling, bytes.
-const UNSCALED_MAX: f64 = 65_535.0;
+const MAX_UNSCALED_WINDOW_BYTES: f64 = 65_535.0;
 /// The largest shift of the window scale (RFC 7323 section 2.3).
-const SCALE_MAX: u32 = 14;
+const MAX_WINDOW_SCALE_SHIFT: u32 = 14;
 /// How near the window must be to what the metric allows. Measured: 0.99 and more.
-const STANDS_AT: std::ops::Range<f64> = 0.7..1.1;
+const AT_WINDOW_RATIOS: std::ops::Range<f64> = 0.7..1.1;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(limited) = receive_window::limited(view)? else { return Ok(None) };
@@ -74,9 +74,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// The window that the metric allows, where the window stands there.
 fn allowed(view: &View, metric: f64) -> Result<Option<f64>, Missing> {
     let window = view.sender.peer_window_bytes()?;
-    let stands_at = |allowed: f64| STANDS_AT.contains(&(window / allowed));
+    let stands_at = |allowed: f64| AT_WINDOW_RATIOS.contains(&(window / allowed));
     let scale = scale_for(metric);
-    let by_scale = UNSCALED_MAX * f64::from(1_u32 << scale);
+    let by_scale = MAX_UNSCALED_WINDOW_BYTES * f64::from(1_u32 << scale);
     let chose_scale = view.sender.peer_window_scale()? == scale
         && largest_of(&view.receiver, TCP_RMEM).is_ok_and(|room| scale_for(room) > scale);
     Ok(match () {
@@ -89,7 +89,7 @@ fn allowed(view: &View, metric: f64) -> Result<Option<f64>, Missing> {
 /// The shift that the kernel offers for windows of up to `space` bytes: `ilog2(space) - 15`, from 0
 /// to 14.
 fn scale_for(space: f64) -> u32 {
-    (space.max(1.0) as u64).ilog2().saturating_sub(15).min(SCALE_MAX)
+    (space.max(1.0) as u64).ilog2().saturating_sub(15).min(MAX_WINDOW_SCALE_SHIFT)
 }
 
 /// Share of the time that the window held the sender while the route had the metric, percent.

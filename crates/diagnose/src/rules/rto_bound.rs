@@ -44,11 +44,11 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of the time that matters.
-const MATTERS: f64 = 0.2;
+const MIN_TIME_SHARE: f64 = 0.2;
 /// Fewer time-outs are an accident.
-const ENOUGH: f64 = 2.0;
+const MIN_TIMEOUTS: f64 = 2.0;
 /// Time-out over round-trip time from which a shorter time-out would gain.
-const LONG: f64 = 5.0;
+const MIN_TIMEOUT_RTT_RATIO: f64 = 5.0;
 /// Least time-out that leaves room for a delayed acknowledgement of 40 ms (`TCP_DELACK_MIN`),
 /// microseconds.
 const SHORT_US: f64 = 50_000.0;
@@ -60,7 +60,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     // If nothing at all arrives, time-outs are not the reason.
     view.goodput()?;
     let (timeout, rtt) = (view.sender.timeout_s()?, view.sender.rtt_s()?);
-    if share < MATTERS || count < ENOUGH || timeout < LONG * rtt {
+    if share < MIN_TIME_SHARE || count < MIN_TIMEOUTS || timeout < MIN_TIMEOUT_RTT_RATIO * rtt {
         return Ok(None);
     }
     let place = view.sender.place();

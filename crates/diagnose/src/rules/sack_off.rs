@@ -29,7 +29,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::names::TCP_SACK;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::HOLDS;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Side, TcpOption, View};
 
 /// The rule.
@@ -45,9 +45,9 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of the time in recovery from which nothing else can be what limits.
-const NEARLY_ALWAYS: f64 = 0.8;
+const MIN_RECOVERY_TIME_SHARE: f64 = 0.8;
 /// Fewer retransmissions than this tell nothing of how losses are made up for.
-const ENOUGH: f64 = 3.0;
+const MIN_RETRANSMISSIONS: f64 = 3.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(share) = limited(view)? else { return Ok(None) };
@@ -59,7 +59,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             None => return Ok(None),
         },
     };
-    let confidence = match (known, share >= NEARLY_ALWAYS) {
+    let confidence = match (known, share >= MIN_RECOVERY_TIME_SHARE) {
         (true, true) => Confidence::Certain,
         (true, false) => Confidence::Likely,
         (false, _) => Confidence::Possible,
@@ -100,11 +100,11 @@ pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
 pub(super) fn limited(view: &View) -> Result<Option<f64>, Missing> {
     view.needs_tcp()?;
     let selective = view.sender.has_option(TcpOption::Sack)?;
-    if selective || view.sender.retransmitted_segments_in_all()? < ENOUGH {
+    if selective || view.sender.retransmitted_segments_in_all()? < MIN_RETRANSMISSIONS {
         return Ok(None);
     }
     let share = view.sender.recovering_share()?;
-    Ok((share >= HOLDS).then_some(share))
+    Ok((share >= MIN_LIMITING_TIME_SHARE).then_some(share))
 }
 
 /// The host that does not offer it.

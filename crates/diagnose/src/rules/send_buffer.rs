@@ -31,7 +31,10 @@ use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::TCP_WMEM;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, CONTRIBUTES, HOLDS, LITTLE_MORE, LONG_PATH_S};
+use crate::thresholds::{
+    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD,
+    MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
+};
 use crate::view::View;
 
 /// The rule.
@@ -47,27 +50,30 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of the send memory in use from which the buffer is full.
-const FULL: f64 = 0.8;
+const MIN_SEND_MEMORY_SHARE: f64 = 0.8;
 /// Goodput that the buffer allows over the measured, from which something else holds what fills it. Its
 /// bookkeeping was measured to take up to half of it.
-const FAR_MORE: f64 = 3.0;
+const MIN_BUFFER_RATE_RATIO: f64 = 3.0;
 /// Share of the largest buffer from which one that tunes itself is as large as it gets.
-const GROWN: f64 = 0.9;
+const MIN_SHARE_OF_LARGEST_BUFFER: f64 = 0.9;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     // If nothing arrives, a full buffer is a consequence.
     view.goodput()?;
     let share = split(view)?.send_buffer_percent / 100.0;
-    let holds = share >= HOLDS && allowed(view)? < FAR_MORE * view.goodput()?;
-    if !holds && !contributes(view, share)? || view.sender.blocked_share()? < HOLDS {
+    let holds = share >= MIN_LIMITING_TIME_SHARE
+        && allowed(view)? < MIN_BUFFER_RATE_RATIO * view.goodput()?;
+    if !holds && !contributes(view, share)?
+        || view.sender.blocked_share()? < MIN_LIMITING_TIME_SHARE
+    {
         return Ok(None);
     }
     let reader = view.receiver.blocked_share();
-    if reader.as_ref().is_ok_and(|waits| *waits < BEHIND) {
+    if reader.as_ref().is_ok_and(|waits| *waits < MAX_WAIT_SHARE_OF_SLOW_THREAD) {
         return Ok(None);
     }
-    let full = view.sender.send_buffer_fill().is_ok_and(|fill| fill >= FULL);
+    let full = view.sender.send_buffer_fill().is_ok_and(|fill| fill >= MIN_SEND_MEMORY_SHARE);
     let confidence = match (full, reader.is_ok()) {
         _ if !holds || notsent_lowat::may_hold(view).unwrap_or(false) => Confidence::Possible,
         (true, true) => Confidence::Certain,
@@ -89,7 +95,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// through.
 fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
     let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
-    Ok(share >= CONTRIBUTES && long && allowed(view)? < LITTLE_MORE * view.goodput()?)
+    Ok(share >= MIN_CONTRIBUTING_TIME_SHARE
+        && long
+        && allowed(view)? < MAX_CONTRIBUTING_RATE_RATIO * view.goodput()?)
 }
 
 /// Goodput that the buffer allows in each round trip, over all flows.
@@ -146,7 +154,8 @@ fn against(view: &View, room: f64) -> String {
 /// by the time it limits.
 fn program_fixed_it(view: &View) -> bool {
     let below = || -> Result<bool, Missing> {
-        Ok(view.sender.send_buffer_bytes()? < GROWN * largest_of(&view.sender, TCP_WMEM)?)
+        Ok(view.sender.send_buffer_bytes()?
+            < MIN_SHARE_OF_LARGEST_BUFFER * largest_of(&view.sender, TCP_WMEM)?)
     };
     view.sender.is_watched() && below().unwrap_or(false)
 }

@@ -28,7 +28,9 @@ use crate::cpu_bound::{cpu_bound, is_throttled, stopped};
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, CONTRIBUTES, HOLDS};
+use crate::thresholds::{
+    MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
+};
 use crate::view::View;
 
 /// The rule.
@@ -49,7 +51,7 @@ const OFTEN_PERCENT: f64 = 10.0;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.sender;
     let paced = side.paced_share()?;
-    if paced >= HOLDS || holds_its_rate(view, paced)? {
+    if paced >= MIN_LIMITING_TIME_SHARE || holds_its_rate(view, paced)? {
         // Datagrams that got lost are not what the pace holds back.
         let lost = view.sends_too_much();
         let confidence = if lost { Confidence::Possible } else { Confidence::Certain };
@@ -57,7 +59,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let share = split(view)?.application_percent / 100.0;
     let stopped = matches!(stopped(side), Ok(Some(Confidence::Likely)));
-    let starved = share >= HOLDS && (side.blocked_share()? < BEHIND || stopped);
+    let starved = share >= MIN_LIMITING_TIME_SHARE
+        && (side.blocked_share()? < MAX_WAIT_SHARE_OF_SLOW_THREAD || stopped);
     if !starved || is_throttled(side) || cpu_bound(side)?.is_some() {
         return Ok(None);
     }
@@ -70,8 +73,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Whether it waits for the plan's rate, though the work between the waits takes most of its time.
 fn holds_its_rate(view: &View, paced: f64) -> Result<bool, Missing> {
-    let waits = view.plan().rate_bits_per_s.is_some() && paced >= CONTRIBUTES;
-    Ok(waits && split(view)?.application_percent / 100.0 >= HOLDS)
+    let waits = view.plan().rate_bits_per_s.is_some() && paced >= MIN_CONTRIBUTING_TIME_SHARE;
+    Ok(waits && split(view)?.application_percent / 100.0 >= MIN_LIMITING_TIME_SHARE)
 }
 
 fn on_purpose(view: &View) -> String {

@@ -28,7 +28,7 @@ use crate::cpu_bound::{CpuBound, cpu_bound, describe, is_throttled};
 use crate::finding::Draft;
 use crate::names::OFFLOAD_TSO;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::CPU_FULL;
+use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::View;
 
 /// The rule.
@@ -65,7 +65,7 @@ fn thread(view: &View, bound: CpuBound) -> Draft {
 fn softirqs_fill(view: &View) -> bool {
     let own = view.sender.softirq_share().unwrap_or(0.0);
     let other = view.receiver.softirq_share().unwrap_or(0.0);
-    own >= CPU_FULL && own > other
+    own >= MIN_CPU_SHARE_OF_WALL_TIME && own > other
 }
 
 fn softirqs(view: &View) -> Draft {

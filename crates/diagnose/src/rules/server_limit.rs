@@ -28,12 +28,12 @@ use goodput_model::{Confidence, Finding, HeldTo, Missing, RateLimit};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::HOLDS;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Held, Side, View, first_of};
 
 /// Share of a rate from which the goodput reaches it: a receiver misses what was lost, and the first and the last
 /// piece.
-const REACHES: f64 = 0.95;
+const MIN_SHARE_OF_RATE: f64 = 0.95;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -65,17 +65,19 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 }
 
 fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
-    let Some(held) = side.held_to(view.plan().flows)?.filter(|held| held.share >= HOLDS) else {
+    let Some(held) =
+        side.held_to(view.plan().flows)?.filter(|held| held.share >= MIN_LIMITING_TIME_SHARE)
+    else {
         return Ok(None);
     };
     let goodput = view.goodput_or_zero();
     let limit = held.longest.rate_bits_per_s.0;
     let asked = view.plan().rate_bits_per_s.filter(|asked| asked.0 <= limit);
-    if asked.is_some_and(|asked| goodput >= REACHES * asked.0) {
+    if asked.is_some_and(|asked| goodput >= MIN_SHARE_OF_RATE * asked.0) {
         return Ok(None);
     }
     let (place, option) = (side.place(), option(held.longest));
-    let near_limit = goodput >= REACHES * limit;
+    let near_limit = goodput >= MIN_SHARE_OF_RATE * limit;
     let confidence = if near_limit { Confidence::Certain } else { Confidence::Likely };
     let summary = format!("the server's own limit: {option}");
     let sharers = format!("the limit is for {}", sharers(held.longest.limit));

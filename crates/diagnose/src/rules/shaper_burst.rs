@@ -36,7 +36,10 @@ use crate::names::{QDISC_BURST, QDISC_PACKETS};
 use crate::rule::{Rule, Stage};
 use crate::shaper::{Shaper, overlimits_per_packet};
 use crate::split::split;
-use crate::thresholds::{CONTRIBUTES, HARDLY_WAITS, HEAVY_LOSS, HOLDS, SHAPER_GIVES};
+use crate::thresholds::{
+    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_HEAVY_LOSS_SHARE,
+    MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE,
+};
 use crate::view::{View, positive};
 
 /// The rule.
@@ -52,14 +55,14 @@ pub const RULE: Rule = Rule {
 };
 
 /// Loss explains the rate where its model allows less than this multiple of it.
-const EXPLAINS: f64 = 2.0;
+const MAX_LOSS_MODEL_RATIO: f64 = 2.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
     // A bucket that no frame fits in lets nothing at all through, and is still the cause.
     let goodput = view.goodput_or_zero();
     let burst = shaper.burst.clone()?;
-    if goodput >= SHAPER_GIVES * shaper.ceiling || burst >= shaper.needed_burst() {
+    if goodput >= MIN_SHARE_OF_SHAPER_RATE * shaper.ceiling || burst >= shaper.needed_burst() {
         return Ok(None);
     }
     if burst < shaper.frame && view.sender.queue_drops()? > 0.0 {
@@ -69,7 +72,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let late = !shaper.lateness_explains(goodput)?;
-    let lost = view.sender.queue_drop_share()? >= HEAVY_LOSS || loss_explains(view, goodput);
+    let lost =
+        view.sender.queue_drop_share()? >= MIN_HEAVY_LOSS_SHARE || loss_explains(view, goodput);
     let confidence = match (late, lost) {
         (true, true) => return Ok(None),
         (false, false) => Confidence::Certain,
@@ -81,10 +85,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Whether the sender waited for its application or a window, or the reader was behind.
 fn something_else_holds(view: &View) -> Result<bool, Missing> {
-    let behind = view.receiver.blocked_share().is_ok_and(|share| share < HARDLY_WAITS);
+    let behind =
+        view.receiver.blocked_share().is_ok_and(|share| share < MAX_WAIT_SHARE_OF_LIMITING_THREAD);
     // The time in which a quota stops the sender is not the shaper's to answer for.
     let free = 1.0 - view.sender.throttled_share().unwrap_or(0.0);
-    let least = (HOLDS * free).max(CONTRIBUTES);
+    let least = (MIN_LIMITING_TIME_SHARE * free).max(MIN_CONTRIBUTING_TIME_SHARE);
     Ok(behind || (view.is_tcp() && split(view)?.path_percent / 100.0 < least))
 }
 
@@ -92,7 +97,7 @@ fn something_else_holds(view: &View) -> Result<bool, Missing> {
 fn loss_explains(view: &View, goodput: f64) -> bool {
     let modelled = rate_at_loss(view).ok().flatten();
     view.backs_off_at_loss().unwrap_or(true)
-        && modelled.is_some_and(|rate| rate < EXPLAINS * goodput)
+        && modelled.is_some_and(|rate| rate < MAX_LOSS_MODEL_RATIO * goodput)
 }
 
 fn draft(

@@ -27,7 +27,9 @@ use crate::finding::{Draft, percent, rate};
 use crate::rule::{Rule, Stage};
 use crate::shaper::Shaper;
 use crate::split::split;
-use crate::thresholds::{HOLDS, SHAPER_GIVES, SHAPER_NEARLY};
+use crate::thresholds::{
+    MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE, MIN_SHARE_OF_SHAPER_RATE_IF_WAITING,
+};
 use crate::view::View;
 
 /// The rule.
@@ -69,15 +71,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// How sure it is that the shaper limits, `None` if it does not. A shaper that falls short for
 /// its bucket is shaper-burst's.
 fn confidence(view: &View, shaper: &Shaper, goodput: f64) -> Result<Option<Confidence>, Missing> {
-    if goodput >= SHAPER_GIVES * shaper.ceiling {
+    if goodput >= MIN_SHARE_OF_SHAPER_RATE * shaper.ceiling {
         return Ok(Some(Confidence::Certain));
     }
-    if goodput < SHAPER_NEARLY * shaper.ceiling || !shaper.makes_wait(view)? {
+    if goodput < MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling || !shaper.makes_wait(view)? {
         return Ok(None);
     }
     let burst = (shaper_burst::RULE.check)(view).ok().flatten();
     let too_small = burst.is_some_and(|finding| finding.confidence > Confidence::Possible);
-    let held = !view.is_tcp() || split(view)?.path_percent / 100.0 >= HOLDS;
+    let held = !view.is_tcp() || split(view)?.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE;
     Ok((held && !too_small).then_some(Confidence::Likely))
 }
 

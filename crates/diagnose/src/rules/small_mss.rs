@@ -32,7 +32,7 @@ use super::{line_rate, path_loss, path_rate, shaper_rate};
 use crate::change::of_host;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
-use crate::framing::{QDISC_EXTRA, packet};
+use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::names::{LINK_MTU, ROUTE_ADVMSS, ROUTE_DESTINATION, ROUTE_MTU};
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
@@ -50,16 +50,16 @@ pub const RULE: Rule = Rule {
 };
 
 /// Part of the largest possible segment below which one is small.
-const SMALL: f64 = 0.7;
+const MAX_SMALL_SEGMENT_SHARE: f64 = 0.7;
 /// Segments that no handshake lets grow further, bytes: a sender keeps them within half of the largest
 /// window that it has seen by then (`tcp_bound_to_half_wnd`, include/net/tcp.h of Linux 6.18), which has
 /// 16 bits in a SYN (RFC 7323 section 2.2). It concerns devices with an MTU beyond that, like loopback.
-const LARGEST_BY_WINDOW: f64 = 32_767.0;
+const MAX_MSS_BY_WINDOW_BYTES: f64 = 32_767.0;
 /// Segments below what every host takes (RFC 9293 section 3.7.1), bytes, are nobody's intention. Without
 /// options, of which timestamps take 12.
-const NOBODY_NEEDS: f64 = 536.0 - 12.0;
+const MIN_PLAUSIBLE_MSS_BYTES: f64 = 536.0 - 12.0;
 /// Goodput with full segments over the measured, from which it is worth a change.
-const WORTHWHILE: f64 = 1.05;
+const MIN_FULL_SEGMENT_RATE_RATIO: f64 = 1.05;
 
 /// Segments that cost goodput by being small.
 pub(super) struct Small {
@@ -116,12 +116,12 @@ pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
         (Ok(one), Ok(other)) => one.min(other),
         (one, other) => one.or(other)?,
     };
-    let possible = (mtu - headers).min(LARGEST_BY_WINDOW);
-    if packet.payload >= SMALL * possible {
+    let possible = (mtu - headers).min(MAX_MSS_BY_WINDOW_BYTES);
+    if packet.payload >= MAX_SMALL_SEGMENT_SHARE * possible {
         return Ok(None);
     }
     let full = Packet { payload: possible, ip: mtu, frames: 1.0 };
-    let by_headers = full.share(QDISC_EXTRA) / packet.share(QDISC_EXTRA);
+    let by_headers = full.share(QDISC_EXTRA_BYTES) / packet.share(QDISC_EXTRA_BYTES);
     let gain = match () {
         () if loss_limits(view) => possible / packet.payload,
         () if rate_limits(view) => by_headers,
@@ -134,7 +134,7 @@ pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
     };
     let confidence = if both_known { Confidence::Likely } else { Confidence::Possible };
     let small = Small { mss: packet.payload, possible, gain: Some(gain), confidence };
-    Ok((gain >= WORTHWHILE).then_some(small))
+    Ok((gain >= MIN_FULL_SEGMENT_RATE_RATIO).then_some(small))
 }
 
 fn loss_limits(view: &View) -> bool {
@@ -154,7 +154,7 @@ fn is_sure(answer: Result<Option<Finding>, Missing>) -> bool {
 /// How sure it is where neither a rate nor loss limits: small segments take more of a CPU that is full, and
 /// absurdly small ones are worth a word whatever limits.
 fn without_gain(view: &View, mss: f64, both_known: bool) -> Option<Confidence> {
-    match (cpu_limits(view), mss < NOBODY_NEEDS) {
+    match (cpu_limits(view), mss < MIN_PLAUSIBLE_MSS_BYTES) {
         (true, true) if both_known => Some(Confidence::Likely),
         (false, false) => None,
         _ => Some(Confidence::Possible),
@@ -237,7 +237,7 @@ fn off_the_route(side: &Side, name: &str, value: f64) -> Change {
 /// Headers as a percentage of the frame, as a queueing discipline counts it.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.needs_tcp()?;
-    Ok((1.0 - packet(view)?.share(QDISC_EXTRA)) * 100.0)
+    Ok((1.0 - packet(view)?.share(QDISC_EXTRA_BYTES)) * 100.0)
 }
 
 #[cfg(test)]

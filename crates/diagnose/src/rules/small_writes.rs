@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, bytes, percent};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::BEHIND;
+use crate::thresholds::MAX_WAIT_SHARE_OF_SLOW_THREAD;
 use crate::view::View;
 
 /// The rule.
@@ -44,19 +44,19 @@ pub const RULE: Rule = Rule {
 
 /// Bytes of a call up to which the call itself takes most of the time. Measured on veth: 1448 bytes
 /// give a third of what 128 KiB give, 4096 two thirds.
-const SMALL: f64 = 2048.0;
+const MAX_SMALL_CALL_BYTES: f64 = 2048.0;
 /// Part of the writer's turn that it must spend on a CPU where its CPUs are not full: else it is
 /// something in between that takes its time.
-const ON_CPU: f64 = 0.5;
+const MIN_CPU_TIME_SHARE: f64 = 0.5;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let side = &view.sender;
     let (each, turn) = (side.bytes_per_call()?, turn(view)?);
-    if each > SMALL || turn < 1.0 - BEHIND {
+    if each > MAX_SMALL_CALL_BYTES || turn < 1.0 - MAX_WAIT_SHARE_OF_SLOW_THREAD {
         return Ok(None);
     }
-    let on_cpu = side.thread_cpu_share().is_ok_and(|cpu| cpu >= ON_CPU * turn);
+    let on_cpu = side.thread_cpu_share().is_ok_and(|cpu| cpu >= MIN_CPU_TIME_SHARE * turn);
     let confidence = match on_cpu {
         true => Confidence::Certain,
         // Written by this program itself, whose only work between two writes is to count them.

@@ -29,7 +29,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::{BEHIND, HEAVY_LOSS};
+use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HEAVY_LOSS_SHARE};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -53,12 +53,12 @@ pub const RULE: Rule = Rule {
 
 /// Share of one CPU's time from which nothing is left of it: the rest is the programs' that the
 /// kernel lets run now and then, so that they don't starve (net/core/dev.c, ksoftirqd).
-const SATURATED: f64 = 0.9;
+const MIN_SATURATED_CPU_SHARE: f64 = 0.9;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
     let (cpu, share) = side.softirq_cpu()?;
-    if share < SATURATED || !starves(view)? {
+    if share < MIN_SATURATED_CPU_SHARE || !starves(view)? {
         return Ok(None);
     }
     let place = side.place();
@@ -88,9 +88,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Whether the saturated CPU keeps packets from the reader: it waits for data, or they are dropped.
 fn starves(view: &View) -> Result<bool, Missing> {
-    let waits = view.receiver.blocked_share()? >= BEHIND;
+    let waits = view.receiver.blocked_share()? >= MAX_WAIT_SHARE_OF_SLOW_THREAD;
     let lost = view.receiver.lost_share().or_else(|_| view.sender.retransmitted_share());
-    Ok(waits || lost.is_ok_and(|share| share >= HEAVY_LOSS))
+    Ok(waits || lost.is_ok_and(|share| share >= MIN_HEAVY_LOSS_SHARE))
 }
 
 fn part_of_interrupts(side: &Side, cpu: u32) -> Result<f64, Missing> {

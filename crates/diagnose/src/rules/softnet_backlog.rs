@@ -50,9 +50,9 @@ const BACKLOG: &str = "sysctl.net.core.netdev_max_backlog";
 /// The kernel's default.
 const DEFAULT_PACKETS: f64 = 1000.0;
 /// How much longer a backlog is proposed.
-const LONGER: f64 = 8.0;
+const BACKLOG_FACTOR: f64 = 8.0;
 /// The most that is proposed, packets: 16 ms of full frames at 25 Gbit/s.
-const LONGEST: f64 = 32_768.0;
+const MAX_BACKLOG_PACKETS: f64 = 32_768.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
@@ -114,7 +114,7 @@ fn backlog(side: &Side) -> Result<f64, Missing> {
 
 fn longer(side: &Side) -> Option<Change> {
     let now = backlog(side).ok()?;
-    let wanted = (LONGER * now.max(DEFAULT_PACKETS)).min(LONGEST);
+    let wanted = (BACKLOG_FACTOR * now.max(DEFAULT_PACKETS)).min(MAX_BACKLOG_PACKETS);
     let values = (Some(format!("{now:.0}")), format!("{wanted:.0}"));
     let why = "8 times as long; a longer queue adds delay only when it fills";
     (wanted > now).then(|| of_host(side, BACKLOG, None, values, why))

@@ -23,15 +23,14 @@
 //! # Source
 //! RFC 6928; RFC 5681 section 3.1; ip-route(8) (`initcwnd`).
 
-use goodput_model::{Change, Confidence, Finding, Missing};
+use goodput_model::{Change, Confidence, Finding, Missing, TcpInfo};
 
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::crawl::NO_THRESHOLD;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::ROUTE_DESTINATION;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::HOLDS;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Moment, View};
 
 /// The rule.
@@ -48,13 +47,13 @@ pub const RULE: Rule = Rule {
 
 /// Growth of the delivery rate below which a pipe counts as full, and for how many round trips in a
 /// row: `bbr_full_bw_thresh` and `bbr_full_bw_cnt` of net/ipv4/tcp_bbr.c.
-const FULL_GROWTH: f64 = 1.25;
-const FULL_ROUNDS: u32 = 3;
+const FULL_PIPE_GROWTH_RATIO: f64 = 1.25;
+const FULL_PIPE_ROUND_TRIPS: u32 = 3;
 /// Round-trip time below which slow start takes no time worth naming, seconds.
 const LONG_PATH_S: f64 = 0.001;
 /// Part of the congestion window in flight, at the best of the samples, from which it is what
 /// limited. The receive window limits where it stays below.
-const FULL: f64 = 0.5;
+const MIN_INFLIGHT_SHARE_OF_CWND: f64 = 0.5;
 /// What to begin with instead of the 10 segments of RFC 6928; CDNs were measured to use 30 to 100.
 const LARGER: &str = "40";
 
@@ -67,7 +66,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let share = starting_share(view)?;
-    if share < HOLDS {
+    if share < MIN_LIMITING_TIME_SHARE {
         return Ok(None);
     }
     let first = connections[0][0].tcp.snd_cwnd_segments()?;
@@ -125,12 +124,12 @@ fn growing_until_s(connection: &[Moment]) -> Result<f64, Missing> {
         let bytes = moment.tcp.acked_bytes()?.saturating_sub(from.tcp.acked_bytes()?);
         let delivered = bytes as f64 / elapsed;
         from = *moment;
-        if delivered > best * FULL_GROWTH {
+        if delivered > best * FULL_PIPE_GROWTH_RATIO {
             (best, best_at, rounds) = (delivered, moment.at_s, 0);
         } else {
             rounds += 1;
         }
-        if rounds == FULL_ROUNDS {
+        if rounds == FULL_PIPE_ROUND_TRIPS {
             return Ok(best_at);
         }
     }
@@ -141,11 +140,11 @@ fn growing_until_s(connection: &[Moment]) -> Result<f64, Missing> {
 fn is_by_window(connection: &[Moment]) -> bool {
     let fill = |moment: &Moment| {
         let (flying, window) = (moment.tcp.unacked_segments?, moment.tcp.snd_cwnd_segments?);
-        let free = moment.tcp.snd_ssthresh_segments? >= NO_THRESHOLD;
+        let free = moment.tcp.snd_ssthresh_segments? >= TcpInfo::INFINITE_SSTHRESH;
         free.then_some(flying as f64 / window.max(1) as f64)
     };
     let later = connection.iter().skip(1);
-    later.filter_map(fill).fold(0.0, f64::max) >= FULL
+    later.filter_map(fill).fold(0.0, f64::max) >= MIN_INFLIGHT_SHARE_OF_CWND
 }
 
 fn larger_start(view: &View) -> Change {

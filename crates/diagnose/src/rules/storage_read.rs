@@ -26,7 +26,7 @@ use crate::cpu_bound::{is_throttled, stopped_share};
 use crate::finding::{Draft, percent, rate};
 use crate::names::{SOURCE_ALONE, SOURCE_RESIDENT};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::STOPPED;
+use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
 /// The rule.
@@ -48,7 +48,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let share = waited(view)?;
-    if share < STOPPED || is_throttled(side) {
+    if share < MIN_STOPPED_TIME_SHARE || is_throttled(side) {
         return Ok(None);
     }
     let confidence =

@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{is_throttled, stopped_share};
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::STOPPED;
+use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
 /// The rule.
@@ -49,7 +49,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let share = waited(view)?;
-    if share < STOPPED || is_throttled(side) {
+    if share < MIN_STOPPED_TIME_SHARE || is_throttled(side) {
         return Ok(None);
     }
     let confidence =

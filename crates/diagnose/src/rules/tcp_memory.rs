@@ -44,13 +44,13 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of the time under pressure from which it counts.
-const PRESSED: f64 = 0.05;
+const MIN_PRESSURE_TIME_SHARE: f64 = 0.05;
 /// Share of the sender's time that windows and buffers must hold, percent.
 const STOPPED_PERCENT: f64 = 25.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (side, share) = most_pressed(view)?;
-    if !view.is_tcp() || share < PRESSED {
+    if !view.is_tcp() || share < MIN_PRESSURE_TIME_SHARE {
         return Ok(None);
     }
     let split = split(view)?;

@@ -53,35 +53,35 @@ pub const RULE: Rule = Rule {
 /// Time in which slow start has sent its first windows, seconds.
 const STARTUP_S: f64 = 0.65;
 /// Lost share of that from which batches are what gets lost. Measured: 0.4 to 0.8.
-const MOSTLY: f64 = 0.35;
+const MIN_STARTUP_LOSS_SHARE: f64 = 0.35;
 /// Less of the start is enough where as much is lost all the time, and the initial window was the last that
 /// slow start saw whole: what a policer's bucket or chance let through is more. Measured: 0.22 to 0.32, and
 /// 0.22 to 0.28 of the whole run.
-const OFTEN: f64 = 0.2;
-const ALL_THE_TIME: f64 = 0.15;
+const MIN_STARTUP_LOSS_SHARE_IF_CONSTANT: f64 = 0.2;
+const MIN_CONSTANT_LOSS_SHARE: f64 = 0.15;
 /// Slow-start threshold that a loss within the initial window of 10 segments leaves (RFC 6928; CUBIC
 /// keeps 0.7).
-const WITHIN_INITIAL: f64 = 7.0;
+const INITIAL_WINDOW_SSTHRESH_SEGMENTS: f64 = 7.0;
 /// Fewer lost packets than this are no window.
-const A_WINDOW: f64 = 5.0;
+const MIN_LOST_PACKETS: f64 = 5.0;
 /// Congestion window that such a flow does not outgrow, segments. Measured: 2 to 6.
-const NARROW: f64 = 8.0;
+const MAX_CWND_SEGMENTS: f64 = 8.0;
 /// Goodput that is never reached one segment at a time and with time-outs, bits per second. Measured: at
 /// most 2 Mbit/s; nearby up to 0.6 segments a round trip.
-const CRAWL: f64 = 5e6;
+const MAX_CRAWL_BITS_PER_S: f64 = 5e6;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     view.needs_start()?;
     let startup = view.sender.worst_start(STARTUP_S)?;
     let (_, window, _) = view.sender.congestion_window_deciles()?;
-    let most = startup.share() >= MOSTLY || loses_all_the_time(view, &startup)?;
-    let batches = most && startup.lost >= A_WINDOW && window <= NARROW;
+    let most = startup.share() >= MIN_STARTUP_LOSS_SHARE || loses_all_the_time(view, &startup)?;
+    let batches = most && startup.lost >= MIN_LOST_PACKETS && window <= MAX_CWND_SEGMENTS;
     let goodput = view.goodput_or_zero();
     let one_by_one = view.sender.mss_bytes()? * 8.0 / view.sender.rtt_s()?;
     // What passed at first shows that it is not full-sized packets that vanish.
     let passes = goodput > 0.0 || view.sender.acknowledged_in_all()? > 0.0;
-    let crawls = passes && goodput < CRAWL.max(one_by_one);
+    let crawls = passes && goodput < MAX_CRAWL_BITS_PER_S.max(one_by_one);
     if !batches || !crawls || !sends_super_packets(view)? || dropped_at_hosts(view)? {
         return Ok(None);
     }
@@ -125,9 +125,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Whether batches are lost from the initial window on, to the end.
 fn loses_all_the_time(view: &View, startup: &LossStep) -> Result<bool, Missing> {
-    let at_once = view.sender.cuts()?.first().is_some_and(|left| *left <= WITHIN_INITIAL);
+    let at_once =
+        view.sender.cuts()?.first().is_some_and(|left| *left <= INITIAL_WINDOW_SSTHRESH_SEGMENTS);
     let (_, since) = view.sender.losses_until(startup.seconds)?;
-    Ok(startup.share() >= OFTEN && since.share() >= ALL_THE_TIME && at_once)
+    Ok(startup.share() >= MIN_STARTUP_LOSS_SHARE_IF_CONSTANT
+        && since.share() >= MIN_CONSTANT_LOSS_SHARE
+        && at_once)
 }
 
 /// Whether a host dropped what had to be sent again; since slow start that may be nothing at all.

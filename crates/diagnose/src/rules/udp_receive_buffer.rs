@@ -29,7 +29,10 @@ use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::finding::{Draft, percent, time};
 use crate::names::RMEM_MAX;
 use crate::rule::{Rule, Stage};
-use crate::thresholds::{BEHIND, CPU_FULL, HEAVY_LOSS, HOLDS, STOPPED};
+use crate::thresholds::{
+    MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_CPU_SHARE_OF_WALL_TIME, MIN_HEAVY_LOSS_SHARE,
+    MIN_LIMITING_TIME_SHARE, MIN_STOPPED_TIME_SHARE,
+};
 use crate::view::{View, positive};
 
 /// The rule.
@@ -45,13 +48,13 @@ pub const RULE: Rule = Rule {
 };
 
 /// Part of the lost datagrams that the socket must have dropped.
-const MOST: f64 = 0.5;
+const MIN_DROPPED_BY_SOCKET_SHARE: f64 = 0.5;
 /// A buffer that holds less than this of what arrives is short: a reader was measured to wait for a
 /// CPU for some milliseconds on a busy host, seconds.
 const SHORT_S: f64 = 0.02;
 /// Memory that a datagram of 1472 bytes is charged for (`skb->truesize`), over its payload: measured
 /// 2304 of a driver that gives each packet half a page.
-const CHARGE: f64 = 1.6;
+const CHARGED_MEMORY_RATIO: f64 = 1.6;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
@@ -61,7 +64,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         false => side.datagrams_lost()?,
     };
     let share = dropped_share(view)?;
-    if share < HEAVY_LOSS || dropped < MOST * lost {
+    if share < MIN_HEAVY_LOSS_SHARE || dropped < MIN_DROPPED_BY_SOCKET_SHARE * lost {
         return Ok(None);
     }
     match confidence(view)? {
@@ -84,11 +87,11 @@ fn dropped_share(view: &View) -> Result<f64, Missing> {
 /// How sure it is that the buffer, not the reader, is what falls short.
 fn confidence(view: &View) -> Result<Option<Confidence>, Missing> {
     let side = &view.receiver;
-    let waits = side.blocked_share()? >= BEHIND;
+    let waits = side.blocked_share()? >= MAX_WAIT_SHARE_OF_SLOW_THREAD;
     let short = holds_s(view)? < SHORT_S;
-    let paced = side.paced_share()? >= HOLDS;
-    let stopped = is_throttled(side) || stopped_share(side)? >= STOPPED;
-    let full = side.thread_cpu_share().is_ok_and(|cpu| cpu >= CPU_FULL)
+    let paced = side.paced_share()? >= MIN_LIMITING_TIME_SHARE;
+    let stopped = is_throttled(side) || stopped_share(side)? >= MIN_STOPPED_TIME_SHARE;
+    let full = side.thread_cpu_share().is_ok_and(|cpu| cpu >= MIN_CPU_SHARE_OF_WALL_TIME)
         || cpu_bound(side)?.is_some_and(|bound| !bound.shared && !bound.crowded);
     Ok(match (short, waits) {
         _ if paced || stopped => None,
@@ -109,7 +112,7 @@ fn arriving(view: &View) -> Result<f64, Missing> {
 /// How much of what arrives the buffer holds, seconds.
 fn holds_s(view: &View) -> Result<f64, Missing> {
     let flows = view.receiver.flow_count()?;
-    Ok(view.receiver.receive_buffer_bytes()? * flows / CHARGE / arriving(view)?)
+    Ok(view.receiver.receive_buffer_bytes()? * flows / CHARGED_MEMORY_RATIO / arriving(view)?)
 }
 
 fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Finding>, Missing> {
@@ -156,7 +159,7 @@ fn predicted(view: &View) -> Result<Known<BitRate>, Missing> {
 
 /// A power of two, as buffer sizes are commonly written, yet at least four times the present.
 fn wanted_bytes(view: &View) -> Result<u64, Missing> {
-    let each = arriving(view)? * SHORT_S * CHARGE / view.receiver.flow_count()?;
+    let each = arriving(view)? * SHORT_S * CHARGED_MEMORY_RATIO / view.receiver.flow_count()?;
     let bytes = each.max(4.0 * view.receiver.receive_buffer_bytes()?);
     // The kernel takes a signed 32-bit number, and doubles it (socket(7)).
     Ok((bytes.min(f64::from(1 << 29)).ceil() as u64).next_power_of_two())

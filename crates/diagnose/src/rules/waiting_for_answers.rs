@@ -24,7 +24,7 @@ use goodput_model::{Confidence, Fetches, Finding, Missing};
 use crate::bounds::next_after;
 use crate::finding::{Draft, bytes, percent, time};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::STOPPED;
+use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
 /// The rule.
@@ -43,7 +43,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.receiver.elapsed_s()?;
     let Some(fetches) = view.fetches() else { return Ok(None) };
     let share = *fetches.asking_share.get()?;
-    if share < STOPPED {
+    if share < MIN_STOPPED_TIME_SHARE {
         return Ok(None);
     }
     let place = view.sender.place();

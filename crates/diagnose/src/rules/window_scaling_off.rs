@@ -43,10 +43,10 @@ pub const RULE: Rule = Rule {
 };
 
 /// The largest window that 16 bits can say, bytes.
-const UNSCALED_MAX: f64 = 65_535.0;
+const MAX_UNSCALED_WINDOW_BYTES: f64 = 65_535.0;
 /// Segments that the receiver may round its window down by (net/ipv4/tcp_output.c,
 /// `__tcp_select_window`).
-const ROUNDED_DOWN: f64 = 2.0;
+const MAX_ROUNDING_SEGMENTS: f64 = 2.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(limited) = limited(view)? else { return Ok(None) };
@@ -65,10 +65,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let draft = receive_window::draft(view, &RULE, side.place(), &limited, summary)?.saw(
         side.place(),
         "unscaled_max_bytes",
-        UNSCALED_MAX,
+        MAX_UNSCALED_WINDOW_BYTES,
         format!(
             "the connection runs without window scaling (tcp_info options): no window can exceed {}",
-            bytes(UNSCALED_MAX)
+            bytes(MAX_UNSCALED_WINDOW_BYTES)
         ),
     );
     if culprit(view).is_none() {
@@ -84,7 +84,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
     let Some(limited) = receive_window::limited(view)? else { return Ok(None) };
     let (window, mss) = (view.sender.peer_window_bytes()?, view.sender.mss_bytes()?);
-    let as_high_as_can_be = (UNSCALED_MAX - ROUNDED_DOWN * mss..=UNSCALED_MAX).contains(&window);
+    let as_high_as_can_be = (MAX_UNSCALED_WINDOW_BYTES - MAX_ROUNDING_SEGMENTS * mss
+        ..=MAX_UNSCALED_WINDOW_BYTES)
+        .contains(&window);
     let unscaled = as_high_as_can_be && !view.sender.has_option(TcpOption::WindowScale)?;
     Ok(unscaled.then_some(limited))
 }

@@ -27,7 +27,7 @@ use crate::htb::{Leaf, leaves, used};
 use crate::names::QDISC_KIND;
 use crate::rule::{Rule, Stage};
 use crate::shaper::Shaper;
-use crate::thresholds::SHAPER_NEARLY;
+use crate::thresholds::MIN_SHARE_OF_SHAPER_RATE_IF_WAITING;
 use crate::view::View;
 
 /// The rule.
@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Ceil of another class over that of the flows' own, from which the other is the better one.
-const FASTER: f64 = 1.5;
+const MIN_CEIL_RATIO: f64 = 1.5;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if view.sender.text(QDISC_KIND)? != "htb" {
@@ -52,11 +52,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (leaves, goodput) = (leaves(&view.sender)?, view.goodput()?);
     let own = used(&leaves)?;
     let fastest = leaves.iter().max_by(|a, b| a.ceil.total_cmp(&b.ceil));
-    let Some(better) = fastest.filter(|leaf| leaf.ceil >= FASTER * own.ceil) else {
+    let Some(better) = fastest.filter(|leaf| leaf.ceil >= MIN_CEIL_RATIO * own.ceil) else {
         return Ok(None);
     };
     let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
-    if !own.is_default || goodput < SHAPER_NEARLY * shaper.ceiling {
+    if !own.is_default || goodput < MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling {
         return Ok(None);
     }
     draft(view, &own, better, &shaper).predicted(predicted(view, &shaper, better)).found()

@@ -1,6 +1,6 @@
 //! What each cause changes about a healthy transfer, as measured where a number is odd.
 
-use goodput_model::{Bytes, EndName, Transport};
+use goodput_model::{Bytes, EndName, TcpInfo, Transport};
 
 use super::Case;
 use crate::names;
@@ -186,7 +186,8 @@ impl Case {
                 tcp.snd_cwnd_segments = Some(1060 + n);
                 tcp.unacked_segments = Some(1058 + n);
                 let begins = n == 0;
-                tcp.snd_ssthresh_segments = Some(if begins { 0x7fff_ffff } else { 1055 });
+                tcp.snd_ssthresh_segments =
+                    Some(if begins { TcpInfo::INFINITE_SSTHRESH } else { 1055 });
                 tcp.rtt_us = Some(100_600);
                 tcp.min_rtt_us = Some(100_000);
                 tcp.acked_bytes = Some(n * 1_525_000);

@@ -7,7 +7,7 @@ use goodput_model::{
     Measured, OwnClock, Role, Sample, Snapshot, SocketMemory, TcpInfo, Transport,
 };
 
-use super::{Case, PERIOD_S, SAMPLES};
+use super::{Case, PERIOD_S, SAMPLE_COUNT};
 use crate::names;
 
 impl Case {
@@ -28,7 +28,7 @@ impl Case {
             measured: Measured {
                 goodput: BitRate(self.goodput),
                 from_s: 0.45,
-                to_s: PERIOD_S * SAMPLES as f64,
+                to_s: PERIOD_S * SAMPLE_COUNT as f64,
                 precision_percent: Known::Value(1.0),
             },
         }
@@ -67,7 +67,7 @@ impl Case {
     /// half of 42 ms.
     fn clocks(&self) -> Clocks {
         const WAY_S: f64 = 0.021;
-        let over_s = PERIOD_S * SAMPLES as f64;
+        let over_s = PERIOD_S * SAMPLE_COUNT as f64;
         let before = (0..16).map(|n| f64::from(n) * 0.004 - 0.5);
         let during = (0..(over_s / 0.05) as u32).map(|n| f64::from(n) * 0.05);
         let after = (0..16).map(|n| over_s + 0.5 + f64::from(n) * 0.004);
@@ -105,7 +105,7 @@ impl Case {
     }
 
     fn writing(&self, number: u64, bytes: u64) -> FlowSample {
-        let sent = self.sent_datagrams.map_or(bytes / 1400, |all| all * number / SAMPLES);
+        let sent = self.sent_datagrams.map_or(bytes / 1400, |all| all * number / SAMPLE_COUNT);
         let datagrams = DatagramCounts { sent, ..Default::default() };
         FlowSample {
             tcp: self.tcp_info(number, bytes),
@@ -190,7 +190,7 @@ impl Case {
             max_pacing_rate_bytes_per_s: Some(u64::MAX),
             pacing_rate_bytes_per_s: Some(u64::MAX),
             snd_wscale: Some(10),
-            snd_ssthresh_segments: Some(0x7fff_ffff),
+            snd_ssthresh_segments: Some(TcpInfo::INFINITE_SSTHRESH),
             delivery_rate_app_limited: Some(u64::from(marked)),
             data_segs_out: Some((bytes + again).div_ceil(1448)),
             snd_mss_bytes: Some(1448),

@@ -12,7 +12,7 @@ use crate::names;
 use crate::rule::Rule;
 use crate::view::View;
 
-const SAMPLES: u64 = 40;
+const SAMPLE_COUNT: u64 = 40;
 const PERIOD_S: f64 = 0.1;
 const SPAN_US: f64 = 4_200_000.0;
 
@@ -101,7 +101,7 @@ impl Case {
             fetches: None,
             watched: false,
             send_queue: 0.95,
-            samples: SAMPLES,
+            samples: SAMPLE_COUNT,
             waits_s: (0.0, 0.0),
             late_s: [0.0; 2],
             delivered_s: 0.0,
@@ -357,7 +357,7 @@ impl Case {
 
     /// An operator whose limit for one client holds the flows of an end for so much of the time.
     pub fn held_to(mut self, end: EndName, role: Role, rate: f64, share: f64) -> Self {
-        let held_us = (share * SAMPLES as f64 * PERIOD_S * 1e6) as u64;
+        let held_us = (share * SAMPLE_COUNT as f64 * PERIOD_S * 1e6) as u64;
         let (rate_bits_per_s, limit) = (BitRate(rate), RateLimit::Client);
         self.held_to[end as usize] = Some(vec![HeldTo { role, rate_bits_per_s, limit, held_us }]);
         self

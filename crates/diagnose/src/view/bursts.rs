@@ -5,9 +5,9 @@ use goodput_model::Missing;
 use super::{Side, median, positive, spread};
 
 /// Fewer bursts than this tell nothing of what they have in common.
-const FEWEST: usize = 6;
+const MIN_BURSTS: usize = 6;
 /// Payload of an interval over the mean of all, below which nothing moved but what was on its way.
-const STILL: f64 = 0.02;
+const MAX_PAUSE_BYTES_RATIO: f64 = 0.02;
 
 /// What one side moved from one stall to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ impl Side<'_> {
     pub fn bursts(&self) -> Result<Bursts, Missing> {
         let all = self.intervals()?;
         let moved: f64 = all.iter().map(|interval| interval.bytes).sum();
-        let still = STILL * moved / all.len() as f64;
+        let still = MAX_PAUSE_BYTES_RATIO * moved / all.len() as f64;
         let (mut bursts, mut seconds) = (Vec::new(), 0.0);
         for pair in all.windows(2) {
             if pair[0].bytes <= still && pair[1].bytes > still {
@@ -39,8 +39,9 @@ impl Side<'_> {
                 seconds += pair[1].seconds;
             }
         }
-        if bursts.len() < FEWEST {
-            let why = format!("{} bursts with stalls between them, needs {FEWEST}", bursts.len());
+        if bursts.len() < MIN_BURSTS {
+            let why =
+                format!("{} bursts with stalls between them, needs {MIN_BURSTS}", bursts.len());
             return Err(Missing::because(why));
         }
         let count = bursts.len();

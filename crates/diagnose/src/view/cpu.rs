@@ -11,7 +11,7 @@ use crate::thresholds::LATE_S;
 
 /// Share of a host's CPU time from which other programs have most of it. Measured: up to 0.55 by the other
 /// end and the relay of the lab, 0.75 and more on a machine that builds.
-const MOST: f64 = 0.65;
+const MIN_OTHERS_CPU_SHARE: f64 = 0.65;
 /// What scheduling adds to a round trip on a host with CPUs to spare, seconds.
 const ON_TIME_S: f64 = 0.001;
 
@@ -77,7 +77,7 @@ impl Side<'_> {
             let (all, own) = (self.programs_cpus()?, self.process_cpus()?);
             Ok::<_, Missing>((all - own) / self.cpus()?.len() as f64)
         };
-        others().is_ok_and(|share| share >= MOST)
+        others().is_ok_and(|share| share >= MIN_OTHERS_CPU_SHARE)
     }
 
     /// What late scheduling of this host may add to a round trip, seconds.

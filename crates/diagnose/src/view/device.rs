@@ -108,7 +108,7 @@ impl<'a> Side<'a> {
     /// device's MTU with 38 bytes around each (IEEE 802.3).
     pub fn ring_s(&self) -> Result<f64, Missing> {
         let speed = positive(self.count(names::LINK_SPEED)?, "the link's speed")?;
-        let frame = self.count(names::LINK_MTU)? + crate::framing::WIRE_EXTRA;
+        let frame = self.count(names::LINK_MTU)? + crate::framing::WIRE_EXTRA_BYTES;
         Ok(self.count(names::RING_RX)? * frame * 8.0 / speed)
     }
 

@@ -7,12 +7,12 @@ use super::{Side, View, positive};
 
 /// Correlation of the round-trip time with the window from which it is the window that lengthens it.
 /// Measured: 0.98 to 1.00 at a queue that is never empty, -0.6 to 0.5 at loss by chance.
-const CORRELATED: f64 = 0.9;
+const MIN_RTT_WINDOW_CORRELATION: f64 = 0.9;
 /// Rate that serves the queue, by how fast the round trip grows, over the goodput. The smoothed
 /// round-trip time lags behind a window that grows: 1.1 as measured.
-const SERVES: std::ops::Range<f64> = 0.8..1.3;
+const QUEUE_RATE_AGREES_RATIOS: std::ops::Range<f64> = 0.8..1.3;
 /// Fewer samples than this tell nothing.
-const FEWEST: usize = 8;
+const MIN_SAMPLES: usize = 8;
 
 impl View<'_> {
     /// Whether each segment that the congestion window grows by waits in a queue that is served at the
@@ -20,7 +20,8 @@ impl View<'_> {
     pub fn window_fills_a_queue(&self) -> Result<bool, Missing> {
         let (slope, correlation) = self.sender.round_trip_by_window()?;
         let served = 8.0 / positive(slope, "the growth of the round trip")?;
-        Ok(correlation >= CORRELATED && SERVES.contains(&(served / self.goodput()?)))
+        Ok(correlation >= MIN_RTT_WINDOW_CORRELATION
+            && QUEUE_RATE_AGREES_RATIOS.contains(&(served / self.goodput()?)))
     }
 }
 
@@ -34,7 +35,7 @@ impl Side<'_> {
             Ok((window as f64, tcp.rtt_us()? as f64 / 1e6))
         };
         let points = self.each()?.map(point).collect::<Result<Vec<_>, Missing>>()?;
-        if points.len() < FEWEST || self.flow_count()? > 1.0 {
+        if points.len() < MIN_SAMPLES || self.flow_count()? > 1.0 {
             return Err(Missing::because("one flow and at least 8 samples are needed"));
         }
         let count = points.len() as f64;

@@ -6,7 +6,7 @@ use super::{Side, positive};
 
 /// What threads may have waited beyond the time of the samples, as a share of it: the first and the last sample are
 /// taken a little later and earlier than the threads begin and end.
-const ROUNDING: f64 = 0.05;
+const MAX_EXCESS_WAIT_SHARE: f64 = 0.05;
 
 /// The limits that held one side's flows.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ impl<'a> Side<'a> {
         let lasted_s = positive(end.last_sample().map_or(0.0, |last| last.at_s), "the duration")?;
         let held_s: f64 = own.iter().map(|held| held.held_us as f64 / 1e6).sum();
         let share = held_s / positive(flows.into(), "flows")? / lasted_s;
-        if share > 1.0 + ROUNDING {
+        if share > 1.0 + MAX_EXCESS_WAIT_SHARE {
             return Err(Missing::because(format!(
                 "the {} end reports {held_s:.3} s of waits for its limits, more than its flows had",
                 self.name

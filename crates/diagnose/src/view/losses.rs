@@ -5,22 +5,22 @@
 
 use goodput_model::{FlowSample, Missing, Role, Sample};
 
-use super::{Side, TO_DEVIATION, median, positive};
+use super::{STANDARD_DEVIATIONS_PER_MAD, Side, median, positive};
 
 /// Fewer steps than this tell nothing of a spread.
-const FEWEST: usize = 6;
+const MIN_STEPS: usize = 6;
 /// A step shorter than this is the last, incomplete one, seconds.
 const SHORTEST_S: f64 = 0.05;
 /// What passes after loss by chance varies as chance has it: less than this part of it is a limit's,
 /// more than the other chance's.
-const BY_LIMIT: f64 = 0.2;
-const BY_CHANCE: f64 = 0.6;
+const MAX_VARIANCE_RATIO_BY_LIMIT: f64 = 0.2;
+const MIN_VARIANCE_RATIO_BY_CHANCE: f64 = 0.6;
 /// Losses in a step, on average, below which chance spreads them from none to many times as many.
-const FEW_IN_A_STEP: f64 = 4.0;
+const MIN_LOST_PER_STEP: f64 = 4.0;
 /// Fewer steps than this may be as even by chance, once in 160 times.
-const MANY: usize = 10;
+const MIN_STEPS_FOR_EVENNESS: usize = 10;
 /// Index of dispersion that chance does not reach in ten steps or more; it gives 1 ± 0.4.
-const BEYOND_CHANCE: f64 = 2.0;
+const MIN_DISPERSION_BEYOND_CHANCE: f64 = 2.0;
 
 /// What happened between two detailed samples, all flows of a side together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -160,8 +160,11 @@ impl LossStep {
 impl Losses {
     fn of(mut steps: Vec<LossStep>) -> Result<Self, Missing> {
         steps.retain(|step| step.seconds >= SHORTEST_S);
-        if steps.len() < FEWEST {
-            return Err(Missing::because(format!("{} steps of loss, needs {FEWEST}", steps.len())));
+        if steps.len() < MIN_STEPS {
+            return Err(Missing::because(format!(
+                "{} steps of loss, needs {MIN_STEPS}",
+                steps.len()
+            )));
         }
         let sum = |read: fn(&LossStep) -> f64| steps.iter().map(read).sum::<f64>();
         let share = sum(|step| step.lost) / positive(sum(|step| step.sent), "the packets sent")?;
@@ -251,7 +254,7 @@ impl Losses {
     /// deviation, as a sender may pause within a step; not a number where losses were too rare.
     pub fn passed_variance(&self) -> f64 {
         let worst = self.worst();
-        if worst.len() < FEWEST {
+        if worst.len() < MIN_STEPS {
             return f64::NAN;
         }
         let pace = self.passed_at_worst();
@@ -260,7 +263,8 @@ impl Losses {
             (step.passed() - pace).abs() * step.seconds / by_chance.sqrt()
         };
         let off = worst.iter().map(off).collect();
-        median(off, "the packets that passed").map_or(f64::NAN, |off| (TO_DEVIATION * off).powi(2))
+        median(off, "the packets that passed")
+            .map_or(f64::NAN, |off| (STANDARD_DEVIATIONS_PER_MAD * off).powi(2))
     }
 
     /// Whether what passed shows a limit of the rate, or else chance; `None` if it shows neither.
@@ -268,10 +272,15 @@ impl Losses {
         let elastic = self.elasticity().is_some_and(|(slope, r)| slope >= 0.5 && r >= 0.6);
         match self.passed_variance() {
             // With few losses the worst steps are alike because they were chosen for it.
-            _ if self.lost() < FEW_IN_A_STEP * self.steps.len() as f64 => self.by_few(),
-            variance if variance < BY_LIMIT => Some(true),
-            _ if elastic && self.clustering() >= BEYOND_CHANCE => Some(true),
-            variance if variance > BY_CHANCE && self.clustering() < BEYOND_CHANCE => Some(false),
+            _ if self.lost() < MIN_LOST_PER_STEP * self.steps.len() as f64 => self.by_few(),
+            variance if variance < MAX_VARIANCE_RATIO_BY_LIMIT => Some(true),
+            _ if elastic && self.clustering() >= MIN_DISPERSION_BEYOND_CHANCE => Some(true),
+            variance
+                if variance > MIN_VARIANCE_RATIO_BY_CHANCE
+                    && self.clustering() < MIN_DISPERSION_BEYOND_CHANCE =>
+            {
+                Some(false)
+            }
             _ => None,
         }
     }
@@ -282,9 +291,11 @@ impl Losses {
         let began = self.steps.iter().position(|step| step.lost > 0.0).unwrap_or(0);
         let since = &self.steps[began..];
         match dispersion(since) {
-            _ if since.len() < MANY => None,
-            even if even < BY_LIMIT => Some(true),
-            even if even > BY_CHANCE && even < BEYOND_CHANCE => Some(false),
+            _ if since.len() < MIN_STEPS_FOR_EVENNESS => None,
+            even if even < MAX_VARIANCE_RATIO_BY_LIMIT => Some(true),
+            even if even > MIN_VARIANCE_RATIO_BY_CHANCE && even < MIN_DISPERSION_BEYOND_CHANCE => {
+                Some(false)
+            }
             _ => None,
         }
     }

@@ -169,13 +169,13 @@ pub(crate) fn median(values: Vec<f64>, what: &str) -> Result<f64, Missing> {
 }
 
 /// From the median absolute deviation to the standard deviation of a normal distribution.
-pub(crate) const TO_DEVIATION: f64 = 1.4826;
+pub(crate) const STANDARD_DEVIATIONS_PER_MAD: f64 = 1.4826;
 
 /// How far values lie from `middle`, as a share of it: the median absolute deviation, scaled to read like a
 /// standard deviation.
 pub(crate) fn spread(values: &[f64], middle: f64, what: &str) -> Result<f64, Missing> {
     let off = values.iter().map(|value| (value / middle - 1.0).abs()).collect();
-    Ok(TO_DEVIATION * median(off, what)?)
+    Ok(STANDARD_DEVIATIONS_PER_MAD * median(off, what)?)
 }
 
 /// The arithmetic mean, or why there is none.

@@ -7,10 +7,10 @@ use crate::names;
 
 /// Part of a full segment that packets have on average in a stream that the window or the next
 /// pause of its writer does not keep cutting short. Acknowledgements of our own are among them.
-const FULL: f64 = 0.7;
+const MIN_FULL_PACKET_SHARE: f64 = 0.7;
 /// A packet this much longer than the device's largest is several in one. Less may be headers that
 /// the device's count includes.
-const SEVERAL: f64 = 1.5;
+const MIN_JOINED_PACKETS_LENGTH_RATIO: f64 = 1.5;
 
 impl Side<'_> {
     /// Mean length of a packet handed to the device between the snapshots, bytes.
@@ -26,12 +26,13 @@ impl Side<'_> {
 
     /// Whether packets of that mean length go one by one, none being several segments in one.
     pub fn are_single(&self, packet_bytes: f64) -> Result<bool, Missing> {
-        Ok(packet_bytes < SEVERAL * positive(self.count(names::LINK_MTU)?, "the MTU")?)
+        Ok(packet_bytes
+            < MIN_JOINED_PACKETS_LENGTH_RATIO * positive(self.count(names::LINK_MTU)?, "the MTU")?)
     }
 
     /// Whether packets of that mean length carry full segments, rather than small writes.
     pub fn are_full(packet_bytes: f64, segment_bytes: f64) -> bool {
-        packet_bytes >= FULL * segment_bytes
+        packet_bytes >= MIN_FULL_PACKET_SHARE * segment_bytes
     }
 
     fn mean_length(&self, bytes: &str, packets: &str) -> Result<f64, Missing> {

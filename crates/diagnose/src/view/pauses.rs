@@ -9,7 +9,7 @@ const PERIOD_S: f64 = 0.1;
 /// What a sample comes late on a busy host without having been stopped, seconds.
 const LATE_S: f64 = 0.02;
 /// Fewer samples than this tell nothing.
-const FEWEST: usize = 8;
+const MIN_SAMPLES: usize = 8;
 
 impl Side<'_> {
     /// Share of the window by which its samples came late, all together. A thread that is stopped
@@ -17,8 +17,8 @@ impl Side<'_> {
     pub fn paused_share(&self) -> Result<f64, Missing> {
         let times: Vec<f64> = self.samples()?.map(|sample| sample.at_s).collect();
         let (first, last) = match (times.first(), times.last()) {
-            (Some(first), Some(last)) if times.len() >= FEWEST => (first, last),
-            _ => return Err(Missing::because(format!("fewer than {FEWEST} samples"))),
+            (Some(first), Some(last)) if times.len() >= MIN_SAMPLES => (first, last),
+            _ => return Err(Missing::because(format!("fewer than {MIN_SAMPLES} samples"))),
         };
         let late = |pair: &[f64]| Some(pair[1] - pair[0] - PERIOD_S).filter(|late| *late > LATE_S);
         let paused: f64 = times.windows(2).filter_map(late).sum();

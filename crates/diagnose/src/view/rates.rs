@@ -5,7 +5,7 @@ use goodput_model::{FlowSample, Known, Missing, Role, Sample};
 use super::{Side, median, positive, spread};
 
 /// Slices the window is cut into.
-const SLICES: usize = 8;
+const WINDOW_SLICES: usize = 8;
 
 /// The rate a flow stands at most of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,16 +23,16 @@ impl Side<'_> {
     pub fn plateau(&self) -> Result<Plateau, Missing> {
         let samples: Vec<&Sample> = self.samples()?.collect();
         let (first, last) = match (samples.first(), samples.last()) {
-            (Some(first), Some(last)) if samples.len() >= SLICES => (first.at_s, last.at_s),
+            (Some(first), Some(last)) if samples.len() >= WINDOW_SLICES => (first.at_s, last.at_s),
             _ => {
                 return Err(Missing::because(format!(
-                    "the {} end has fewer than {SLICES} samples of the window",
+                    "the {} end has fewer than {WINDOW_SLICES} samples of the window",
                     self.name
                 )));
             }
         };
-        let width = positive((last - first) / SLICES as f64, "the window")?;
-        let marks = (0..=SLICES).map(|n| self.moved_by(&samples, first + width * n as f64));
+        let width = positive((last - first) / WINDOW_SLICES as f64, "the window")?;
+        let marks = (0..=WINDOW_SLICES).map(|n| self.moved_by(&samples, first + width * n as f64));
         let marks: Vec<f64> = marks.collect();
         let rates: Vec<f64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let middle = positive(median(rates.clone(), "payload")?, "the payload moved")?;

@@ -11,9 +11,7 @@ use goodput_model::{FlowSample, Missing, Sample, TcpInfo};
 use super::{Side, positive};
 
 /// `TCP_CA_Open` of include/uapi/linux/tcp.h: nothing is missing.
-const OPEN: u64 = 0;
-/// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): nothing has cut the window yet.
-const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
+const CA_OPEN: u64 = 0;
 
 /// What was lost after the first recovery.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +48,7 @@ impl<'a> Side<'a> {
             let mut cuts: Vec<u64> = Vec::new();
             for tcp in &flow {
                 let threshold = tcp.snd_ssthresh_segments()?;
-                if threshold < INFINITE_SSTHRESH && cuts.last() != Some(&threshold) {
+                if threshold < TcpInfo::INFINITE_SSTHRESH && cuts.last() != Some(&threshold) {
                     cuts.push(threshold);
                 }
             }
@@ -81,7 +79,7 @@ impl<'a> Side<'a> {
 fn settled(flow: &[&TcpInfo]) -> Option<usize> {
     let lost = |tcp: &TcpInfo| tcp.total_retrans_segments.is_some_and(|count| count > 0);
     let first = flow.iter().position(|tcp| lost(tcp))?;
-    let open = |tcp: &TcpInfo| tcp.ca_state == Some(OPEN);
+    let open = |tcp: &TcpInfo| tcp.ca_state == Some(CA_OPEN);
     flow[first..].iter().position(|tcp| open(tcp)).map(|after| first + after)
 }
 
@@ -141,7 +139,7 @@ mod tests {
     fn cuts_are_told_apart_by_their_threshold() {
         let case = Case::healthy().tcp(|tcp, number| {
             tcp.snd_ssthresh_segments = Some(match number {
-                0..5 => 0x7fff_ffff,
+                0..5 => TcpInfo::INFINITE_SSTHRESH,
                 5..20 => 1784,
                 20..30 => 1117,
                 _ => 411,

@@ -3,7 +3,9 @@
 use goodput_model::{Missing, TcpInfo};
 
 use super::{Side, positive};
-use crate::thresholds::{LATE_S, LONG_PATH_S, RTT_INFLATED, RTT_STRETCHED};
+use crate::thresholds::{
+    LATE_S, LONG_PATH_S, MIN_FULL_QUEUE_RTT_RATIO, MIN_LIKELY_QUEUE_RTT_RATIO,
+};
 
 /// What timestamps count (RFC 7323 section 5.4; `TCP_TS_HZ`, include/net/tcp.h), microseconds.
 const MILLISECOND_US: f64 = 1000.0;
@@ -33,7 +35,7 @@ impl Side<'_> {
     /// but scheduling at the hosts.
     pub fn queue_stands(&self) -> Result<bool, Missing> {
         let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
-        Ok(loaded >= RTT_INFLATED * base && loaded - base >= self.late_s())
+        Ok(loaded >= MIN_FULL_QUEUE_RTT_RATIO * base && loaded - base >= self.late_s())
     }
 
     /// Whether round trips take longer than the hosts' own work and scheduling make them: all of them, or
@@ -48,7 +50,7 @@ impl Side<'_> {
     /// long, too little to tell without a second witness.
     pub fn queue_shows(&self) -> Result<bool, Missing> {
         let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
-        Ok(loaded >= RTT_STRETCHED * base && loaded - base >= self.late_s())
+        Ok(loaded >= MIN_LIKELY_QUEUE_RTT_RATIO * base && loaded - base >= self.late_s())
     }
 }
 

@@ -2,10 +2,10 @@
 
 use goodput_model::{Missing, Role};
 
-use super::{Side, TO_DEVIATION, median, spread};
+use super::{STANDARD_DEVIATIONS_PER_MAD, Side, median, spread};
 
 /// Fewer intervals than this tell nothing of a change.
-const FEWEST: usize = 10;
+const MIN_INTERVALS: usize = 10;
 /// A shorter interval is the last, incomplete one, seconds.
 const SHORTEST_S: f64 = 0.05;
 
@@ -54,8 +54,8 @@ impl Side<'_> {
             (seconds >= SHORTEST_S).then_some(Interval { seconds, bytes: moved as f64 })
         };
         let all: Vec<_> = (1..samples.len()).filter_map(between).collect();
-        if all.len() < FEWEST {
-            let why = format!("{} intervals, needs {FEWEST}", all.len());
+        if all.len() < MIN_INTERVALS {
+            let why = format!("{} intervals, needs {MIN_INTERVALS}", all.len());
             return Err(Missing::because(why));
         }
         Ok(all)
@@ -75,7 +75,7 @@ impl Side<'_> {
         let best = (1..rates.len()).max_by(|a, b| gain(*a).total_cmp(&gain(*b)));
         let Some(at) = best else { return Ok(None) };
         let jumps: Vec<f64> = rates.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-        let noise = TO_DEVIATION * median(jumps, "the rate")? / 2f64.sqrt();
+        let noise = STANDARD_DEVIATIONS_PER_MAD * median(jumps, "the rate")? / 2f64.sqrt();
         if gain(at) <= 2.0 * noise.powi(2) * (rates.len() as f64).ln() {
             return Ok(None);
         }

@@ -19,13 +19,11 @@ pub enum TcpOption {
 }
 /// Share of the samples in which a steady window may be low: a reader on a busy host is late now and then.
 /// Measured: 0.09.
-const HARDLY_EVER: f64 = 0.1;
+const MAX_RARE_TIME_SHARE: f64 = 0.1;
 /// A window below this share of the one before has fallen, rather than been rounded.
-const WINDOW_FALLS: f64 = 0.98;
+const MAX_FALLING_WINDOW_RATIO: f64 = 0.98;
 /// Share of the samples from which it does so all the time.
-const FALLS_OFTEN: f64 = 0.2;
-/// From here on a slow start threshold is none (`TCP_INFINITE_SSTHRESH`, include/net/tcp.h).
-const UNSET_THRESHOLD: f64 = 2_147_483_647.0;
+const MIN_FALLING_STEPS_SHARE: f64 = 0.2;
 
 impl Side<'_> {
     fn chronograph(
@@ -61,12 +59,16 @@ impl Side<'_> {
     /// times as much be: whatever the kernel says, more could only have come from the application,
     /// or from a larger buffer for it.
     pub fn starved_share(&self) -> Result<f64, Missing> {
-        const FAR_BELOW: f64 = 0.25;
+        const MAX_FLIGHT_SHARE_OF_WINDOW: f64 = 0.25;
         let samples = self.tcp_gauges(|tcp| {
             let flight = tcp.unacked_segments()? as f64;
             let (congestion, mss) = (tcp.snd_cwnd_segments()? as f64, tcp.snd_mss_bytes()? as f64);
             let room = congestion.min(tcp.snd_wnd_bytes()? as f64 / mss);
-            Ok(u64::from(tcp.notsent_bytes()? == 0 && flight > 0.0 && flight < FAR_BELOW * room))
+            Ok(u64::from(
+                tcp.notsent_bytes()? == 0
+                    && flight > 0.0
+                    && flight < MAX_FLIGHT_SHARE_OF_WINDOW * room,
+            ))
         })?;
         mean(&samples, "tcp_info.notsent")
     }
@@ -91,16 +93,17 @@ impl Side<'_> {
         let middle = self.peer_window_bytes()?;
         let all = self.tcp_gauges(TcpInfo::snd_wnd_bytes)?;
         let low = all.iter().filter(|window| **window < middle / 2.0).count();
-        Ok(low as f64 <= HARDLY_EVER * all.len() as f64)
+        Ok(low as f64 <= MAX_RARE_TIME_SHARE * all.len() as f64)
     }
 
     /// Whether the advertised window keeps falling and rising again, as that of a reader does that is
     /// behind: with what waits in its queue. A reader that keeps up gives the same window each time.
     pub fn peer_window_falls(&self) -> Result<bool, Missing> {
         let all = self.tcp_gauges(TcpInfo::snd_wnd_bytes)?;
-        let fell = all.windows(2).filter(|pair| pair[1] < WINDOW_FALLS * pair[0]).count();
+        let fell =
+            all.windows(2).filter(|pair| pair[1] < MAX_FALLING_WINDOW_RATIO * pair[0]).count();
         let steps = positive(all.len().saturating_sub(1) as f64, "steps of the peer's window")?;
-        Ok(fell as f64 / steps >= FALLS_OFTEN)
+        Ok(fell as f64 / steps >= MIN_FALLING_STEPS_SHARE)
     }
 
     /// Median maximum segment size, bytes.
@@ -146,17 +149,16 @@ impl Side<'_> {
     /// of the window at each loss.
     pub fn slow_start_threshold_deciles(&self) -> Result<(f64, f64, f64), Missing> {
         let all = self.tcp_gauges(TcpInfo::snd_ssthresh_segments)?;
-        deciles(all.into_iter().filter(|set| *set < UNSET_THRESHOLD).collect())
+        deciles(all.into_iter().filter(is_set).collect())
             .ok_or_else(|| Missing::because("no slow start threshold was set in the window"))
     }
 
     /// Median slow start threshold of the flows about `at_s` seconds after the start, segments;
     /// `None` if it was not set by then.
     pub fn slow_start_threshold_at(&self, at_s: f64) -> Result<Option<f64>, Missing> {
-        let set = |segments: &f64| *segments < UNSET_THRESHOLD;
         let read = |f: &FlowSample| Ok(f.tcp.get()?.snd_ssthresh_segments()? as f64);
         let all = self.first_after(at_s)?.map(read).collect::<Result<Vec<f64>, Missing>>()?;
-        Ok(median(all.into_iter().filter(set).collect(), "tcp_info.snd_ssthresh").ok())
+        Ok(median(all.into_iter().filter(is_set).collect(), "tcp_info.snd_ssthresh").ok())
     }
 
     /// Smoothed round-trip time of the flow that had to send something again first, in the sample that
@@ -240,4 +242,9 @@ fn deciles(mut all: Vec<f64>) -> Option<(f64, f64, f64)> {
     let last = all.len().saturating_sub(1) as f64;
     let at = |share: f64| all.get((share * last).round() as usize).copied();
     Some((at(0.1)?, at(0.5)?, at(0.9)?))
+}
+
+/// Whether a slow-start threshold, segments, was ever set.
+fn is_set(ssthresh_segments: &f64) -> bool {
+    *ssthresh_segments < TcpInfo::INFINITE_SSTHRESH as f64
 }

@@ -5,10 +5,8 @@ use goodput_model::{Missing, TcpInfo};
 use super::{Side, positive};
 use crate::names::RECEIVED_CE;
 
-/// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): no loss or mark has cut the window yet.
-const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 /// Share of the congestion window in flight from which it is what holds the sender.
-const FULL: f64 = 0.8;
+const MIN_INFLIGHT_SHARE_OF_CWND: f64 = 0.8;
 impl Side<'_> {
     /// Share of the window that the flows spent waiting for a retransmission time-out and in the
     /// recovery after it (`tcp_info` total_rto_time), the mean of all flows.
@@ -82,8 +80,8 @@ impl Side<'_> {
         let samples = self.tcp_gauges(|tcp| {
             let (flight, window) =
                 (tcp.unacked_segments()? as f64, tcp.snd_cwnd_segments()? as f64);
-            let cut = tcp.snd_ssthresh_segments()? < INFINITE_SSTHRESH;
-            Ok(u64::from(cut && flight >= FULL * window))
+            let cut = tcp.snd_ssthresh_segments()? < TcpInfo::INFINITE_SSTHRESH;
+            Ok(u64::from(cut && flight >= MIN_INFLIGHT_SHARE_OF_CWND * window))
         })?;
         let full: f64 = samples.iter().sum();
         Ok(full / positive(samples.len() as f64, "the number of samples")?)

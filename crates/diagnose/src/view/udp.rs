@@ -3,11 +3,11 @@
 use goodput_model::{DatagramCounts, FlowSample, Missing};
 
 use super::{Side, View, positive};
-use crate::thresholds::HEAVY_LOSS;
+use crate::thresholds::MIN_HEAVY_LOSS_SHARE;
 
 /// Share of the datagrams sent at a pace that was asked for, from which their loss matters: a tenth of
 /// the packet loss ratio that a network may have for telephony and video (ITU-T Y.1541 table 1, classes 0 to 4).
-const PACED_LOSS: f64 = 0.0001;
+const MAX_PACED_LOSS_SHARE: f64 = 0.0001;
 /// Fewer lost ones than this tell nothing of a rate of loss.
 const FEW_DATAGRAMS: f64 = 3.0;
 
@@ -54,8 +54,8 @@ impl View<'_> {
     pub fn loss_that_matters(&self) -> f64 {
         let asked = self.plan().rate_bits_per_s.is_some();
         match self.receiver.datagrams_lost() {
-            Ok(lost) if asked && lost >= FEW_DATAGRAMS => PACED_LOSS,
-            _ => HEAVY_LOSS,
+            Ok(lost) if asked && lost >= FEW_DATAGRAMS => MAX_PACED_LOSS_SHARE,
+            _ => MIN_HEAVY_LOSS_SHARE,
         }
     }
 

@@ -12,7 +12,7 @@ use goodput_model::{FlowSample, Missing, Role};
 use super::{Side, mean, positive};
 
 /// Share of the send memory in use while a writer waits, less some for looking at it in between.
-const NO_ROOM: f64 = 0.6;
+const MIN_SEND_MEMORY_SHARE_IF_WAITING: f64 = 0.6;
 /// Unsent bytes below which they may be a segment that waits for its acknowledgement, segments.
 const UNSENT_SEGMENTS: u64 = 2;
 /// Time whose arrivals may be in the queue of a reader that keeps up, seconds: waking up and reading
@@ -73,7 +73,7 @@ impl Side<'_> {
             let (tcp, memory) = (f.tcp.get()?, f.memory.get()?);
             let unsent = tcp.notsent_bytes()? >= UNSENT_SEGMENTS * tcp.snd_mss_bytes()?.max(1);
             let room = positive(memory.sndbuf_bytes as f64, "the send buffer")?;
-            let full = memory.wmem_queued_bytes as f64 >= NO_ROOM * room;
+            let full = memory.wmem_queued_bytes as f64 >= MIN_SEND_MEMORY_SHARE_IF_WAITING * room;
             Ok(f64::from(u8::from(unsent || full)))
         };
         mean(&self.gauges(waits)?, "the send queue")

@@ -11,7 +11,7 @@ use crate::view::positive;
 const FAR_S: f64 = 0.05;
 
 /// What a device without a speed of its own is held against, bits per second: slow for any host today.
-const LEAST: f64 = 1e8;
+const ASSUMED_SPEED_BITS_PER_S: f64 = 1e8;
 
 /// One of the two triples of buffer sizes.
 struct Buffer {
@@ -40,7 +40,7 @@ impl Ask for Buffer {
         let known = host.count(LINK_SPEED).and_then(|speed| positive(speed, "the link's speed"));
         let speed = match known {
             Err(why) if host.is_hardware() => return Err(why),
-            known => known.unwrap_or(LEAST),
+            known => known.unwrap_or(ASSUMED_SPEED_BITS_PER_S),
         };
         let text = host.text(self.name)?;
         let words: Vec<f64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();

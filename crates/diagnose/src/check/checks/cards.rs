@@ -7,7 +7,7 @@ use crate::finding::rate;
 use crate::names;
 
 /// Speed from which one queue, or an interrupt for every frame, is more than a CPU takes.
-const FAST: f64 = 10e9;
+const MIN_FAST_BITS_PER_S: f64 = 10e9;
 /// Delay of an interrupt that shows in the round-trip time of a local network, microseconds.
 const LATE_US: f64 = 250.0;
 
@@ -70,7 +70,7 @@ fn half(check: &Check, host: &HostView) -> Answer {
 fn coalescing(check: &Check, host: &HostView) -> Answer {
     let us = host.count("coalescing.rx_us")?;
     let adaptive = host.text("coalescing.rx_adaptive").unwrap_or("off") == "on";
-    let fast = host.count(names::LINK_SPEED).is_ok_and(|speed| speed >= FAST);
+    let fast = host.count(names::LINK_SPEED).is_ok_and(|speed| speed >= MIN_FAST_BITS_PER_S);
     let text = match us {
         _ if adaptive => return Ok(None),
         us if us > LATE_US => format!("the card delays interrupts by {us:.0} µs"),
@@ -85,7 +85,7 @@ fn coalescing(check: &Check, host: &HostView) -> Answer {
 fn queues(check: &Check, host: &HostView) -> Answer {
     let (used, most) = (host.count("channels.combined")?, host.count("channels.combined_max")?);
     let cpus = host.count("cpu.count")?;
-    let fast = host.count(names::LINK_SPEED)? >= FAST;
+    let fast = host.count(names::LINK_SPEED)? >= MIN_FAST_BITS_PER_S;
     if used > 1.0 || most <= 1.0 || cpus <= 1.0 || !fast {
         return Ok(None);
     }

@@ -8,11 +8,11 @@ use crate::names::{CPU_KINDS, QUOTA, QUOTA_PERCENT, THROTTLED_US};
 use crate::view::positive;
 
 /// Share of the CPU time that a hypervisor may take before it counts.
-const STOLEN: f64 = 0.02;
+const MIN_STOLEN_TIME_SHARE: f64 = 0.02;
 /// Share of one CPU's time in interrupts from which it has little left for programs.
-const FULL: f64 = 0.9;
+const MIN_SOFTIRQ_CPU_SHARE: f64 = 0.9;
 /// Polls left unfinished each second, from which packets wait.
-const SQUEEZED: f64 = 10.0;
+const MIN_SQUEEZED_POLLS_PER_S: f64 = 10.0;
 
 pub(super) const FREQUENCY: Check = Check {
     id: "cpu-frequency",
@@ -85,7 +85,7 @@ fn share(host: &HostView, cpu: &str, kinds: &[&str]) -> Result<f64, Missing> {
 
 fn steal(check: &Check, host: &HostView) -> Answer {
     let stolen = share(host, "cpu", &["steal"])?;
-    if stolen < STOLEN {
+    if stolen < MIN_STOLEN_TIME_SHARE {
         return Ok(None);
     }
     let text = format!("the hypervisor took {} of the CPU time", percent(stolen));
@@ -104,7 +104,7 @@ fn softirq(check: &Check, host: &HostView) -> Answer {
         // Gives the reason why no CPU could be read.
         return share(host, "cpu.0", &["softirq"]).map(|_| None);
     };
-    if most < FULL {
+    if most < MIN_SOFTIRQ_CPU_SHARE {
         return Ok(None);
     }
     let text = format!("one CPU spent {} of its time in interrupts", percent(most));
@@ -122,7 +122,7 @@ fn softirq(check: &Check, host: &HostView) -> Answer {
 fn budget(check: &Check, host: &HostView) -> Answer {
     let squeezed = host.grown("softnet.squeezed")?;
     let dropped = host.grown("softnet.dropped")?;
-    if squeezed.rate() < SQUEEZED || dropped.count == 0 {
+    if squeezed.rate() < MIN_SQUEEZED_POLLS_PER_S || dropped.count == 0 {
         return Ok(None);
     }
     let text = format!(

@@ -7,7 +7,7 @@ use crate::finding::percent;
 use crate::view::positive;
 
 /// Share of a table in use from which it is nearly full.
-const NEARLY: f64 = 0.8;
+const MIN_TABLE_USE_SHARE: f64 = 0.8;
 
 /// Something that is in use up to a limit.
 struct Room {
@@ -47,7 +47,7 @@ pub(super) const CONNTRACK: Check = Check {
 impl Ask for Room {
     fn ask(&self, check: &Check, host: &HostView) -> Answer {
         let share = host.count(self.used)? / positive(host.count(self.limit)?, self.limit)?;
-        if share < NEARLY {
+        if share < MIN_TABLE_USE_SHARE {
             return Ok(None);
         }
         let text = format!("{} {}", percent(share), self.what);

@@ -6,9 +6,9 @@ use super::super::{Answer, Check, HostView, Scope};
 use crate::names::LINK_MTU;
 
 /// What every link of IPv6 must carry, bytes (RFC 8200 section 5): tunnels carry that and more.
-const LEAST: f64 = 1280.0;
+const MIN_IPV6_MTU_BYTES: f64 = 1280.0;
 /// Headers of IPv4 (RFC 791) and TCP (RFC 9293), 20 bytes each, and TCP's timestamps, 12 (RFC 7323).
-const HEADERS: f64 = 52.0;
+const TCP_IPV4_HEADERS_BYTES: f64 = 52.0;
 
 /// A small MTU.
 pub(super) const SMALL_MTU: Check = Check {
@@ -20,12 +20,12 @@ pub(super) const SMALL_MTU: Check = Check {
 
 fn small_mtu(check: &Check, host: &HostView) -> Answer {
     let mtu = host.count(LINK_MTU)?;
-    if mtu >= LEAST {
+    if mtu >= MIN_IPV6_MTU_BYTES {
         return Ok(None);
     }
     let summary = format!(
-        "the MTU is {mtu:.0} bytes, {:.0} of them payload with TCP over IPv4; IPv6 needs {LEAST:.0} (RFC 8200)",
-        mtu - HEADERS
+        "the MTU is {mtu:.0} bytes, {:.0} of them payload with TCP over IPv4; IPv6 needs {MIN_IPV6_MTU_BYTES:.0} (RFC 8200)",
+        mtu - TCP_IPV4_HEADERS_BYTES
     );
     check
         .draft(Confidence::Possible, LINK_MTU, mtu, &summary)

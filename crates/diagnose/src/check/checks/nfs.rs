@@ -7,10 +7,10 @@ use crate::finding::bytes;
 
 /// Transfer size below which TCP spends more time in round trips than it must, bytes. Linux asks
 /// for 1 MiB on its own (nfs(5), `rsize`).
-const SMALL: f64 = 65_536.0;
+const MIN_TCP_TRANSFER_BYTES: f64 = 65_536.0;
 /// Payload of one datagram of MTU 1500, bytes: a larger UDP transfer is cut into fragments, and is
 /// lost whole when one of them is.
-const DATAGRAM: f64 = 1472.0;
+const UNFRAGMENTED_DATAGRAM_BYTES: f64 = 1472.0;
 
 /// NFS transfer sizes.
 pub(super) const TRANSFER_SIZE: Check = Check {
@@ -28,11 +28,11 @@ fn transfer_size(check: &Check, host: &HostView) -> Answer {
         let size = host.count(&fact("rsize_bytes"))?;
         let udp = proto.starts_with("udp");
         let (wrong, advice) = match udp {
-            true if size > DATAGRAM => (
+            true if size > UNFRAGMENTED_DATAGRAM_BYTES => (
                 "over UDP each read comes in fragments, and is lost if one of them is",
                 "mount over TCP (proto=tcp), or with rsize=1024,wsize=1024",
             ),
-            false if size < SMALL => (
+            false if size < MIN_TCP_TRANSFER_BYTES => (
                 "each read waits one round trip",
                 "mount with rsize=1048576,wsize=1048576 (and nconnect=8 for a fast link)",
             ),

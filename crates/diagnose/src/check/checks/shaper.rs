@@ -8,10 +8,10 @@ use crate::names::{LINK_MTU, QDISC_BURST, QDISC_CEIL, QDISC_KIND, QDISC_RATE};
 use crate::shaper::needed_burst;
 
 /// Length of an Ethernet header, which the bucket counts as well, bytes.
-const HEADER: f64 = 14.0;
+const ETHERNET_HEADER_BYTES: f64 = 14.0;
 /// Share of the needed burst below which it is worth a line: with a little less nearly the whole
 /// rate is given.
-const SMALL: f64 = 0.25;
+const MAX_SMALL_BURST_SHARE: f64 = 0.25;
 
 /// The bucket of tbf or htb.
 pub(super) const SHAPER_BURST: Check = Check {
@@ -30,8 +30,8 @@ fn bucket(check: &Check, host: &HostView) -> Answer {
     let (burst, mtu) = (host.count(QDISC_BURST)?, host.count(LINK_MTU)?);
     let needed = needed_burst(told);
     let confidence = match burst {
-        b if b < mtu + HEADER => Confidence::Certain,
-        b if b < SMALL * needed => Confidence::Likely,
+        b if b < mtu + ETHERNET_HEADER_BYTES => Confidence::Certain,
+        b if b < MAX_SMALL_BURST_SHARE * needed => Confidence::Likely,
         _ => return Ok(None),
     };
     let text = format!(

@@ -49,7 +49,7 @@ pub(super) const AUTOTUNING: Check = Check {
 };
 
 /// Unsent data below which a writer's late wake-up leaves the socket empty, bytes.
-const LOW: u64 = 16_384;
+const MIN_UNSENT_BYTES: u64 = 16_384;
 
 pub(super) const NOTSENT_LOWAT: Check = Check {
     id: "notsent-lowat",
@@ -57,7 +57,7 @@ pub(super) const NOTSENT_LOWAT: Check = Check {
     scope: Scope::Host,
     ask: &Sysctl {
         name: "net.ipv4.tcp_notsent_lowat",
-        is_wrong: |value| value.parse::<u64>().is_ok_and(|bytes| bytes < LOW),
+        is_wrong: |value| value.parse::<u64>().is_ok_and(|bytes| bytes < MIN_UNSENT_BYTES),
         right: "4294967295",
         effect: "a writer is woken so late that its socket runs empty",
     },
