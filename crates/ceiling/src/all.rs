@@ -8,7 +8,7 @@ use crate::lines::Lines;
 
 /// Part of a ceiling by which a measurement may exceed it before one of the two is wrong: a receiver's window
 /// begins and ends within a batch of packets, and what waited in a queue before it is counted in it.
-pub const MARGIN: f64 = 0.02;
+pub const MAX_EXCESS_SHARE: f64 = 0.02;
 
 /// What the inputs allow.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,7 @@ impl Ceiling {
         let counting = self.bounds.iter().filter(|bound| bound.beside.is_none());
         let exceeded = counting.filter_map(|bound| {
             let rate = *bound.bits_per_s.value()?;
-            (measured.0 > rate.0 * (1.0 + MARGIN)).then(|| {
+            (measured.0 > rate.0 * (1.0 + MAX_EXCESS_SHARE)).then(|| {
                 format!(
                     "{measured} was measured, but {} ({}) bounds it to {rate}: the model, an input or the \
                      measurement is wrong",

@@ -7,13 +7,13 @@ use crate::lines::{Lines, number};
 
 /// Part of a PCI Express link that flow control and acknowledgements of the data link layer leave
 /// (Neugebauer et al.: Understanding PCIe performance for end host networking, SIGCOMM 2018).
-const LINK_LAYER: f64 = 0.9;
+const LINK_LAYER_SHARE: f64 = 0.9;
 /// Payload of a PCI Express packet where nothing else is known, bytes.
-const PAYLOAD: f64 = 256.0;
+const DEFAULT_TLP_PAYLOAD_BYTES: f64 = 256.0;
 /// Its header, sequence number, check and framing, bytes (the same paper).
-const HEADER: f64 = 26.0;
+const TLP_OVERHEAD_BYTES: f64 = 26.0;
 /// Payloads that the specification allows, bytes (PCI Express base specification, `Max_Payload_Size`).
-const PAYLOADS: std::ops::RangeInclusive<f64> = 128.0..=4096.0;
+const TLP_PAYLOADS_BYTES: std::ops::RangeInclusive<f64> = 128.0..=4096.0;
 /// Lanes of the widest link.
 const LANES: [u32; 7] = [1, 2, 4, 8, 12, 16, 32];
 
@@ -146,7 +146,7 @@ pub fn find(id: &str) -> Option<&'static Bus> {
 /// What one direction of a PCI Express link carries for a card, bits per second: `gt_per_s` thousand million
 /// transfers a second on each of `lanes`.
 pub fn pcie(gt_per_s: f64, lanes: f64) -> f64 {
-    worked_out_pcie(&of_speed(gt_per_s), lanes, PAYLOAD, &mut Lines::default())
+    worked_out_pcie(&of_speed(gt_per_s), lanes, DEFAULT_TLP_PAYLOAD_BYTES, &mut Lines::default())
 }
 
 /// The id of such a link, as users type it; none if no generation is that fast.
@@ -168,11 +168,11 @@ fn worked_out_pcie(of: &Generation, lanes: f64, payload: f64, lines: &mut Lines)
         format!("{} GT/s × {lanes} (lanes) × {} / {} (code)", of.gt_per_s, of.data, of.coded);
     lines.add("lanes", formula, raw, "bit/s");
     let formula = format!(
-        "{LINK_LAYER} (flow control) × {} / ({} + {HEADER})",
+        "{LINK_LAYER_SHARE} (flow control) × {} / ({} + {TLP_OVERHEAD_BYTES})",
         number(payload),
         number(payload)
     );
-    let carried = raw * LINK_LAYER * payload / (payload + HEADER);
+    let carried = raw * LINK_LAYER_SHARE * payload / (payload + TLP_OVERHEAD_BYTES);
     lines.add("packets", formula, carried, "bit/s")
 }
 
@@ -180,8 +180,9 @@ fn worked_out_pcie(of: &Generation, lanes: f64, payload: f64, lines: &mut Lines)
 pub(crate) fn of(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
     let id = inputs.bus.as_deref().ok_or_else(|| Missing::because("no bus was given"))?;
     if let Some((generation, lanes)) = pcie_words(id) {
-        let payload = inputs.pcie_payload_bytes.map_or(PAYLOAD, |bytes| bytes as f64);
-        if !PAYLOADS.contains(&payload) {
+        let payload =
+            inputs.pcie_payload_bytes.map_or(DEFAULT_TLP_PAYLOAD_BYTES, |bytes| bytes as f64);
+        if !TLP_PAYLOADS_BYTES.contains(&payload) {
             return Err(Missing::because(format!(
                 "a PCI Express packet carries 128 to 4096 bytes, not {}",
                 number(payload)

@@ -3,9 +3,9 @@
 use goodput_model::{BitRate, CeilingFit, CeilingPoint, Known, Missing};
 
 /// Measurements below which two constants explain anything.
-const LEAST_POINTS: usize = 3;
+const MIN_POINTS: usize = 3;
 /// Version of the result's format.
-const FORMAT: u32 = 1;
+const FIT_FORMAT_VERSION: u32 = 1;
 
 /// Fits `points`, each a clock in Hz and the goodput measured with it, by least squares on the time per byte.
 ///
@@ -28,7 +28,7 @@ pub fn fit(points: &[(f64, BitRate)]) -> Result<CeilingFit, Missing> {
         return Err(Missing::because("the points are too close together or too far apart to fit"));
     }
     Ok(CeilingFit {
-        format: FORMAT,
+        format: FIT_FORMAT_VERSION,
         fixed_s_per_byte: fixed,
         clocks_per_byte: clocks,
         asymptote_bits_per_s: rate_of(
@@ -52,8 +52,8 @@ fn check(points: &[(f64, BitRate)]) -> Result<(), Missing> {
     clocks.sort_by(f64::total_cmp);
     clocks.dedup();
     match clocks.len() {
-        0..LEAST_POINTS => Err(Missing::because(format!(
-            "two constants take at least {LEAST_POINTS} different clocks to fit and check; there are {}",
+        0..MIN_POINTS => Err(Missing::because(format!(
+            "two constants take at least {MIN_POINTS} different clocks to fit and check; there are {}",
             clocks.len()
         ))),
         _ => Ok(()),

@@ -18,7 +18,7 @@ pub mod models;
 mod packet;
 pub mod tunnels;
 
-pub use all::{Ceiling, MARGIN, ceiling};
+pub use all::{Ceiling, MAX_EXCESS_SHARE, ceiling};
 pub use fit::fit;
 pub use lines::{Lines, number, time};
-pub use packet::{ETHERNET_HEADER, Packet, TIMESTAMPS, WIRE_EXTRA};
+pub use packet::{ETHERNET_HEADER_BYTES, Packet, TIMESTAMPS_BYTES, WIRE_EXTRA_BYTES};

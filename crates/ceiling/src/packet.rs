@@ -8,21 +8,21 @@ use crate::tunnels;
 
 /// Preamble, header, frame check sequence and inter-frame gap of an Ethernet frame, bytes
 /// (IEEE 802.3).
-pub const WIRE_EXTRA: f64 = crate::framings::ETHERNET.bytes;
+pub const WIRE_EXTRA_BYTES: f64 = crate::framings::ETHERNET.bytes;
 /// Header of an Ethernet frame, bytes: what a card reads and writes, and a queueing discipline counts, beside
 /// the IP packet.
-pub const ETHERNET_HEADER: f64 = 14.0;
+pub const ETHERNET_HEADER_BYTES: f64 = 14.0;
 /// Timestamps in each segment, with their padding, bytes (RFC 7323 appendix A).
-pub const TIMESTAMPS: u64 = 12;
+pub const TIMESTAMPS_BYTES: u64 = 12;
 
 /// Longest IPv4 packet, bytes: its length has 16 bits (RFC 791 section 3.1).
-const LONGEST: f64 = 65_535.0;
+const MAX_IPV4_PACKET_BYTES: f64 = 65_535.0;
 /// Header of a TCP segment without options, bytes (RFC 9293).
-const TCP_HEADER: f64 = 20.0;
+const TCP_HEADER_BYTES: f64 = 20.0;
 /// Most bytes of options in a segment: its header has at most 60 (RFC 9293).
-const MOST_OPTIONS: u64 = 40;
+const MAX_TCP_OPTIONS_BYTES: u64 = 40;
 /// Header of a datagram, bytes (RFC 768).
-const UDP_HEADER: f64 = 8.0;
+const UDP_HEADER_BYTES: f64 = 8.0;
 
 /// One segment or datagram as the path carries it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +50,7 @@ impl Packet {
             Family::V6 => Header { bytes: 40.0, name: "IPv6" },
         };
         // IPv6 does not count its own header (RFC 8200 section 3); the loopback device has room for more.
-        let longest = LONGEST + if family == Family::V6 { ip.bytes } else { 0.0 };
+        let longest = MAX_IPV4_PACKET_BYTES + if family == Family::V6 { ip.bytes } else { 0.0 };
         tunnels.room = tunnels.room.map(|room| room.min(longest));
         match inputs.transport {
             Some(Transport::Tcp) => segment(inputs, &ip, &tunnels, lines),
@@ -71,7 +71,7 @@ impl Packet {
 
     /// Length of one frame as a queueing discipline counts it, bytes.
     pub fn counted_frame(&self) -> f64 {
-        self.ip / self.frames + ETHERNET_HEADER
+        self.ip / self.frames + ETHERNET_HEADER_BYTES
     }
 }
 
@@ -133,12 +133,12 @@ fn segment(
 ) -> Result<Packet, Missing> {
     let options = inputs.tcp_option_bytes;
     let options = options.ok_or_else(|| Missing::because("no TCP options were given"))?;
-    if options > MOST_OPTIONS {
+    if options > MAX_TCP_OPTIONS_BYTES {
         return Err(Missing::because(format!(
             "a segment has no room for {options} bytes of options"
         )));
     }
-    let headers = ip.bytes + TCP_HEADER + options as f64;
+    let headers = ip.bytes + TCP_HEADER_BYTES + options as f64;
     let most = inside.room.map(|room| room - headers);
     if let Some(room) = inside.room.filter(|room| *room <= headers) {
         let (room, headers) = (number(room), number(headers));
@@ -170,7 +170,7 @@ fn datagram(
     lines: &mut Lines,
 ) -> Result<Packet, Missing> {
     let room = inside.room.ok_or_else(|| Missing::because("no MTU was given"))?;
-    let whole = room - ip.bytes - UDP_HEADER;
+    let whole = room - ip.bytes - UDP_HEADER_BYTES;
     let payload = match inputs.datagram_bytes {
         Some(bytes) => count(Some(bytes), "size of a datagram")?,
         None => given(Some(whole), "room for a datagram")?,
@@ -179,10 +179,10 @@ fn datagram(
     let fragment = ((room - ip.bytes) / 8.0).floor() * 8.0;
     let frames = match payload {
         payload if payload <= whole => 1.0,
-        _ => ((payload + UDP_HEADER) / given(Some(fragment), "room in a fragment")?).ceil(),
+        _ => ((payload + UDP_HEADER_BYTES) / given(Some(fragment), "room in a fragment")?).ceil(),
     };
     let each = ip.bytes + inside.bytes;
-    let packet = Packet { payload, ip: payload + UDP_HEADER + frames * each, frames };
+    let packet = Packet { payload, ip: payload + UDP_HEADER_BYTES + frames * each, frames };
     let (payload, each, frames) = (number(payload), number(each), number(frames));
     let formula = format!("{payload} + 8 (UDP) + {frames} × {each} (headers)");
     lines.add("IP packets", formula, packet.ip, "bytes");
@@ -199,7 +199,7 @@ mod tests {
             transport: Some(Transport::Tcp),
             family: Some(Family::V4),
             mtu_bytes: Some(1500),
-            tcp_option_bytes: Some(TIMESTAMPS),
+            tcp_option_bytes: Some(TIMESTAMPS_BYTES),
             ..CeilingInputs::default()
         }
     }
@@ -221,7 +221,7 @@ mod tests {
                 tcp_option_bytes: Some(options),
                 ..tcp()
             };
-            let got = Packet::of(&inputs).unwrap().share(WIRE_EXTRA + vlan);
+            let got = Packet::of(&inputs).unwrap().share(WIRE_EXTRA_BYTES + vlan);
             assert!((got - published).abs() < 1e-4, "{mtu} {got} {published}");
         }
     }
@@ -244,7 +244,7 @@ mod tests {
             let packet =
                 Packet::of(&CeilingInputs { tunnels: vec![tunnel.into()], ..tcp() }).unwrap();
             assert_eq!(packet.payload + 52.0, inner, "{tunnel}");
-            let got = packet.share(WIRE_EXTRA);
+            let got = packet.share(WIRE_EXTRA_BYTES);
             assert!((got - share).abs() < 1e-4, "{tunnel} {got}");
         }
     }

@@ -3,7 +3,7 @@
 use goodput_model::Missing;
 
 /// IPv6 headers are longer than those of IPv4 by this, bytes (RFC 8200, RFC 791).
-const IPV6_MORE: u64 = 20;
+const IPV6_EXTRA_BYTES: u64 = 20;
 /// Behind the id of a tunnel: its outer packets are IPv6.
 const OVER_IPV6: char = '6';
 
@@ -59,7 +59,7 @@ pub struct Used {
 impl Used {
     /// What it adds to each packet, bytes.
     pub fn bytes(self) -> f64 {
-        (self.tunnel.bytes + if self.over_ipv6 { IPV6_MORE } else { 0 }) as f64
+        (self.tunnel.bytes + if self.over_ipv6 { IPV6_EXTRA_BYTES } else { 0 }) as f64
     }
 
     /// What that is made of, for a person.

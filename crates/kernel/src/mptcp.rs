@@ -14,13 +14,13 @@ const MPTCP_INFO: i32 = 1;
 
 /// Offsets in `struct mptcp_info`: of the subflows beside the first, of the flags, and of the subflows
 /// with the first, which Linux 6.5 added.
-const FURTHER: usize = 0;
-const FLAGS: usize = 8;
-const TOTAL: usize = 80;
+const SUBFLOWS_AT: usize = 0;
+const FLAGS_AT: usize = 8;
+const TOTAL_SUBFLOWS_AT: usize = 80;
 /// `MPTCP_INFO_FLAG_FALLBACK`.
-const FALLBACK: u32 = 1;
+const FALLBACK_BIT: u32 = 1;
 /// Room for what this reads of it.
-const LEN: usize = 96;
+const INFO_BYTES: usize = 96;
 
 /// How many subflows an MPTCP connection has; missing if it fell back to TCP. `None` if it is no
 /// MPTCP socket.
@@ -29,9 +29,9 @@ pub fn mptcp_subflows(socket: BorrowedFd<'_>) -> Option<Known<u64>> {
     if protocol.as_raw().get() != IPPROTO_MPTCP {
         return None;
     }
-    let mut info = [0; LEN];
+    let mut info = [0; INFO_BYTES];
     Some(match read(socket, &mut info) {
-        Ok(length) => subflows(&info[..length.min(LEN)]).into(),
+        Ok(length) => subflows(&info[..length.min(INFO_BYTES)]).into(),
         // Such a socket has only what TCP's have (net/mptcp/sockopt.c, `mptcp_getsockopt`).
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => fell_back().into(),
         Err(error) => Known::missing(format!("no MPTCP_INFO: {error}")),
@@ -46,17 +46,17 @@ fn fell_back() -> Result<u64, Missing> {
 
 fn subflows(info: &[u8]) -> Result<u64, Missing> {
     let short = || Missing::because(format!("MPTCP_INFO has only {} bytes", info.len()));
-    let flags = info.get(FLAGS..FLAGS + 4).and_then(|bytes| bytes.try_into().ok());
-    if u32::from_ne_bytes(flags.ok_or_else(short)?) & FALLBACK != 0 {
+    let flags = info.get(FLAGS_AT..FLAGS_AT + 4).and_then(|bytes| bytes.try_into().ok());
+    if u32::from_ne_bytes(flags.ok_or_else(short)?) & FALLBACK_BIT != 0 {
         return fell_back();
     }
-    let further = *info.get(FURTHER).ok_or_else(short)?;
-    Ok(info.get(TOTAL).map_or(u64::from(further) + 1, |total| u64::from(*total)))
+    let further = *info.get(SUBFLOWS_AT).ok_or_else(short)?;
+    Ok(info.get(TOTAL_SUBFLOWS_AT).map_or(u64::from(further) + 1, |total| u64::from(*total)))
 }
 
 #[expect(unsafe_code, reason = "no library covers MPTCP_INFO")]
-fn read(socket: BorrowedFd<'_>, info: &mut [u8; LEN]) -> io::Result<usize> {
-    let mut length = LEN as libc::socklen_t;
+fn read(socket: BorrowedFd<'_>, info: &mut [u8; INFO_BYTES]) -> io::Result<usize> {
+    let mut length = INFO_BYTES as libc::socklen_t;
     // SAFETY: `info` is writable for `length` bytes, and the kernel writes no more than that.
     let result = unsafe {
         libc::getsockopt(
@@ -78,12 +78,16 @@ mod tests {
 
     #[test]
     fn subflows_are_counted_as_the_kernel_tells_them() {
-        let mut info = [0; LEN];
-        (info[FURTHER], info[TOTAL]) = (2, 3);
+        let mut info = [0; INFO_BYTES];
+        (info[SUBFLOWS_AT], info[TOTAL_SUBFLOWS_AT]) = (2, 3);
         assert_eq!(subflows(&info), Ok(3));
-        assert_eq!(subflows(&info[..TOTAL]), Ok(3), "before 6.5 the first one is not counted");
-        assert!(subflows(&info[..FLAGS]).is_err() && subflows(&[]).is_err());
-        info[FLAGS..FLAGS + 4].copy_from_slice(&FALLBACK.to_ne_bytes());
+        assert_eq!(
+            subflows(&info[..TOTAL_SUBFLOWS_AT]),
+            Ok(3),
+            "before 6.5 the first one is not counted"
+        );
+        assert!(subflows(&info[..FLAGS_AT]).is_err() && subflows(&[]).is_err());
+        info[FLAGS_AT..FLAGS_AT + 4].copy_from_slice(&FALLBACK_BIT.to_ne_bytes());
         assert!(subflows(&info).unwrap_err().to_string().contains("fell back"));
     }
 

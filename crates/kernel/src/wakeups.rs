@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::CpuSet;
 
 /// Time between two wake-ups of each CPU.
-const PERIOD: Duration = Duration::from_millis(1);
+const WAKEUP_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Watches every CPU of our affinity mask for `time`; the longest delay of a wake-up on any. Blocks.
 /// Costs each CPU a wake-up every millisecond. A CPU that no thread may be bound to is left out;
@@ -30,8 +30,8 @@ fn watch(cpu: usize, until: Instant) -> Option<Duration> {
         if before >= until {
             return Some(longest);
         }
-        thread::sleep(PERIOD);
-        longest = longest.max(before.elapsed().saturating_sub(PERIOD));
+        thread::sleep(WAKEUP_INTERVAL);
+        longest = longest.max(before.elapsed().saturating_sub(WAKEUP_INTERVAL));
     }
 }
 

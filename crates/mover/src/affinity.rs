@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Words of a set of all CPUs that this program can name (`CpuSet::MAX_CPU`), 64 each.
-const WORDS: usize = CpuSet::MAX_CPU / 64;
+const CPU_SET_WORDS: usize = CpuSet::MAX_CPU / 64;
 
 /// Where a thread was found; readable from others while it runs and after it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct CpusSeen {
-    seen: [AtomicU64; WORDS],
+    seen: [AtomicU64; CPU_SET_WORDS],
 }
 
 impl CpusSeen {

@@ -9,9 +9,9 @@ use goodput_model::{Known, Missing};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Marks a thread whose CPU time is not final yet. 2^64-1 ns are 584 years.
-const RUNNING: u64 = u64::MAX;
+const STILL_RUNNING_NS: u64 = u64::MAX;
 /// Marks a wait for CPUs that the kernel did not report.
-const UNKNOWN: u64 = u64::MAX;
+const UNKNOWN_WAIT_NS: u64 = u64::MAX;
 
 /// From times of arrival, which the kernel counts by `CLOCK_REALTIME`, to `CLOCK_MONOTONIC`, which nobody
 /// sets. Both run at one pace and differ by a constant, but for the moments in which the first is set.
@@ -75,9 +75,9 @@ fn nanoseconds(time: Timespec) -> u64 {
 pub(crate) struct ThreadCpu {
     /// Kernel thread id; 0 before the thread has begun.
     thread: AtomicI32,
-    /// CPU time at the end of the thread, or [`RUNNING`].
+    /// CPU time at the end of the thread, or [`STILL_RUNNING_NS`].
     total_ns: AtomicU64,
-    /// What it had waited for a CPU at its end, or [`UNKNOWN`]. Valid once there is a total.
+    /// What it had waited for a CPU at its end, or [`UNKNOWN_WAIT_NS`]. Valid once there is a total.
     waited_ns: AtomicU64,
 }
 
@@ -85,8 +85,8 @@ impl ThreadCpu {
     pub(crate) fn new() -> Self {
         Self {
             thread: AtomicI32::new(0),
-            total_ns: AtomicU64::new(RUNNING),
-            waited_ns: AtomicU64::new(UNKNOWN),
+            total_ns: AtomicU64::new(STILL_RUNNING_NS),
+            waited_ns: AtomicU64::new(UNKNOWN_WAIT_NS),
         }
     }
 
@@ -97,7 +97,7 @@ impl ThreadCpu {
 
     /// Called by the thread itself, last thing: its clock is gone with it.
     pub(crate) fn end(&self) {
-        let waited = run_queue_wait_ns("thread-self").unwrap_or(UNKNOWN);
+        let waited = run_queue_wait_ns("thread-self").unwrap_or(UNKNOWN_WAIT_NS);
         self.waited_ns.store(waited, Ordering::Release);
         let total = nanoseconds(clock_gettime(ClockId::ThreadCPUTime));
         self.total_ns.store(total, Ordering::Release);
@@ -106,7 +106,7 @@ impl ThreadCpu {
     /// Kernel id of the thread, while it runs.
     pub(crate) fn thread(&self) -> Option<i32> {
         let thread = self.thread.load(Ordering::Acquire);
-        (thread != 0 && self.total_ns.load(Ordering::Acquire) == RUNNING).then_some(thread)
+        (thread != 0 && self.total_ns.load(Ordering::Acquire) == STILL_RUNNING_NS).then_some(thread)
     }
 
     /// User and system time so far, microseconds.
@@ -119,8 +119,8 @@ impl ThreadCpu {
         // alive when it was read, and its id was not yet anyone else's.
         let running = thread_clock_ns(thread);
         match (self.total_ns.load(Ordering::Acquire), running) {
-            (RUNNING, Some(ns)) => Known::Value(ns / 1000),
-            (RUNNING, None) => Known::missing("the kernel refused the thread's CPU clock"),
+            (STILL_RUNNING_NS, Some(ns)) => Known::Value(ns / 1000),
+            (STILL_RUNNING_NS, None) => Known::missing("the kernel refused the thread's CPU clock"),
             (total, _) => Known::Value(total / 1000),
         }
     }
@@ -134,8 +134,8 @@ impl ThreadCpu {
         // In this order for the same reason as above.
         let running = run_queue_wait_ns(&format!("self/task/{thread}"));
         let waited = match self.total_ns.load(Ordering::Acquire) {
-            RUNNING => running,
-            _ => Some(self.waited_ns.load(Ordering::Acquire)).filter(|ns| *ns != UNKNOWN),
+            STILL_RUNNING_NS => running,
+            _ => Some(self.waited_ns.load(Ordering::Acquire)).filter(|ns| *ns != UNKNOWN_WAIT_NS),
         };
         let waited = waited.map(|ns| ns / 1000);
         waited.ok_or_else(|| Missing::because("this kernel keeps no schedstat of threads")).into()

@@ -260,14 +260,14 @@ pub(crate) struct WaitClock {
 }
 
 /// The lowest bit: a wait is going on.
-const WAITING: u64 = 1;
+const WAITING_BIT: u64 = 1;
 
 impl WaitClock {
     /// Runs `wait` and counts its time. Only for the flow's own thread.
     pub(crate) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         let total = self.word.load(Ordering::Relaxed) >> 1;
         let less_start = total.wrapping_sub(now_ns());
-        self.word.store(less_start << 1 | WAITING, Ordering::Release);
+        self.word.store(less_start << 1 | WAITING_BIT, Ordering::Release);
         let result = wait();
         self.word.store(less_start.wrapping_add(now_ns()) << 1, Ordering::Release);
         result
@@ -288,7 +288,7 @@ impl WaitClock {
     fn read(&self) -> u64 {
         loop {
             let word = self.word.load(Ordering::Acquire);
-            if word & WAITING == 0 {
+            if word & WAITING_BIT == 0 {
                 return word >> 1;
             }
             // Only if the same wait is still going on was the clock read within it.

@@ -27,20 +27,20 @@ use crate::ring::{Ring, outcome};
 
 /// Buffers of a ring; a power of two, as the kernel wants it. The completion queue, which has twice as
 /// many places, takes one for each and the one that ends the request.
-const BUFFERS: u16 = 8;
+const RING_BUFFERS: u16 = 8;
 /// Largest buffer, bytes: what a call of usual chunks receives is then 128 KiB, as a chunk.
 const MAX_BUFFER_BYTES: usize = 16 << 10;
 /// Bytes of the ring of buffers: a page, at whose beginning the kernel wants it.
 const BUFFER_RING_BYTES: usize = 4096;
 /// The only group of buffers.
-const GROUP: u16 = 0;
+const BUFFER_GROUP_ID: u16 = 0;
 
 /// Bytes of memory that a flow holds between its calls.
 pub(crate) const HELD_BYTES: u64 = BUFFER_RING_BYTES as u64;
 
 /// Bytes that one call receives at most.
 pub(crate) fn room(chunk: usize) -> usize {
-    usize::from(BUFFERS) * chunk.min(MAX_BUFFER_BYTES)
+    usize::from(RING_BUFFERS) * chunk.min(MAX_BUFFER_BYTES)
 }
 
 /// Whether this kernel can; if not, what it said.
@@ -64,7 +64,7 @@ pub(crate) struct Multishot {
 impl Multishot {
     /// For reads of up to `chunk` bytes. Takes one descriptor.
     pub(crate) fn new(chunk: usize) -> io::Result<Self> {
-        let ring = Ring::new(usize::from(BUFFERS))?;
+        let ring = Ring::new(usize::from(RING_BUFFERS))?;
         let buffers = Buffers::new(chunk.min(MAX_BUFFER_BYTES))?;
         buffers.register(&ring)?;
         Ok(Self { ring, buffers, ended: None, exhausted: 0 })
@@ -90,7 +90,8 @@ impl Multishot {
     #[expect(unsafe_code, reason = "the kernel is given a request")]
     fn ask(&mut self, socket: &OwnedFd) -> SysResult<()> {
         let socket = Fd(socket.as_raw_fd());
-        let request = opcode::RecvMulti::new(socket, GROUP).flags(libc::MSG_DONTWAIT).build();
+        let request =
+            opcode::RecvMulti::new(socket, BUFFER_GROUP_ID).flags(libc::MSG_DONTWAIT).build();
         // SAFETY: the request names no memory but the buffers, which lie in the room that the ring owns.
         unsafe { self.ring.note(&request) }
     }
@@ -128,7 +129,7 @@ struct Buffers {
     start: *mut u8,
     /// Bytes of a buffer.
     each: usize,
-    /// Where the next one is handed over; the [`BUFFERS`] before it are the kernel's, once they lie
+    /// Where the next one is handed over; the [`RING_BUFFERS`] before it are the kernel's, once they lie
     /// somewhere.
     tail: u16,
     /// Where they lie.
@@ -142,23 +143,23 @@ impl Buffers {
         let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps no other.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), BUFFER_RING_BYTES, access, kind)? };
-        Ok(Self { start: start.cast(), each, tail: BUFFERS, room: ptr::null_mut() })
+        Ok(Self { start: start.cast(), each, tail: RING_BUFFERS, room: ptr::null_mut() })
     }
 
     /// Has the kernel use the room that begins at `start` from now on: all that it has is handed over anew.
     /// For a moment without a request.
     fn lie_at(&mut self, start: *mut u8) {
-        debug_assert!(usize::from(BUFFERS) * self.each <= BUFFER_BYTES);
+        debug_assert!(usize::from(RING_BUFFERS) * self.each <= BUFFER_BYTES);
         self.room = start;
-        self.tail = self.tail.wrapping_sub(BUFFERS);
-        (0..BUFFERS).for_each(|buffer| self.give_back(buffer));
+        self.tail = self.tail.wrapping_sub(RING_BUFFERS);
+        (0..RING_BUFFERS).for_each(|buffer| self.give_back(buffer));
         self.publish();
     }
 
     /// What the kernel has put into a buffer that was not given back since.
     #[expect(unsafe_code, reason = "memory that the kernel has written to")]
     fn content(&self, buffer: u16, len: usize) -> &[u8] {
-        let at = usize::from(buffer % BUFFERS) * self.each;
+        let at = usize::from(buffer % RING_BUFFERS) * self.each;
         // SAFETY: the buffer lies in a room of this process, whose bytes are written from the start, and the
         // kernel leaves it alone until it is given back.
         unsafe { slice::from_raw_parts(self.room.wrapping_add(at), len.min(self.each)) }
@@ -170,12 +171,14 @@ impl Buffers {
         let address = self.start.addr() as u64;
         // SAFETY: the mapping is the ring's, begins with a page, and is unmapped only after the
         // ring is closed.
-        unsafe { ring.submitter().register_buf_ring_with_flags(address, BUFFERS, GROUP, 0) }
+        unsafe {
+            ring.submitter().register_buf_ring_with_flags(address, RING_BUFFERS, BUFFER_GROUP_ID, 0)
+        }
     }
 
     #[expect(unsafe_code, reason = "a place of memory that is shared with the kernel")]
     fn give_back(&mut self, buffer: u16) {
-        let place = usize::from(self.tail % BUFFERS) * size_of::<BufRingEntry>();
+        let place = usize::from(self.tail % RING_BUFFERS) * size_of::<BufRingEntry>();
         let address = self.room.wrapping_add(usize::from(buffer) * self.each);
         // SAFETY: the place is within the ring's page and aligned to an entry, for which any bytes
         // are a value; the kernel does not look there before the tail is published.
@@ -229,7 +232,7 @@ mod tests {
             (Ok(250), Err(Errno::AGAIN))
         );
         assert_eq!(ring.exhausted(), 0);
-        let all = usize::from(BUFFERS) * 100;
+        let all = usize::from(RING_BUFFERS) * 100;
         write(&far, 3 * all + 1);
         let read: Vec<_> = std::iter::from_fn(|| ring.read(&near, |_| {}).ok()).collect();
         assert_eq!((read[0], read.iter().sum::<usize>()), (all, 3 * all + 1));

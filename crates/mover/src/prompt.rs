@@ -8,14 +8,14 @@ use std::io;
 /// kernel/sched/syscalls.c, Linux 6.12; older ones ignore it).
 const SLICE_NS: u64 = 100_000;
 /// How much nicer than flows, if that is permitted (setpriority(2)).
-const NICE: i32 = -10;
+const NICE_STEP: i32 = -10;
 
 /// Has the calling thread run soon after it wakes: by a short time slice, which puts it before those
 /// with the usual one, and by priority if it may (CAP_SYS_NICE). Threads that it starts get
 /// neither. Fails if the kernel or a filter of system calls refuses both.
 pub fn run_promptly() -> io::Result<()> {
     let own = rustix::process::getpriority_process(None)?;
-    set(own.min(NICE)).or_else(|_| set(own))
+    set(own.min(NICE_STEP)).or_else(|_| set(own))
 }
 
 /// sched_setattr(2) of the calling thread.

@@ -14,9 +14,9 @@ use goodput_model::{Known, Missing};
 /// Calls whose time is taken together: the clock costs about as much as one.
 const CALLS_PER_BATCH: u32 = 1000;
 /// How many times the last-level cache a buffer is that no cache holds.
-const TIMES_THE_CACHE: u64 = 4;
+const BUFFER_PER_CACHE_RATIO: u64 = 4;
 /// Bounds of such a buffer, bytes: if the cache is not known, and what a small host can spare.
-const BEYOND: std::ops::RangeInclusive<u64> = (64 << 20)..=(512 << 20);
+const BUFFER_BYTES_RANGE: std::ops::RangeInclusive<u64> = (64 << 20)..=(512 << 20);
 
 /// How fast one CPU copies from one buffer to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,8 +82,8 @@ pub fn call_cost(time: Duration) -> CallCost {
 /// Length of a buffer that the last-level cache does not hold, bytes.
 pub fn beyond_cache_bytes() -> u64 {
     let cache = last_level_cache_bytes();
-    let wanted = cache.value().map_or(0, |cache| cache.saturating_mul(TIMES_THE_CACHE));
-    wanted.clamp(*BEYOND.start(), *BEYOND.end())
+    let wanted = cache.value().map_or(0, |cache| cache.saturating_mul(BUFFER_PER_CACHE_RATIO));
+    wanted.clamp(*BUFFER_BYTES_RANGE.start(), *BUFFER_BYTES_RANGE.end())
 }
 
 /// Size of the largest cache of the first CPU, bytes
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_buffer_is_larger_than_the_cache_but_has_a_bound() {
-        assert!(BEYOND.contains(&beyond_cache_bytes()));
+        assert!(BUFFER_BYTES_RANGE.contains(&beyond_cache_bytes()));
         assert_eq!(kibibytes("32768K\n"), Some(32 << 20));
         assert_eq!((kibibytes("32M"), kibibytes(""), kibibytes("K")), (None, None, None));
         assert_eq!(largest_cache(Path::new("/nonexistent")), None);

@@ -39,7 +39,7 @@ const QUEUED_S: f64 = 0.05;
 
 /// What the kernel joins to one packet at most (`UDP_GRO`): bytes, and datagrams (`UDP_GRO_CNT_MAX`,
 /// net/ipv4/udp_offload.c). A socket must hold two such packets.
-const JOINED: (f64, f64) = (65_536.0, 64.0);
+const MAX_JOINED_BYTES_AND_DATAGRAMS: (f64, f64) = (65_536.0, 64.0);
 
 /// The kernel's usual limit for a socket's receive queue, bytes (`SK_RMEM_MAX`, include/net/sock.h): no queue is
 /// made shorter.
@@ -121,7 +121,9 @@ impl SharedRate {
 pub fn queue_bytes(rate: BitRate, flows: u16, size: usize) -> usize {
     let payload = size.max(1) as f64;
     let waiting = rate.bytes_in(QUEUED_S) / f64::from(flows.max(1)) / payload;
-    let joined = (JOINED.0 / payload).floor().clamp(1.0, JOINED.1);
+    let joined = (MAX_JOINED_BYTES_AND_DATAGRAMS.0 / payload)
+        .floor()
+        .clamp(1.0, MAX_JOINED_BYTES_AND_DATAGRAMS.1);
     let datagrams = waiting.max(2.0 * joined).ceil();
     // A cast from float to integer saturates.
     (datagrams * true_bytes(size)).max(MIN_QUEUE_BYTES) as usize

@@ -12,9 +12,9 @@ use crate::restore::{self, Forget, Outcome, RestoreReport, Restored};
 use crate::undo::unopened;
 
 /// How long a guard may take: a device that resets takes seconds to come back.
-const LONGEST_GUARD: Duration = Duration::from_secs(30);
+const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two looks.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long a caller waits for others that hold journals, for all journals together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Patience {
     /// Waits for nobody, for callers that others wait for.
     pub const NONE: Self = Self { longest: Duration::ZERO, until: None };
     /// Waits as long as a guard may take (30 s), for a person who asked for it.
-    pub const FOR_A_GUARD: Self = Self { longest: LONGEST_GUARD, until: None };
+    pub const FOR_A_GUARD: Self = Self { longest: GUARD_TIMEOUT, until: None };
 
     /// Waits a moment, unless all patience is spent.
     fn wait(&mut self) -> bool {
@@ -38,7 +38,7 @@ impl Patience {
         }
         #[cfg(test)]
         crate::testing::waiting();
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
         true
     }
 }

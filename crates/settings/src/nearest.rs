@@ -1,19 +1,19 @@
 //! The names most similar to a mistyped one.
 
 /// How many are worth showing.
-const SHOWN: usize = 3;
+const MAX_SHOWN_NAMES: usize = 3;
 
 /// Below this similarity (0 to 1) a name is no help.
-const LEAST_SIMILARITY: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 
 /// The most similar of `candidates`, best first, at most three; none if none is similar.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut scored: Vec<(f64, &str)> = candidates
         .map(|candidate| (similarity(name, candidate), candidate))
-        .filter(|(score, _)| *score >= LEAST_SIMILARITY)
+        .filter(|(score, _)| *score >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    scored.into_iter().take(SHOWN).map(|(_, candidate)| candidate.to_owned()).collect()
+    scored.into_iter().take(MAX_SHOWN_NAMES).map(|(_, candidate)| candidate.to_owned()).collect()
 }
 
 /// Compares the whole names, and the last word of the candidate too: `congestion` is meant to find

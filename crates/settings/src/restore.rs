@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
-use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN, Line};
+use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN_FORMAT_VERSIONS, Line};
 use crate::life::{self, Life};
 use crate::lookup::machine;
 use crate::machine::device;
@@ -227,12 +227,12 @@ fn is_settled(entry: &Restored) -> bool {
 /// Why the journal can't be acted on at all, if so.
 pub(crate) fn foreign(contents: &Contents) -> Option<String> {
     match &contents.owner {
-        Some(owner) if KNOWN.contains(&owner.format) => None,
+        Some(owner) if KNOWN_FORMAT_VERSIONS.contains(&owner.format) => None,
         Some(owner) => Some(format!(
             "its format is {}, this goodput knows {} to {}; use the version that wrote it",
             owner.format,
-            KNOWN.start(),
-            KNOWN.end()
+            KNOWN_FORMAT_VERSIONS.start(),
+            KNOWN_FORMAT_VERSIONS.end()
         )),
         None if contents.entries.is_empty() && contents.unreadable.is_empty() => None,
         None => Some("its first line is not valid; check the file, then remove it".into()),

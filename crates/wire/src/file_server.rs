@@ -39,11 +39,11 @@ pub const PROTOCOL: Protocol = Protocol {
 const SERVER: &str = "a client of a server of files";
 
 /// Until all flows are connected: the file is fetched once before.
-const OPENING: Duration = Duration::from_secs(120);
+const FLOWS_TIMEOUT: Duration = Duration::from_secs(120);
 
 const DIALECT: Dialect = Dialect {
     program: "file server",
-    opening: OPENING,
+    opening: FLOWS_TIMEOUT,
     tickets,
     doubt: |_, _| None,
     unreported: "a server of files does not report what it saw",

@@ -8,7 +8,7 @@ use goodput_model::{CeilingInputs, Missing};
 use super::{Bound, counts};
 use crate::buses;
 use crate::lines::{Lines, number, rate};
-use crate::packet::{ETHERNET_HEADER, Packet};
+use crate::packet::{ETHERNET_HEADER_BYTES, Packet};
 
 pub(super) const BOUND: Bound = Bound {
     id: "bus",
@@ -33,9 +33,9 @@ fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
     let carries = buses::of(inputs, lines)?;
     let packet = Packet::of(inputs)?;
     let (payload, ip) = (number(packet.payload), number(packet.ip));
-    let frames = number(packet.frames * ETHERNET_HEADER);
+    let frames = number(packet.frames * ETHERNET_HEADER_BYTES);
     let formula = format!("{} × {payload} / ({ip} + {frames} (Ethernet))", rate(carries));
-    Ok(lines.add("goodput", formula, carries * packet.share(ETHERNET_HEADER), "bit/s"))
+    Ok(lines.add("goodput", formula, carries * packet.share(ETHERNET_HEADER_BYTES), "bit/s"))
 }
 
 #[cfg(test)]

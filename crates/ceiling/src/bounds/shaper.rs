@@ -5,7 +5,7 @@ use goodput_model::{BitRate, CeilingInputs, Family, Missing, Transport};
 use super::{Bound, counts};
 use crate::inputs::given;
 use crate::lines::{Lines, number, rate};
-use crate::packet::{ETHERNET_HEADER, Packet, TIMESTAMPS};
+use crate::packet::{ETHERNET_HEADER_BYTES, Packet, TIMESTAMPS_BYTES};
 
 pub(super) const BOUND: Bound = Bound {
     id: "shaper",
@@ -25,9 +25,9 @@ fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
     let shaped = given(inputs.shaper_bits_per_s.map(|rate| rate.0), "rate of the shaper")?;
     let packet = Packet::worked_out(inputs, lines)?;
     let (payload, ip) = (number(packet.payload), number(packet.ip));
-    let frames = number(packet.frames * ETHERNET_HEADER);
+    let frames = number(packet.frames * ETHERNET_HEADER_BYTES);
     let formula = format!("{} × {payload} / ({ip} + {frames} (Ethernet))", rate(shaped));
-    Ok(lines.add("goodput", formula, shaped * packet.share(ETHERNET_HEADER), "bit/s"))
+    Ok(lines.add("goodput", formula, shaped * packet.share(ETHERNET_HEADER_BYTES), "bit/s"))
 }
 
 /// TCP with timestamps over IPv4 and an MTU of 1500, as examples have it.
@@ -36,7 +36,7 @@ pub(super) fn tcp() -> CeilingInputs {
         transport: Some(Transport::Tcp),
         family: Some(Family::V4),
         mtu_bytes: Some(1500),
-        tcp_option_bytes: Some(TIMESTAMPS),
+        tcp_option_bytes: Some(TIMESTAMPS_BYTES),
         ..CeilingInputs::default()
     }
 }

@@ -9,9 +9,9 @@ use crate::lines::{Lines, number, rate};
 use crate::packet::Packet;
 
 /// A tag of IEEE 802.1Q, bytes.
-const VLAN_TAG: f64 = 4.0;
+const VLAN_TAG_BYTES: f64 = 4.0;
 /// Segments for each acknowledgement (RFC 9293 section 3.8.6.3).
-const PER_ACK: f64 = 2.0;
+const SEGMENTS_PER_ACK: f64 = 2.0;
 
 pub(super) const BOUND: Bound = Bound {
     id: "wire",
@@ -42,10 +42,11 @@ fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
         Some(true) => {
             let ack = acknowledgement(&packet, inputs, &framing);
             let (wire, payload) = (number(wire), number(packet.payload));
-            let formula = format!("{PER_ACK} × {wire} + {} (acknowledgement)", number(ack));
-            let both = PER_ACK * packet.counted(framing.bytes) + ack;
+            let formula =
+                format!("{SEGMENTS_PER_ACK} × {wire} + {} (acknowledgement)", number(ack));
+            let both = SEGMENTS_PER_ACK * packet.counted(framing.bytes) + ack;
             lines.add("half duplex", formula, both, "bytes");
-            (both, (PER_ACK * packet.payload, format!("{PER_ACK} × {payload}")))
+            (both, (SEGMENTS_PER_ACK * packet.payload, format!("{SEGMENTS_PER_ACK} × {payload}")))
         }
         _ => (wire, (packet.payload, number(packet.payload))),
     };
@@ -56,7 +57,7 @@ fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
 /// The framing of the link with its VLAN tags.
 pub(super) fn framing(inputs: &CeilingInputs) -> Result<Framing, Missing> {
     let framing = framings::find(inputs.framing.as_deref())?;
-    let tags = f64::from(inputs.vlan_tags.unwrap_or(0)) * VLAN_TAG;
+    let tags = f64::from(inputs.vlan_tags.unwrap_or(0)) * VLAN_TAG_BYTES;
     if tags > 0.0 && framing.id != framings::ETHERNET.id {
         return Err(Missing::because(format!("a link with {} framing has no VLAN", framing.id)));
     }

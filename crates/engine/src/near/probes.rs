@@ -8,7 +8,7 @@ use super::near_run::NearRun;
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;
-use crate::near::clocks::{Comparing, PINGS};
+use crate::near::clocks::{CLOCK_PINGS, Comparing};
 use crate::near::latency::{Phase, Probing};
 
 /// How long comparisons of the clocks after the payload may take over the control connection.
@@ -62,7 +62,7 @@ impl NearRun<'_> {
         let Some(comparing) = self.comparing.take() else { return Ok(()) };
         self.client.pings.take();
         if comparing.is_asking() {
-            self.client.compare_clocks(PINGS);
+            self.client.compare_clocks(CLOCK_PINGS);
         }
         let outcome = {
             let mut first = std::pin::pin!(comparing.first());
@@ -122,7 +122,7 @@ impl NearRun<'_> {
         listener: &mut Listener<'_>,
     ) -> Vec<Exchange> {
         if self.hears {
-            self.client.compare_clocks(PINGS);
+            self.client.compare_clocks(CLOCK_PINGS);
         }
         let mut over = std::pin::pin!(tokio::time::sleep(MAX_LAST_PINGS_TIME));
         while self.hears && self.client.pings.is_wanting() {

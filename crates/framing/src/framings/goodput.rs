@@ -15,8 +15,8 @@ use crate::{Closing, Datagrams, Framing, Layout, NUMBER_BOUND, Read, Sent};
 /// Bytes of the header, which are also the smallest datagram.
 const HEADER_BYTES: usize = 32;
 
-const MARK: [u8; 4] = *b"gpdg";
-const END: u16 = 1;
+const MAGIC: [u8; 4] = *b"gpdg";
+const END_FLAG: u16 = 1;
 
 /// End markers of a flow: as any of them may be lost, several, spread over
 /// `END_MARKERS * END_GAP_NS`, which stays well below the 100 ms in which a sender must stop.
@@ -113,9 +113,9 @@ impl Header {
     /// As bytes on the wire.
     fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        bytes[..4].copy_from_slice(&MARK);
+        bytes[..4].copy_from_slice(&MAGIC);
         bytes[4..6].copy_from_slice(&self.flow.to_be_bytes());
-        bytes[6..8].copy_from_slice(&if self.end { END } else { 0 }.to_be_bytes());
+        bytes[6..8].copy_from_slice(&if self.end { END_FLAG } else { 0 }.to_be_bytes());
         bytes[8..16].copy_from_slice(&self.sequence.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.sent_ns.to_be_bytes());
         bytes
@@ -129,11 +129,11 @@ impl Header {
         };
         let header = Self {
             flow: u16::from_be_bytes([bytes[4], bytes[5]]),
-            end: u16::from_be_bytes([bytes[6], bytes[7]]) & END != 0,
+            end: u16::from_be_bytes([bytes[6], bytes[7]]) & END_FLAG != 0,
             sequence: number(8),
             sent_ns: number(16),
         };
-        (bytes[..4] == MARK && header.sequence < NUMBER_BOUND).then_some(header)
+        (bytes[..4] == MAGIC && header.sequence < NUMBER_BOUND).then_some(header)
     }
 }
 

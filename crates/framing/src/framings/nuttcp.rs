@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Where the count of bytes stands.
-const COUNT: std::ops::Range<usize> = 24..32;
+const COUNT_RANGE: std::ops::Range<usize> = 24..32;
 /// The real program pauses for 250 ms, in case that the first is lost while the receiver's link address
 /// is asked for. A receiver of 6.1.2 that reports intervals gives up if one passes without payload,
 /// and counts from before the first (nuttcp-6.1.2.c, lines 1040 and 4247).
@@ -105,7 +105,7 @@ impl Nuttcp {
     /// The number of a datagram, from how many bytes were sent before it. `None` if its count is
     /// none.
     fn number(&mut self, datagram: &[u8]) -> Option<u64> {
-        let count: &[u8; 8] = datagram.get(COUNT)?.first_chunk()?;
+        let count: &[u8; 8] = datagram.get(COUNT_RANGE)?.first_chunk()?;
         let (own, other) = (u64::from_ne_bytes(*count), u64::from_ne_bytes(*count).swap_bytes());
         // In the wrong order any count below 2^32 would be one above. The first that comes is below,
         // unless 4 GiB were lost before it.
@@ -120,12 +120,12 @@ impl Nuttcp {
 
 impl Datagrams for Nuttcp {
     fn least(&self) -> usize {
-        if self.counted { COUNT.end } else { MIN_DATAGRAM_BYTES }
+        if self.counted { COUNT_RANGE.end } else { MIN_DATAGRAM_BYTES }
     }
 
     fn write(&self, datagram: &mut [u8], sent: Sent) {
         if self.counted {
-            datagram[COUNT].copy_from_slice(&sent.bytes.to_ne_bytes());
+            datagram[COUNT_RANGE].copy_from_slice(&sent.bytes.to_ne_bytes());
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
 
     fn counted(count: [u8; 8], len: usize) -> Vec<u8> {
         let mut datagram = vec![b' '; len];
-        datagram[COUNT].copy_from_slice(&count);
+        datagram[COUNT_RANGE].copy_from_slice(&count);
         datagram
     }
 
@@ -244,7 +244,7 @@ mod tests {
                 let bytes = number * size as u64 + len as u64;
                 format.write(&mut datagram, Sent { number, bytes, at_ns: 0 });
                 if swap {
-                    datagram[COUNT].reverse();
+                    datagram[COUNT_RANGE].reverse();
                 }
                 prop_assert_eq!(format.read(&datagram), numbered(number));
             }

@@ -14,12 +14,12 @@ use crate::screen;
 
 /// Length of one trial if the user names none: long enough for thousands of datagrams at most rates,
 /// and short enough for the dozen trials that a search takes.
-const TRIAL: Length = Length::Seconds(2.0);
+const TRIAL_LENGTH: Length = Length::Seconds(2.0);
 
 /// Searches and reports.
 pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
     let target: Target = target.parse()?;
-    let plan = args.measure.plan_towards(&target, TRIAL);
+    let plan = args.measure.plan_towards(&target, TRIAL_LENGTH);
     let sizes = match &args.find_rate.datagram_sizes[..] {
         [] => vec![plan.chunk_bytes],
         sizes => sizes.to_vec(),

@@ -9,15 +9,15 @@ use super::labelled::{line, lines};
 use super::style;
 
 /// Columns of a terminal, which a line with a bar fits.
-const COLUMNS: usize = 80;
+const TERMINAL_COLUMNS: usize = 80;
 /// Cells that the longest bar has at least.
-const SHORTEST: usize = 10;
+const MIN_BAR_CELLS: usize = 10;
 /// From this ratio between the highest and the lowest on, bars are logarithmic.
-const WIDE: f64 = 20.0;
+const MIN_LOGARITHMIC_RATIO: f64 = 20.0;
 /// Width of names in front of bars, and of labels in the arithmetic.
-const NAME: usize = 12;
+const NAME_COLUMNS: usize = 12;
 /// Width of rates in front of bars, if none is longer.
-const RATE: usize = 13;
+const RATE_COLUMNS: usize = 13;
 
 /// The whole report.
 pub fn text(report: &CeilingReport) -> String {
@@ -71,8 +71,12 @@ fn bars(out: &mut String, report: &CeilingReport) {
     for bar in &bars {
         let rate = BitRate(bar.rate).to_string();
         let cells = String::from(bar.sign).repeat(scale.cells(bar.rate));
-        let _ =
-            writeln!(out, "{:NAME$}{rate:>width$}  {cells}", bar.name, width = scale.rate_width);
+        let _ = writeln!(
+            out,
+            "{:NAME_COLUMNS$}{rate:>width$}  {cells}",
+            bar.name,
+            width = scale.rate_width
+        );
     }
     legend(out, &bars, ratio);
 }
@@ -80,7 +84,7 @@ fn bars(out: &mut String, report: &CeilingReport) {
 fn legend(out: &mut String, bars: &[Bar], ratio: f64) {
     let has = |sign| bars.iter().any(|bar| bar.sign == sign);
     let mut words = Vec::new();
-    if ratio > WIDE {
+    if ratio > MIN_LOGARITHMIC_RATIO {
         words.push("the bars are logarithmic");
     }
     if has('░') {
@@ -104,7 +108,7 @@ struct Scale {
 impl Scale {
     fn of(low: f64, high: f64) -> Self {
         let longest = BitRate(high).to_string().chars().count() + 1;
-        Self { low, high, rate_width: longest.max(RATE) }
+        Self { low, high, rate_width: longest.max(RATE_COLUMNS) }
     }
 
     fn ratio(&self) -> f64 {
@@ -114,12 +118,15 @@ impl Scale {
     /// Cells of the bar of a rate between the lowest and the highest.
     fn cells(&self, rate: f64) -> usize {
         let share = match self.ratio() {
-            ratio if ratio > WIDE => {
-                ((rate / self.low).ln() / ratio.ln()) * (1.0 - 1.0 / WIDE) + 1.0 / WIDE
+            ratio if ratio > MIN_LOGARITHMIC_RATIO => {
+                ((rate / self.low).ln() / ratio.ln()) * (1.0 - 1.0 / MIN_LOGARITHMIC_RATIO)
+                    + 1.0 / MIN_LOGARITHMIC_RATIO
             }
             _ => rate / self.high,
         };
-        let most = COLUMNS.saturating_sub(NAME + self.rate_width + 2).max(SHORTEST) as f64;
+        let most = TERMINAL_COLUMNS
+            .saturating_sub(NAME_COLUMNS + self.rate_width + 2)
+            .max(MIN_BAR_CELLS) as f64;
         (share * most).round().clamp(1.0, most) as usize
     }
 }
@@ -133,10 +140,10 @@ fn arithmetic(out: &mut String, bound: &CeilingBound) {
     line(out, &bound.id, &head);
     bound.lines.iter().for_each(|step| {
         let CeilingLine { label, formula, .. } = step;
-        let _ = writeln!(out, "  {label:NAME$} {formula} = {}", style::strong(value(step)));
+        let _ = writeln!(out, "  {label:NAME_COLUMNS$} {formula} = {}", style::strong(value(step)));
     });
     if let Some(why) = &bound.beside {
-        let _ = writeln!(out, "  {:NAME$} {why}", "beside");
+        let _ = writeln!(out, "  {:NAME_COLUMNS$} {why}", "beside");
     }
 }
 

@@ -5,7 +5,7 @@ use goodput_model::{BitRate, Bytes, Fetches, Known, Record, Rpcs};
 use super::test::micros;
 
 /// Share of the time without payload from which it is worth a word.
-const WORTH_A_WORD: f64 = 0.01;
+const MIN_SHOWN_SHARE: f64 = 0.01;
 
 /// The lines; none if the target is no file.
 pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
@@ -75,7 +75,7 @@ fn answers(fetches: &Fetches) -> Option<String> {
         return None;
     };
     let waiting = match fetches.asking_share {
-        Known::Value(share) if share >= WORTH_A_WORD => {
+        Known::Value(share) if share >= MIN_SHOWN_SHARE => {
             format!("   {:.0} % of the time without payload, between files", share * 100.0)
         }
         _ => String::new(),

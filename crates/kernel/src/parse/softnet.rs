@@ -1,11 +1,11 @@
-//! /proc/net/softnet_stat: one line of hexadecimal columns for each CPU
+//! /proc/net/softnet_stat: one line of hexadecimal columns for each CPU_COLUMN
 //! (net/core/net-procfs.c `softnet_seq_show`).
 
 use super::ParseError;
 
 const FILE: &str = "/proc/net/softnet_stat";
 
-/// One CPU.
+/// One CPU_COLUMN.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OneCpu {
     /// Its number, if the kernel reports it (Linux 5.10 and later), else the number of the line:
@@ -22,19 +22,19 @@ pub struct OneCpu {
 pub struct Softnet {
     /// Packets taken in.
     pub processed: u64,
-    /// Packets dropped because a CPU's backlog was full.
+    /// Packets dropped because a CPU_COLUMN's backlog was full.
     pub dropped: u64,
-    /// Times that a CPU ran out of budget or time with packets left.
+    /// Times that a CPU_COLUMN ran out of budget or time with packets left.
     pub squeezed: u64,
-    /// Packets that a CPU handed to another one (RPS); `None` if the kernel does not report.
+    /// Packets that a CPU_COLUMN handed to another one (RPS); `None` if the kernel does not report.
     pub steered: Option<u64>,
-    /// Each CPU.
+    /// Each CPU_COLUMN.
     pub cpus: Vec<OneCpu>,
 }
 
 /// Columns, counted from 0 (net/core/net-procfs.c).
-const STEERED: usize = 9;
-const CPU: usize = 12;
+const STEERED_COLUMN: usize = 9;
+const CPU_COLUMN: usize = 12;
 
 /// Reads the file. Every kernel has at least the three columns.
 pub fn parse(text: &str) -> Result<Softnet, ParseError> {
@@ -51,14 +51,14 @@ pub fn parse(text: &str) -> Result<Softnet, ParseError> {
         sum.processed = sum.processed.saturating_add(*processed);
         sum.dropped = sum.dropped.saturating_add(*dropped);
         sum.squeezed = sum.squeezed.saturating_add(*squeezed);
-        if let Some(steered) = columns.get(STEERED) {
+        if let Some(steered) = columns.get(STEERED_COLUMN) {
             sum.steered = Some(sum.steered.unwrap_or(0).saturating_add(*steered));
         }
-        let cpu = columns.get(CPU).copied().unwrap_or(lines);
+        let cpu = columns.get(CPU_COLUMN).copied().unwrap_or(lines);
         sum.cpus.push(OneCpu { cpu, dropped: *dropped, squeezed: *squeezed });
         lines += 1;
     }
-    if lines == 0 { Err(ParseError::new(FILE, "no CPU")) } else { Ok(sum) }
+    if lines == 0 { Err(ParseError::new(FILE, "no CPU_COLUMN")) } else { Ok(sum) }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::ParseError;
 
 /// Words of a line behind the name: status, link, level, noise, nwid, crypt, frag, retry, misc,
 /// missed beacons.
-const WORDS: usize = 10;
+const WORDS_PER_LINE: usize = 10;
 
 /// What one radio reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,7 +25,7 @@ pub fn parse(text: &str, device: &str) -> Result<Option<Status>, ParseError> {
             continue;
         }
         let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let words: &[&str; WORDS] = words.first_chunk().ok_or_else(|| broken(line))?;
+        let words: &[&str; WORDS_PER_LINE] = words.first_chunk().ok_or_else(|| broken(line))?;
         let level = words[2].trim_end_matches('.').parse::<f64>().ok();
         let signal_dbm = level.filter(|level| level.is_finite()).ok_or_else(|| broken(line))?;
         let retries_given_up = words[7].parse().map_err(|_| broken(line))?;

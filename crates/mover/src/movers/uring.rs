@@ -200,8 +200,8 @@ struct FromFile<'a> {
 }
 
 /// Marks of the two requests.
-const READ: u64 = 1;
-const SEND: u64 = 2;
+const READ_TAG: u64 = 1;
+const SEND_TAG: u64 = 2;
 
 /// What became of a reading and a sending; `None` of what was not asked for.
 type Results = [Option<SysResult<usize>>; 2];
@@ -213,7 +213,7 @@ impl FromFile<'_> {
         let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), start, part.len() as u32)
             .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
             .build()
-            .user_data(SEND);
+            .user_data(SEND_TAG);
         self.note(&send)
     }
 
@@ -223,7 +223,7 @@ impl FromFile<'_> {
         let read = opcode::Read::new(file, self.ring.start()?, want as u32)
             .offset(offset)
             .build()
-            .user_data(READ)
+            .user_data(READ_TAG)
             .flags(squeue::Flags::IO_LINK);
         self.note(&read)
     }
@@ -238,7 +238,7 @@ impl FromFile<'_> {
     fn carry_out(&mut self) -> SysResult<Results> {
         let mut results = [None; 2];
         self.ring.carry_out(|entry| {
-            results[usize::from(entry.user_data() == SEND)] = Some(outcome(entry.result()));
+            results[usize::from(entry.user_data() == SEND_TAG)] = Some(outcome(entry.result()));
         })?;
         Ok(results)
     }

@@ -34,7 +34,7 @@ const LAST_COMPLETION_NS: u64 = 50_000_000;
 /// `IORING_SEND_ZC_REPORT_USAGE`, and the bit of a notice that answers it,
 /// `IORING_NOTIF_USAGE_ZC_COPIED` (include/uapi/linux/io_uring.h).
 const REPORT_USAGE: u16 = 1 << 3;
-const COPIED: u32 = 1 << 31;
+const COPIED_BIT: u32 = 1 << 31;
 
 /// Sends from pages that are registered with the ring. Memory: one chunk for all sending flows, which
 /// counts against each one's limit of locked memory.
@@ -180,7 +180,7 @@ impl SeenCompletions {
     fn add(&mut self, entry: &cqueue::Entry) {
         if cqueue::notif(entry.flags()) {
             self.notices += 1;
-            self.copied += u64::from(entry.result() as u32 & COPIED != 0);
+            self.copied += u64::from(entry.result() as u32 & COPIED_BIT != 0);
         } else {
             self.noticed += u64::from(cqueue::more(entry.flags()));
             self.result = Some(outcome(entry.result()));

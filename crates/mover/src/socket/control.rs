@@ -14,7 +14,7 @@ const CODE_POINT: u8 = 16;
 
 /// `TC_PRIO_INTERACTIVE` (include/uapi/linux/pkt_sched.h): the first band of pfifo_fast and of fq. Anyone may
 /// ask for it (`SO_PRIORITY`, socket(7)).
-const PRIORITY: u32 = 6;
+const SOCKET_PRIORITY: u32 = 6;
 
 /// Bytes that the kernel takes ahead of what it can send (`TCP_NOTSENT_LOWAT`, tcp(7)). What waits beyond
 /// them waits in this program, which sees that the way is slow and says less.
@@ -27,7 +27,9 @@ pub fn apply_control(socket: impl AsFd) -> Result<(), SocketError> {
     let options = SocketOptions { dscp: Some(CODE_POINT), ..SocketOptions::default() };
     set_dscp(&socket, &options, family)?;
     // After the code point, which sets a priority of its own.
-    socket.set_priority(PRIORITY).map_err(SocketError::of("use priority", PRIORITY))?;
+    socket
+        .set_priority(SOCKET_PRIORITY)
+        .map_err(SocketError::of("use priority", SOCKET_PRIORITY))?;
     socket.set_tcp_notsent_lowat(NOTSENT_LOWAT_BYTES).map_err(SocketError::of(
         "bound what waits unsent to",
         format!("{NOTSENT_LOWAT_BYTES} bytes"),
@@ -48,7 +50,7 @@ mod tests {
             apply_control(&stream).unwrap();
             let socket = SockRef::from(&stream);
             assert_eq!(socket.tos_v4().unwrap() >> 2, u32::from(CODE_POINT));
-            assert_eq!(socket.priority().unwrap(), PRIORITY);
+            assert_eq!(socket.priority().unwrap(), SOCKET_PRIORITY);
             assert_eq!(socket.tcp_notsent_lowat().unwrap(), NOTSENT_LOWAT_BYTES);
             if address.starts_with('[') {
                 assert_eq!(socket.tclass_v6().unwrap() >> 2, u32::from(CODE_POINT));

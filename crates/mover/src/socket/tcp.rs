@@ -24,7 +24,7 @@ const USER_TIMEOUT: Duration = Duration::from_secs(120);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
-const BACKLOG: i32 = 1024;
+const LISTEN_BACKLOG_CONNECTIONS: i32 = 1024;
 
 /// Listens at `address` with everything that accepted sockets must inherit: buffers, congestion
 /// control, segment size, code point. An IPv6 wildcard takes IPv4 too, unless the family says
@@ -39,7 +39,7 @@ pub fn tcp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedF
     }
     prepare(&socket, options, address)?;
     socket.bind(&SockAddr::from(address)).map_err(SocketError::of("listen at", address))?;
-    socket.listen(BACKLOG).map_err(SocketError::of("listen at", address))?;
+    socket.listen(LISTEN_BACKLOG_CONNECTIONS).map_err(SocketError::of("listen at", address))?;
     Ok(socket.into())
 }
 

@@ -16,7 +16,7 @@ use crate::guard::GuardProgram;
 /// Clients with changed settings at the same time; each has a journal and a guard.
 const MOST_CLIENTS: usize = 32;
 /// Settings that one client changes.
-const MOST_SETTINGS: usize = 64;
+const MAX_SETTINGS: usize = 64;
 
 /// The helper's whole life: answers the server at the other end of standard input, and puts back what is
 /// still changed when that is closed. Journals are kept in `state_dir`. Returns the exit code: 0 when
@@ -89,8 +89,8 @@ impl Worker<'_> {
 
     fn apply(&mut self, number: u64, setting: &SettingRef, value: &str) -> Answer {
         let client = self.client(number)?;
-        if !client.settings.contains(setting) && client.settings.len() >= MOST_SETTINGS {
-            return Err(refused(format!("one client may change at most {MOST_SETTINGS} settings")));
+        if !client.settings.contains(setting) && client.settings.len() >= MAX_SETTINGS {
+            return Err(refused(format!("one client may change at most {MAX_SETTINGS} settings")));
         }
         client.settings.insert(setting.clone());
         client.changes.apply(setting, value).map_err(Refusal::from)

@@ -10,10 +10,10 @@ use crate::place::Place;
 use crate::side_effects::{Cells, Changed, same};
 
 /// The version of the format that is written.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 3;
 /// The versions that are read. The first one had neither cookies nor what changes along with a
 /// setting, the second one no [`Line::Found`].
-pub(crate) const KNOWN: RangeInclusive<u32> = 1..=FORMAT;
+pub(crate) const KNOWN_FORMAT_VERSIONS: RangeInclusive<u32> = 1..=JOURNAL_FORMAT_VERSION;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub(crate) enum Line {
 /// Who wrote a journal, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
-    /// [`FORMAT`] of the writer.
+    /// [`JOURNAL_FORMAT_VERSION`] of the writer.
     pub(crate) format: u32,
     /// Process id of the writer; for people, the lock shows whether it lives.
     pub(crate) pid: u32,

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::contents::{Contents, FORMAT, Line, Owner};
+use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner};
 use super::list::List;
 use crate::error::SettingError;
 use crate::place::Place;
@@ -39,7 +39,8 @@ impl JournalFile {
         let path = folder.join(format!("{}-{pid}{SUFFIX}", now_ns()));
         let _busy = lock_folder(&folder).map_err(|cause| fail("lock", cause))?;
         let mut journal = Self::create_locked(path, list).map_err(|cause| fail("create", cause))?;
-        let begin = Line::Begin(Owner { format: FORMAT, pid, place: place.clone() });
+        let begin =
+            Line::Begin(Owner { format: JOURNAL_FORMAT_VERSION, pid, place: place.clone() });
         let written = journal
             .append(&begin, Durable::Yes)
             .and_then(|()| journal.list.add(&journal.path))

@@ -8,6 +8,6 @@ mod file;
 mod folder;
 mod list;
 
-pub(crate) use contents::{Contents, Entry, KNOWN, Line};
+pub(crate) use contents::{Contents, Entry, KNOWN_FORMAT_VERSIONS, Line};
 pub(crate) use file::{Durable, JournalFile};
 pub(crate) use folder::{abandoned, claim, left, listed_elsewhere, open_one};

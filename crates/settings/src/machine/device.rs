@@ -100,10 +100,10 @@ pub(super) fn qdisc<T>(
 
 /// Names what is missing, and what is there instead.
 pub(super) fn missing(kind: &str, name: &str, mut present: Vec<String>) -> String {
-    const SHOWN: usize = 8;
+    const MAX_SHOWN_NAMES: usize = 8;
     present.sort();
     present.dedup();
-    let more = if present.len() > SHOWN { ", …" } else { "" };
-    present.truncate(SHOWN);
+    let more = if present.len() > MAX_SHOWN_NAMES { ", …" } else { "" };
+    present.truncate(MAX_SHOWN_NAMES);
     format!("{kind} {name:?} (there is {}{more})", present.join(", "))
 }

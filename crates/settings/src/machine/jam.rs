@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use goodput_netlink::{Netlink, NetlinkError, Qdisc, QdiscOptions, Tbf};
 
 /// How often the large burst is given back to let a jam out, before this is given up.
-const ATTEMPTS: u32 = 20;
+const MAX_DRAIN_ATTEMPTS: u32 = 20;
 /// How long the jam may take to leave under the large burst.
 const DRAIN_TIME: Duration = Duration::from_millis(20);
 /// What a wake-up may be late, beyond the time that the tokens of one packet take.
@@ -28,7 +28,7 @@ pub(super) fn change(
     to: &Tbf,
 ) -> Result<bool, NetlinkError> {
     let with = |tbf: &Tbf| Qdisc { options: QdiscOptions::Tbf(tbf.clone()), ..qdisc.clone() };
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_DRAIN_ATTEMPTS {
         netlink.replace_qdisc(&with(to))?;
         if to.burst_bytes >= from.burst_bytes || drains(netlink, qdisc, to)? {
             return Ok(true);

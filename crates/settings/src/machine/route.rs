@@ -13,7 +13,7 @@ use crate::side_effects::Footprint;
 use crate::value;
 
 /// `RT_TABLE_MAIN` of include/uapi/linux/rtnetlink.h.
-const MAIN: u32 = 254;
+const MAIN_TABLE: u32 = 254;
 
 /// The backend of one metric of a route.
 pub(crate) struct RouteMetric {
@@ -134,7 +134,7 @@ impl Machine for RouteMetric {
 fn route(netlink: &mut Netlink, setting: &SettingRef) -> Result<Route, SettingError> {
     let wanted = destination(setting)?;
     let all = netlink.routes().map_err(|e| from_netlink(setting, "list routes", "route", e))?;
-    let main: Vec<Route> = all.into_iter().filter(|route| route.table == MAIN).collect();
+    let main: Vec<Route> = all.into_iter().filter(|route| route.table == MAIN_TABLE).collect();
     let matching = main.iter().filter(|route| wanted.matches(route));
     let found = matching.min_by_key(|route| (route.family == Family::V6, route.priority)).cloned();
     found.ok_or_else(|| SettingError::Gone {

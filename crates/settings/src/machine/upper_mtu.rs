@@ -4,7 +4,7 @@ use goodput_netlink::Link;
 
 /// What macsec puts around each packet at most: 14 bytes of tag, 2 of type, 16 of check value
 /// (drivers/net/macsec.c `macsec_extra_len`, `MACSEC_STD_ICV_LEN`).
-const MACSEC: u32 = 32;
+const MACSEC_OVERHEAD_BYTES: u32 = 32;
 
 /// What becomes of one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ fn follows(upper: &Link, then: u32) -> Follows {
         // drivers/net/ipvlan/ipvlan_main.c `ipvlan_adjust_mtu`.
         Some("ipvlan" | "ipvtap") => Follows::To(then),
         // drivers/net/macsec.c `macsec_notify`.
-        Some("macsec") => Follows::To(upper.mtu.min(then.saturating_sub(MACSEC))),
+        Some("macsec") => Follows::To(upper.mtu.min(then.saturating_sub(MACSEC_OVERHEAD_BYTES))),
         // The peer stands on nothing, and tunnels are not told (drivers/net/vxlan/vxlan_core.c,
         // drivers/net/geneve.c, net/ipv4/ip_tunnel.c, net/ipv6/ip6_tunnel.c).
         Some(

@@ -7,7 +7,7 @@ use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
 /// The least that a socket can be paced at, bits per second: the kernel counts whole bytes.
-const MIN: f64 = 8.0;
+const MIN_PACING_BITS_PER_S: f64 = 8.0;
 
 /// The setting.
 pub static SETTING: Setting = Setting {
@@ -30,7 +30,7 @@ pub static SETTING: Setting = Setting {
     backend: Backend::Plan(|plan, setting, text| {
         let rate = value::or_default(text, |v| {
             let rate = v.parse::<BitRate>().map_err(|e| value::bad(setting, v, e.to_string()))?;
-            let fits = rate.0.is_finite() && rate.0 >= MIN;
+            let fits = rate.0.is_finite() && rate.0 >= MIN_PACING_BITS_PER_S;
             fits.then_some(rate).ok_or_else(|| value::bad(setting, v, "it must be a rate above 0"))
         })?;
         plan.socket.max_pacing_bits_per_s = rate;

@@ -66,9 +66,9 @@ impl Footprint {
 
 /// More cells than this are not kept for one setting: a router with all routes of the Internet
 /// would write gigabytes before each change.
-const MOST_CELLS_OF_A_SETTING: usize = 100_000;
+const MAX_CELLS_PER_SETTING: usize = 100_000;
 /// How often what depends on other cells is tried again.
-const TRIES: usize = 4;
+const MAX_WRITE_ROUNDS: usize = 4;
 
 /// The state of a setting's footprint now.
 pub(crate) fn capture(setting: &SettingRef, footprint: &Footprint) -> Result<Cells, SettingError> {
@@ -81,7 +81,7 @@ pub(crate) fn capture(setting: &SettingRef, footprint: &Footprint) -> Result<Cel
     for area in areas::ALL {
         (area.capture)(&mut host, &part, &mut cells).map_err(|trouble| trouble.of(setting))?;
     }
-    if cells.len() > MOST_CELLS_OF_A_SETTING && *footprint != Footprint::Namespace {
+    if cells.len() > MAX_CELLS_PER_SETTING && *footprint != Footprint::Namespace {
         return Err(SettingError::Irreversible {
             setting: setting.clone(),
             why: "too much of this namespace may change with it to be saved safely",
@@ -113,7 +113,7 @@ pub(crate) fn bring_about(
     target: &Cells,
 ) -> Result<Vec<String>, SettingError> {
     let mut troubles = BTreeMap::new();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_WRITE_ROUNDS {
         let now = capture(setting, footprint)?;
         let different = differing(target, &now);
         if different.is_empty() {

@@ -21,7 +21,7 @@ const MIN_INTERVAL_S: f64 = 0.1;
 
 /// The least and the greatest `TCP_MAXSEG` that Linux takes (`TCP_MIN_MSS` and `MAX_TCP_WINDOW`,
 /// include/net/tcp.h).
-const MSS: std::ops::RangeInclusive<u32> = 88..=32_767;
+const MSS_RANGE_BYTES: std::ops::RangeInclusive<u32> = 88..=32_767;
 
 /// Greatest differentiated services code point: 6 bits (RFC 2474).
 const MAX_DSCP: u8 = 63;
@@ -207,8 +207,12 @@ fn check_options(options: &SocketOptions, problems: &mut Problems) {
     if let Some(dscp) = options.dscp.filter(|dscp| *dscp > MAX_DSCP) {
         problems.push(format!("DSCP {dscp} is greater than {MAX_DSCP}"));
     }
-    if let Some(mss) = options.mss_bytes.filter(|mss| !MSS.contains(mss)) {
-        problems.push(format!("an MSS of {mss} is not between {} and {}", MSS.start(), MSS.end()));
+    if let Some(mss) = options.mss_bytes.filter(|mss| !MSS_RANGE_BYTES.contains(mss)) {
+        problems.push(format!(
+            "an MSS_RANGE_BYTES of {mss} is not between {} and {}",
+            MSS_RANGE_BYTES.start(),
+            MSS_RANGE_BYTES.end()
+        ));
     }
     if let Some(rate) = options
         .max_pacing_bits_per_s

@@ -12,18 +12,18 @@
 //! The two times are nanoseconds of the server's `CLOCK_MONOTONIC`: when its kernel had the request,
 //! and just before the reply left. Both are zero if the server does not report its clock.
 
-use super::{ECHO, ECHOED, HEADER, Nonce, datagram_of, kind_of, padded};
+use super::{HEADER_BYTES, Nonce, TYPE_ECHO, TYPE_ECHOED, datagram_of, kind_of, padded};
 use crate::session::Cookie;
 
 /// Where the number of an echo is.
-const NUMBER: std::ops::Range<usize> = HEADER + 32..HEADER + 40;
+const NUMBER_RANGE: std::ops::Range<usize> = HEADER_BYTES + 32..HEADER_BYTES + 40;
 
 /// Where the times of a reply are.
-const TIMES: std::ops::Range<usize> = HEADER + 24..HEADER + 40;
+const TIMES_RANGE: std::ops::Range<usize> = HEADER_BYTES + 24..HEADER_BYTES + 40;
 
 /// Client: probe number `number`.
 pub fn echo(cookie: &Cookie, nonce: &Nonce, number: u64) -> Vec<u8> {
-    padded(datagram_of(ECHO, &[&cookie.0, &nonce.0, &number.to_be_bytes()]))
+    padded(datagram_of(TYPE_ECHO, &[&cookie.0, &nonce.0, &number.to_be_bytes()]))
 }
 
 /// What a server says when it echoes.
@@ -46,21 +46,21 @@ pub fn echoed(cookie: &Cookie, datagram: &[u8]) -> Option<Echoed> {
     let told = |(received, answered): &(u64, u64)| *received != 0 && *received <= *answered;
     let times_ns = time(0).zip(time(8)).filter(told);
     let number = u64::from_be_bytes(*number);
-    (kind == ECHOED && *given == cookie.0).then_some(Echoed { number, times_ns })
+    (kind == TYPE_ECHOED && *given == cookie.0).then_some(Echoed { number, times_ns })
 }
 
 /// Server: puts into a reply when its request was received and when the reply leaves, nanoseconds of the
 /// server's monotonic clock.
 pub fn tell_times(reply: &mut [u8], received_ns: u64, answered_ns: u64) {
     let times = [received_ns.to_be_bytes(), answered_ns.to_be_bytes()].concat();
-    if let Some(room) = reply.get_mut(TIMES) {
+    if let Some(room) = reply.get_mut(TIMES_RANGE) {
         room.copy_from_slice(&times);
     }
 }
 
 /// Server: the answer to a probe of at least [`super::REQUEST_BYTES`].
 pub(super) fn reply(cookie: &Cookie, request: &[u8]) -> Vec<u8> {
-    padded(datagram_of(ECHOED, &[&cookie.0, &request[NUMBER]]))
+    padded(datagram_of(TYPE_ECHOED, &[&cookie.0, &request[NUMBER_RANGE]]))
 }
 
 #[cfg(test)]

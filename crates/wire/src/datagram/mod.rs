@@ -30,13 +30,13 @@ pub const REQUEST_BYTES: usize = 64;
 const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 
 const MAGIC: &[u8; 7] = b"goodput";
-const HEADER: usize = MAGIC.len() + 1;
-const HELLO: u8 = b'h';
-const CHALLENGE: u8 = b'q';
-const ANSWER: u8 = b'a';
-const WELCOME: u8 = b'w';
-const ECHO: u8 = b'e';
-const ECHOED: u8 = b'r';
+const HEADER_BYTES: usize = MAGIC.len() + 1;
+const TYPE_HELLO: u8 = b'h';
+const TYPE_CHALLENGE: u8 = b'q';
+const TYPE_ANSWER: u8 = b'a';
+const TYPE_WELCOME: u8 = b'w';
+const TYPE_ECHO: u8 = b'e';
+const TYPE_ECHOED: u8 = b'r';
 
 /// What an address must send back to prove that it receives what is sent to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,12 +89,12 @@ impl Challenger {
     pub fn answer(&self, from: SocketAddr, datagram: &[u8]) -> DatagramReply {
         let Some((kind, cookie)) = request(datagram) else { return DatagramReply::Nothing };
         match kind {
-            HELLO => {
+            TYPE_HELLO => {
                 let nonce = self.nonce(from, &cookie);
-                DatagramReply::Challenge(datagram_of(CHALLENGE, &[&nonce.0]))
+                DatagramReply::Challenge(datagram_of(TYPE_CHALLENGE, &[&nonce.0]))
             }
-            ANSWER if self.is_right(from, &cookie, datagram) => DatagramReply::Proven(cookie),
-            ECHO if self.is_right(from, &cookie, datagram) => {
+            TYPE_ANSWER if self.is_right(from, &cookie, datagram) => DatagramReply::Proven(cookie),
+            TYPE_ECHO if self.is_right(from, &cookie, datagram) => {
                 DatagramReply::Echo(cookie, echo::reply(&cookie, datagram))
             }
             _ => DatagramReply::Nothing,
@@ -102,7 +102,7 @@ impl Challenger {
     }
 
     fn is_right(&self, from: SocketAddr, cookie: &Cookie, datagram: &[u8]) -> bool {
-        let given = &datagram[HEADER + 16..HEADER + 32];
+        let given = &datagram[HEADER_BYTES + 16..HEADER_BYTES + 32];
         self.mac(from, cookie).verify_truncated_left(given).is_ok()
     }
 
@@ -130,17 +130,17 @@ impl Challenger {
 
 /// Client: the first datagram of a flow.
 pub fn hello(cookie: &Cookie) -> Vec<u8> {
-    padded(datagram_of(HELLO, &[&cookie.0]))
+    padded(datagram_of(TYPE_HELLO, &[&cookie.0]))
 }
 
 /// Client: the answer to a challenge.
 pub fn answer(cookie: &Cookie, nonce: &Nonce) -> Vec<u8> {
-    padded(datagram_of(ANSWER, &[&cookie.0, &nonce.0]))
+    padded(datagram_of(TYPE_ANSWER, &[&cookie.0, &nonce.0]))
 }
 
 /// Server: the flow of `cookie` is known.
 pub fn welcome(cookie: &Cookie) -> Vec<u8> {
-    datagram_of(WELCOME, &[&cookie.0])
+    datagram_of(TYPE_WELCOME, &[&cookie.0])
 }
 
 /// Client: what a datagram from the server says; `None` for anything else.
@@ -148,15 +148,16 @@ pub fn from_server(datagram: &[u8]) -> Option<ServerReply> {
     let (kind, rest) = kind_of(datagram)?;
     let value: [u8; 16] = rest.get(..16)?.try_into().ok()?;
     match kind {
-        CHALLENGE => Some(ServerReply::Challenge(Nonce(value))),
-        WELCOME => Some(ServerReply::Welcome(Cookie(value))),
+        TYPE_CHALLENGE => Some(ServerReply::Challenge(Nonce(value))),
+        TYPE_WELCOME => Some(ServerReply::Welcome(Cookie(value))),
         _ => None,
     }
 }
 
 /// Whether a datagram belongs to the proof or is an echo, and not payload.
 pub fn is_proof(datagram: &[u8]) -> bool {
-    const KINDS: [u8; 6] = [HELLO, CHALLENGE, ANSWER, WELCOME, ECHO, ECHOED];
+    const KINDS: [u8; 6] =
+        [TYPE_HELLO, TYPE_CHALLENGE, TYPE_ANSWER, TYPE_WELCOME, TYPE_ECHO, TYPE_ECHOED];
     kind_of(datagram).is_some_and(|(kind, _)| KINDS.contains(&kind))
 }
 
@@ -298,7 +299,7 @@ mod tests {
         fn no_reply_is_longer_than_its_request(
             mut bytes in proptest::collection::vec(any::<u8>(), 0..200), kind: u8, ours: bool,
         ) {
-            if ours && bytes.len() >= HEADER {
+            if ours && bytes.len() >= HEADER_BYTES {
                 bytes[..7].copy_from_slice(MAGIC);
                 bytes[7] = kind;
             }

@@ -38,18 +38,18 @@ pub struct Progress {
     heard: LastHeard,
 }
 
-const AFTER: u8 = 1;
-const ABANDONED: u8 = 2;
+const PHASE_AFTER: u8 = 1;
+const PHASE_ABANDONED: u8 = 2;
 
 impl Progress {
     /// No payload moves any more: the last questions.
     pub fn finish(&self) {
-        self.stage.fetch_max(AFTER, Ordering::Relaxed);
+        self.stage.fetch_max(PHASE_AFTER, Ordering::Relaxed);
     }
 
     /// Nobody waits for an answer any more.
     pub fn abandon(&self) {
-        self.stage.fetch_max(ABANDONED, Ordering::Relaxed);
+        self.stage.fetch_max(PHASE_ABANDONED, Ordering::Relaxed);
     }
 
     /// Answers so far.
@@ -68,11 +68,11 @@ impl Progress {
     }
 
     fn is_over(&self) -> bool {
-        self.stage.load(Ordering::Relaxed) >= AFTER
+        self.stage.load(Ordering::Relaxed) >= PHASE_AFTER
     }
 
     fn is_abandoned(&self) -> bool {
-        self.stage.load(Ordering::Relaxed) >= ABANDONED
+        self.stage.load(Ordering::Relaxed) >= PHASE_ABANDONED
     }
 }
 

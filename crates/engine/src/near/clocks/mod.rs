@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::near::client::Client;
 use crate::threads::blocking;
 use exchanges::Progress;
-pub use pings::PINGS;
+pub use pings::CLOCK_PINGS;
 
 /// How long payload waits for the first answers, at most.
 const MAX_FIRST_ANSWERS_TIME: Duration = Duration::from_millis(300);

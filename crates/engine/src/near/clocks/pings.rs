@@ -5,7 +5,7 @@ use goodput_model::Exchange;
 
 /// How often clocks are compared this way before the payload, and again after it: the fastest of this many
 /// hardly met a queue. On a long path fewer fit into the time that payload waits.
-pub const PINGS: usize = 8;
+pub const CLOCK_PINGS: usize = 8;
 
 /// Comparisons under way.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use goodput_mover::{self as mover, Bodies, Body, BodyError, Pause};
 use super::log::FetchLog;
 
 /// How long payload may stay away before the server is given up.
-const PATIENCE: Duration = Duration::from_secs(15);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Bodies that a conversation gives.
 pub struct FileBodies {
@@ -58,7 +58,7 @@ impl Bodies for FileBodies {
     }
 
     fn patience(&self) -> Duration {
-        PATIENCE
+        SILENCE_TIMEOUT
     }
 }
 
@@ -143,6 +143,6 @@ impl Bodies for OneBody {
     }
 
     fn patience(&self) -> Duration {
-        PATIENCE
+        SILENCE_TIMEOUT
     }
 }

@@ -11,7 +11,7 @@ use goodput_mover::socket::tcp_connect;
 use crate::control::target::Target;
 
 /// How long one address may take to answer.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connects to the target, or to where it leads.
 pub struct Dialler {
@@ -44,7 +44,7 @@ impl Dial for Dialler {
     fn connect(&mut self, host: &str, port: u16) -> Result<OwnedFd, FileError> {
         let mut first = None;
         for address in self.addresses(host, port)? {
-            match tcp_connect(address, &self.options, CONNECT) {
+            match tcp_connect(address, &self.options, CONNECT_TIMEOUT) {
                 // What follows goes to the same machine, as the data of FTP must.
                 Ok(socket) if host.eq_ignore_ascii_case(&self.host) => {
                     self.addresses = vec![address];

@@ -7,7 +7,7 @@ use goodput_files::{About, Body, RpcLog};
 use goodput_model::{Bytes, Fetch, Fetches, Known, Rpcs, median};
 
 /// Times of one kind that are kept for their median: those of more answers change it little.
-const KEPT: usize = 10_000;
+const MAX_KEPT_TIMES: usize = 10_000;
 
 /// The questions of all flows.
 pub struct FetchLog(Mutex<Inner>);
@@ -126,7 +126,7 @@ impl FetchLog {
 }
 
 fn keep(times: &mut Vec<f64>, time: f64) {
-    if times.len() < KEPT {
+    if times.len() < MAX_KEPT_TIMES {
         times.push(time);
     }
 }

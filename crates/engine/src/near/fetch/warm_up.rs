@@ -18,12 +18,12 @@ use crate::control::target::Target;
 use crate::error::EngineError;
 
 /// How long payload is read. What does not come in this time the measurement itself will bring.
-const READING: Duration = Duration::from_secs(10);
+const MAX_READ_TIME: Duration = Duration::from_secs(10);
 /// How often its end is looked for. When it came is known exactly all the same.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How long a wait goes on before it looks whether it is still awaited.
-const SLICE: Duration = Duration::from_millis(100);
+const WAIT_SLICE_TIME: Duration = Duration::from_millis(100);
 
 /// Waits as long as someone waits for what comes of it.
 pub struct Patient<'a>(pub &'a Awaited);
@@ -32,7 +32,7 @@ impl Wait for Patient<'_> {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
         let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
         self.0.check().map_err(|_| FileError::Stopped)?;
-        let left = until.saturating_duration_since(Instant::now()).min(SLICE);
+        let left = until.saturating_duration_since(Instant::now()).min(WAIT_SLICE_TIME);
         let left = Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(left.subsec_nanos()),
@@ -78,14 +78,14 @@ pub fn fetch(
     let counters = Arc::clone(running.counters());
     let mut cut = false;
     while !running.is_finished() {
-        if answered.get().is_some_and(|answered| answered.elapsed() >= READING) {
+        if answered.get().is_some_and(|answered| answered.elapsed() >= MAX_READ_TIME) {
             cut = true;
             stop.finish(Duration::ZERO);
         }
         if awaited.check().is_err() {
             stop.abort();
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let ended = running.finished_at().unwrap_or_else(Instant::now);
     let moved = running.join();

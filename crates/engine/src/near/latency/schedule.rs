@@ -17,8 +17,8 @@ pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest that a thread sleeps without looking at its [`Halt`].
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-const FINISHED: u8 = 1;
-const ABANDONED: u8 = 2;
+const PHASE_FINISHED: u8 = 1;
+const PHASE_ABANDONED: u8 = 2;
 
 /// Ends the threads that probe: politely, or at once.
 #[derive(Default)]
@@ -27,20 +27,20 @@ pub struct Halt(AtomicU8);
 impl Halt {
     /// No more probes.
     pub fn finish(&self) {
-        self.0.fetch_max(FINISHED, Ordering::Relaxed);
+        self.0.fetch_max(PHASE_FINISHED, Ordering::Relaxed);
     }
 
     /// Nobody waits for the answers any more.
     pub fn abandon(&self) {
-        self.0.fetch_max(ABANDONED, Ordering::Relaxed);
+        self.0.fetch_max(PHASE_ABANDONED, Ordering::Relaxed);
     }
 
     fn is_finished(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= FINISHED
+        self.0.load(Ordering::Relaxed) >= PHASE_FINISHED
     }
 
     fn is_abandoned(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= ABANDONED
+        self.0.load(Ordering::Relaxed) >= PHASE_ABANDONED
     }
 }
 

@@ -9,15 +9,15 @@ use ipnet::IpNet;
 use super::accounts::client_of;
 
 /// A proposal that is given up sooner has kept nobody from anything.
-const SHORT: Duration = Duration::from_secs(2);
+const MIN_HARMFUL_TIME: Duration = Duration::from_secs(2);
 /// How many are forgiven: flows get lost, and firewalls let some ports through only.
-const FORGIVEN: u32 = 2;
+const FORGIVEN_PROPOSALS: u32 = 2;
 /// The first wait; each further one is twice as long.
-const FIRST: Duration = Duration::from_secs(5);
+const FIRST_WAIT_TIME: Duration = Duration::from_secs(5);
 /// The longest wait.
-const LONGEST: Duration = Duration::from_secs(300);
+const MAX_WAIT_TIME: Duration = Duration::from_secs(300);
 /// After so long without another one, all is forgotten.
-const FORGOTTEN: Duration = Duration::from_secs(900);
+const FORGET_TIME: Duration = Duration::from_secs(900);
 
 /// Who has left proposals unfulfilled.
 #[derive(Debug, Default)]
@@ -32,8 +32,8 @@ struct Unfulfilled {
 impl Unfulfilled {
     /// When the next proposal is listened to.
     fn until(&self) -> Option<Instant> {
-        let doubled = self.count.checked_sub(FORGIVEN + 1)?;
-        let wait = FIRST.saturating_mul(1 << doubled.min(16)).min(LONGEST);
+        let doubled = self.count.checked_sub(FORGIVEN_PROPOSALS + 1)?;
+        let wait = FIRST_WAIT_TIME.saturating_mul(1 << doubled.min(16)).min(MAX_WAIT_TIME);
         Some(self.last + wait)
     }
 }
@@ -57,10 +57,10 @@ impl BackOff {
 
     /// A proposal of a client was given up after it was `held`, or its time was over.
     pub fn unfulfilled(&mut self, client: IpAddr, held: Duration, now: Instant) {
-        if held < SHORT {
+        if held < MIN_HARMFUL_TIME {
             return;
         }
-        self.0.retain(|_, entry| now.saturating_duration_since(entry.last) < FORGOTTEN);
+        self.0.retain(|_, entry| now.saturating_duration_since(entry.last) < FORGET_TIME);
         let new = Unfulfilled { count: 0, last: now };
         let entry = self.0.entry(client_of(client)).or_insert(new);
         *entry = Unfulfilled { count: entry.count.saturating_add(1), last: now };
@@ -115,13 +115,13 @@ mod tests {
     #[test]
     fn what_was_short_or_made_good_or_is_long_past_does_not_count() {
         let (mut waiting, now) = (BackOff::default(), Instant::now());
-        (0..9).for_each(|_| waiting.unfulfilled(address(1), SHORT / 2, now));
+        (0..9).for_each(|_| waiting.unfulfilled(address(1), MIN_HARMFUL_TIME / 2, now));
         assert_eq!(waiting.may_propose(address(1), now), Ok(()));
         (0..3).for_each(|_| waiting.unfulfilled(address(1), HELD, now));
         waiting.fulfilled(address(1));
         assert_eq!(waiting.may_propose(address(1), now), Ok(()));
         (0..9).for_each(|_| waiting.unfulfilled(address(2), HELD, now));
-        waiting.unfulfilled(address(3), HELD, now + FORGOTTEN);
+        waiting.unfulfilled(address(3), HELD, now + FORGET_TIME);
         assert_eq!(waiting.0.len(), 1, "only what is fresh is kept");
     }
 }

@@ -12,7 +12,7 @@ use super::ledger::{Amounts, Resource};
 const FLOW_BYTES: u64 = 64 << 10;
 /// What a measurement takes beside its flows, bytes: snapshots of both ends, samples that wait to be sent, and the
 /// buffers of its echoes.
-const MEASUREMENT_BYTES: u64 = (1 << 20) + ECHO_SOCKETS * 2 * ECHO_ROOM as u64;
+const MEASUREMENT_BYTES: u64 = (1 << 20) + ECHO_SOCKETS * 2 * ECHO_BUFFER_BYTES as u64;
 /// Descriptors of a measurement beside its flows: its signals, a listener of its own, the files of /proc
 /// that are read while it runs, the sockets of its echoes.
 const MEASUREMENT_DESCRIPTORS: u64 = 16 + ECHO_SOCKETS;
@@ -21,7 +21,7 @@ const MEASUREMENT_DESCRIPTORS: u64 = 16 + ECHO_SOCKETS;
 pub const ECHO_SOCKETS: u64 = 3;
 /// Receive buffer that is asked for each of them, bytes: echoes of a second at the highest rate, each of which the
 /// kernel charges with less than a kilobyte. The kernel doubles it (socket(7)).
-pub const ECHO_ROOM: usize = 64 << 10;
+pub const ECHO_BUFFER_BYTES: usize = 64 << 10;
 /// Threads of a measurement beside its flows: the one that samples, and one that waits for the disk.
 const MEASUREMENT_THREADS: u64 = 2;
 

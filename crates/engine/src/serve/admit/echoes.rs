@@ -13,9 +13,9 @@ use super::cost::ECHO_SOCKETS;
 
 /// How often a measurement's echoes are answered in the long run: one every 5 ms. A client sends one every
 /// 20 ms for the latency and one every 50 ms for the clocks.
-const EVERY: Duration = Duration::from_millis(5);
+const ECHO_INTERVAL: Duration = Duration::from_millis(5);
 /// Echoes that are answered at once after a while without.
-const AT_ONCE: u32 = 64;
+const MAX_ECHO_BURST: u32 = 64;
 type Book = HashMap<Cookie, Entry>;
 
 /// What is known of a measurement's echoes.
@@ -72,8 +72,8 @@ impl Echoes {
     pub fn admit(&self, cookie: &Cookie, now: Instant) -> bool {
         let mut book = self.book();
         let Some(Entry { paid, .. }) = book.get_mut(cookie) else { return false };
-        let next = (*paid).max(now) + EVERY;
-        let admitted = next <= now + EVERY * AT_ONCE;
+        let next = (*paid).max(now) + ECHO_INTERVAL;
+        let admitted = next <= now + ECHO_INTERVAL * MAX_ECHO_BURST;
         if admitted {
             *paid = next;
         }
@@ -89,7 +89,9 @@ impl Echoes {
 
     /// When the next echo with this cookie would be admitted, if not before; `None` once its measurement is over.
     pub fn free_at(&self, cookie: &Cookie) -> Option<Instant> {
-        self.book().get(cookie).map(|entry| entry.paid + EVERY - EVERY * AT_ONCE)
+        self.book()
+            .get(cookie)
+            .map(|entry| entry.paid + ECHO_INTERVAL - ECHO_INTERVAL * MAX_ECHO_BURST)
     }
 
     /// Whether echoes of `peer` with this cookie should come to a socket of their own, and do not.
@@ -144,8 +146,8 @@ mod tests {
         let _echoing = echoes.expect(cookie);
         let now = Instant::now() + Duration::from_secs(1);
         let answered = |at| (0..1000).filter(|_| echoes.admit(&cookie, at)).count();
-        assert_eq!(answered(now), AT_ONCE as usize);
-        assert_eq!(answered(now + 10 * EVERY), 10);
-        assert_eq!(answered(now + Duration::from_secs(60)), AT_ONCE as usize);
+        assert_eq!(answered(now), MAX_ECHO_BURST as usize);
+        assert_eq!(answered(now + 10 * ECHO_INTERVAL), 10);
+        assert_eq!(answered(now + Duration::from_secs(60)), MAX_ECHO_BURST as usize);
     }
 }

@@ -8,7 +8,7 @@ use goodput_model::Transport;
 use rustix::process::{Resource, getrlimit};
 
 /// Bytes of a page, in which the kernel counts `tcp_mem` and `udp_mem`.
-const PAGE: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 
 /// What there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Host {
 impl Buffers {
     fn here(memory_bytes: u64) -> Self {
         let usual = Self::usual(memory_bytes);
-        let pages = |name| sysctl(name, 2).map(|pages| pages.saturating_mul(PAGE));
+        let pages = |name| sysctl(name, 2).map(|pages| pages.saturating_mul(PAGE_BYTES));
         Self {
             tcp_receive: sysctl("net/ipv4/tcp_rmem", 1).unwrap_or(usual.tcp_receive),
             tcp_send: sysctl("net/ipv4/tcp_wmem", 1).unwrap_or(usual.tcp_send),
@@ -124,6 +124,6 @@ mod tests {
         let host = Host::here();
         assert!(host.memory_bytes > 0 && host.descriptors > 0 && host.threads > 0, "{host:?}");
         assert!((host.memory_bytes / 4..=host.memory_bytes / 2).contains(&host.lent_bytes()));
-        assert!(host.buffers.tcp_receive > 0 && host.buffers.tcp_together > PAGE, "{host:?}");
+        assert!(host.buffers.tcp_receive > 0 && host.buffers.tcp_together > PAGE_BYTES, "{host:?}");
     }
 }

@@ -21,16 +21,16 @@ const PACE: Pace = Pace {
     burst_of_all: u32::MAX,
     then: Limit { all: u64::MAX, client: 1, unproven_percent: 100 },
     period: Duration::from_secs(1),
-    patience: PATIENCE,
+    patience: LOGIN_WAIT_TIME,
 };
 
 /// How long a login may wait for its client's next attempt, and then for those that came before it. Both
 /// together are shorter than a session waits (`JUDGING`, wire/src/protocols/iperf3/times.rs).
-const PATIENCE: Duration = Duration::from_secs(4);
+const LOGIN_WAIT_TIME: Duration = Duration::from_secs(4);
 
 /// How long a login that was let in is remembered: twice as long as it is valid, which is 10 s before
 /// and after its own time of day (`--time-skew-threshold` of iperf3).
-const REMEMBERED: Duration = Duration::from_secs(40);
+const LOGIN_REMEMBERED_TIME: Duration = Duration::from_secs(40);
 
 /// All logins at one server.
 pub struct Logins {
@@ -58,7 +58,7 @@ impl Logins {
     ) -> Result<String, String> {
         let wait = self.attempts.take(client, Instant::now())?;
         tokio::time::sleep(wait).await;
-        let turn = tokio::time::timeout(PATIENCE, self.looked_at.acquire()).await;
+        let turn = tokio::time::timeout(LOGIN_WAIT_TIME, self.looked_at.acquire()).await;
         let turn = turn.map_err(|_| "too many logins wait at once")?;
         let _only = turn.map_err(|closed| closed.to_string())?;
         let accounts = accounts.clone();
@@ -71,7 +71,7 @@ impl Logins {
     /// Lets a login in that was not used before.
     fn let_in(&self, checked: Checked, now: Instant) -> Result<String, String> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.retain(|_, at| now.saturating_duration_since(*at) < REMEMBERED);
+        used.retain(|_, at| now.saturating_duration_since(*at) < LOGIN_REMEMBERED_TIME);
         match used.insert(checked.fingerprint, now) {
             None => Ok(checked.user),
             Some(_) => Err(format!("the login of {:?} was already used", checked.user)),
@@ -88,9 +88,9 @@ mod tests {
         let (logins, now) = (Logins::default(), Instant::now());
         let login = |byte| Checked { user: "mario".into(), fingerprint: [byte; 32] };
         assert_eq!(logins.let_in(login(1), now), Ok("mario".into()));
-        assert!(logins.let_in(login(1), now + REMEMBERED / 2).is_err());
-        assert!(logins.let_in(login(2), now + REMEMBERED / 2).is_ok());
-        logins.let_in(login(3), now + REMEMBERED * 2).expect("another login");
+        assert!(logins.let_in(login(1), now + LOGIN_REMEMBERED_TIME / 2).is_err());
+        assert!(logins.let_in(login(2), now + LOGIN_REMEMBERED_TIME / 2).is_ok());
+        logins.let_in(login(3), now + LOGIN_REMEMBERED_TIME * 2).expect("another login");
         assert_eq!(
             logins.used.lock().expect("nobody panicked").len(),
             1,

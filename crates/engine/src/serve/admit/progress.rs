@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// Over which time it is looked at: longer than any outage that a connection survives without a word, as
 /// while a route changes (three retransmissions that back off from a second take 15 s, RFC 6298).
-const WINDOW: Duration = Duration::from_secs(30);
+const PROGRESS_WINDOW: Duration = Duration::from_secs(30);
 
 /// What has moved, and since when.
 #[derive(Debug)]
@@ -27,12 +27,12 @@ impl Progress {
         let waits_for_disk = plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
         let own = plan.rate_bits_per_s.map_or(f64::INFINITY, |rate| rate.0 / 2.0);
         let least = BitRate(least.0.min(own));
-        let least_bytes = least.bytes_in(WINDOW.as_secs_f64()) as u64;
+        let least_bytes = least.bytes_in(PROGRESS_WINDOW.as_secs_f64()) as u64;
         (least_bytes > 0 && !waits_for_disk).then(|| Self {
             least_bytes,
             moved: 0,
             moved_before: 0,
-            until: Instant::now() + WINDOW,
+            until: Instant::now() + PROGRESS_WINDOW,
         })
     }
 
@@ -47,13 +47,13 @@ impl Progress {
             tokio::time::sleep_until(self.until).await;
             let moved = self.moved.saturating_sub(self.moved_before);
             if moved < self.least_bytes {
-                let (s, least) = (WINDOW.as_secs(), self.least_bytes);
+                let (s, least) = (PROGRESS_WINDOW.as_secs(), self.least_bytes);
                 return format!(
                     "only {moved} bytes of payload moved in {s} s; this server ends measurements that move fewer than {least} (--min-progress)"
                 );
             }
             self.moved_before = self.moved;
-            self.until = Instant::now() + WINDOW;
+            self.until = Instant::now() + PROGRESS_WINDOW;
         }
     }
 }
@@ -67,7 +67,7 @@ mod tests {
         let Some(mut progress) = Progress::from_now(BitRate(1000.0), plan) else { return false };
         for window in 1..=windows {
             progress.sampled(0, each * u64::from(window));
-            let wait = tokio::time::timeout(WINDOW, progress.lacking());
+            let wait = tokio::time::timeout(PROGRESS_WINDOW, progress.lacking());
             if wait.await.is_ok() {
                 return true;
             }

@@ -15,10 +15,10 @@ use crate::serve::address::plain;
 use crate::serve::listen::endpoint::Endpoint;
 
 /// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
-const RECOVER: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Time between two warnings about it, as strangers may cause it many times a second.
-const TELL_AGAIN: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What a task keeps for as long as it lives.
 pub type Alive = mpsc::Sender<()>;
@@ -99,7 +99,7 @@ pub async fn accept(
         match listener.accept().await {
             Ok((stream, peer)) => welcome(stream, plain(peer), &endpoint, &shared, &alive),
             Err(cause) => {
-                if told.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
+                if told.is_none_or(|told| told.elapsed() > LOG_INTERVAL) {
                     tracing::warn!("cannot accept connections for now: {cause}");
                     told = Some(Instant::now());
                 }
@@ -108,7 +108,7 @@ pub async fn accept(
                 {
                     shared.tickets.fail(&why);
                 }
-                tokio::time::sleep(RECOVER).await;
+                tokio::time::sleep(RETRY_PAUSE).await;
             }
         }
     }

@@ -15,7 +15,7 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 
-use crate::serve::admit::cost::ECHO_ROOM;
+use crate::serve::admit::cost::ECHO_BUFFER_BYTES;
 use crate::serve::admit::echoes::Echoes;
 
 /// Whose echoes are answered, and how.
@@ -37,7 +37,7 @@ impl EchoSocket {
     /// echo of it counts like one, so that no client takes more of this thread than its echoes may.
     pub async fn answer(self, socket: UdpSocket) {
         // The kernel cuts this and does not refuse it.
-        let _ = SockRef::from(&socket).set_recv_buffer_size(ECHO_ROOM);
+        let _ = SockRef::from(&socket).set_recv_buffer_size(ECHO_BUFFER_BYTES);
         // Without it an echo only says later than it could when its request came.
         let _ = enable_arrival_times(&socket);
         let socket = match AsyncUdpSocket::from_std(socket) {

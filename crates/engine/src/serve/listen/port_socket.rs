@@ -12,11 +12,11 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 
-use super::sockets::{ROOM, datagram_socket_beside};
+use super::sockets::{UDP_RECEIVE_BUFFER_BYTES, datagram_socket_beside};
 use crate::serve::address::plain;
 
 /// Longest datagram.
-const DATAGRAM_MAX: usize = 65_535;
+const MAX_DATAGRAM_BYTES: usize = 65_535;
 
 /// Datagrams that are taken over at most after the peer's socket is its own. What is left after so
 /// many is read from that socket.
@@ -24,17 +24,17 @@ const TAKEN_MAX: usize = 1024;
 
 /// Datagrams that are taken out of the shared socket at most: more than fit into its buffer, which the
 /// kernel doubles (socket(7)) and charges with 512 bytes at least for each.
-const SHARED_MAX: usize = 2 * ROOM / OVERHEAD;
+const SHARED_MAX: usize = 2 * UDP_RECEIVE_BUFFER_BYTES / DATAGRAM_OVERHEAD_BYTES;
 
 /// What a datagram is charged with beside its bytes, here as in the kernel.
-const OVERHEAD: usize = 512;
+const DATAGRAM_OVERHEAD_BYTES: usize = 512;
 
 /// Most bytes of datagrams that wait in this process, with what each costs beside its own; what comes beyond is
 /// dropped, as the kernel drops what comes beyond its buffer.
 const WAITING_MAX: usize = 4 << 20;
 
 fn charge(datagram: &[u8]) -> usize {
-    datagram.len() + OVERHEAD
+    datagram.len() + DATAGRAM_OVERHEAD_BYTES
 }
 
 /// A datagram and where it came from.
@@ -83,7 +83,7 @@ impl PortSocket {
             asked_at: None,
             arrived: None,
             arrivals: Arrivals::default(),
-            buffer: vec![0; DATAGRAM_MAX],
+            buffer: vec![0; MAX_DATAGRAM_BYTES],
         })
     }
 

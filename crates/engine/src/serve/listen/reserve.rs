@@ -13,9 +13,9 @@ use crate::serve::listen::endpoint::Endpoint;
 
 /// How long one that is turned away may take to say what it is and to hear why; others at the same port wait
 /// meanwhile. Its first words come with its connection, or right behind.
-const HEARING: Duration = Duration::from_millis(250);
+const HEARING_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long the connection may take that could not be accepted; it may have gone.
-const COMING: Duration = Duration::from_millis(100);
+const ACCEPT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A descriptor that stands for the one of a connection. Each port has its own, so that a stranger at one
 /// keeps nobody waiting at another.
@@ -40,12 +40,13 @@ pub async fn turn_away(
 ) -> bool {
     let spent = reserve.0.take().is_some();
     if spent
-        && let Ok(Ok((stream, peer))) = tokio::time::timeout(COMING, listener.accept()).await
+        && let Ok(Ok((stream, peer))) =
+            tokio::time::timeout(ACCEPT_TIMEOUT, listener.accept()).await
         && shared.config.access.allows(plain(peer).ip())
     {
         let told = stranger::turn_away(stream, plain(peer), endpoint, shared, why);
         // Who does not listen is left without a word.
-        let _ = tokio::time::timeout(HEARING, told).await;
+        let _ = tokio::time::timeout(HEARING_TIMEOUT, told).await;
     }
     reserve.fill(listener);
     spent

@@ -13,15 +13,15 @@ use crate::error::EngineError;
 use crate::run::observe::keep_peak_memory;
 
 /// Connections that may wait to be accepted.
-const BACKLOG: i32 = 4096;
+const LISTEN_BACKLOG_CONNECTIONS: i32 = 4096;
 
 /// How many ports are tried where the system chooses: it chooses one that is free for TCP, and a socket of
 /// another program may have it for UDP.
-const TRIES: u32 = 20;
+const MAX_PORT_ATTEMPTS: u32 = 20;
 
 /// Receive buffer of a port's UDP socket that is asked for, bytes: hundreds of clients may begin at once,
 /// and each of them takes a moment. Without CAP_NET_ADMIN the kernel cuts it to net.core.rmem_max.
-pub const ROOM: usize = 4 << 20;
+pub const UDP_RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 /// What a server listens on: its own port first, then the usual ports of other protocols.
 pub struct Sockets {
@@ -115,7 +115,7 @@ impl Pair {
         let named = |address| {
             format!("listen on {address}; if another server uses it, {option} chooses another port")
         };
-        let mut tries = if port == 0 { TRIES } else { 1 };
+        let mut tries = if port == 0 { MAX_PORT_ATTEMPTS } else { 1 };
         loop {
             let tcp: TcpListener = match listener(address) {
                 // A kernel without IPv6 still has IPv4.
@@ -159,9 +159,9 @@ impl Pair {
 
     /// Makes room for the first datagrams of many clients.
     fn widen(&self) {
-        if set_socket_recv_buffer_size_force(&self.udp, ROOM).is_err() {
+        if set_socket_recv_buffer_size_force(&self.udp, UDP_RECEIVE_BUFFER_BYTES).is_err() {
             // The kernel cuts this and does not refuse it.
-            let _ = SockRef::from(&self.udp).set_recv_buffer_size(ROOM);
+            let _ = SockRef::from(&self.udp).set_recv_buffer_size(UDP_RECEIVE_BUFFER_BYTES);
         }
     }
 
@@ -179,7 +179,7 @@ pub fn listener(address: SocketAddr) -> std::io::Result<Socket> {
     }
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    socket.listen(LISTEN_BACKLOG_CONNECTIONS)?;
     Ok(socket)
 }
 

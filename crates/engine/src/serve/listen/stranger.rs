@@ -26,7 +26,7 @@ use crate::serve::session::client;
 use crate::serve::session::tickets::{Sign, Ticket};
 
 /// How long a stranger may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(5);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a new connection turned out to be.
 enum Is {
@@ -170,7 +170,8 @@ async fn find_out(
     if let Some(ticket) = shared.tickets.redeem(&reserved) {
         return Is::Flow(ticket);
     }
-    let opening = tokio::time::timeout(PATIENCE, read_opening(stream, endpoint, first)).await;
+    let opening =
+        tokio::time::timeout(GREETING_TIMEOUT, read_opening(stream, endpoint, first)).await;
     let rest = endpoint.rest().filter(|_| !first.is_empty());
     match (opening, rest) {
         (Ok(Ok(Opening::Control(protocol))), _) => Is::Conversation(protocol),
@@ -187,11 +188,11 @@ async fn find_out(
         (Ok(Err(_)), None) if first.is_empty() => Is::Silent,
         (Ok(Err(cause)), None) => Is::Nothing(format!("it closed the connection: {cause}")),
         (Err(_), None) if first.is_empty() => {
-            Is::Nothing(format!("it sent nothing for {} s", PATIENCE.as_secs()))
+            Is::Nothing(format!("it sent nothing for {} s", GREETING_TIMEOUT.as_secs()))
         }
         (Err(_), None) => Is::Nothing(format!(
             "it sent no valid request in {} s: {}",
-            PATIENCE.as_secs(),
+            GREETING_TIMEOUT.as_secs(),
             foreign::client(first)
         )),
     }

@@ -30,16 +30,16 @@ use crate::serve::session::client;
 use crate::serve::session::tickets::{Arrival, Sign, Ticket};
 
 /// Longest datagram of the proof, with room to see that a longer one is none.
-const PROOF: usize = 128;
+const MAX_PROOF_BYTES: usize = 128;
 
 /// How long a lost welcome is repeated on request.
-const REPEAT: Duration = Duration::from_secs(10);
+const WELCOME_REPEAT_TIME: Duration = Duration::from_secs(10);
 
 /// After which silence a client that was turned away has stopped sending.
-const QUIET: Duration = Duration::from_secs(1);
+const MIN_QUIET_TIME: Duration = Duration::from_secs(1);
 
 /// How long what it sends is swallowed at most.
-const SWALLOWED: Duration = Duration::from_secs(30);
+const MAX_DISCARD_TIME: Duration = Duration::from_secs(30);
 
 /// Answers strangers and hands flows over, until the future is dropped.
 pub async fn answer(socket: UdpSocket, endpoint: Arc<Endpoint>, shared: Arc<Shared>, alive: Alive) {
@@ -257,11 +257,11 @@ async fn swallow(socket: UdpSocket) {
     let swallowing = async {
         let socket = AsyncUdpSocket::from_std(socket)?;
         let mut nothing = [0; 1];
-        while tokio::time::timeout(QUIET, socket.recv(&mut nothing)).await.is_ok() {}
+        while tokio::time::timeout(MIN_QUIET_TIME, socket.recv(&mut nothing)).await.is_ok() {}
         std::io::Result::Ok(())
     };
     // A socket that can't be read is closed, and the client is turned away again.
-    let _ = tokio::time::timeout(SWALLOWED, swallowing).await;
+    let _ = tokio::time::timeout(MAX_DISCARD_TIME, swallowing).await;
 }
 
 /// Welcomes a flow again whenever its answer comes again because the welcome was lost. Ends with the
@@ -270,7 +270,7 @@ async fn swallow(socket: UdpSocket) {
 async fn repeat_welcome(socket: UdpSocket, cookie: Cookie, to: mpsc::UnboundedSender<Arrival>) {
     let welcoming = async {
         let socket = AsyncUdpSocket::from_std(socket)?;
-        let mut datagram = [0; PROOF];
+        let mut datagram = [0; MAX_PROOF_BYTES];
         loop {
             let length = socket.peek(&mut datagram).await?;
             if !is_proof(&datagram[..length]) {
@@ -285,7 +285,7 @@ async fn repeat_welcome(socket: UdpSocket, cookie: Cookie, to: mpsc::UnboundedSe
     };
     tokio::select! {
         // A flow that fails here fails for its mover as well, which reports it.
-        _ = tokio::time::timeout(REPEAT, welcoming) => {}
+        _ = tokio::time::timeout(WELCOME_REPEAT_TIME, welcoming) => {}
         () = to.closed() => {}
     }
 }

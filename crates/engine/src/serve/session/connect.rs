@@ -17,14 +17,14 @@ use crate::run::traffic::Connected;
 use crate::threads::blocking;
 
 /// How long one attempt may take.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a client that turns the connection away is asked again: it may listen a little later
 /// than it says so.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// Time between two attempts.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Lowest port that is connected to: a client must not have this host knock at services of whatever
 /// stands in front of it (RFC 6335 section 6).
@@ -103,14 +103,14 @@ fn connect_tcp(
     ticket: &FlowTicket,
     options: &SocketOptions,
 ) -> Result<OwnedFd, String> {
-    let until = Instant::now() + AGAIN;
+    let until = Instant::now() + RETRY_TIME;
     let socket = loop {
-        match tcp_connect(target, options, CONNECT) {
+        match tcp_connect(target, options, CONNECT_TIMEOUT) {
             Ok(socket) => break socket,
             Err(why)
                 if why.cause.kind() == ErrorKind::ConnectionRefused && Instant::now() < until =>
             {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(RETRY_INTERVAL);
             }
             Err(why) => return Err(why.to_string()),
         }

@@ -30,14 +30,14 @@ use crate::serve::admit::gate::Permit;
 
 /// How long a flow may take to come that is known by nothing but its address: another session of the
 /// same client waits for it.
-const RESERVED: Duration = Duration::from_secs(5);
+const RESERVED_FLOW_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the next flow may take, whatever its protocol would grant: their place is kept for all meanwhile.
 /// A connection whose first three packets are lost takes 7 s (`TCP_TIMEOUT_INIT`, include/net/tcp.h).
-const GATHERED: Duration = Duration::from_secs(15);
+const NEXT_FLOW_TIMEOUT: Duration = Duration::from_secs(15);
 /// By how much each flow that has come extends the time that all may take: clients connect one flow after the
 /// other, and a handshake takes a round trip, on long paths up to a second. So whoever sends flows as
-/// slowly as it can keeps a place for [`GATHERED`] and a second a flow.
-const EACH: Duration = Duration::from_secs(1);
+/// slowly as it can keeps a place for [`NEXT_FLOW_TIMEOUT`] and a second a flow.
+const ALLOWANCE_PER_FLOW: Duration = Duration::from_secs(1);
 
 /// What a session wishes to expect.
 pub struct Wish {
@@ -227,13 +227,13 @@ fn needs_own_port(plan: &Plan) -> bool {
 
 /// How long the next flow may take.
 fn patience(reserved: bool) -> Duration {
-    if reserved { RESERVED } else { GATHERED }
+    if reserved { RESERVED_FLOW_TIMEOUT } else { NEXT_FLOW_TIMEOUT }
 }
 
 /// When flows that are awaited `since` have taken too long, of which `came` are there, the last one `now`.
 fn until(since: Instant, came: usize, reserved: bool, now: Instant) -> Instant {
     let came = u32::try_from(came).unwrap_or(u32::MAX);
-    (now + patience(reserved)).min(since + GATHERED + EACH * came)
+    (now + patience(reserved)).min(since + NEXT_FLOW_TIMEOUT + ALLOWANCE_PER_FLOW * came)
 }
 
 fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
@@ -460,9 +460,13 @@ mod tests {
         assert_eq!(given_up(128, Duration::from_secs(14)), (Duration::from_secs(16), 1));
         let (kept, came) = given_up(1000, Duration::from_secs(2));
         assert!(kept < Duration::from_secs(32) && came < 16, "{kept:?} {came}");
-        assert_eq!(given_up(1, Duration::from_secs(16)), (GATHERED, 0));
+        assert_eq!(given_up(1, Duration::from_secs(16)), (NEXT_FLOW_TIMEOUT, 0));
         let since = Instant::now();
-        assert_eq!(until(since, 100, false, since) - since, GATHERED, "after the last one");
+        assert_eq!(
+            until(since, 100, false, since) - since,
+            NEXT_FLOW_TIMEOUT,
+            "after the last one"
+        );
     }
 
     /// As tcp(7) has it: what is allowed is a part of what is available.

@@ -13,7 +13,7 @@ use crate::serve::address::plain;
 
 /// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Beyond them only
 /// the last of all is, so that no client makes this end keep more.
-const KEPT: usize = 8192;
+const MAX_KEPT_SAMPLES: usize = 8192;
 
 /// Is told of each measurement. Called from the thread that serves, so it must not block for long.
 #[derive(Clone)]
@@ -91,7 +91,7 @@ impl Shown {
             plan: turned(plan),
             connections,
             samples: Vec::new(),
-            room: KEPT,
+            room: MAX_KEPT_SAMPLES,
             ended: false,
             facts: Default::default(),
             far_totals: None,

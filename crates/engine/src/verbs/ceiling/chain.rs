@@ -8,7 +8,7 @@ use goodput_model::{Missing, Snapshot};
 use crate::error::EngineError;
 
 /// More devices than are ever stacked.
-const DEEPEST: usize = 8;
+const MAX_STACKED_DEVICES: usize = 8;
 /// Virtual devices of which the kernel names no single device below.
 const OPEN_BELOW: [&str; 5] = ["bridge", "bond", "team", "wireguard", "vrf"];
 
@@ -61,7 +61,7 @@ fn refused(why: Missing) -> EngineError {
 /// From a device to the lowest that the kernel names below it.
 fn down(first: Snapshot, about: impl Fn(&str) -> Snapshot) -> Vec<Snapshot> {
     let mut chain = vec![first];
-    while chain.len() < DEEPEST {
+    while chain.len() < MAX_STACKED_DEVICES {
         let below = chain.last().and_then(|last| last.text("link.below").ok()).map(String::from);
         match below {
             Some(below) => chain.push(about(&below)),
@@ -118,7 +118,7 @@ mod tests {
         let names: Vec<_> = chain.iter().map(|one| one.text("link.device").unwrap()).collect();
         assert_eq!(names, ["vx", "vlan5", "eth0"]);
         let circle = down(device("a", "vlan", Some("a")), |_| device("a", "vlan", Some("a")));
-        assert_eq!(circle.len(), DEEPEST);
+        assert_eq!(circle.len(), MAX_STACKED_DEVICES);
     }
 
     #[test]

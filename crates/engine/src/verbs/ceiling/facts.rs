@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use goodput_ceiling::{TIMESTAMPS, buses, tunnels};
+use goodput_ceiling::{TIMESTAMPS_BYTES, buses, tunnels};
 use goodput_model::{BitRate, Bytes, Family, Snapshot};
 
 use super::CeilingFacts;
@@ -160,7 +160,9 @@ fn ring(bottom: &Snapshot, found: &mut CeilingFacts) {
 
 fn of_tcp(top: &Snapshot, found: &mut CeilingFacts) {
     match top.text("sysctl.net.ipv4.tcp_timestamps") {
-        Ok(set) => found.inputs.tcp_option_bytes = Some(if set == "0" { 0 } else { TIMESTAMPS }),
+        Ok(set) => {
+            found.inputs.tcp_option_bytes = Some(if set == "0" { 0 } else { TIMESTAMPS_BYTES })
+        }
         Err(why) => found.lack("tcp_option_bytes", "TCP timestamps", why),
     }
     let on_route = top.count("route.window").ok().filter(|window| *window > 0);

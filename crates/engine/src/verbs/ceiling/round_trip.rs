@@ -10,9 +10,9 @@ use goodput_model::Missing;
 use super::CeilingFacts;
 
 /// Handshakes of which the shortest counts.
-const TRIES: usize = 3;
+const HANDSHAKES: usize = 3;
 /// How long one of them may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Notes the time, or why it is not known.
 pub(super) fn note(address: SocketAddr, found: &mut CeilingFacts) {
@@ -44,9 +44,9 @@ fn shortest(sockets: &[ForeignSocket], address: SocketAddr) -> Option<f64> {
 /// The shortest of a few handshakes, microseconds. A refusal is an answer too.
 fn handshakes(address: SocketAddr) -> Result<f64, Missing> {
     let mut times = Vec::new();
-    for _ in 0..TRIES {
+    for _ in 0..HANDSHAKES {
         let began = Instant::now();
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, HANDSHAKE_TIMEOUT) {
             Err(error) if error.kind() != ErrorKind::ConnectionRefused => {
                 return Err(Missing::because(format!("no handshake with {address}: {error}")));
             }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::reply::{self, MOST_BYTES, Reply};
-use super::{ANSWER, FTPS};
+use super::{FTPS, REPLY_TIMEOUT};
 use crate::connection::Connection;
 use crate::conversation::Options;
 use crate::error::FileError;
@@ -62,7 +62,7 @@ impl Control {
     ) -> Result<(), FileError> {
         self.must("AUTH TLS", "encryption", wait)?;
         let tls = Tls::new(options, &[])?;
-        self.connection.encrypt(&tls, place.host(), wait, Instant::now() + ANSWER)?;
+        self.connection.encrypt(&tls, place.host(), wait, Instant::now() + REPLY_TIMEOUT)?;
         self.tls = Some(tls);
         self.must("PBSZ 0", "encrypted payload", wait)?;
         self.must("PROT P", "encrypted payload", wait).map(drop)
@@ -149,13 +149,13 @@ impl Control {
             return Err(FileError::Place(why));
         }
         line.extend_from_slice(b"\r\n");
-        let until = Instant::now() + ANSWER;
+        let until = Instant::now() + REPLY_TIMEOUT;
         self.connection.say(&line, wait, until).map_err(|broken| broken.error())?;
         self.reply(wait)
     }
 
     fn reply(&mut self, wait: &dyn Wait) -> Result<Reply, FileError> {
-        let until = Instant::now() + ANSWER;
+        let until = Instant::now() + REPLY_TIMEOUT;
         let heard = self.connection.hear(MOST_BYTES, wait, until, reply::parse);
         heard.map(|heard| heard.said).map_err(|broken| broken.error())
     }

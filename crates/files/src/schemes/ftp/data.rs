@@ -6,7 +6,7 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
-use super::ANSWER;
+use super::REPLY_TIMEOUT;
 use super::control::Control;
 use crate::connection::Connection;
 use crate::error::FileError;
@@ -43,7 +43,7 @@ impl Data {
         wait: &dyn Wait,
     ) -> Result<(), FileError> {
         self.announced = announced;
-        let until = Instant::now() + ANSWER;
+        let until = Instant::now() + REPLY_TIMEOUT;
         if let Some(tls) = &control.tls {
             self.connection.encrypt(tls, host, wait, until)?;
         }
@@ -68,7 +68,8 @@ impl Data {
     /// The payload was read: nothing must be left.
     pub(super) fn end(self, wait: &dyn Wait) -> Result<(), FileError> {
         if !self.connection.is_encrypted()
-            && let (true, Some(bytes)) = (self.look(wait, Instant::now() + ANSWER)?, self.announced)
+            && let (true, Some(bytes)) =
+                (self.look(wait, Instant::now() + REPLY_TIMEOUT)?, self.announced)
         {
             return Err(FileError::Protocol(format!(
                 "the server sends more than the {bytes} bytes that it had announced"

@@ -37,7 +37,7 @@ pub const FTPS: Scheme = Scheme {
 };
 
 /// How long a reply, a handshake or the first byte of a file may take.
-const ANSWER: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
     let about = About::default();

@@ -46,7 +46,7 @@ pub const HTTPS: Scheme = Scheme {
 };
 
 /// How long an answer may take, from the question to the end of its header.
-const ANSWER: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of a header at most: what servers of today send is below 16 KiB.
 const HEADER_BYTES: usize = 64 << 10;
 /// Bytes of a question at most.
@@ -100,7 +100,7 @@ impl Conversation for Http {
                 Some(tls) => tls,
                 none => none.insert(Tls::new(&self.options, &[b"http/1.1"])?),
             };
-            connection.encrypt(tls, host, wait, Instant::now() + ANSWER)?;
+            connection.encrypt(tls, host, wait, Instant::now() + RESPONSE_TIMEOUT)?;
         }
         self.about.tls = connection.tls();
         self.connection = Some(connection);
@@ -181,7 +181,7 @@ impl Http {
         let login = self.options.login.as_ref().filter(|_| self.is_at_home());
         let (question, mut call) = question(&self.place, login)?;
         let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
-        let until = Instant::now() + ANSWER;
+        let until = Instant::now() + RESPONSE_TIMEOUT;
         connection.say(&question, wait, until)?;
         let asked = Instant::now();
         let heard =

@@ -9,7 +9,7 @@ pub const HANDLE_BYTES: usize = 64;
 /// Where the port mapper listens.
 pub const PORTMAP_PORT: u16 = 111;
 
-const TCP: u32 = 6;
+const IPPROTO_TCP: u32 = 6;
 
 const fn nfs(number: u32, name: &'static str) -> Procedure {
     Procedure { program: 100_003, version: 3, number, name }
@@ -51,7 +51,7 @@ pub struct Read {
 
 /// Of whom the port mapper is asked.
 pub fn port_args(out: &mut Vec<u8>, of: Procedure) {
-    [of.program, of.version, TCP, 0].into_iter().for_each(|word| put(out, word));
+    [of.program, of.version, IPPROTO_TCP, 0].into_iter().for_each(|word| put(out, word));
 }
 
 /// The port, if the program is there.

@@ -15,7 +15,7 @@ use crate::error::FileError;
 use crate::link::{Dial, Ready, Wait};
 
 /// How long one answer may take.
-const ANSWER: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of an answer at most. The longest is that to MNT, with a list of flavours.
 const ANSWER_BYTES: usize = 16 << 10;
 
@@ -44,7 +44,7 @@ impl Dialogue {
         args: impl FnOnce(&mut Vec<u8>),
         results: impl Fn(&mut Reader<'_>) -> Result<T, Unread>,
     ) -> Result<T, FileError> {
-        let (xid, until) = (self.xid, Instant::now() + ANSWER);
+        let (xid, until) = (self.xid, Instant::now() + REPLY_TIMEOUT);
         self.xid = xid.wrapping_add(1);
         let mut out = Vec::new();
         rpc::call(&mut out, xid, procedure, &self.credential, args);
@@ -156,7 +156,7 @@ fn in_words(procedure: Procedure, why: Broken) -> FileError {
             "{name}: the server closed the connection without an answer"
         )),
         Broken::Error(FileError::TimedOut(_)) => {
-            let seconds = ANSWER.as_secs();
+            let seconds = REPLY_TIMEOUT.as_secs();
             FileError::TimedOut(format!("{name}: the server did not answer within {seconds} s"))
         }
         Broken::Error(why) => why,
@@ -169,7 +169,7 @@ fn first_xid() -> u32 {
     now.map_or(1, |now| now.as_nanos() as u32)
 }
 
-/// Waits without being stopped, but never longer than [`ANSWER`].
+/// Waits without being stopped, but never longer than [`REPLY_TIMEOUT`].
 struct Plainly;
 
 impl Wait for Plainly {

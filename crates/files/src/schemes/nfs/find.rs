@@ -8,7 +8,7 @@ use crate::link::Dial;
 use crate::place::Place;
 
 /// Names of a path at most.
-const MOST_NAMES: usize = 64;
+const MAX_NAMES: usize = 64;
 
 /// A file that was found, and the connection to its server.
 pub struct Found {
@@ -25,8 +25,8 @@ pub fn find(place: &Place, dial: &mut dyn Dial) -> Result<Found, FileError> {
     let Some((name, directories)) = names.split_last() else {
         return Err(FileError::Place(format!("{place} names no file")));
     };
-    if names.len() > MOST_NAMES {
-        return Err(FileError::Place(format!("{place} has more than {MOST_NAMES} names")));
+    if names.len() > MAX_NAMES {
+        return Err(FileError::Place(format!("{place} has more than {MAX_NAMES} names")));
     }
     let (nfs_port, mount_port) = ports(place, dial)?;
     let mut mounting = Dialogue::connect(dial, place.host(), mount_port)?;

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Round trips that are kept: those of more calls change a median little.
-const KEPT: usize = 10_000;
+const MAX_KEPT_ROUND_TRIPS: usize = 10_000;
 
 /// The calls of one connection. It is written while payload moves, and can be read from anywhere.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl RpcLog {
         inner.answered += 1;
         inner.short += u64::from(is_short);
         inner.longest_us = inner.longest_us.max(took_us);
-        if inner.round_trips_us.len() < KEPT {
+        if inner.round_trips_us.len() < MAX_KEPT_ROUND_TRIPS {
             inner.round_trips_us.push(took_us);
         }
     }

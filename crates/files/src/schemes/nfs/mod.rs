@@ -35,9 +35,9 @@ pub const NFS: Scheme = Scheme {
 };
 
 /// Bytes of one READ, if the server takes that many and nobody says otherwise.
-const CALL_BYTES: u32 = 1 << 20;
+const DEFAULT_CALL_BYTES: u32 = 1 << 20;
 /// READs in flight, if nobody says otherwise.
-const SLOTS: u16 = 16;
+const DEFAULT_SLOTS: u16 = 16;
 /// READs in flight at most.
 pub const MOST_SLOTS: u16 = 1024;
 
@@ -118,9 +118,9 @@ impl Nfs {
                 )));
             }
             Some(bytes) => bytes.max(1),
-            None => most.min(CALL_BYTES),
+            None => most.min(DEFAULT_CALL_BYTES),
         };
-        let slots = self.options.slots.unwrap_or(SLOTS).clamp(1, MOST_SLOTS);
+        let slots = self.options.slots.unwrap_or(DEFAULT_SLOTS).clamp(1, MOST_SLOTS);
         let (connection, credential, xid): (Connection, _, u32) = found.dialogue.into_parts();
         let reads = Reads { file: found.file, file_bytes: found.bytes, call_bytes, slots };
         let pipeline = Pipeline::new(reads, credential, Arc::clone(&self.log), xid);

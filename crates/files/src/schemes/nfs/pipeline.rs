@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::calls::{self, Handle, READ, Read};
 use super::log::RpcLog;
-use super::rpc::{self, Credential, LAST};
+use super::rpc::{self, Credential, LAST_FRAGMENT_BIT};
 use super::xdr::{Reader, Unread, padding};
 use crate::error::FileError;
 
@@ -207,8 +207,8 @@ impl Pipeline {
         if fragment.marked == 4 {
             let mark = u32::from_be_bytes(fragment.mark);
             *fragment = Fragment {
-                left: (mark & !LAST) as usize,
-                is_last: mark & LAST != 0,
+                left: (mark & !LAST_FRAGMENT_BIT) as usize,
+                is_last: mark & LAST_FRAGMENT_BIT != 0,
                 ..Fragment::default()
             };
             self.advance(0, now)?;
@@ -360,7 +360,7 @@ mod tests {
         let mut out = Vec::new();
         let mut pieces = record.chunks(most).peekable();
         while let Some(piece) = pieces.next() {
-            let last = if pieces.peek().is_none() { LAST } else { 0 };
+            let last = if pieces.peek().is_none() { LAST_FRAGMENT_BIT } else { 0 };
             put(&mut out, piece.len() as u32 | last);
             out.extend(piece);
         }

@@ -17,9 +17,9 @@ use crate::link::{Ready, Wait};
 /// Bytes that are read at once where not only payload may come.
 const BUFFER_BYTES: usize = 64 << 10;
 /// How long the first answer may take.
-const ANSWER: Duration = Duration::from_secs(15);
+const FIRST_REPLY_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long one wait is for room to write.
-const ROOM: Duration = Duration::from_millis(100);
+const WRITE_WAIT_TIME: Duration = Duration::from_millis(100);
 
 /// A connection on which a file is read, pass after pass.
 pub struct Reading {
@@ -64,7 +64,7 @@ impl Reading {
 
     /// Waits for the payload of the next pass, and returns when it was asked for.
     pub fn begin_pass(&mut self, wait: &dyn Wait) -> Result<Instant, FileError> {
-        let until = Instant::now() + ANSWER;
+        let until = Instant::now() + FIRST_REPLY_TIMEOUT;
         self.ask()?;
         let asked = self.pipeline.next_pass().unwrap_or_else(Instant::now);
         self.left = self.file_bytes();
@@ -76,7 +76,7 @@ impl Reading {
             match self.receive(&mut [])? {
                 Came::Some(_) => {}
                 Came::Nothing if Instant::now() >= until => {
-                    let seconds = ANSWER.as_secs();
+                    let seconds = FIRST_REPLY_TIMEOUT.as_secs();
                     return Err(FileError::TimedOut(format!(
                         "READ: the server did not answer within {seconds} s"
                     )));
@@ -198,7 +198,7 @@ impl Reading {
         if self.out.is_empty() {
             return Ok(again(io::ErrorKind::WouldBlock));
         }
-        wait_for(self.socket().as_fd(), PollFlags::IN | PollFlags::OUT, ROOM)?;
+        wait_for(self.socket().as_fd(), PollFlags::IN | PollFlags::OUT, WRITE_WAIT_TIME)?;
         Ok(again(io::ErrorKind::Interrupted))
     }
 }

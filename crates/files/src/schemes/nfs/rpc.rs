@@ -4,11 +4,11 @@ use super::xdr::{Reader, Unread, broken, put, put_opaque};
 use crate::error::FileError;
 
 /// The top bit of a record mark: the fragment is the last of its record (RFC 5531 section 11).
-pub const LAST: u32 = 1 << 31;
+pub const LAST_FRAGMENT_BIT: u32 = 1 << 31;
 /// Bytes of a credential or verifier at most (RFC 5531 section 8.2).
-const AUTH_BYTES: usize = 400;
+const MAX_AUTH_BYTES: usize = 400;
 /// Groups of a credential at most (RFC 5531 appendix A).
-const GROUPS: usize = 16;
+const MAX_GROUPS: usize = 16;
 
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
@@ -38,7 +38,7 @@ impl Credential {
     }
 
     fn of(user: u32, group: u32, groups: &[u32]) -> Self {
-        let groups = &groups[..groups.len().min(GROUPS)];
+        let groups = &groups[..groups.len().min(MAX_GROUPS)];
         let mut out = Vec::new();
         put(&mut out, 0);
         put_opaque(&mut out, b"goodput");
@@ -69,7 +69,7 @@ pub fn call(
     put_opaque(out, &[]);
     args(out);
     let length = (out.len() - mark - 4) as u32;
-    out[mark..mark + 4].copy_from_slice(&(LAST | length).to_be_bytes());
+    out[mark..mark + 4].copy_from_slice(&(LAST_FRAGMENT_BIT | length).to_be_bytes());
 }
 
 /// Reads the head of a reply up to its results, and returns the number of the call.
@@ -89,7 +89,7 @@ pub fn reply(reader: &mut Reader<'_>) -> Result<u32, Unread> {
 /// Of an accepted call: whether it succeeded (RFC 5531 section 9).
 fn accepted(reader: &mut Reader<'_>) -> Result<(), Unread> {
     reader.u32()?;
-    reader.opaque(AUTH_BYTES, "a verifier")?;
+    reader.opaque(MAX_AUTH_BYTES, "a verifier")?;
     let why = match reader.u32()? {
         0 => return Ok(()),
         1 => "nothing at this port of the server speaks the program".into(),
@@ -126,10 +126,10 @@ pub fn record(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     loop {
         let mark = bytes.get(at..at + 4)?;
         let mark = u32::from_be_bytes([mark[0], mark[1], mark[2], mark[3]]);
-        let end = at + 4 + (mark & !LAST) as usize;
+        let end = at + 4 + (mark & !LAST_FRAGMENT_BIT) as usize;
         whole.extend(bytes.get(at + 4..end)?);
         at = end;
-        if mark & LAST != 0 {
+        if mark & LAST_FRAGMENT_BIT != 0 {
             return Some((at, whole));
         }
     }

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Bytes of the header.
-const LEN: usize = 16;
+const HEADER_BYTES: usize = 16;
 /// What numbers have 64 bits by their flags (`HEADER_SEQNO64B`).
 const WIDE_FLAG: u32 = 0x0800_0000;
 /// How often the end marker is sent until it is answered, and the time between two, nanoseconds.
@@ -125,13 +125,13 @@ struct Iperf2 {
     /// The highest of its numbers so far.
     highest: u64,
     /// The datagram at the end, which old clients want to see again in the report.
-    end: [u8; LEN],
+    end: [u8; HEADER_BYTES],
 }
 
 impl Iperf2 {
     /// Writes `settings` behind each header. `answered`: a receiver reports, a sender waits for it.
     fn new(settings: Vec<u8>, answered: bool) -> Self {
-        let (generation, base, highest, end) = (None, None, 0, [0; LEN]);
+        let (generation, base, highest, end) = (None, None, 0, [0; HEADER_BYTES]);
         Self { settings, answered, generation, base, highest, end }
     }
 
@@ -174,7 +174,7 @@ fn generation(datagram: &[u8]) -> Generation {
 
 impl Datagrams for Iperf2 {
     fn least(&self) -> usize {
-        LEN + self.settings.len()
+        HEADER_BYTES + self.settings.len()
     }
 
     fn longest(&self, _chunk: usize) -> usize {
@@ -184,7 +184,7 @@ impl Datagrams for Iperf2 {
 
     /// A first datagram with the settings of a reverse test; a server's receiver has none.
     fn request(&self, at_ns: u64) -> Option<Vec<u8>> {
-        let mut datagram = [&[0; LEN], &self.settings[..]].concat();
+        let mut datagram = [&[0; HEADER_BYTES], &self.settings[..]].concat();
         write_id(&mut datagram, 1, at_ns);
         (!self.settings.is_empty()).then_some(datagram)
     }
@@ -196,9 +196,10 @@ impl Datagrams for Iperf2 {
 
     fn prepare(&self, datagram: &mut [u8]) {
         // What is not settings must not look as if it was: the real programs' digits do not.
-        let digits = (LEN..LEN + 8).zip(b'6'..).map(|(at, digit)| (at, digit.min(b'9')));
+        let digits =
+            (HEADER_BYTES..HEADER_BYTES + 8).zip(b'6'..).map(|(at, digit)| (at, digit.min(b'9')));
         digits.for_each(|(at, digit)| datagram.get_mut(at).into_iter().for_each(|b| *b = digit));
-        datagram[LEN..LEN + self.settings.len()].copy_from_slice(&self.settings);
+        datagram[HEADER_BYTES..HEADER_BYTES + self.settings.len()].copy_from_slice(&self.settings);
     }
 
     fn write(&self, datagram: &mut [u8], sent: Sent) {
@@ -217,7 +218,7 @@ impl Datagrams for Iperf2 {
             let sent_ns = time_at(datagram, 4);
             return Read::Payload { number: Some(index), sent_ns };
         }
-        let kept = datagram.len().min(LEN);
+        let kept = datagram.len().min(HEADER_BYTES);
         self.end[..kept].copy_from_slice(&datagram[..kept]);
         Read::End { sent: Some(number), is_payload: base == 1, ago_ns: 0 }
     }
@@ -241,7 +242,7 @@ impl Datagrams for Iperf2 {
     fn answer(&self, summary: &Summary) -> Option<Vec<u8>> {
         let generation = self.generation.filter(|_| self.answered)?;
         Some(match generation {
-            Generation::Wide => report::write(&[0; LEN], true, summary),
+            Generation::Wide => report::write(&[0; HEADER_BYTES], true, summary),
             Generation::Narrow => report::write(&self.end, false, summary),
             Generation::Old => report::write(&self.end[..12], false, summary),
         })
@@ -256,7 +257,7 @@ fn write_id(datagram: &mut [u8], id: i64, at_ns: u64) {
     let id = id.to_be_bytes();
     datagram[..4].copy_from_slice(&id[4..]);
     datagram[4..12].copy_from_slice(&time_bytes(at_ns));
-    datagram[12..LEN].copy_from_slice(&id[..4]);
+    datagram[12..HEADER_BYTES].copy_from_slice(&id[..4]);
 }
 
 #[cfg(test)]

@@ -19,27 +19,27 @@ use crate::Summary;
 use crate::times::word_at;
 
 /// Bytes of the whole answer, as the real server's.
-const LEN: usize = 128;
+const ANSWER_BYTES: usize = 128;
 /// Bytes of a report without what later versions append, behind a header of 16.
 const SHORT_REPORT_BYTES: usize = 56;
 /// There is a report (`HEADER_VERSION1`).
-const VALID: u32 = 0x8000_0000;
+const REPORT_FLAG: u32 = 0x8000_0000;
 /// The upper halves are there (`HEADER_SEQNO64B`).
-const WIDE: u32 = 0x0800_0000;
+const WIDE_FLAG: u32 = 0x0800_0000;
 /// First word and lengths of another answer, to the settings in the first datagram.
-const ACK: u32 = 2;
+const ACK_TYPE: u32 = 2;
 const ACK_LENGTHS: [usize; 3] = [24, 28, 52];
 
 /// The report behind `header`. The statistics of the transit time are left out, as they would need
 /// clocks that agree; the flag that would declare them valid is not set.
 pub fn write(header: &[u8], wide: bool, summary: &Summary) -> Vec<u8> {
-    let mut answer = vec![0; LEN];
+    let mut answer = vec![0; ANSWER_BYTES];
     let at = header.len();
     answer[..at].copy_from_slice(header);
     let mut put = |place: usize, word: u64| {
         answer[at + place..][..4].copy_from_slice(&(word as u32).to_be_bytes());
     };
-    put(0, u64::from(if wide { VALID | WIDE } else { VALID }));
+    put(0, u64::from(if wide { REPORT_FLAG | WIDE_FLAG } else { REPORT_FLAG }));
     put(4, summary.bytes >> 32);
     put(8, summary.bytes);
     put(12, summary.took_ns / 1_000_000_000);
@@ -58,19 +58,19 @@ pub fn write(header: &[u8], wide: bool, summary: &Summary) -> Vec<u8> {
 
 /// What a server reports of `flow`. `None` if it is no report.
 pub fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
-    let is_ack = ACK_LENGTHS.contains(&datagram.len()) && word_at(datagram, 0) == Some(ACK);
+    let is_ack = ACK_LENGTHS.contains(&datagram.len()) && word_at(datagram, 0) == Some(ACK_TYPE);
     if datagram.len() < SHORT_REPORT_BYTES || is_ack {
         return None;
     }
     // Up to 2.0.8 it stands four bytes earlier, where later versions have nothing or payload.
     let datagram = match (word_at(datagram, 12)?, word_at(datagram, 16)?) {
-        (_, flags) if flags & VALID != 0 => datagram,
-        (VALID, _) => &[&[0; 4], &datagram[..datagram.len().min(LEN)]].concat()[..],
+        (_, flags) if flags & REPORT_FLAG != 0 => datagram,
+        (REPORT_FLAG, _) => &[&[0; 4], &datagram[..datagram.len().min(ANSWER_BYTES)]].concat()[..],
         _ => return None,
     };
     let flags = word_at(datagram, 16)?;
     let word = |at: usize| u64::from(word_at(datagram, at).unwrap_or(0));
-    let is_wide = flags & WIDE != 0 && datagram.len() >= LEN;
+    let is_wide = flags & WIDE_FLAG != 0 && datagram.len() >= ANSWER_BYTES;
     let count = |low: usize, high: usize| {
         let all = if is_wide { word(high) << 32 | word(low) } else { word(low) };
         let negative = if is_wide { all >> 63 } else { all >> 31 } != 0;

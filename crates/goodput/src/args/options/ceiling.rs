@@ -1,13 +1,13 @@
 //! What the ceilings of `goodput ceiling` are computed from.
 
 use clap::Args;
-use goodput_ceiling::{TIMESTAMPS, bounds, buses, framings, tunnels};
+use goodput_ceiling::{TIMESTAMPS_BYTES, bounds, buses, framings, tunnels};
 use goodput_model::{BitRate, Bytes, CeilingInputs, Family, Transport};
 
 use crate::args::values::{frequency, per_second, percent, rate, size, time};
 
-/// MTU of Ethernet if nothing else is said, bytes (IEEE 802.3).
-const MTU: u64 = 1500;
+/// DEFAULT_MTU_BYTES of Ethernet if nothing else is said, bytes (IEEE 802.3).
+const DEFAULT_MTU_BYTES: u64 = 1500;
 
 /// The link and what it carries beside payload.
 #[derive(Debug, Clone, Args)]
@@ -57,7 +57,7 @@ pub struct PacketArgs {
     /// Payload of a UDP datagram [default: what fits into one packet]
     #[arg(long, value_name = "BYTES", value_parser = size::positive, requires = "udp")]
     pub datagram: Option<Bytes>,
-    /// Payload of a TCP segment [default: what the MTU leaves]
+    /// Payload of a TCP segment [default: what the DEFAULT_MTU_BYTES leaves]
     #[arg(long, value_name = "BYTES", value_parser = size::positive, conflicts_with = "udp",
           hide_short_help = true)]
     pub mss: Option<Bytes>,
@@ -194,11 +194,12 @@ impl CeilingInputArgs {
 /// What the help promises where nothing was typed or read.
 pub fn with_defaults(inputs: CeilingInputs) -> CeilingInputs {
     let transport = inputs.transport.unwrap_or(Transport::Tcp);
-    let options = inputs.tcp_option_bytes.or((transport == Transport::Tcp).then_some(TIMESTAMPS));
+    let options =
+        inputs.tcp_option_bytes.or((transport == Transport::Tcp).then_some(TIMESTAMPS_BYTES));
     CeilingInputs {
         transport: Some(transport),
         family: Some(inputs.family.unwrap_or(Family::V4)),
-        mtu_bytes: Some(inputs.mtu_bytes.unwrap_or(MTU)),
+        mtu_bytes: Some(inputs.mtu_bytes.unwrap_or(DEFAULT_MTU_BYTES)),
         tcp_option_bytes: options,
         ..inputs
     }

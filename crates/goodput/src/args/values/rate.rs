@@ -25,7 +25,7 @@ pub enum Burst {
 }
 
 /// Rate above which a number was mistyped, bits per second.
-const FASTEST: f64 = 1e15;
+const MAX_RATE_BITS_PER_S: f64 = 1e15;
 
 /// A rate above zero.
 ///
@@ -33,8 +33,10 @@ const FASTEST: f64 = 1e15;
 /// A sentence that says what is wrong.
 pub fn positive(text: &str) -> Result<BitRate, String> {
     match text.parse::<BitRate>() {
-        Ok(rate) if rate.0 > 0.0 && rate.0 <= FASTEST => Ok(rate),
-        Ok(rate) if rate.0 > FASTEST => Err("nothing is faster than 1000 Tbit/s".into()),
+        Ok(rate) if rate.0 > 0.0 && rate.0 <= MAX_RATE_BITS_PER_S => Ok(rate),
+        Ok(rate) if rate.0 > MAX_RATE_BITS_PER_S => {
+            Err("nothing is faster than 1000 Tbit/s".into())
+        }
         Ok(_) => Err("a rate must be above 0".into()),
         Err(error) => Err(error.to_string()),
     }

@@ -9,7 +9,7 @@ use goodput_model::BitRate;
 use crate::args::{frequency, rate};
 
 /// Largest file that is read, bytes: a hundred thousand lines.
-const LARGEST: u64 = 4 << 20;
+const MAX_SERIES_FILE_BYTES: u64 = 4 << 20;
 
 /// The points of a series, or of the file of that name.
 pub fn read(text: &str) -> Result<Vec<(f64, BitRate)>> {
@@ -28,11 +28,11 @@ pub fn read(text: &str) -> Result<Vec<(f64, BitRate)>> {
 
 fn content(file: File, name: &str) -> Result<String> {
     let mut text = String::new();
-    file.take(LARGEST + 1)
+    file.take(MAX_SERIES_FILE_BYTES + 1)
         .read_to_string(&mut text)
         .with_context(|| format!("cannot read {name}"))?;
-    if text.len() as u64 > LARGEST {
-        bail!("{name} is larger than {LARGEST} bytes, too large for a series");
+    if text.len() as u64 > MAX_SERIES_FILE_BYTES {
+        bail!("{name} is larger than {MAX_SERIES_FILE_BYTES} bytes, too large for a series");
     }
     Ok(text)
 }

@@ -23,7 +23,7 @@ const MAX_RATIO: usize = 200;
 
 /// First byte of a zlib stream with the usual window of 32 KiB (RFC 1950 section 2.2), which no JSON
 /// begins with.
-const ZLIB: u8 = 0x78;
+const ZLIB_FIRST_BYTE: u8 = 0x78;
 
 /// The body as a zlib stream if that is worth it, else as it is.
 pub(super) fn deflated(body: Vec<u8>) -> Vec<u8> {
@@ -40,7 +40,7 @@ pub(super) fn deflated(body: Vec<u8>) -> Vec<u8> {
 
 /// Whether a body is a zlib stream.
 pub(super) fn is_deflated(body: &[u8]) -> bool {
-    body.first() == Some(&ZLIB)
+    body.first() == Some(&ZLIB_FIRST_BYTE)
 }
 
 /// The body of a zlib stream. One that has more than `limit` bytes, or far more than the stream, is an
@@ -98,7 +98,7 @@ mod tests {
 
         #[test]
         fn garbage_is_an_error_and_nothing_worse(rest in prop::collection::vec(any::<u8>(), 0..500)) {
-            let stream = [&[ZLIB][..], &rest].concat();
+            let stream = [&[ZLIB_FIRST_BYTE][..], &rest].concat();
             let _ = inflated(&stream, 4096);
         }
     }

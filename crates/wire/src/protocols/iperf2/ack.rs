@@ -4,11 +4,11 @@
 use super::header::{EXTEND, Header, PEER_DETECT, VERSION2};
 
 /// `CLIENTHDRACK` of `enum MsgType`.
-const TYPE: u32 = 2;
+const ACK_TYPE: u32 = 2;
 
 /// The version that we answer as, as `include/version.h` of 2.1.8 has it: what this server knows is
 /// what that one knew.
-pub(super) const VERSION: (u32, u32) = (0x0002_0001, 0x0008_0003);
+pub(super) const ACK_VERSION: (u32, u32) = (0x0002_0001, 0x0008_0003);
 
 /// Bytes of the answer, and how many more the times are.
 const ACK_BYTES: u32 = 28;
@@ -22,7 +22,7 @@ pub(super) fn answer(header: &Header, heard_us: u64) -> Vec<u8> {
     if !wanted {
         return Vec::new();
     }
-    let mut words = vec![TYPE, ACK_BYTES, 0, VERSION.0, VERSION.1, 0, 0];
+    let mut words = vec![ACK_TYPE, ACK_BYTES, 0, ACK_VERSION.0, ACK_VERSION.1, 0, 0];
     if let Some((s, us)) = header.sent {
         let heard = ((heard_us / 1_000_000) as u32, (heard_us % 1_000_000) as u32);
         words[1] += ACK_TIMES_BYTES;

@@ -29,7 +29,7 @@ const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
 const READ_AHEAD_BYTES: usize = 64 * 1024;
 
 /// `HEADER_BBSTOP` of the flags at 12: the last message, which is not sent back.
-const STOP: u32 = 0x1000_0000;
+const STOP_FLAG: u32 = 0x1000_0000;
 /// `HEADER_BBREPLYSIZE` of 2.2: the reply has a size of its own.
 pub(super) const REPLY_SIZE: u32 = 0x0800_0000;
 
@@ -149,7 +149,7 @@ impl Bounceback {
             return self.hold(size);
         }
         let message: Vec<u8> = self.received.drain(..size).collect();
-        if word(&message, 12).is_some_and(|flags| flags & STOP != 0) {
+        if word(&message, 12).is_some_and(|flags| flags & STOP_FLAG != 0) {
             self.outbox.close();
             return Ok(());
         }

@@ -51,12 +51,12 @@ pub(super) const LENGTH_PRESENT: u32 = 0x0001_0000;
 /// What every header of 2.0.14a has, which does not say that it is extended.
 const OF_2_0_14: u32 = VERSION2 | WIDE_NUMBERS | LENGTH_PRESENT;
 /// `HEADER_LEN_MASK`.
-const LENGTH: u32 = 0x0000_01fe;
+const LENGTH_MASK: u32 = 0x0000_01fe;
 /// `RUN_NOW`: `-d` rather than `-r`.
 const RUN_NOW: u32 = 0x0000_0001;
 /// Every flag that a header may have: those above, and those of trip times in small datagrams and
 /// of 2.0's `HEADER_UDPAVOID1`.
-const KNOWN: u32 = 0xff03_01ff;
+const KNOWN_FLAGS: u32 = 0xff03_01ff;
 
 /// `HEADER_NOUDPFIN` of the upper flags: the end of datagrams is not answered.
 pub(super) const NO_UDP_FIN: u16 = 0x0008;
@@ -70,7 +70,7 @@ pub(super) const FULL_DUPLEX: u16 = 0x0800;
 /// Of a 2.2 client's number of threads, the bit that says that bits 20 to 30 are a transfer's id.
 const TRANSFER_ID: u32 = 0x8000_0000;
 /// Of such a number, the bits that count threads.
-const THREADS: u32 = 0x000f_ffff;
+const THREADS_MASK: u32 = 0x000f_ffff;
 
 /// Which way payload goes, besides from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +170,7 @@ pub(super) fn extent(bytes: &[u8], before: usize) -> Extent {
 fn may_begin(bytes: &[u8]) -> bool {
     let [kinds, ..] = (VERSION1 | EXTEND).to_be_bytes();
     let [of_2_0_14, ..] = OF_2_0_14.to_be_bytes();
-    let known = KNOWN.to_be_bytes();
+    let known = KNOWN_FLAGS.to_be_bytes();
     let is_kind = |first: &u8| first & kinds != 0 || first & of_2_0_14 == of_2_0_14;
     bytes.first().is_none_or(is_kind)
         && bytes.iter().zip(known).all(|(byte, known)| byte & !known == 0)
@@ -179,24 +179,24 @@ fn may_begin(bytes: &[u8]) -> bool {
 /// The length of a header with these flags; `None` if no header has them.
 fn announced(flags: u32, before: usize) -> Option<usize> {
     let is_2_0_14 = flags & OF_2_0_14 == OF_2_0_14;
-    if flags & (VERSION1 | EXTEND) == 0 && !is_2_0_14 || flags & !KNOWN != 0 {
+    if flags & (VERSION1 | EXTEND) == 0 && !is_2_0_14 || flags & !KNOWN_FLAGS != 0 {
         return None;
     }
     if flags & LENGTH_PRESENT != 0 {
-        let told = ((flags & LENGTH) >> 1) as usize;
+        let told = ((flags & LENGTH_MASK) >> 1) as usize;
         return told
             .checked_sub(before)
             .filter(|length| (BASE_BYTES..=MAX_HEADER_BYTES).contains(length));
     }
     let extension = if flags & EXTEND != 0 { EXTENDED_BYTES - BASE_BYTES } else { 0 };
-    (flags & LENGTH == 0).then_some(BASE_BYTES + extension)
+    (flags & LENGTH_MASK == 0).then_some(BASE_BYTES + extension)
 }
 
 /// Whether the numbers after the flags are ones that a client writes.
 fn is_plausible(base: &[u8]) -> bool {
     let numbers = word(base, 4).zip(word(base, 8)).zip(word(base, 12));
     let Some(((threads, port), buffer)) = numbers else { return false };
-    let threads = if threads & TRANSFER_ID != 0 { threads & THREADS } else { threads };
+    let threads = if threads & TRANSFER_ID != 0 { threads & THREADS_MASK } else { threads };
     (1..=0xffff).contains(&threads) && (1..=0xffff).contains(&port) && buffer <= 1 << 30
 }
 
@@ -264,7 +264,7 @@ pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
 /// Writes a header of 60 bytes, as 2.1 does, for a flow that `before` bytes come before in each
 /// datagram.
 pub(super) fn write(header: &Header, threads: u16, before: usize) -> Vec<u8> {
-    let told = ((EXTENDED_BYTES + before) as u32) << 1 & LENGTH;
+    let told = ((EXTENDED_BYTES + before) as u32) << 1 & LENGTH_MASK;
     let flags = header.flags | EXTEND | LENGTH_PRESENT | told;
     let (version, release) = header.version.unwrap_or_default();
     let amount = match header.length {

@@ -2,7 +2,7 @@
 
 use goodput_model::{Bytes, Direction, EndName, FlowPlan, Length, Plan, Transport};
 
-use super::ack::VERSION;
+use super::ack::ACK_VERSION;
 use super::header::{
     EXTENDED_BYTES, FULL_DUPLEX, Header, NO_UDP_FIN, PayloadDirection, REVERSE, UDP_TESTS,
     VERSION2, WIDE_NUMBERS, write,
@@ -11,10 +11,10 @@ use crate::direct::out_of_reach;
 use crate::ticket::{FlowTicket, Proof};
 
 /// Bytes in front of the header in each datagram: number and time (`UDP_datagram`).
-const DATAGRAM: usize = 16;
+const DATAGRAM_HEADER_BYTES: usize = 16;
 
 /// Bytes of a flow at least: a header.
-const HEADER: u64 = EXTENDED_BYTES as u64;
+const MIN_FLOW_BYTES: u64 = EXTENDED_BYTES as u64;
 
 /// The flows of a plan, or what of it iperf2 can't be asked for.
 pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
@@ -22,10 +22,12 @@ pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if !lost.is_empty() {
         return Err(format!("iperf2's protocol can't express {}", lost.join(", ")));
     }
-    if plan.transport == Transport::Udp && plan.chunk_bytes.0 < (DATAGRAM + EXTENDED_BYTES) as u64 {
+    if plan.transport == Transport::Udp
+        && plan.chunk_bytes.0 < (DATAGRAM_HEADER_BYTES + EXTENDED_BYTES) as u64
+    {
         return Err(format!(
             "iperf2's header needs datagrams of {} bytes",
-            DATAGRAM + EXTENDED_BYTES
+            DATAGRAM_HEADER_BYTES + EXTENDED_BYTES
         ));
     }
     plan.flow_plans().into_iter().map(|flow| ticket(plan, flow)).collect()
@@ -36,7 +38,7 @@ fn ticket(plan: &Plan, flow: FlowPlan) -> Result<FlowTicket, String> {
     let told = header(plan, flow)?;
     let (proof, settings) = match plan.transport {
         Transport::Tcp => (write(&told, plan.flows, 0), Vec::new()),
-        Transport::Udp => (Vec::new(), write(&told, plan.flows, DATAGRAM)),
+        Transport::Udp => (Vec::new(), write(&told, plan.flows, DATAGRAM_HEADER_BYTES)),
     };
     // A connection that is shared was asked for by the flow that this end sends on.
     let (proof, settings) = if second { Default::default() } else { (proof, settings) };
@@ -68,7 +70,7 @@ fn header(plan: &Plan, flow: FlowPlan) -> Result<Header, String> {
         buffer: u32::try_from(plan.chunk_bytes.0).unwrap_or(0),
         window: 0,
         length: length(plan, flow)?,
-        version: Some(VERSION),
+        version: Some(ACK_VERSION),
         tos: plan.socket.dscp.unwrap_or(0) << 2,
         rate,
         sent: None,
@@ -85,8 +87,8 @@ fn length(plan: &Plan, flow: FlowPlan) -> Result<Option<Length>, String> {
     let share = total.0 / flows + u64::from(place < total.0 % flows);
     match share {
         // Its header is payload, and always sent whole.
-        0..HEADER => Err(format!("{} bytes are too few for iperf2's header", total.0)),
-        HEADER..0x8000_0000 => Ok(Some(Length::Bytes(Bytes(share)))),
+        0..MIN_FLOW_BYTES => Err(format!("{} bytes are too few for iperf2's header", total.0)),
+        MIN_FLOW_BYTES..0x8000_0000 => Ok(Some(Length::Bytes(Bytes(share)))),
         _ if plan.direction == Direction::Send => Ok(None),
         _ => Err("iperf2 can't request more than 2147483647 bytes per flow".into()),
     }

@@ -21,7 +21,7 @@ pub const MAX_RESULTS_BYTES: usize = 1024 * 1024;
 const MAX_EARLY_BYTES: usize = 64;
 
 /// Bytes of the length before JSON, and of each word of an error.
-const WORD: usize = 4;
+const WORD_BYTES: usize = 4;
 
 /// One end of a control connection.
 #[derive(Default)]
@@ -49,8 +49,9 @@ impl Control {
     pub fn send_json(&mut self, value: &impl Serialize) -> Result<(), WireError> {
         let unable = |cause: String| WireError::Local(format!("can't encode a message: {cause}"));
         let body = serde_json::to_vec(value).map_err(|cause| unable(cause.to_string()))?;
-        let mut bytes = Vec::with_capacity(WORD + body.len());
-        frame::encode::<WORD>(&body, &mut bytes).map_err(|cause| unable(cause.to_string()))?;
+        let mut bytes = Vec::with_capacity(WORD_BYTES + body.len());
+        frame::encode::<WORD_BYTES>(&body, &mut bytes)
+            .map_err(|cause| unable(cause.to_string()))?;
         self.send(bytes);
         Ok(())
     }
@@ -126,13 +127,13 @@ impl Control {
 
     /// The next JSON, once it is there whole.
     pub fn next_json(&mut self, longest: usize) -> Result<Option<Value>, WireError> {
-        let Some(length) = self.inbox.first_chunk::<WORD>() else { return Ok(None) };
+        let Some(length) = self.inbox.first_chunk::<WORD_BYTES>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
         if length > longest {
             return Err(broken(format!("JSON of {length} bytes; at most {longest} are accepted")));
         }
-        let Some(bytes) = self.take(WORD + length) else { return Ok(None) };
-        let value = untrusted::read_lines(&bytes[WORD..]);
+        let Some(bytes) = self.take(WORD_BYTES + length) else { return Ok(None) };
+        let value = untrusted::read_lines(&bytes[WORD_BYTES..]);
         value.map(Some).map_err(|cause| broken(format!("not JSON: {cause}")))
     }
 
@@ -140,15 +141,15 @@ impl Control {
     /// of a failed authentication.
     pub fn error_words(&self) -> ErrorWords {
         let word = |at: usize| {
-            let bytes = self.inbox.get(at..)?.first_chunk::<WORD>()?;
+            let bytes = self.inbox.get(at..)?.first_chunk::<WORD_BYTES>()?;
             Some(u32::from_be_bytes(*bytes))
         };
-        ErrorWords { number: word(0), errno: word(WORD).unwrap_or(0) }
+        ErrorWords { number: word(0), errno: word(WORD_BYTES).unwrap_or(0) }
     }
 
     /// Whether both words of an error are there.
     pub fn has_both_words(&self) -> bool {
-        self.inbox.len() >= 2 * WORD
+        self.inbox.len() >= 2 * WORD_BYTES
     }
 }
 
@@ -173,7 +174,7 @@ mod tests {
         for byte in [&2u32.to_be_bytes()[..], b"{}\x10"].concat() {
             assert_eq!(control.next_json(8).unwrap(), None);
             control.receive(&[byte]);
-            if control.waiting().len() == WORD + 2 {
+            if control.waiting().len() == WORD_BYTES + 2 {
                 break;
             }
         }

@@ -22,10 +22,10 @@ use crate::plain::phrase;
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// What nuttcp calls MB, bytes.
-const MEGABYTE: f64 = 1_048_576.0;
+const NUTTCP_MB_BYTES: f64 = 1_048_576.0;
 
 /// Half of the last digit of a number of MB, bytes.
-const PRECISION_BYTES: f64 = MEGABYTE * 0.000_05;
+const PRECISION_BYTES: f64 = NUTTCP_MB_BYTES * 0.000_05;
 
 /// Last digit of a number of seconds. In a short test the rate, with four digits, gives the time more
 /// precisely.
@@ -73,7 +73,7 @@ impl Account {
         let number = |name: &str| value(name).and_then(at_least_zero);
         if let (Some(megabytes), Some(seconds)) = (number("megabytes"), number("real_seconds")) {
             let rate = number("rate_Mbps");
-            let exact = rate.map(|mbps| megabytes * MEGABYTE / 125_000.0 / mbps);
+            let exact = rate.map(|mbps| megabytes * NUTTCP_MB_BYTES / 125_000.0 / mbps);
             let agrees = |exact: &f64| (exact - seconds).abs() <= RATE_STEP_S / 2.0;
             (self.megabytes, self.seconds) =
                 (Some(megabytes), Some(exact.filter(agrees).unwrap_or(seconds)));
@@ -142,7 +142,7 @@ impl Account {
 
     /// Bytes to the printed precision or better, and over UDP whole datagrams.
     fn counts(&self, plan: &Plan, role: Role, ours: &Sample) -> (Option<u64>, Option<u64>) {
-        let bytes = self.megabytes.map(|megabytes| (megabytes * MEGABYTE).round());
+        let bytes = self.megabytes.map(|megabytes| (megabytes * NUTTCP_MB_BYTES).round());
         let chunk = plan.chunk_bytes.0 as f64;
         let is_sent = |bytes: &f64| (bytes - ours.sent_bytes as f64).abs() <= PRECISION_BYTES;
         if plan.transport == Transport::Tcp

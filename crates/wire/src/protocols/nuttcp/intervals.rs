@@ -8,7 +8,7 @@ use goodput_model::Sample;
 use super::parameters::{Parameters, format};
 
 /// What nuttcp calls MB, bytes.
-pub const MEGABYTE: f64 = 1_048_576.0;
+pub const NUTTCP_MB_BYTES: f64 = 1_048_576.0;
 
 /// A sample that comes so little before an interval's end is its end, seconds: the last one is of
 /// the last payload, and the others are never quite on time.
@@ -111,7 +111,7 @@ impl LineStyle {
         if self.loss && self.transmitted {
             let bytes =
                 (lost(from, to) + to.received.saturating_sub(from.received)) * self.datagram_bytes;
-            let megabytes = bytes as f64 / MEGABYTE;
+            let megabytes = bytes as f64 / NUTTCP_MB_BYTES;
             line.push_str(&match self.parse {
                 true => format!(" tx_megabytes={megabytes:.4}"),
                 false => format!(" Trans: {megabytes:10.4} MB"),
@@ -141,7 +141,7 @@ fn lost(from: Mark, to: Mark) -> u64 {
 fn rate(words: &[&str; 3], from: Mark, to: Mark, columns: bool) -> String {
     let bytes = to.bytes.saturating_sub(from.bytes) as f64;
     let seconds = (to.at_s - from.at_s).max(1e-6);
-    let (megabytes, mbps) = (bytes / MEGABYTE, bytes / seconds / 125_000.0);
+    let (megabytes, mbps) = (bytes / NUTTCP_MB_BYTES, bytes / seconds / 125_000.0);
     let [first, second, third] = words;
     if columns {
         let first = first.trim_start_matches(' ');

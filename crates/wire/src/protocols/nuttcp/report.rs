@@ -12,7 +12,7 @@ use std::fmt::Write;
 use goodput_model::{FlowSample, Sample, SocketMemory, TcpInfo};
 
 use super::OURS;
-use super::intervals::MEGABYTE;
+use super::intervals::NUTTCP_MB_BYTES;
 use super::parameters::{NO_LIMIT, NO_RATE};
 use super::server::ClientRequest;
 use crate::session::ServerConfig;
@@ -162,7 +162,7 @@ impl Report<'_> {
 
     fn counts(&self, said: &mut Vec<String>) {
         let (parse, s) = (self.parse(), self.seconds);
-        let (megabytes, bytes) = (self.bytes as f64 / MEGABYTE, self.bytes as f64);
+        let (megabytes, bytes) = (self.bytes as f64 / NUTTCP_MB_BYTES, self.bytes as f64);
         let (kilobytes, mbps) = (bytes / s / 1024.0, bytes / s / 125_000.0);
         said.push(match parse {
             true => format!(

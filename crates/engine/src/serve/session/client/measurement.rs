@@ -31,7 +31,7 @@ use crate::serve::session::shown::Shown;
 use crate::serve::session::tickets::Arrival;
 
 /// How much later than a plan ends its flows end here at the latest; the session's word comes first.
-const LATE: Duration = Duration::from_secs(4);
+const END_ALLOWANCE: Duration = Duration::from_secs(4);
 
 /// Share of the time from which the log names the limit that held a measurement.
 const MIN_LOGGED_SHARE: f64 = 0.1;
@@ -255,7 +255,7 @@ impl ServedClient {
         // The session ends payload before that, and says why; nothing that holds it up holds this up.
         let planned = longest(run.plan()).filter(|_| far_end.ends_as_planned);
         let longest = planned.unwrap_or(longest_s);
-        if let Err(why) = run.begin(Some(longest + LATE)) {
+        if let Err(why) = run.begin(Some(longest + END_ALLOWANCE)) {
             self.fail(why.to_string());
         }
     }
