@@ -1,4 +1,4 @@
-//! Small segments: SMALL_MSS_BYTES 536, which every path takes (RFC 9293 section 3.7.1). What counts packets gets
+//! Small segments: MSS 536, which every path takes (RFC 9293 section 3.7.1). What counts packets gets
 //! less through; what drops large packets lets them pass.
 
 use goodput_model::{Missing, Record, Transport};
@@ -9,7 +9,7 @@ const SMALL_MSS_BYTES: u32 = 536;
 
 pub const PROBE: Probe = Probe {
     id: "small-segments",
-    title: "small segments (SMALL_MSS_BYTES 536)",
+    title: "small segments (MSS 536)",
     set_up,
     pairs: &[
         Pair {

@@ -1,11 +1,11 @@
-//! /proc/net/softnet_stat: one line of hexadecimal columns for each CPU_COLUMN
+//! /proc/net/softnet_stat: one line of hexadecimal columns for each CPU
 //! (net/core/net-procfs.c `softnet_seq_show`).
 
 use super::ParseError;
 
 const FILE: &str = "/proc/net/softnet_stat";
 
-/// One CPU_COLUMN.
+/// One CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OneCpu {
     /// Its number, if the kernel reports it (Linux 5.10 and later), else the number of the line:
@@ -22,13 +22,13 @@ pub struct OneCpu {
 pub struct Softnet {
     /// Packets taken in.
     pub processed: u64,
-    /// Packets dropped because a CPU_COLUMN's backlog was full.
+    /// Packets dropped because a CPU's backlog was full.
     pub dropped: u64,
-    /// Times that a CPU_COLUMN ran out of budget or time with packets left.
+    /// Times that a CPU ran out of budget or time with packets left.
     pub squeezed: u64,
-    /// Packets that a CPU_COLUMN handed to another one (RPS); `None` if the kernel does not report.
+    /// Packets that a CPU handed to another one (RPS); `None` if the kernel does not report.
     pub steered: Option<u64>,
-    /// Each CPU_COLUMN.
+    /// Each CPU.
     pub cpus: Vec<OneCpu>,
 }
 
@@ -58,7 +58,7 @@ pub fn parse(text: &str) -> Result<Softnet, ParseError> {
         sum.cpus.push(OneCpu { cpu, dropped: *dropped, squeezed: *squeezed });
         lines += 1;
     }
-    if lines == 0 { Err(ParseError::new(FILE, "no CPU_COLUMN")) } else { Ok(sum) }
+    if lines == 0 { Err(ParseError::new(FILE, "no CPU")) } else { Ok(sum) }
 }
 
 #[cfg(test)]

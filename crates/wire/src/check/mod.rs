@@ -209,7 +209,7 @@ fn check_options(options: &SocketOptions, problems: &mut Problems) {
     }
     if let Some(mss) = options.mss_bytes.filter(|mss| !MSS_RANGE_BYTES.contains(mss)) {
         problems.push(format!(
-            "an MSS_RANGE_BYTES of {mss} is not between {} and {}",
+            "an MSS of {mss} is not between {} and {}",
             MSS_RANGE_BYTES.start(),
             MSS_RANGE_BYTES.end()
         ));

@@ -6,7 +6,7 @@ use goodput_model::{BitRate, Bytes, CeilingInputs, Family, Transport};
 
 use crate::args::values::{frequency, per_second, percent, rate, size, time};
 
-/// DEFAULT_MTU_BYTES of Ethernet if nothing else is said, bytes (IEEE 802.3).
+/// MTU of Ethernet if nothing else is said, bytes (IEEE 802.3).
 const DEFAULT_MTU_BYTES: u64 = 1500;
 
 /// The link and what it carries beside payload.
@@ -57,7 +57,7 @@ pub struct PacketArgs {
     /// Payload of a UDP datagram [default: what fits into one packet]
     #[arg(long, value_name = "BYTES", value_parser = size::positive, requires = "udp")]
     pub datagram: Option<Bytes>,
-    /// Payload of a TCP segment [default: what the DEFAULT_MTU_BYTES leaves]
+    /// Payload of a TCP segment [default: what the MTU leaves]
     #[arg(long, value_name = "BYTES", value_parser = size::positive, conflicts_with = "udp",
           hide_short_help = true)]
     pub mss: Option<Bytes>,
