@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustls::ClientConnection;
 
 use crate::error::FileError;
@@ -168,8 +168,70 @@ impl Connection {
         Ok(())
     }
 
+    /// Writes payload as far as there is room, without waiting: an error of the kind `WouldBlock` where there is none.
+    pub(crate) fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
+        let Some(session) = &mut self.tls else { return Raw(&self.socket).write(payload) };
+        while session.wants_write() {
+            session.write_tls(&mut Raw(&self.socket))?;
+        }
+        let taken = session.writer().write(payload)?;
+        while session.wants_write() {
+            match session.write_tls(&mut Raw(&self.socket)) {
+                // What is not sent now is sent before the next payload.
+                Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
+                sent => _ = sent?,
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Ends what this end writes, so that the other reads to its end.
+    pub(crate) fn end(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), FileError> {
+        if let Some(session) = &mut self.tls {
+            session.send_close_notify();
+            self.flush(wait, until).map_err(Broken::error)?;
+        }
+        shutdown(&self.socket, Shutdown::Write)
+            .map_err(|cause| FileError::io("end the payload")(cause.into()))
+    }
+
+    /// Waits until `until` for something to hear. Whether there is.
+    pub(crate) fn is_spoken_on(
+        &mut self,
+        wait: &dyn Wait,
+        until: Instant,
+    ) -> Result<bool, FileError> {
+        loop {
+            let seen = match &self.tls {
+                Some(_) if !self.pending.is_empty() => Ok(1),
+                // Not all that comes encrypted is meant to be heard.
+                Some(_) => {
+                    let mut words = vec![0; LOOK_BYTES];
+                    let read = self.read(&mut words);
+                    self.pending.extend(&words[..*read.as_ref().unwrap_or(&0)]);
+                    read
+                }
+                None => {
+                    let seen = recv(&self.socket, &mut [0], RecvFlags::PEEK);
+                    seen.map(|(seen, _)| seen).map_err(Into::into)
+                }
+            };
+            match seen {
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                Err(cause) if cause.kind() == ErrorKind::WouldBlock => {
+                    if Instant::now() >= until {
+                        return Ok(false);
+                    }
+                    self.wait(wait, Ready::Read, until)?;
+                }
+                // What it is, who hears it learns.
+                _ => return Ok(true),
+            }
+        }
+    }
+
     /// Writes what is encrypted and not sent.
-    fn flush(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), Broken> {
+    pub(crate) fn flush(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), Broken> {
         while let Some(session) = self.tls.as_mut().filter(|session| session.wants_write()) {
             if let Err(cause) = session.write_tls(&mut Raw(&self.socket)) {
                 self.bear(cause, wait, until)?;

@@ -45,7 +45,7 @@ pub struct Options {
     pub nfs: NfsOptions,
 }
 
-/// A conversation with a server about one file.
+/// A conversation with a server about one file, which is fetched again and again, or stored and then removed.
 pub trait Conversation: Send {
     /// Connects and logs in, so that the next question need not.
     fn connect(&mut self, wait: &dyn Wait) -> Result<(), FileError>;
@@ -57,6 +57,33 @@ pub trait Conversation: Send {
     /// Reads payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` where
     /// nothing has come. Zero is the end of the body.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
+
+    /// Asks to store the file, in place of what it holds, and returns when its payload can be written: `bytes` of it, or,
+    /// if that is `None`, any number. The body before has been [`Conversation::stored`], or the connection is given up.
+    fn store(&mut self, _bytes: Option<u64>, _wait: &dyn Wait) -> Result<Body, FileError> {
+        Err(FileError::Place("goodput can't store files at servers of this kind".into()))
+    }
+
+    /// Writes payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` where
+    /// there is no room.
+    fn write(&mut self, _payload: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// All payload of the body is written: returns when the server has said that it has the file.
+    fn stored(&mut self, _wait: &dyn Wait) -> Result<(), FileError> {
+        Ok(())
+    }
+
+    /// What a server said that takes no more of a body, if it says anything soon.
+    fn refusal(&mut self, _wait: &dyn Wait) -> Option<FileError> {
+        None
+    }
+
+    /// Removes the file. Whether it was there.
+    fn remove(&mut self, _wait: &dyn Wait) -> Result<bool, FileError> {
+        Err(FileError::Place("goodput can't remove files from servers of this kind".into()))
+    }
 
     /// The socket of the last body.
     fn socket(&self) -> Option<&OwnedFd>;
@@ -73,7 +100,7 @@ pub trait Conversation: Send {
     }
 }
 
-/// The answer to a question for a file.
+/// The answer to a question for a file, or to the wish to store one.
 #[derive(Debug)]
 pub struct Body {
     /// How far its payload reaches.
@@ -84,7 +111,7 @@ pub struct Body {
     pub anew: bool,
     /// When the question had left.
     pub asked: Instant,
-    /// When the first byte of the answer was there.
+    /// When the first byte of the answer was there, or when payload could be written.
     pub answered: Instant,
 }
 
@@ -95,7 +122,7 @@ pub enum Extent {
     Bytes(u64),
     /// All until the server closes.
     ToClose,
-    /// What [`Conversation::read`] gives.
+    /// What [`Conversation::read`] gives, or [`Conversation::write`] takes.
     Decoded,
 }
 

@@ -53,6 +53,14 @@ impl Place {
         Self::of(url)
     }
 
+    /// The file of that name beside this one, or in this folder if the path ends with a slash.
+    pub fn beside(&self, name: &str) -> Result<Self, FileError> {
+        let mut place = self.join(name)?;
+        place.url.set_query(None);
+        place.url.set_fragment(None);
+        Ok(place)
+    }
+
     /// What is spoken there.
     pub fn scheme(&self) -> &'static Scheme {
         schemes::find(self.url.scheme()).unwrap_or(schemes::ALL[0])
@@ -155,6 +163,14 @@ mod tests {
             assert!(!why.contains("s3cret"), "{why}");
         }
         assert!(Place::parse("gopher://nas/x").unwrap_err().to_string().contains("gopher://"));
+    }
+
+    #[test]
+    fn a_file_is_put_beside_the_one_that_was_named() {
+        let beside = |text: &str| Place::parse(text).unwrap().beside(".x").unwrap().to_string();
+        assert_eq!(beside("http://me@nas:81/a/b?c#d"), "http://me@nas:81/a/.x");
+        assert_eq!(beside("ftp://nas/a/"), "ftp://nas/a/.x");
+        assert_eq!(beside("http://nas"), "http://nas/.x");
     }
 
     #[test]

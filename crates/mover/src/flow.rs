@@ -56,7 +56,7 @@ pub struct FlowConfig {
     pub lockstep: Option<Arc<Lockstep>>,
     /// Where its payload comes from or goes to, if that is not memory.
     pub storage: FlowStorage,
-    /// Where a receiver of a stream has it from in bodies, if it comes so; it then ends with the stop at once.
+    /// Who asks for the bodies in which a stream moves, if it moves so. A receiver then ends with the stop at once.
     pub bodies: Option<Arc<BodySource>>,
     /// Who looks at what it receives; only with a mover that [shows](crate::Mover::shows) it.
     pub tap: Option<Arc<dyn Tap>>,
@@ -148,9 +148,11 @@ impl Flow {
         }
     }
 
-    /// Waits until the socket has room, as far as the stop lets it. Counts as blocked.
+    /// Waits until the socket has room, as far as the stop lets it; in bodies no longer than these may stand still.
+    /// Counts as blocked.
     pub(crate) fn wait_writable(&self) -> Result<(), MoveError> {
-        self.counters.blocked.during(|| self.park(Some(PollFlags::OUT), None))
+        let until = self.config.bodies.as_deref().map(BodySource::patient_until);
+        self.counters.blocked.during(|| self.park(Some(PollFlags::OUT), until))
     }
 
     /// Waits until the socket has data, as far as the stop lets it, or until `until` on the

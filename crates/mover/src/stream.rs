@@ -5,7 +5,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
-use crate::bodies::Succession;
+use crate::bodies::{Begun, Succession, Uploads};
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::lockstep::Turn;
@@ -27,6 +27,16 @@ pub(crate) trait Write {
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         flow.wait_writable()
     }
+
+    /// Waits, as far as the stop lets it, until the socket reports no more about what was written.
+    fn settle(&mut self, _flow: &Flow) -> Result<(), MoveError> {
+        Ok(())
+    }
+
+    /// The flow goes on with another socket.
+    fn go_over(&mut self, _flow: &Flow) -> Result<(), MoveError> {
+        Ok(())
+    }
 }
 
 impl<F: FnMut(usize, usize) -> SysResult<usize>> Write for F {
@@ -47,13 +57,22 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
     let mut left = flow.config.limit_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(shown));
     let (mut pacer, mut turn) = (Pacer::for_stream(flow, most), Turn::of(flow));
     let (chunk, mut at) = (flow.config.chunk.max(1), 0);
-    cork(flow, true)?;
+    let mut bodies = Uploads::of(flow);
+    if bodies.is_none() {
+        cork(flow, true)?;
+    }
     while left > 0 && turn.may_send(flow)? {
         if !pacer.wait(flow)? {
             continue;
         }
+        match bodies.as_mut().map(|bodies| bodies.go_on(left)).transpose()? {
+            Some(Begun::Stopped) => break,
+            Some(Begun::Anew) => way.go_over(flow)?,
+            Some(Begun::Here) | None => {}
+        }
         let piece = if at == 0 { pacer.piece } else { pacer.piece.min(chunk - at) };
         let want = turn.at_most(usize::try_from(left).unwrap_or(usize::MAX).min(piece));
+        let want = bodies.as_ref().map_or(want, |bodies| bodies.at_most(want));
         match way.write(at, want) {
             Ok(written) => {
                 at = (at + written) % chunk;
@@ -61,16 +80,31 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
                 left -= written as u64;
                 turn.sent(written);
                 pacer.sent(flow, written);
+                if let Some(bodies) = &mut bodies
+                    && bodies.sent(written)
+                {
+                    way.settle(flow)?;
+                    bodies.complete()?;
+                }
                 // A short write has filled the socket: the next one would only fail.
                 if written < want {
                     way.wait(flow)?;
                 }
             }
-            Err(Errno::AGAIN) => way.wait(flow)?,
+            Err(Errno::AGAIN) => {
+                way.wait(flow)?;
+                bodies.as_ref().map_or(Ok(()), Uploads::check_progress)?;
+            }
             Err(Errno::INTR) => {}
             Err(cause) if flow.is_end(cause) => return Ok(()),
-            Err(cause) => return Err(flow.failed("send", cause)),
+            Err(cause) => {
+                let failed = || flow.failed("send", cause);
+                return Err(bodies.map_or_else(failed, |bodies| bodies.broke(cause)));
+            }
         }
+    }
+    if let Some(bodies) = bodies {
+        return bodies.end();
     }
     cork(flow, false)?;
     end(flow)

@@ -4,6 +4,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send as send_bytes};
 
+use crate::bodies::{Begun, Uploads};
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::pace::Pacer;
@@ -22,6 +23,16 @@ pub(crate) trait FileSender {
     /// blocked.
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         flow.wait_writable()
+    }
+
+    /// Waits, as far as the stop lets it, until the socket reports no more about what was sent.
+    fn settle(&mut self, _flow: &Flow) -> Result<(), MoveError> {
+        Ok(())
+    }
+
+    /// The flow goes on with another socket.
+    fn go_over(&mut self, _flow: &Flow) -> Result<(), MoveError> {
+        Ok(())
     }
 }
 
@@ -62,18 +73,46 @@ pub(crate) fn send(
     let header = payload::random(flow.config.storage.header_bytes);
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
     let mut pacer = Pacer::for_stream(flow, flow.config.chunk);
+    let mut bodies = Uploads::of(flow);
     while left > 0 && flow.may_send() {
         let whole = source.bytes.map_or(left, |bytes| bytes.min(left));
-        cork(flow, true)?;
-        send_header(flow, &header)?;
-        let ended = send_once(flow, source, &mut way, &mut pacer, whole)?;
-        cork(flow, false)?;
+        let ended = match &mut bodies {
+            Some(bodies) => send_body(flow, source, &mut way, &mut pacer, (bodies, whole))?,
+            None => {
+                cork(flow, true)?;
+                send_header(flow, &header)?;
+                let ended = send_once(flow, source, &mut way, &mut pacer, whole, None)?;
+                cork(flow, false)?;
+                ended
+            }
+        };
         left -= whole;
         if !source.again || matches!(ended, Transfer::Cut) {
             break;
         }
     }
-    stream::end(flow)
+    bodies.map_or_else(|| stream::end(flow), Uploads::end)
+}
+
+/// Sends the source as one body of `whole` bytes, or as long as it is.
+fn send_body(
+    flow: &Flow,
+    source: &FileSource,
+    way: &mut impl FileSender,
+    pacer: &mut Pacer,
+    (bodies, whole): (&mut Uploads<'_>, u64),
+) -> Result<Transfer, MoveError> {
+    match bodies.begin(source.bytes.map(|_| whole))? {
+        Begun::Stopped => return Ok(Transfer::Cut),
+        Begun::Anew => way.go_over(flow)?,
+        Begun::Here => {}
+    }
+    let ended = send_once(flow, source, way, pacer, whole, Some(bodies))?;
+    if source.bytes.is_none() && flow.may_send() {
+        way.settle(flow)?;
+        bodies.complete()?;
+    }
+    Ok(ended)
 }
 
 fn send_once(
@@ -82,6 +121,7 @@ fn send_once(
     way: &mut impl FileSender,
     pacer: &mut Pacer,
     whole: u64,
+    mut bodies: Option<&mut Uploads<'_>>,
 ) -> Result<Transfer, MoveError> {
     let mut at = 0;
     while at < whole {
@@ -97,16 +137,28 @@ fn send_once(
                 flow.counters.moved(sent.bytes as u64);
                 at += sent.bytes as u64;
                 pacer.sent(flow, sent.bytes);
-                if sent.full {
+                let is_whole = bodies.as_mut().is_some_and(|bodies| bodies.sent(sent.bytes));
+                if is_whole {
+                    way.settle(flow)?;
+                    bodies.as_mut().map_or(Ok(()), |bodies| bodies.complete())?;
+                } else if sent.full {
                     way.wait(flow)?;
                 }
             }
-            Err(SendFailure::Socket(Errno::AGAIN)) => way.wait(flow)?,
+            Err(SendFailure::Socket(Errno::AGAIN)) => {
+                way.wait(flow)?;
+                bodies.as_ref().map_or(Ok(()), |bodies| bodies.check_progress())?;
+            }
             Err(SendFailure::Source(Errno::AGAIN)) => wait_for_input(flow, source)?,
             Err(SendFailure::Socket(Errno::INTR) | SendFailure::Source(Errno::INTR)) => {}
             Err(SendFailure::Socket(cause)) if flow.is_end(cause) => return Ok(Transfer::Cut),
             Err(SendFailure::Ended) if source.bytes.is_none() => return Ok(Transfer::Cut),
-            Err(trouble) => return Err(failed(flow, source, trouble, at)),
+            Err(trouble) => {
+                return Err(match (trouble, bodies) {
+                    (SendFailure::Socket(cause), Some(bodies)) => bodies.broke(cause),
+                    (trouble, _) => failed(flow, source, trouble, at),
+                });
+            }
         }
     }
     Ok(Transfer::Whole)

@@ -1,15 +1,15 @@
-//! A flow of bodies: read to the end of each and no further, over one connection or several, decoded or not.
+//! A flow of bodies: read or written to the end of each and no further, over one connection or several, decoded or not.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use goodput_model::{Known, Plan, Role, TcpInfo, Transport};
 use goodput_mover::{
-    Bodies, Body, BodyError, BodySource, Connections, Extent, FlowConfig, Gate, MoveError, Pause,
-    Stop,
+    Bodies, Body, BodyError, BodySource, Connections, Extent, FileSource, FlowConfig, FlowStorage,
+    Gate, MoveError, Pause, Stop,
 };
 
 /// Bodies of these extents, each asked for by a byte; some on a connection of its own.
@@ -102,6 +102,131 @@ fn fetch(
     (counters.bytes(), result)
 }
 
+/// Takes bodies, each on the connection before it or on one of its own, and is told the end of each by a byte.
+struct Taking {
+    server: std::net::SocketAddr,
+    socket: TcpStream,
+    extent: Extent,
+    anew: bool,
+    most_bytes: u64,
+    patience: Duration,
+}
+
+impl Bodies for Taking {
+    fn next(&mut self, _pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
+        Ok(None)
+    }
+
+    fn read(&mut self, _room: &mut [u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn store(&mut self, bytes: Option<u64>, _pause: &Pause<'_>) -> Result<Body, BodyError> {
+        let mut socket = None;
+        if self.anew {
+            self.socket = TcpStream::connect(self.server).expect("it works");
+            socket = Some(self.socket.try_clone().expect("it works").into());
+        }
+        let length = bytes.expect("it is known");
+        self.socket.write_all(&length.to_be_bytes()).expect("it works");
+        Ok(Body { extent: self.extent, socket })
+    }
+
+    fn most_bytes(&self) -> u64 {
+        self.most_bytes
+    }
+
+    /// Half of the payload is left out.
+    fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
+        let half = payload.len() / 2;
+        Ok((2 * (&self.socket).write(&payload[..half.max(1)])?).min(payload.len()))
+    }
+
+    fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {
+        // Once is enough: nothing but the answer ends the wait.
+        pause.on(self.socket.as_fd(), false, Instant::now() + LONG)?;
+        let mut answer = [0];
+        match self.socket.read(&mut answer) {
+            Ok(1) if answer == *b"!" => Ok(()),
+            other => Err(BodyError::Peer(format!("no answer: {other:?}"))),
+        }
+    }
+
+    fn refusal(&mut self, _pause: &Pause<'_>) -> Option<String> {
+        let mut words = [0; 4];
+        let read = self.socket.read(&mut words).ok()?;
+        (read > 0).then(|| String::from_utf8_lossy(&words[..read]).into_owned())
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+}
+
+/// Reads bodies, each after its length, and answers each by a byte; adds up what came. `share` of each is expected.
+fn take(listener: TcpListener, share: u64) -> Arc<Mutex<Vec<u64>>> {
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&taken);
+    std::thread::spawn(move || {
+        while let Ok((mut socket, _)) = listener.accept() {
+            let all = Arc::clone(&all);
+            std::thread::spawn(move || {
+                let mut length = [0; 8];
+                while socket.read_exact(&mut length).is_ok() {
+                    let wanted = u64::from_be_bytes(length) / share;
+                    let came = io::copy(&mut (&mut socket).take(wanted), &mut io::sink());
+                    all.lock().expect("nobody panicked").push(came.expect("it works"));
+                    let _ = socket.write_all(b"!");
+                }
+            });
+        }
+    });
+    taken
+}
+
+/// Sends so many bytes in bodies of at most 100000.
+fn store(
+    mover: &str,
+    bytes: u64,
+    (extent, anew): (Extent, bool),
+    storage: FlowStorage,
+) -> (Vec<u64>, u64, Result<(), MoveError>) {
+    let listener = TcpListener::bind("localhost:0").expect("it works");
+    let server = listener.local_addr().expect("it works");
+    let taken = take(listener, if extent == Extent::Decoded { 2 } else { 1 });
+    let socket = TcpStream::connect(server).expect("it works");
+    let (counted, result) = send_to(mover, bytes, (extent, anew), storage, socket);
+    let taken = taken.lock().expect("nobody panicked").clone();
+    (taken, counted, result)
+}
+
+fn send_to(
+    mover: &str,
+    bytes: u64,
+    (extent, anew): (Extent, bool),
+    storage: FlowStorage,
+    socket: TcpStream,
+) -> (u64, Result<(), MoveError>) {
+    let server = socket.peer_addr().expect("it works");
+    let flow = socket.try_clone().expect("it works");
+    let patience = if extent == Extent::ToClose { Duration::from_millis(20) } else { LONG };
+    let most_bytes = if extent == Extent::ToClose { u64::MAX } else { 100_000 };
+    let taking = Taking { server, socket, extent, anew, most_bytes, patience };
+    let config = FlowConfig {
+        bodies: Some(Arc::new(BodySource::new(taking, Uncounted))),
+        limit_bytes: Some(bytes),
+        storage,
+        ..FlowConfig::new(Role::Sender, Transport::Tcp, 1 << 14)
+    };
+    let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().expect("it works")));
+    gate.open();
+    let mover = goodput_mover::find(mover).expect("it works");
+    let running = goodput_mover::start(mover, config, flow.into(), gate, stop).expect("it works");
+    let counters = Arc::clone(running.counters());
+    let result = running.join();
+    (counters.bytes(), result)
+}
+
 const LONG: Duration = Duration::from_secs(60);
 
 fn fails(mover: &str, answer: &'static [u8], extents: &[(Extent, bool)]) -> String {
@@ -147,4 +272,56 @@ fn a_body_that_ends_early_or_stalls_is_an_error() {
         fetch("copy", b"12345", 9, &[(Extent::Bytes(7), false)], Duration::from_millis(20));
     let why = result.unwrap_err().to_string();
     assert!(why.contains("stalled: after 5 bytes"), "{why}");
+}
+
+#[test]
+fn every_sender_writes_bodies_to_their_end_and_no_further() {
+    for mover in goodput_mover::ALL.iter().filter(|mover| mover.roles().contains(&Role::Sender)) {
+        if !mover.transports().contains(&Transport::Tcp)
+            || goodput_mover::check_here(*mover, &Plan::standard(), Role::Sender).is_err()
+        {
+            continue;
+        }
+        for anew in [false, true] {
+            let way = (Extent::Bytes(0), anew);
+            let (taken, counted, result) = store(mover.id(), 250_001, way, FlowStorage::default());
+            assert!(result.is_ok(), "{} {anew}: {result:?}", mover.id());
+            assert_eq!(taken, [100_000, 100_000, 50_001], "{} {anew}", mover.id());
+            assert_eq!(counted, 250_001, "{}", mover.id());
+        }
+    }
+}
+
+#[test]
+fn a_source_is_one_body_each_time() {
+    let waiter = goodput_mover::Waiter::default();
+    for mover in ["copy", "sendfile", "splice", "mmap-send", "zerocopy"] {
+        let source = FileSource::memory(120_000, true, &waiter.awaited()).expect("it works");
+        let storage = FlowStorage { source: Some(Arc::new(source)), ..FlowStorage::default() };
+        let (taken, _, result) = store(mover, 300_000, (Extent::Bytes(0), true), storage);
+        assert!(result.is_ok(), "{mover}: {result:?}");
+        assert_eq!(taken, [120_000, 120_000, 60_000], "{mover}");
+    }
+}
+
+#[test]
+fn a_body_that_is_encoded_goes_through_who_asked_for_it() {
+    let decoded = (Extent::Decoded, false);
+    let (taken, counted, result) = store("copy", 80_000, decoded, FlowStorage::default());
+    assert!(result.is_ok() && counted == 80_000, "{counted} {result:?}");
+    assert_eq!(taken, [40_000]);
+    let (_, _, result) = store("sendfile", 80_000, decoded, FlowStorage::default());
+    assert!(result.unwrap_err().to_string().contains("only the mover copy"));
+}
+
+#[test]
+fn a_server_that_takes_no_more_is_quoted() {
+    let listener = TcpListener::bind("localhost:0").expect("it works");
+    let socket = TcpStream::connect(listener.local_addr().expect("it works")).expect("it works");
+    // It says why and reads nothing.
+    let (mut peer, _) = listener.accept().expect("it works");
+    peer.write_all(b"full").expect("it works");
+    let way = (Extent::ToClose, false);
+    let (_, result) = send_to("copy", 1 << 40, way, FlowStorage::default(), socket);
+    assert_eq!(result.unwrap_err().to_string(), "full");
 }

@@ -1,7 +1,6 @@
 //! The plain way: send(2) from one buffer, recv(2) into another.
 
 use goodput_model::Source;
-use rustix::net::{self, SendFlags};
 
 use super::Mover;
 use crate::buffer_pool::{BUFFER_BYTES, ReceiveBuffer};
@@ -56,9 +55,7 @@ pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
     }
     let chunk = Pages::payload(&flow.config.framing, flow.config.chunk)
         .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
-    stream::send(flow, |at, want| {
-        net::send(&flow.socket, &chunk[at..at + want], SendFlags::NOSIGNAL)
-    })
+    stream::send(flow, |at, want| flow.put(&chunk[at..at + want]))
 }
 
 /// Reads a byte stream, however it was sent.
@@ -114,8 +111,7 @@ impl FileSender for Copying<'_> {
         }
         let part =
             &self.buffer[self.waiting.start..self.waiting.end.min(self.waiting.start + want)];
-        let sent =
-            net::send(&flow.socket, part, SendFlags::NOSIGNAL).map_err(SendFailure::Socket)?;
+        let sent = flow.put(part).map_err(SendFailure::Socket)?;
         self.waiting.start += sent;
         Ok(Sent { bytes: sent, full: sent < part.len() })
     }

@@ -80,8 +80,7 @@ impl Mover for Zerocopy {
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
-        let failed = |cause| MoveError::from_system(flow.config.id, "use MSG_ZEROCOPY", cause);
-        enable(flow.socket.as_fd()).map_err(failed)?;
+        enable_on(flow)?;
         flow.counters.copied_sends(0);
         if let Some(source) = flow.config.storage.source.as_deref() {
             let mut file =
@@ -102,6 +101,11 @@ impl Mover for Zerocopy {
 /// `SO_ZEROCOPY` (socket(7)).
 fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &1i32.to_ne_bytes())
+}
+
+fn enable_on(flow: &Flow) -> Result<(), MoveError> {
+    let failed = |cause| MoveError::from_system(flow.config.id, "use MSG_ZEROCOPY", cause);
+    enable(flow.socket.as_fd()).map_err(failed)
 }
 
 /// A flow that sends without copying.
@@ -135,6 +139,15 @@ impl stream::Write for &mut FromMemory<'_> {
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         self.pinned.wait(flow)
     }
+
+    /// A report that waits to be read would end every wait for the peer's answer.
+    fn settle(&mut self, _flow: &Flow) -> Result<(), MoveError> {
+        self.pinned.wait_for_all(u64::MAX)
+    }
+
+    fn go_over(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        self.pinned.go_over(flow)
+    }
 }
 
 /// The pages of a file. A write to the file while it is sent changes what is sent.
@@ -163,6 +176,15 @@ impl transfer::FileSender for &mut FromFile<'_> {
 
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         self.pinned.wait(flow)
+    }
+
+    /// A report that waits to be read would end every wait for the peer's answer.
+    fn settle(&mut self, _flow: &Flow) -> Result<(), MoveError> {
+        self.pinned.wait_for_all(u64::MAX)
+    }
+
+    fn go_over(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        self.pinned.go_over(flow)
     }
 }
 
@@ -208,6 +230,12 @@ impl<'a> Pinned<'a> {
 }
 
 impl Pinned<'_> {
+    /// Goes on with another socket. What the one before it has not reported it reports to nobody.
+    fn go_over(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        self.done = self.sent;
+        enable_on(flow)
+    }
+
     fn outstanding(&self) -> u64 {
         self.sent.saturating_sub(self.done)
     }
@@ -238,10 +266,16 @@ impl Pinned<'_> {
 
     /// Waits, not for long, until the kernel has done with all, so that what it copied is counted.
     fn wait_for_last(&mut self) -> Result<(), MoveError> {
-        let end = now_ns() + LAST_COMPLETION_NS;
+        self.wait_for_all(now_ns() + LAST_COMPLETION_NS)
+    }
+
+    /// Waits until the kernel has done with all, or until `end` of the monotonic clock, which the deadline of a stop is
+    /// too.
+    fn wait_for_all(&mut self, end: u64) -> Result<(), MoveError> {
         loop {
             self.look().map_err(|cause| self.flow.failed("read completions", cause))?;
             let now = now_ns();
+            let end = self.flow.stop.deadline_ns().map_or(end, |deadline| end.min(deadline));
             if self.outstanding() == 0 || now >= end {
                 return Ok(());
             }

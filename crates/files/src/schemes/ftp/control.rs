@@ -1,6 +1,6 @@
 //! The control connection: commands and replies.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::reply::{self, MOST_BYTES, Reply};
 use super::{FTPS, REPLY_TIMEOUT};
@@ -126,10 +126,32 @@ impl Control {
         if (100..200).contains(&reply.code) { Ok(()) } else { Err(reply.refused("the file")) }
     }
 
-    /// Hears how a transfer ended.
-    pub(super) fn transferred(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
-        let reply = self.reply(wait)?;
-        if reply.is_good() { Ok(()) } else { Err(reply.refused("the rest of the file")) }
+    /// Asks to store a file.
+    pub(super) fn store(&mut self, path: &[u8], wait: &dyn Wait) -> Result<(), FileError> {
+        let reply = self.ask("STOR", path, wait)?;
+        if (100..200).contains(&reply.code) { Ok(()) } else { Err(reply.refused("to take a file")) }
+    }
+
+    /// Removes a file. Whether it was there: few servers say why they refuse it.
+    pub(super) fn delete(&mut self, path: &[u8], wait: &dyn Wait) -> Result<bool, FileError> {
+        let reply = self.ask("DELE", path, wait)?;
+        if (200..300).contains(&reply.code) {
+            return Ok(true);
+        }
+        // A server that tells no sizes tells nothing by not telling this one.
+        let is_gone = reply.code == 550 && self.size(path, wait)?.is_none() && self.knows_size;
+        if is_gone { Ok(false) } else { Err(reply.refused("to remove the file")) }
+    }
+
+    /// Hears how a transfer ended, which may take so long.
+    pub(super) fn transferred(
+        &mut self,
+        rest: &str,
+        patience: Duration,
+        wait: &dyn Wait,
+    ) -> Result<(), FileError> {
+        let reply = self.reply_within(patience, wait)?;
+        if reply.is_good() { Ok(()) } else { Err(reply.refused(rest)) }
     }
 
     fn must(&mut self, command: &str, what: &str, wait: &dyn Wait) -> Result<Reply, FileError> {
@@ -155,7 +177,11 @@ impl Control {
     }
 
     fn reply(&mut self, wait: &dyn Wait) -> Result<Reply, FileError> {
-        let until = Instant::now() + REPLY_TIMEOUT;
+        self.reply_within(REPLY_TIMEOUT, wait)
+    }
+
+    fn reply_within(&mut self, patience: Duration, wait: &dyn Wait) -> Result<Reply, FileError> {
+        let until = Instant::now() + patience;
         let heard = self.connection.hear(MOST_BYTES, wait, until, reply::parse);
         heard.map(|heard| heard.said).map_err(|broken| broken.error())
     }

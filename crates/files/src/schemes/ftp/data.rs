@@ -6,8 +6,8 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
-use super::REPLY_TIMEOUT;
 use super::control::Control;
+use super::{REPLY_TIMEOUT, STORED_TIMEOUT};
 use crate::connection::Connection;
 use crate::error::FileError;
 use crate::link::{Dial, Ready, Wait};
@@ -43,11 +43,31 @@ impl Data {
         wait: &dyn Wait,
     ) -> Result<(), FileError> {
         self.announced = announced;
-        let until = Instant::now() + REPLY_TIMEOUT;
-        if let Some(tls) = &control.tls {
-            self.connection.encrypt(tls, host, wait, until)?;
+        self.encrypt(control, host, wait)?;
+        self.look(wait, Instant::now() + REPLY_TIMEOUT).map(drop)
+    }
+
+    /// Encrypts what follows, if that was agreed on.
+    pub(super) fn encrypt(
+        &mut self,
+        control: &Control,
+        host: &str,
+        wait: &dyn Wait,
+    ) -> Result<(), FileError> {
+        match &control.tls {
+            Some(tls) => self.connection.encrypt(tls, host, wait, Instant::now() + REPLY_TIMEOUT),
+            None => Ok(()),
         }
-        self.look(wait, until).map(drop)
+    }
+
+    /// Writes payload, without waiting.
+    pub(super) fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
+        self.connection.write(payload)
+    }
+
+    /// The payload was written: the server learns that this is all.
+    pub(super) fn end_of_file(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        self.connection.end(wait, Instant::now() + STORED_TIMEOUT)
     }
 
     /// Waits until something is there to read: whether it is more than the end.

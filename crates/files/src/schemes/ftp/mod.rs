@@ -38,6 +38,11 @@ pub const FTPS: Scheme = Scheme {
 
 /// How long a reply, a handshake or the first byte of a file may take.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the reply to a stored file may take: the kernel may still have some of it to send, and the server may bring it
+/// to a disk.
+const STORED_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long the words of a server that takes no more are waited for.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
     let about = About::default();
@@ -92,6 +97,56 @@ impl Conversation for Ftp {
         self.data.as_mut().map_or(Ok(0), |data| data.read(room))
     }
 
+    fn store(&mut self, bytes: Option<u64>, wait: &dyn Wait) -> Result<Body, FileError> {
+        if self.data.is_some() {
+            self.hang_up();
+        }
+        self.connect(wait)?;
+        let Some(control) = &mut self.control else { return Err(FileError::Stopped) };
+        let path = control::path(&self.place)?;
+        let mut data = Data::open(&self.place, control, self.dial.as_mut(), wait)?;
+        let asked = Instant::now();
+        control.store(&path, wait)?;
+        data.encrypt(control, self.place.host(), wait)?;
+        let answered = Instant::now();
+        let extent = match bytes {
+            _ if control.is_encrypted() => Extent::Decoded,
+            Some(bytes) => Extent::Bytes(bytes),
+            None => Extent::ToClose,
+        };
+        self.data = Some(data);
+        Ok(Body { extent, announced_bytes: bytes, anew: true, asked, answered })
+    }
+
+    fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
+        self.data.as_mut().map_or(Ok(0), |data| data.write(payload))
+    }
+
+    fn stored(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        let (Some(data), Some(control)) = (&mut self.data, &mut self.control) else {
+            return Ok(());
+        };
+        data.end_of_file(wait)?;
+        control.transferred("to keep the file", STORED_TIMEOUT, wait)?;
+        self.data = None;
+        Ok(())
+    }
+
+    fn refusal(&mut self, wait: &dyn Wait) -> Option<FileError> {
+        let ended =
+            self.control.as_mut()?.transferred("to take more of the file", REFUSAL_TIMEOUT, wait);
+        ended.err().filter(|why| matches!(why, FileError::Refused(_) | FileError::NotPermitted(_)))
+    }
+
+    fn remove(&mut self, wait: &dyn Wait) -> Result<bool, FileError> {
+        if self.data.is_some() {
+            self.hang_up();
+        }
+        self.connect(wait)?;
+        let Some(control) = &mut self.control else { return Err(FileError::Stopped) };
+        control.delete(&control::path(&self.place)?, wait)
+    }
+
     fn socket(&self) -> Option<&OwnedFd> {
         let data = self.data.as_ref().map(Data::connection);
         let control = self.control.as_ref().map(Control::connection);
@@ -114,6 +169,6 @@ impl Ftp {
             return Ok(());
         };
         data.end(wait)?;
-        control.transferred(wait)
+        control.transferred("the rest of the file", REPLY_TIMEOUT, wait)
     }
 }

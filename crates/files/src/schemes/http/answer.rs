@@ -108,7 +108,7 @@ fn without_body(response: &Response<()>) -> Result<Option<Outcome>, FileError> {
 }
 
 /// Whether the server ends the connection after this answer (RFC 9112 section 9.3).
-fn closes(response: &Response<()>) -> bool {
+pub(super) fn closes(response: &Response<()>) -> bool {
     let said = |option: &str| {
         let fields = response.headers().get_all(header::CONNECTION);
         fields
@@ -119,7 +119,7 @@ fn closes(response: &Response<()>) -> bool {
     said("close") || (response.version() == Version::HTTP_10 && !said("keep-alive"))
 }
 
-fn note(response: &Response<()>, about: &mut About) {
+pub(super) fn note(response: &Response<()>, about: &mut About) {
     let said = |name: &HeaderName| response.headers().get(name).map(|said| shown(said.as_bytes()));
     about.version = Some(format!("{:?}", response.version()));
     about.server = said(&header::SERVER);

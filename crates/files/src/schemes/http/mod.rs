@@ -5,27 +5,25 @@
 
 mod answer;
 mod coded;
+mod question;
 mod redirect;
+mod store;
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base64ct::{Base64, Encoding};
-use ureq_proto::client::Call;
-use ureq_proto::client::state::RecvResponse;
-use ureq_proto::http::{Request, header};
-
 use crate::connection::{Broken, Connection, Heard};
 use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
 use crate::error::FileError;
 use crate::link::{Dial, Wait};
-use crate::login::Login;
 use crate::place::Place;
 use crate::tls::Tls;
 use answer::{Answer, Outcome};
 use coded::Coded;
+use question::{Question, Wish};
+use store::Storing;
 
 /// The registry's entry.
 pub const HTTP: Scheme = Scheme {
@@ -49,8 +47,6 @@ pub const HTTPS: Scheme = Scheme {
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of a header at most: what servers of today send is below 16 KiB.
 const HEADER_BYTES: usize = 64 << 10;
-/// Bytes of a question at most.
-const QUESTION_BYTES: usize = 32 << 10;
 
 fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
     Box::new(Http {
@@ -63,6 +59,7 @@ fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Con
         closes: false,
         tls: None,
         coded: None,
+        storing: Storing::default(),
         about: About::default(),
     })
 }
@@ -85,6 +82,8 @@ struct Http {
     tls: Option<Tls>,
     /// The body that only this end can read.
     coded: Option<Coded>,
+    /// What of a file that is stored goes on.
+    storing: Storing,
     about: About,
 }
 
@@ -132,12 +131,33 @@ impl Conversation for Http {
         }
     }
 
+    fn store(&mut self, bytes: Option<u64>, wait: &dyn Wait) -> Result<Body, FileError> {
+        self.begin_storing(bytes, wait)
+    }
+
+    fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
+        self.connection.as_mut().map_or(Ok(0), |connection| connection.write(payload))
+    }
+
+    fn stored(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        self.hear_stored(wait)
+    }
+
+    fn refusal(&mut self, wait: &dyn Wait) -> Option<FileError> {
+        self.hear_refusal(wait)
+    }
+
+    fn remove(&mut self, wait: &dyn Wait) -> Result<bool, FileError> {
+        self.ask_to_remove(wait)
+    }
+
     fn socket(&self) -> Option<&OwnedFd> {
         self.connection.as_ref().map(Connection::socket)
     }
 
     fn hang_up(&mut self) {
         (self.connection, self.coded, self.closes) = (None, None, false);
+        self.storing.hang_up();
     }
 
     fn about(&self) -> About {
@@ -146,15 +166,23 @@ impl Conversation for Http {
 }
 
 impl Http {
+    /// Asks for the file, on the connection that there is or on a new one.
+    fn ask(&mut self, wait: &dyn Wait) -> Result<(Answer, Instant, Instant), FileError> {
+        self.on_connection(|http| http.ask_on_connection(wait))
+    }
+
     /// Asks once, on the connection that there is or on a new one. A connection that the server gave up meanwhile is
     /// no answer (RFC 9110 section 9.2.2).
-    fn ask(&mut self, wait: &dyn Wait) -> Result<(Answer, Instant, Instant), FileError> {
+    fn on_connection<T>(
+        &mut self,
+        mut ask: impl FnMut(&mut Self) -> Result<T, Broken>,
+    ) -> Result<T, FileError> {
         if !self.is_kept() {
             self.hang_up();
         }
         loop {
             let reused = self.connection.is_some();
-            match self.ask_on_connection(wait) {
+            match ask(self) {
                 Ok(answer) => return Ok(answer),
                 Err(Broken::Before) if reused => self.hang_up(),
                 Err(broken) => return Err(broken.error()),
@@ -175,20 +203,27 @@ impl Http {
     }
 
     fn ask_on_connection(&mut self, wait: &dyn Wait) -> Result<(Answer, Instant, Instant), Broken> {
-        self.anew |= self.connection.is_none();
-        self.connect(wait)?;
-        self.coded = None;
-        let login = self.options.login.as_ref().filter(|_| self.is_at_home());
-        let (question, mut call) = question(&self.place, login)?;
-        let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
-        let until = Instant::now() + RESPONSE_TIMEOUT;
-        connection.say(&question, wait, until)?;
+        let Question { mut call, .. } = self.say(Wish::Fetch, wait)?;
         let asked = Instant::now();
+        let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
+        let until = asked + RESPONSE_TIMEOUT;
         let heard =
             connection.hear(HEADER_BYTES, wait, until, |words| answer::parse(&mut call, words))?;
         let Heard { said, first } = heard;
         let answer = Answer::of(&said, call, &mut self.about)?;
         Ok((answer, asked, first))
+    }
+
+    /// Says what is wished, on the connection that there is or on a new one.
+    fn say(&mut self, wish: Wish, wait: &dyn Wait) -> Result<Question, Broken> {
+        self.anew |= self.connection.is_none();
+        self.connect(wait)?;
+        self.coded = None;
+        let login = self.options.login.as_ref().filter(|_| self.is_at_home());
+        let question = Question::new(wish, &self.place, login)?;
+        let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
+        connection.say(&question.bytes, wait, Instant::now() + RESPONSE_TIMEOUT)?;
+        Ok(question)
     }
 
     /// The body of an answer, and what becomes of its connection.
@@ -206,34 +241,5 @@ impl Http {
         let extent = if self.coded.is_some() { Extent::Decoded } else { extent };
         let anew = std::mem::take(&mut self.anew);
         Body { extent, announced_bytes, anew, asked, answered }
-    }
-}
-
-/// The bytes of a question, and who reads the answer.
-fn question(
-    place: &Place,
-    login: Option<&Login>,
-) -> Result<(Vec<u8>, Call<RecvResponse>), FileError> {
-    let unfit = |why: String| FileError::Place(format!("{place} can't be asked for: {why}"));
-    let mut request = Request::get(place.request());
-    if let Some(Login { user, password }) = login {
-        let basic = Base64::encode_string(format!("{user}:{password}").as_bytes());
-        request = request.header(header::AUTHORIZATION, format!("Basic {basic}"));
-    }
-    let request = request
-        .header(header::USER_AGENT, concat!("goodput/", env!("CARGO_PKG_VERSION")))
-        .header(header::ACCEPT, "*/*")
-        // What is compressed would be another file.
-        .header(header::ACCEPT_ENCODING, "identity")
-        .body(())
-        .map_err(|why| unfit(why.to_string()))?;
-    let mut call = Call::new(request).map_err(|why| unfit(why.to_string()))?.proceed();
-    let mut bytes = vec![0; QUESTION_BYTES];
-    let length = call.write(&mut bytes).map_err(|why| unfit(why.to_string()))?;
-    bytes.truncate(length);
-    match call.proceed() {
-        Ok(Some(ureq_proto::client::SendRequestResult::RecvResponse(call))) => Ok((bytes, call)),
-        Ok(_) => Err(unfit("its name is too long".into())),
-        Err(why) => Err(unfit(why.to_string())),
     }
 }

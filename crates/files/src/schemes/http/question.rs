@@ -1,0 +1,124 @@
+//! The header of a question, in bytes, and who reads the answer to it.
+
+use base64ct::{Base64, Encoding};
+use ureq_proto::client::state::{RecvResponse, SendBody};
+use ureq_proto::client::{Await100Result, Call, SendRequestResult};
+use ureq_proto::http::{Method, Request, header};
+
+use crate::error::FileError;
+use crate::login::Login;
+use crate::place::Place;
+
+/// Bytes of a question at most.
+const QUESTION_BYTES: usize = 32 << 10;
+
+/// What is wished of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// To have it.
+    Fetch,
+    /// To store so many bytes in it.
+    Store {
+        bytes: u64,
+        /// Whether the server is to say that it takes them before they are sent (RFC 9110 section 10.1.1).
+        asks: bool,
+    },
+    /// To have it removed.
+    Remove,
+}
+
+/// A question.
+pub(super) struct Question {
+    /// Its header.
+    pub(super) bytes: Vec<u8>,
+    /// Who reads the answer.
+    pub(super) call: Call<RecvResponse>,
+}
+
+impl Question {
+    pub(super) fn new(wish: Wish, place: &Place, login: Option<&Login>) -> Result<Self, FileError> {
+        let unfit = |why: String| FileError::Place(format!("{place} can't be asked for: {why}"));
+        let (method, verb) = match wish {
+            Wish::Fetch => (Method::GET, "fetched"),
+            Wish::Store { .. } => (Method::PUT, "stored"),
+            Wish::Remove => (Method::DELETE, "removed"),
+        };
+        let mut request = Request::builder().method(method).uri(place.request());
+        if let Some(Login { user, password }) = login {
+            let basic = Base64::encode_string(format!("{user}:{password}").as_bytes());
+            request = request.header(header::AUTHORIZATION, format!("Basic {basic}"));
+        }
+        if let Wish::Store { bytes, asks } = wish {
+            request = request.header(header::CONTENT_LENGTH, bytes);
+            request = request.header(header::CONTENT_TYPE, "application/octet-stream");
+            if asks {
+                request = request.header(header::EXPECT, "100-continue");
+            }
+        }
+        let request = request
+            .header(header::USER_AGENT, concat!("goodput/", env!("CARGO_PKG_VERSION")))
+            .header(header::ACCEPT, "*/*")
+            // What is compressed would be another file.
+            .header(header::ACCEPT_ENCODING, "identity")
+            .body(())
+            .map_err(|why| unfit(why.to_string()))?;
+        let mut call = Call::new(request).map_err(|why| unfit(why.to_string()))?.proceed();
+        let mut bytes = vec![0; QUESTION_BYTES];
+        let length = call.write(&mut bytes).map_err(|why| unfit(why.to_string()))?;
+        bytes.truncate(length);
+        let call = match call.proceed().map_err(|why| unfit(why.to_string()))? {
+            Some(SendRequestResult::RecvResponse(call)) => Some(call),
+            Some(SendRequestResult::SendBody(call)) => answer_to(call, wish),
+            Some(SendRequestResult::Await100(call)) => match call.proceed() {
+                Ok(Await100Result::SendBody(call)) => answer_to(call, wish),
+                _ => None,
+            },
+            None => None,
+        };
+        match call {
+            Some(call) => Ok(Self { bytes, call }),
+            None => Err(unfit(format!("its name is too long to be {verb}"))),
+        }
+    }
+}
+
+/// Who reads the answer to a body, which others write: an answer may come before its end.
+fn answer_to(mut call: Call<SendBody>, wish: Wish) -> Option<Call<RecvResponse>> {
+    if let Wish::Store { bytes, .. } = wish {
+        call.consume_direct_write(usize::try_from(bytes).ok()?).ok()?;
+    }
+    call.proceed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(wish: Wish) -> String {
+        let place = Place::parse("http://nas:81/a%20b/c").unwrap();
+        let question = Question::new(wish, &place, Some(&Login::new("me", "x"))).unwrap();
+        String::from_utf8(question.bytes).unwrap().to_lowercase()
+    }
+
+    #[test]
+    fn each_wish_has_its_header() {
+        assert!(said(Wish::Fetch).starts_with("get /a%20b/c http/1.1\r\n"));
+        let stored = said(Wish::Store { bytes: 7 << 40, asks: true });
+        assert!(stored.starts_with("put /a%20b/c http/1.1\r\n"), "{stored}");
+        for field in [
+            "host: nas:81",
+            "content-length: 7696581394432",
+            "expect: 100-continue",
+            "authorization: basic ",
+        ] {
+            assert!(stored.contains(field), "{stored}");
+        }
+        let stored = said(Wish::Store { bytes: 1, asks: false });
+        assert!(!stored.contains("expect") && !stored.contains("transfer-encoding"), "{stored}");
+        let removed = said(Wish::Remove);
+        assert!(
+            removed.starts_with("delete /a%20b/c ") && !removed.contains("content-length: 7"),
+            "{removed}"
+        );
+    }
+}

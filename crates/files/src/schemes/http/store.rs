@@ -1,0 +1,238 @@
+//! Storing a file (PUT, RFC 9110 section 9.3.4) and removing it (DELETE, section 9.3.5).
+
+use std::time::{Duration, Instant};
+
+use ureq_proto::BodyMode;
+use ureq_proto::client::state::{RecvBody, RecvResponse};
+use ureq_proto::client::{Call, RecvResponseResult};
+use ureq_proto::http::{Response, StatusCode};
+
+use super::answer::{self, closes};
+use super::question::{Question, Wish};
+use super::{HEADER_BYTES, Http, RESPONSE_TIMEOUT};
+use crate::connection::{Broken, Connection, Heard};
+use crate::conversation::{Body, Conversation, Extent};
+use crate::error::FileError;
+use crate::link::Wait;
+use crate::words::shown;
+
+/// How long the server may take to say that it takes a body; then it is sent all the same (RFC 9110 section 10.1.1),
+/// as curl does.
+const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the answer to a body may take: the kernel may still have some of it to send, and the server may bring it to
+/// a disk.
+const STORED_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long the words of a server that takes no more are waited for.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bytes of a page that says that a file was stored; a connection with a longer one is given up.
+const PAGE_BYTES: u64 = 64 << 10;
+
+/// What of a file that is stored goes on.
+#[derive(Default)]
+pub(super) struct Storing {
+    /// Whether the server has taken a body on this connection, so that it need not be asked before the next.
+    takes: bool,
+    /// Who reads the answer to the body that is written.
+    call: Option<Call<RecvResponse>>,
+}
+
+impl Storing {
+    pub(super) fn hang_up(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Http {
+    pub(super) fn begin_storing(
+        &mut self,
+        bytes: Option<u64>,
+        wait: &dyn Wait,
+    ) -> Result<Body, FileError> {
+        let bytes = bytes.ok_or_else(|| {
+            FileError::Place("HTTP wants to know the length of a body before it: leave out --source -, or use ftp://".into())
+        })?;
+        if self.storing.call.is_some() {
+            self.hang_up();
+        }
+        let (asked, answered) = self.on_connection(|http| {
+            let asks = !http.storing.takes;
+            let Question { mut call, .. } = http.say(Wish::Store { bytes, asks }, wait)?;
+            let asked = Instant::now();
+            if asks {
+                http.await_go_ahead(&mut call, wait)?;
+            }
+            http.storing.call = Some(call);
+            Ok((asked, Instant::now()))
+        })?;
+        let encrypted = self.connection.as_ref().is_some_and(Connection::is_encrypted);
+        let extent = if encrypted { Extent::Decoded } else { Extent::Bytes(bytes) };
+        let anew = std::mem::take(&mut self.anew);
+        Ok(Body { extent, announced_bytes: Some(bytes), anew, asked, answered })
+    }
+
+    /// Waits until the server takes the body, or has let the time for that pass.
+    fn await_go_ahead(
+        &mut self,
+        call: &mut Call<RecvResponse>,
+        wait: &dyn Wait,
+    ) -> Result<(), Broken> {
+        let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
+        if !connection.is_spoken_on(wait, Instant::now() + CONTINUE_TIMEOUT)? {
+            return Ok(());
+        }
+        let until = Instant::now() + RESPONSE_TIMEOUT;
+        let heard = connection.hear(HEADER_BYTES, wait, until, |words| {
+            Ok(match answer::parse(call, words)? {
+                (0, None) => (0, None),
+                // What says nothing is no answer yet: 100 (RFC 9110 section 15.2).
+                (used, said) => (used, Some(said)),
+            })
+        })?;
+        match heard.said {
+            None => Ok(()),
+            Some(response) => {
+                judge(&response, "take the file")?;
+                let why = "the server says that it has the file before any of it was sent";
+                Err(FileError::Protocol(why.into()).into())
+            }
+        }
+    }
+
+    pub(super) fn hear_stored(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        let Some(mut call) = self.storing.call.take() else { return Ok(()) };
+        let Some(connection) = &mut self.connection else { return Err(FileError::Stopped) };
+        let until = Instant::now() + STORED_TIMEOUT;
+        connection.flush(wait, until).map_err(Broken::error)?;
+        let heard =
+            connection.hear(HEADER_BYTES, wait, until, |words| answer::parse(&mut call, words));
+        let Heard { said, .. } = heard.map_err(Broken::error)?;
+        answer::note(&said, &mut self.about);
+        judge(&said, "take the file")?;
+        self.storing.takes = true;
+        self.pass_over(&said, call, wait)
+    }
+
+    pub(super) fn hear_refusal(&mut self, wait: &dyn Wait) -> Option<FileError> {
+        let (connection, call) = (self.connection.as_mut()?, self.storing.call.as_mut()?);
+        let until = Instant::now() + REFUSAL_TIMEOUT;
+        let heard = connection.hear(HEADER_BYTES, wait, until, |words| answer::parse(call, words));
+        judge(&heard.ok()?.said, "take the file").err()
+    }
+
+    pub(super) fn ask_to_remove(&mut self, wait: &dyn Wait) -> Result<bool, FileError> {
+        if self.storing.call.is_some() {
+            self.hang_up();
+        }
+        let (said, call) = self.on_connection(|http| {
+            let Question { mut call, .. } = http.say(Wish::Remove, wait)?;
+            let Some(connection) = &mut http.connection else { return Err(Broken::Before) };
+            let until = Instant::now() + RESPONSE_TIMEOUT;
+            let heard = connection
+                .hear(HEADER_BYTES, wait, until, |words| answer::parse(&mut call, words))?;
+            Ok((heard.said, call))
+        })?;
+        let was_there = match said.status() {
+            StatusCode::NOT_FOUND | StatusCode::GONE => false,
+            _ => {
+                judge(&said, "remove the file")?;
+                true
+            }
+        };
+        self.pass_over(&said, call, wait)?;
+        Ok(was_there)
+    }
+
+    /// Reads the page of an answer, or gives its connection up.
+    fn pass_over(
+        &mut self,
+        response: &Response<()>,
+        call: Call<RecvResponse>,
+        wait: &dyn Wait,
+    ) -> Result<(), FileError> {
+        self.anew = false;
+        self.closes = closes(response);
+        let page = match call.proceed() {
+            Some(RecvResponseResult::RecvBody(body)) => page_bytes(&body),
+            _ => Some(0),
+        };
+        let (Some(page), Some(connection)) = (page, &mut self.connection) else {
+            self.hang_up();
+            return Ok(());
+        };
+        if page > 0 && !self.closes {
+            let whole = usize::try_from(page).unwrap_or(usize::MAX);
+            let until = Instant::now() + RESPONSE_TIMEOUT;
+            let heard = connection.hear(whole, wait, until, |words| {
+                Ok(if words.len() < whole { (0, None) } else { (whole, Some(())) })
+            });
+            heard.map_err(Broken::error)?;
+        }
+        Ok(())
+    }
+}
+
+/// The length of a page that is worth to be read.
+fn page_bytes(body: &Call<RecvBody>) -> Option<u64> {
+    match body.body_mode() {
+        BodyMode::NoBody => Some(0),
+        BodyMode::LengthDelimited(bytes) if bytes <= PAGE_BYTES => Some(bytes),
+        _ => None,
+    }
+}
+
+/// Whether the server did what was asked for; why not, with what the user can do.
+fn judge(response: &Response<()>, what: &str) -> Result<(), FileError> {
+    let status = response.status();
+    let words = shown(status.to_string().as_bytes());
+    let refused =
+        |advice: &str| FileError::Refused(format!("the server does not {what}: {words}{advice}"));
+    Err(match status {
+        status if status.is_success() => return Ok(()),
+        status if status.is_redirection() => refused(
+            "; it redirects, which an upload does not follow: name the place where it leads",
+        ),
+        StatusCode::UNAUTHORIZED
+        | StatusCode::FORBIDDEN
+        | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            FileError::NotPermitted(format!("the server does not let this user {what}: {words}"))
+        }
+        StatusCode::NOT_FOUND | StatusCode::CONFLICT => {
+            refused("; does the folder exist? The path of a folder ends with a slash")
+        }
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
+            refused("; it takes no uploads there (PUT and DELETE, as WebDAV has them)")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            refused("; choose a smaller --size, or raise its limit (client_max_body_size in nginx)")
+        }
+        StatusCode::INSUFFICIENT_STORAGE => {
+            refused("; it has no room left: choose a smaller --size or fewer --flows")
+        }
+        _ => refused(""),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_say_what_can_be_done() {
+        let said = |status: u16| {
+            let response = Response::builder().status(status).body(()).unwrap();
+            judge(&response, "take the file").map_err(|why| (why.not_permitted(), why.to_string()))
+        };
+        assert!([200, 201, 204].iter().all(|status| said(*status).is_ok()));
+        for (status, permission, words) in [
+            (403, true, "this user"),
+            (405, false, "WebDAV"),
+            (409, false, "slash"),
+            (413, false, "--size"),
+            (507, false, "no room"),
+            (302, false, "redirects"),
+        ] {
+            let (not_permitted, why) = said(status).unwrap_err();
+            assert!(not_permitted == permission && why.contains(words), "{why}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The bodies of a flow while they are read.
+
+use rustix::io::Errno;
+
+use super::{BodyError, BodySource, Extent, Pause};
+use crate::clock::now_ns;
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::low_water::LowWater;
+
+/// The bodies of a flow while they are read.
+pub(crate) struct Succession<'a> {
+    flow: &'a Flow,
+    source: &'a BodySource,
+    /// What is left of the one that is read; `None` between two.
+    left: Option<Left>,
+    /// Bytes that this one has brought.
+    got: u64,
+    /// When it brought something last.
+    heard_ns: u64,
+}
+
+enum Left {
+    Bytes(u64),
+    Unknown,
+}
+
+impl<'a> Succession<'a> {
+    /// Of a flow that has bodies.
+    pub(crate) fn of(flow: &'a Flow) -> Option<Self> {
+        let source = flow.config.bodies.as_deref()?;
+        Some(Self { flow, source, left: None, got: 0, heard_ns: 0 })
+    }
+
+    /// Sees to it that there is a body to read. Whether there is one.
+    pub(crate) fn go_on(&mut self, low_water: &mut LowWater) -> Result<bool, MoveError> {
+        while self.left.is_none() {
+            // An answer is shorter than what a fast stream is woken for.
+            low_water.lower(self.flow);
+            let next = self.source.inner().bodies.next(&Pause::of(self.flow));
+            let body = match next {
+                Ok(Some(body)) => body,
+                Ok(None) | Err(BodyError::Stopped) => return Ok(false),
+                Err(BodyError::Peer(why)) => return Err(self.failed(why, true)),
+                Err(BodyError::Own(why)) => return Err(self.failed(why, false)),
+            };
+            self.begin(body)?;
+            if self.source.inner().bodies.is_asked_as_read() {
+                low_water.never();
+            }
+        }
+        Ok(true)
+    }
+
+    fn begin(&mut self, body: super::Body) -> Result<(), MoveError> {
+        self.source.go_over(self.flow, body.socket)?;
+        let is_decoded = body.extent == Extent::Decoded;
+        if !self.source.inner().take(is_decoded) {
+            let why = "the server sends the file encrypted or in chunks, which only the mover copy can receive: \
+                       leave out --receive-mover";
+            return Err(self.failed(why.into(), false));
+        }
+        self.left = match body.extent {
+            Extent::Bytes(0) => None,
+            Extent::Bytes(bytes) => Some(Left::Bytes(bytes)),
+            Extent::ToClose | Extent::Decoded => Some(Left::Unknown),
+        };
+        (self.got, self.heard_ns) = (0, now_ns());
+        Ok(())
+    }
+
+    /// How much of `want` bytes may be read.
+    pub(crate) fn at_most(&self, want: usize) -> usize {
+        match self.left {
+            Some(Left::Bytes(left)) => usize::try_from(left).unwrap_or(usize::MAX).min(want),
+            _ => want,
+        }
+    }
+
+    /// `bytes` were read.
+    pub(crate) fn took(&mut self, bytes: usize) {
+        (self.got, self.heard_ns) = (self.got + bytes as u64, now_ns());
+        if let Some(Left::Bytes(left)) = &mut self.left {
+            *left = left.saturating_sub(bytes as u64);
+            if *left == 0 {
+                self.left = None;
+            }
+        }
+    }
+
+    /// The stream, or what is decoded of it, has ended.
+    pub(crate) fn ended(&mut self) -> Result<(), MoveError> {
+        match self.left.take() {
+            Some(Left::Bytes(left)) => {
+                let all = self.got + left;
+                let why = format!(
+                    "the server ended the connection after {} of the {all} bytes that it had announced",
+                    self.got
+                );
+                Err(self.failed(why, true))
+            }
+            Some(Left::Unknown) | None => Ok(()),
+        }
+    }
+
+    /// A read failed.
+    pub(crate) fn broke(&self, cause: Errno) -> MoveError {
+        match self.source.inner().failure.take() {
+            Some(why) => self.failed(why, true),
+            None if cause == Errno::CONNRESET => {
+                let why =
+                    format!("the server reset the connection after {} bytes of a body", self.got);
+                self.failed(why, true)
+            }
+            None => self.flow.failed("receive", cause),
+        }
+    }
+
+    /// Until when the body is waited for, on the monotonic clock.
+    pub(crate) fn until(&self) -> u64 {
+        self.heard_ns.saturating_add(self.source.patience_ns)
+    }
+
+    /// Fails if the body has brought nothing for too long.
+    pub(crate) fn check_progress(&self) -> Result<(), MoveError> {
+        if now_ns() < self.until() {
+            return Ok(());
+        }
+        let seconds = self.source.patience_ns as f64 / 1e9;
+        let why = format!(
+            "the server stalled: after {} bytes of a body nothing came for {seconds:.1} s",
+            self.got
+        );
+        Err(self.failed(why, true))
+    }
+
+    fn failed(&self, why: String, by_peer: bool) -> MoveError {
+        BodySource::failed(self.flow, why, by_peer)
+    }
+}

@@ -1,0 +1,164 @@
+//! The bodies of a flow while they are written.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_linger;
+
+use super::{BodyError, BodySource, Extent, Pause};
+use crate::clock::now_ns;
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::socket;
+use crate::stop::Phase;
+use crate::transfer::cork;
+
+/// The bodies of a flow while they are written.
+pub(crate) struct Uploads<'a> {
+    flow: &'a Flow,
+    source: &'a BodySource,
+    most_bytes: u64,
+    /// The one that is written; `None` between two.
+    body: Option<Written>,
+    /// When it went on last.
+    moved_ns: u64,
+}
+
+struct Written {
+    /// Bytes that it has taken.
+    sent: u64,
+    /// Bytes that it takes in all, if that is known.
+    all: Option<u64>,
+}
+
+/// What became of a wish to send a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// It can be written, on the connection of the one before it.
+    Here,
+    /// It can be written, on another connection.
+    Anew,
+    /// The flow is to end.
+    Stopped,
+}
+
+impl<'a> Uploads<'a> {
+    /// Of a flow that sends bodies.
+    pub(crate) fn of(flow: &'a Flow) -> Option<Self> {
+        let source = flow.config.bodies.as_deref()?;
+        let most_bytes = source.inner().bodies.most_bytes().max(1);
+        Some(Self { flow, source, most_bytes, body: None, moved_ns: 0 })
+    }
+
+    /// Sees to it that there is a body to write, if there is none a new one of `left` bytes or the longest.
+    pub(crate) fn go_on(&mut self, left: u64) -> Result<Begun, MoveError> {
+        if self.body.is_some() {
+            return Ok(Begun::Here);
+        }
+        self.begin(Some(left.min(self.most_bytes)))
+    }
+
+    /// Begins a body of so many bytes, if that is known.
+    pub(crate) fn begin(&mut self, all: Option<u64>) -> Result<Begun, MoveError> {
+        let asked = self.source.inner().bodies.store(all, &Pause::of(self.flow));
+        let body = match self.heard(asked)? {
+            Some(body) => body,
+            None => return Ok(Begun::Stopped),
+        };
+        let is_anew = self.source.go_over(self.flow, body.socket)?;
+        if let (true, Some(rate)) = (is_anew, self.flow.config.rate) {
+            let paced = socket::limit_pacing_rate(self.flow.socket.as_fd(), rate);
+            paced.map_err(|cause| self.system("pace another connection", cause))?;
+        }
+        if !self.source.inner().take(body.extent == Extent::Decoded) {
+            let why = "what this server takes is encrypted or in calls, which only the mover copy can send: leave out \
+                       --mover";
+            return Err(BodySource::failed(self.flow, why.into(), false));
+        }
+        cork(self.flow, true)?;
+        self.body = Some(Written { sent: 0, all });
+        self.moved_ns = now_ns();
+        Ok(if is_anew { Begun::Anew } else { Begun::Here })
+    }
+
+    /// How much of `want` bytes may be written.
+    pub(crate) fn at_most(&self, want: usize) -> usize {
+        let left = self.body.as_ref().and_then(|body| Some(body.all? - body.sent));
+        left.map_or(want, |left| usize::try_from(left).unwrap_or(usize::MAX).min(want))
+    }
+
+    /// `bytes` were written. Whether the body is whole.
+    pub(crate) fn sent(&mut self, bytes: usize) -> bool {
+        let Some(body) = &mut self.body else { return false };
+        (body.sent, self.moved_ns) = (body.sent + bytes as u64, now_ns());
+        body.all.is_some_and(|all| body.sent >= all)
+    }
+
+    /// The body ends here, and waits until the peer has it.
+    pub(crate) fn complete(&mut self) -> Result<(), MoveError> {
+        cork(self.flow, false)?;
+        let stored = self.source.inner().bodies.stored(&Pause::to_deadline(self.flow));
+        if self.heard(stored)?.is_some() {
+            self.body = None;
+        }
+        Ok(())
+    }
+
+    /// No more is sent. A body that is cut off has its connection reset, so that nothing of it is on its way any more.
+    pub(crate) fn end(self) -> Result<(), MoveError> {
+        if self.body.is_some() {
+            // Fails only if the peer has reset the connection already.
+            let _ = set_socket_linger(&self.flow.socket, Some(Duration::ZERO));
+        }
+        if self.flow.stop.phase() == Phase::Abort { Err(self.flow.aborted()) } else { Ok(()) }
+    }
+
+    /// Fails if the body has stood still for too long.
+    pub(crate) fn check_progress(&self) -> Result<(), MoveError> {
+        if now_ns() < self.moved_ns.saturating_add(self.source.patience_ns) {
+            return Ok(());
+        }
+        let seconds = self.source.patience_ns as f64 / 1e9;
+        let why =
+            format!("the server stalled: {} it took no more for {seconds:.1} s", self.so_far());
+        Err(self.told(why))
+    }
+
+    /// A write failed.
+    pub(crate) fn broke(&self, cause: Errno) -> MoveError {
+        let failure = self.source.inner().failure.take();
+        match (failure, cause) {
+            (Some(why), _) => self.told(why),
+            (None, Errno::CONNRESET | Errno::PIPE) => {
+                self.told(format!("the server broke the connection off {}", self.so_far()))
+            }
+            (None, cause) => self.flow.failed("send", cause),
+        }
+    }
+
+    fn so_far(&self) -> String {
+        let sent = self.body.as_ref().map_or(0, |body| body.sent);
+        format!("after {sent} bytes of a body")
+    }
+
+    /// An error in the peer's words if it has said any, else in these.
+    fn told(&self, why: String) -> MoveError {
+        let words = self.source.inner().bodies.refusal(&Pause::to_deadline(self.flow));
+        BodySource::failed(self.flow, words.unwrap_or(why), true)
+    }
+
+    /// What came of a question; `None` if the stop ended it.
+    fn heard<T>(&self, answer: Result<T, BodyError>) -> Result<Option<T>, MoveError> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(BodyError::Stopped) => Ok(None),
+            Err(BodyError::Peer(why)) => Err(BodySource::failed(self.flow, why, true)),
+            Err(BodyError::Own(why)) => Err(BodySource::failed(self.flow, why, false)),
+        }
+    }
+
+    fn system(&self, operation: &'static str, cause: std::io::Error) -> MoveError {
+        MoveError::from_system(self.flow.config.id, operation, cause)
+    }
+}
