@@ -3,22 +3,24 @@
 use goodput_model::{ArmLatency, BitRate, Effect, Judgement, Known, Trial, median};
 
 use crate::design::Design;
-use crate::judge::{Preference, effect};
-use crate::latency::arm_latency;
+use crate::judge::{Criterion, Preference};
+use crate::latency::{Loaded, arm_latencies};
 use crate::looks::Looks;
-use crate::pairs::{Block, complete_blocks, cpu, cpu_ratios, goodput, goodput_ratios};
+use crate::pairs::{Runs, cpu, goodput, rate_for_ratio};
+use crate::sequential::{Pair, Standing, sequential};
 
 /// More blocks than this are no advice.
 const MAX_BLOCKS_ADVISED: f64 = 1000.0;
 
-/// Half-widths of the intervals at the later looks, in standard errors of a mean; an approximation
-/// for the estimate of how many blocks are missing (2.9 for normal data and two arms).
-const LATER_HALF_WIDTH_STANDARD_ERRORS: f64 = 3.0;
+/// Half-widths of the intervals at the later looks, in standard errors of a mean; approximations
+/// for the estimate of how many blocks are missing (2.9 and 2.1 for normal data and two arms).
+const DIFFERENCE_STANDARD_ERRORS: f64 = 3.0;
+const EQUIVALENCE_STANDARD_ERRORS: f64 = 2.2;
 
 /// What the runs show of one arm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArmAnalysis {
-    /// Blocks that count, the same for all arms: those in which no arm's run was discarded.
+    /// Blocks in which its run and the baseline's count; for the baseline, those in which it is compared.
     pub n: usize,
     /// Median goodput over them.
     pub goodput_bits_per_s: Known<BitRate>,
@@ -30,10 +32,23 @@ pub struct ArmAnalysis {
     pub cpu: Option<Effect>,
     /// Round trips under load. `None` if no run was probed.
     pub latency: Option<ArmLatency>,
+    /// Why it is not run any more, if it is not.
+    pub settled: Option<Settled>,
     /// A rough estimate of how many more blocks would decide an arm whose goodput is inconclusive.
     /// `None` if it is decided, if nothing is known yet, and if the effect is so near the
     /// threshold that no sensible number would do.
     pub more_blocks: Option<u32>,
+}
+
+/// Why an arm needs no more runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// A look has shown that it is better, worse or no different.
+    Decided,
+    /// Its interval is as narrow as was asked for.
+    Precise,
+    /// All its looks were made.
+    LastLook,
 }
 
 /// Every arm of `design`, the baseline first, after `trials`.
@@ -42,52 +57,90 @@ pub struct ArmAnalysis {
 /// Interval: the exact signed-rank test at the level of the look, see [`crate::looks`]. The 5 %
 /// hold for goodput over all arms and looks, for CPU cost again, and for each way to time round trips.
 pub fn analyse(design: &Design, trials: &[Trial]) -> Vec<ArmAnalysis> {
-    let blocks = complete_blocks(trials, design.arms);
-    (0..design.arms).map(|arm| analyse_arm(design, &blocks, arm)).collect()
+    let runs = Runs::of(trials, design.arms);
+    let looks = Looks::for_arms(design.arms);
+    let goodput = judged(design, &runs, Preference::Up, rate_for_ratio);
+    let cost = judged(design, &runs, Preference::Down, cpu);
+    let latency = arm_latencies(&runs, looks, design.threshold_percent);
+    let arms = goodput.into_iter().zip(cost).zip(latency).enumerate().take(design.arms);
+    arms.map(|(arm, ((goodput, cost), latency))| ArmAnalysis {
+        n: runs.compared(arm).count(),
+        goodput_bits_per_s: median_goodput(&runs, arm),
+        cpu_s_per_gb: median_cpu(&runs, arm),
+        settled: settled(design, looks, &goodput, latency.as_ref()),
+        more_blocks: more_blocks(design, &runs, arm, goodput.effect.as_ref()),
+        goodput: goodput.effect,
+        cpu: cost.effect,
+        latency: latency.map(|latency| latency.times),
+    })
+    .collect()
 }
 
-fn analyse_arm(design: &Design, blocks: &[Block], arm: usize) -> ArmAnalysis {
-    let level = Looks::for_arms(design.arms).level(blocks.len() as u32);
-    let against_baseline = |ratios: &[f64], good| match arm {
-        0 => None,
-        _ => effect(ratios, level, design.threshold_percent, good),
-    };
-    let ratios = goodput_ratios(blocks, arm);
-    let goodput = against_baseline(&ratios, Preference::Up);
-    ArmAnalysis {
-        n: blocks.len(),
-        goodput_bits_per_s: median_goodput(blocks, arm),
-        cpu_s_per_gb: median_cpu(blocks, arm),
-        more_blocks: more_blocks(design, &ratios, goodput.as_ref()),
-        goodput,
-        cpu: against_baseline(&cpu_ratios(blocks, arm), Preference::Down),
-        latency: arm_latency(blocks, arm, level, design.threshold_percent),
+/// One response of every arm, the baseline, which has none, included.
+fn judged(
+    design: &Design,
+    runs: &Runs,
+    good: Preference,
+    read: fn(&Trial) -> Option<f64>,
+) -> Vec<Standing> {
+    let pairs: Vec<Vec<Pair>> = runs.candidates().map(|arm| runs.pairs(arm, read)).collect();
+    let criterion = Criterion { threshold_percent: design.threshold_percent, good };
+    let candidates = sequential(&pairs, Looks::for_arms(design.arms), criterion);
+    std::iter::once(Standing::default()).chain(candidates).collect()
+}
+
+/// Goodput decides, and if round trips were probed the delay by one way to time it at least; CPU cost
+/// is reported with whatever certainty the same runs give it.
+fn settled(
+    design: &Design,
+    looks: Looks,
+    goodput: &Standing,
+    latency: Option<&Loaded>,
+) -> Option<Settled> {
+    let effect = goodput.effect.as_ref()?;
+    let blocks = effect.n as u32;
+    let half_width_percent = (effect.high_percent - effect.low_percent) / 2.0;
+    let delay_is_decided = latency.is_none_or(|latency| latency.is_decided);
+    if goodput.is_decided && delay_is_decided {
+        Some(Settled::Decided)
+    } else if looks.is_due(blocks)
+        && half_width_percent <= design.precision_percent
+        && delay_is_decided
+    {
+        Some(Settled::Precise)
+    } else {
+        (blocks >= looks.last()).then_some(Settled::LastLook)
     }
 }
 
-fn median_goodput(blocks: &[Block], arm: usize) -> Known<BitRate> {
-    match median(blocks.iter().map(|block| goodput(block[arm]))) {
+fn median_goodput(runs: &Runs, arm: usize) -> Known<BitRate> {
+    match median(runs.compared(arm).map(goodput)) {
         Some(goodput) => Known::Value(BitRate(goodput)),
-        None => Known::missing("no block has a counted run of every arm"),
+        None => Known::missing("no block has a counted run of it and of the baseline"),
     }
 }
 
-fn median_cpu(blocks: &[Block], arm: usize) -> Known<f64> {
-    match median(blocks.iter().filter_map(|block| cpu(block[arm]))) {
+fn median_cpu(runs: &Runs, arm: usize) -> Known<f64> {
+    match median(runs.compared(arm).filter_map(cpu)) {
         Some(cost) => Known::Value(cost),
         None => Known::missing("no counted run knows its CPU cost"),
     }
 }
 
-/// An inconclusive interval decides once it is shorter than the way from the estimate to the
-/// nearest end of the threshold.
-fn more_blocks(design: &Design, ratios: &[f64], goodput: Option<&Effect>) -> Option<u32> {
+/// An inconclusive arm is decided once its interval no longer reaches zero, or once the narrower one lies
+/// within the threshold.
+fn more_blocks(design: &Design, runs: &Runs, arm: usize, goodput: Option<&Effect>) -> Option<u32> {
     let effect = goodput.filter(|effect| effect.judgement == Judgement::Inconclusive)?;
+    let ratios: Vec<f64> =
+        runs.pairs(arm, rate_for_ratio).iter().map(|pair| pair.log_ratio).collect();
     let n = ratios.len() as f64;
     let mean = ratios.iter().sum::<f64>() / n;
     let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let way = (effect.percent.abs() - design.threshold_percent).abs() / 100.0;
-    let needed = variance * (LATER_HALF_WIDTH_STANDARD_ERRORS / way).powi(2);
+    let blocks = |standard_errors: f64, way_percent: f64| {
+        variance * (standard_errors / (way_percent.max(0.0) / 100.0)).powi(2)
+    };
+    let needed = blocks(DIFFERENCE_STANDARD_ERRORS, effect.percent.abs())
+        .min(blocks(EQUIVALENCE_STANDARD_ERRORS, design.threshold_percent - effect.percent.abs()));
     let first = f64::from(Looks::for_arms(design.arms).first());
     let more = (needed.max(first) - n).ceil().max(1.0);
     (more <= MAX_BLOCKS_ADVISED).then_some(more as u32)
@@ -142,11 +195,11 @@ mod tests {
 
     #[test]
     fn an_inconclusive_arm_says_how_many_more_blocks() {
-        let noisy = |block: u32, arm: usize| 100.0 + [0.0, 10.0][arm] * f64::from(block % 3);
+        let noisy = |block: u32, arm: usize| 80.0 + [2.0, f64::from(block * 7 % 5)][arm] * 10.0;
         let arms = analyse(&Design::default(), &trials(6, noisy));
         assert_eq!(arms[1].goodput.as_ref().unwrap().judgement, Judgement::Inconclusive);
         let more = arms[1].more_blocks.unwrap();
-        assert!((2..60).contains(&more), "{more}");
+        assert!((20..300).contains(&more), "{more}");
     }
 
     #[test]

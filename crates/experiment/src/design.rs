@@ -1,6 +1,6 @@
 //! The design of a comparison: blocks in random order, and when it is enough.
 //!
-//! Each block runs every arm once, in an order drawn anew for it. The orders are not balanced between blocks
+//! Each block runs the baseline and every arm that is still open once, in an order drawn anew for it. The orders are not balanced between blocks
 //! (AB then BA) on purpose. An independent draw makes the sign of every paired difference a fair coin, under
 //! any drift and any correlation between runs. The test in `signed_rank` needs only that. Balanced pairs put
 //! two runs of one arm next to each other, and with runs as correlated as measured (0.4) raised the false
@@ -9,15 +9,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use goodput_model::{Effect, Judgement, Trial};
+use goodput_model::Trial;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 
-use crate::analyse::{ArmAnalysis, analyse};
-use crate::latency::is_decided;
+use crate::analyse::{Settled, analyse};
 use crate::looks::Looks;
-use crate::pairs::complete_blocks;
 
 /// Number of the warm-up block. It never counts: caches, routes and the CPU's clock settle in it.
 pub const WARM_UP_BLOCK: u32 = 0;
@@ -30,11 +28,11 @@ pub const WARM_UP: &str = "warm-up";
 pub struct Design {
     /// Arms, the baseline (number 0) included; below 2 there is nothing to compare.
     pub arms: usize,
-    /// Stops at a look at which no interval of goodput is wider than ± this, percent.
+    /// An arm is no longer run after a look at which its interval of goodput is no wider than ± this, percent.
     pub precision_percent: f64,
     /// Smallest effect that counts as one, percent. At zero, "no difference" can't be shown.
     pub threshold_percent: f64,
-    /// Blocks run at most, discarded ones counted, the warm-up apart. Beyond the last look (24 for
+    /// Blocks run at most, discarded ones counted, the warm-up apart. Beyond the last look (36 for
     /// two arms) only discarded blocks make it run longer.
     pub max_blocks: u32,
     /// Of the order within blocks. The same seed gives the same orders.
@@ -43,15 +41,15 @@ pub struct Design {
 
 impl Default for Design {
     fn default() -> Self {
-        Self { arms: 2, precision_percent: 1.0, threshold_percent: 3.0, max_blocks: 32, seed: 0 }
+        Self { arms: 2, precision_percent: 1.0, threshold_percent: 3.0, max_blocks: 44, seed: 0 }
     }
 }
 
 /// The time that is left, as the caller estimates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLeft {
-    /// Blocks that still fit in; `u32::MAX` where time is not limited.
-    pub blocks: u32,
+    /// Runs that still fit in; `u32::MAX` where time is not limited.
+    pub runs: u32,
 }
 
 /// What to do next.
@@ -61,7 +59,7 @@ pub enum Step {
     RunBlock {
         /// Its number, for [`Trial::block`].
         block: u32,
-        /// Arms in the order to run them.
+        /// Arms in the order to run them: the baseline and those that are still open.
         order: Vec<usize>,
         /// Whether it is the warm-up, whose runs are discarded with [`WARM_UP`] as the reason.
         warm_up: bool,
@@ -75,17 +73,17 @@ pub enum Step {
 pub enum StopReason {
     /// Every arm is better, worse or no different.
     Decided {
-        /// Complete blocks at the look.
+        /// The most blocks that an arm has.
         blocks: u32,
     },
     /// Every interval is as narrow as was asked for.
     Precise {
-        /// Complete blocks at the look.
+        /// The most blocks that an arm has.
         blocks: u32,
     },
     /// The last look was made.
     LastLook {
-        /// Complete blocks at the look.
+        /// The most blocks that an arm has.
         blocks: u32,
     },
     /// As many blocks as allowed were run.
@@ -126,19 +124,22 @@ impl Design {
         if self.arms < 2 {
             return Step::Stop(StopReason::NothingToCompare);
         }
-        if let Some(why) = self.enough(done) {
-            return Step::Stop(why);
-        }
-        if time_left.blocks == 0 && !self.is_only_warm(done) {
+        let open = match self.open_arms(done) {
+            Ok(open) => open,
+            Err(enough) => return Step::Stop(enough),
+        };
+        // One of each open arm, and of the baseline.
+        let blocks_left = time_left.runs as usize / (open.len() + 1);
+        if blocks_left == 0 && !self.is_only_warm(done) {
             return Step::Stop(StopReason::OutOfTime);
         }
-        let first = Looks::for_arms(self.arms).first();
+        let first = Looks::for_arms(self.arms).first() as usize;
         let block = match done.iter().map(|trial| trial.block).max() {
             Some(last) => last + 1,
-            None if time_left.blocks > first => WARM_UP_BLOCK,
+            None if blocks_left > first => WARM_UP_BLOCK,
             None => WARM_UP_BLOCK + 1,
         };
-        Step::RunBlock { block, order: self.order(block), warm_up: block == WARM_UP_BLOCK }
+        Step::RunBlock { block, order: self.order(block, open), warm_up: block == WARM_UP_BLOCK }
     }
 
     /// Whether the warm-up alone was run. If it took longer than there was time, one block is still
@@ -147,68 +148,32 @@ impl Design {
         !done.is_empty() && done.iter().all(|trial| trial.block == WARM_UP_BLOCK)
     }
 
-    /// Complete blocks in `done`: those that count.
-    pub fn complete(&self, done: &[Trial]) -> u32 {
-        complete_blocks(done, self.arms).len() as u32
-    }
-
-    fn order(&self, block: u32) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.arms).collect();
+    fn order(&self, block: u32, open: Vec<usize>) -> Vec<usize> {
+        let mut order = [vec![0], open].concat();
         // Neighbouring seeds give unrelated streams: seed_from_u64 scrambles them.
         let seed = self.seed.wrapping_mul(0x1_0000_0001).wrapping_add(u64::from(block));
         order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
         order
     }
 
-    fn enough(&self, done: &[Trial]) -> Option<StopReason> {
+    /// The arms that are still to be run, or why it is enough.
+    fn open_arms(&self, done: &[Trial]) -> Result<Vec<usize>, StopReason> {
         let run: BTreeSet<u32> =
             done.iter().map(|trial| trial.block).filter(|block| *block != WARM_UP_BLOCK).collect();
-        let run_blocks = run.len() as u32;
-        let at_look = self.look(done, run.last().copied());
-        at_look
-            .or((run_blocks >= self.max_blocks)
-                .then_some(StopReason::MaxBlocks { run: run_blocks }))
-    }
-
-    /// What a look shows, if one is due. After a discarded block none is: the same blocks were
-    /// looked at before.
-    fn look(&self, done: &[Trial], last_block: Option<u32>) -> Option<StopReason> {
-        let complete = complete_blocks(done, self.arms);
-        let last_complete = complete.last().map(|block| block[0].block);
-        let (looks, blocks) = (Looks::for_arms(self.arms), complete.len() as u32);
-        if last_complete != last_block || !looks.is_due(blocks) {
-            return None;
-        }
+        let run = run.len() as u32;
         let arms = analyse(self, done);
-        let candidates = || arms[1..].iter();
-        let last = blocks >= looks.last();
-        if candidates().all(decided) {
-            Some(StopReason::Decided { blocks })
-        } else if candidates().all(|arm| self.is_precise(arm)) {
-            Some(StopReason::Precise { blocks })
-        } else {
-            last.then_some(StopReason::LastLook { blocks })
+        let open: Vec<usize> = (1..self.arms).filter(|arm| arms[*arm].settled.is_none()).collect();
+        let all = |settled| arms[1..].iter().all(|arm| arm.settled == Some(settled));
+        let any = |settled| arms[1..].iter().any(|arm| arm.settled == Some(settled));
+        let blocks = arms.iter().map(|arm| arm.n as u32).max().unwrap_or(0);
+        match () {
+            () if all(Settled::Decided) => Err(StopReason::Decided { blocks }),
+            () if open.is_empty() && any(Settled::LastLook) => Err(StopReason::LastLook { blocks }),
+            () if open.is_empty() => Err(StopReason::Precise { blocks }),
+            () if run >= self.max_blocks => Err(StopReason::MaxBlocks { run }),
+            () => Ok(open),
         }
     }
-
-    fn is_precise(&self, arm: &ArmAnalysis) -> bool {
-        let half_width = |effect: &Effect| (effect.high_percent - effect.low_percent) / 2.0;
-        arm.goodput.as_ref().is_some_and(|effect| half_width(effect) <= self.precision_percent)
-            && delay_is_decided(arm)
-    }
-}
-
-/// Goodput decides, and where round trips were probed the delay by one way to time it at least; CPU cost
-/// is reported with whatever certainty the same runs give it.
-fn decided(arm: &ArmAnalysis) -> bool {
-    let goodput =
-        arm.goodput.as_ref().is_some_and(|effect| effect.judgement != Judgement::Inconclusive);
-    goodput && delay_is_decided(arm)
-}
-
-/// Whether round trips distinguish the arm from the baseline, if they were probed.
-fn delay_is_decided(arm: &ArmAnalysis) -> bool {
-    arm.latency.as_ref().is_none_or(is_decided)
 }
 
 #[cfg(test)]
@@ -216,8 +181,9 @@ mod tests {
     use super::*;
     use crate::pairs::tests::trial;
     use proptest::prelude::*;
+    use rand::RngExt;
 
-    const PLENTY: TimeLeft = TimeLeft { blocks: u32::MAX };
+    const PLENTY: TimeLeft = TimeLeft { runs: u32::MAX };
 
     /// Follows the design with `goodput(block, arm)` until it stops.
     fn follow(design: &Design, goodput: impl Fn(u32, usize) -> f64) -> (Vec<Trial>, StopReason) {
@@ -245,10 +211,26 @@ mod tests {
     }
 
     #[test]
+    fn an_arm_that_is_decided_is_no_longer_run() {
+        let one_is_noisy = |block: u32, arm: usize| match arm {
+            1 => 200.0,
+            2 => 100.0 + 60.0 * f64::from(block % 2),
+            _ => 100.0,
+        };
+        let design = Design { arms: 3, ..Design::default() };
+        let (done, _) = follow(&design, one_is_noisy);
+        let runs = |arm| done.iter().filter(|trial| trial.arm == arm && trial.block > 0).count();
+        assert_eq!((runs(0), runs(1), runs(2)), (37, 7, 37));
+    }
+
+    #[test]
     fn noise_is_looked_at_to_the_end() {
-        let noise = |block: u32, arm: usize| 100.0 + 60.0 * f64::from((block + arm as u32) % 2);
+        let noise = |block: u32, arm: usize| {
+            let seed = u64::from(block) << 8 | arm as u64;
+            50.0 + 100.0 * Xoshiro256PlusPlus::seed_from_u64(seed).random::<f64>()
+        };
         let (_, why) = follow(&Design::default(), noise);
-        assert_eq!(why, StopReason::LastLook { blocks: 24 });
+        assert_eq!(why, StopReason::LastLook { blocks: 36 });
     }
 
     #[test]
@@ -263,18 +245,18 @@ mod tests {
     #[test]
     fn a_comparison_that_discards_everything_ends() {
         let (done, why) = follow(&Design::default(), |_, arm| [100.0, f64::NAN][arm]);
-        assert_eq!(why, StopReason::MaxBlocks { run: 32 });
-        assert_eq!(done.len(), 2 * 33);
+        assert_eq!(why, StopReason::MaxBlocks { run: 44 });
+        assert_eq!(done.len(), 2 * 45);
     }
 
     #[test]
     fn without_time_for_a_first_look_there_is_no_warm_up() {
-        let step = |blocks| Design::default().next(&[], TimeLeft { blocks });
+        let step = |blocks: u32| Design::default().next(&[], TimeLeft { runs: 2 * blocks });
         assert!(matches!(step(7), Step::RunBlock { block: 0, warm_up: true, .. }));
         assert!(matches!(step(6), Step::RunBlock { block: 1, warm_up: false, .. }));
         assert_eq!(step(0), Step::Stop(StopReason::OutOfTime));
         let warm = [0, 1].map(|arm| trial(WARM_UP_BLOCK, arm, 100.0));
-        let after = Design::default().next(&warm, TimeLeft { blocks: 0 });
+        let after = Design::default().next(&warm, TimeLeft { runs: 0 });
         assert!(matches!(after, Step::RunBlock { block: 1, warm_up: false, .. }));
         let alone = Design { arms: 1, ..Design::default() };
         assert_eq!(alone.next(&[], PLENTY), Step::Stop(StopReason::NothingToCompare));
@@ -284,7 +266,7 @@ mod tests {
     fn orders_are_random_and_repeat_with_the_seed() {
         let orders = |seed| -> Vec<Vec<usize>> {
             let design = Design { seed, ..Design::default() };
-            (1..200).map(|block| design.order(block)).collect()
+            (1..200).map(|block| design.order(block, vec![1])).collect()
         };
         assert_eq!(orders(3), orders(3));
         assert_ne!(orders(3), orders(4));
@@ -295,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_design_ends_and_every_block_runs_each_arm_once(
+        fn every_design_ends_and_no_block_runs_an_arm_twice(
             arms in 0usize..6, max_blocks in 0u32..40, seed: u64, precision in 0.0f64..5.0,
             lost in 0u32..5, spread in 0.0f64..100.0,
         ) {

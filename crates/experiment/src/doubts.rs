@@ -7,15 +7,15 @@ use goodput_model::{Comparison, Judgement, Trial};
 use crate::analyse::analyse;
 use crate::design::{Design, WARM_UP_BLOCK};
 use crate::looks::Looks;
-use crate::pairs::{complete_blocks, counts, goodput};
+use crate::pairs::{counts, goodput};
 
 /// Doubts about a comparison, one sentence each, for the record: runs that do not count and why,
 /// runs in which nothing arrived, too few blocks, and what an open arm would need.
 pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
-    let mut doubts = discards(&comparison.trials, design.arms);
+    let mut doubts = discards(&comparison.trials);
     doubts.extend(silent(&comparison.trials));
-    let (complete, first) =
-        (design.complete(&comparison.trials), Looks::for_arms(design.arms).first());
+    let of_arms = comparison.arms.iter().skip(1).map(|arm| arm.n as u32);
+    let (complete, first) = (of_arms.min().unwrap_or(0), Looks::for_arms(design.arms).first());
     if complete < first {
         doubts.push(format!(
             "{} of the {first} blocks needed to show anything: allow more time",
@@ -27,31 +27,35 @@ pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     doubts
 }
 
-fn discards(trials: &[Trial], arms: usize) -> Vec<String> {
-    let mut blocks: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+fn discards(trials: &[Trial]) -> Vec<String> {
+    let mut blocks: BTreeMap<&str, BTreeSet<(u32, usize)>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.block != WARM_UP_BLOCK && !counts(trial)) {
         let why = trial.discarded.as_deref().unwrap_or("its goodput is not a number");
-        blocks.entry(why).or_default().insert(trial.block);
+        blocks.entry(why).or_default().insert((trial.block, trial.arm));
     }
-    // In a block that counts all the same, the run was made again.
-    let good: BTreeSet<u32> =
-        complete_blocks(trials, arms).iter().map(|block| block[0].block).collect();
-    let sentences = |(why, blocks): (&str, BTreeSet<u32>)| {
-        let (repeated, lost): (Vec<u32>, Vec<u32>) =
-            blocks.into_iter().partition(|block| good.contains(block));
-        let repeated = match repeated.len() {
+    let good: BTreeSet<(u32, usize)> =
+        trials.iter().filter(|trial| counts(trial)).map(|trial| (trial.block, trial.arm)).collect();
+    let sentences = |(why, runs): (&str, BTreeSet<(u32, usize)>)| {
+        let (repeated, lost): (BTreeSet<_>, BTreeSet<_>) =
+            runs.into_iter().partition(|run| good.contains(run));
+        let [repeated, lost] = [repeated, lost].map(blocks_of);
+        let repeated = match repeated {
             0 => None,
             1 => Some(format!("in 1 block a run was repeated: {why}")),
             n => Some(format!("in {n} blocks a run was repeated: {why}")),
         };
-        let lost = match lost.len() {
+        let lost = match lost {
             0 => None,
-            1 => Some(format!("1 block does not count: {why}")),
-            n => Some(format!("{n} blocks do not count: {why}")),
+            1 => Some(format!("in 1 block a run does not count: {why}")),
+            n => Some(format!("in {n} blocks a run does not count: {why}")),
         };
         [repeated, lost].into_iter().flatten().collect::<Vec<_>>()
     };
     blocks.into_iter().flat_map(sentences).collect()
+}
+
+fn blocks_of(runs: BTreeSet<(u32, usize)>) -> usize {
+    runs.into_iter().map(|(block, _)| block).collect::<BTreeSet<_>>().len()
 }
 
 fn silent(trials: &[Trial]) -> Option<String> {
@@ -70,7 +74,9 @@ fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
         let name = comparison.arms.get(arm).map(|arm| arm.values.join(", ")).unwrap_or_default();
         Some(match analysis.more_blocks {
             None => {
-                format!("{name}: too close to the threshold for any number of blocks to decide")
+                format!(
+                    "{name}: too close to zero and to the threshold for any number of blocks to decide"
+                )
             }
             Some(more) if effect.n as u32 + more > last => format!(
                 "{name}: about {} blocks would decide it, more than a comparison runs; try longer runs, a quieter time or a larger threshold",
@@ -114,7 +120,7 @@ mod tests {
         assert_eq!(
             of(trials),
             [
-                "1 block does not count: the peer left",
+                "in 1 block a run does not count: the peer left",
                 "nothing arrived in 1 run; ratios count it as 1 bit/s",
                 "only 1 of the 6 blocks needed to show anything: allow more time",
             ]
@@ -127,7 +133,7 @@ mod tests {
         assert!(of(blocks(|_| 150.0)).is_empty());
         let open = of(blocks(|block| 100.0 + 9.0 * f64::from(block % 3)));
         assert!(open[0].starts_with("on: about ") && open[0].ends_with("would decide it"));
-        let noise = of(blocks(|block| if block % 2 == 0 { 105.0 } else { 94.0 }));
+        let noise = of(blocks(|block| if block % 2 == 0 { 130.0 } else { 70.0 }));
         assert!(noise[0].contains("more than a comparison runs"), "{noise:?}");
     }
 }

@@ -1,8 +1,9 @@
-//! From an interval to one of four words.
+//! From intervals to a word.
 
 use goodput_model::{Effect, Judgement};
 
-use crate::signed_rank::{Location, locate};
+use crate::looks::Levels;
+use crate::signed_rank::{Location, Ranked};
 
 /// Which way is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,24 +14,37 @@ pub(crate) enum Preference {
     Down,
 }
 
-/// The effect that the log-ratios show at `level`. `None` for fewer than two of them, and if it
+/// What counts, and which way is good.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Criterion {
+    /// Smallest effect that counts, percent.
+    pub(crate) threshold_percent: f64,
+    pub(crate) good: Preference,
+}
+
+/// The effect that the log-ratios show at `levels`. `None` for fewer than two of them, and if it
 /// is beyond any number of percent.
-pub(crate) fn effect(
-    log_ratios: &[f64],
-    level: f64,
-    threshold_percent: f64,
-    good: Preference,
-) -> Option<Effect> {
-    let location = locate(log_ratios, level)?;
-    let (low, high) = (percent(location.low), percent(location.high));
-    high.is_finite().then(|| Effect {
-        percent: percent(location.estimate),
-        low_percent: low,
-        high_percent: high,
-        confidence_percent: 100.0 * location.confidence,
-        n: log_ratios.len(),
-        judgement: judge(&location, threshold_percent, good),
+pub(crate) fn effect(log_ratios: &[f64], levels: Levels, criterion: Criterion) -> Option<Effect> {
+    let ranked = Ranked::new(log_ratios)?;
+    let difference = ranked.locate(levels.difference);
+    let equivalence = ranked.locate(levels.equivalence);
+    let judgement = judge(&difference, &equivalence, criterion);
+    // The interval that is reported is the one that decided.
+    let shown = if judgement == Judgement::NoDifference { equivalence } else { difference };
+    let high_percent = percent(shown.high);
+    high_percent.is_finite().then(|| Effect {
+        percent: percent(shown.estimate),
+        low_percent: percent(shown.low),
+        high_percent,
+        confidence_percent: 100.0 * shown.confidence,
+        n: ranked.n(),
+        judgement,
     })
+}
+
+/// Whether nothing remains to be shown: a further look could only unsay it.
+pub(crate) fn is_final(judgement: Judgement) -> bool {
+    matches!(judgement, Judgement::Better | Judgement::Worse | Judgement::NoDifference)
 }
 
 /// Percent of the baseline that a log-ratio is.
@@ -39,20 +53,27 @@ fn percent(log_ratio: f64) -> f64 {
 }
 
 /// The whole interval decides: beyond the threshold on one side, or within it on both (two
-/// one-sided tests). An interval that excludes zero but reaches into the threshold is
-/// inconclusive: the effect may be too small to count as one. No claim without the full level.
-fn judge(location: &Location, threshold: f64, good: Preference) -> Judgement {
-    let (low, high) = (percent(location.low), percent(location.high));
-    let (up, down) = match good {
-        Preference::Up => (Judgement::Better, Judgement::Worse),
-        Preference::Down => (Judgement::Worse, Judgement::Better),
+/// one-sided tests). An interval that excludes zero but reaches into the threshold shows the direction
+/// only. No claim without the full level.
+fn judge(difference: &Location, equivalence: &Location, criterion: Criterion) -> Judgement {
+    use Judgement::*;
+    let threshold = criterion.threshold_percent;
+    let (up, down, perhaps_up, perhaps_down) = match criterion.good {
+        Preference::Up => (Better, Worse, BetterPerhapsBelowThreshold, WorsePerhapsBelowThreshold),
+        Preference::Down => {
+            (Worse, Better, WorsePerhapsBelowThreshold, BetterPerhapsBelowThreshold)
+        }
+    };
+    let within = |interval: &Location| {
+        percent(interval.low) > -threshold && percent(interval.high) < threshold
     };
     match () {
-        () if !location.reaches_level => Judgement::Inconclusive,
-        () if low > threshold => up,
-        () if high < -threshold => down,
-        () if low > -threshold && high < threshold => Judgement::NoDifference,
-        () => Judgement::Inconclusive,
+        () if difference.reaches_level && percent(difference.low) > threshold => up,
+        () if difference.reaches_level && percent(difference.high) < -threshold => down,
+        () if equivalence.reaches_level && within(equivalence) => NoDifference,
+        () if difference.reaches_level && difference.low > 0.0 => perhaps_up,
+        () if difference.reaches_level && difference.high < 0.0 => perhaps_down,
+        () => Inconclusive,
     }
 }
 
@@ -60,40 +81,59 @@ fn judge(location: &Location, threshold: f64, good: Preference) -> Judgement {
 mod tests {
     use super::*;
 
-    fn judged(low_percent: f64, high_percent: f64, good: Preference) -> Judgement {
+    const UP: Criterion = Criterion { threshold_percent: 3.0, good: Preference::Up };
+    const DOWN: Criterion = Criterion { threshold_percent: 3.0, good: Preference::Down };
+    const FIRST: Levels = Levels { difference: 0.03125, equivalence: 0.03125 };
+
+    fn interval(low_percent: f64, high_percent: f64) -> Location {
         let ln = |percent: f64| (percent / 100.0).ln_1p();
-        let location = Location {
+        Location {
             estimate: ln(low_percent),
             low: ln(low_percent),
             high: ln(high_percent),
             confidence: 0.98,
             reaches_level: true,
-        };
-        judge(&location, 3.0, good)
+        }
+    }
+
+    fn judged(low_percent: f64, high_percent: f64, criterion: Criterion) -> Judgement {
+        let interval = interval(low_percent, high_percent);
+        judge(&interval, &interval, criterion)
     }
 
     #[test]
     fn the_whole_interval_decides() {
-        use Judgement::{Better, Inconclusive, NoDifference, Worse};
-        assert_eq!(judged(4.0, 9.0, Preference::Up), Better);
-        assert_eq!(judged(1.0, 9.0, Preference::Up), Inconclusive);
-        assert_eq!(judged(-2.0, 2.0, Preference::Up), NoDifference);
-        assert_eq!(judged(-20.0, 20.0, Preference::Up), Inconclusive);
-        assert_eq!(judged(-9.0, -4.0, Preference::Up), Worse);
-        assert_eq!(judged(-9.0, -4.0, Preference::Down), Better);
-        assert_eq!(judged(4.0, 9.0, Preference::Down), Worse);
+        use Judgement::*;
+        assert_eq!(judged(4.0, 9.0, UP), Better);
+        assert_eq!(judged(1.0, 9.0, UP), BetterPerhapsBelowThreshold);
+        assert_eq!(judged(1.0, 9.0, DOWN), WorsePerhapsBelowThreshold);
+        assert_eq!(judged(-9.0, -1.0, UP), WorsePerhapsBelowThreshold);
+        assert_eq!(judged(-2.0, 2.0, UP), NoDifference);
+        assert_eq!(judged(1.0, 2.0, UP), NoDifference);
+        assert_eq!(judged(-1.0, 9.0, UP), Inconclusive);
+        assert_eq!(judged(-20.0, 20.0, UP), Inconclusive);
+        assert_eq!(judged(-9.0, -4.0, UP), Worse);
+        assert_eq!(judged(-9.0, -4.0, DOWN), Better);
+        assert_eq!(judged(4.0, 9.0, DOWN), Worse);
+    }
+
+    #[test]
+    fn the_narrower_interval_shows_that_there_is_no_difference() {
+        let narrow = interval(-2.0, 2.0);
+        assert_eq!(judge(&interval(-4.0, 4.0), &narrow, UP), Judgement::NoDifference);
+        assert_eq!(judge(&narrow, &interval(-4.0, 4.0), UP), Judgement::Inconclusive);
     }
 
     #[test]
     fn five_blocks_claim_nothing_however_large_the_effect() {
-        let effect = effect(&[1.0; 5], 0.03125, 3.0, Preference::Up).unwrap();
+        let effect = effect(&[1.0; 5], FIRST, UP).unwrap();
         assert_eq!(effect.judgement, Judgement::Inconclusive);
         assert_eq!((effect.n, effect.confidence_percent), (5, 93.75));
     }
 
     #[test]
     fn an_effect_is_told_in_percent_of_the_baseline() {
-        let effect = effect(&[1.25f64.ln(); 6], 0.03125, 3.0, Preference::Up).unwrap();
+        let effect = effect(&[1.25f64.ln(); 6], FIRST, UP).unwrap();
         assert!((effect.percent - 25.0).abs() < 1e-9);
         assert_eq!(effect.judgement, Judgement::Better);
     }

@@ -1,71 +1,87 @@
 //! Round trips under load, arm against baseline.
 
 use goodput_model::{
-    ArmLatency, Effect, Judgement, Known, Latency, LoadedTimes, Missing, RoundTrips, median,
+    ArmLatency, Effect, Known, Latency, LoadedTimes, Missing, RoundTrips, Trial, median,
 };
 
-use crate::judge::{Preference, effect};
-use crate::pairs::Block;
+use crate::judge::{Criterion, Preference};
+use crate::looks::Looks;
+use crate::pairs::Runs;
+use crate::sequential::{Standing, sequential};
 
 /// The times of one run by one way to time them.
 type Read = fn(&Latency) -> &Known<RoundTrips>;
 
-/// The times under load of `arm` in `blocks`, against the baseline if it is not that itself; `None`
-/// where no run was probed. The statistics are those of goodput: paired log-ratios of the runs' medians
-/// within blocks, at the `level` of the look, for each way to time on its own.
-pub(crate) fn arm_latency(
-    blocks: &[Block],
-    arm: usize,
-    level: f64,
-    threshold_percent: f64,
-) -> Option<ArmLatency> {
-    if !blocks.iter().any(|block| block[arm].latency.is_some()) {
-        return None;
-    }
-    let times = |read| loaded_times(blocks, arm, read, level, threshold_percent);
-    Some(ArmLatency {
-        tcp_connect: times(|latency| &latency.tcp_connect.loaded),
-        udp_echo: times(|latency| &latency.udp_echo.loaded),
-        tcp_rtt: times(|latency| &latency.tcp_rtt.loaded),
-        unsent: times(|latency| &latency.unsent),
-    })
+/// The times under load of one arm, and whether they tell it from the baseline.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) times: ArmLatency,
+    /// Whether a planned look has decided one of the timings at least.
+    pub(crate) is_decided: bool,
 }
 
-/// Whether one of the timings has distinguished an arm from the baseline, or shown that there is no
-/// difference.
-pub(crate) fn is_decided(latency: &ArmLatency) -> bool {
-    let judged = |effect: &Effect| effect.judgement != Judgement::Inconclusive;
-    latency.ways().iter().any(|(_, times)| times.against.as_ref().is_some_and(judged))
-}
-
-fn loaded_times(
-    blocks: &[Block],
-    arm: usize,
-    read: Read,
-    level: f64,
-    threshold_percent: f64,
-) -> LoadedTimes {
-    let times = |arm: usize| {
-        move |block: &Block| -> Result<RoundTrips, Missing> {
-            let latency = block[arm].latency.as_ref();
-            latency.map_or_else(|| Err(not_probed()), |latency| read(latency).get().cloned())
+/// The times under load of every arm against the baseline, `None` for arms of which no run was probed. The
+/// statistics are those of goodput: paired log-ratios of the runs' medians within blocks, for each way to
+/// time on its own.
+pub(crate) fn arm_latencies(runs: &Runs, looks: Looks, threshold: f64) -> Vec<Option<Loaded>> {
+    let ways: [Vec<(LoadedTimes, bool)>; 4] =
+        WAYS.map(|read| loaded_times(runs, read, looks, threshold));
+    let of_arm = |arm: usize| {
+        if !runs.compared(arm).any(|trial| trial.latency.is_some()) {
+            return None;
         }
+        let [tcp_connect, udp_echo, tcp_rtt, unsent] = ways.each_ref().map(|arms| &arms[arm]);
+        let is_decided = ways.iter().any(|arms| arms[arm].1);
+        let [tcp_connect, udp_echo, tcp_rtt, unsent] =
+            [tcp_connect, udp_echo, tcp_rtt, unsent].map(|(times, _)| times.clone());
+        let times = ArmLatency { tcp_connect, udp_echo, tcp_rtt, unsent };
+        Some(Loaded { times, is_decided })
     };
-    let known: Vec<RoundTrips> = blocks.iter().filter_map(|b| times(arm)(b).ok()).collect();
-    let why = blocks.iter().find_map(|block| times(arm)(block).err()).unwrap_or_else(not_probed);
+    (0..runs.candidates().end).map(of_arm).collect()
+}
+
+/// In the order of [`ArmLatency`].
+const WAYS: [Read; 4] = [
+    |latency| &latency.tcp_connect.loaded,
+    |latency| &latency.udp_echo.loaded,
+    |latency| &latency.tcp_rtt.loaded,
+    |latency| &latency.unsent,
+];
+
+/// Of every arm by one way to time, with whether it is decided.
+fn loaded_times(
+    runs: &Runs,
+    read: Read,
+    looks: Looks,
+    threshold_percent: f64,
+) -> Vec<(LoadedTimes, bool)> {
+    let p50 = |trial: &Trial| positive(&times(trial, read).ok()?);
+    let pairs: Vec<_> = runs.candidates().map(|arm| runs.pairs(arm, p50)).collect();
+    let criterion = Criterion { threshold_percent, good: Preference::Down };
+    let candidates = sequential(&pairs, looks, criterion);
+    let all = std::iter::once(Standing::default()).chain(candidates).enumerate();
+    all.map(|(arm, standing)| (summary(runs, arm, read, standing.effect), standing.is_decided))
+        .collect()
+}
+
+fn summary(runs: &Runs, arm: usize, read: Read, against: Option<Effect>) -> LoadedTimes {
+    let known: Vec<RoundTrips> =
+        runs.compared(arm).filter_map(|trial| times(trial, read).ok()).collect();
+    let why = runs.compared(arm).find_map(|trial| times(trial, read).err());
     let middle = |read: fn(&RoundTrips) -> f64| -> Known<f64> {
-        median(known.iter().map(read)).ok_or_else(|| why.clone()).into()
+        let why = || why.clone().unwrap_or_else(not_probed);
+        median(known.iter().map(read)).ok_or_else(why).into()
     };
-    let p50 = |arm: usize| move |block: &Block| positive(&times(arm)(block).ok()?);
-    let ratio = |block: &Block| Some(p50(arm)(block)?.ln() - p50(0)(block)?.ln());
-    let ratios: Vec<f64> = blocks.iter().filter_map(ratio).collect();
     LoadedTimes {
         p50_us: middle(|trips| trips.p50_us),
         p99_us: middle(|trips| trips.p99_us),
-        against: (arm > 0)
-            .then(|| effect(&ratios, level, threshold_percent, Preference::Down))
-            .flatten(),
+        against,
     }
+}
+
+fn times(trial: &Trial, read: Read) -> Result<RoundTrips, Missing> {
+    let latency = trial.latency.as_ref();
+    latency.map_or_else(|| Err(not_probed()), |latency| read(latency).get().cloned())
 }
 
 /// A median that a ratio can be made of.
@@ -83,7 +99,7 @@ mod tests {
     use crate::design::Design;
     use crate::pairs::tests::trial;
     use crate::{Step, TimeLeft, analyse};
-    use goodput_model::{IdleAndLoaded, Trial};
+    use goodput_model::{IdleAndLoaded, Judgement};
 
     fn trips(us: f64) -> Known<RoundTrips> {
         let lost = Known::Value(0);
@@ -137,7 +153,7 @@ mod tests {
         let next = |us: fn(u32, usize) -> f64| {
             let trials: Vec<_> =
                 (1..=6).flat_map(|b| [0, 1].map(|arm| probed(b, arm, us(b, arm)))).collect();
-            Design::default().next(&trials, TimeLeft { blocks: 100 })
+            Design::default().next(&trials, TimeLeft { runs: 100 })
         };
         assert!(matches!(next(|_, arm| [900.0, 100.0][arm]), Step::Stop(_)));
         let noise = next(|block, arm| 500.0 + 400.0 * f64::from((block + arm as u32) % 2));

@@ -19,6 +19,7 @@ mod mser;
 mod pairs;
 pub mod quantile;
 pub mod rate_search;
+mod sequential;
 mod signed_rank;
 pub mod slow_start;
 pub mod steady;

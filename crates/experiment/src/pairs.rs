@@ -1,18 +1,16 @@
-//! Complete blocks, and the paired log-ratios of an arm against the baseline in them.
+//! The runs that count, and the paired log-ratios of an arm against the baseline within blocks.
 
 use std::collections::BTreeMap;
 
 use goodput_model::Trial;
 
 use crate::design::WARM_UP_BLOCK;
+use crate::sequential::Pair;
 
 /// Rate that stands for a run in which nothing arrived, bit/s. The ratio needs a number there: one
 /// bit per second is less than any run of seconds can tell from nothing, and keeps the sign and an
 /// enormous but finite size. Two silent runs are no difference.
 const SILENT_BITS_PER_S: f64 = 1.0;
-
-/// One block in which every arm has a run that counts; indexed by arm.
-pub(crate) type Block<'a> = Vec<&'a Trial>;
 
 /// Whether a run counts: not of the warm-up, not discarded, its goodput a number.
 pub(crate) fn counts(trial: &Trial) -> bool {
@@ -28,28 +26,60 @@ pub(crate) fn goodput(trial: &Trial) -> f64 {
     trial.goodput_bits_per_s.value().map_or(f64::NAN, |rate| rate.0)
 }
 
-/// The blocks in which all of `arms` count, in the order they were made. A block with a discarded
-/// run is left out for every arm, so that all arms stand on the same blocks.
-pub(crate) fn complete_blocks(trials: &[Trial], arms: usize) -> Vec<Block<'_>> {
-    let mut blocks: BTreeMap<u32, Vec<Option<&Trial>>> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| counts(trial)) {
-        let block = blocks.entry(trial.block).or_insert_with(|| vec![None; arms]);
-        if let Some(place) = block.get_mut(trial.arm) {
-            place.get_or_insert(trial);
+/// The runs that count, by block and arm.
+pub(crate) struct Runs<'a> {
+    arms: usize,
+    blocks: BTreeMap<u32, Vec<Option<&'a Trial>>>,
+}
+
+impl<'a> Runs<'a> {
+    /// Those of `trials`, of `arms` arms. Of several runs of one arm in one block the first stands.
+    pub(crate) fn of(trials: &'a [Trial], arms: usize) -> Self {
+        let mut blocks: BTreeMap<u32, Vec<Option<&Trial>>> = BTreeMap::new();
+        for trial in trials.iter().filter(|trial| counts(trial)) {
+            let block = blocks.entry(trial.block).or_insert_with(|| vec![None; arms]);
+            if let Some(place) = block.get_mut(trial.arm) {
+                place.get_or_insert(trial);
+            }
         }
+        Self { arms, blocks }
     }
-    blocks.into_values().filter_map(|block| block.into_iter().collect()).collect()
+
+    /// The arms that are compared with the baseline.
+    pub(crate) fn candidates(&self) -> std::ops::Range<usize> {
+        1..self.arms.max(1)
+    }
+
+    /// The baseline's run and that of `arm`, in each block in which both count, in the order of the blocks.
+    pub(crate) fn beside(&self, arm: usize) -> impl Iterator<Item = (&'a Trial, &'a Trial)> {
+        self.blocks
+            .values()
+            .filter_map(move |block| Some(((*block.first()?)?, (*block.get(arm)?)?)))
+    }
+
+    /// The runs of `arm` that are compared; the baseline's are those beside which another arm has one.
+    pub(crate) fn compared(&self, arm: usize) -> impl Iterator<Item = &'a Trial> {
+        let is_compared = move |block: &&Vec<Option<&'a Trial>>| match arm {
+            0 => block.iter().skip(1).any(Option::is_some),
+            _ => block.first().is_some_and(Option::is_some),
+        };
+        self.blocks.values().filter(is_compared).filter_map(move |block| *block.get(arm)?)
+    }
+
+    /// ln(arm / baseline) of what `read` takes from both runs of a block, where both have it. `read` gives
+    /// numbers above zero.
+    pub(crate) fn pairs(&self, arm: usize, read: impl Fn(&Trial) -> Option<f64>) -> Vec<Pair> {
+        let pair = |(base, arm): (&Trial, &Trial)| {
+            let log_ratio = read(arm)?.ln() - read(base)?.ln();
+            Some(Pair { block: base.block, log_ratio })
+        };
+        self.beside(arm).filter_map(pair).collect()
+    }
 }
 
-/// ln(arm / baseline) of the goodput in each block.
-pub(crate) fn goodput_ratios(blocks: &[Block], arm: usize) -> Vec<f64> {
-    let rate = |trial: &Trial| goodput(trial).max(SILENT_BITS_PER_S);
-    blocks.iter().map(|block| rate(block[arm]).ln() - rate(block[0]).ln()).collect()
-}
-
-/// ln(arm / baseline) of the CPU cost in each block in which both are known and not zero.
-pub(crate) fn cpu_ratios(blocks: &[Block], arm: usize) -> Vec<f64> {
-    blocks.iter().filter_map(|block| Some(cpu(block[arm])?.ln() - cpu(block[0])?.ln())).collect()
+/// Goodput of a run that counts, as ratios need it.
+pub(crate) fn rate_for_ratio(trial: &Trial) -> Option<f64> {
+    Some(goodput(trial).max(SILENT_BITS_PER_S))
 }
 
 /// CPU cost of a run. A cost of nothing is a clock too coarse to see it.
@@ -76,22 +106,26 @@ pub(crate) mod tests {
         }
     }
 
+    fn log_ratios(trials: &[Trial], arm: usize, read: fn(&Trial) -> Option<f64>) -> Vec<f64> {
+        Runs::of(trials, 3).pairs(arm, read).iter().map(|pair| pair.log_ratio).collect()
+    }
+
     #[test]
-    fn a_block_with_a_discarded_run_is_left_out_for_every_arm() {
-        let mut trials = vec![trial(1, 0, 10.0), trial(1, 1, 20.0), trial(2, 1, 20.0)];
-        trials.push(Trial { discarded: Some("steal".into()), ..trial(2, 0, 1.0) });
-        trials.push(trial(WARM_UP_BLOCK, 0, 10.0));
-        trials.push(trial(WARM_UP_BLOCK, 1, 10.0));
-        let blocks = complete_blocks(&trials, 2);
-        assert_eq!(blocks.len(), 1);
-        assert!((goodput_ratios(&blocks, 1)[0] - 2f64.ln()).abs() < 1e-12);
+    fn a_discarded_run_takes_only_its_own_pair_away() {
+        let mut trials = vec![trial(1, 0, 10.0), trial(1, 1, 20.0), trial(1, 2, 40.0)];
+        let discarded = Trial { discarded: Some("steal".into()), ..trial(2, 1, 1.0) };
+        trials.extend([trial(2, 0, 10.0), discarded, trial(2, 2, 20.0), trial(3, 1, 10.0)]);
+        trials.extend([trial(WARM_UP_BLOCK, 0, 10.0), trial(WARM_UP_BLOCK, 1, 10.0)]);
+        assert_eq!(log_ratios(&trials, 1, rate_for_ratio), [20f64.ln() - 10f64.ln()]);
+        assert_eq!(log_ratios(&trials, 2, rate_for_ratio).len(), 2);
+        let compared = |arm| Runs::of(&trials, 3).compared(arm).count();
+        assert_eq!((compared(0), compared(1), compared(2)), (2, 1, 2));
     }
 
     #[test]
     fn a_silent_run_is_a_finite_difference_and_two_are_none() {
         let trials = [trial(1, 0, 0.0), trial(1, 1, 1e9), trial(2, 0, 0.0), trial(2, 1, 0.0)];
-        let ratios = goodput_ratios(&complete_blocks(&trials, 2), 1);
-        assert_eq!(ratios, [1e9f64.ln(), 0.0]);
+        assert_eq!(log_ratios(&trials, 1, rate_for_ratio), [1e9f64.ln(), 0.0]);
     }
 
     #[test]
@@ -100,6 +134,6 @@ pub(crate) mod tests {
         let none = Trial { cpu_s_per_gb: Known::Value(0.0), ..trial(3, 1, 1.0) };
         let trials =
             [trial(1, 0, 1.0), trial(1, 1, 1.0), trial(2, 0, 1.0), unknown, trial(3, 0, 1.0), none];
-        assert_eq!(cpu_ratios(&complete_blocks(&trials, 2), 1), [0.0]);
+        assert_eq!(log_ratios(&trials, 1, cpu), [0.0]);
     }
 }

@@ -27,23 +27,41 @@ pub(crate) struct Location {
     pub(crate) reaches_level: bool,
 }
 
-/// Estimate and interval of `differences` such that the chance of missing the truth is at most
-/// `level`. `None` for fewer than two.
-pub(crate) fn locate(differences: &[f64], level: f64) -> Option<Location> {
-    if differences.len() < 2 {
-        return None;
+/// Paired differences, ready to be tested at any level.
+pub(crate) struct Ranked {
+    n: usize,
+    /// Sorted averages of two.
+    averages: Vec<f64>,
+    /// Two-sided error of the interval between the r-th lowest and the r-th highest average, for r from 1.
+    errors: Vec<f64>,
+}
+
+impl Ranked {
+    /// `None` for fewer than two.
+    pub(crate) fn new(differences: &[f64]) -> Option<Self> {
+        let n = differences.len();
+        (n >= 2).then(|| Self { n, averages: walsh_averages(differences), errors: errors(n) })
     }
-    let averages = walsh_averages(differences);
-    let middle = averages.len() / 2;
-    let lower = (averages.len() - 1) / 2;
-    let (rank, error) = rank_for(differences.len(), level);
-    Some(Location {
-        estimate: averages[lower] + (averages[middle] - averages[lower]) / 2.0,
-        low: averages[rank - 1],
-        high: averages[averages.len() - rank],
-        confidence: 1.0 - error,
-        reaches_level: error <= level,
-    })
+
+    /// Estimate and interval such that the chance of missing the truth is at most `level`.
+    pub(crate) fn locate(&self, level: f64) -> Location {
+        let averages = &self.averages;
+        let middle = averages.len() / 2;
+        let lower = (averages.len() - 1) / 2;
+        let (rank, error) = rank_for(&self.errors, level);
+        Location {
+            estimate: averages[lower] + (averages[middle] - averages[lower]) / 2.0,
+            low: averages[rank - 1],
+            high: averages[averages.len() - rank],
+            confidence: 1.0 - error,
+            reaches_level: error <= level,
+        }
+    }
+
+    /// Number of differences.
+    pub(crate) fn n(&self) -> usize {
+        self.n
+    }
 }
 
 fn walsh_averages(differences: &[f64]) -> Vec<f64> {
@@ -57,19 +75,20 @@ fn walsh_averages(differences: &[f64]) -> Vec<f64> {
 
 /// The highest rank (from 1) among the sorted averages that bounds an interval with an error of at
 /// most `level`, and its error; rank 1, the widest interval, if none does.
-fn rank_for(n: usize, level: f64) -> (usize, f64) {
-    let errors = rank_sum_probabilities(n).into_iter().scan(0.0, |below, probability| {
+fn rank_for(errors: &[f64], level: f64) -> (usize, f64) {
+    let rank = errors.partition_point(|error| *error <= level).max(1);
+    (rank, errors[rank - 1])
+}
+
+/// See [`Ranked::errors`].
+fn errors(n: usize) -> Vec<f64> {
+    let sum = |below: &mut f64, probability: f64| {
         *below += probability;
-        Some(2.0 * *below)
-    });
-    let mut best = (1, 1.0);
-    for (rank, error) in (1..).zip(errors) {
-        if rank > 1 && error > level {
-            break;
-        }
-        best = (rank, error);
-    }
-    best
+        Some((2.0 * *below).min(1.0))
+    };
+    // Above half of the ranks the two ends would cross.
+    let half = (n * (n + 1) / 2).div_ceil(2);
+    rank_sum_probabilities(n).into_iter().scan(0.0, sum).take(half).collect()
 }
 
 /// Probability of every sum of positive ranks, from 0 to n(n+1)/2, where each sign is a fair coin.
@@ -89,6 +108,10 @@ fn rank_sum_probabilities(n: usize) -> Vec<f64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn locate(differences: &[f64], level: f64) -> Option<Location> {
+        Some(Ranked::new(differences)?.locate(level))
+    }
 
     #[test]
     fn six_agreeing_blocks_reach_one_in_32() {
@@ -111,7 +134,7 @@ mod tests {
             (10, 0.01, 3),
             (24, 0.01, 61),
         ] {
-            assert_eq!(rank_for(n, level).0, statistic + 1, "n {n}, level {level}");
+            assert_eq!(rank_for(&errors(n), level).0, statistic + 1, "n {n}, level {level}");
         }
     }
 

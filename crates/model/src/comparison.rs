@@ -14,7 +14,8 @@ use crate::units::BitRate;
 /// One run of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// Number of the block; each block runs every arm once, in random order.
+    /// Number of the block; each block runs the baseline and every arm that is still open once, in random
+    /// order.
     pub block: u32,
     /// Number of the arm; 0 is the baseline.
     pub arm: usize,
@@ -53,7 +54,8 @@ pub struct Comparison {
 pub struct ArmResult {
     /// The values of the settings, in their order.
     pub values: Vec<String>,
-    /// Runs that count.
+    /// Runs that count: those beside a run of the baseline that counts. An arm that is decided is no longer
+    /// run, so that arms differ in it.
     pub n: usize,
     /// Median goodput of its runs.
     pub goodput_bits_per_s: Known<BitRate>,
@@ -83,7 +85,8 @@ pub struct Effect {
     pub low_percent: f64,
     /// Upper end of the interval, percent.
     pub high_percent: f64,
-    /// Confidence level of the interval, percent, after correction for looks and arms.
+    /// Confidence level of the interval, percent, after correction for looks and arms. "No difference" has
+    /// an interval of its own, of twice the error: two one-sided tests (Schuirmann, 1987).
     pub confidence_percent: f64,
     /// Pairs it stands on.
     pub n: usize,
@@ -99,6 +102,11 @@ pub enum Judgement {
     Better,
     /// The whole interval is on the bad side.
     Worse,
+    /// The whole interval is on the good side of zero, and reaches into the threshold: an effect that may
+    /// be too small to count.
+    BetterPerhapsBelowThreshold,
+    /// The whole interval is on the bad side of zero, and reaches into the threshold.
+    WorsePerhapsBelowThreshold,
     /// The whole interval is within the threshold.
     NoDifference,
     /// The interval is too wide to decide.

@@ -95,7 +95,7 @@ fn nothing_arrived(comparison: &Comparison) -> bool {
 
 fn from_nothing(effect: &Effect) -> String {
     match effect.judgement {
-        Judgement::Better => {
+        Judgement::Better | Judgement::BetterPerhapsBelowThreshold => {
             format!("{}: nothing arrived before (n = {} pairs)", style::good("better"), effect.n)
         }
         _ => format!("nothing arrived in the baseline either (n = {} pairs)", effect.n),
@@ -109,10 +109,19 @@ fn judged(effect: &Effect, less_is_better: bool) -> String {
         (Judgement::Better, true) => style::good("cheaper"),
         (Judgement::Worse, false) => style::bad("worse"),
         (Judgement::Worse, true) => style::bad("dearer"),
+        (Judgement::BetterPerhapsBelowThreshold, false) => perhaps("better"),
+        (Judgement::BetterPerhapsBelowThreshold, true) => perhaps("cheaper"),
+        (Judgement::WorsePerhapsBelowThreshold, false) => perhaps("worse"),
+        (Judgement::WorsePerhapsBelowThreshold, true) => perhaps("dearer"),
         (Judgement::NoDifference, _) => "no difference".into(),
         (Judgement::Inconclusive, _) => "inconclusive".into(),
     };
     with_interval(&words, effect)
+}
+
+/// The direction is shown, but not that the effect is large enough to count.
+pub(super) fn perhaps(direction: &str) -> String {
+    format!("{direction}, perhaps below the threshold")
 }
 
 /// What an effect means, and how large it is.

@@ -60,6 +60,8 @@ fn judged(effect: &Effect) -> String {
     let words = match effect.judgement {
         Judgement::Better => style::good("shorter"),
         Judgement::Worse => style::bad("longer"),
+        Judgement::BetterPerhapsBelowThreshold => super::compare::perhaps("shorter"),
+        Judgement::WorsePerhapsBelowThreshold => super::compare::perhaps("longer"),
         Judgement::NoDifference => "no difference".into(),
         Judgement::Inconclusive => "inconclusive".into(),
     };

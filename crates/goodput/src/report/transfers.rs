@@ -162,10 +162,11 @@ fn speed(comparison: &Comparison) -> String {
     if judged.iter().all(|judged| *judged == Some(Judgement::NoDifference)) {
         return format!("All are as fast as {baseline}, within {} %", comparison.threshold_percent);
     }
-    if judged
-        .iter()
-        .all(|judged| matches!(judged, Some(Judgement::NoDifference | Judgement::Worse)))
-    {
+    let is_no_faster = |judged: &Option<Judgement>| {
+        use Judgement::{NoDifference, Worse, WorsePerhapsBelowThreshold};
+        matches!(judged, Some(NoDifference | Worse | WorsePerhapsBelowThreshold))
+    };
+    if judged.iter().all(is_no_faster) {
         return format!("{baseline} is as fast as any");
     }
     "The runs are too few, or differ too much, to show which is fastest".into()

@@ -33,7 +33,7 @@ pub struct RunLog {
     began: Instant,
     max_time: Duration,
     pub pace: Pace,
-    /// Whether nothing shows how long a run takes but the first one.
+    /// Whether only the first runs show how long a run takes.
     tries: bool,
     pub doubts: Vec<String>,
 }
@@ -58,18 +58,19 @@ impl RunLog {
             values: arms.iter().map(Arm::values).collect(),
             began: Instant::now(),
             max_time: request.max_time,
-            pace: Pace::new(Duration::from_secs_f64(run * arms.len() as f64)),
+            pace: Pace::new(Duration::from_secs_f64(run)),
             tries: !is_known,
             doubts: Vec::new(),
         }
     }
 
-    /// How many more blocks fit into the time, by the longest so far; before the first, by the
-    /// length of its runs.
+    /// How many more runs fit into the time, by those of the longest block so far; before the first, by the
+    /// length of the plan.
     pub fn time_left(&self) -> TimeLeft {
         let left = self.max_time.saturating_sub(self.began.elapsed());
-        let tried_first = u32::from(self.tries && self.trials.is_empty());
-        TimeLeft { blocks: self.pace.blocks(left).max(tried_first) }
+        let tried_first =
+            if self.tries && self.trials.is_empty() { self.values.len() as u32 } else { 0 };
+        TimeLeft { runs: self.pace.runs(left).max(tried_first) }
     }
 
     /// A run that came to its end; `discarded` says why it does not count, if it does not.

@@ -155,7 +155,7 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Every arm once. Why the comparison ends, if it does.
+    /// Each arm of `order` once. Why the comparison ends, if it does.
     async fn block(
         &mut self,
         block: u32,
