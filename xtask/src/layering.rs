@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::module_layers;
 use crate::rust_source::{RustFile, names};
+use crate::{module_circles, module_layers};
 use xtask::shell::{capture, cargo, root};
 
 /// What one crate of the workspace may do.
@@ -132,6 +132,7 @@ pub fn problems() -> Result<Vec<String>> {
         problems.extend(source_problems(package, layer)?);
     }
     problems.extend(module_layers::problems()?);
+    problems.extend(module_circles::problems()?);
     Ok(problems)
 }
 

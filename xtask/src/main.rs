@@ -11,6 +11,7 @@ mod kills;
 mod layering;
 mod module_circles;
 mod module_layers;
+mod module_uses;
 mod new;
 mod peers;
 mod rust_source;

@@ -1,13 +1,12 @@
 //! The pictures of ARCHITECTURE.md that are inside a crate: which of its modules may import which, as data,
-//! compared with every path in the sources. Files inside `engine` use each other in no circle either.
+//! compared with every path in the sources.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use syn::visit::{self, Visit};
 
-use crate::module_circles;
+use crate::module_uses::{Uses, module_of};
 use crate::rust_source::{RustFile, files};
 
 /// The modules of a folder, layered.
@@ -69,9 +68,6 @@ pub fn problems() -> Result<Vec<String>> {
         let paths = files(Path::new(folder.path), "rs")?;
         let files: Vec<_> = paths.iter().map(|path| RustFile::read(path)).collect::<Result<_>>()?;
         problems.extend(folder.problems(&files));
-        if folder.path == folder.sources {
-            problems.extend(module_circles::problems(&folder.files_used(&files)));
-        }
     }
     Ok(problems)
 }
@@ -82,7 +78,7 @@ impl LayeredFolder {
         for file in files {
             let module = self.module_of(&file.path);
             if let Some(submodule) = self.submodule(&module) {
-                let wrong = Uses::of(file, module.clone()).0.into_iter();
+                let wrong = Uses::with_tests(file, module.clone()).paths.into_iter();
                 let wrong = wrong.filter(|used| !self.may_use(&submodule, used));
                 let here = file.path.display();
                 problems.extend(wrong.map(|used| {
@@ -91,15 +87,6 @@ impl LayeredFolder {
             }
         }
         problems
-    }
-
-    /// For each file's module, what it uses outside of its tests.
-    fn files_used(&self, files: &[RustFile]) -> module_circles::UsedPaths {
-        let used = |file: &RustFile| {
-            let module = self.module_of(&file.path);
-            (module.clone(), Uses::outside_tests(file, module).0)
-        };
-        files.iter().map(used).collect()
     }
 
     /// What only the list or only the folder has.
@@ -117,9 +104,7 @@ impl LayeredFolder {
 
     /// The path of a file's module within the crate.
     fn module_of(&self, file: &Path) -> Vec<String> {
-        let inside: PathBuf = file.strip_prefix(self.sources).unwrap_or(file).with_extension("");
-        let parts = inside.iter().map(|part| part.to_string_lossy().into_owned());
-        parts.filter(|part| part != "mod" && part != "lib").collect()
+        module_of(Path::new(self.sources), file)
     }
 
     /// The first part of `path` inside this folder, if it is in there.
@@ -138,97 +123,6 @@ impl LayeredFolder {
             Some(same) if same == own => submodule == other,
             Some(_) => false,
             None => self.layers[own].uses_folder,
-        }
-    }
-}
-
-/// The paths of a file that begin with `crate`, `self` or `super`, from the root of the crate.
-struct Uses(BTreeSet<Vec<String>>);
-
-impl Uses {
-    fn of(file: &RustFile, module: Vec<String>) -> Self {
-        Self::read(file, module, true)
-    }
-
-    fn outside_tests(file: &RustFile, module: Vec<String>) -> Self {
-        Self::read(file, module, false)
-    }
-
-    fn read(file: &RustFile, module: Vec<String>, tests: bool) -> Self {
-        let mut reader = Reader { module, tests, uses: BTreeSet::new() };
-        reader.visit_file(&file.tree);
-        Self(reader.uses)
-    }
-}
-
-struct Reader {
-    module: Vec<String>,
-    /// Whether tests are read as well.
-    tests: bool,
-    uses: BTreeSet<Vec<String>>,
-}
-
-impl Reader {
-    fn add(&mut self, parts: &[String]) {
-        let (mut from, mut rest) = match parts.first().map(String::as_str) {
-            Some("crate") => (Vec::new(), &parts[1..]),
-            Some("self" | "super") => (self.module.clone(), parts),
-            _ => return,
-        };
-        while let [first, others @ ..] = rest {
-            match first.as_str() {
-                "super" => drop(from.pop()),
-                "self" => {}
-                _ => break,
-            }
-            rest = others;
-        }
-        from.extend_from_slice(rest);
-        self.uses.insert(from);
-    }
-
-    fn add_tree(&mut self, before: &[String], tree: &syn::UseTree) {
-        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
-        match tree {
-            syn::UseTree::Path(path) => self.add_tree(&with(&path.ident), &path.tree),
-            syn::UseTree::Name(name) => self.add(&with(&name.ident)),
-            syn::UseTree::Rename(renamed) => self.add(&with(&renamed.ident)),
-            syn::UseTree::Glob(_) => self.add(before),
-            syn::UseTree::Group(group) => {
-                group.items.iter().for_each(|tree| self.add_tree(before, tree));
-            }
-        }
-    }
-}
-
-impl<'ast> Visit<'ast> for Reader {
-    fn visit_item_use(&mut self, used: &'ast syn::ItemUse) {
-        self.add_tree(&[], &used.tree);
-    }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let parts: Vec<_> = path.segments.iter().map(|part| part.ident.to_string()).collect();
-        self.add(&parts);
-        visit::visit_path(self, path);
-    }
-
-    /// Who may see an item is no use of it.
-    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
-
-    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
-        if module.ident == "tests" && !self.tests {
-            return;
-        }
-        self.module.push(module.ident.to_string());
-        visit::visit_item_mod(self, module);
-        self.module.pop();
-    }
-
-    /// What stands in a macro as expressions, as in `format!` and `assert!`.
-    fn visit_macro(&mut self, used: &'ast syn::Macro) {
-        let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
-        if let Ok(expressions) = used.parse_body_with(list) {
-            expressions.iter().for_each(|expression| self.visit_expr(expression));
         }
     }
 }

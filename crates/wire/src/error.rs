@@ -1,5 +1,7 @@
 //! The errors of a conversation.
 
+use crate::plain;
+
 /// Why a session ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
@@ -40,4 +42,11 @@ pub enum WireError {
     /// This end can't go on, through no fault of the peer.
     #[error("this end can't continue: {0}")]
     Local(String),
+}
+
+impl WireError {
+    /// The peer broke the rules: its words caused `cause`.
+    pub(crate) fn broken(cause: impl std::fmt::Display) -> Self {
+        Self::Protocol(plain::phrase(&cause.to_string()))
+    }
 }

@@ -17,6 +17,7 @@ pub mod foreign;
 pub mod frame;
 pub mod greeting;
 pub mod keys;
+pub mod limits;
 pub mod login;
 pub mod network;
 mod outbox;

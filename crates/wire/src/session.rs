@@ -16,6 +16,7 @@ use crate::error::WireError;
 use crate::far_end::FarEnd;
 use crate::greeting::Greeted;
 use crate::keys::{AuthorizedKey, KeyAuthorization, KeyRole, PrivateKey, PublicKey};
+pub use crate::limits::Limits;
 use crate::login::{Accounts, Login};
 use crate::ticket::{FlowSetup, FlowTicket, Proof};
 
@@ -184,27 +185,6 @@ pub struct ClockOffset {
     pub ahead_us: f64,
     /// At most so far off, microseconds: half the round trip.
     pub uncertainty_us: f64,
-}
-
-/// What one client may ask of a server. A plan beyond it is refused in words, never cut silently.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
-    /// Longest measurement, seconds.
-    pub duration_s: f64,
-    /// Flows of one measurement, both directions together.
-    pub flows: u16,
-    /// Highest rate in bits per second that this host sends or receives for one client;
-    /// `None`: unlimited.
-    pub rate_bits_per_s: Option<f64>,
-    /// Largest chunk, bytes: each flow keeps one in memory.
-    pub chunk_bytes: u64,
-    /// Largest socket buffer a client may ask for, bytes.
-    pub socket_buffer_bytes: u64,
-    /// Highest differentiated services code point that a client may ask for (RFC 2474).
-    pub dscp: u8,
-    /// Whether payload may be sent over UDP to an address that has not proven itself, for protocols
-    /// that know no proof. Anyone can forge such an address.
-    pub unproven_udp: bool,
 }
 
 /// A client's own key, and whom it expects to meet.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Known, Mechanism, Record};
 
 use super::delay;
+use super::effect::{perhaps, with_interval};
 use super::permanent;
 use super::style;
 use super::table::Table;
@@ -117,23 +118,6 @@ fn judged(effect: &Effect, less_is_better: bool) -> String {
         (Judgement::Inconclusive, _) => "inconclusive".into(),
     };
     with_interval(&words, effect)
-}
-
-/// The direction is shown, but not that the effect is large enough to count.
-pub(super) fn perhaps(direction: &str) -> String {
-    format!("{direction}, perhaps below the threshold")
-}
-
-/// What an effect means, and how large it is.
-pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
-    format!(
-        "{words}: {:+.1} % ({:.1} % interval {:+.1} to {:+.1} %, n = {} pairs)",
-        effect.percent,
-        effect.confidence_percent,
-        effect.low_percent,
-        effect.high_percent,
-        effect.n
-    )
 }
 
 fn because(mechanism: &Mechanism) -> String {

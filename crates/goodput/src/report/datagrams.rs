@@ -2,7 +2,7 @@
 
 use goodput_model::{DirectionResult, Known, Plan};
 
-use super::test::micros;
+use super::micros::micros;
 
 /// One line about the datagrams of a direction, and one about their pace.
 pub fn lines(plan: &Plan, direction: &DirectionResult) -> Vec<(&'static str, String)> {

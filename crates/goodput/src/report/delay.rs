@@ -2,9 +2,10 @@
 
 use goodput_model::{ArmLatency, Comparison, Effect, Judgement, Known, LoadedTimes};
 
+use super::effect::{perhaps, with_interval};
+use super::micros::micros;
 use super::style;
 use super::table::Table;
-use super::test::micros;
 
 /// A column for each way to time that any arm knows; nothing if nothing was probed. Why a way is not
 /// known stands below.
@@ -60,12 +61,12 @@ fn judged(effect: &Effect) -> String {
     let words = match effect.judgement {
         Judgement::Better => style::good("shorter"),
         Judgement::Worse => style::bad("longer"),
-        Judgement::BetterPerhapsBelowThreshold => super::compare::perhaps("shorter"),
-        Judgement::WorsePerhapsBelowThreshold => super::compare::perhaps("longer"),
+        Judgement::BetterPerhapsBelowThreshold => perhaps("shorter"),
+        Judgement::WorsePerhapsBelowThreshold => perhaps("longer"),
         Judgement::NoDifference => "no difference".into(),
         Judgement::Inconclusive => "inconclusive".into(),
     };
-    super::compare::with_interval(&words, effect)
+    with_interval(&words, effect)
 }
 
 /// `Least delay: fq_codel, echo 1.20 ms under load instead of 40.0 ms.`: the arm that a way to time shows

@@ -2,7 +2,7 @@
 
 use goodput_model::{BitRate, Bytes, Fetches, Known, Record, Rpcs};
 
-use super::test::micros;
+use super::micros::micros;
 
 /// Share of the time without payload from which it is worth a word.
 const MIN_SHOWN_SHARE: f64 = 0.01;

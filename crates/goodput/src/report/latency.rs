@@ -2,7 +2,7 @@
 
 use goodput_model::{IdleAndLoaded, Known, Latency, RoundTrips};
 
-use super::test::micros;
+use super::micros::micros;
 
 /// Labels and texts.
 pub fn lines(latency: &Latency) -> Vec<(&'static str, String)> {

@@ -5,6 +5,7 @@ use goodput_model::{
 };
 
 use super::labelled::{line, lines, remedy, undecided};
+use super::micros::micros;
 use super::{
     bar, datagrams, fetches, latency, movers, mptcp, peer, placement, storage, style, thinned, way,
 };
@@ -131,17 +132,6 @@ fn transfer(direction: &DirectionResult) -> String {
         parts.push(format!("retransmits {retransmits}"));
     }
     parts.join("   ")
-}
-
-/// Microseconds as people read them.
-pub(super) fn micros(us: f64) -> String {
-    if us >= 10_000.0 {
-        format!("{:.1} ms", us / 1000.0)
-    } else if us >= 1000.0 {
-        format!("{:.2} ms", us / 1000.0)
-    } else {
-        format!("{us:.0} µs")
-    }
 }
 
 fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {

@@ -84,7 +84,7 @@ fn seconds(s: f64) -> String {
     match s {
         s if s >= 10.0 => format!("{s:.1} s"),
         s if s >= 1.0 => format!("{s:.2} s"),
-        s => super::test::micros(s * 1e6),
+        s => super::micros::micros(s * 1e6),
     }
 }
 

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use goodput_model::BitRate;
 
 use super::{KeyError, PrivateKey, PublicKey, checked_name, lines};
+use crate::limits::Limits;
 use crate::network::Network;
-use crate::session::Limits;
 
 /// What a client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,6 @@ use super::times::{PING_INTERVAL, SILENCE_TIMEOUT};
 use crate::error::WireError;
 use crate::frame::{self, Decoder};
 use crate::outbox::Outbox;
-use crate::plain;
 use crate::session::Action;
 
 /// Longest message of a greeting, bytes: what a stranger may make this end hold.
@@ -137,13 +136,13 @@ impl Channel {
     /// The next message that has arrived whole.
     pub(super) fn next_message(&mut self) -> Result<Option<Message>, WireError> {
         loop {
-            if let Some(body) = self.frames.next_body().map_err(broken)? {
+            if let Some(body) = self.frames.next_body().map_err(WireError::broken)? {
                 let deflated = self.inflates && is_deflated(&body);
                 let body = if deflated { self.inflate(&body)? } else { body };
-                return Message::read(&body).map(Some).map_err(broken);
+                return Message::read(&body).map(Some).map_err(WireError::broken);
             }
             let Some(secured) = &mut self.secured else { return Ok(None) };
-            let Some(record) = secured.records.next_body().map_err(broken)? else {
+            let Some(record) = secured.records.next_body().map_err(WireError::broken)? else {
                 return Ok(None);
             };
             self.frames.push(&secured.tunnel.open(&record)?);
@@ -269,11 +268,6 @@ impl Channel {
     pub(super) fn held(&self) -> usize {
         self.frames.held() + self.secured.as_ref().map_or(0, |s| s.records.held())
     }
-}
-
-/// An error that the peer's words caused.
-pub(super) fn broken(cause: impl std::fmt::Display) -> WireError {
-    WireError::Protocol(plain::phrase(&cause.to_string()))
 }
 
 /// How an error is reported to a peer; `None` if the peer can't hear or need not.

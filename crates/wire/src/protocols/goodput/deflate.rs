@@ -10,8 +10,6 @@ use flate2::write::ZlibEncoder;
 use crate::error::WireError;
 use crate::frame::TooLong;
 
-use super::channel::broken;
-
 /// Shorter bodies fit one segment as they are, bytes.
 const MIN_COMPRESSED_BYTES: usize = 1024;
 
@@ -49,9 +47,9 @@ pub(super) fn inflated(stream: &[u8], limit: usize) -> Result<Vec<u8>, WireError
     let limit = limit.min(FREE_BYTES + MAX_RATIO * stream.len());
     let mut body = Vec::new();
     let mut taken = ZlibDecoder::new(stream).take(limit as u64 + 1);
-    taken.read_to_end(&mut body).map_err(broken)?;
+    taken.read_to_end(&mut body).map_err(WireError::broken)?;
     if body.len() > limit {
-        return Err(broken(TooLong { length: body.len(), limit }));
+        return Err(WireError::broken(TooLong { length: body.len(), limit }));
     }
     Ok(body)
 }

@@ -474,7 +474,7 @@ mod tests {
                         words(&value, &mut texts);
                         texts.concat()
                     }
-                    Err(error) => super::super::channel::broken(error).to_string(),
+                    Err(error) => crate::error::WireError::broken(error).to_string(),
                 };
                 assert!(!said.contains(paints), "{place:?}: {said:?}");
             }

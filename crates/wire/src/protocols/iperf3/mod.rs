@@ -10,13 +10,12 @@
 //! params   what a client asks for             number   numbers as JSON has them
 //! agree    parameters to a plan (server)      express  a plan to parameters (client)
 //! account  our counts for the peer            results  the same on the wire, and the peer's
-//! output   what a server would have printed   auth     user names and passwords
+//! output   what a server would have printed
 //! client   the connecting side                server   the answering side
 //! ```
 
 mod account;
 mod agree;
-mod auth;
 mod client;
 mod control;
 mod cookie;
@@ -33,8 +32,6 @@ mod states;
 mod times;
 
 use goodput_model::Plan;
-
-pub use auth::{Checked, LoginMismatch, check};
 
 use crate::datagram::iperf3::{Request, reply_to};
 use crate::far_end::FarEnd;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::super::PROTOCOL_VERSION;
-use super::super::channel::{Channel, broken, farewell};
+use super::super::channel::{Channel, farewell};
 use super::super::messages::{Hello, Message};
 use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
 use super::super::secure::{
@@ -155,7 +155,7 @@ impl ClientSession {
                 let (seen, begun) = (std::mem::take(seen), begun.take());
                 self.join(now, Opening::read(&seen), begun, &seen[PREAMBLE_BYTES..])
             }
-            _ => Err(broken("its preamble does not match this end's")),
+            _ => Err(WireError::broken("its preamble does not match this end's")),
         }
     }
 
@@ -199,7 +199,7 @@ impl ClientSession {
         let State::Greeting(Greeting::Handshake { records, .. }) = &mut self.state else {
             return Ok(());
         };
-        let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
+        let Some(record) = records.next_body().map_err(WireError::broken)? else { return Ok(()) };
         let done = std::mem::replace(&mut self.state, State::Greeting(Greeting::Hello));
         let State::Greeting(Greeting::Handshake { begun, records }) = done else { return Ok(()) };
         match begun.finish(&record) {
@@ -234,7 +234,7 @@ impl ClientSession {
         match message {
             Message::Goodbye(goodbye) => Err(farewell(goodbye)),
             Message::Hello(hello) if !unsecured => self.greeted(now, hello),
-            _ => Err(broken("its first message is not a hello")),
+            _ => Err(WireError::broken("its first message is not a hello")),
         }
     }
 
@@ -244,7 +244,7 @@ impl ClientSession {
         }
         let clock = hello.unix_us.map(|theirs| self.clock_offset(now, theirs));
         let inflates = hello.inflates;
-        let peer = hello.host().map_err(broken)?;
+        let peer = hello.host().map_err(WireError::broken)?;
         let secured = self.channel.is_secured();
         self.channel.greeted(inflates);
         self.enter(State::Idle, None);

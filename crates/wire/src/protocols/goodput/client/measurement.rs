@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use goodput_model::{Known, Plan, ReceiveHash};
 
-use super::super::channel::broken;
 use super::super::messages::{About, Accept, Message, Propose, Refuse};
 use super::super::preamble::ticket;
 use super::super::running::Running;
@@ -59,13 +58,13 @@ impl ClientSession {
             return Ok(());
         }
         let State::Proposed(plan) = &self.state else {
-            return Err(broken("it accepts a plan twice"));
+            return Err(WireError::broken("it accepts a plan twice"));
         };
         let longest_s = check::duration_s(plan).unwrap_or(accept.longest_s);
         let flows = plan.flow_plans();
         if flows.len() != accept.cookies.len() {
             let (cookies, flows) = (accept.cookies.len(), flows.len());
-            return Err(broken(format!("{cookies} cookies for {flows} flows")));
+            return Err(WireError::broken(format!("{cookies} cookies for {flows} flows")));
         }
         let tickets = flows.into_iter().zip(&accept.cookies);
         let tickets = tickets.map(|(flow, cookie)| ticket(flow, &cookie.0)).collect();
@@ -104,7 +103,7 @@ impl ClientSession {
             return Ok(());
         }
         let State::Opening { far_ready, .. } = &mut self.state else {
-            return Err(broken("it reports the flows ready at the wrong time"));
+            return Err(WireError::broken("it reports the flows ready at the wrong time"));
         };
         *far_ready = true;
         self.be_ready(now);
@@ -158,7 +157,7 @@ impl ClientSession {
             return Ok(());
         }
         let State::Running(running) = &mut self.state else {
-            return Err(broken("it reports payload before the measurement began"));
+            return Err(WireError::broken("it reports payload before the measurement began"));
         };
         running.hear(now, &mut self.channel, message)?;
         self.conclude();
@@ -175,7 +174,7 @@ impl ClientSession {
     /// over when it came.
     fn is_current(&self, measurement: u32) -> Result<bool, WireError> {
         if measurement > self.measurement {
-            return Err(broken(format!("there is no measurement {measurement}")));
+            return Err(WireError::broken(format!("there is no measurement {measurement}")));
         }
         Ok(measurement == self.measurement && !matches!(self.state, State::Idle))
     }

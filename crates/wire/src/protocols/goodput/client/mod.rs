@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use self::greeting::Greeting;
 use self::questions::Questions;
-use super::channel::{Channel, broken, farewell};
+use super::channel::{Channel, farewell};
 use super::end::{End, receive};
 use super::messages::{Code, Message, Ping};
 use super::running::Running;
@@ -155,9 +155,9 @@ impl End for ClientSession {
             Message::Sample(_) | Message::Finish(_) | Message::Report(_) => {
                 self.hear_running(now, message)
             }
-            Message::Hello(_) => Err(broken("a second hello")),
+            Message::Hello(_) => Err(WireError::broken("a second hello")),
             Message::Propose(_) | Message::Begin(_) | Message::Setting(_) => {
-                Err(broken("a server can't propose, begin or ask for a setting"))
+                Err(WireError::broken("a server can't propose, begin or ask for a setting"))
             }
         }
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::PROTOCOL_VERSION;
-use super::super::channel::broken;
 use super::super::messages::{Hello, Message};
 use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
 use super::super::secure::keyed::Answered;
@@ -85,9 +84,11 @@ impl ServerSession {
             Opening::Control => self.greet_plainly(now, &seen[PREAMBLE_BYTES..]),
             Opening::Secured => self.greet_secured(now, &seen[PREAMBLE_BYTES..]),
             Opening::Keyed => self.greet_keyed(now, &seen[PREAMBLE_BYTES..]),
-            Opening::Data(_) => Err(broken("a data connection where control was expected")),
+            Opening::Data(_) => {
+                Err(WireError::broken("a data connection where control was expected"))
+            }
             Opening::UnknownRole(role) => {
-                Err(broken(format!("unknown role {:?}", char::from(role))))
+                Err(WireError::broken(format!("unknown role {:?}", char::from(role))))
             }
             Opening::Foreign => Err(WireError::Foreign { seems: foreign::client(&seen) }),
         }
@@ -140,7 +141,7 @@ impl ServerSession {
         let State::Greeting(Greeting::Handshake(records)) = &mut self.state else {
             return Ok(());
         };
-        let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
+        let Some(record) = records.next_body().map_err(WireError::broken)? else { return Ok(()) };
         let rest = std::mem::replace(records, Decoder::new(0)).into_rest();
         let Some(token) = &self.config.token else { return Ok(()) };
         let (tunnel, answer) = secure::token::respond(token, &record)?;
@@ -154,7 +155,7 @@ impl ServerSession {
 
     fn read_keyed(&mut self, now: Instant) -> Result<(), WireError> {
         let State::Greeting(Greeting::Keyed(records)) = &mut self.state else { return Ok(()) };
-        let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
+        let Some(record) = records.next_body().map_err(WireError::broken)? else { return Ok(()) };
         let records = std::mem::replace(records, Decoder::new(0));
         let Some(keys) = &self.config.keys else { return Ok(()) };
         let (answered, answer) = secure::keyed::respond(&keys.own, &record)?;
@@ -167,7 +168,7 @@ impl ServerSession {
         let State::Greeting(Greeting::Proof { records, .. }) = &mut self.state else {
             return Ok(());
         };
-        let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
+        let Some(record) = records.next_body().map_err(WireError::broken)? else { return Ok(()) };
         let proof = std::mem::replace(&mut self.state, State::Greeting(Greeting::Hello));
         let State::Greeting(Greeting::Proof { answered, records }) = proof else { return Ok(()) };
         let (tunnel, key) = answered.finish(&record)?;
@@ -201,7 +202,7 @@ impl ServerSession {
         message: Message,
     ) -> Result<(), WireError> {
         let Message::Hello(hello) = message else {
-            return Err(broken("its first message is not a hello"));
+            return Err(WireError::broken("its first message is not a hello"));
         };
         let unable = |cause| WireError::Local(format!("can't describe this host: {cause}"));
         let ours = Hello::of(&self.config.host, self.config.clock.unix_us(now)).map_err(unable)?;
@@ -210,7 +211,7 @@ impl ServerSession {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
         }
         let inflates = hello.inflates;
-        let peer = hello.host().map_err(broken)?;
+        let peer = hello.host().map_err(WireError::broken)?;
         let secured = self.channel.is_secured();
         // A hello that could be decrypted is the proof of a token.
         let proven = self.proves.take().filter(|_| secured);

@@ -3,7 +3,6 @@
 use std::num::NonZeroU16;
 use std::time::Instant;
 
-use super::super::channel::broken;
 use super::super::messages::{About, Accept, HexCookie, Message, Propose, Refuse};
 use super::super::preamble::ticket;
 use super::super::running::Running;
@@ -35,7 +34,7 @@ impl ServerSession {
     pub(super) fn proposed(&mut self, now: Instant, propose: Propose) -> Result<(), WireError> {
         let Propose { measurement, plan } = propose;
         if !matches!(self.state, State::Idle) || measurement <= self.measurement {
-            return Err(broken("it proposes a plan at the wrong time"));
+            return Err(WireError::broken("it proposes a plan at the wrong time"));
         }
         self.measurement = measurement;
         self.stay(now);
@@ -120,7 +119,7 @@ impl ServerSession {
             return Ok(());
         }
         let State::Ready(plan) = &self.state else {
-            return Err(broken("it begins at the wrong time"));
+            return Err(WireError::broken("it begins at the wrong time"));
         };
         let running = Running::at_server(measurement, now, self.longest_s(plan));
         self.channel.act(Action::Begin);
@@ -174,7 +173,7 @@ impl ServerSession {
             return Ok(());
         }
         let State::Running(running) = &mut self.state else {
-            return Err(broken("it reports payload before the measurement began"));
+            return Err(WireError::broken("it reports payload before the measurement began"));
         };
         running.hear(now, &mut self.channel, message)?;
         self.conclude(now);
@@ -196,7 +195,7 @@ impl ServerSession {
     /// over when it came.
     fn is_current(&self, measurement: u32) -> Result<bool, WireError> {
         if measurement > self.measurement {
-            return Err(broken(format!("there is no measurement {measurement}")));
+            return Err(WireError::broken(format!("there is no measurement {measurement}")));
         }
         Ok(measurement == self.measurement && !matches!(self.state, State::Idle))
     }

@@ -20,7 +20,7 @@ use goodput_model::{Known, Plan, ReceiveHash};
 
 use self::greeting::Greeting;
 use self::requests::Requests;
-use super::channel::{Channel, broken, farewell};
+use super::channel::{Channel, farewell};
 use super::end::{End, receive};
 use super::messages::{ClockTimes, Code, Goodbye, HexCookie, Message, Ping};
 use super::running::Running;
@@ -155,9 +155,11 @@ impl End for ServerSession {
             Message::Sample(_) | Message::Finish(_) | Message::Report(_) => {
                 self.hear_running(now, message)
             }
-            Message::Hello(_) => Err(broken("a second hello")),
+            Message::Hello(_) => Err(WireError::broken("a second hello")),
             Message::Accept(_) | Message::FlowsReady(_) | Message::SettingDone(_) => {
-                Err(broken("a client can't accept, report flows ready or answer a setting request"))
+                Err(WireError::broken(
+                    "a client can't accept, report flows ready or answer a setting request",
+                ))
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::super::channel::{Channel, broken};
+use super::super::channel::Channel;
 use super::super::messages::{Answer, AskSetting, Message, SettingAnswer};
 use crate::error::WireError;
 use crate::session::{Action, SettingRefusal};
@@ -38,7 +38,9 @@ impl Requests {
             return answer(now, channel, question.id, Err(refusal));
         }
         if self.waiting.len() >= MAX_WAITING {
-            return Err(broken(format!("more than {MAX_WAITING} settings requested at once")));
+            return Err(WireError::broken(format!(
+                "more than {MAX_WAITING} settings requested at once"
+            )));
         }
         self.waiting.push_back(question);
         self.act(channel);

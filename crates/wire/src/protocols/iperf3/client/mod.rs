@@ -16,7 +16,6 @@ use goodput_model::{EndName, Host, Known, Plan, Sample, Totals};
 
 use self::stage::State;
 use super::account::Account;
-use super::auth;
 use super::control::{Control, MAX_RESULTS_BYTES, broken};
 use super::cookie::{cookie, text};
 use super::errors;
@@ -206,7 +205,7 @@ impl ClientSession {
             State::Idle => {
                 if let Some(login) = &self.config.login {
                     let unix_s = self.config.clock.unix_us(now) / 1_000_000;
-                    let token = auth::token(login, unix_s);
+                    let token = crate::login::token(login, unix_s);
                     params.authtoken = Some(token.map_err(WireError::Local)?);
                 }
                 self.control.send_json(&params)?;

@@ -9,7 +9,7 @@ use aws_lc_rs::rsa::{
 use base64ct::{Base64, Encoding};
 use sha2::{Digest, Sha256};
 
-use crate::login::{Accounts, Login, Padding};
+use super::{Accounts, Login, Padding};
 
 /// How far a client's time of day may be off, seconds (`--time-skew-threshold`).
 const SKEW_S: u64 = 10;
@@ -29,31 +29,31 @@ pub fn token(login: &Login, unix_s: u64) -> Result<String, String> {
 }
 
 fn sealed(login: &Login, text: &[u8]) -> Result<Vec<u8>, Unspecified> {
-    let mut room = vec![0; login.key.key_size_bytes()];
+    let mut buffer = vec![0; login.key.key_size_bytes()];
     let key = login.key.clone();
     let length = match login.padding {
         Padding::Oaep => {
             let key = OaepPublicEncryptingKey::new(key)?;
-            key.encrypt(&OAEP_SHA1_MGF1SHA1, text, &mut room, None)?.len()
+            key.encrypt(&OAEP_SHA1_MGF1SHA1, text, &mut buffer, None)?.len()
         }
-        Padding::Pkcs1 => Pkcs1PublicEncryptingKey::new(key)?.encrypt(text, &mut room)?.len(),
+        Padding::Pkcs1 => Pkcs1PublicEncryptingKey::new(key)?.encrypt(text, &mut buffer)?.len(),
     };
-    room.truncate(length);
-    Ok(room)
+    buffer.truncate(length);
+    Ok(buffer)
 }
 
 fn opened(accounts: &Accounts, sealed: &[u8]) -> Result<Vec<u8>, Unspecified> {
-    let mut room = vec![0; accounts.key().key_size_bytes()];
+    let mut buffer = vec![0; accounts.key().key_size_bytes()];
     let key = accounts.key().clone();
     let length = match accounts.padding() {
         Padding::Oaep => {
             let key = OaepPrivateDecryptingKey::new(key)?;
-            key.decrypt(&OAEP_SHA1_MGF1SHA1, sealed, &mut room, None)?.len()
+            key.decrypt(&OAEP_SHA1_MGF1SHA1, sealed, &mut buffer, None)?.len()
         }
-        Padding::Pkcs1 => Pkcs1PrivateDecryptingKey::new(key)?.decrypt(sealed, &mut room)?.len(),
+        Padding::Pkcs1 => Pkcs1PrivateDecryptingKey::new(key)?.decrypt(sealed, &mut buffer)?.len(),
     };
-    room.truncate(length);
-    Ok(room)
+    buffer.truncate(length);
+    Ok(buffer)
 }
 
 /// A login that fits.

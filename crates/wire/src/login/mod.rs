@@ -10,7 +10,9 @@ use aws_lc_rs::encoding::AsDer;
 use aws_lc_rs::rsa::{KeyPair, PrivateDecryptingKey, PublicEncryptingKey, PublicKey};
 use sha2::{Digest, Sha256};
 
-pub use crate::protocols::iperf3::{Checked, LoginMismatch, check};
+mod sealed;
+
+pub use sealed::{Checked, LoginMismatch, check, token};
 
 /// Why keys or users can't be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
