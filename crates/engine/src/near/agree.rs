@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
-use goodput_kernel::Context;
 use goodput_model::{EndName, Known, Plan};
 use goodput_mover::Waiter;
 use goodput_wire::session::{Action, Cookie, Input};
@@ -15,6 +14,7 @@ use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
 use crate::near::fetch::{self, FetchLog};
 use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
+use crate::near::host_before::path;
 use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
@@ -117,10 +117,7 @@ async fn hashes(client: &Client, plan: &Plan, heard: &mut AgreedAnswers) -> Opti
     if !plan.socket.spread_ports {
         return None;
     }
-    let path =
-        client.addresses.first().map_or_else(Context::default, |peer| Context::towards(*peer));
-    let context = Context { device: plan.socket.device.clone(), ..path };
-    let near = source_ports::own(plan, &context).await;
+    let near = source_ports::own(plan, &path(client.addresses.first().copied(), plan)).await;
     let unreported = "its protocol does not report how its card spreads flows over receive queues";
     let far = heard.hash.take().unwrap_or_else(|| Known::missing(unreported));
     Some(Hashes { near, far })

@@ -1,15 +1,10 @@
 //! One measurement at the near end: both ends agree, the flows run until they are long enough, both ends
 //! report.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use goodput_experiment::steady::is_precise_enough;
-use goodput_kernel::Context;
-use goodput_model::{
-    Bytes, Connection, End, EndName, Known, Length, Missing, Plan, Sample, Snapshot, Transport,
-};
+use goodput_model::{Connection, End, EndName, Known, Missing, Plan, Sample, Snapshot, Transport};
 use goodput_wire::session::{Action, Input};
 
 use super::agree;
@@ -17,20 +12,19 @@ use super::client::{Client, unexpected};
 use super::clocks::{self, Comparing};
 use super::far_account::FarAccount;
 use super::fetch::FetchLog;
+use super::host_before::{HostBefore, affinity, path};
 use super::kept_samples::KeptSamples;
 use super::latency::{self, Prober, Probing};
+use super::progress::Progress;
 use super::starts::Starts;
 use crate::control::target::FileTarget;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::result::acknowledged::acknowledged;
-use crate::result::measurement::{Incomplete, Measurement, measure};
-use crate::run::affinity::Affinity;
+use crate::result::measurement::{Incomplete, Measurement};
 use crate::run::end_run::{EndRun, Seen};
 use crate::run::length::longest;
 use crate::run::movers::{self, Movers};
-use crate::run::observe::observe;
 use crate::run::prepared::Prepared;
 use crate::run::storage;
 use crate::run::traffic::connections;
@@ -62,31 +56,6 @@ pub struct NearRun<'a> {
     /// What is missing from the measurement, once anything is.
     pub(super) incomplete: Option<Incomplete>,
     pub(super) doubts: Vec<String>,
-}
-
-/// What this host is before payload moves.
-struct HostBefore {
-    context: Context,
-    before: Snapshot,
-}
-
-impl HostBefore {
-    async fn towards(peer: SocketAddr, plan: &Plan) -> Result<Self, EngineError> {
-        let context = Context { device: plan.socket.device.clone(), ..Context::towards(peer) };
-        let before = observe(plan.observe, context.clone()).await?;
-        Ok(Self { context, before })
-    }
-
-    /// A look before the flows are there. Far ends that don't wait send as soon as they have them, and what
-    /// they send must not wait until this end has looked around.
-    async fn early(client: &Client, plan: &Plan) -> Result<Option<Self>, EngineError> {
-        match client.addresses.first() {
-            Some(peer) if !client.far_end().awaits_begin => {
-                Self::towards(*peer, plan).await.map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
 }
 
 impl<'a> NearRun<'a> {
@@ -121,9 +90,8 @@ impl<'a> NearRun<'a> {
         let comparing = Comparing::begin(client, &plan, agreed.heard.echo);
         let echoes = comparing.last_heard();
         let comparing = Some(comparing);
-        let early = early.filter(|look| look.context.peer == Some(peer.ip()));
-        let device = plan.socket.device.clone();
-        let context = Context { device, ..Context::towards(peer) };
+        let early = early.and_then(|look| look.towards(peer.ip()));
+        let context = path(Some(peer), &plan);
         let (end, observes) = (EndName::Near, plan.observe);
         let mut doubts = agreed.opened.doubts;
         doubts.extend(stores.doubts.iter().cloned());
@@ -135,7 +103,7 @@ impl<'a> NearRun<'a> {
         doubts.extend(agree::ready(client, agreed.heard).await?);
         doubts.extend(clocks::doubt(client.clock));
         let mut before = match early {
-            Some(look) => look.before,
+            Some(before) => before,
             None => own.look().await?,
         };
         clocks::note(&mut before, client.clock);
@@ -215,7 +183,7 @@ impl<'a> NearRun<'a> {
         self.starts.began(began);
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
-        while !self.run.limit_reached() && !self.is_long_enough() {
+        while !self.progress().is_enough() {
             tokio::select! {
                 seen = self.run.next() => self.seen(seen, listener)?,
                 action = self.client.next() => self.acted(action?, listener)?,
@@ -226,7 +194,7 @@ impl<'a> NearRun<'a> {
                 }
             }
         }
-        if self.ended_before_it_moved() && !interrupt.is_raised() {
+        if self.progress().ended_before_it_moved() && !interrupt.is_raised() {
             let why = "the far end ended the test before a single byte had moved; it may be busy, or accept only known clients";
             let words = if self.hears { self.client.refusal().await } else { None };
             return Err(words.unwrap_or_else(|| EngineError::BrokenOff(why.into())));
@@ -234,74 +202,16 @@ impl<'a> NearRun<'a> {
         Ok(())
     }
 
-    /// Whether the flows have moved what the plan wants.
-    fn is_long_enough(&self) -> bool {
-        let ended = self.has_an_end_ended();
-        let by_plan = self.client.far_end().ends_as_planned;
-        match self.run.plan().length {
-            Length::Seconds(_) => ended,
-            // An end that hears of the end from its peer does not decide it.
-            Length::Bytes(all) if !by_plan => ended || self.has_moved(all),
-            // Both ends empty their queues on their own; stopping would cut them off.
-            Length::Source if !by_plan => ended,
-            Length::Bytes(_) | Length::Source => self.run.has_ended() && self.far_report.is_some(),
-            Length::Auto { .. } if ended => true,
-            Length::Auto { precision_percent, min_s, .. } => {
-                let senders = self.run.plan().direction.senders();
-                senders.iter().all(|sender| self.is_known(*sender, min_s, precision_percent))
-            }
+    fn progress(&self) -> Progress<'_> {
+        Progress {
+            plan: self.run.plan(),
+            far_end: self.client.far_end(),
+            kept: &self.kept,
+            starts: &self.starts,
+            limit_reached: self.run.limit_reached(),
+            near_ended: self.run.has_ended(),
+            far_reported: self.far_report.is_some(),
         }
-    }
-
-    /// Whether this end has sent and received `all` bytes, as far as it is to do either.
-    fn has_moved(&self, all: Bytes) -> bool {
-        self.kept.near().last().is_some_and(|last| {
-            self.run.plan().direction.senders().iter().all(|sender| match sender {
-                EndName::Near => last.sent_bytes >= all.0,
-                EndName::Far => last.received_bytes >= all.0,
-            })
-        })
-    }
-
-    /// Whether the goodput of what `sender` sends is known well enough.
-    fn is_known(&self, sender: EndName, min_s: f64, precision_percent: f64) -> bool {
-        let instead;
-        let (sending, receiving): (&[Sample], &[Sample]) = match sender {
-            EndName::Near if self.kept.far().is_empty() => {
-                instead = acknowledged(self.kept.near());
-                (self.kept.near(), &instead)
-            }
-            EndName::Near => (self.kept.near(), self.kept.far()),
-            EndName::Far => (self.kept.far(), self.kept.near()),
-        };
-        // Slow start is surely over by then, whenever the far end began.
-        let later_s = match sender {
-            EndName::Near => -self.starts.earliest_s(),
-            EndName::Far => self.starts.latest_s(),
-        };
-        let omit_s = self.run.plan().omit_s;
-        let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s + omit_s);
-        long_enough
-            && measure(sending, receiving, omit_s, later_s)
-                .is_some_and(|measured| is_precise_enough(&measured, precision_percent))
-    }
-
-    /// Whether the flows of either end have ended.
-    fn has_an_end_ended(&self) -> bool {
-        self.run.has_ended() || self.far_report.is_some()
-    }
-
-    /// Whether the far end has ended everything before payload moved: a protocol without words for a refusal
-    /// closes its connections, which looks like the end of a test.
-    fn ended_before_it_moved(&self) -> bool {
-        // An empty source of this end is reported as what it is.
-        let plan = self.run.plan();
-        let sends = plan.direction.senders().contains(&EndName::Near);
-        let own_source = sends && plan.storage.source.is_some();
-        let moved = |last: &Sample| last.sent_bytes > 0 || last.received_bytes > 0;
-        let any =
-            [self.kept.near(), self.kept.far()].iter().any(|kept| kept.last().is_some_and(moved));
-        self.has_an_end_ended() && !self.run.limit_reached() && !own_source && !any
     }
 
     pub(super) fn seen(
@@ -370,7 +280,7 @@ impl<'a> NearRun<'a> {
     /// Stops the senders of both ends. What the receivers count from here on is the emptying of
     /// queues, unless the flows ended on their own.
     fn finish(&mut self, soon: bool) {
-        self.kept.stop(!self.has_an_end_ended());
+        self.kept.stop(!self.progress().has_an_end_ended());
         let soon = soon && self.client.far_end().finishes_soon;
         self.run.finish(soon);
         if self.hears {
@@ -395,14 +305,4 @@ impl<'a> NearRun<'a> {
         let name = source.name();
         Err(EngineError::Flow(format!("{name} gave no data: there is nothing to measure")))
     }
-}
-
-/// The CPUs of this end's flows, on the path to the target.
-async fn affinity(client: &Client, plan: &Plan) -> Result<Affinity, EngineError> {
-    let path =
-        client.addresses.first().map_or_else(Context::default, |peer| Context::towards(*peer));
-    let context = Context { device: plan.socket.device.clone(), ..path };
-    Affinity::of(plan, EndName::Near, &context)
-        .await
-        .map_err(|why| EngineError::Flow(format!("near end: {why}")))
 }

@@ -3,19 +3,19 @@
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use goodput_kernel::Context;
-use goodput_model::{EndName, Plan, SettingRef, Transport};
+use goodput_model::{EndName, Plan, Transport};
 use goodput_mover::EarlyPayload;
 use goodput_wire::session::Protocol;
 use goodput_wire::ticket::{FlowSetup, FlowTicket};
-use rustix::thread::{CapabilitySet, capabilities};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::caller::Caller;
+use super::congestion_controls::known_congestion_control;
 use super::connect::{self, Connecting};
+use super::flow_deadline::until;
 use super::ports::{OpenPort, OwnPort};
 use super::sign_locks::SignLock;
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
@@ -27,17 +27,6 @@ use crate::run::traffic::Connected;
 use crate::serve::Shared;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::gate::Permit;
-
-/// How long a flow may take to come that is known by nothing but its address: another session of the
-/// same client waits for it.
-const RESERVED_FLOW_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the next flow may take, whatever its protocol would grant: their place is kept for all meanwhile.
-/// A connection whose first three packets are lost takes 7 s (`TCP_TIMEOUT_INIT`, include/net/tcp.h).
-const NEXT_FLOW_TIMEOUT: Duration = Duration::from_secs(15);
-/// By how much each flow that has come extends the time that all may take: clients connect one flow after the
-/// other, and a handshake takes a round trip, on long paths up to a second. So whoever sends flows as
-/// slowly as it can keeps a place for [`NEXT_FLOW_TIMEOUT`] and a second a flow.
-const ALLOWANCE_PER_FLOW: Duration = Duration::from_secs(1);
 
 /// What a session wishes to expect.
 pub struct Wish {
@@ -114,7 +103,7 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
             connect,
             tickets,
             arrived: Vec::new(),
-            until: since + patience(reserved),
+            until: until(since, 0, reserved, since),
             reserved,
             since,
             to,
@@ -135,7 +124,7 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
 fn may_observe(shared: &Shared, protocol: &Protocol) -> bool {
     let config = &shared.config;
     let to_tell = protocol.far_end.reports && !config.private;
-    // Such a client is told that it may send only when this end is ready.
+    // Such a client may send only when this end is ready.
     let to_show = config.watcher.is_some() && protocol.has_control;
     to_tell || to_show
 }
@@ -151,14 +140,14 @@ async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, OpenFiles), St
 }
 
 impl Wish {
-    /// Whether its client waits to be told; if the conversation is the flow, payload comes already.
+    /// Whether its client waits for permission. If the conversation is the flow, payload comes at once.
     pub fn can_wait(&self) -> bool {
         !matches!(self.flow_setup, FlowSetup::ThisConnection { .. })
     }
 }
 
 impl Gathering {
-    /// Port of the data connections, where the client must be told.
+    /// Port of the data connections, if the client must be told which.
     pub fn data_port(&self) -> Option<u16> {
         self.own_port.as_ref().map(|port| port.number)
     }
@@ -223,17 +212,6 @@ fn needs_own_port(plan: &Plan) -> bool {
     let socket = &plan.socket;
     plan.transport == Transport::Tcp
         && (socket.congestion.is_some() || socket.rcvbuf_bytes.is_some() || socket.mptcp)
-}
-
-/// How long the next flow may take.
-fn patience(reserved: bool) -> Duration {
-    if reserved { RESERVED_FLOW_TIMEOUT } else { NEXT_FLOW_TIMEOUT }
-}
-
-/// When flows that are awaited `since` have taken too long, of which `came` are there, the last one `now`.
-fn until(since: Instant, came: usize, reserved: bool, now: Instant) -> Instant {
-    let came = u32::try_from(came).unwrap_or(u32::MAX);
-    (now + patience(reserved)).min(since + NEXT_FLOW_TIMEOUT + ALLOWANCE_PER_FLOW * came)
 }
 
 fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
@@ -334,7 +312,7 @@ fn targets(
 }
 
 /// Refuses ports at which a client of this very host can't listen, because this server does: it would connect
-/// to itself. Datagrams go to whoever was bound last.
+/// to itself. Datagrams go to the socket that was bound last.
 fn not_our_own(
     targets: &[(std::net::SocketAddr, FlowTicket)],
     plan: &Plan,
@@ -350,27 +328,6 @@ fn not_our_own(
             target.port()
         )),
     }
-}
-
-/// Refuses a congestion control that this process may not choose, or that is not loaded: asking for it by
-/// setsockopt(TCP_CONGESTION) with CAP_NET_ADMIN would load a kernel module at a stranger's wish.
-fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
-    let Some(name) = name else { return Ok(()) };
-    let privileged =
-        capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
-    let choices = congestion_controls(privileged)?;
-    if choices.split_whitespace().any(|known| known == name) {
-        return Ok(());
-    }
-    Err(format!("congestion control {name:?} is not available there; available: {choices}"))
-}
-
-/// What a process may choose, with and without CAP_NET_ADMIN (tcp(7)), of what is loaded.
-fn congestion_controls(privileged: bool) -> Result<String, String> {
-    let which = if privileged { "available" } else { "allowed" };
-    let name = format!("sysctl.net.ipv4.tcp_{which}_congestion_control");
-    let setting = SettingRef { end: EndName::Near, name, scope: None };
-    goodput_settings::read(&setting).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
@@ -437,45 +394,5 @@ mod tests {
         assert_eq!(to(5001, 1).unwrap(), ["192.0.2.1:5001", "192.0.2.1:5002"]);
         assert_eq!(to(1023, 1), None);
         assert_eq!(to(65_535, 1), None);
-    }
-
-    /// When `flows` are given up of which one comes after each `pause`.
-    fn given_up(flows: u32, pause: Duration) -> (Duration, u32) {
-        let since = Instant::now();
-        let (mut now, mut end) = (since, until(since, 0, false, since));
-        for came in 1..=flows {
-            now += pause;
-            if now > end {
-                return (end - since, came - 1);
-            }
-            end = until(since, came as usize, false, now);
-        }
-        (now - since, flows)
-    }
-
-    #[test]
-    fn many_flows_on_a_long_path_have_the_time_that_they_take_and_a_trickle_has_not() {
-        let took = given_up(128, Duration::from_millis(600));
-        assert_eq!(took, (Duration::from_millis(76_800), 128), "over a satellite");
-        assert_eq!(given_up(128, Duration::from_secs(14)), (Duration::from_secs(16), 1));
-        let (kept, came) = given_up(1000, Duration::from_secs(2));
-        assert!(kept < Duration::from_secs(32) && came < 16, "{kept:?} {came}");
-        assert_eq!(given_up(1, Duration::from_secs(16)), (NEXT_FLOW_TIMEOUT, 0));
-        let since = Instant::now();
-        assert_eq!(
-            until(since, 100, false, since) - since,
-            NEXT_FLOW_TIMEOUT,
-            "after the last one"
-        );
-    }
-
-    /// As tcp(7) has it: what is allowed is a part of what is available.
-    #[test]
-    fn a_server_without_privileges_offers_what_it_may_choose() {
-        let [available, allowed] = [true, false].map(|may| congestion_controls(may).unwrap());
-        assert!(!allowed.is_empty());
-        let mut allowed = allowed.split_whitespace();
-        assert!(allowed.all(|one| available.split_whitespace().any(|other| other == one)));
-        assert!(known_congestion_control(Some("no-such-control")).is_err());
     }
 }

@@ -2,7 +2,9 @@
 
 pub mod caller;
 pub mod client;
+pub mod congestion_controls;
 pub mod connect;
+pub mod flow_deadline;
 pub mod gather;
 pub mod ports;
 pub mod settings;

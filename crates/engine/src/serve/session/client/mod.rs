@@ -1,5 +1,6 @@
 //! One client: its conversation, its measurements one after the other, its settings.
 
+mod log_line;
 mod measurement;
 mod sample_shedding;
 
@@ -97,7 +98,7 @@ struct ServedClient {
     settings: Option<SessionSettings>,
     run: Run,
     measurements: u32,
-    /// The measurement as whoever watches the server sees it.
+    /// The measurement as an observer of the server sees it.
     shown: Option<Shown>,
     /// Whose echoes shall be answered during the measurement that is proposed.
     echo: Option<Cookie>,
@@ -213,7 +214,7 @@ impl ServedClient {
         Ok(())
     }
 
-    /// The permit to take this host's resources for the client, if it may measure; else it is told why not.
+    /// The permit to take this host's resources for the client, if it may measure. Otherwise the client gets the reason.
     fn permit(&mut self) -> Option<Permit> {
         let Caller { peer, protocol, .. } = self.caller;
         let renewed = self.renew();

@@ -26,8 +26,8 @@ impl SampleShedding {
         }
     }
 
-    /// What is left to tell when the flows have ended with `last`: the totals first, as they are small, and
-    /// then the details.
+    /// The samples that are still to be sent when the flows have ended with `last`: first the totals, which are
+    /// small, then the details.
     pub(super) fn last(&self, last: &Sample) -> Vec<Sample> {
         if !self.lacks {
             return Vec::new();

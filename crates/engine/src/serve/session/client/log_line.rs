@@ -1,0 +1,96 @@
+//! What the log says about a measurement that is over.
+
+use goodput_model::{HeldTo, Plan, RateLimit, Role, Sample};
+
+/// Share of the time from which the log names the limit that held a measurement.
+const MIN_LOGGED_SHARE: f64 = 0.1;
+
+/// The limit that held the flows longest of those that held the flows of one role, if these together did so for a
+/// part of the time that counts.
+pub(super) fn held(held_to: &[HeldTo], plan: &Plan, last: &Sample) -> String {
+    let all_us = f64::from(plan.flows.max(1)) * last.at_s * 1e6;
+    let of = |role| {
+        let own = held_to.iter().filter(move |held| held.role == role);
+        let longest = own.clone().max_by_key(|held| held.held_us)?;
+        Some((own.map(|held| held.held_us as f64).sum::<f64>() / all_us, longest))
+    };
+    let roles = [Role::Sender, Role::Receiver].into_iter().filter_map(of);
+    match roles.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((share, longest)) if share.is_finite() && share >= MIN_LOGGED_SHARE => {
+            let percent = share.min(1.0) * 100.0;
+            format!("; {} held it for {percent:.0} % of the time", limit(longest))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The limit in the operator's words.
+fn limit(held: &HeldTo) -> String {
+    let rate = held.rate_bits_per_s;
+    match held.limit {
+        RateLimit::Client => format!("--max-rate {rate}"),
+        RateLimit::ClientShare => format!("its share of --max-total-rate, {rate},"),
+        RateLimit::NetworkShare => format!("its network's share of --max-total-rate, {rate},"),
+        RateLimit::Total => format!("--max-total-rate {rate}"),
+        RateLimit::Key => format!("max-rate {rate} of its key"),
+        RateLimit::Other => format!("a limit of {rate}"),
+    }
+}
+
+/// How many datagrams did not arrive, if this end received any.
+pub(super) fn missed(last: &Sample) -> String {
+    let received = last.flows.iter().filter(|flow| flow.role == Role::Receiver);
+    let counts = received
+        .filter_map(|flow| flow.datagrams)
+        .fold((0, 0), |(lost, all), seen| (lost + seen.lost, all + seen.lost + seen.received));
+    match counts {
+        (_, 0) => String::new(),
+        (lost, all) => format!(" and missed {lost} of {all} datagrams"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::BitRate;
+
+    #[test]
+    fn the_log_names_the_limit_that_held_a_measurement() {
+        let last =
+            Sample { at_s: 2.0, sent_bytes: 0, received_bytes: 12_500_000, flows: Vec::new() };
+        let by = |limit, held_us| HeldTo {
+            role: Role::Receiver,
+            rate_bits_per_s: BitRate(5e7),
+            limit,
+            held_us,
+        };
+        let plan = Plan { flows: 2, ..Plan::standard() };
+        let said = |held_to: &[HeldTo]| held(held_to, &plan, &last);
+        let both = [by(RateLimit::Client, 3_920_000), by(RateLimit::Total, 40)];
+        assert_eq!(said(&both), "; --max-rate 50 Mbit/s held it for 98 % of the time");
+        let key = said(&[by(RateLimit::Key, 3_000_000)]);
+        assert_eq!(key, "; max-rate 50 Mbit/s of its key held it for 75 % of the time");
+        assert_eq!(said(&[by(RateLimit::Client, 40_000)]), "", "not worth a word");
+        assert_eq!(said(&[]), "");
+        let in_turn = [by(RateLimit::Client, 200_000), by(RateLimit::Total, 300_000)];
+        let total = "; --max-total-rate 50 Mbit/s held it for 12 % of the time";
+        assert_eq!(said(&in_turn), total, "together");
+        let long = said(&[by(RateLimit::Client, 4_040_000)]);
+        assert_eq!(long, "; --max-rate 50 Mbit/s held it for 100 % of the time");
+    }
+
+    #[test]
+    fn the_log_does_not_add_up_what_held_both_directions() {
+        let last = Sample { at_s: 1.0, sent_bytes: 0, received_bytes: 0, flows: Vec::new() };
+        let by = |role, held_us| HeldTo {
+            role,
+            rate_bits_per_s: BitRate(5e7),
+            limit: RateLimit::Client,
+            held_us,
+        };
+        let both = [by(Role::Sender, 600_000), by(Role::Receiver, 700_000)];
+        let said = |last: &Sample| held(&both, &Plan { flows: 1, ..Plan::standard() }, last);
+        assert_eq!(said(&last), "; --max-rate 50 Mbit/s held it for 70 % of the time");
+        assert_eq!(said(&Sample { at_s: 0.0, ..last }), "", "no time, no share");
+    }
+}

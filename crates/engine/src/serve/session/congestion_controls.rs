@@ -1,0 +1,40 @@
+//! The congestion controls that clients may choose here.
+
+use goodput_model::{EndName, SettingRef};
+use rustix::thread::{CapabilitySet, capabilities};
+
+/// Refuses a congestion control that this process may not choose, or that is not loaded: asking for it by
+/// setsockopt(TCP_CONGESTION) with CAP_NET_ADMIN would load a kernel module at a stranger's wish.
+pub fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
+    let Some(name) = name else { return Ok(()) };
+    let privileged =
+        capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
+    let choices = congestion_controls(privileged)?;
+    if choices.split_whitespace().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(format!("congestion control {name:?} is not available there; available: {choices}"))
+}
+
+/// The loaded congestion controls that a process may choose, with and without CAP_NET_ADMIN (tcp(7)).
+fn congestion_controls(privileged: bool) -> Result<String, String> {
+    let which = if privileged { "available" } else { "allowed" };
+    let name = format!("sysctl.net.ipv4.tcp_{which}_congestion_control");
+    let setting = SettingRef { end: EndName::Near, name, scope: None };
+    goodput_settings::read(&setting).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As tcp(7) has it: what is allowed is a part of what is available.
+    #[test]
+    fn a_server_without_privileges_offers_what_it_may_choose() {
+        let [available, allowed] = [true, false].map(|may| congestion_controls(may).unwrap());
+        assert!(!allowed.is_empty());
+        let mut allowed = allowed.split_whitespace();
+        assert!(allowed.all(|one| available.split_whitespace().any(|other| other == one)));
+        assert!(known_congestion_control(Some("no-such-control")).is_err());
+    }
+}
