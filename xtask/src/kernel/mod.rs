@@ -27,8 +27,8 @@ pub use suite::check;
 /// Options of `cargo xtask kernel`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// A Debian package, as linux-image-6.1.0-56-amd64, or what stands between `linux-image-` and `-amd64` in
-    /// its name; `debian` is the newest kernel of this release of Debian
+    /// `debian` for the newest kernel of this Debian release, a series such as 6.12, or the name of a package such as
+    /// linux-image-6.1.0-56-amd64
     package: String,
     /// Give up after this time, seconds
     #[arg(long, default_value_t = 600)]

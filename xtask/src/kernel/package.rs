@@ -91,12 +91,26 @@ impl Known {
 fn describe(package: &str) -> Result<String> {
     let ask = || capture(command("apt-cache").args(["show", "--no-all-versions", package]));
     ask().or_else(|error| {
-        if !rustix::process::geteuid().is_root() {
-            return Err(error);
+        if rustix::process::geteuid().is_root() {
+            run(command("apt-get").args(["--quiet=2", "update"]))?;
         }
-        run(command("apt-get").args(["--quiet=2", "update"]))?;
-        ask()
+        ask().map_err(|_| error).with_context(|| {
+            let names =
+                capture(command("apt-cache").args(["pkgnames", PREFIX])).unwrap_or_default();
+            format!("apt has no package {package}; its kernels are {}", bootable(&names).join(", "))
+        })
     })
+}
+
+/// The names of packages with a kernel for this kind of guest, or for the newest of its series.
+fn bootable(names: &str) -> Vec<&str> {
+    let special = ["-cloud-", "-rt-"];
+    let fits = |name: &&str| {
+        name.ends_with("amd64") && !special.iter().any(|special| name.contains(special))
+    };
+    let mut names: Vec<_> = names.lines().filter(fits).collect();
+    names.sort_unstable();
+    names
 }
 
 /// The kernel's package, if this is the description of a name for it.
@@ -135,6 +149,13 @@ mod tests {
         assert_eq!(package("debian"), "linux-image-amd64");
         assert_eq!(package("6.12"), "linux-image-6.12-amd64");
         assert_eq!(package("linux-image-6.1.0-56-amd64"), "linux-image-6.1.0-56-amd64");
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_kernels_that_would_boot() {
+        let names = "linux-image-6.12-rt-amd64\nlinux-image-amd64\nlinux-image-6.1.0-56-amd64-dbg\n\
+                     linux-image-6.12-amd64\nlinux-image-6.1.0-56-cloud-amd64\n";
+        assert_eq!(bootable(names), ["linux-image-6.12-amd64", "linux-image-amd64"]);
     }
 
     #[test]
