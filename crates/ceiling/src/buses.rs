@@ -84,7 +84,7 @@ const USB_SPEEDS: [(f64, &str); 5] =
 struct Generation {
     number: u32,
     gt_per_s: f64,
-    /// Bits of data in so many on the line.
+    /// Data bits, and the bits on the line that carry them.
     data: f64,
     coded: f64,
 }

@@ -49,7 +49,7 @@ impl Packet {
             Family::V4 => Header { bytes: 20.0, name: "IPv4" },
             Family::V6 => Header { bytes: 40.0, name: "IPv6" },
         };
-        // IPv6 does not count its own header (RFC 8200 section 3); the loopback device has room for more.
+        // IPv6 does not count its own header (RFC 8200 section 3); the loopback device carries more.
         let longest = MAX_IPV4_PACKET_BYTES + if family == Family::V6 { ip.bytes } else { 0.0 };
         tunnels.room = tunnels.room.map(|room| room.min(longest));
         match inputs.transport {

@@ -40,7 +40,7 @@ pub struct FlowSample {
     pub role: Role,
     /// Payload bytes written or read.
     pub bytes: u64,
-    /// Time our own thread waited: a writer for room in the socket, a reader for data.
+    /// Time our own thread waited: a writer for space in the send buffer, a reader for data.
     /// The second witness beside tcp_info's chronographs; missing for another program's flow.
     pub blocked_us: Known<u64>,
     /// Time our own thread waited on purpose, to hold a rate (`--rate`).

@@ -103,7 +103,7 @@ pub struct StorageResult {
     /// Share of the run that the receiver's threads slept in the calls that write to the sink,
     /// percent.
     pub sink_wait_percent: Known<f64>,
-    /// Share of the run that the sender's threads waited for room in their sockets, percent.
+    /// Share of the run that the sender's threads waited for space in their send buffers, percent.
     pub network_wait_percent: Known<f64>,
     /// What took most of the time.
     pub slowest: Known<Slowest>,

@@ -1,4 +1,4 @@
-//! A host or device that handles so many packets a second, whatever their size.
+//! A host or device that handles a limited number of packets per second, whatever their size.
 
 use goodput_model::{CeilingInputs, Missing};
 
@@ -26,7 +26,7 @@ fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
     goodput_of(rate, inputs, lines)
 }
 
-/// Goodput of so many packets per second.
+/// Goodput at this number of packets per second.
 pub(super) fn goodput_of(
     rate: f64,
     inputs: &CeilingInputs,

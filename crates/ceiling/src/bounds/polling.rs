@@ -1,4 +1,4 @@
-//! A card that is polled so many times a second, and gives at most so many packets each time.
+//! A card that the host polls at a fixed rate, and that gives a limited number of packets each time.
 
 use goodput_model::{CeilingInputs, Missing};
 

@@ -10,8 +10,8 @@ use crate::packet::Packet;
 pub(super) const BOUND: Bound = Bound {
     id: "ring",
     title: "the receive buffer, once per gap",
-    source: "frames that fit × payload × 8 / longest gap; of a burst of N frames, N - M find no room if M fit",
-    needs: "--ring or --room, with --drain-gap, --burst and --link",
+    source: "frames that fit × payload × 8 / longest gap; of a burst of N frames, N - M are dropped if M fit",
+    needs: "--ring or --card-buffer, with --drain-gap, --burst and --link",
     asked: |inputs| inputs.ring_frames.is_some() || inputs.room_bytes.is_some(),
     work_out,
     beside: counts,
@@ -30,12 +30,12 @@ pub(super) const BOUND: Bound = Bound {
 
 fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
     let packet = Packet::of(inputs)?;
-    let room = room(inputs, &packet, lines)?;
+    let fit = frames_that_fit(inputs, &packet, lines)?;
     if let Ok(link) = inputs.link() {
         let framing = wire::framing(inputs)?;
         let frame = packet.counted(framing.bytes) / packet.frames;
-        let formula = format!("{} × {} × 8 / {}", number(room), number(frame), rate(link));
-        lines.add("lasts", formula, room * frame * 8.0 / link, "s");
+        let formula = format!("{} × {} × 8 / {}", number(fit), number(frame), rate(link));
+        lines.add("lasts", formula, fit * frame * 8.0 / link, "s");
         if let Ok(gap) = gap(inputs) {
             let formula = format!("{} × {} / 8 / {}", rate(link), time(gap), number(frame));
             lines.add("in a gap", formula, link * gap / 8.0 / frame, "frames");
@@ -43,24 +43,30 @@ fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
     }
     if inputs.burst_frames.is_some() {
         let burst = count(inputs.burst_frames, "burst")?;
-        let formula = format!("{} (burst) - {} (room)", number(burst), number(room));
-        lines.add("no room for", formula, (burst - room).max(0.0), "frames");
+        let formula = format!("{} (burst) - {} (fit)", number(burst), number(fit));
+        lines.add("dropped", formula, (burst - fit).max(0.0), "frames");
     }
     let gap = gap(inputs)?;
     let payload = packet.payload / packet.frames;
-    let formula = format!("{} × {} bytes × 8 / {}", number(room), number(payload), time(gap));
-    Ok(lines.add("goodput", formula, room * payload * 8.0 / gap, "bit/s"))
+    let formula = format!("{} × {} bytes × 8 / {}", number(fit), number(payload), time(gap));
+    Ok(lines.add("goodput", formula, fit * payload * 8.0 / gap, "bit/s"))
 }
 
-/// Frames that fit.
-fn room(inputs: &CeilingInputs, packet: &Packet, lines: &mut Lines) -> Result<f64, Missing> {
+/// Frames that fit into the card's ring or buffer.
+fn frames_that_fit(
+    inputs: &CeilingInputs,
+    packet: &Packet,
+    lines: &mut Lines,
+) -> Result<f64, Missing> {
     if inputs.ring_frames.is_some() && inputs.room_bytes.is_some() {
-        return Err(Missing::because("the room is given twice, in frames and in bytes"));
+        return Err(Missing::because(
+            "the size of the card's buffer is given twice, in frames and in bytes",
+        ));
     }
     if let Ok(frames) = count(inputs.ring_frames, "ring") {
         return Ok(frames);
     }
-    let bytes = count(inputs.room_bytes, "room")?;
+    let bytes = count(inputs.room_bytes, "size of the card's buffer")?;
     let frame = packet.counted_frame();
     let formula = format!("{} / {} bytes, whole ones", number(bytes), number(frame));
     let whole = lines.add("fits", formula, (bytes / frame).floor(), "frames");
@@ -95,7 +101,7 @@ mod tests {
             };
             assert_eq!(value(&inputs, "fits"), 3.0);
             // An NFS request of 8 kB is six frames: half of them are lost.
-            assert_eq!(value(&inputs, "no room for"), 3.0);
+            assert_eq!(value(&inputs, "dropped"), 3.0);
             let why = work_out(&inputs, &mut Lines::default()).unwrap_err().to_string();
             assert_eq!(why, "no longest gap between drains was given");
         }

@@ -7,7 +7,7 @@
 //! up and written again: rate = mark / time to wake.
 //!
 //! # How it is seen
-//! The writer waited for room in its socket for at least half of the time, yet the kernel ran out
+//! The writer waited for space in its send buffer for at least half of the time, yet the kernel ran out
 //! of data (tcp_info app_limited) while the send buffer was far from full. The mark is set:
 //! `net.ipv4.tcp_notsent_lowat`.
 //!
@@ -77,7 +77,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             RULE.witness_name,
             waits.min(dry) * 100.0,
             format!(
-                "the writer waited for room {} of the time, yet TCP had nothing left to send in {} of the samples (tcp_info app_limited)",
+                "the writer waited for space in its send buffer {} of the time, yet TCP had nothing left to send in {} of the samples (tcp_info app_limited)",
                 percent(waits),
                 percent(dry)
             ),

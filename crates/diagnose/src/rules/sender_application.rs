@@ -6,7 +6,7 @@
 //!
 //! # How it is seen
 //! The writer paused on purpose for at least half of the time, or waited for its `--rate` and
-//! nothing else. Or the writer almost never waited for room in the socket, used little CPU and was
+//! nothing else. Or the writer almost never waited for space in the send buffer, used little CPU and was
 //! not throttled, and the connection ran dry.
 //!
 //! # What to try

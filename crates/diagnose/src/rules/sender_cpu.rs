@@ -5,7 +5,7 @@
 //! One flow is one thread, and one thread has one CPU.
 //!
 //! # How it is seen
-//! The writer almost never waits for room in its socket, and is running on a CPU. Or it is ready to
+//! The writer almost never waits for space in its send buffer, and is running on a CPU. Or it is ready to
 //! run and waits for a CPU that other threads use; if the kernel does not report that wait, all
 //! CPUs of the host are busy. Or one CPU does nothing but softirqs.
 //!

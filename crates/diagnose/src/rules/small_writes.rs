@@ -6,7 +6,7 @@
 //! call. The writer is busy making calls, not sending.
 //!
 //! # How it is seen
-//! The writer never waited for room in its socket and never paused on purpose, so its time went
+//! The writer never waited for space in its send buffer and never paused on purpose, so its time went
 //! into the calls. Each call carried far less than a segment, or little more than one.
 //!
 //! # What to try

@@ -55,7 +55,7 @@ impl Side<'_> {
         let share = crate::finding::percent(share);
         match (self.is_watched(), self.role) {
             (false, Role::Sender) => {
-                format!("the writer waited for room in its socket {share} of the time")
+                format!("the writer waited for space in its send buffer {share} of the time")
             }
             (false, Role::Receiver) => format!("the reader waited for data {share} of the time"),
             (true, Role::Sender) => format!(

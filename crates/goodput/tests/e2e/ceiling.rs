@@ -43,7 +43,7 @@ fn a_measurement_above_a_bound_is_a_problem_and_nothing_is_clipped() {
 
 #[test]
 fn what_becomes_of_a_burst_is_an_answer_without_a_rate() {
-    let text = computed(&["--room", "5K", "--burst", "6"], 0);
+    let text = computed(&["--card-buffer", "5K", "--burst", "6"], 0);
     assert!(text.contains("5120 / 1514 bytes, whole ones = 3 frames"), "{text}");
     assert!(text.contains("= 3 frames") && text.contains("no longest gap"), "{text}");
 }
@@ -99,7 +99,7 @@ fn nonsense_is_refused_in_words() {
         (&["--bus", "pcie9x1"], "pcie1x1 to pcie7x32"),
         (&["--hz", "1000"], "--burst-max"),
         (&["--packet-rate", "inf"], "packet rate"),
-        (&["--ring", "1", "--room", "1"], "cannot be used with"),
+        (&["--ring", "1", "--card-buffer", "1"], "cannot be used with"),
         (&["--here", "nosuch0"], "no device nosuch0"),
         (&["--to", "no-such-host.invalid"], "resolve"),
         (&["--here", "lo", "--fit", "1:1"], "cannot be used with"),

@@ -217,7 +217,7 @@ impl Counters {
         if count == 0.0 || share < self.since_start {
             return Ok(None);
         }
-        let text = format!("{count:.0} {} since boot ({})", self.each, percent(share));
+        let text = format!("{count:.0} {} ({}, since boot)", self.each, percent(share));
         Ok(Some(Seen { count, confidence: Confidence::Possible, text }))
     }
 }

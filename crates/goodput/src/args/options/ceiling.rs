@@ -22,7 +22,7 @@ pub struct LinkArgs {
     /// Largest IP packet of the link [default: 1500]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub mtu: Option<u64>,
-    /// What the link puts around an IP packet: ethernet 38 bytes, hdlc (T1, T3) 8, none 0
+    /// What the link adds to an IP packet: ethernet 38 bytes, hdlc (T1, T3) 8, none 0
     /// [default: ethernet]
     #[arg(long, value_name = "KIND", value_parser = framing, hide_short_help = true)]
     pub framing: Option<String>,
@@ -77,10 +77,10 @@ pub struct PathArgs {
     /// Round-trip time
     #[arg(long, value_name = "TIME", value_parser = time::seconds)]
     pub rtt: Option<f64>,
-    /// Share of the segments that is lost
+    /// Share of the segments that are lost
     #[arg(long, value_name = "PERCENT", value_parser = percent::share, conflicts_with = "udp")]
     pub loss: Option<f64>,
-    /// Model of congestion control that counts; none for one that loss does not slow down, like BBR
+    /// Model of congestion control; none if loss does not slow the sender down, as with BBR
     /// [default: cubic]
     #[arg(long, value_name = "MODEL", requires = "loss", hide_short_help = true,
           value_parser = ["mathis", "cubic", "pftk", "none"])]
@@ -101,7 +101,7 @@ pub struct HostArgs {
     /// usb3-20g.
     #[arg(long, value_name = "BUS", value_parser = bus)]
     pub bus: Option<String>,
-    /// Clock of an ISA, PCI or PCI-X bus, if it is not the usual one
+    /// Clock of an ISA, PCI or PCI-X bus [default: the standard one]
     #[arg(long, value_name = "HZ", value_parser = frequency::hertz, requires = "bus", hide_short_help = true)]
     pub bus_clock: Option<f64>,
     /// Largest payload of a PCI Express packet (lspci -vv: MaxPayload) [default: 256]
@@ -111,15 +111,15 @@ pub struct HostArgs {
     /// Frames that the card's receive ring holds
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     pub ring: Option<u64>,
-    /// Bytes that the card's receive buffer holds, if it is no ring of frames
-    #[arg(long, value_name = "BYTES", value_parser = size::positive, conflicts_with = "ring",
+    /// Size of the card's receive buffer, for a card without a ring of frames
+    #[arg(long, alias = "room", value_name = "BYTES", value_parser = size::positive, conflicts_with = "ring",
           hide_short_help = true)]
-    pub room: Option<Bytes>,
-    /// Frames that arrive without a pause between them
+    pub card_buffer: Option<Bytes>,
+    /// Frames that arrive back to back
     #[arg(long, value_name = "FRAMES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub burst: Option<u64>,
-    /// Longest time in which the host takes nothing out of the card's buffer
+    /// Longest time for which the host does not empty the card's buffer
     #[arg(long, value_name = "TIME", value_parser = time::seconds)]
     pub drain_gap: Option<f64>,
     /// Packets per second that a host or device handles
@@ -180,7 +180,7 @@ impl CeilingInputArgs {
             bus_clock_hz: host.bus_clock,
             pcie_payload_bytes: host.pcie_payload,
             ring_frames: host.ring,
-            room_bytes: host.room.map(|Bytes(bytes)| bytes),
+            room_bytes: host.card_buffer.map(|Bytes(bytes)| bytes),
             burst_frames: host.burst,
             drain_gap_us: host.drain_gap.map(|seconds| seconds * 1e6),
             packets_per_s: host.packet_rate,

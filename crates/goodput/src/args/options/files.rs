@@ -18,7 +18,7 @@ pub struct StorageArgs {
     #[arg(long, value_name = "BYTES", value_parser = size::positive,
           conflicts_with_all = ["source", "udp", "both"], hide_short_help = true)]
     pub size: Option<Bytes>,
-    /// Drop the file from the page cache first; without this option goodput reads it once first
+    /// Drop the file from the page cache first; otherwise goodput reads the file once before it measures
     #[arg(long, requires = "source", hide_short_help = true)]
     pub cold: bool,
     /// Write the payload to this file; - is standard output
@@ -35,7 +35,7 @@ pub struct StorageArgs {
     /// Write this many bytes separately before each file, as a web server does with its header
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub header: Option<Bytes>,
-    /// Tell the kernel that more follows the header (MSG_MORE)
+    /// Tell the kernel that data follows the header (MSG_MORE)
     #[arg(long, requires = "header", hide_short_help = true)]
     pub more: bool,
 }

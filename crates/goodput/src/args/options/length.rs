@@ -15,7 +15,7 @@ pub struct LengthArgs {
     /// Stop after this many bytes of payload, summed over all flows of a direction
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = size::positive)]
     pub bytes: Option<Bytes>,
-    /// Leave out the first part from the rates; --time counts from its end [default: slow start is found
+    /// Leave this first part out of the rates; --time counts from its end [default: slow start is found
     /// and left out]
     #[arg(long, value_name = "TIME", value_parser = time::seconds, requires = "time", hide_short_help = true)]
     pub omit: Option<f64>,

@@ -17,7 +17,7 @@ pub struct LoadArgs {
     /// Datagrams leave evenly spaced. After a stall the sender catches up at most 10 ms, with 15 % shorter gaps, or with bursts of up to 64 KiB if the timers are too slow for that.
     #[arg(long, value_name = "RATE[/flow]", allow_negative_numbers = true)]
     pub rate: Option<Rate>,
-    /// Send the datagrams of a flow in bursts of this size, or of what the rate gives in this time
+    /// Send the datagrams of a flow in bursts of this size, or of what the rate allows in this time
     ///
     /// Bursts cost less CPU time than even spacing. No burst is larger than this. [default: 1 datagram, or 20us if
     /// that is more]
@@ -26,7 +26,7 @@ pub struct LoadArgs {
     /// How to send the payload (`goodput list movers`); auto lets each end choose the cheapest way
     #[arg(long, value_name = "MOVER", default_value = "copy")]
     pub mover: String,
-    /// How to receive the payload, if not as --mover says; discard shows the network alone
+    /// How to receive the payload, if not like --mover; discard measures the network alone
     #[arg(long, value_name = "MOVER", hide_short_help = true)]
     pub receive_mover: Option<String>,
     /// Size of a write or a datagram [default: 128K; UDP over IPv4 1472, over IPv6 1452]

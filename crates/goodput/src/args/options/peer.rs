@@ -15,14 +15,15 @@ use crate::args::values::path::path;
 pub struct PeerArgs {
     #[command(flatten)]
     pub credentials: CredentialArgs,
-    #[command(flatten)]
-    pub files: FileServerArgs,
     /// Also print what an iperf3 server would have printed, and keep it in the record
     #[arg(long, hide_short_help = true)]
     pub peer_output: bool,
     /// Port of the first data connection at a nuttcp server; more connections take the next ports
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub data_port: Option<u16>,
+    // Last, or the options behind it would stand under its heading.
+    #[command(flatten)]
+    pub files: FileServerArgs,
 }
 
 /// What proves to the far end who this is.
@@ -40,7 +41,7 @@ pub struct CredentialArgs {
     pub key: Option<PathBuf>,
     /// Show no key, not even the default one or that of GOODPUT_KEY_FILE
     ///
-    /// A server that you know is not believed without its key; this is the way to a server that no longer has keys.
+    /// goodput refuses a known server that does not prove its key. Use this option if the server has no keys any more.
     #[arg(long, conflicts_with = "server_key", hide_short_help = true)]
     pub no_key: bool,
     /// Public key that the server must have, x25519:… [default: the one from the first visit]
@@ -57,12 +58,12 @@ pub struct CredentialArgs {
     /// Public key of the iperf3 server, in PEM
     #[arg(long, value_name = "FILE", requires = "username", hide_short_help = true)]
     pub rsa_public_key: Option<PathBuf>,
-    /// Encrypt the password as iperf3 before 3.17 does
+    /// Encrypt the password like iperf3 before 3.17
     #[arg(long, requires = "username", hide_short_help = true)]
     pub pkcs1_padding: bool,
 }
 
-/// How servers of files are met.
+/// How far to trust file servers, and where they are.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "File servers")]
 pub struct FileServerArgs {
@@ -74,10 +75,35 @@ pub struct FileServerArgs {
     /// Trust the authorities in this file (PEM) instead of the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub cacert: Option<PathBuf>,
-    /// Accept any certificate: the server may be anyone
+    /// Accept any certificate, so that the server may be anyone
     #[arg(long, conflicts_with = "cacert", hide_short_help = true)]
     pub insecure: bool,
-    /// Use this address for a host and port, as curl does: HOST:PORT:ADDRESS
+    /// Use this address for a host and port, as in curl
     #[arg(long, value_name = "HOST:PORT:ADDRESS", hide_short_help = true)]
     pub resolve: Vec<Resolve>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use crate::args::Cli;
+
+    #[test]
+    fn options_stand_under_the_heading_of_the_far_ends_that_they_are_for() {
+        let all = Cli::command();
+        for verb in ["test", "compare"] {
+            let verb = all.find_subcommand(verb).unwrap();
+            let heading = |id: &str| {
+                verb.get_arguments().find(|arg| arg.get_id() == id).unwrap().get_help_heading()
+            };
+            for id in ["token_file", "username", "peer_output", "data_port"] {
+                assert_eq!(heading(id), Some("Far end"), "{id}");
+            }
+            for id in ["cacert", "resolve", "rsize", "slots"] {
+                assert_eq!(heading(id), Some("File servers"), "{id}");
+            }
+            assert_eq!(heading("latency"), Some("Observing"));
+        }
+    }
 }

@@ -8,8 +8,8 @@ use crate::args::values::{rate, size};
 
 /// What the longer help adds.
 const MORE: &str = "\
-Each bound is computed from what was given; what was not given bounds nothing. The lowest bound is the ceiling. \
-A goodput above it means that the model, an input or the measurement is wrong; nothing is clipped.
+goodput computes every bound whose inputs are known. The lowest bound is the ceiling. If a measured goodput is \
+above the ceiling, the model, an input or the measurement is wrong; goodput then changes no number.
 
 Examples:
     goodput ceiling --link 1gbit                                # the link, less headers
@@ -41,10 +41,10 @@ pub struct CeilingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Question")]
 pub struct QuestionArgs {
-    /// Read what this host knows of a network device; options that are given count instead
+    /// Fill in what this host knows about a network device; options override it
     #[arg(long, value_name = "DEVICE")]
     pub here: Option<String>,
-    /// Read what this host knows of the path to a host, and time a TCP handshake with it
+    /// Fill in what this host knows about the path to a host, and time a TCP handshake
     ///
     /// The round-trip time is that of an open connection to the host, otherwise the shortest of three TCP
     /// handshakes. A refused connection is timed too.
@@ -62,7 +62,7 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "FILE|SERIES", exclusive = false,
           conflicts_with_all = ["LinkArgs", "PacketArgs", "PathArgs", "HostArgs", "here", "to", "bytes", "measured"])]
     pub fit: Option<String>,
-    /// Print JSON
+    /// Print one JSON document and nothing else
     #[arg(long)]
     pub json: bool,
 }

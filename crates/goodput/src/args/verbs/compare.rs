@@ -9,9 +9,11 @@ use crate::args::values::{percent, time};
 /// `goodput compare`
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// The far end: HOST, HOST:PORT or SCHEME://HOST
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file to fetch: http://HOST/FILE, nfs://HOST/EXPORT/FILE
     pub target: String,
-    /// [far:]NAME[@SCOPE]=A,B,…: the first value is the baseline; several settings are combined
+    /// A setting and its values, like socket.congestion=cubic,bbr or far:qdisc.kind@eth0=fq,fq_codel
+    ///
+    /// The first value is the baseline. goodput tries all combinations of several settings. `goodput list settings` has the names; far: stands for a setting of the far end.
     #[arg(required = true, value_name = "SETTING=A,B")]
     pub factors: Vec<String>,
     #[command(flatten)]
@@ -26,23 +28,23 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison")]
 pub struct ComparisonArgs {
-    /// Stop when every difference is known to this
-    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent::difference)]
+    /// Stop when every difference is known to within this
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::difference)]
     pub precision: f64,
     /// Smallest difference that counts
-    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = percent::difference)]
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent::difference)]
     pub threshold: f64,
-    /// Stop after this time at the latest
-    #[arg(long, value_name = "TIME", default_value = "300", value_parser = time::seconds)]
+    /// Stop after this time, even if the result is inconclusive
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time::seconds)]
     pub max_time: f64,
     /// Seed for the random order of the runs [default: random]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
-    /// Compare for files of each of these sizes: from memory, or the first part of --source
+    /// Compare with files of each of these sizes, made up in memory or cut from --source
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with_all = ["size", "bytes", "time"],
           hide_short_help = true)]
     pub sizes: Vec<Bytes>,
-    /// Compare for each of these numbers of simultaneous clients, with one flow each
+    /// Compare with each of these numbers of simultaneous clients, one flow each
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "flows",
           value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub clients: Vec<u16>,

@@ -8,19 +8,19 @@ use clap_complete::Shell;
 /// `goodput generate`
 #[derive(Debug, Subcommand)]
 pub enum Generate {
-    /// Shell completions, to standard output
+    /// Print shell completions
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Man pages, one file per verb
+    /// Write man pages, one file for each verb
     Man {
         /// Directory to write to
         directory: PathBuf,
     },
-    /// The JSON Schema of a record, to standard output
+    /// Print the JSON Schema of a record
     Schema,
-    /// All reference documents
+    /// Write all reference documents
     Reference {
         /// Directory to write to
         directory: PathBuf,

@@ -8,10 +8,10 @@ use goodput_compat::formats::Format;
 /// `goodput history`
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    /// Nothing: list the latest; one number: show that result; two: compare them
+    /// One number shows that result, two compare them [default: list the latest results]
     #[arg(num_args = 0..=2, value_name = "NUMBER")]
     pub ids: Vec<i64>,
-    /// How many to list
+    /// Number of results to list
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub last: u32,
     /// Print the JSON record of the chosen result

@@ -7,7 +7,7 @@ use super::Narrowed;
 /// `goodput lab`
 #[derive(Debug, Subcommand)]
 pub enum Lab {
-    /// The scenarios that come with goodput, and whether they can run here
+    /// List the built-in scenarios, and whether they can run here
     List {
         /// Print one JSON line for each case
         #[arg(long, conflicts_with = "Narrowed")]

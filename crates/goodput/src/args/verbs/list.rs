@@ -28,13 +28,13 @@ pub struct Narrowed {
 pub enum Listed {
     /// Causes the diagnosis can name
     Rules,
-    /// What is checked of a host without traffic
+    /// What `goodput check` looks at
     Checks,
     /// What `goodput ceiling` computes
     Bounds,
-    /// What can be changed
+    /// Settings that can be changed
     Settings,
-    /// What a server's clients may change there, as far as `serve --allow-settings` names it
+    /// Settings that clients may change at a server, if `serve --allow-settings` names them
     FarSettings,
     /// Ways to move payload
     Movers,

@@ -33,7 +33,7 @@ pub use test::TestArgs;
 pub enum Command {
     /// Answer clients
     Serve(Box<ServeArgs>),
-    /// Measure, then say what limits it
+    /// Measure a path, then say what limits it
     Test(Box<TestArgs>),
     /// Prove a change: interleaved runs, statistics, always put back
     Compare(Box<CompareArgs>),
@@ -44,25 +44,25 @@ pub enum Command {
     /// Read and change settings; undo what an interrupted run left
     #[command(subcommand)]
     Settings(Settings),
-    /// Virtual hosts and links on this machine, with faults on demand
+    /// Run virtual hosts and links on this machine, with faults on demand
     #[command(subcommand)]
     Lab(Lab),
     /// List, show and compare earlier results
     History(HistoryArgs),
-    /// Make a private key, and print the line for a server's list of keys
+    /// Make a private key, and print the line for a server's file of authorized keys
     Key(KeyArgs),
     /// Act as iperf3, iperf, nuttcp or ttcp, with their options and their output
     As(AsArgs),
     /// List what goodput knows
     List(ListArgs),
-    /// Explain a rule, check, setting, mover or field of the record
+    /// Explain a rule, check, bound, setting, mover or field of the record
     Explain {
         /// The name, as in `goodput list`, a report or a record
         name: String,
     },
-    /// The whole loop on this machine: plant a fault, find it, prove the fix, put it back
+    /// Show the whole loop on this machine: plant a fault, find it, prove the fix, put it back
     Demo,
-    /// Completions, man pages and the reference documents
+    /// Generate shell completions, man pages and reference documents
     #[command(subcommand)]
     Generate(Generate),
 }

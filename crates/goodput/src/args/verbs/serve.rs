@@ -40,7 +40,7 @@ pub struct ListenArgs {
     /// Local address, for a link-local one with its device: fe80::1%eth0 [default: all, IPv6 and IPv4]
     #[arg(long, value_name = "ADDRESS[%DEVICE]")]
     pub bind: Option<LocalAddress>,
-    /// Goodput's own port, which answers all protocols; 0 lets the system choose one
+    /// Main port, which answers all protocols; 0 lets the system choose one
     #[arg(long, value_name = "PORT", default_value_t = goodput_wire::protocols::goodput::PROTOCOL.port)]
     pub port: u16,
     /// Protocols to answer, each also on its usual port or on the one given [default: all; on their usual
@@ -50,7 +50,7 @@ pub struct ListenArgs {
     /// Fail if a usual port is taken, instead of serving the others
     #[arg(long, hide_short_help = true)]
     pub strict: bool,
-    /// Run one measurement at a time; other clients get the answer busy, or wait in a queue as long as their protocol allows
+    /// Run one measurement at a time; other clients are refused as busy, or wait in a queue as long as their protocol allows
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "busy",
           hide_short_help = true)]
     pub exclusive: Option<WhenBusy>,
@@ -65,9 +65,9 @@ pub struct ListenArgs {
 /// What happens to a measurement while another one is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhenBusy {
-    /// It is told that the server is busy
+    /// Refuse other clients: the server is busy
     Busy,
-    /// It waits for its turn; if its payload comes unasked, it is told that the server is busy
+    /// Let other clients wait for their turn, except those whose payload comes unasked
     Queue,
 }
 
@@ -83,9 +83,9 @@ pub struct ClientArgs {
     /// Don't answer these networks; wins over --allow for the same network
     #[arg(long, value_name = "NETWORK/BITS,…", value_delimiter = ',')]
     pub deny: Vec<Network>,
-    /// Identify clients by their keys: a file with one line NAME ROLE KEY for each, as `goodput key` prints it
+    /// Identify clients by their keys: a file with a line NAME ROLE KEY for each client, as `goodput key` prints it
     ///
-    /// The file is read again when it changes. With it, the token only lets clients measure.
+    /// The server reads the file again when it changes. With this option, the token only lets clients measure.
     #[arg(long, value_name = "FILE", group = "proof")]
     pub authorized_keys: Option<PathBuf>,
     /// Private key that identifies this server to these clients [default: server.key in the state directory, made
@@ -108,8 +108,8 @@ pub struct ClientArgs {
     /// [default: none]
     #[arg(long, value_name = "PATTERN", requires = "proof", hide_short_help = true)]
     pub allow_settings: Vec<Pattern>,
-    /// Refuse clients that prove neither the token nor a name with its password, as iperf3's can: a file
-    /// with NAME,HASH lines, like iperf3's --authorized-users-path
+    /// Require the token or a password, which iperf3 clients can send: a file with NAME,HASH lines, like iperf3's
+    /// --authorized-users-path
     #[arg(long, value_name = "FILE", requires = "rsa_private_key", hide_short_help = true)]
     pub users_file: Option<PathBuf>,
     /// Private key for these passwords, in PEM, of 2048 bits or more
@@ -144,7 +144,7 @@ pub struct ClientArgs {
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
     /// Longest measurement
-    #[arg(long, value_name = "TIME", default_value = "60", value_parser = time::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time::seconds)]
     pub max_duration: f64,
     /// Highest rate for one client in each direction, shared by its measurements [default: unlimited]
     #[arg(long, value_name = "RATE")]
@@ -152,7 +152,7 @@ pub struct LimitArgs {
     /// Highest rate of all clients together in each direction [default: unlimited]
     #[arg(long, value_name = "RATE")]
     pub max_total_rate: Option<BitRate>,
-    /// Measurements at the same time
+    /// Most measurements at the same time
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub max_clients: u32,
     /// Largest share that one client gets of everything that clients share
@@ -163,16 +163,16 @@ pub struct LimitArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100),
           hide_short_help = true)]
     pub client_share: u8,
-    /// Connections of one address at the same time that are not yet known as flows
+    /// Most connections of one address that do not belong to a measurement yet
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..),
           hide_short_help = true)]
     pub max_connections: u32,
-    /// End a measurement whose payload is slower than this for 30 s; 0 ends none
+    /// End a measurement that stays slower than this for 30 s; 0 ends none
     ///
     /// If a measurement requests a lower rate, half of that rate is enough.
     #[arg(long, value_name = "RATE", default_value = "1kbit", hide_short_help = true)]
     pub min_progress: BitRate,
-    /// Flows of one measurement, both directions together
+    /// Most flows of one measurement, both directions together
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..),
           hide_short_help = true)]
     pub max_flows: u16,
@@ -196,13 +196,13 @@ pub struct ServedFileArgs {
     /// Send files from below this directory to clients that ask for them (--reverse --source)
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
-    /// Let clients make and replace files in this directory (--sink); give it a disk of its own
+    /// Let clients write and replace files in this directory (--sink); give it a disk of its own
     #[arg(long, value_name = "DIR")]
     pub sinks: Option<PathBuf>,
-    /// Largest file that a flow may write there
+    /// Largest file that a flow may write to --sinks
     #[arg(long, value_name = "BYTES", default_value = "1G", hide_short_help = true)]
     pub max_sink: Bytes,
-    /// Largest total of all files there, old ones included
+    /// Largest total of all files in --sinks, old ones included
     #[arg(long, value_name = "BYTES", default_value = "10G", hide_short_help = true)]
     pub max_sink_total: Bytes,
 }

@@ -11,34 +11,34 @@ use super::Narrowed;
 /// `goodput settings`
 #[derive(Debug, Subcommand)]
 pub enum Settings {
-    /// What can be changed
+    /// List what can be changed
     List(Narrowed),
-    /// Print the effective value
+    /// Print the value of a setting that is in effect
     Get {
-        /// NAME[@SCOPE]
+        /// NAME[@SCOPE], like offload.tso@eth0; `goodput settings list` has the names
         setting: SettingRef,
     },
     /// Change a setting of this host until the next boot
     Set {
-        /// NAME[@SCOPE]=VALUE
+        /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off; `goodput settings list` has the names
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
     },
-    /// Print the files that keep values after a reboot; writes none of them
+    /// Print the files that would keep values after a reboot, without writing them
     #[command(alias = "save")]
     ShowFiles {
-        /// [far:]NAME[@SCOPE]=VALUE
+        /// [far:]NAME[@SCOPE]=VALUE, like offload.tso@eth0=off; far: stands for a setting of the far end
         #[arg(required = true, value_name = "SETTING=VALUE")]
         assignments: Vec<String>,
     },
     /// Put back what an interrupted run left changed
     Undo {
-        /// Also give up changes in network namespaces that no longer exist
+        /// Also forget changes in network namespaces that no longer exist
         #[arg(long)]
         forget: bool,
-        /// Also give up changes in network namespaces that may or may not exist
+        /// Also forget changes in network namespaces that may or may not exist
         ///
-        /// Inside a container, or without root, goodput may not see processes that keep a network namespace alive.
+        /// Without root, or inside a container, goodput can overlook a process that keeps a network namespace alive.
         #[arg(long)]
         forget_unseen: bool,
     },
