@@ -39,7 +39,7 @@ impl FileError {
         move |cause| Self::Io { operation: operation.into(), cause }
     }
 
-    /// Whether a permission is what lacks.
+    /// Whether a permission is missing.
     pub fn not_permitted(&self) -> bool {
         matches!(self, Self::NotPermitted(_))
     }

@@ -92,8 +92,8 @@ fn all_settings_at_once_are_put_back() {
     });
 }
 
-/// What a card has is put back to the byte, with all that its driver makes anew beside it: after a change of the
-/// channels the table of the hash, the times of interrupts, and the files of the queues that went.
+/// goodput puts a card back to the byte, with everything that its driver resets at the same time. A change of the
+/// channels resets the hash table, the interrupt delays and the files of the removed queues.
 #[test]
 fn what_a_card_has_is_put_back_to_the_byte() {
     in_scene(|state_dir| {
@@ -336,7 +336,7 @@ fn a_full_disk_stops_before_anything_is_changed() {
         let before = read(&setting).unwrap();
         let mut changes = Changes::begin(&full, guard()).unwrap();
         mounted.fill("with");
-        // The journal's first page has some room; each line takes some of it.
+        // The journal's first page has space left, and each line takes some of it.
         let stopped = (0..10_000).find_map(|round| {
             let value = if round % 2 == 0 { "off" } else { "on" };
             let now = read(&setting).unwrap();

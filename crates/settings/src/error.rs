@@ -103,7 +103,7 @@ pub enum SettingError {
         /// The new name.
         now: String,
     },
-    /// The device is there and says that it is not: while its driver starts it anew, the kernel answers for it.
+    /// The device exists, but the kernel denies it while the driver restarts the device.
     #[error(
         "{setting}: can't {operation}, the device is not ready ({cause}); try again in a moment"
     )]

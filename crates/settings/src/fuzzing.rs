@@ -1,5 +1,5 @@
-//! Readers of what this crate keeps on disk and hears from another process, given bytes that it never wrote: for the
-//! fuzz target.
+//! For the fuzz target: arbitrary bytes go to the readers of this crate's files and of its messages from another
+//! process.
 
 use crate::helper;
 use crate::journal::Contents;

@@ -238,7 +238,7 @@ fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
 #[test]
 fn a_namespace_that_someone_is_in_is_not_forgotten() {
     let scene = Scene::new();
-    // This one's inode, told from it by nothing: whoever has it may be meant.
+    // Nothing distinguishes this namespace from a later one with the same inode number.
     let here = Place::here().unwrap();
     assert!(matches!(life::of(&here), Life::Lives(_)));
     let stale = Place { netns_cookie: Some(u64::MAX), ..here.clone() };

@@ -116,7 +116,7 @@ fn look(process: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
             return Ok(Some(path));
         }
     }
-    // A mount can't be told from one of a later namespace with the same number from here; it counts.
+    // From here, a mount looks the same as one of a later namespace with the same number. Count it.
     let mounts = fs::read_to_string(process.join("mountinfo"))
         .or_else(|error| if has_ended(&error, process) { Ok(String::new()) } else { Err(error) })?;
     // proc_pid_mountinfo(5): the fifth field is where it is mounted.

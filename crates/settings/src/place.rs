@@ -8,7 +8,7 @@ use goodput_netlink::namespace;
 
 use crate::error::SettingError;
 
-/// What tells one running kernel and network namespace from another.
+/// What distinguishes one running kernel and network namespace from another.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Place {
     /// Random for each boot (random(4)).
@@ -52,7 +52,7 @@ impl Place {
     }
 }
 
-/// Where journals are kept unless told otherwise: `/var/lib/goodput` for root, else
+/// Default directory of the journals: `/var/lib/goodput` for root, else
 /// `$XDG_STATE_HOME/goodput` or `~/.local/state/goodput` (XDG Base Directory Specification 0.8).
 /// Root of a user namespace has only its owner's rights on disk and counts as that user.
 pub fn default_state_dir() -> Result<PathBuf, SettingError> {

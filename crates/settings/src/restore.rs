@@ -61,7 +61,7 @@ pub enum Outcome {
         /// What we had set.
         ours: String,
     },
-    /// The machine has been started anew since, which undid it. Left alone: what it is now is the
+    /// The machine has rebooted since, which undid the change. Left alone: the present value is the
     /// administrator's.
     Rebooted,
     /// The guard of the run that died did so, while it was waited for.
@@ -319,7 +319,7 @@ pub(crate) fn bring_back(
     begin: impl FnOnce(Changed),
 ) -> Result<(bool, Vec<String>), SettingError> {
     let setting = &entry.setting;
-    // A journal of an older version says nothing of what is around it.
+    // A journal of an older version has no side effects.
     let footprint = match entry.before.is_empty() {
         true => Footprint::Nothing,
         false => machine.footprint(setting),

@@ -86,13 +86,13 @@ pub trait Machine: Sync {
         self.read(setting)
     }
 
-    /// Whether two values read at different times are the same setting. They need not be equal where
-    /// the kernel rounds by something else that may have changed in between.
+    /// Whether two values read at different times are the same setting. They need not be equal if
+    /// the kernel rounds by something that may have changed in between.
     fn same(&self, one: &str, other: &str) -> bool {
         one == other
     }
 
-    /// Whether a write that was cut short between these values may leave `now`: where one value takes
+    /// Whether a write that was cut short between these values may leave `now`. It may if one value takes
     /// several system calls.
     fn is_between(&self, _now: &str, _values: &[&str]) -> bool {
         false

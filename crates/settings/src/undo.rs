@@ -10,13 +10,13 @@ use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, foreign, settle};
 
 /// Puts back what runs that are no more left changed, one report for each of them; none where
-/// there is nothing to do. A guard that is at work is waited for; the changes of live runs are left
-/// alone, and those in `state_dir` are told. Journals of this user in other directories count if all
+/// there is nothing to do. Waits for a guard that is at work. Leaves the changes of live
+/// runs alone, and reports those in `state_dir`. Journals of this user in other directories count if all
 /// that they hold belongs to this network namespace.
 ///
 /// # Errors
-/// When `state_dir` can't be read, or someone else can write to it. What can't be put back is
-/// told in the reports.
+/// When `state_dir` can't be read, or someone else can write to it. What can't be put back is in
+/// the reports.
 pub fn undo(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
     settle_all(state_dir, Forget::Nothing)
 }
@@ -67,7 +67,7 @@ fn settle_elsewhere(
     forget: Forget,
     patience: &mut Patience,
 ) -> Option<RestoreReport> {
-    // What can't be read is told as a leftover.
+    // An unreadable journal is reported as a leftover.
     let contents = leftover::read(path)?;
     let is_ours = foreign(&contents).is_none()
         && contents.unreadable.is_empty()
@@ -81,7 +81,7 @@ fn settle_elsewhere(
 
 /// Settles what can be settled before a new run begins in `state_dir`, so that nothing which a dead
 /// run left passes for an original. One report for each run that had left something. What others still
-/// hold when `patience` is spent is left out: whoever changes one of its settings is told then.
+/// hold when `patience` is spent is left out: a change of one of its settings is refused with the reason.
 ///
 /// # Errors
 /// As [`undo`].

@@ -51,13 +51,13 @@ use session::tickets::Tickets;
 pub struct Config {
     /// What is answered. The first bytes decide, at every port.
     pub protocols: Vec<&'static Protocol>,
-    /// Whether one measurement is made at a time, and what the others are told.
+    /// Whether the server makes one measurement at a time, and what happens to other clients.
     pub exclusive: Option<Exclusive>,
     /// Whom it talks to at all.
     pub access: Access,
     /// What one client may ask for; its highest rate is what `lent` says.
     pub limits: Limits,
-    /// What this host has to lend, read before anyone is told that it serves.
+    /// The resources of this host, read before the server announces itself.
     pub host: Host,
     /// What clients get of it, one of them and all together.
     pub lent: Lent,

@@ -56,7 +56,7 @@ impl Changes {
                 Ok(Self { place, contents, settled, open })
             }
             Err(error) => {
-                // The guard's failure is the one to tell; an empty journal does no harm.
+                // Report the guard's failure; an empty journal does no harm.
                 let _ = journal.close();
                 Err(error)
             }
@@ -292,7 +292,7 @@ impl View<'_> {
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        // What could not be put back is in the journal still, and the guard tells of it.
+        // What could not be put back is still in the journal, and the guard reports it.
         self.restore();
     }
 }

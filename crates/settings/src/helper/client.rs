@@ -83,7 +83,7 @@ impl Helper {
         self.pid
     }
 
-    /// The process, for whoever waits for its end; once.
+    /// The process, so that one caller can wait for its end; `None` for further callers.
     pub fn process(&self) -> Option<Child> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

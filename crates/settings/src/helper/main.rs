@@ -127,7 +127,7 @@ impl Worker<'_> {
             let report = client.changes.restore();
             if !report.is_clean() {
                 left = 1;
-                // Whoever does not read it can't be told.
+                // If nobody reads standard error, there is nobody to report to.
                 let _ = writeln!(io::stderr(), "goodput: the server is gone: {report}");
             }
         }

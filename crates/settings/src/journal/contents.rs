@@ -110,7 +110,7 @@ impl Entry {
     /// and addresses on its own.
     pub(crate) fn target(&self, now: &Cells) -> Cells {
         let ours = |(name, before): &(&String, &String)| {
-            // A change that was cut short may have made anything of what it found.
+            // A change that was cut short may have left any value.
             let found = match &self.doubt {
                 Some(doubt) => doubt.get(*name).map_or(Some(*before), Option::as_ref),
                 None => now.get(*name),

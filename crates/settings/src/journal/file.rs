@@ -48,7 +48,7 @@ impl JournalFile {
         match written {
             Ok(()) => Ok(journal),
             Err(error) => {
-                // It holds no change yet, and the first error is the one to tell.
+                // The journal holds no change yet. Report the first error.
                 let _ = fs::remove_file(&journal.path);
                 Err(error)
             }
@@ -97,7 +97,7 @@ impl JournalFile {
             Err(rustix::io::Errno::WOULDBLOCK) => true,
             other => other.map(|()| false)?,
         };
-        // Nor for the owner by whoever wants to take the journal over.
+        // Nor does a process that takes the journal over mistake this one for the owner.
         let _ = flock(&file, FlockOperation::Unlock);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
@@ -134,7 +134,7 @@ impl JournalFile {
             Ok(()) => self.length += text.len() as u64,
             Err(cause) => {
                 // Part of a line in front of the next one would spoil both. Shrinking needs no
-                // space; should it fail all the same, the line is unreadable and is told as such.
+                // space; if it fails all the same, the line is reported as unreadable.
                 let _ = self.file.set_len(self.length);
                 return Err(self.failed("write", cause));
             }
@@ -194,7 +194,7 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
 /// Makes a directory that only this user can write to; one that exists must be so.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
-        // What is there instead is told by the check.
+        // The check reports what is there instead.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => check_folder(path),
     }
@@ -230,7 +230,7 @@ fn cut_torn_line(file: &mut File) -> io::Result<u64> {
     file.read_to_end(&mut bytes)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     if whole < bytes.len() {
-        // Should it fail, the line is unreadable later and is told as such.
+        // If this fails, the line is reported as unreadable later.
         let _ = file.set_len(whole as u64);
     }
     Ok(whole as u64)
@@ -256,7 +256,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Makes names differ within one process; the order also tells people which came first.
+/// Makes names differ within one process. Their order also shows people which came first.
 fn now_ns() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos())
 }

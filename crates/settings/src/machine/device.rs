@@ -48,7 +48,7 @@ fn device_of(setting: &SettingRef) -> Option<String> {
     }
 }
 
-/// The index of the device; its absence is told with the devices that are there.
+/// The index of the device. If there is no such device, the error lists those that exist.
 pub(super) fn index(netlink: &mut Netlink, setting: &SettingRef) -> Result<u32, SettingError> {
     match netlink.link(name(setting)) {
         Ok(link) => Ok(link.index),
@@ -98,7 +98,7 @@ pub(super) fn qdisc<T>(
     }
 }
 
-/// Names what is missing, and what is there instead.
+/// Names what is missing, and what exists instead.
 pub(super) fn missing(kind: &str, name: &str, mut present: Vec<String>) -> String {
     const MAX_SHOWN_NAMES: usize = 8;
     present.sort();

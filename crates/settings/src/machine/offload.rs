@@ -8,7 +8,7 @@ use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
 use crate::value;
 
-/// How [`Machine::capture`] begins, to tell it from the values `on` and `off`.
+/// Prefix of what [`Machine::capture`] saves, so that it differs from the values `on` and `off`.
 const REQUESTED: &str = "requested:";
 
 /// The backend of one offload.

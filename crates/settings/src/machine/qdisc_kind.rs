@@ -46,9 +46,9 @@ const RESTORABLE: [&str; 10] = [
 /// `fq_codel_change`, net/sched/sch_fq_codel.c.
 const FIXED_AT_CREATION: [&str; 1] = ["fq_codel"];
 
-/// Separates the parts of what is saved.
+/// Separates the parts of a captured value.
 const PART: char = ':';
-/// What the kernel gives a device unless told otherwise (sysctl net.core.default_qdisc).
+/// Discipline that the kernel gives a new device (sysctl net.core.default_qdisc).
 const DEFAULT_KIND: &str = "/proc/sys/net/core/default_qdisc";
 
 impl Machine for QdiscKind {

@@ -13,7 +13,7 @@ use crate::value::{self, bad};
 const MAX_BITS_PER_S: f64 = 1e13;
 /// A step of 64 ns is this share of a burst of 13 µs, the shortest that a shaper can work with.
 const STEP_SHARE: f64 = 0.005;
-/// Separates the two parts of what is saved of a rate.
+/// Separates the two parts of a captured rate.
 const BURST: &str = " burst ";
 
 /// A rate in bytes per second, as the kernel takes it.

@@ -27,7 +27,7 @@ pub(super) fn falls_below(links: &[Link], index: u32, mtu: u32, smallest: u32) -
         Follows::To(then) if then < upper.mtu => falls_below(links, upper.index, then, smallest),
         Follows::To(_) => None,
         Follows::Unknown => {
-            // If it follows at all, it keeps the room that it has now for what it puts around packets.
+            // If the upper device follows at all, it keeps the difference that it has now for its own headers.
             let around = below.mtu.saturating_sub(upper.mtu);
             let may_fall = mtu < below.mtu && mtu.saturating_sub(around) < smallest;
             may_fall.then(|| {
@@ -57,7 +57,7 @@ fn follows(upper: &Link, then: u32) -> Follows {
         Some("ipvlan" | "ipvtap") => Follows::To(then),
         // drivers/net/macsec.c `macsec_notify`.
         Some("macsec") => Follows::To(upper.mtu.min(then.saturating_sub(MACSEC_OVERHEAD_BYTES))),
-        // The peer stands on nothing, and tunnels are not told (drivers/net/vxlan/vxlan_core.c,
+        // The peer has no device below it, and tunnels are not notified (drivers/net/vxlan/vxlan_core.c,
         // drivers/net/geneve.c, net/ipv4/ip_tunnel.c, net/ipv6/ip6_tunnel.c).
         Some(
             "veth" | "netkit" | "vxlan" | "geneve" | "gre" | "gretap" | "erspan" | "ipip" | "sit"

@@ -1,6 +1,6 @@
-//! Cells of what ends on its own: behind the text is when, in seconds of the monotonic clock, so that it
-//! can be made to last as long as it would have. When it ends is no difference: routers and DHCP
-//! servers move it all the time.
+//! Cells that expire, such as addresses with a lifetime. Behind the text is the time of expiry, in seconds of the
+//! monotonic clock, so that goodput can restore the remaining lifetime. A different expiry is no difference: routers
+//! and DHCP servers change it all the time.
 
 use goodput_netlink::Lasting;
 

@@ -1,5 +1,5 @@
 //! How a card spreads what it receives over its queues: the table and the key of its hash, and its
-//! rules for single flows. Drivers make them anew when the number of queues changes.
+//! rules for single flows. Drivers reset them when the number of queues changes.
 
 use goodput_netlink::NetlinkError;
 use goodput_netlink::receive_hash::{

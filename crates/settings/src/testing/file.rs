@@ -55,12 +55,12 @@ thread_local! {
     static WHEN_WAITING: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// Lets `other` happen as soon as this thread waits for whoever holds a journal.
+/// Runs `other` as soon as this thread waits for a journal that another process holds.
 pub(crate) fn when_waiting(other: impl FnOnce() + 'static) {
     WHEN_WAITING.set(Some(Box::new(other)));
 }
 
-/// This thread waits for whoever holds a journal.
+/// This thread waits for a journal that another process holds.
 pub(crate) fn waiting() {
     if let Some(other) = WHEN_WAITING.take() {
         other();

@@ -21,7 +21,7 @@ impl Limit {
     /// There is no limit.
     pub const NONE: Self = Self { all: u64::MAX, client: u64::MAX, unproven_percent: 100 };
 
-    /// `all`, of which one client gets so many percent at most, and those who have proven nothing half.
+    /// A limit of `all`, of which one client gets at most `percent`, and all unproven clients together half.
     pub fn shared(all: u64, percent: u64) -> Self {
         Self { all, client: part(all, percent), unproven_percent: 50 }
     }
@@ -58,7 +58,7 @@ pub struct Account {
 pub enum Whose {
     /// One client.
     Client(IpNet),
-    /// A network around it: of what a client does not get, it may have this fraction, by its divisor.
+    /// A network around the client. It may have one part in this number of what a single client does not get.
     Around(IpNet, u64),
     /// Everyone.
     All,

@@ -23,7 +23,7 @@ pub struct Pace {
     pub burst_of_all: u32,
     /// Attempts after those, in each `period`.
     pub then: Limit,
-    /// The time in which there are so many.
+    /// The period that the limit is for.
     pub period: Duration,
     /// How long a client may have to wait for one.
     pub patience: Duration,

@@ -8,9 +8,9 @@ use ipnet::IpNet;
 
 use super::accounts::client_of;
 
-/// A proposal that is given up sooner has kept nobody from anything.
+/// A proposal that is given up sooner has blocked nobody.
 const MIN_HARMFUL_TIME: Duration = Duration::from_secs(2);
-/// How many are forgiven: flows get lost, and firewalls let some ports through only.
+/// Abandoned proposals without a penalty: flows get lost, and some firewalls let only some ports through.
 const FORGIVEN_PROPOSALS: u32 = 2;
 /// The first wait; each further one is twice as long.
 const FIRST_WAIT_TIME: Duration = Duration::from_secs(5);

@@ -26,7 +26,7 @@ pub const ECHO_BUFFER_BYTES: usize = 64 << 10;
 const MEASUREMENT_THREADS: u64 = 2;
 
 /// What a conversation without flows keeps at most, bytes: a message of iperf 2's bounceback that has come and
-/// what came ahead of the next, the answers that wait to be sent, 1 MiB each, and room to grow for both.
+/// what came ahead of the next, the answers that wait to be sent, 1 MiB each, and space for both to grow.
 const CONVERSATION_BYTES: u64 = 6 << 20;
 
 /// What a conversation takes that is a measurement in itself, beside its connection.

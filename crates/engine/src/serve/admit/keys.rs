@@ -12,7 +12,7 @@ use goodput_wire::keys::{AuthorizedKey, Clients, KeyAuthorization, PrivateKey, P
 pub struct Keys(KeyAuthorization);
 
 impl Keys {
-    /// With the server's own key, and the list of clients, which whoever reads the file keeps up to date.
+    /// With the server's own key, and the list of clients, which the reader of the file keeps up to date.
     pub fn new(own: PrivateKey, clients: Clients) -> Self {
         Self(KeyAuthorization { own: Arc::new(own), clients })
     }
@@ -38,7 +38,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// How many measurements the clients with keys have under way, wherever they come from.
+/// The number of running measurements of each client key, from any address.
 #[derive(Default)]
 pub struct KeyBook(Arc<Mutex<Counts>>);
 

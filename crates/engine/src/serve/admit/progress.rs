@@ -5,8 +5,8 @@ use std::time::Duration;
 use goodput_model::{BitRate, Plan};
 use tokio::time::Instant;
 
-/// Over which time it is looked at: longer than any outage that a connection survives without a word, as
-/// while a route changes (three retransmissions that back off from a second take 15 s, RFC 6298).
+/// Time over which progress counts: longer than any outage that a connection survives silently, such as
+/// a change of routes (three retransmissions that back off from a second take 15 s, RFC 6298).
 const PROGRESS_WINDOW: Duration = Duration::from_secs(30);
 
 /// What has moved, and since when.
@@ -41,7 +41,7 @@ impl Progress {
         self.moved = sent_bytes.saturating_add(received_bytes);
     }
 
-    /// Ends, with the reason, once too little has moved for a whole window. May be dropped and called anew.
+    /// Ends, with the reason, once too little has moved for a whole window. May be dropped and called again.
     pub async fn lacking(&mut self) -> String {
         loop {
             tokio::time::sleep_until(self.until).await;

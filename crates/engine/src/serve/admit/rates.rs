@@ -71,8 +71,8 @@ impl Rates {
         Share { of_key, of_address }
     }
 
-    /// What all measurements of a key keep to, wherever it is used. Those that began before its rate was
-    /// changed keep to the one from then.
+    /// The rate that all measurements of a key share, from any address. Measurements that began before a change of
+    /// the rate keep the old one.
     fn of_key(&self, key: PublicKey, rate: BitRate) -> Option<Arc<Both>> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.retain(|_, both| both.strong_count() > 0);

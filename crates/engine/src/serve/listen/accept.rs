@@ -14,7 +14,7 @@ use crate::serve::Shared;
 use crate::serve::address::plain;
 use crate::serve::listen::endpoint::Endpoint;
 
-/// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
+/// Pause after a failed accept (mostly no descriptors left), so that the loop does not spin.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Time between two warnings about it, as strangers may cause it many times a second.
@@ -52,7 +52,7 @@ impl Tasks {
         self.alive.clone()
     }
 
-    /// Makes tokens for whoever is started by a task that has one.
+    /// Makes tokens for tasks that are started by a task with a token.
     pub fn lender(&self) -> Lender {
         Lender(self.alive.downgrade())
     }
@@ -114,7 +114,7 @@ pub async fn accept(
     }
 }
 
-/// What this host lacks to accept any connection, for those whose flows can't come.
+/// What this host lacks to accept connections, for sessions whose flows can't arrive.
 fn lacking(cause: &std::io::Error) -> Option<String> {
     let advice = match Errno::from_io_error(cause)? {
         Errno::MFILE => {

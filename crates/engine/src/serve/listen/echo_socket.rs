@@ -28,7 +28,7 @@ pub struct EchoSocket {
     pub challenger: Arc<Challenger>,
     /// Every cookie that is good.
     pub echoes: Echoes,
-    /// Whether the answers tell this end's clock.
+    /// Whether the answers contain this end's time.
     pub tells_times: bool,
 }
 
@@ -65,7 +65,7 @@ impl EchoSocket {
                     tell_times(&mut reply, received_ns, monotonic_ns());
                 }
             }
-            // It never waits for room: datagrams may be lost anyway.
+            // Never wait for buffer space: datagrams may be lost anyway.
             let _ = SockRef::from(&socket).send(&reply);
         }
     }

@@ -40,7 +40,7 @@ fn charge(datagram: &[u8]) -> usize {
 /// A datagram and where it came from.
 pub type Datagram = (Vec<u8>, SocketAddr);
 
-/// The same, and what was told of it.
+/// A datagram and what the kernel reported with it.
 type Waiting = (Vec<u8>, Received);
 
 /// The shared socket of a port.
@@ -124,7 +124,7 @@ impl PortSocket {
         }
     }
 
-    /// Answers `peer`, whose datagram was given out last. It never waits for room in the socket: forged
+    /// Answers `peer`, whose datagram was given out last. It never waits for space in the send buffer: forged
     /// addresses of this network fill the buffer until their neighbours turn out not to exist, and the
     /// datagrams of everyone else would wait behind them. Datagrams may be lost anyway.
     pub fn reply(&self, bytes: &[u8], peer: SocketAddr) {
@@ -222,8 +222,8 @@ impl PortSocket {
     }
 }
 
-/// An address as a socket bound to `local` must be told it: one for both IP versions takes those of
-/// IPv4 mapped (RFC 4291 section 2.5.5.2).
+/// An address in the form that a socket bound to `local` needs: a socket for both IP versions takes IPv4
+/// addresses as mapped ones (RFC 4291 section 2.5.5.2).
 fn spelled_for(local: SocketAddr, peer: SocketAddr) -> SocketAddr {
     match (local, peer.ip()) {
         (SocketAddr::V6(_), IpAddr::V4(ip)) => {

@@ -1,4 +1,4 @@
-//! The last descriptor: kept in reserve, so that a client that arrives when no other is left can be told.
+//! The last descriptor, kept in reserve. With it, the server can still answer a client if no other descriptor is left.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::serve::Shared;
 use crate::serve::address::plain;
 use crate::serve::listen::endpoint::Endpoint;
 
-/// How long one that is turned away may take to say what it is and to hear why; others at the same port wait
-/// meanwhile. Its first words come with its connection, or right behind.
+/// How long a refused client may take to send its first bytes and to read the reason. Others at the same port wait
+/// meanwhile. The first bytes come with the connection, or right behind it.
 const HEARING_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long the connection may take that could not be accepted; it may have gone.
 const ACCEPT_TIMEOUT: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ impl Reserve {
     }
 }
 
-/// Accepts one connection instead of the reserve and tells it `why` nothing comes of it. `false` where
+/// Accepts one connection with the reserved descriptor and answers `why` it is refused. `false` if
 /// there was no reserve.
 pub async fn turn_away(
     listener: &TcpListener,

@@ -157,7 +157,7 @@ impl Pair {
         Ok(Self { tcp, udp, usual_for: usual.collect() })
     }
 
-    /// Makes room for the first datagrams of many clients.
+    /// Enlarges the receive buffer for the first datagrams of many clients.
     fn widen(&self) {
         if set_socket_recv_buffer_size_force(&self.udp, UDP_RECEIVE_BUFFER_BYTES).is_err() {
             // The kernel cuts this and does not refuse it.

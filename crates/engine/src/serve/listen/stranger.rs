@@ -128,8 +128,8 @@ fn begin(
     conversation
 }
 
-/// Finds out what a new connection is and answers, in the words of its protocol, that nothing can come
-/// of it. A flow's session is told on its behalf.
+/// Recognises the protocol of a new connection and refuses the connection in that protocol. If it is a flow,
+/// its session gets the reason.
 pub async fn turn_away(
     mut stream: TcpStream,
     peer: SocketAddr,
@@ -209,7 +209,7 @@ fn awaited(
     signs.into_iter().find_map(|sign| shared.tickets.redeem(&sign))
 }
 
-/// Reads until the bytes tell what they begin, and never more: what follows a proof is payload.
+/// Reads until the bytes show what they begin, and never more: what follows a proof is payload.
 async fn read_opening(
     stream: &mut TcpStream,
     endpoint: &Endpoint,

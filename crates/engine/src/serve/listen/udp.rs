@@ -29,7 +29,7 @@ use crate::serve::session::caller::Caller;
 use crate::serve::session::client;
 use crate::serve::session::tickets::{Arrival, Sign, Ticket};
 
-/// Longest datagram of the proof, with room to see that a longer one is none.
+/// Largest buffer for a datagram of the proof, longer than any of them so that longer datagrams are recognised.
 const MAX_PROOF_BYTES: usize = 128;
 
 /// How long a lost welcome is repeated on request.
@@ -251,7 +251,7 @@ impl Demultiplexer {
     }
 }
 
-/// Takes what a client still sends that was turned away: it can't be told to stop, and each of its
+/// Discards what a refused client still sends. The client can't be stopped, and each of its
 /// datagrams would begin another conversation.
 async fn swallow(socket: UdpSocket) {
     let swallowing = async {

@@ -15,8 +15,8 @@ pub struct Caller {
     pub local: SocketAddr,
 }
 
-/// What of a flow's options came too late for the handshake. goodput's own plans have a listener for them; no
-/// other protocol can tell its client.
+/// Logs the options of a flow that came too late for the handshake. goodput's own plans have a listener for them; no
+/// other protocol can report them to its client.
 pub fn log_doubts(peer: SocketAddr, flow: u16, doubts: &[String]) {
     for doubt in doubts {
         tracing::info!(%peer, "flow {flow}: {doubt}");

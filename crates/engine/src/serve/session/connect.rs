@@ -19,15 +19,15 @@ use crate::threads::blocking;
 /// How long one attempt may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a client that turns the connection away is asked again: it may listen a little later
-/// than it says so.
+/// How long to try again if a client refuses the connection: it may start to listen a little later
+/// than it announces.
 const RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// Time between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Lowest port that is connected to: a client must not have this host knock at services of whatever
-/// stands in front of it (RFC 6335 section 6).
+/// Lowest port to connect to: a client must not make this host connect to the services of the machine that
+/// translates its address (RFC 6335 section 6).
 const FIRST_USER_PORT: u16 = 1024;
 
 /// Flows being connected; dropping it stops that after the attempt under way.

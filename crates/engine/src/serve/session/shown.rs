@@ -11,8 +11,8 @@ use goodput_model::{
 use crate::result::measurement::Measurement;
 use crate::serve::address::plain;
 
-/// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Beyond them only
-/// the last of all is, so that no client makes this end keep more.
+/// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Of further samples
+/// only the last is kept, so that no client can fill this host's memory.
 const MAX_KEPT_SAMPLES: usize = 8192;
 
 /// Is told of each measurement. Called from the thread that serves, so it must not block for long.

@@ -137,7 +137,7 @@ pub async fn begin(
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
     can_start_thread().map_err(|cause| cause.to_string())?;
-    // It ends with the interrupt, which the drop of what is returned raises, and keeps its place until then.
+    // The task ends at the interrupt, which dropping the returned value raises, and keeps its place until then.
     tokio::task::spawn_blocking(move || {
         let _place = place;
         let outcome = run(&test, cap, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
@@ -191,7 +191,7 @@ mod tests {
                 };
                 let shared = same(&own.sent, &cap.sent) && same(&own.received, &cap.received);
                 say(format!("{shared} {:?}", cap.rate));
-                // It doesn't end at once when it is told to; it does when this test is over.
+                // The measurement ignores the interrupt and ends only with this test.
                 let _ = lingers.lock().unwrap().recv();
                 Ok(())
             };

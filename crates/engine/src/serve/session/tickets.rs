@@ -110,7 +110,7 @@ impl Tickets {
         Expected { open: Arc::clone(&self.0), measurement, signs }
     }
 
-    /// No flow can come: tells every session that awaits one why.
+    /// No flow can arrive: gives the reason to every session that awaits one.
     pub fn fail(&self, why: &str) {
         for ticket in lock(&self.0).awaited.values().flatten() {
             // A session that is gone awaits nothing.

@@ -94,7 +94,7 @@ fn read_chunks(
     }
 }
 
-/// Reads more of what is coded.
+/// Reads more of the coded bytes.
 fn fill(raw: &mut Vec<u8>, connection: &mut Connection) -> io::Result<()> {
     if raw.len() >= CODED_BYTES {
         return Err(io::Error::other("the server's chunks can't be read: one has no length"));

@@ -23,7 +23,7 @@ use crate::run::cap::Cap;
 /// What happens to a measurement while another one is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusive {
-    /// It is told that the server is busy.
+    /// Refuse: the server is busy.
     Busy,
     /// It waits for its turn, as long as its own protocol lets it. If payload comes unasked it is
     /// told that the server is busy.
@@ -36,7 +36,7 @@ const OWN_DESCRIPTORS: u64 = 64;
 /// one, need some.
 const LENT_PERCENT: u64 = 75;
 /// What a conversation over UDP may hold before anything of it is known, bytes: the receive buffer of its
-/// socket, twice what a host gives unless told otherwise (`rmem_default`, socket(7)), for what was taken
+/// socket, twice the default of a host (`rmem_default`, socket(7)), for what was taken
 /// out of the shared socket.
 const CONVERSATION_BYTES: u64 = 512 << 10;
 
@@ -79,10 +79,10 @@ pub struct Admission {
     keys: KeyBook,
 }
 
-/// A connection that was let in; dropping it makes room.
+/// An admitted connection; dropping it frees its place.
 pub type ConnectionPermit = Ticket;
 
-/// What was let in; dropping it makes room.
+/// What was admitted; dropping it frees its place.
 pub struct Place {
     ticket: Ticket,
     share: Share,
@@ -235,7 +235,7 @@ impl Lent {
 }
 
 impl Place {
-    /// The client is told that its flows may come: from now on it is the client that keeps others waiting.
+    /// The client may send its flows now: from here on the client keeps others waiting.
     pub fn expecting(&mut self) {
         self.expecting = Some(Instant::now());
     }

@@ -1,4 +1,4 @@
-//! A book of what a server lends: each resource has a limit for all clients together, a smaller one for
+//! A ledger of the server's resources: each resource has a limit for all clients together, a smaller one for
 //! each client and for the networks around it, and one for those who have proven nothing.
 //!
 //! A charge is booked on every account that it concerns at once, or on none. Its ticket takes it back.
@@ -32,7 +32,7 @@ pub enum Resource {
 use Resource::{Connections, Conversations, Descriptors, Measurements, Memory, Threads};
 
 impl Resource {
-    /// Every one, in the order in which a lack of it is told.
+    /// Every resource, in the order in which a shortage is reported.
     pub const ALL: [Self; 6] =
         [Connections, Conversations, Measurements, Descriptors, Threads, Memory];
 

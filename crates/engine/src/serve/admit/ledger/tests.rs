@@ -1,4 +1,4 @@
-//! What holds whoever comes, in whatever order, and leaves.
+//! What holds for any clients that come and leave in any order.
 
 use proptest::prelude::*;
 
