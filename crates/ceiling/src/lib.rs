@@ -4,7 +4,7 @@
 //! [`bounds`]; what differs only in numbers (tunnels, link framings, buses) is a row of a table. The
 //! diagnosis computes with the same functions.
 #![forbid(unsafe_code)]
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod all;

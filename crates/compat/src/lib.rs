@@ -5,7 +5,7 @@
 //! formats   a file for each format that prints a measurement as a program would
 //! ```
 #![forbid(unsafe_code)]
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod formats;

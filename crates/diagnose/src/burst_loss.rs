@@ -63,7 +63,7 @@ impl BurstLoss {
     }
 }
 
-/// Losses in fewer steps tell no level, and neither do losses in more than half of them.
+/// Losses in fewer steps show no level, and neither do losses in more than half of the steps.
 const MIN_LOSS_STEPS: usize = 4;
 /// Ninth over first decile of what was left of the window at each loss, from which it meets one level.
 /// Measured: 1.0 at a queue of 20 packets; chance gave 1.7 to 4.

@@ -24,7 +24,7 @@ pub fn of_host(
     Change { setting, from: values.0, to: values.1, why: why.into() }
 }
 
-/// Largest receive and send buffer where nobody set it, bytes (tcp(7); include/net/tcp.h).
+/// Largest receive and send buffer if nobody set it, bytes (tcp(7); include/net/tcp.h).
 const DEFAULT_MAX_RMEM_BYTES: f64 = 6_291_456.0;
 const DEFAULT_MAX_WMEM_BYTES: f64 = 4_194_304.0;
 

@@ -3,7 +3,7 @@
 //! Pure: [`diagnose`] reads an [`goodput_model::Evidence`] and nothing else. One rule is one file in
 //! [`rules`]; all of them look through a [`View`], which derives the quantities they share.
 #![forbid(unsafe_code)]
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod bounded;

@@ -18,7 +18,7 @@ const MAX_OWN_DROPS_RATIO: f64 = 2.0;
 const MIN_STANDING_QUEUE_RTT_RATIO: f64 = 1.5;
 /// How much longer it must be at least, seconds: on short paths scheduling alone stretches it.
 const MIN_QUEUE_S: f64 = 200e-6;
-/// Fewer lost packets than this tell nothing.
+/// Fewer lost packets prove nothing.
 const MIN_LOST_PACKETS: f64 = 3.0;
 /// Goodput over the rate that congestion control could have at this loss, where the loss limits.
 /// Time-outs make it lower.

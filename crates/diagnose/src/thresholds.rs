@@ -12,10 +12,10 @@ pub const MIN_SHARE_OF_SHAPER_RATE_IF_WAITING: f64 = 0.9;
 pub const MIN_HEAVY_LOSS_SHARE: f64 = 0.005;
 /// A cause that holds the sender for at least this share of the time is what limits it.
 pub const MIN_LIMITING_TIME_SHARE: f64 = 0.5;
-/// Share of the time from which a window or buffer contributes, where something else holds the sender
-/// longer, and it would allow no more than so many times the goodput.
+/// Share of the time from which a window or buffer contributes to the limit, if something else holds the sender
+/// longer and it would allow no more than [`MAX_CONTRIBUTING_RATE_RATIO`] times the goodput.
 pub const MIN_CONTRIBUTING_TIME_SHARE: f64 = 0.15;
-/// The other half of [`MIN_CONTRIBUTING_TIME_SHARE`].
+/// Rate that a contributing window or buffer would allow, over the goodput, see [`MIN_CONTRIBUTING_TIME_SHARE`].
 pub const MAX_CONTRIBUTING_RATE_RATIO: f64 = 1.6;
 /// Delivery rate that TCP saw, over the goodput, from which the path is known to carry more.
 pub const MIN_SPARE_RATE_RATIO: f64 = 1.15;
@@ -28,7 +28,7 @@ pub const LATE_S: f64 = 0.006;
 /// A writer or reader that waits for less than this share of the time is itself what limits.
 pub const MAX_WAIT_SHARE_OF_LIMITING_THREAD: f64 = 0.1;
 /// A reader that waits for data less than this share of the time does not keep up, and neither does
-/// a writer that waits for room so rarely.
+/// a writer that waits for space in its send buffer so rarely.
 pub const MAX_WAIT_SHARE_OF_SLOW_THREAD: f64 = 0.25;
 /// Share of the time in which a thread neither waits nor runs, from which it is not its own work that
 /// takes the time. Late wake-ups alone were measured to give up to 0.15.
@@ -43,7 +43,7 @@ pub const MIN_CPU_SHARE_OF_WALL_TIME: f64 = 0.9;
 pub const MIN_THROTTLED_TIME_SHARE: f64 = 0.05;
 /// Loaded over smallest round-trip time from which a queue on the path counts as full.
 pub const MIN_FULL_QUEUE_RTT_RATIO: f64 = 1.25;
-/// The same where the rate speaks for a queue too.
+/// The same if the rate shows a queue too.
 pub const MIN_LIKELY_QUEUE_RTT_RATIO: f64 = 1.1;
 /// Relative spread of goodput over slices of the window below which it is a plateau.
 pub const MAX_PLATEAU_SPREAD_RATIO: f64 = 0.05;

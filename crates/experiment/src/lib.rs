@@ -3,7 +3,7 @@
 //! Pure: no I/O and no clock; what is random comes from a seed that is passed in. The run is the
 //! unit of a comparison, never an interval inside it.
 #![forbid(unsafe_code)]
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod analyse;

@@ -5,7 +5,7 @@
 //! can read, as it is encrypted or in chunks. Who moves the payload, and what is concluded from it, is not its business:
 //! connections and waiting are the caller's, by [`Dial`] and [`Wait`].
 #![forbid(unsafe_code)]
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod connection;

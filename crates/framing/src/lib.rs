@@ -2,7 +2,7 @@
 //! ended. A protocol names a framing for its flows, and the mover writes and reads it; neither knows the
 //! other. Pure.
 #![forbid(unsafe_code)]
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod datagrams;

@@ -2,7 +2,7 @@
 //!
 //! It never writes. What cannot be read is said to be missing, with the reason. Facts are those of
 //! the network namespace of the calling thread.
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod context;

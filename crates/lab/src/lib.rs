@@ -2,7 +2,7 @@
 //! faults on demand, and scenario files that say which, what to run and what to expect.
 //!
 //! It changes nothing but what it made itself, and takes all of it down again.
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod build;

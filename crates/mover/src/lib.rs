@@ -2,7 +2,7 @@
 //!
 //! A caller makes sockets with [`socket`], picks a mover with [`for_role`], hands both to [`start`],
 //! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod affinity;

@@ -3,7 +3,7 @@
 //!
 //! Those who read the host (`kernel`), change it (`settings`) and build test networks (`lab`) share
 //! it. It decides nothing: what to change, and to put it back, is theirs.
-// A library says what it has to say in what it returns; and they panic where nobody reads.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod addresses;

@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
     source: include_str!("ecn_marking.rs"),
 };
 
-/// Fewer marks tell nothing.
+/// Fewer marks prove nothing.
 const MIN_MARKS: f64 = 2.0;
 /// Marks for each lost packet from which the marks are what cuts the window.
 const MIN_MARKS_PER_LOSS: f64 = 2.0;

@@ -67,7 +67,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
 }
 
-/// The wait of one end's card before it tells of received packets, seconds; none if it has none.
+/// How long one end's card waits before it reports received packets, seconds; none if it does not wait.
 fn wait_s(side: &Side) -> f64 {
     side.count("coalescing.rx_us").map_or(0.0, |us| us / 1e6)
 }

@@ -51,7 +51,7 @@ const MAX_SEND_MEMORY_SHARE: f64 = 0.5;
 /// Share up to which a writer that the mark keeps waiting fills the buffer: it is woken once a third is free
 /// (include/net/sock.h, `sk_stream_min_wspace`). Then the buffer limits as well.
 const MIN_SHARE_OF_LOW_WATER: f64 = 0.7;
-/// The mark where nobody set one (`tcp_notsent_lowat` of ip-sysctl.rst).
+/// The mark if nobody set one (`tcp_notsent_lowat` of ip-sysctl.rst).
 const UNSET_LOW_WATER_BYTES: u64 = u32::MAX as u64;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {

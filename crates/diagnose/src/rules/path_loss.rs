@@ -57,9 +57,9 @@ pub const RULE: Rule = Rule {
 const MODEL_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.5..2.0;
 /// The same with time-outs.
 const MODEL_EXPLAINS_RATIOS_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
-/// Fewer retransmissions than this tell nothing of a rate of loss.
+/// Fewer retransmissions show no rate of loss.
 const MIN_RETRANSMISSIONS: f64 = 3.0;
-/// Fewer cuts of the window than this tell nothing of what cuts it.
+/// Fewer cuts of the window do not show what cuts it.
 const MIN_WINDOW_CUTS: usize = 2;
 /// Smallest over largest size at which chance cut the window; a full queue does at the same each time.
 const MAX_UNEVEN_CUT_RATIO: f64 = 0.75;
@@ -153,7 +153,7 @@ fn queue_shows(view: &View) -> bool {
         || view.window_fills_a_queue().unwrap_or(false)
 }
 
-/// Whether what gets lost finds no room in a queue: round trips take half as long again as the
+/// Whether the lost packets were dropped at a full queue: round trips take half as long again as the
 /// smallest. On a short path late scheduling does the same.
 fn queue_is_full(view: &View) -> bool {
     queue_shows(view) && view.sender.waits_beyond_hosts()

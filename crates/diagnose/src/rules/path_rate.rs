@@ -55,7 +55,7 @@ pub const RULE: Rule = Rule {
 
 /// Loss beyond which a plateau without a queue or a round number is only possibly a rate.
 const MIN_UNCERTAIN_LOSS_SHARE: f64 = 0.01;
-/// Relative spread from which a standing queue alone tells no rate.
+/// Relative spread from which a standing queue alone shows no rate.
 const MIN_SWINGING_SPREAD_RATIO: f64 = 0.15;
 /// Round-trip time over the smallest one that no window which is still growing leaves.
 const MIN_FULL_BUFFER_RTT_RATIO: f64 = 4.0;

@@ -56,56 +56,56 @@ pub const RULE: Rule = Rule {
     source: include_str!("policer.rs"),
 };
 
-/// Packets lost for each sent more, from which a limit and not chance takes them, and the correlation
-/// that makes it more than an accident. Measured: 0.97 with 0.87 for BBR at a policer, the lost share
+/// Packets lost for each additional packet sent, from which a limit and not chance drops them, and the
+/// correlation from which this is no accident. Measured: 0.97 with 0.87 for BBR at a policer, the lost share
 /// itself by chance; if something else holds the rate, chance gives 1 too, but no clusters.
 const MIN_LOST_PER_EXTRA_SENT: f64 = 0.5;
 const MIN_LOSS_CORRELATION: f64 = 0.6;
-/// Time from the start by which slow start has met the limit, seconds; on a longer path so many round
-/// trips.
+/// Time from the start by which slow start has reached the limit, seconds; on a longer path this number of
+/// round trips.
 const STARTUP_S: f64 = 0.3;
 const STARTUP_ROUND_TRIPS: f64 = 8.0;
-/// Lost share of slow start from which it overshot a limit, with at least so many packets and so many
-/// times the share lost since. Measured: 11 to 33 % at a policer, at most 2 % at 1 % by chance.
+/// Lost share of slow start from which it overshot a limit, with the least number of lost packets and the
+/// least ratio to the share lost since. Measured: 11 to 33 % at a policer, at most 2 % at 1 % by chance.
 const MIN_OVERSHOOT_SHARE: f64 = 0.05;
 const MIN_OVERSHOOT_PACKETS: f64 = 10.0;
 const MIN_OVERSHOOT_LOSS_RATIO: f64 = 2.0;
-/// Share from which slow start alone shows it.
+/// Lost share from which slow start alone shows the limit.
 const MIN_CLEAR_OVERSHOOT_SHARE: f64 = 0.1;
-/// A smaller share shows it too, with at least so many packets and so many times the share since.
+/// A smaller lost share shows the limit too, with more lost packets and a larger ratio to the share lost since.
 const MIN_FAINT_OVERSHOOT_SHARE: f64 = 0.02;
 const MIN_FAINT_OVERSHOOT_PACKETS: f64 = 25.0;
 const MIN_FAINT_OVERSHOOT_LOSS_RATIO: f64 = 20.0;
 /// Congestion window since, over the level that slow start ended at, below which something else than
 /// that limit holds it: chance on a path that slow start had filled.
 const MIN_SAME_LEVEL_CWND_RATIO: f64 = 0.25;
-/// Ninth over first decile of the congestion window below which it meets the same level again and
+/// Ninth over first decile of the congestion window below which the window reaches the same level again and
 /// again. Measured: 1.2 to 1.5 at a policer, 1.7 to 3 by chance.
 const MAX_CWND_DECILE_RATIO: f64 = 1.55;
-/// The same where losses that come in clusters met it in so many steps. Chance gives 2.1 and more then,
+/// The same if losses came in clusters, in at least the number of steps below. Chance then gives 2.1 and more,
 /// and no clusters.
 const MAX_CLUSTERED_CWND_DECILE_RATIO: f64 = 1.9;
 const MIN_CLUSTERED_LOSS_STEPS: usize = 15;
-/// Windows smaller than this are regular whatever limits them, segments.
+/// Smaller windows are regular whatever limits them, segments.
 const MIN_CWND_SEGMENTS: f64 = 8.0;
-/// Losses in fewer steps than this tell no level.
+/// Losses in fewer steps show no level.
 const MIN_LOSS_STEPS: usize = 5;
 /// Index of dispersion from which losses come in clusters. Chance gives 1 ± 0.4.
 const MIN_CLUSTERED_DISPERSION: f64 = 2.0;
-/// Index of dispersion below which losses come too evenly for chance, of at least so many packets: a
-/// bucket that fills at its rate drops one packet in so many. Measured: 0.1 to 0.2, by chance 0.6 and more.
+/// Index of dispersion below which losses come too evenly for chance, and the least number of lost packets: a
+/// bucket that fills at its rate drops packets at equal distances. Measured: 0.1 to 0.2, by chance 0.6 and more.
 const MAX_EVEN_DISPERSION: f64 = 0.35;
 const MIN_EVEN_LOST_PACKETS: f64 = 60.0;
-/// Excess of the loss for each packet sent more over the lost share, which a limit has besides.
+/// Loss for each additional packet over the lost share, from which there is a limit, with the least correlation.
 const MIN_EXCESS_LOSS_RATIO: f64 = 2.5;
 const MIN_EXCESS_LOSS_CORRELATION: f64 = 0.25;
-/// Correlation of the lost with the sent that chance does not come near. Measured: 0.92 for BBR at a
+/// Correlation of lost with sent packets that chance does not reach. Measured: 0.92 for BBR at a
 /// policer with a bucket of 12 packets.
 const MIN_CLOSE_CORRELATION: f64 = 0.8;
-/// Losses in clusters as these, each a share and a dispersion, need no steady rate beside them. Chance
-/// that takes whole batches of segmentation offload gives up to 45.
+/// Pairs of lost share and dispersion from which clusters of losses show a limit without a steady rate. Random
+/// loss of whole batches of segmentation offload gives a dispersion of up to 45.
 const SEVERE_SHARES_AND_DISPERSIONS: [(f64, f64); 2] = [(0.15, 10.0), (0.03, 100.0)];
-/// Spread of what passes between time-outs below which a bucket metered it, and time-outs for each burst.
+/// Spread of the bytes that pass between time-outs, below which a bucket metered them, and time-outs per burst.
 /// Measured: 0.02 to 0.1 and 1 at policers that save up tokens for a second, 0.5 and more by chance.
 const MAX_METERED_BURST_SPREAD_RATIO: f64 = 0.15;
 const MIN_TIMEOUTS_PER_BURST: f64 = 0.7;
@@ -119,7 +119,7 @@ const UNQUEUED_S: f64 = 0.0004;
 const UNQUEUED_NEARBY_S: f64 = 0.001;
 const NEARBY_S: f64 = 0.0005;
 const UNQUEUED_SHARE: f64 = 0.03;
-/// So much more may wait while slow start overshoots, when the smoothed round-trip time is new.
+/// How many times as much may wait while slow start overshoots and the smoothed round-trip time is new.
 const STARTUP_UNQUEUED_RATIO: f64 = 3.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -147,7 +147,7 @@ fn queue_shows(view: &View) -> Result<bool, Missing> {
     is_queue(view, view.sender.rtt_s()? - base)
 }
 
-/// Whether waiting for so many seconds is more than what happens without a queue.
+/// Whether a wait of this many seconds is longer than waits without a queue.
 fn is_queue(view: &View, waits_s: f64) -> Result<bool, Missing> {
     let bytes = waits_s * view.goodput()? / 8.0;
     let base = view.sender.min_rtt_s()?;

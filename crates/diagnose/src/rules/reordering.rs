@@ -50,7 +50,7 @@ pub const RULE: Rule = Rule {
     source: include_str!("reordering.rs"),
 };
 
-/// Fewer late arrivals than this tell nothing.
+/// Fewer late arrivals prove nothing.
 const MIN_LATE_SEGMENTS: f64 = 10.0;
 /// Share of the segments seen late from which it matters. Measured: packets held back by 1 % show
 /// as 1 to 20 %, as each of them is seen by all that overtook it.

@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
 
 /// Share of the time in recovery from which nothing else can be what limits.
 const MIN_RECOVERY_TIME_SHARE: f64 = 0.8;
-/// Fewer retransmissions than this tell nothing of how losses are made up for.
+/// Fewer retransmissions do not show how losses are repaired.
 const MIN_RETRANSMISSIONS: f64 = 3.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {

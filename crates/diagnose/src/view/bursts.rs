@@ -4,7 +4,7 @@ use goodput_model::Missing;
 
 use super::{Side, median, positive, spread};
 
-/// Fewer bursts than this tell nothing of what they have in common.
+/// Fewer bursts do not show what they have in common.
 const MIN_BURSTS: usize = 6;
 /// Payload of an interval over the mean of all, below which nothing moved but what was on its way.
 const MAX_PAUSE_BYTES_RATIO: f64 = 0.02;

@@ -11,7 +11,7 @@ const MIN_RTT_WINDOW_CORRELATION: f64 = 0.9;
 /// Rate that serves the queue, by how fast the round trip grows, over the goodput. The smoothed
 /// round-trip time lags behind a window that grows: 1.1 as measured.
 const QUEUE_RATE_AGREES_RATIOS: std::ops::Range<f64> = 0.8..1.3;
-/// Fewer samples than this tell nothing.
+/// Fewer samples prove nothing.
 const MIN_SAMPLES: usize = 8;
 
 impl View<'_> {

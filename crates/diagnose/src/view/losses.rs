@@ -7,7 +7,7 @@ use goodput_model::{FlowSample, Missing, Role, Sample};
 
 use super::{STANDARD_DEVIATIONS_PER_MAD, Side, median, positive};
 
-/// Fewer steps than this tell nothing of a spread.
+/// Fewer steps show no spread.
 const MIN_STEPS: usize = 6;
 /// A step shorter than this is the last, incomplete one, seconds.
 const SHORTEST_S: f64 = 0.05;

@@ -8,7 +8,7 @@ use super::{Side, positive};
 const PERIOD_S: f64 = 0.1;
 /// What a sample comes late on a busy host without having been stopped, seconds.
 const LATE_S: f64 = 0.02;
-/// Fewer samples than this tell nothing.
+/// Fewer samples prove nothing.
 const MIN_SAMPLES: usize = 8;
 
 impl Side<'_> {

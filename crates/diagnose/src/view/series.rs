@@ -4,7 +4,7 @@ use goodput_model::{Missing, Role};
 
 use super::{STANDARD_DEVIATIONS_PER_MAD, Side, median, spread};
 
-/// Fewer intervals than this tell nothing of a change.
+/// Fewer intervals show no change.
 const MIN_INTERVALS: usize = 10;
 /// A shorter interval is the last, incomplete one, seconds.
 const SHORTEST_S: f64 = 0.05;

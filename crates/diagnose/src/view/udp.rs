@@ -8,7 +8,7 @@ use crate::thresholds::MIN_HEAVY_LOSS_SHARE;
 /// Share of the datagrams sent at a pace that was asked for, from which their loss matters: a tenth of
 /// the packet loss ratio that a network may have for telephony and video (ITU-T Y.1541 table 1, classes 0 to 4).
 const MAX_PACED_LOSS_SHARE: f64 = 0.0001;
-/// Fewer lost ones than this tell nothing of a rate of loss.
+/// Fewer lost datagrams show no rate of loss.
 const FEW_DATAGRAMS: f64 = 3.0;
 
 impl Side<'_> {
