@@ -45,13 +45,13 @@ fn refuse_if_known(target: &Target) -> Result<()> {
     }
     // As for a usual key that cannot be read: who runs as another user, in root's home say, has none of their own.
     let found = known.find(target).unwrap_or_else(|why| {
-        screen::say(format_args!("warning: {why}; whoever answers is believed"));
+        screen::say(format_args!("warning: {why}; goodput trusts any server that answers"));
         ServerIs::Unknown
     });
     if let ServerIs::Known { by, .. } = found {
         let why = format!(
             "it is known by its key ({by}), which it shows only to a client with a key; make one with `goodput \
-             key`, or use --no-key to believe whoever answers"
+             key`, or use --no-key to trust any server that answers"
         );
         let failure = WireError::NotPermitted(why);
         return Err(EngineError::Wire { target: target.text.clone(), failure }.into());

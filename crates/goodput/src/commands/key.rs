@@ -27,7 +27,9 @@ pub fn run(args: &KeyArgs) -> Result<Exit> {
             "goodput: made a private key in {shown}; anyone who reads it can act as {}",
             key.name
         ));
-        screen::say("Give this line to whoever runs the server, for serve --authorized-keys:");
+        screen::say(
+            "Give this line to the operator of the server, for `goodput serve --authorized-keys`:",
+        );
     }
     let role = args.role.word();
     screen::line(format!("{} {role} {}", key.name, key.key.public()))?;

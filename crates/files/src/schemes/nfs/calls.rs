@@ -149,7 +149,7 @@ pub fn refusal(procedure: Procedure, status: u32) -> FileError {
         70 => "the file handle is stale: the file was removed, or its export was changed",
         10001 => "the server does not know the file handle",
         10004 => "the server does not support the operation",
-        10006 => "the server failed by itself",
+        10006 => "the server had an internal error",
         10008 => "the server asks to come back later (JUKEBOX)",
         _ => "",
     };

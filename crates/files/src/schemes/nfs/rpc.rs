@@ -99,7 +99,7 @@ fn accepted(reader: &mut Reader<'_>) -> Result<(), Unread> {
         }
         3 => "the server does not have this procedure".into(),
         4 => "the server could not read the call".into(),
-        5 => "the server failed by itself".into(),
+        5 => "the server had an internal error".into(),
         other => format!("the server did not execute the call, for the unknown reason {other}"),
     };
     Err(FileError::Refused(why).into())
