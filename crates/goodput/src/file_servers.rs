@@ -1,13 +1,14 @@
 //! Targets that are files: how the options and the environment want their servers to be met.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use goodput_engine::{FileTarget, Target};
+use anyhow::{Context, Result, bail};
+use goodput_engine::{EngineError, FileTarget, Target};
 use goodput_files::{Login, Options, Place};
 
 use crate::args::FileServerArgs;
+use crate::data_dirs::state_dir;
 
 /// Who asks, where no file of logins is wanted.
 const USER_VARIABLE: &str = "GOODPUT_FILE_USER";
@@ -16,10 +17,15 @@ const PASSWORD_VARIABLE: &str = "GOODPUT_FILE_PASSWORD";
 /// Where the file of logins is, if not in the home directory (curl(1)).
 const NETRC_VARIABLE: &str = "NETRC";
 
-/// The target of that name, met as the options say if it is a file.
-pub fn target(text: &str, args: &FileServerArgs) -> Result<Target> {
+/// The target of that name, met as the options say if it is a file; what is stored at its server is noted below `state`.
+pub fn target(text: &str, args: &FileServerArgs, state: Option<PathBuf>) -> Result<Target> {
     let mut target: Target = text.parse()?;
-    if let Some(FileTarget { place, options, resolved }) = &mut target.file {
+    if args.write && target.file.is_none() {
+        bail!("{text}: --write uploads to servers of files; this target is none");
+    }
+    if let Some(FileTarget { place, options, resolved, write, notes }) = &mut target.file {
+        *write = args.write;
+        *notes = state_dir(state).ok().map(|state| uploads(&state));
         *options = Arc::new(Options {
             login: login(place)?,
             authorities: args.cacert.clone(),
@@ -29,6 +35,21 @@ pub fn target(text: &str, args: &FileServerArgs) -> Result<Target> {
         });
         let fits = args.resolve.iter().filter(|resolve| resolve.is_for(place.host(), place.port()));
         *resolved = fits.map(|resolve| resolve.address).collect();
+    }
+    Ok(target)
+}
+
+/// Where it is noted what is stored at servers.
+pub fn uploads(state: &Path) -> PathBuf {
+    state.join("uploads")
+}
+
+/// The target whose file an earlier run stored at a place, to be met as usual.
+pub fn left_target(place: &Place) -> Result<Target, EngineError> {
+    let mut target: Target = place.to_string().parse()?;
+    if let Some(FileTarget { place, options, .. }) = &mut target.file {
+        let login = login(place).map_err(|why| EngineError::Target(format!("{why:#}")))?;
+        *options = Arc::new(Options { login, ..Options::default() });
     }
     Ok(target)
 }

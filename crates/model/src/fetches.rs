@@ -1,4 +1,4 @@
-//! What it was like to fetch a file repeatedly from a server that is not goodput.
+//! What it was like to fetch a file repeatedly from a server that is not goodput, or to store one there.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::known::Known;
 use crate::nfs::Rpcs;
 
-/// The questions of one measurement for a file, and what the answers were like.
+/// The questions of one measurement for a file, and what the answers were like. If this end sends, each question was to
+/// store a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fetches {
     /// Protocol and version that was spoken, as "HTTP/1.1".
@@ -25,21 +26,26 @@ pub struct Fetches {
     /// `x-cache`, `server-timing` and such.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub remarks: BTreeMap<String, String>,
-    /// The fetch before the measurement, which brings the file into the caches of the server.
-    pub first: Fetch,
-    /// Length of the file as the server announced it, bytes.
+    /// The fetch before the measurement, which brings the file into the caches of the server. Missing for uploads.
+    pub first: Known<Fetch>,
+    /// Length of the file as the server announced it, bytes; for uploads, of the longest.
     pub file_bytes: Known<u64>,
     /// Questions that were answered while it was measured, the last ones cut off by its end among them.
     pub answers: u64,
     /// Connections to the server that payload came on, all flows together.
     pub connections: u64,
-    /// Median time from a question to the first byte of its answer, microseconds.
+    /// Median time from a question to the first byte of its answer, microseconds; for uploads, to when payload could be
+    /// sent.
     pub first_byte_us: Known<f64>,
     /// The longest of them.
     pub longest_first_byte_us: Known<f64>,
     /// Median time of a whole fetch, from its question to its last byte, seconds.
     pub whole_s: Known<f64>,
-    /// Share of the flows' time in which no payload could come, as a question was on its way or not yet answered: 0 to 1.
+    /// Median time from the last byte that was written of an upload to the server's word that it has it, microseconds.
+    /// What the kernel still had to send is in it. Absent for fetches, and where no upload came to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_us: Option<f64>,
+    /// Share of the flows' time in which no payload could move, as a question was on its way or not yet answered: 0 to 1.
     pub asking_share: Known<f64>,
     /// The calls that asked for the file piece by piece, if it was asked for so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

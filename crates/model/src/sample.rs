@@ -84,6 +84,10 @@ pub struct FlowSample {
     pub memory: Known<SocketMemory>,
     /// Bytes waiting in the socket for the reader (`SIOCINQ`), or not yet acknowledged (`SIOCOUTQ`).
     pub queued_bytes: Known<u64>,
+    /// Of `bytes`, what the peer's TCP acknowledged, if the connection carries more than payload: all that was written
+    /// but what waits in the socket. Absent otherwise, where `tcp` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acked_payload_bytes: Option<u64>,
     /// Datagram counts; only for UDP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramCounts>,
@@ -113,6 +117,7 @@ impl FlowSample {
             mptcp_subflows: None,
             memory: Known::missing(why),
             queued_bytes: unreported(),
+            acked_payload_bytes: None,
             datagrams: None,
         }
     }

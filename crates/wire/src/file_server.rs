@@ -52,16 +52,24 @@ const DIALECT: Dialect = Dialect {
 /// The flows of a plan, or what of it a server of files can't be asked for.
 fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if plan.transport == Transport::Udp {
-        return Err("files are fetched over TCP only: leave out --udp".into());
+        return Err("files move over TCP only: leave out --udp".into());
     }
     match plan.direction {
-        Direction::Reverse => {}
-        Direction::Send | Direction::Both => {
-            return Err("files are only fetched from such a server: leave out --both".into());
+        Direction::Reverse if plan.storage.source.is_some() => {
+            return Err(
+                "the URL names the file: leave out --source and --size, or add --write".into()
+            );
         }
-    }
-    if plan.storage.source.is_some() {
-        return Err("the URL names the file: leave out --source and --size".into());
+        Direction::Send if plan.storage.sink.is_some() => {
+            return Err("the URL says where uploads go: leave out --sink".into());
+        }
+        Direction::Send if plan.storage.header_bytes > 0 => {
+            return Err("an upload is the file alone: leave out --header".into());
+        }
+        Direction::Reverse | Direction::Send => {}
+        Direction::Both => {
+            return Err("files are either fetched or stored: leave out --both".into());
+        }
     }
     // What this end leaves out of the rates the server need not know.
     let lost = out_of_reach(&Plan { omit_s: 0.0, ..plan.clone() });

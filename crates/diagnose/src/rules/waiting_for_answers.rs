@@ -6,7 +6,7 @@
 //!
 //! # How it is seen
 //! For at least 30 % of the flows' time a question was on its way or not yet answered: from the last byte of a file to the
-//! first byte of the next.
+//! first byte of the next. Of uploads, the time counts in which the kernel had nothing left to send.
 //!
 //! # What to try
 //! Fetch one long file instead of many short ones, keep the connection, or ask on several connections at once (`--flows`).
@@ -54,16 +54,16 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             own,
             RULE.witness_name,
             share * 100.0,
-            format!("no payload could come {} of the time, between two files", percent(share)),
+            format!("no payload could move {} of the time, between two files", percent(share)),
         )
         .saw_if(own, "first_byte_us", fetches.first_byte_us.get().copied(), |us| {
-            format!("the first byte of an answer took {} (median)", time(us / 1e6))
+            format!("an answer took {} to begin (median)", time(us / 1e6))
         })
         .saw_if(own, "file_bytes", length(fetches), |length| {
             format!("each file has {}", bytes(length))
         })
         .predicted(next_after(view, &[RULE.id, "sender-application"]))
-        .advice("fetch a longer file, or several at the same time (--flows); what the server did meanwhile can't be seen from here")
+        .advice("move a longer file, or several at the same time (--flows); what the server did meanwhile can't be seen from here")
         .found()
 }
 

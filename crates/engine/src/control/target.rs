@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -36,6 +37,10 @@ pub struct FileTarget {
     pub options: Arc<Options>,
     /// Addresses of the host that the user gave, in place of the resolver's.
     pub resolved: Vec<IpAddr>,
+    /// Whether a file is stored beside it, instead of this one being fetched.
+    pub write: bool,
+    /// Directory of the notes of what is stored at servers; nothing is stored without one.
+    pub notes: Option<PathBuf>,
 }
 
 impl FileTarget {
@@ -79,7 +84,13 @@ impl Target {
             host: place.host().into(),
             port: place.port(),
             protocol: &file_server::PROTOCOL,
-            file: Some(FileTarget { place, options: Arc::default(), resolved: Vec::new() }),
+            file: Some(FileTarget {
+                place,
+                options: Arc::default(),
+                resolved: Vec::new(),
+                write: false,
+                notes: None,
+            }),
         })
     }
 
@@ -88,10 +99,10 @@ impl Target {
         self.file.as_ref().is_some_and(|file| file.place.scheme().id == "nfs")
     }
 
-    /// Who sends, where the user asked for `asked`: files are fetched.
+    /// Who sends, where the user asked for `asked`: files are fetched, unless they are to be stored.
     pub fn direction(&self, asked: Direction) -> Direction {
         match (&self.file, asked) {
-            (Some(_), Direction::Send) => Direction::Reverse,
+            (Some(file), Direction::Send) if !file.write => Direction::Reverse,
             _ => asked,
         }
     }

@@ -12,15 +12,15 @@ use goodput_wire::ticket::{FlowSetup, FlowTicket};
 
 use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
-use crate::near::fetch::{self, FetchLog};
+use crate::near::fetch::{self, FetchLog, Fetching, Scratch};
 use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
 use crate::near::host_before::path;
 use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
 
-/// Flows, and what becomes known of their questions if they ask a server of files.
-type OpenedAndLog = (Opened, Option<Arc<FetchLog>>);
+/// What becomes known of the questions to a server of files, and what is stored there.
+type Files = (Arc<FetchLog>, Option<Scratch>);
 
 /// Flows that this end has, and what the session said heard.
 pub struct Agreed {
@@ -28,6 +28,8 @@ pub struct Agreed {
     pub opened: Opened,
     /// What becomes known of their questions, if they ask a server of files.
     pub log: Option<Arc<FetchLog>>,
+    /// What they store there, to be removed.
+    pub scratch: Option<Scratch>,
     /// What the session said.
     pub heard: AgreedAnswers,
     /// The hashes by which ports were chosen, if they were to be.
@@ -87,7 +89,7 @@ pub async fn flows(
 ) -> Result<Agreed, EngineError> {
     let FlowOrder { mut tickets, mut flow_setup, mut heard } = order;
     let hashes = hashes(client, plan, &mut heard).await;
-    let (opened, log) = loop {
+    let (opened, files) = loop {
         let ways = hashes.as_ref();
         let failure = match open(client, plan, tickets, flow_setup, ways, &mut heard).await {
             Ok(opened) => break opened,
@@ -103,13 +105,14 @@ pub async fn flows(
     };
     // Further measurements go to the same machine; its usual port is that of the target. A server of files may have
     // sent this end to another one.
-    if log.is_none() {
+    if files.is_none() {
         let mut address = opened.peer;
         address.set_port(client.target.port);
         client.addresses = vec![address];
     }
     client.conversation.tell(Input::FlowsReady);
-    Ok(Agreed { opened, log, heard, hashes })
+    let (log, scratch) = files.unzip();
+    Ok(Agreed { opened, log, scratch: scratch.flatten(), heard, hashes })
 }
 
 /// The hashes of both ends, where `plan` has ports chosen by them.
@@ -155,7 +158,7 @@ async fn open(
     flow_setup: FlowSetup,
     hashes: Option<&Hashes>,
     heard: &mut AgreedAnswers,
-) -> Result<OpenedAndLog, EngineError> {
+) -> Result<(Opened, Option<Files>), EngineError> {
     match flow_setup {
         FlowSetup::Connect { .. } if client.target.file.is_some() => {
             fetch(client, plan, tickets, heard).await
@@ -193,7 +196,7 @@ async fn fetch(
     plan: &Plan,
     tickets: Vec<FlowTicket>,
     heard: &mut AgreedAnswers,
-) -> Result<OpenedAndLog, EngineError> {
+) -> Result<(Opened, Option<Files>), EngineError> {
     let (target, plan, addresses) = (client.target.clone(), plan.clone(), client.addresses.clone());
     // Dropping this future drops the waiter, which ends the work.
     let waiter = Waiter::default();
@@ -201,8 +204,8 @@ async fn fetch(
     let opening = blocking(move || fetch::open(&target, &addresses, &plan, &tickets, &awaited));
     let opened = beside(client, opening, heard).await;
     drop(waiter);
-    let (opened, log) = opened???;
-    Ok((opened, Some(log)))
+    let Fetching { opened, log, scratch } = opened???;
+    Ok((opened, Some((log, scratch))))
 }
 
 /// Where there is no control connection, the first flow is what reaches the target, or does not.

@@ -11,7 +11,7 @@ use super::agree;
 use super::client::{Client, unexpected};
 use super::clocks::{self, Comparing};
 use super::far_account::FarAccount;
-use super::fetch::FetchLog;
+use super::fetch::{FetchLog, Scratch};
 use super::host_before::{HostBefore, affinity, path};
 use super::kept_samples::KeptSamples;
 use super::latency::{self, Prober, Probing};
@@ -29,6 +29,7 @@ use crate::run::prepared::Prepared;
 use crate::run::storage;
 use crate::run::traffic::connections;
 use crate::run::watched::Failure;
+use crate::threads::blocking;
 
 /// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
 /// 15 s after which it stops.
@@ -53,6 +54,8 @@ pub struct NearRun<'a> {
     pub(super) hears: bool,
     /// What becomes known of the questions to a server of files.
     pub(super) log: Option<Arc<FetchLog>>,
+    /// What is stored at a server of files. It is removed when this is dropped, at the latest.
+    scratch: Option<Scratch>,
     /// What is missing from the measurement, once anything is.
     pub(super) incomplete: Option<Incomplete>,
     pub(super) doubts: Vec<String>,
@@ -70,7 +73,7 @@ impl<'a> NearRun<'a> {
         }
         let mut plan = plan.clone();
         if client.target.file.as_ref().is_some_and(FileTarget::is_decoded) {
-            movers::decoded(&mut plan);
+            movers::decoded(&mut plan, EndName::Near);
         }
         let (plan, stores) = agree::files(client, &plan).await?;
         let affinity = affinity(client, &plan).await?;
@@ -98,7 +101,7 @@ impl<'a> NearRun<'a> {
         let own = Prepared { plan, end, stores, affinity, movers, context, observes };
         let own = Arc::new(own);
         let control = client.conversation.control();
-        let (flows, log) = (agreed.opened.flows, agreed.log);
+        let (flows, log, scratch) = (agreed.opened.flows, agreed.log, agreed.scratch);
         let mut run = EndRun::start(Arc::clone(&own), flows, &client.cap, control, echoes)?;
         doubts.extend(agree::ready(client, agreed.heard).await?);
         doubts.extend(clocks::doubt(client.clock));
@@ -108,7 +111,7 @@ impl<'a> NearRun<'a> {
         };
         clocks::note(&mut before, client.clock);
         run.set_before(before);
-        Ok(Self { connections, prober, comparing, doubts, log, ..Self::new(client, run) })
+        Ok(Self { connections, prober, comparing, doubts, log, scratch, ..Self::new(client, run) })
     }
 
     fn new(client: &'a mut Client, run: EndRun) -> Self {
@@ -127,6 +130,7 @@ impl<'a> NearRun<'a> {
             connections: Vec::new(),
             hears: true,
             log: None,
+            scratch: None,
             incomplete: None,
             doubts: Vec::new(),
         }
@@ -153,6 +157,7 @@ impl<'a> NearRun<'a> {
         loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
         self.gather(interrupt, listener).await;
+        self.remove_scratch().await;
         self.check_source()?;
         let comparing = self.last_exchanges();
         let loaded = self.probed(loaded, listener).await.unwrap_or_else(|why| {
@@ -289,6 +294,15 @@ impl<'a> NearRun<'a> {
             } else {
                 Input::Finish(None)
             });
+        }
+    }
+
+    /// Removes what was stored at a server of files.
+    async fn remove_scratch(&mut self) {
+        let Some(scratch) = self.scratch.take() else { return };
+        match blocking(move || scratch.remove()).await {
+            Ok(left) => self.doubts.extend(left),
+            Err(why) => self.doubts.push(format!("what was stored at the server: {why}")),
         }
     }
 

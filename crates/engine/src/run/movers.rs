@@ -45,9 +45,13 @@ impl Movers {
     }
 }
 
-/// Leaves no choice if only one mover can receive, because what comes is not payload alone.
-pub fn decoded(plan: &mut Plan) {
-    if asked(plan, Role::Receiver) == Ok(AUTO) {
+/// Leaves `end` no choice if only one mover can do it, because what moves is not payload alone.
+pub fn decoded(plan: &mut Plan, end: EndName) {
+    if plan.direction.senders().contains(&end) {
+        if asked(plan, Role::Sender) == Ok(AUTO) {
+            plan.mover = PLAIN_MOVER.into();
+        }
+    } else if asked(plan, Role::Receiver) == Ok(AUTO) {
         plan.receive_mover = Some(PLAIN_MOVER.into());
     }
 }

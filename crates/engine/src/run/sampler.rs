@@ -255,10 +255,18 @@ fn detail(flow: &RunningFlow) -> FlowSample {
     flow.look_where();
     let (config, counters, socket) = (flow.config(), flow.counters(), flow.socket());
     let tcp = config.transport == Transport::Tcp;
+    let bytes = counters.bytes();
+    let queued_bytes = match config.role {
+        Role::Sender => goodput_kernel::queued_output(socket),
+        Role::Receiver => goodput_kernel::queued_input(socket),
+    };
+    let stores = config.bodies.is_some() && config.role == Role::Sender;
+    let waiting = queued_bytes.value().filter(|_| stores);
+    let acked_payload_bytes = waiting.map(|waiting| bytes.saturating_sub(*waiting));
     FlowSample {
         flow: config.id,
         role: config.role,
-        bytes: counters.bytes(),
+        bytes,
         blocked_us: Known::Value(counters.blocked_us()),
         paced_us: Known::Value(counters.paced_us()),
         calls: Known::Value(counters.calls()),
@@ -282,10 +290,8 @@ fn detail(flow: &RunningFlow) -> FlowSample {
         },
         mptcp_subflows: goodput_kernel::mptcp_subflows(socket),
         memory: goodput_kernel::socket_memory(socket),
-        queued_bytes: match config.role {
-            Role::Sender => goodput_kernel::queued_output(socket),
-            Role::Receiver => goodput_kernel::queued_input(socket),
-        },
+        queued_bytes,
+        acked_payload_bytes,
         datagrams: (!tcp).then(|| counters.datagrams()),
     }
 }

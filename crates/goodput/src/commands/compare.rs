@@ -24,7 +24,7 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 
 /// Runs the comparison and reports.
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let target = file_servers::target(&args.target, &args.measure.peer.files)?;
+    let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
     let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
     let plan = args.measure.plan_towards(&target, RUN_LENGTH);
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;

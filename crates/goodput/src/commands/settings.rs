@@ -12,6 +12,7 @@ use super::list;
 use crate::args::Settings;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
+use crate::file_servers;
 use crate::screen;
 
 /// Carries out one of the subcommands.
@@ -30,7 +31,10 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
                 (true, false) => Forget::Gone,
                 (false, false) => Forget::Nothing,
             };
-            undo(&state_dir(state)?, forget)
+            let state_dir = state_dir(state)?;
+            let uploads = undo_uploads(&state_dir, forget != Forget::Nothing)?;
+            let settings = undo(&state_dir, forget, uploads.is_some())?;
+            Ok(uploads.filter(|exit| *exit != Exit::Fine).unwrap_or(settings))
         }
         Settings::Guard { journal } => match goodput_settings::guard_main(&journal) {
             0 => Ok(Exit::Fine),
@@ -120,11 +124,36 @@ fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setti
     Ok(known)
 }
 
-fn undo(state_dir: &Path, forget: Forget) -> Result<Exit> {
+/// Removes what dead runs left at servers of files, and says so; `None` if they left nothing.
+fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
+    let notes = file_servers::uploads(state_dir);
+    let mut exit = None;
+    for left in goodput_engine::undo_uploads(&notes, file_servers::left_target, forget)? {
+        exit.get_or_insert(Exit::Fine);
+        let place = left.place;
+        match left.failure {
+            None => screen::line(format_args!("{place} is no longer at the server"))?,
+            Some(why) if forget => {
+                screen::line(format_args!("{place} is forgotten, and may still be there: {why}"))?;
+            }
+            Some(why) => {
+                exit = Some(Exit::CouldNot);
+                screen::say(format_args!(
+                    "warning: {place}, which an interrupted run stored, can't be removed: {why}; --forget forgets it"
+                ));
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// Puts back what dead runs left changed, and says so; that there is nothing is said unless something else was undone.
+fn undo(state_dir: &Path, forget: Forget, said: bool) -> Result<Exit> {
     let reports = goodput_settings::undo_and_forget(state_dir, forget)?;
     let mut left = goodput_settings::leftovers(state_dir);
     left.retain(|leftover| reports.iter().all(|report| report.journal != leftover.journal));
     match (reports.is_empty(), left.is_empty()) {
+        (true, true) if said => {}
         (true, true) if geteuid().is_root() => {
             screen::line("nothing to undo: no interrupted run left anything changed")?
         }

@@ -103,7 +103,7 @@ fn measure(
     state: Option<PathBuf>,
     detail: Detail,
 ) -> Result<Exit> {
-    let target = file_servers::target(target_text, &args.measure.peer.files)?;
+    let target = file_servers::target(target_text, &args.measure.peer.files, state.clone())?;
     let credentials = credentials(&args.measure.peer.credentials, &target)?;
     let plan = args.measure.plan_towards(&target, Plan::standard().length);
     screen::leave_to_payload(&plan);

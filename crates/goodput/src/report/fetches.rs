@@ -1,6 +1,6 @@
-//! The lines about a file that was fetched: from which server, how often, and how long the answers took.
+//! The lines about a file that was fetched or stored: at which server, how often, and how long the answers took.
 
-use goodput_model::{BitRate, Bytes, Fetches, Known, Record, Rpcs};
+use goodput_model::{BitRate, Bytes, EndName, Fetch, Fetches, Known, Record, Rpcs};
 
 use super::micros::micros;
 
@@ -10,8 +10,14 @@ const MIN_SHOWN_SHARE: f64 = 0.01;
 /// The lines; none if the target is no file.
 pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let Some(fetches) = &record.fetches else { return Vec::new() };
-    let mut lines = vec![("fetched", fetched(fetches)), ("first fetch", first(fetches))];
-    lines.extend(answers(fetches).map(|text| ("first byte", text)));
+    let stores = record.plan.direction.senders().contains(&EndName::Near);
+    let mut lines = vec![(if stores { "uploaded" } else { "fetched" }, moved(fetches))];
+    if let Known::Value(first) = &fetches.first {
+        lines.push(("first fetch", first_fetch(first, fetches)));
+    }
+    lines.extend(confirmed(fetches).map(|text| ("confirmed", text)));
+    let answered = if stores { "go-ahead" } else { "first byte" };
+    lines.extend(answers(fetches).map(|text| (answered, text)));
     lines.extend(fetches.rpcs.as_ref().map(|rpcs| ("calls", calls(rpcs))));
     if let Some(to) = &fetches.moved_to {
         lines.push(("moved to", to.clone()));
@@ -19,7 +25,17 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn fetched(fetches: &Fetches) -> String {
+/// How long the server took for its word that it has an upload.
+fn confirmed(fetches: &Fetches) -> Option<String> {
+    let after = micros(fetches.confirmed_us?);
+    let whole = match fetches.whole_s {
+        Known::Value(whole_s) => format!("; {} for each upload (median)", micros(whole_s * 1e6)),
+        Known::Missing(_) => String::new(),
+    };
+    Some(format!("by the server {after} after the last byte was written (median){whole}"))
+}
+
+fn moved(fetches: &Fetches) -> String {
     let file = match fetches.file_bytes {
         Known::Value(bytes) => format!("{} each", Bytes(bytes)),
         Known::Missing(_) => "length not announced".into(),
@@ -33,8 +49,7 @@ fn fetched(fetches: &Fetches) -> String {
 }
 
 /// The fetch before the measurement, beside the others.
-fn first(fetches: &Fetches) -> String {
-    let first = &fetches.first;
+fn first_fetch(first: &Fetch, fetches: &Fetches) -> String {
     let rate = BitRate::over(first.bytes, first.took_s);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
     let part = if first.whole { "" } else { " (given up)" };
@@ -91,6 +106,9 @@ mod tests {
 
     use super::*;
 
+    const FIRST: Fetch =
+        Fetch { bytes: 1_000_000, whole: true, first_byte_us: 100.0, took_s: 0.08 };
+
     fn fetches() -> Fetches {
         Fetches {
             version: Known::Value("HTTP/1.1".into()),
@@ -98,13 +116,14 @@ mod tests {
             tls: None,
             moved_to: None,
             remarks: BTreeMap::new(),
-            first: Fetch { bytes: 1_000_000, whole: true, first_byte_us: 100.0, took_s: 0.08 },
+            first: Known::Value(FIRST),
             file_bytes: Known::Value(1_000_000),
             answers: 12,
             connections: 1,
             first_byte_us: Known::Value(120.0),
             longest_first_byte_us: Known::Value(3000.0),
             whole_s: Known::Value(0.04),
+            confirmed_us: None,
             asking_share: Known::Value(0.003),
             rpcs: None,
         }
@@ -113,8 +132,8 @@ mod tests {
     #[test]
     fn a_fetch_is_told_in_three_lines() {
         let fetches = fetches();
-        assert_eq!(fetched(&fetches), "12 times, 1 MB each, over 1 connection   HTTP/1.1, nginx");
-        assert_eq!(first(&fetches), "80.0 ms, 100 Mbit/s, then 40.0 ms (median)");
+        assert_eq!(moved(&fetches), "12 times, 1 MB each, over 1 connection   HTTP/1.1, nginx");
+        assert_eq!(first_fetch(&FIRST, &fetches), "80.0 ms, 100 Mbit/s, then 40.0 ms (median)");
         assert_eq!(answers(&fetches).unwrap(), "120 µs (median), 3.00 ms at most");
     }
 
@@ -133,17 +152,23 @@ mod tests {
     }
 
     #[test]
+    fn an_upload_is_confirmed() {
+        let fetches = Fetches { confirmed_us: Some(3000.0), ..fetches() };
+        let text = "by the server 3.00 ms after the last byte was written (median); 40.0 ms for each upload (median)";
+        assert_eq!(confirmed(&fetches).unwrap(), text);
+    }
+
+    #[test]
     fn what_is_not_known_is_left_out() {
-        let first_only = Fetch { whole: false, ..fetches().first };
+        let given_up = Fetch { whole: false, ..FIRST };
         let fetches = Fetches {
             file_bytes: Known::missing("x"),
             whole_s: Known::missing("x"),
             asking_share: Known::Value(0.25),
-            first: first_only,
             ..fetches()
         };
-        assert!(fetched(&fetches).contains("length not announced"));
-        assert_eq!(first(&fetches), "80.0 ms (given up), 100 Mbit/s");
+        assert!(moved(&fetches).contains("length not announced"));
+        assert_eq!(first_fetch(&given_up, &fetches), "80.0 ms (given up), 100 Mbit/s");
         assert!(
             answers(&fetches).unwrap().ends_with("25 % of the time without payload, between files")
         );

@@ -30,3 +30,4 @@ mod sockets;
 mod stalled;
 mod strangers;
 mod unread;
+mod uploads;

@@ -30,7 +30,7 @@ impl JournalFile {
     pub(crate) fn create(state_dir: &Path, place: &Place) -> Result<Self, SettingError> {
         let fail =
             |operation, cause| SettingError::Journal { operation, path: state_dir.into(), cause };
-        make_folder(state_dir).map_err(|cause| fail("create the directory of", cause))?;
+        make_own_folder(state_dir).map_err(|cause| fail("create the directory of", cause))?;
         // The guard runs in another directory, so the path must not be relative.
         let folder = state_dir.canonicalize().map_err(|cause| fail("find", cause))?;
         let list = List::of(&folder)?;
@@ -192,7 +192,7 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Makes a directory that only this user can write to; one that exists must be so.
-pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+pub fn make_own_folder(path: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
         // The check reports what is there instead.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),

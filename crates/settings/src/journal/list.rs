@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::file::{lock_folder, make_folder};
+use super::file::{lock_folder, make_own_folder};
 use crate::error::SettingError;
 use crate::place::list_dir;
 
@@ -29,7 +29,7 @@ impl List {
     /// Makes the list if need be. While the result is held, no journal begins and no setting is
     /// claimed.
     pub(super) fn lock(&self) -> Result<File, SettingError> {
-        make_folder(&self.folder)
+        make_own_folder(&self.folder)
             .and_then(|()| lock_folder(&self.folder))
             .map_err(|cause| self.failed("lock the list of", cause))
     }

@@ -9,5 +9,6 @@ mod folder;
 mod list;
 
 pub(crate) use contents::{Contents, Entry, KNOWN_FORMAT_VERSIONS, Line};
+pub use file::make_own_folder;
 pub(crate) use file::{Durable, JournalFile};
 pub(crate) use folder::{abandoned, claim, left, listed_elsewhere, open_one};

@@ -1,15 +1,19 @@
 //! The conversation of one flow, as its mover sees it.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use goodput_files::{Conversation, Extent, FileError, Ready, Wait};
+use goodput_kernel::tcp_info;
 use goodput_mover::{self as mover, Bodies, Body, BodyError, Pause};
 
 use super::log::FetchLog;
 
+/// Bytes of an upload whose length nobody asked for: long enough that the questions between two take little of the time,
+/// and short enough for the disk of a small server, where each flow has one file.
+const UPLOAD_BYTES: u64 = 64 << 20;
 /// How long payload may stay away before the server is given up.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -51,6 +55,40 @@ impl Bodies for FileBodies {
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         self.conversation.read(room)
+    }
+
+    fn store(&mut self, bytes: Option<u64>, pause: &Pause<'_>) -> Result<Body, BodyError> {
+        let body = self.conversation.store(bytes, &Paused(pause)).map_err(told)?;
+        self.log.answered(self.flow, &body, self.conversation.about());
+        handed_on(self.conversation.as_ref(), &body)
+    }
+
+    fn most_bytes(&self) -> u64 {
+        UPLOAD_BYTES
+    }
+
+    fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
+        self.conversation.write(payload)
+    }
+
+    fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {
+        // It is closed by the answer, where each file has a connection.
+        let socket = self.conversation.socket().and_then(|socket| socket.try_clone().ok());
+        let busy_us = || tcp_info(socket.as_ref()?.as_fd()).value()?.busy_us;
+        let busy = || busy_us().map(Duration::from_micros);
+        let (written, busy_before) = (Instant::now(), busy());
+        self.conversation.stored(&Paused(pause)).map_err(told)?;
+        let took = written.elapsed();
+        // What the kernel still had to send was no wait for the server.
+        let sending = busy().zip(busy_before).map(|(after, before)| after.saturating_sub(before));
+        self.log.stored(self.flow, took, sending.map(|sending| took.saturating_sub(sending)));
+        self.log.about(self.conversation.about());
+        self.log.over(self.flow, Instant::now());
+        Ok(())
+    }
+
+    fn refusal(&mut self, pause: &Pause<'_>) -> Option<String> {
+        self.conversation.refusal(&Paused(pause)).map(|why| why.to_string())
     }
 
     fn is_asked_as_read(&self) -> bool {

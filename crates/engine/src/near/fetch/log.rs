@@ -13,7 +13,7 @@ const MAX_KEPT_TIMES: usize = 10_000;
 pub struct FetchLog(Mutex<Inner>);
 
 struct Inner {
-    first: Fetch,
+    first: Known<Fetch>,
     about: About,
     file_bytes: Option<u64>,
     flows: Vec<Flow>,
@@ -22,6 +22,7 @@ struct Inner {
     first_byte_us: Vec<f64>,
     longest_first_byte_us: f64,
     whole_s: Vec<f64>,
+    confirmed_us: Vec<f64>,
 }
 
 /// The questions of one flow.
@@ -39,7 +40,7 @@ struct Flow {
 }
 
 impl FetchLog {
-    pub fn new(first: Fetch, flows: u16, about: About) -> Self {
+    pub fn new(first: Known<Fetch>, flows: u16, about: About) -> Self {
         Self(Mutex::new(Inner {
             first,
             about,
@@ -50,6 +51,7 @@ impl FetchLog {
             first_byte_us: Vec::new(),
             longest_first_byte_us: 0.0,
             whole_s: Vec::new(),
+            confirmed_us: Vec::new(),
         }))
     }
 
@@ -84,13 +86,29 @@ impl FetchLog {
         inner.answers += 1;
         inner.connections += u64::from(body.anew);
         inner.about = about;
-        inner.file_bytes = body.announced_bytes.or(inner.file_bytes);
+        // The last of several uploads may be shorter.
+        inner.file_bytes = body.announced_bytes.max(inner.file_bytes);
         if let Some(of_flow) = inner.flows.get_mut(usize::from(flow)) {
             of_flow.asked = Some(body.asked);
             if let Some(over) = of_flow.over {
                 of_flow.asking += body.answered.saturating_duration_since(over);
             }
         }
+    }
+
+    /// A server said that it has what a flow stored, so long after all of it was written; for so much of that time the
+    /// kernel had nothing to send any more.
+    pub fn stored(&self, flow: u16, took: Duration, idle: Option<Duration>) {
+        let mut inner = self.inner();
+        keep(&mut inner.confirmed_us, took.as_secs_f64() * 1e6);
+        if let (Some(of_flow), Some(idle)) = (inner.flows.get_mut(usize::from(flow)), idle) {
+            of_flow.asking += idle;
+        }
+    }
+
+    /// What is known of the server by now.
+    pub fn about(&self, about: About) {
+        self.inner().about = about;
     }
 
     /// All that is known, at the end of a measurement.
@@ -100,6 +118,7 @@ impl FetchLog {
         let about = inner.about.clone();
         let first_byte_us = std::mem::take(&mut inner.first_byte_us);
         let whole_s = std::mem::take(&mut inner.whole_s);
+        let confirmed_us = std::mem::take(&mut inner.confirmed_us);
         let longest = inner.longest_first_byte_us;
         Fetches {
             version: about.version.map_or(Known::missing("no answer came"), Known::Value),
@@ -118,7 +137,8 @@ impl FetchLog {
                 false => Known::Value(longest),
             },
             first_byte_us: middle(first_byte_us, "no answer came"),
-            whole_s: middle(whole_s, "no file was fetched to its end"),
+            whole_s: middle(whole_s, "no file was moved to its end"),
+            confirmed_us: median(confirmed_us),
             asking_share: asking_share(&inner.flows, now),
             rpcs: rpcs(&inner.flows),
         }

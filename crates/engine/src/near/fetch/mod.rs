@@ -1,10 +1,15 @@
-//! Flows from a server of files: each is a conversation of its own, which asks for the file again and again while
-//! the payload moves. Before, the file is fetched once alone, so that it is in the server's caches.
+//! Flows from a server of files, or to it: each is a conversation of its own, which asks for the file again and again
+//! while the payload moves, or stores one again and again. Before, a file that is fetched is fetched once alone, so that it
+//! is in the server's caches; that one can be stored and removed is tried with one byte.
 
+mod asker;
 mod bodies;
 mod connections;
 mod dialler;
+pub mod leftovers;
 mod log;
+mod notes;
+mod scratch;
 mod warm_up;
 
 use std::net::SocketAddr;
@@ -12,57 +17,113 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use goodput_files::{Conversation, FileError, NfsOptions, Options};
-use goodput_model::{Bytes, FlowPlan, Plan};
+use goodput_model::{Bytes, EndName, FlowPlan, Known, Plan};
 use goodput_mover::{Awaited, BodySource, EarlyPayload, socket};
 use goodput_wire::ticket::FlowTicket;
 
-use crate::control::target::Target;
+use crate::control::target::{FileTarget, Target};
 use crate::error::EngineError;
 use crate::near::flows::Opened;
 use crate::run::traffic::Connected;
+use asker::Asker;
 use bodies::FileBodies;
 use connections::PastConnections;
-use dialler::Dialler;
 use warm_up::Patient;
 
 pub use log::FetchLog;
+pub use scratch::Scratch;
 
-/// Fetches the file of `target` once, then connects the flows of `plan`. Blocks, but not for long once it is no more
-/// awaited.
+/// Flows that a server of files serves.
+pub struct Fetching {
+    pub opened: Opened,
+    /// What becomes known of their questions.
+    pub log: Arc<FetchLog>,
+    /// What they store there, to be removed.
+    pub scratch: Option<Scratch>,
+}
+
+/// Fetches the file of `target` once, or tries whether one can be stored beside it, then connects the flows of `plan`.
+/// Blocks, but not for long once it is no more awaited.
 pub fn open(
     target: &Target,
     addresses: &[SocketAddr],
     plan: &Plan,
     tickets: &[FlowTicket],
     awaited: &Awaited,
-) -> Result<(Opened, Arc<FetchLog>), EngineError> {
+) -> Result<Fetching, EngineError> {
     let not_one = || EngineError::Target(format!("{target} names no file"));
     let file = target.file.as_ref().ok_or_else(not_one)?;
-    let failed = |why: FileError| EngineError::File { target: target.text.clone(), why };
     let options = Arc::new(Options { nfs: nfs_options(plan), ..(*file.options).clone() });
-    let converse = || {
-        let dial = Dialler::new(target, addresses, &plan.socket);
-        (file.place.scheme().open)(file.place.clone(), Arc::clone(&options), Box::new(dial))
+    let (target, addresses) = (target.clone(), addresses.to_vec());
+    let asker = Asker { target, addresses, socket: plan.socket.clone(), options };
+    let notes = file.notes.as_deref();
+    let done = notes.map(|notes| leftovers::settle(&asker, &file.place, notes));
+    let mut fetching = match plan.direction.senders().contains(&EndName::Near) {
+        true => {
+            let begun = Scratch::begin(asker.clone(), &file.place, plan.flows, notes, awaited)?;
+            store(&asker, begun, plan, tickets, awaited)?
+        }
+        false => fetch(&asker, file, plan, tickets, awaited)?,
     };
-    let (first, conversation) = warm_up::fetch(target, converse(), plan, awaited)?;
-    let log = Arc::new(FetchLog::new(first, plan.flows, conversation.about()));
-    let mut flows = Vec::new();
+    fetching.opened.doubts.splice(0..0, done.into_iter().flatten());
+    Ok(fetching)
+}
+
+/// Flows that fetch, after the first fetch.
+fn fetch(
+    asker: &Asker,
+    file: &FileTarget,
+    plan: &Plan,
+    tickets: &[FlowTicket],
+    awaited: &Awaited,
+) -> Result<Fetching, EngineError> {
+    let converse = || asker.converse(&file.place);
+    let (first, conversation) = warm_up::fetch(&asker.target, converse(), plan, awaited)?;
+    let log = Arc::new(FetchLog::new(Known::Value(first), plan.flows, conversation.about()));
     // The first flow goes on where the warm-up was: what it learned of redirects holds.
-    let mut conversations = std::iter::once(conversation).chain(std::iter::repeat_with(converse));
-    for ticket in tickets {
-        let Some(mut conversation) = conversations.next() else { break };
+    let conversations = std::iter::once(conversation).chain(std::iter::repeat_with(converse));
+    let opened = connect(asker, plan, tickets, conversations, &log, awaited)?;
+    Ok(Fetching { opened, log, scratch: None })
+}
+
+/// Flows that store, each in a file of its own.
+fn store(
+    asker: &Asker,
+    scratch: Scratch,
+    plan: &Plan,
+    tickets: &[FlowTicket],
+    awaited: &Awaited,
+) -> Result<Fetching, EngineError> {
+    let first = Known::missing("nothing was fetched");
+    let log = Arc::new(FetchLog::new(first, plan.flows, goodput_files::About::default()));
+    let conversations = scratch.places().iter().map(|place| asker.converse(place));
+    let opened = connect(asker, plan, tickets, conversations, &log, awaited)?;
+    Ok(Fetching { opened, log, scratch: Some(scratch) })
+}
+
+/// Connects each flow's conversation.
+fn connect(
+    asker: &Asker,
+    plan: &Plan,
+    tickets: &[FlowTicket],
+    conversations: impl Iterator<Item = Box<dyn Conversation>>,
+    log: &Arc<FetchLog>,
+    awaited: &Awaited,
+) -> Result<Opened, EngineError> {
+    let failed = |why: FileError| EngineError::File { target: asker.target.text.clone(), why };
+    let mut flows = Vec::new();
+    for (ticket, mut conversation) in tickets.iter().zip(conversations) {
         conversation.connect(&Patient(awaited)).map_err(failed)?;
         log.calls(ticket.flow.id, conversation.rpcs());
         let socket = socket_of(conversation.as_ref())?;
-        let flow = ticket.flow;
-        flows.push(connected(flow, ticket, socket, conversation, &log));
+        flows.push(connected(ticket.flow, ticket, socket, conversation, log));
     }
     let peer = flows.first().and_then(|flow| peer_of(&flow.socket));
     let peer = peer.ok_or_else(|| EngineError::Flow("there is no flow to open".into()))?;
     let checks = flows.iter().flat_map(|flow| socket::check_effective(&flow.socket, &plan.socket));
     let mut doubts: Vec<String> = checks.collect();
     doubts.dedup();
-    Ok((Opened { flows, peer, doubts }, log))
+    Ok(Opened { flows, peer, doubts })
 }
 
 fn nfs_options(plan: &Plan) -> NfsOptions {

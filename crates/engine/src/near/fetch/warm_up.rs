@@ -30,18 +30,23 @@ pub struct Patient<'a>(pub &'a Awaited);
 
 impl Wait for Patient<'_> {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
-        let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
         self.0.check().map_err(|_| FileError::Stopped)?;
-        let left = until.saturating_duration_since(Instant::now()).min(WAIT_SLICE_TIME);
-        let left = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        match poll(&mut [PollFd::from_borrowed_fd(socket, events)], Some(&left)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(cause) => {
-                Err(FileError::Io { operation: "wait for the server".into(), cause: cause.into() })
-            }
+        wait_at_most(socket, ready, until)
+    }
+}
+
+/// Waits until `socket` is ready or until `until`, and for a moment at most.
+pub fn wait_at_most(socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
+    let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
+    let left = until.saturating_duration_since(Instant::now()).min(WAIT_SLICE_TIME);
+    let left = Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    };
+    match poll(&mut [PollFd::from_borrowed_fd(socket, events)], Some(&left)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(cause) => {
+            Err(FileError::Io { operation: "wait for the server".into(), cause: cause.into() })
         }
     }
 }

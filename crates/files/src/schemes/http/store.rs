@@ -25,7 +25,7 @@ const STORED_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long the words of a server that takes no more are waited for.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes of a page that says that a file was stored; a connection with a longer one is given up.
-const PAGE_BYTES: u64 = 64 << 10;
+const MAX_PAGE_BYTES: u64 = 64 << 10;
 
 /// What of a file that is stored goes on.
 #[derive(Default)]
@@ -175,7 +175,7 @@ impl Http {
 fn page_bytes(body: &Call<RecvBody>) -> Option<u64> {
     match body.body_mode() {
         BodyMode::NoBody => Some(0),
-        BodyMode::LengthDelimited(bytes) if bytes <= PAGE_BYTES => Some(bytes),
+        BodyMode::LengthDelimited(bytes) if bytes <= MAX_PAGE_BYTES => Some(bytes),
         _ => None,
     }
 }
@@ -196,8 +196,11 @@ fn judge(response: &Response<()>, what: &str) -> Result<(), FileError> {
         | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
             FileError::NotPermitted(format!("the server does not let this user {what}: {words}"))
         }
-        StatusCode::NOT_FOUND | StatusCode::CONFLICT => {
-            refused("; does the folder exist? The path of a folder ends with a slash")
+        // nginx answers 500 where others say that there is no such folder.
+        StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::INTERNAL_SERVER_ERROR => {
+            refused(
+                "; is there such a folder, and may the server write there? The path of a folder ends with a slash",
+            )
         }
         StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
             refused("; it takes no uploads there (PUT and DELETE, as WebDAV has them)")

@@ -67,6 +67,11 @@ pub struct CredentialArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "File servers")]
 pub struct FileServerArgs {
+    /// Upload instead of fetching: store scratch files beside the named file, and remove them at the end
+    ///
+    /// Each flow stores a file of 64 MiB again and again, or the file of --source or --size. The name begins with .goodput-write-. The path of a folder ends with a slash. What an interrupted run left, the next test of the same server removes, or `goodput settings undo`.
+    #[arg(long, conflicts_with_all = ["reverse", "both", "udp", "sink"])]
+    pub write: bool,
     /// Follow redirects to other hosts, and from https to http
     ///
     /// Without this option, nothing is sent to a host that you did not name. A password is never sent to another host.

@@ -33,7 +33,7 @@ pub enum Settings {
     },
     /// Put back what an interrupted run left changed
     Undo {
-        /// Also forget changes in network namespaces that no longer exist
+        /// Also forget changes in network namespaces that no longer exist, and uploads that can't be removed
         #[arg(long)]
         forget: bool,
         /// Also forget changes in network namespaces that may or may not exist
