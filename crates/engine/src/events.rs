@@ -1,7 +1,9 @@
 //! Events of a running measurement, for anything that shows it: a terminal, a stream of JSON, a program
 //! that embeds the engine.
 
-use goodput_model::{Bytes, Connection, EndName, Host, Interval, RateTrial, Sample, Trial};
+use goodput_model::{
+    Bytes, Change, Connection, EndName, Host, Interval, RateTrial, Sample, Trial, TuningStep,
+};
 use serde::Serialize;
 
 /// One thing that happened.
@@ -51,6 +53,18 @@ pub enum Event {
         size_bytes: Option<u64>,
         /// Clients at the same time.
         clients: u16,
+    },
+    /// A change is about to be tried.
+    ChangeBegan {
+        /// What is changed.
+        change: Change,
+        /// Id of the rule that proposed it.
+        rule: String,
+    },
+    /// A change was tried.
+    ChangeEnded {
+        /// What came of it.
+        step: Box<TuningStep>,
     },
     /// A run of a comparison is done.
     TrialEnded {

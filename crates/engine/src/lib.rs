@@ -34,3 +34,4 @@ pub use verbs::check::check;
 pub use verbs::compare;
 pub use verbs::find_rate::{FindRateRequest, find_rate};
 pub use verbs::probe;
+pub use verbs::tune::{TuneRequest, tune};

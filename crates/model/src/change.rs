@@ -21,6 +21,11 @@ pub struct Change {
 }
 
 impl Change {
+    /// Whether it leads to the same value of the same setting.
+    pub fn is_same_step(&self, other: &Self) -> bool {
+        self.setting == other.setting && self.to == other.to
+    }
+
     /// The argument for `goodput compare` that proves it: `NAME=FROM,TO`. `default` stands for the
     /// kernel's own choice.
     pub fn as_argument(&self) -> String {

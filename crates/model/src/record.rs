@@ -18,6 +18,7 @@ use crate::storage::StorageResult;
 use crate::thinned::Thinned;
 use crate::totals::Totals;
 use crate::transfers::Transfers;
+use crate::tuning::Tuning;
 use crate::units::BitRate;
 use crate::verdict::Verdict;
 use crate::way::Step;
@@ -74,6 +75,10 @@ pub struct Record {
     /// The comparison, if the command was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// What was tried to make it better, if the command was to; `comparison` is then of all that was kept
+    /// against the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<Tuning>,
     /// What each way to send a file cost, by size and number of clients, where files were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<Transfers>,
@@ -125,6 +130,8 @@ pub enum Kind {
     FindRate,
     /// A comparison of arms; `plan`, `ends` and `result` are those of the baseline's first run.
     Compare,
+    /// A search for changes that help; `plan`, `ends` and `result` are those of the measurement before any.
+    Tune,
 }
 
 /// Both ends.

@@ -87,6 +87,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         undecided,
         probes: Vec::new(),
         comparison: None,
+        tuning: None,
         transfers: Vec::new(),
         rate_searches: Vec::new(),
         thinned: measurement.thinned,

@@ -7,3 +7,4 @@ pub mod compare;
 pub mod find_rate;
 pub mod probe;
 pub mod retry;
+pub mod tune;

@@ -40,7 +40,7 @@ fn list(store: &Store, last: u32) -> Result<()> {
 
 fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
     if let Some(format) = args.format {
-        if matches!(record.kind, Kind::Compare | Kind::FindRate) {
+        if matches!(record.kind, Kind::Compare | Kind::FindRate | Kind::Tune) {
             bail!(
                 "a comparison or search has several runs, but {} has a place for only one",
                 format.id
@@ -58,6 +58,7 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
         Kind::Test | Kind::Attach => report::test::text(record, detail),
         Kind::FindRate => report::rate_search::text(record),
         Kind::Compare => report::compare::text(record),
+        Kind::Tune => report::tune::text(record),
     };
     Ok(screen::print(&text)?)
 }

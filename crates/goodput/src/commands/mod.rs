@@ -20,6 +20,7 @@ mod served;
 mod settings;
 mod test;
 mod third_party;
+mod tune;
 mod unprivileged;
 
 use anyhow::Result;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Serve(args) => serve::run(*args, state_dir),
         Command::Test(args) => test::run(*args, state_dir, verbose),
         Command::Compare(args) => compare::run(*args, state_dir),
+        Command::Tune(args) => tune::run(*args, state_dir),
         Command::Check(args) => check::run(&args, state_dir),
         Command::Ceiling(args) => ceiling::run(&args),
         Command::Settings(what) => settings::run(what, state_dir),

@@ -104,7 +104,7 @@ fn from_nothing(effect: &Effect) -> String {
 }
 
 /// `better: +28.1 % (95 % interval +27.4 to +28.9 %, n = 6)`.
-fn judged(effect: &Effect, less_is_better: bool) -> String {
+pub(super) fn judged(effect: &Effect, less_is_better: bool) -> String {
     let words = match (effect.judgement, less_is_better) {
         (Judgement::Better, false) => style::good("better"),
         (Judgement::Better, true) => style::good("cheaper"),

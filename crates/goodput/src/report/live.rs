@@ -3,7 +3,7 @@
 use goodput_engine::Event;
 use goodput_model::{EndName, Host, Interval, Known, Plan, Record, Trial};
 
-use super::{rate_search, style, transfers};
+use super::{rate_search, style, transfers, tune};
 use crate::args::OutputArgs;
 use crate::screen;
 use goodput_compat::formats::Writer;
@@ -83,6 +83,11 @@ impl Live {
             Event::TransfersBegan { size_bytes, clients } => {
                 Some(style::strong(transfers::title(*size_bytes, *clients)))
             }
+            Event::ChangeBegan { change, rule } => Some(format!(
+                "tries {} ({rule})",
+                style::strong(format!("{}={}", change.setting, change.to))
+            )),
+            Event::ChangeEnded { step } => Some(style::faint(tune::ended(step))),
             Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
             Event::Opened { .. } | Event::Began | Event::Sampled { .. } | Event::Ended => None,
         }

@@ -26,4 +26,5 @@ pub mod table;
 pub mod test;
 mod thinned;
 pub mod transfers;
+pub mod tune;
 mod way;

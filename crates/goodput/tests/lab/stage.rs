@@ -53,6 +53,11 @@ impl Stage {
         }
     }
 
+    /// The server's address and port.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
     /// File with the token that the server knows.
     pub fn token_file(&self) -> Result<String, Failed> {
         token_file(&self.directory)

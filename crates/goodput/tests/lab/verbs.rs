@@ -17,6 +17,8 @@ pub fn all() -> Vec<Trial> {
         Trial::test("verbs::runs_are_judged_and_counted", runs_are_judged_and_counted),
         Trial::test("verbs::a_change_is_compared_in_a_lab", a_change_is_compared_in_a_lab),
         disturbed::trial("verbs::the_demo_proves_its_change", the_demo_proves_its_change),
+        Trial::test("verbs::a_plan_of_tuning_changes_nothing", a_plan_of_tuning_changes_nothing),
+        disturbed::trial("verbs::tuning_proves_what_helps", tuning_proves_what_helps),
     ]
 }
 
@@ -116,5 +118,39 @@ fn the_demo_proves_its_change() -> Result<Judgement, Failed> {
         Some(4) if said.contains("== everything as it was") => Judgement::Open(said),
         Some(2) if said.contains("the demo expected") => Judgement::Cpus(said),
         _ => Judgement::Wrong(said),
+    })
+}
+
+fn tune(stage: &Stage, more: &[&str]) -> Result<(Option<i32>, Value), Failed> {
+    let mut command = stage.goodput(&["tune", stage.target(), "--no-store", "--json"])?;
+    let output = command.args(more).output()?;
+    let said = text(&output.stdout) + &text(&output.stderr);
+    let record = serde_json::from_str(&text(&output.stdout)).map_err(|_| said)?;
+    Ok((output.status.code(), record))
+}
+
+fn a_plan_of_tuning_changes_nothing() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let (code, record) = tune(&stage, &["--dry-run", "-t", "1"])?;
+    let steps = record["tuning"]["steps"].as_array().ok_or("nothing would be tried")?;
+    check(code == Some(0) && steps.iter().all(|step| step["outcome"] == "planned"), &record)?;
+    check(record.get("comparison").is_none() && stage.journals() == 0, &record)?;
+    check(stage.burst()? == ORIGINAL, "the burst is another")
+}
+
+/// What limits a busy machine, and how clear an effect is, is its own business; what was changed is put back all
+/// the same, and nothing is called proven that the last comparison does not support.
+fn tuning_proves_what_helps() -> Result<Judgement, Failed> {
+    let stage = Stage::set(&[])?;
+    let (code, record) = tune(&stage, &["-t", "0.5"])?;
+    check(stage.burst()? == ORIGINAL && stage.journals() == 0, "not everything was put back")?;
+    let tuning = &record["tuning"];
+    let better = record["comparison"]["arms"][1]["goodput"]["judgement"] == "better";
+    let proven: Vec<_> = tuning["proven"].as_array().ok_or("a list")?.iter().collect();
+    check(code == Some(0) && better != proven.is_empty(), tuning)?;
+    let helps = |change: &&Value| change["setting"]["name"] == "qdisc.tbf.burst";
+    Ok(match proven.into_iter().any(|change| helps(&change)) {
+        true => Judgement::Right,
+        false => Judgement::Open(tuning.to_string()),
     })
 }

@@ -13,6 +13,14 @@ use crate::events::{Event, Listener};
 use crate::near::latency::IDLE_PHASE_TIME;
 use crate::result::conclude::Conclusion;
 
+/// What a comparison has shown.
+pub struct Compared {
+    /// All of it.
+    pub record: Record,
+    /// The first run of an arm that is not the baseline, warm-ups included.
+    pub challenger: Option<Record>,
+}
+
 /// Why a comparison ended before its design was content.
 pub struct Aborted {
     /// In words.
@@ -128,14 +136,14 @@ impl RunLog {
         self.trials.push(trial);
     }
 
-    /// The record of all. It is the error of the last run that there is if nothing was measured.
+    /// What all showed. It is the error of the last run that there is if nothing was measured.
     pub fn close(
         self,
         request: &CompareRequest,
         design: &Design,
         stopped: &str,
         broken: Option<Aborted>,
-    ) -> Result<Record, EngineError> {
+    ) -> Result<Compared, EngineError> {
         let settings = request.arms.first().map_or_else(Vec::new, Arm::settings);
         let mut comparison =
             goodput_experiment::conclude(settings, self.values, design, self.trials, stopped);
@@ -143,6 +151,7 @@ impl RunLog {
         let doubts = goodput_experiment::doubts(design, &comparison);
         let no_baseline = self.first.is_none();
         let incomplete = broken.as_ref().map(|broken| broken.why.clone());
+        let challenger = self.other.clone();
         let first = self.first.or(self.other).ok_or_else(|| match broken {
             Some(broken) => broken.cause,
             None => EngineError::Flow(format!("no run finished: {stopped}")),
@@ -162,7 +171,9 @@ impl RunLog {
         let table = files.then(|| costs::table(&request.plan, &comparison, &self.costs));
         let transfers = table.into_iter().collect();
         let comparison = Some(comparison);
-        Ok(Record { kind: Kind::Compare, comparison, transfers, incomplete, doubts, ..first })
+        let kind = Kind::Compare;
+        let record = Record { kind, comparison, transfers, incomplete, doubts, ..first };
+        Ok(Compared { record, challenger })
     }
 }
 

@@ -24,6 +24,7 @@ use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::result::conclude::{Conclusion, conclude};
 use crate::verbs::retry::{PAUSES, may_pass};
+pub(crate) use book::Compared;
 use book::{Aborted, RunLog};
 use near_far::Appliers;
 
@@ -60,6 +61,15 @@ pub async fn compare(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
+    compare_whole(request, interrupt, listener).await.map(|compared| compared.record)
+}
+
+/// The same with what a run of another arm than the baseline was like.
+pub(crate) async fn compare_whole(
+    request: &CompareRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Compared, EngineError> {
     let CompareRequest { target, credentials, plan, .. } = request;
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
@@ -73,15 +83,15 @@ pub async fn compare(
 
 /// What was measured, or why nothing was, with what could not be put back.
 fn both_told(
-    outcome: Result<Record, EngineError>,
+    outcome: Result<Compared, EngineError>,
     restored: Result<(), EngineError>,
-) -> Result<Record, EngineError> {
+) -> Result<Compared, EngineError> {
     match (outcome, restored) {
         (outcome, Ok(())) => outcome,
-        (Ok(mut record), Err(why)) => {
-            record.doubts.push(why.to_string());
-            record.incomplete.get_or_insert(why.to_string());
-            Ok(record)
+        (Ok(mut compared), Err(why)) => {
+            compared.record.doubts.push(why.to_string());
+            compared.record.incomplete.get_or_insert(why.to_string());
+            Ok(compared)
         }
         (Err(cause), Err(not_back)) => {
             Err(EngineError::NotPutBack { cause: Box::new(cause), not_back: Box::new(not_back) })
@@ -95,7 +105,7 @@ async fn run(
     appliers: &mut Appliers,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
-) -> Result<Record, EngineError> {
+) -> Result<Compared, EngineError> {
     let arms = &request.arms;
     let design = Design {
         arms: arms.len(),
@@ -252,7 +262,7 @@ mod tests {
         let not_back =
             || Err(EngineError::Flow("not everything was put back: link.mtu@eth0".into()));
         let failed = EngineError::Incomplete { why: "no token".into(), not_permitted: true };
-        let told = both_told(Err(failed), not_back()).unwrap_err();
+        let Err(told) = both_told(Err(failed), not_back()) else { panic!("a failure") };
         let said = told.to_string();
         assert!(said.contains("no token") && said.contains("link.mtu@eth0"), "{said}");
         assert!(told.not_permitted(), "the exit code is that of the first failure");

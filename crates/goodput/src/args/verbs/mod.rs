@@ -12,6 +12,7 @@ mod old_names;
 mod serve;
 mod settings;
 mod test;
+mod tune;
 
 use clap::Subcommand;
 
@@ -27,6 +28,7 @@ pub use old_names::AsArgs;
 pub use serve::{ServeArgs, ServedFileArgs, WhenBusy};
 pub use settings::Settings;
 pub use test::TestArgs;
+pub use tune::TuneArgs;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -37,6 +39,8 @@ pub enum Command {
     Test(Box<TestArgs>),
     /// Prove a change: interleaved runs, statistics, always put back
     Compare(Box<CompareArgs>),
+    /// Try what could help, keep what is proven to, and put everything back
+    Tune(Box<TuneArgs>),
     /// Find what could limit this host, from its settings and counters, without traffic
     Check(CheckArgs),
     /// Compute how fast a path could be at best, with the arithmetic

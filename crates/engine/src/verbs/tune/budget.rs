@@ -1,0 +1,57 @@
+//! How the time of tuning is shared between the changes, so that enough is left for the last comparison.
+
+use std::time::{Duration, Instant};
+
+/// Runs until a comparison of two arms can speak: a warm-up and six blocks.
+const RUNS_TO_FIRST_LOOK: f64 = 14.0;
+/// Share of the time left, beyond what is kept for the end, that one change may take.
+const SHARE_OF_ONE: f64 = 1.0 / 3.0;
+
+/// The time there is, and the time that a comparison takes.
+pub struct Budget {
+    began: Instant,
+    all: Duration,
+    run_s: f64,
+}
+
+impl Budget {
+    /// From now on. `run` is how long a run is expected to take.
+    pub fn new(all: Duration, run: Duration) -> Self {
+        Self { began: Instant::now(), all, run_s: run.as_secs_f64() }
+    }
+
+    /// A comparison of `runs` runs took this time.
+    pub fn took(&mut self, time: Duration, runs: usize) {
+        if runs > 0 {
+            self.run_s = self.run_s.max(time.as_secs_f64() / runs as f64);
+        }
+    }
+
+    /// The time for one more change, unless the last comparison would then have too little.
+    pub fn for_a_change(&self) -> Option<Duration> {
+        for_a_change(self.left().as_secs_f64(), self.run_s * RUNS_TO_FIRST_LOOK)
+            .map(Duration::from_secs_f64)
+    }
+
+    /// The time left.
+    pub fn left(&self) -> Duration {
+        self.all.saturating_sub(self.began.elapsed())
+    }
+}
+
+fn for_a_change(left_s: f64, shortest_s: f64) -> Option<f64> {
+    let free = left_s - shortest_s;
+    (free >= shortest_s).then(|| (free * SHARE_OF_ONE).max(shortest_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_comparison_always_has_its_time() {
+        assert_eq!(for_a_change(170.0, 20.0), Some(50.0));
+        assert_eq!(for_a_change(50.0, 20.0), Some(20.0), "no less than it takes to speak");
+        assert_eq!(for_a_change(39.0, 20.0), None);
+    }
+}

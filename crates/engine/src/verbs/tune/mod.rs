@@ -1,0 +1,269 @@
+//! Tuning: measure, try what the findings propose one after the other, keep what is proven to help, and prove all that is
+//! kept against the start. Every setting is put back in the end.
+
+mod budget;
+mod gain;
+mod search;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use goodput_model::{
+    BitRate, Comparison, Confidence, Finding, Kind, Known, Length, Plan, Purpose, Record, Tuning,
+    TuningOutcome, TuningStep,
+};
+
+use crate::control::credentials::Credentials;
+use crate::control::target::Target;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::near::client::Client;
+use crate::result::conclude::conclude;
+use crate::threads::blocking;
+use crate::verbs::check::check;
+use crate::verbs::compare::{Arm, CompareRequest, Compared, compare_whole};
+use budget::Budget;
+use gain::gains;
+use search::{Candidate, Search};
+
+/// What to tune, and for how long.
+#[derive(Clone)]
+pub struct TuneRequest {
+    /// Who is at the other end.
+    pub target: Target,
+    /// What the far end may ask for.
+    pub credentials: Credentials,
+    /// The measurement before any change.
+    pub plan: Plan,
+    /// How long each run of a comparison is.
+    pub run_length: Length,
+    /// What is to be gained.
+    pub purpose: Purpose,
+    /// Smallest gain for which a change is kept, percent.
+    pub min_gain_percent: f64,
+    /// Stop after this time at the latest.
+    pub max_time: Duration,
+    /// Where the order of the runs comes from.
+    pub seed: u64,
+    /// Whether to name what would be tried, and change nothing.
+    pub dry_run: bool,
+    /// Where the journal of settings is kept.
+    pub state_dir: PathBuf,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// Tunes. A change that can't be tried is a step that says so; the record has whatever was found when the time is up
+/// or at an interrupt. Settings are put back before it returns, however it ends.
+///
+/// # Errors
+/// If the first measurement fails, or something is not put back.
+pub async fn tune(
+    request: &TuneRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let run = Duration::from_secs_f64(match request.run_length {
+        Length::Seconds(seconds) => seconds,
+        Length::Auto { max_s, .. } => max_s,
+        Length::Bytes(_) | Length::Source => 1.0,
+    });
+    let budget = Budget::new(request.max_time, run);
+    let mut start = measure(request, interrupt, listener).await?;
+    let mut search = Search::default();
+    search.consider(&start.findings);
+    search.also_consider(&checked(&start).await);
+    let mut tuner = Tuner { request, interrupt, budget, search, steps: Vec::new() };
+    let stopped = match request.dry_run {
+        true => tuner.plan(),
+        false => tuner.try_all(&start, listener).await?,
+    };
+    let whole = tuner.prove(listener).await?;
+    let Tuner { search, steps, .. } = tuner;
+    let proves = |whole: &Comparison| gains(whole, request.purpose);
+    let is_proven = whole.as_ref().and_then(|whole| whole.comparison.as_ref()).is_some_and(proves);
+    start.tuning = Some(Tuning {
+        purpose: request.purpose,
+        min_gain_percent: request.min_gain_percent,
+        steps,
+        proven: if is_proven { search.kept().to_vec() } else { Vec::new() },
+        stopped,
+    });
+    Ok(with_proof(start, whole))
+}
+
+/// The record of tuning: the measurement before it, with the last comparison.
+fn with_proof(start: Record, whole: Option<Record>) -> Record {
+    let Some(whole) = whole else { return Record { kind: Kind::Tune, ..start } };
+    let mut doubts = start.doubts;
+    doubts.extend(whole.doubts);
+    doubts.dedup();
+    let (comparison, incomplete) = (whole.comparison, start.incomplete.or(whole.incomplete));
+    Record { kind: Kind::Tune, comparison, incomplete, doubts, ..start }
+}
+
+async fn measure(
+    request: &TuneRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let TuneRequest { target, credentials, plan, started, .. } = request;
+    let mut client =
+        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    let measured = client.measure_whole(plan, interrupt, listener).await;
+    client.leave().await;
+    conclude(measured?, &target.text, started).map(|conclusion| conclusion.record)
+}
+
+/// What a look at this host and the device towards the target finds that is more than possible; nothing if it can't be
+/// looked at.
+async fn checked(start: &Record) -> Vec<Finding> {
+    let device = start.ends.near.get().and_then(|near| near.after.text("route.device"));
+    let Ok(device) = device.map(ToOwned::to_owned) else { return Vec::new() };
+    let started = start.started.clone();
+    let report = blocking(move || check(&[device], None, &started)).await;
+    let findings = report.and_then(|report| report).map(|report| report.findings);
+    let mut findings = findings.unwrap_or_default();
+    findings.retain(|finding| finding.confidence != Confidence::Possible);
+    findings
+}
+
+struct Tuner<'a> {
+    request: &'a TuneRequest,
+    interrupt: &'a Interrupt,
+    budget: Budget,
+    search: Search,
+    steps: Vec<TuningStep>,
+}
+
+impl Tuner<'_> {
+    /// Names what would be tried first. What comes after depends on what helps.
+    fn plan(&mut self) -> String {
+        while let Some(Candidate { change, rule }) = self.search.next() {
+            let comparison = Known::missing("only a plan was asked for");
+            self.steps.push(TuningStep {
+                change,
+                rule,
+                outcome: TuningOutcome::Planned,
+                comparison,
+            });
+        }
+        "only a plan was asked for".into()
+    }
+
+    /// Tries one change after the other. Why it ends.
+    async fn try_all(
+        &mut self,
+        start: &Record,
+        listener: &mut Listener<'_>,
+    ) -> Result<String, EngineError> {
+        let ceiling = start.result.ceiling_bits_per_s.clone();
+        if let Some(reached) = self.reaches(start.result.goodput_bits_per_s, &ceiling) {
+            return Ok(reached);
+        }
+        while let Some(candidate) = self.search.next() {
+            if self.interrupt.is_raised() {
+                return Ok("it was interrupted".into());
+            }
+            let Some(time) = self.budget.for_a_change() else {
+                return Ok("the time was up".into());
+            };
+            let Candidate { change, rule } = candidate.clone();
+            listener(Event::ChangeBegan { change, rule });
+            let better = self.try_one(candidate, time, listener).await?;
+            let goodput = better.as_ref().map(|better| better.result.goodput_bits_per_s);
+            if let Some(reached) = goodput.and_then(|goodput| self.reaches(goodput, &ceiling)) {
+                return Ok(reached);
+            }
+        }
+        Ok("nothing is left to try".into())
+    }
+
+    /// Tries one change; a run with it, if it is kept.
+    async fn try_one(
+        &mut self,
+        Candidate { change, rule }: Candidate,
+        time: Duration,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Record>, EngineError> {
+        let arms = self.search.without_and_with(&change);
+        let (outcome, comparison, better) = match self.compare(arms, time, listener).await {
+            Err(why @ EngineError::NotPutBack { .. }) => return Err(why),
+            Err(why) if why.not_permitted() => {
+                (TuningOutcome::NotPermitted, Known::missing(why.to_string()), None)
+            }
+            Err(why) => (TuningOutcome::Failed, Known::missing(why.to_string()), None),
+            Ok(Compared { record, challenger }) => match record.comparison {
+                Some(comparison) if gains(&comparison, self.request.purpose) => {
+                    (TuningOutcome::Kept, Known::Value(comparison), challenger)
+                }
+                Some(comparison) => (TuningOutcome::NotBetter, Known::Value(comparison), None),
+                None => (TuningOutcome::Failed, Known::missing("nothing was compared"), None),
+            },
+        };
+        if outcome == TuningOutcome::Kept {
+            self.search.keep(change.clone());
+            if let Some(better) = &better {
+                self.search.consider(&better.findings);
+            }
+        }
+        let step = TuningStep { change, rule, outcome, comparison };
+        listener(Event::ChangeEnded { step: Box::new(step.clone()) });
+        self.steps.push(step);
+        Ok(better)
+    }
+
+    /// All that was kept against the start, if anything was.
+    async fn prove(&mut self, listener: &mut Listener<'_>) -> Result<Option<Record>, EngineError> {
+        if self.search.kept().is_empty() || self.interrupt.is_raised() {
+            return Ok(None);
+        }
+        let text = "compares all that helped with the start".into();
+        listener(Event::Note { text });
+        let (arms, left) = (self.search.start_and_kept(), self.budget.left());
+        self.compare(arms, left, listener).await.map(|compared| Some(compared.record))
+    }
+
+    async fn compare(
+        &mut self,
+        arms: Vec<Arm>,
+        max_time: Duration,
+        listener: &mut Listener<'_>,
+    ) -> Result<Compared, EngineError> {
+        let request = self.request;
+        let compare = CompareRequest {
+            target: request.target.clone(),
+            credentials: request.credentials.clone(),
+            plan: Plan { length: request.run_length, ..request.plan.clone() },
+            arms,
+            precision_percent: request.min_gain_percent / 2.0,
+            threshold_percent: request.min_gain_percent,
+            max_time,
+            seed: request.seed.wrapping_add(self.steps.len() as u64),
+            state_dir: request.state_dir.clone(),
+            started: request.started.clone(),
+        };
+        let began = Instant::now();
+        // That there is a connection was said once.
+        let runs_only = &mut |event| match event {
+            Event::Connected { .. } => {}
+            event => listener(event),
+        };
+        let compared = compare_whole(&compare, self.interrupt, runs_only).await;
+        let runs = compared.as_ref().ok().and_then(|compared| compared.record.comparison.as_ref());
+        self.budget.took(began.elapsed(), runs.map_or(0, |comparison| comparison.trials.len()));
+        compared
+    }
+
+    /// Whether less than the smallest gain is left to the ceiling, in words.
+    fn reaches(&self, goodput: BitRate, ceiling: &Known<BitRate>) -> Option<String> {
+        let ceiling = ceiling.value().filter(|_| self.request.purpose == Purpose::Throughput)?;
+        let least = self.request.min_gain_percent;
+        (goodput.0 * (1.0 + least / 100.0) >= ceiling.0).then(|| {
+            format!(
+                "{goodput} is within {least} % of {ceiling}, the most that this path could carry"
+            )
+        })
+    }
+}

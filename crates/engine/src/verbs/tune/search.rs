@@ -1,0 +1,165 @@
+//! Which changes are tried, in which order, and against what. Without I/O: what was measured comes in, what is to be
+//! compared next comes out.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use goodput_model::{Change, Finding, SettingRef};
+
+use crate::verbs::compare::Arm;
+
+/// Stands for the kernel's own choice.
+const DEFAULT: &str = "default";
+
+/// A change, and the rule that proposes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// What to change.
+    pub change: Change,
+    /// Id of the rule.
+    pub rule: String,
+}
+
+/// The changes that helped so far, and those that are still to be tried.
+#[derive(Debug, Default)]
+pub struct Search {
+    /// In the order in which they were kept; each setting once.
+    kept: Vec<Change>,
+    /// What is not tried again on top of what is kept now.
+    tried: BTreeSet<(SettingRef, String)>,
+    candidates: VecDeque<Candidate>,
+}
+
+impl Search {
+    /// What the findings of a measurement with all that is kept propose, the most limiting first.
+    pub fn consider(&mut self, findings: &[Finding]) {
+        self.candidates.clear();
+        self.also_consider(findings);
+    }
+
+    /// What else could be tried, after that.
+    pub fn also_consider(&mut self, findings: &[Finding]) {
+        let proposed = findings.iter().flat_map(|finding| {
+            let of_rule = |change: &Change| (change.clone(), finding.rule.clone());
+            finding.changes.iter().map(of_rule)
+        });
+        for (change, rule) in proposed {
+            if !self.candidates.iter().any(|known| known.change.is_same_step(&change)) {
+                self.candidates.push_back(Candidate { change, rule });
+            }
+        }
+    }
+
+    /// The next change to try.
+    pub fn next(&mut self) -> Option<Candidate> {
+        loop {
+            let candidate = self.candidates.pop_front()?;
+            let Change { setting, to, .. } = &candidate.change;
+            let holds = self.kept.iter().any(|kept| kept.setting == *setting && kept.to == *to);
+            if !holds && self.tried.insert((setting.clone(), to.clone())) {
+                return Some(candidate);
+            }
+        }
+    }
+
+    /// Keeps a change that helped. What did not help before may help on top of it.
+    pub fn keep(&mut self, change: Change) {
+        self.tried.clear();
+        match self.kept.iter_mut().find(|kept| kept.setting == change.setting) {
+            // What it was at the start stays what it is put back to.
+            Some(kept) => (kept.to, kept.why) = (change.to, change.why),
+            None => self.kept.push(change),
+        }
+    }
+
+    /// All that is kept.
+    pub fn kept(&self) -> &[Change] {
+        &self.kept
+    }
+
+    /// All that is kept, without and with one more change.
+    pub fn without_and_with(&self, change: &Change) -> Vec<Arm> {
+        let others = self.kept.iter().filter(|kept| kept.setting != change.setting);
+        let mut without: Vec<_> =
+            others.map(|kept| (kept.setting.clone(), kept.to.clone())).collect();
+        let mut with = without.clone();
+        let now = self.kept.iter().find(|kept| kept.setting == change.setting);
+        let now = now.map_or_else(|| at_start(change), |kept| kept.to.clone());
+        without.push((change.setting.clone(), now));
+        with.push((change.setting.clone(), change.to.clone()));
+        vec![Arm(without), Arm(with)]
+    }
+
+    /// The start, and all that is kept.
+    pub fn start_and_kept(&self) -> Vec<Arm> {
+        let arm = |value: fn(&Change) -> String| {
+            Arm(self.kept.iter().map(|kept| (kept.setting.clone(), value(kept))).collect())
+        };
+        vec![arm(at_start), arm(|kept| kept.to.clone())]
+    }
+}
+
+fn at_start(change: &Change) -> String {
+    change.from.clone().unwrap_or_else(|| DEFAULT.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Confidence, Known, Place};
+
+    fn change(setting: &str, from: Option<&str>, to: &str) -> Change {
+        let (setting, from) = (setting.parse().unwrap(), from.map(Into::into));
+        Change { setting, from, to: to.into(), why: "because".into() }
+    }
+
+    fn finding(rule: &str, changes: &[Change]) -> Finding {
+        Finding {
+            rule: rule.into(),
+            end: Place::Near,
+            confidence: Confidence::Certain,
+            share_percent: Known::missing("not counted"),
+            summary: rule.into(),
+            evidence: Vec::new(),
+            predicted_bits_per_s: Known::missing("not computed"),
+            changes: changes.to_vec(),
+            advice: Vec::new(),
+            permanent: Vec::new(),
+        }
+    }
+
+    fn values(arms: &[Arm]) -> Vec<String> {
+        arms.iter().map(|arm| arm.values().join(" ")).collect()
+    }
+
+    #[test]
+    fn each_change_is_tried_once_on_top_of_the_same_others() {
+        let mut search = Search::default();
+        let (rcvbuf, tso) =
+            (change("socket.rcvbuf", None, "4M"), change("offload.tso@e", Some("on"), "off"));
+        let findings = [finding("a", &[rcvbuf.clone(), tso.clone()]), finding("b", &[tso.clone()])];
+        search.consider(&findings);
+        let first = search.next().unwrap();
+        assert_eq!((first.rule.as_str(), &first.change), ("a", &rcvbuf));
+        assert_eq!(values(&search.without_and_with(&rcvbuf)), ["default", "4M"]);
+        assert_eq!(search.next().unwrap().change, tso);
+        assert!(search.next().is_none());
+        search.consider(&findings);
+        assert!(search.next().is_none(), "nothing has changed since");
+        search.keep(tso.clone());
+        search.consider(&findings);
+        assert_eq!(search.next().unwrap().change, rcvbuf, "it may help on top of the other");
+        assert_eq!(values(&search.without_and_with(&rcvbuf)), ["off default", "off 4M"]);
+        assert!(search.next().is_none(), "what is kept is not tried again");
+    }
+
+    #[test]
+    fn a_setting_that_is_raised_twice_is_compared_with_its_first_value_in_the_end() {
+        let mut search = Search::default();
+        search.keep(change("socket.rcvbuf", Some("64K"), "1M"));
+        let more = change("socket.rcvbuf", Some("1M"), "8M");
+        assert_eq!(values(&search.without_and_with(&more)), ["1M", "8M"]);
+        search.keep(more);
+        assert_eq!(values(&search.start_and_kept()), ["64K", "8M"]);
+        assert_eq!(search.kept().len(), 1);
+    }
+}

@@ -1,0 +1,53 @@
+//! What `goodput tune` takes.
+
+use clap::Args;
+use goodput_model::Purpose;
+
+use crate::args::options::{MeasureArgs, OutputArgs};
+use crate::args::values::{percent, time};
+
+/// What the longer help adds.
+const MORE: &str = "\
+How it works: goodput measures once. Then it tries what the findings propose, and what `goodput check` would, one change \
+after the other: interleaved runs without and with it, on top of what has helped so far. A change that is proven to \
+gain enough stays for the changes after it. In the end all of them together are compared with the start; only what this \
+last comparison supports counts as proven. Everything is put back, whatever happens.
+
+Settings of the far end can be changed if its server allows it (`goodput serve --allow-settings`).
+
+Exit codes: 0 it came to its end, 2 could not do it, 3 not permitted.";
+
+/// `goodput tune`
+#[derive(Debug, Args)]
+#[command(after_long_help = MORE)]
+pub struct TuneArgs {
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file to fetch
+    pub target: String,
+    #[command(flatten)]
+    pub tuning: TuningArgs,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What is to be gained, and how far it goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tuning")]
+pub struct TuningArgs {
+    /// What to gain: throughput, latency, cpu, or balanced: any of them if none gets worse
+    #[arg(long = "for", value_name = "PURPOSE", default_value_t = Purpose::Throughput)]
+    pub purpose: Purpose,
+    /// Smallest gain for which a change is kept
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = percent::difference)]
+    pub min_gain: f64,
+    /// Stop after this time at the latest
+    #[arg(long, value_name = "TIME", default_value = "180", value_parser = time::seconds)]
+    pub max_time: f64,
+    /// Measure once, and print what would be tried and how it would be put back
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Seed for the random order of the runs [default: random]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub seed: Option<u64>,
+}

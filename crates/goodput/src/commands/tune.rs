@@ -1,0 +1,66 @@
+//! `goodput tune`: find the changes that help, and prove them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use goodput_engine::{TuneRequest, tune};
+use goodput_model::{Length, Plan, Purpose, Record, TuningOutcome};
+
+use super::measured;
+use super::settings::settle_leftovers;
+use crate::args::TuneArgs;
+use crate::credentials::credentials;
+use crate::data_dirs::{Keeper, state_dir};
+use crate::exit::Exit;
+use crate::file_servers;
+use crate::report::{self, live::Live};
+
+/// Length of a run if the user names none: past slow start on most paths, and short enough for the dozens of runs that
+/// several proofs take.
+const RUN_LENGTH: Length = Length::Seconds(1.0);
+
+/// Tunes and reports.
+pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
+    let target = file_servers::target(&args.target, &args.measure.peer.files)?;
+    let mut plan = args.measure.plan_towards(&target, Plan::standard().length);
+    // Round trips are what counts there.
+    plan.latency |= matches!(args.tuning.purpose, Purpose::Latency | Purpose::Balanced);
+    let request = TuneRequest {
+        credentials: credentials(&args.measure.peer.credentials, &target)?,
+        target,
+        run_length: args.measure.length.length().unwrap_or(RUN_LENGTH),
+        plan,
+        purpose: args.tuning.purpose,
+        min_gain_percent: args.tuning.min_gain,
+        max_time: Duration::from_secs_f64(args.tuning.max_time),
+        seed: args.tuning.seed.unwrap_or_else(rand::random),
+        dry_run: args.tuning.dry_run,
+        state_dir: state_dir(state)?,
+        started: measured::now(),
+    };
+    settle_leftovers(&request.state_dir);
+    let keeper = Keeper::open(args.output.no_store)?;
+    let mut live = Live::new(&args.output, &request.plan).with_intervals(false);
+    let (record, interrupted) = measured::block_on(async |interrupt| {
+        tune(&request, &interrupt, &mut |event| live.show(&event)).await
+    })?;
+    let exit = measured::finish(&record, || report::tune::text(&record), &args.output, &keeper)?;
+    Ok(match exit {
+        Exit::Fine if interrupted => Exit::CouldNot,
+        Exit::Fine => tried(&record),
+        other => other,
+    })
+}
+
+/// Whether anything could be tried, if anything was proposed.
+fn tried(record: &Record) -> Exit {
+    let steps = record.tuning.as_ref().map_or(&[][..], |tuning| &tuning.steps);
+    let all = |these: &[TuningOutcome]| steps.iter().all(|step| these.contains(&step.outcome));
+    match steps {
+        [] => Exit::Fine,
+        _ if all(&[TuningOutcome::NotPermitted]) => Exit::NotPermitted,
+        _ if all(&[TuningOutcome::NotPermitted, TuningOutcome::Failed]) => Exit::CouldNot,
+        _ => Exit::Fine,
+    }
+}

@@ -1,0 +1,164 @@
+//! The report of tuning: what was tried, what it gained, and what is proven.
+
+use std::fmt::Write;
+
+use goodput_model::{
+    ArmResult, Change, Comparison, Effect, EndName, Known, Purpose, Record, Tuning, TuningOutcome,
+    TuningStep, Verdict,
+};
+use goodput_settings::Setting;
+
+use super::labelled::{line, lines};
+use super::table::Table;
+use super::{compare, permanent, style};
+use crate::shell;
+
+/// The whole report.
+pub fn text(record: &Record) -> String {
+    let Some(tuning) = &record.tuning else { return String::new() };
+    let mut out = String::from("\n");
+    out += &tried(tuning);
+    lines(&mut out, "not tried", tuning.steps.iter().filter_map(not_tried));
+    let rate = &record.result.goodput_bits_per_s;
+    line(&mut out, "start", &format!("{rate}{}", limited(&record.verdict)));
+    if let Some(comparison) = &record.comparison {
+        line(&mut out, "all kept", &whole(tuning, comparison));
+    }
+    match &tuning.proven[..] {
+        [] => line(&mut out, "proven", &nothing(tuning)),
+        proven => keep(&mut out, proven),
+    }
+    line(&mut out, "stopped", &tuning.stopped);
+    out + &compare::notes(record)
+}
+
+fn limited(verdict: &Verdict) -> String {
+    match verdict.limit.as_str() {
+        Verdict::NO_LIMIT => format!(", {}", verdict.summary),
+        _ => format!(", limited by {}", verdict.summary),
+    }
+}
+
+/// A row for each change.
+fn tried(tuning: &Tuning) -> String {
+    if tuning.steps.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["change", "from", "proposed by", "gain", "outcome"]);
+    for step in &tuning.steps {
+        let from = step.change.from.as_deref().unwrap_or("default");
+        table.row(&[
+            &assignment(&step.change),
+            from,
+            &step.rule,
+            &gain(tuning, step),
+            &outcome(step),
+        ]);
+    }
+    table.text()
+}
+
+fn gain(tuning: &Tuning, step: &TuningStep) -> String {
+    let effect = match &step.comparison {
+        Known::Value(comparison) => comparison.arms.get(1).and_then(|arm| effect(tuning, arm)),
+        Known::Missing(_) => None,
+    };
+    let of = |effect: &Effect| {
+        let Effect { percent, low_percent, high_percent, .. } = effect;
+        format!("{percent:+.1} % ({low_percent:+.1} to {high_percent:+.1})")
+    };
+    effect.map_or_else(|| "–".into(), of)
+}
+
+/// The number that the purpose is about.
+fn effect<'a>(tuning: &Tuning, arm: &'a ArmResult) -> Option<&'a Effect> {
+    match tuning.purpose {
+        Purpose::Throughput | Purpose::Balanced => arm.goodput.as_ref(),
+        Purpose::Cpu => arm.cpu.as_ref(),
+        Purpose::Latency => {
+            let ways = arm.latency.as_ref()?.ways();
+            ways.into_iter().find_map(|(_, times)| times.against.as_ref())
+        }
+    }
+}
+
+/// What came of one change, while others are still to be tried.
+pub fn ended(step: &TuningStep) -> String {
+    let why = not_tried(step);
+    why.unwrap_or_else(|| format!("{}: {}", assignment(&step.change), outcome(step)))
+}
+
+/// Why a change could not be tried.
+fn not_tried(step: &TuningStep) -> Option<String> {
+    let Known::Missing(why) = &step.comparison else { return None };
+    let failed = step.outcome != TuningOutcome::Planned;
+    failed.then(|| format!("{}: {why}", assignment(&step.change)))
+}
+
+fn assignment(Change { setting, to, .. }: &Change) -> String {
+    format!("{setting}={to}")
+}
+
+fn outcome(step: &TuningStep) -> String {
+    match step.outcome {
+        TuningOutcome::Kept => style::good("kept"),
+        TuningOutcome::NotBetter => "not proven better".into(),
+        TuningOutcome::Planned => "would be tried".into(),
+        TuningOutcome::NotPermitted => "not permitted".into(),
+        TuningOutcome::Failed => "not possible".into(),
+    }
+}
+
+/// `943 Mbit/s, better: +812 % (95.0 % interval …) than the start`.
+fn whole(tuning: &Tuning, comparison: &Comparison) -> String {
+    let Some(arm) = comparison.arms.get(1) else { return "not compared".into() };
+    let mut text = match &arm.goodput_bits_per_s {
+        Known::Value(rate) => style::strong(rate),
+        Known::Missing(why) => format!("unknown ({why})"),
+    };
+    match effect(tuning, arm) {
+        Some(effect) => {
+            let less_is_better = matches!(tuning.purpose, Purpose::Cpu | Purpose::Latency);
+            let _ = write!(text, ", {}", compare::judged(effect, less_is_better));
+        }
+        None => text += ", too few runs to compare it with the start",
+    }
+    text
+}
+
+fn nothing(tuning: &Tuning) -> String {
+    let any = |outcome| tuning.steps.iter().any(|step| step.outcome == outcome);
+    if tuning.steps.is_empty() {
+        return "nothing: no finding proposes a change".into();
+    }
+    if any(TuningOutcome::Planned) {
+        return "nothing yet: leave out --dry-run to try these".into();
+    }
+    match (any(TuningOutcome::Kept), any(TuningOutcome::NotBetter)) {
+        (true, _) => "nothing: what helped alone is not proven against the start".into(),
+        (_, true) => "nothing: leave the settings as they are".into(),
+        (false, false) => "nothing: no change could be tried".into(),
+    }
+}
+
+/// What is proven, and how to keep it. It was put back.
+fn keep(out: &mut String, proven: &[Change]) {
+    lines(out, "proven", proven.iter().map(assignment));
+    lines(out, "to keep", proven.iter().map(command));
+    let forms = proven.iter().flat_map(|change| {
+        goodput_settings::permanent(&change.setting, &change.to).unwrap_or_default()
+    });
+    lines(out, "for good", permanent::lines(&goodput_settings::merged(forms)));
+}
+
+/// The command that makes a change until the next boot.
+fn command(Change { setting, to, .. }: &Change) -> String {
+    let is_plan = goodput_settings::find_for(setting).is_ok_and(Setting::is_plan);
+    let own = goodput_model::SettingRef { end: EndName::Near, ..setting.clone() };
+    let command = format!("goodput settings set {}", shell::word(&format!("{own}={to}")));
+    match setting.end {
+        _ if is_plan => format!("in the application: {setting}={to}"),
+        EndName::Near => style::strong(command),
+        EndName::Far => format!("at the far end: {}", style::strong(command)),
+    }
+}
