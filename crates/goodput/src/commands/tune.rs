@@ -22,7 +22,7 @@ const RUN_LENGTH: Length = Length::Seconds(1.0);
 
 /// Tunes and reports.
 pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let target = file_servers::target(&args.target, &args.measure.peer.files)?;
+    let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
     let mut plan = args.measure.plan_towards(&target, Plan::standard().length);
     // Round trips are what counts there.
     plan.latency |= matches!(args.tuning.purpose, Purpose::Latency | Purpose::Balanced);

@@ -136,7 +136,10 @@ mod tests {
         let mut search = Search::default();
         let (rcvbuf, tso) =
             (change("socket.rcvbuf", None, "4M"), change("offload.tso@e", Some("on"), "off"));
-        let findings = [finding("a", &[rcvbuf.clone(), tso.clone()]), finding("b", &[tso.clone()])];
+        let findings = [
+            finding("a", &[rcvbuf.clone(), tso.clone()]),
+            finding("b", std::slice::from_ref(&tso)),
+        ];
         search.consider(&findings);
         let first = search.next().unwrap();
         assert_eq!((first.rule.as_str(), &first.change), ("a", &rcvbuf));
