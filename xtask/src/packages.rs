@@ -60,6 +60,9 @@ pub const FOR_BENCH: &[Package] = &[
     Package { name: "nuttcp", program: "nuttcp", reason: "is a peer" },
     Package { name: "qperf", program: "qperf", reason: "is a peer" },
     Package { name: "sockperf", program: "sockperf", reason: "is a peer" },
+    Package { name: "nginx-light", program: "nginx", reason: "is a web server to fetch from" },
+    Package { name: "vsftpd", program: "vsftpd", reason: "is an FTP server to fetch from" },
+    Package { name: "curl", program: "curl", reason: "is a peer that fetches files" },
     Package { name: "tcpdump", program: "tcpdump", reason: "has the kernel's time of each packet" },
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
 ];

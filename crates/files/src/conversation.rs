@@ -11,6 +11,7 @@ use crate::error::FileError;
 use crate::link::{Dial, Wait};
 use crate::login::Login;
 use crate::place::Place;
+use crate::proxy::Proxy;
 use crate::schemes::nfs::{NfsOptions, RpcLog};
 
 /// A way to ask for files: an entry of the registry.
@@ -39,6 +40,8 @@ pub struct Options {
     pub authorities: Option<PathBuf>,
     /// Whether any certificate will do.
     pub insecure: bool,
+    /// By whom web servers are reached, if not directly.
+    pub proxy: Option<Proxy>,
     /// Whether redirects may lead to hosts that the user did not name.
     pub follow: bool,
     /// How files of NFS servers are read.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use goodput_engine::{EngineError, FileTarget, Target};
-use goodput_files::{Login, Options, Place};
+use goodput_files::{Login, Options, Place, Proxy};
 
-use crate::args::FileServerArgs;
+use crate::args::{FileServerArgs, ProxyArgs};
 use crate::data_dirs::state_dir;
+use crate::proxies;
 
 /// Who asks, where no file of logins is wanted.
 const USER_VARIABLE: &str = "GOODPUT_FILE_USER";
@@ -24,6 +25,7 @@ pub fn target(text: &str, args: &FileServerArgs, state: Option<PathBuf>) -> Resu
         bail!("{text}: --write uploads to servers of files; this target is none");
     }
     if let Some(FileTarget { place, options, resolved, write, notes }) = &mut target.file {
+        let proxy = proxies::proxy(place, &args.proxy, |name| std::env::var(name).ok())?;
         *write = args.write;
         *notes = state_dir(state).ok().map(|state| uploads(&state));
         *options = Arc::new(Options {
@@ -31,10 +33,17 @@ pub fn target(text: &str, args: &FileServerArgs, state: Option<PathBuf>) -> Resu
             authorities: args.cacert.clone(),
             insecure: args.insecure,
             follow: args.follow,
+            proxy: proxy.clone(),
             ..Options::default()
         });
-        let fits = args.resolve.iter().filter(|resolve| resolve.is_for(place.host(), place.port()));
+        let (host, port) =
+            proxy.as_ref().map_or((place.host(), place.port()), |p| (p.host.as_str(), p.port));
+        let fits = args.resolve.iter().filter(|resolve| resolve.is_for(host, port));
         *resolved = fits.map(|resolve| resolve.address).collect();
+        if let Some(Proxy { host, port, .. }) = proxy {
+            // It is what is connected to, and what is observed on the way there.
+            (target.host, target.port) = (host, port);
+        }
     }
     Ok(target)
 }
@@ -48,8 +57,14 @@ pub fn uploads(state: &Path) -> PathBuf {
 pub fn left_target(place: &Place) -> Result<Target, EngineError> {
     let mut target: Target = place.to_string().parse()?;
     if let Some(FileTarget { place, options, .. }) = &mut target.file {
-        let login = login(place).map_err(|why| EngineError::Target(format!("{why:#}")))?;
-        *options = Arc::new(Options { login, ..Options::default() });
+        let unfit = |why: anyhow::Error| EngineError::Target(format!("{why:#}"));
+        let usual = ProxyArgs { proxy: None, noproxy: None };
+        let proxy = proxies::proxy(place, &usual, |name| std::env::var(name).ok());
+        let (login, proxy) = (login(place).map_err(unfit)?, proxy.map_err(unfit)?);
+        if let Some(Proxy { host, port, .. }) = &proxy {
+            (target.host, target.port) = (host.clone(), *port);
+        }
+        *options = Arc::new(Options { login, proxy, ..Options::default() });
     }
     Ok(target)
 }

@@ -16,6 +16,7 @@ mod known_servers;
 mod logging;
 mod nearest;
 mod pages;
+mod proxies;
 mod report;
 mod screen;
 mod secret_file;

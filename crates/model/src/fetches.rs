@@ -19,6 +19,9 @@ pub struct Fetches {
     /// Version of TLS and cipher, if the payload was encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
+    /// Host and port of the proxy that was asked instead of the server: what was measured is the path to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
     /// Where redirects led, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,

@@ -61,6 +61,9 @@ pub struct Plan {
     /// Where payload comes from and goes to, if that is not memory.
     #[serde(default, skip_serializing_if = "Storage::is_memory")]
     pub storage: Storage,
+    /// How often each flow fetches the file, if the target is one and that is to be the length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetches: Option<u32>,
     /// How the file is read, if the target is one of an NFS server.
     #[serde(default, skip_serializing_if = "NfsPlan::is_default")]
     pub nfs: NfsPlan,
@@ -98,7 +101,7 @@ pub enum Length {
     Seconds(f64),
     /// After this many payload bytes, over all flows of one direction together.
     Bytes(Bytes),
-    /// When each flow has sent its source once, from beginning to end.
+    /// When each flow has sent its source once, from beginning to end, or has made all its fetches.
     Source,
     /// When the mean is known to ± `precision_percent`, within the bounds.
     Auto {
@@ -235,6 +238,7 @@ impl Plan {
             pin: Pins::default(),
             observe: true,
             storage: Storage::default(),
+            fetches: None,
             nfs: NfsPlan::default(),
             socket: SocketOptions::default(),
         }

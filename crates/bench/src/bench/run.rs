@@ -208,7 +208,7 @@ fn peak_bytes(child: &Child) -> Option<f64> {
 }
 
 /// User and system time of all our children that have ended and were waited for, getrusage(2).
-fn children_cpu_s() -> Result<f64> {
+pub fn children_cpu_s() -> Result<f64> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let times = [usage.user_time(), usage.system_time()];
     Ok(times.iter().map(|t| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6).sum())

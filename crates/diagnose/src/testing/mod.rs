@@ -292,6 +292,7 @@ impl Case {
             version: Known::Value("HTTP/1.1".into()),
             server: Known::missing("not told"),
             tls: None,
+            proxy: None,
             moved_to: None,
             remarks: std::collections::BTreeMap::new(),
             first: Known::Value(first),

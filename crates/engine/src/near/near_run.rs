@@ -71,6 +71,10 @@ impl<'a> NearRun<'a> {
             let why = "nfs.rsize and nfs.slots are for targets that begin with nfs://";
             return Err(EngineError::Flow(why.into()));
         }
+        if plan.fetches.is_some() && client.target.file.is_none() {
+            let why = "a number of fetches is for targets that are files, as http://HOST/FILE";
+            return Err(EngineError::Flow(why.into()));
+        }
         let mut plan = plan.clone();
         if client.target.file.as_ref().is_some_and(FileTarget::is_decoded) {
             movers::decoded(&mut plan, EndName::Near);

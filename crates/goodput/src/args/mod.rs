@@ -13,7 +13,9 @@ use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser};
 
 use values::path::path;
 
-pub use options::{CredentialArgs, FileServerArgs, OutputArgs, asks_for_something, with_defaults};
+pub use options::{
+    CredentialArgs, FileServerArgs, OutputArgs, ProxyArgs, asks_for_something, with_defaults,
+};
 pub use values::local::LocalAddress;
 pub use values::{frequency, rate};
 pub use verbs::*;

@@ -19,6 +19,9 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let answered = if stores { "go-ahead" } else { "first byte" };
     lines.extend(answers(fetches).map(|text| (answered, text)));
     lines.extend(fetches.rpcs.as_ref().map(|rpcs| ("calls", calls(rpcs))));
+    if let Some(proxy) = &fetches.proxy {
+        lines.push(("proxy", format!("{proxy}; this is the path to the proxy, not to the server")));
+    }
     if let Some(to) = &fetches.moved_to {
         lines.push(("moved to", to.clone()));
     }
@@ -114,6 +117,7 @@ mod tests {
             version: Known::Value("HTTP/1.1".into()),
             server: Known::Value("nginx".into()),
             tls: None,
+            proxy: None,
             moved_to: None,
             remarks: BTreeMap::new(),
             first: Known::Value(FIRST),

@@ -1,6 +1,7 @@
 //! Files at servers that are not goodput: nginx and vsftpd of Debian, each on a port of the test's own.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -51,6 +52,11 @@ pub fn start(program: &str, arguments: &[&str], port: u16) -> Running {
     running
 }
 
+/// Whether this host has an IPv6 address of its own.
+fn has_v6() -> bool {
+    TcpListener::bind("[::1]:0").is_ok()
+}
+
 /// What the file holds.
 fn content() -> Vec<u8> {
     (0..FILE_BYTES).map(|at| (at * at / 251 % 256) as u8).collect()
@@ -89,6 +95,7 @@ pub fn certificate(home: &Home) {
 /// nginx, and where it answers: plain, encrypted.
 fn nginx(home: &Home) -> (Running, String, String) {
     let (plain, encrypted) = (free_port(), free_port());
+    let also = if has_v6() { format!("listen [::1]:{plain};") } else { String::new() };
     let files = files(home);
     certificate(home);
     let at = home.path().display();
@@ -105,6 +112,7 @@ fn nginx(home: &Home) -> (Running, String, String) {
              events {{}}
              http {{ access_log off; {temporary} server {{
                  listen 127.0.0.1:{plain}; listen 127.0.0.1:{encrypted} ssl; root {files};
+                 {also}
                  ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem;
                  location /away {{ return 302 http://192.0.2.1/file; }}
                  location /private/ {{ auth_basic x; auth_basic_user_file {at}/users; alias {files}/; }}
@@ -214,4 +222,210 @@ fn a_file_of_an_ftp_server_is_fetched_plain_and_encrypted() {
     check_fetches(&encrypted, "FTP");
     let none = test(&home, &format!("ftp://127.0.0.1:{port}/none"), &[]);
     assert!(none.status.code() == Some(2) && stderr(&none).contains("550"), "{}", stderr(&none));
+}
+
+/// The port of a URL that ends with one.
+fn port_of(url: &str) -> u16 {
+    url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("there is a port")
+}
+
+#[test]
+fn a_server_is_reached_over_ipv6_and_where_the_user_says() {
+    if !(has("nginx") && has("openssl")) {
+        return;
+    }
+    let home = Home::new();
+    let (_nginx, plain, encrypted) = nginx(&home);
+    let port = port_of(&plain);
+    if has_v6() {
+        let v6 = record(&test(&home, &format!("http://[::1]:{port}/file"), &[]));
+        check_fetches(&v6, "HTTP/1.1");
+        assert!(v6.connections.iter().all(|connection| connection.remote.is_ipv6()));
+    }
+    // No resolver knows this name (RFC 6761).
+    let named = format!("http://nas.invalid:{port}/file");
+    let resolve = format!("nas.invalid:{port}:127.0.0.1");
+    check_fetches(&record(&test(&home, &named, &["--resolve", &resolve])), "HTTP/1.1");
+    let unknown = test(&home, &named, &[]);
+    assert!(unknown.status.code() == Some(2) && stderr(&unknown).contains("nas.invalid"));
+    // The certificate is for the address, so the name shows that it was checked.
+    let port = port_of(&encrypted);
+    let resolve = format!("nas.invalid:{port}:127.0.0.1");
+    let authority = home.path().join("cert.pem").display().to_string();
+    let named = format!("https://nas.invalid:{port}/file");
+    let refused = test(&home, &named, &["--resolve", &resolve, "--cacert", &authority]);
+    assert!(refused.status.code() == Some(2) && stderr(&refused).contains("--insecure"));
+    check_fetches(
+        &record(&test(&home, &named, &["--resolve", &resolve, "--insecure"])),
+        "HTTP/1.1",
+    );
+}
+
+#[test]
+fn a_number_of_fetches_is_kept_to() {
+    if !(has("nginx") && has("openssl")) {
+        return;
+    }
+    let home = Home::new();
+    let (_nginx, plain, _) = nginx(&home);
+    let url = format!("{plain}/file");
+    let arguments = ["test", &url, "--json", "--fetches", "3", "--flows", "2"];
+    let record = record(&home.run(&arguments));
+    let fetches = record.fetches.as_ref().expect("the target is a file");
+    assert_eq!(fetches.answers, 6, "{fetches:?}");
+    let near = record.ends.near.value().expect("it is observed");
+    let last = near.samples.last().expect("there are samples");
+    assert_eq!(last.received_bytes, 6 * FILE_BYTES as u64);
+}
+
+#[test]
+fn files_of_every_length_are_fetched_in_bounded_memory() {
+    if !(has("nginx") && has("openssl")) {
+        return;
+    }
+    let home = Home::new();
+    let (_nginx, plain, _) = nginx(&home);
+    let files = home.path().join("files");
+    set_mode(&files, 0o755);
+    for (name, bytes) in [("empty", 0), ("one", 1), ("large", 1 << 30)] {
+        let file = fs::File::create(files.join(name)).expect("it is writable");
+        // Without blocks on the disk.
+        file.set_len(bytes).expect("it is writable");
+    }
+    let empty = test(&home, &format!("{plain}/empty"), &[]);
+    assert!(empty.status.code() == Some(2) && stderr(&empty).contains("the file is empty"));
+    let url = format!("{plain}/one");
+    let one = record(&home.run(&["test", &url, "--json", "--fetches", "2000"]));
+    let fetches = one.fetches.as_ref().expect("the target is a file");
+    assert_eq!((fetches.answers, &fetches.file_bytes), (2000, &Known::Value(1)));
+    let url = format!("{plain}/large");
+    let arguments = ["test", &url, "--json", "--fetches", "1", "--receive-mover", "discard"];
+    // 256 MiB of address space beside what threads and libraries reserve hold no file of 1 GiB.
+    let mut bounded = home.goodput(&arguments);
+    limit_data(&mut bounded, 256 << 20);
+    let large = record(&bounded.output().expect("the program under test can be started"));
+    let near = large.ends.near.value().expect("it is observed");
+    assert_eq!(near.samples.last().map(|last| last.received_bytes), Some(1 << 30));
+}
+
+/// Lets a program have no more writable memory (`RLIMIT_DATA`).
+fn limit_data(command: &mut Command, bytes: u64) {
+    let program = command.get_program().to_owned();
+    let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let variables: Vec<_> = command
+        .get_envs()
+        .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
+        .collect();
+    let mut limited = Command::new("prlimit");
+    limited.arg(format!("--data={bytes}")).arg("--").arg(program).args(arguments);
+    for (name, value) in variables {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    *command = limited;
+}
+
+/// A proxy that forwards and opens tunnels; says what the first line of each question and its login were.
+fn proxy() -> (u16, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let (say, said) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let say = say.clone();
+            std::thread::spawn(move || forward(client, &say));
+        }
+    });
+    (port, said)
+}
+
+/// Answers one client until it or the server has enough.
+fn forward(mut client: TcpStream, say: &std::sync::mpsc::Sender<String>) -> Option<()> {
+    let mut server: Option<TcpStream> = None;
+    loop {
+        let mut header = Vec::new();
+        while !header.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).ok()?;
+            header.extend(byte);
+        }
+        let header = String::from_utf8(header).ok()?;
+        let (first, rest) = header.split_once("\r\n")?;
+        let login =
+            rest.lines().find(|line| line.to_lowercase().starts_with("proxy-authorization"));
+        let _ = say.send(format!("{first} {}", login.unwrap_or("without a login")));
+        let mut words = first.split(' ');
+        let (method, target) = (words.next()?, words.next()?);
+        if method == "CONNECT" {
+            let mut server = TcpStream::connect(target).ok()?;
+            client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").ok()?;
+            let (mut up, mut down) = (client.try_clone().ok()?, server.try_clone().ok()?);
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut up, &mut down);
+                let _ = down.shutdown(std::net::Shutdown::Write);
+            });
+            std::io::copy(&mut server, &mut client).ok()?;
+            return Some(());
+        }
+        let (authority, path) = target.strip_prefix("http://")?.split_once('/')?;
+        let to = match server.take() {
+            Some(server) => server,
+            None => {
+                let connected = TcpStream::connect(authority).ok()?;
+                let (mut from, mut back) = (connected.try_clone().ok()?, client.try_clone().ok()?);
+                std::thread::spawn(move || std::io::copy(&mut from, &mut back));
+                connected
+            }
+        };
+        (&to).write_all(format!("{method} /{path} HTTP/1.1\r\n{rest}").as_bytes()).ok()?;
+        server = Some(to);
+    }
+}
+
+#[test]
+fn a_proxy_is_asked_instead_of_the_server_and_named() {
+    if !(has("nginx") && has("openssl")) {
+        return;
+    }
+    let home = Home::new();
+    let (_nginx, plain, encrypted) = nginx(&home);
+    let (port, said) = proxy();
+    let url = format!("{plain}/file");
+    let run = |url: &str, variables: &[(&str, String)], more: &[&str]| {
+        let mut command = home.goodput(&["test", url, "--json", "--fetches", "2"]);
+        command.args(more).env("HOME", home.path());
+        command.envs(variables.iter().map(|(name, value)| (*name, value.as_str())));
+        command.output().expect("the program under test can be started")
+    };
+    let with_login = ("http_proxy", format!("http://me:{PASSWORD}@127.0.0.1:{port}"));
+    let output = run(&url, std::slice::from_ref(&with_login), &[]);
+    let forwarded = record(&output);
+    let named = forwarded.fetches.as_ref().and_then(|fetches| fetches.proxy.clone());
+    assert_eq!(named, Some(format!("127.0.0.1:{port}")));
+    assert!(forwarded.connections.iter().all(|connection| connection.remote.port() == port));
+    assert!(!stdout(&output).contains(PASSWORD) && !stderr(&output).contains(PASSWORD));
+    let first = said.try_recv().expect("it was asked");
+    assert!(
+        first.starts_with(&format!("GET {url} HTTP/1.1 ")) && first.contains("Basic "),
+        "{first}"
+    );
+    // Directly: the list names the host, or the variable is that of a web server.
+    while said.try_recv().is_ok() {}
+    for variables in [
+        vec![with_login, ("no_proxy", "127.0.0.0/8".to_owned())],
+        vec![("HTTP_PROXY", format!("http://127.0.0.1:{port}"))],
+    ] {
+        assert!(record(&run(&url, &variables, &[])).fetches.is_some_and(|f| f.proxy.is_none()));
+    }
+    assert!(said.try_recv().is_err(), "the proxy was not asked");
+    let by = format!("127.0.0.1:{port}");
+    let tunnelled = run(&format!("{encrypted}/file"), &[], &["--proxy", &by, "--insecure"]);
+    assert!(record(&tunnelled).fetches.is_some_and(|f| f.proxy.is_some() && f.tls.is_some()));
+    let first = said.try_recv().expect("it was asked");
+    let expected = format!("CONNECT {} HTTP/1.1 without a login", &encrypted["https://".len()..]);
+    assert_eq!(first, expected);
+    let gone = run(&url, &[], &["--proxy", "127.0.0.1:1"]);
+    assert_eq!(gone.status.code(), Some(2), "{}", stderr(&gone));
 }

@@ -13,7 +13,7 @@ const MAX_HEADER_BYTES: u32 = 1 << 20;
 /// Notes what makes no sense.
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     let storage = &plan.storage;
-    if plan.length == Length::Source && storage.source.is_none() {
+    if plan.length == Length::Source && storage.source.is_none() && plan.fetches.is_none() {
         problems.push("it should end with its source, but has none".into());
     }
     if plan.socket.cork && plan.transport == Transport::Udp {

@@ -2,6 +2,7 @@
 
 mod best_method;
 mod eight_flows;
+mod fetch;
 mod first_byte;
 mod memory;
 mod observing;
@@ -35,6 +36,8 @@ pub const ALL: &[&Contest] = &[
     &udp_rate::CONTEST,
     &observing::CONTEST,
     &first_byte::CONTEST,
+    &fetch::HTTP,
+    &fetch::FTP,
     &size::CONTEST,
 ];
 

@@ -19,6 +19,11 @@ pub struct Asker {
 }
 
 impl Asker {
+    /// Host and port of the proxy that is asked instead of the server, if there is one.
+    pub fn proxy(&self) -> Option<String> {
+        self.options.proxy.as_ref().map(ToString::to_string)
+    }
+
     /// A conversation about the file at a place of that server.
     pub fn converse(&self, place: &Place) -> Box<dyn Conversation> {
         let dial = Dialler::new(&self.target, &self.addresses, &self.socket);

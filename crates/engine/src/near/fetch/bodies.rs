@@ -22,11 +22,18 @@ pub struct FileBodies {
     flow: u16,
     conversation: Box<dyn Conversation>,
     log: Arc<FetchLog>,
+    /// Fetches that are still to be made, if there is an end of them.
+    left: Option<u32>,
 }
 
 impl FileBodies {
-    pub fn new(flow: u16, conversation: Box<dyn Conversation>, log: Arc<FetchLog>) -> Self {
-        Self { flow, conversation, log }
+    pub fn new(
+        flow: u16,
+        conversation: Box<dyn Conversation>,
+        log: Arc<FetchLog>,
+        left: Option<u32>,
+    ) -> Self {
+        Self { flow, conversation, log, left }
     }
 }
 
@@ -45,6 +52,10 @@ impl Wait for Paused<'_> {
 impl Bodies for FileBodies {
     fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
         self.log.over(self.flow, Instant::now());
+        if let Some(left) = &mut self.left {
+            let Some(fewer) = left.checked_sub(1) else { return Ok(None) };
+            *left = fewer;
+        }
         let body = self.conversation.fetch(&Paused(pause)).map_err(told)?;
         if body.extent == Extent::Bytes(0) {
             return Err(BodyError::Peer("the file is empty by now".into()));

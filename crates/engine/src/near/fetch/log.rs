@@ -14,6 +14,8 @@ pub struct FetchLog(Mutex<Inner>);
 
 struct Inner {
     first: Known<Fetch>,
+    /// Host and port of the proxy that is asked, if there is one.
+    proxy: Option<String>,
     about: About,
     file_bytes: Option<u64>,
     flows: Vec<Flow>,
@@ -40,9 +42,10 @@ struct Flow {
 }
 
 impl FetchLog {
-    pub fn new(first: Known<Fetch>, flows: u16, about: About) -> Self {
+    pub fn new(first: Known<Fetch>, flows: u16, proxy: Option<String>, about: About) -> Self {
         Self(Mutex::new(Inner {
             first,
+            proxy,
             about,
             file_bytes: None,
             flows: vec![Flow::default(); usize::from(flows)],
@@ -124,6 +127,7 @@ impl FetchLog {
             version: about.version.map_or(Known::missing("no answer came"), Known::Value),
             server: about.server.map_or(Known::missing("the server does not tell"), Known::Value),
             tls: about.tls,
+            proxy: inner.proxy.clone(),
             moved_to: about.moved_to,
             remarks: about.remarks,
             first: inner.first.clone(),

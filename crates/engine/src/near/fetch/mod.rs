@@ -16,8 +16,8 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use goodput_files::{Conversation, FileError, NfsOptions, Options};
-use goodput_model::{Bytes, EndName, FlowPlan, Known, Plan};
+use goodput_files::{About, Conversation, FileError, NfsOptions, Options};
+use goodput_model::{Bytes, EndName, Known, Plan};
 use goodput_mover::{Awaited, BodySource, EarlyPayload, socket};
 use goodput_wire::ticket::FlowTicket;
 
@@ -79,7 +79,8 @@ fn fetch(
 ) -> Result<Fetching, EngineError> {
     let converse = || asker.converse(&file.place);
     let (first, conversation) = warm_up::fetch(&asker.target, converse(), plan, awaited)?;
-    let log = Arc::new(FetchLog::new(Known::Value(first), plan.flows, conversation.about()));
+    let (first, about) = (Known::Value(first), conversation.about());
+    let log = Arc::new(FetchLog::new(first, plan.flows, asker.proxy(), about));
     // The first flow goes on where the warm-up was: what it learned of redirects holds.
     let conversations = std::iter::once(conversation).chain(std::iter::repeat_with(converse));
     let opened = connect(asker, plan, tickets, conversations, &log, awaited)?;
@@ -95,7 +96,7 @@ fn store(
     awaited: &Awaited,
 ) -> Result<Fetching, EngineError> {
     let first = Known::missing("nothing was fetched");
-    let log = Arc::new(FetchLog::new(first, plan.flows, goodput_files::About::default()));
+    let log = Arc::new(FetchLog::new(first, plan.flows, asker.proxy(), About::default()));
     let conversations = scratch.places().iter().map(|place| asker.converse(place));
     let opened = connect(asker, plan, tickets, conversations, &log, awaited)?;
     Ok(Fetching { opened, log, scratch: Some(scratch) })
@@ -116,7 +117,9 @@ fn connect(
         conversation.connect(&Patient(awaited)).map_err(failed)?;
         log.calls(ticket.flow.id, conversation.rpcs());
         let socket = socket_of(conversation.as_ref())?;
-        flows.push(connected(ticket.flow, ticket, socket, conversation, log));
+        let id = ticket.flow.id;
+        let bodies = FileBodies::new(id, conversation, Arc::clone(log), plan.fetches);
+        flows.push(connected(ticket, socket, bodies));
     }
     let peer = flows.first().and_then(|flow| peer_of(&flow.socket));
     let peer = peer.ok_or_else(|| EngineError::Flow("there is no flow to open".into()))?;
@@ -131,14 +134,8 @@ fn nfs_options(plan: &Plan) -> NfsOptions {
     NfsOptions { read_bytes: plan.nfs.rsize_bytes.map(bytes), slots: plan.nfs.slots }
 }
 
-fn connected(
-    flow: FlowPlan,
-    ticket: &FlowTicket,
-    socket: OwnedFd,
-    conversation: Box<dyn Conversation>,
-    log: &Arc<FetchLog>,
-) -> Connected {
-    let bodies = FileBodies::new(flow.id, conversation, Arc::clone(log));
+fn connected(ticket: &FlowTicket, socket: OwnedFd, bodies: FileBodies) -> Connected {
+    let flow = ticket.flow;
     let bodies = Some(Arc::new(BodySource::new(bodies, PastConnections::default())));
     let framing = ticket.framing.clone();
     Connected { flow, socket, framing, early: EarlyPayload::default(), bodies }

@@ -92,14 +92,20 @@ impl Conversation for Http {
         if self.connection.is_some() {
             return Ok(());
         }
-        let host = self.place.host();
-        let mut connection = Connection::new(self.dial.connect(host, self.place.port())?)?;
+        let (host, until) = (self.place.host(), Instant::now() + RESPONSE_TIMEOUT);
+        let proxy = self.options.proxy.as_ref();
+        let (to, port) =
+            proxy.map_or((host, self.place.port()), |proxy| (proxy.host.as_str(), proxy.port));
+        let mut connection = Connection::new(self.dial.connect(to, port)?)?;
         if self.place.scheme().id == HTTPS.id {
+            if let Some(proxy) = proxy {
+                proxy.tunnel(&mut connection, &self.place, wait, until)?;
+            }
             let tls = match &mut self.tls {
                 Some(tls) => tls,
                 none => none.insert(Tls::new(&self.options, &[b"http/1.1"])?),
             };
-            connection.encrypt(tls, host, wait, Instant::now() + RESPONSE_TIMEOUT)?;
+            connection.encrypt(tls, host, wait, until)?;
         }
         self.about.tls = connection.tls();
         self.connection = Some(connection);
@@ -220,7 +226,9 @@ impl Http {
         self.connect(wait)?;
         self.coded = None;
         let login = self.options.login.as_ref().filter(|_| self.is_at_home());
-        let question = Question::new(wish, &self.place, login)?;
+        // What is encrypted goes through a tunnel of the proxy.
+        let proxy = self.options.proxy.as_ref().filter(|_| self.place.scheme().id == HTTP.id);
+        let question = Question::new(wish, &self.place, login, proxy)?;
         let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
         connection.say(&question.bytes, wait, Instant::now() + RESPONSE_TIMEOUT)?;
         Ok(question)

@@ -8,6 +8,7 @@ use ureq_proto::http::{Method, Request, header};
 use crate::error::FileError;
 use crate::login::Login;
 use crate::place::Place;
+use crate::proxy::Proxy;
 
 /// Bytes of a question at most.
 const QUESTION_BYTES: usize = 32 << 10;
@@ -36,7 +37,13 @@ pub(super) struct Question {
 }
 
 impl Question {
-    pub(super) fn new(wish: Wish, place: &Place, login: Option<&Login>) -> Result<Self, FileError> {
+    /// For the server of `place`, or for a proxy that forwards it.
+    pub(super) fn new(
+        wish: Wish,
+        place: &Place,
+        login: Option<&Login>,
+        proxy: Option<&Proxy>,
+    ) -> Result<Self, FileError> {
         let unfit = |why: String| FileError::Place(format!("{place} can't be asked for: {why}"));
         let (method, verb) = match wish {
             Wish::Fetch => (Method::GET, "fetched"),
@@ -47,6 +54,9 @@ impl Question {
         if let Some(Login { user, password }) = login {
             let basic = Base64::encode_string(format!("{user}:{password}").as_bytes());
             request = request.header(header::AUTHORIZATION, format!("Basic {basic}"));
+        }
+        if let Some(authorization) = proxy.and_then(Proxy::authorization) {
+            request = request.header(header::PROXY_AUTHORIZATION, authorization);
         }
         if let Wish::Store { bytes, asks } = wish {
             request = request.header(header::CONTENT_LENGTH, bytes);
@@ -66,6 +76,9 @@ impl Question {
         let mut bytes = vec![0; QUESTION_BYTES];
         let length = call.write(&mut bytes).map_err(|why| unfit(why.to_string()))?;
         bytes.truncate(length);
+        if proxy.is_some() {
+            bytes = absolute(&bytes, &place.request());
+        }
         let call = match call.proceed().map_err(|why| unfit(why.to_string()))? {
             Some(SendRequestResult::RecvResponse(call)) => Some(call),
             Some(SendRequestResult::SendBody(call)) => answer_to(call, wish),
@@ -82,6 +95,13 @@ impl Question {
     }
 }
 
+/// A question that names the whole URL, as a proxy wants it (RFC 9112 section 3.2.2).
+fn absolute(question: &[u8], url: &str) -> Vec<u8> {
+    let mut parts = question.splitn(3, |byte| *byte == b' ');
+    let (method, _path, rest) = (parts.next(), parts.next(), parts.next());
+    [method.unwrap_or_default(), url.as_bytes(), rest.unwrap_or_default()].join(&b' ')
+}
+
 /// Who reads the answer to a body, which others write: an answer may come before its end.
 fn answer_to(mut call: Call<SendBody>, wish: Wish) -> Option<Call<RecvResponse>> {
     if let Wish::Store { bytes, .. } = wish {
@@ -96,8 +116,18 @@ mod tests {
 
     fn said(wish: Wish) -> String {
         let place = Place::parse("http://nas:81/a%20b/c").unwrap();
-        let question = Question::new(wish, &place, Some(&Login::new("me", "x"))).unwrap();
+        let question = Question::new(wish, &place, Some(&Login::new("me", "x")), None).unwrap();
         String::from_utf8(question.bytes).unwrap().to_lowercase()
+    }
+
+    #[test]
+    fn a_proxy_is_told_the_whole_url() {
+        let place = Place::parse("http://me@nas:81/a b").unwrap();
+        let proxy = Proxy::parse("http://you:y@cache").unwrap();
+        let question = Question::new(Wish::Fetch, &place, None, Some(&proxy)).unwrap();
+        let said = String::from_utf8(question.bytes).unwrap();
+        assert!(said.starts_with("GET http://nas:81/a%20b HTTP/1.1\r\n"), "{said}");
+        assert!(said.to_lowercase().contains("proxy-authorization: basic "), "{said}");
     }
 
     #[test]

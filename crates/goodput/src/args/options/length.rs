@@ -15,6 +15,12 @@ pub struct LengthArgs {
     /// Stop after this many bytes of payload, summed over all flows of a direction
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = size::positive)]
     pub bytes: Option<Bytes>,
+    /// Stop when each flow has fetched the file so often, for targets that are files
+    ///
+    /// The fetch before the measurement is not counted.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with_all = ["time", "bytes", "write"], hide_short_help = true)]
+    pub fetches: Option<u32>,
     /// Leave this first part out of the rates; --time counts from its end [default: slow start is found
     /// and left out]
     #[arg(long, value_name = "TIME", value_parser = time::seconds, requires = "time", hide_short_help = true)]
@@ -24,6 +30,7 @@ pub struct LengthArgs {
 impl LengthArgs {
     /// The length that was asked for, if one was.
     pub fn length(&self) -> Option<Length> {
-        self.time.map(Length::Seconds).or(self.bytes.map(Length::Bytes))
+        let fetches = self.fetches.map(|_| Length::Source);
+        self.time.map(Length::Seconds).or(self.bytes.map(Length::Bytes)).or(fetches)
     }
 }

@@ -30,7 +30,7 @@ pub use load::LoadArgs;
 pub use nfs::NfsArgs;
 pub use observing::ObservingArgs;
 pub use output::OutputArgs;
-pub use peer::{CredentialArgs, FileServerArgs, PeerArgs};
+pub use peer::{CredentialArgs, FileServerArgs, PeerArgs, ProxyArgs};
 pub use sockets::SocketArgs;
 
 /// The largest payload that a 1500-byte MTU carries over IPv6 in one piece: 1500 less 40 bytes of IP and
@@ -102,6 +102,7 @@ impl MeasureArgs {
             pin: load.pins(),
             observe: !self.observing.no_observe,
             storage,
+            fetches: self.length.fetches,
             nfs: self.nfs.plan(),
             socket: SocketOptions { family: direction.family(), ..self.sockets.options() },
         }

@@ -63,6 +63,20 @@ pub struct CredentialArgs {
     pub pkcs1_padding: bool,
 }
 
+/// By whom web servers are reached.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "File servers")]
+pub struct ProxyArgs {
+    /// Reach http:// and https:// by this HTTP proxy [default: http_proxy, https_proxy, all_proxy]
+    ///
+    /// As with curl: HTTP_PROXY in upper case is not read, https goes through a tunnel (CONNECT), and an empty value means none. What is measured then is the path to the proxy.
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub proxy: Option<String>,
+    /// Reach these hosts, domains and networks directly, separated by commas; * is all [default: no_proxy]
+    #[arg(long, value_name = "LIST", hide_short_help = true)]
+    pub noproxy: Option<String>,
+}
+
 /// How far to trust file servers, and where they are.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "File servers")]
@@ -86,6 +100,8 @@ pub struct FileServerArgs {
     /// Use this address for a host and port, as in curl
     #[arg(long, value_name = "HOST:PORT:ADDRESS", hide_short_help = true)]
     pub resolve: Vec<Resolve>,
+    #[command(flatten)]
+    pub proxy: ProxyArgs,
 }
 
 #[cfg(test)]

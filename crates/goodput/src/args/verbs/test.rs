@@ -45,7 +45,7 @@ pub struct ExplainArgs {
     /// write pid:N or port:N if a number could be both
     #[arg(long, value_name = "PID|PORT",
           conflicts_with_all = ["target", "DirectionArgs", "LoadArgs", "SocketArgs", "StorageArgs", "PeerArgs",
-                                "username", "server_key", "bytes", "omit", "latency"])]
+                                "username", "server_key", "bytes", "fetches", "omit", "latency"])]
     pub attach: Option<AttachTo>,
     /// If the two likeliest causes look alike, run short probes that tell them apart
     ///

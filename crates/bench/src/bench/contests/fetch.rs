@@ -1,0 +1,218 @@
+//! A file of a web server and of an FTP server, fetched by goodput and by curl.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::*;
+use crate::bench::contest::{Against, Length, Load};
+use crate::bench::kept::Values;
+use crate::bench::net::{Net, address};
+use crate::bench::quantity::{CPU, Quantity, RATE};
+use crate::bench::run::{Stage, children_cpu_s};
+use crate::bench::watch::Watch;
+use xtask::shell::capture;
+
+/// Length of the file, bytes: it has no blocks on the disk, and is in the server's page cache after the first fetch.
+const FILE_BYTES: u64 = 1 << 30;
+/// How often it is fetched after that.
+const FETCHES: u32 = 4;
+
+pub static HTTP: Contest = contest(
+    "http-fetch",
+    "A file of a web server (nginx)",
+    &[
+        Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &NGINX, "copy")) },
+        Entry { name: DISCARD, kind: Kind::Measured(|stage, _| goodput(stage, &NGINX, "discard")) },
+        Entry { name: "curl", kind: Kind::Measured(|stage, _| curl(stage, &NGINX)) },
+    ],
+);
+
+pub static FTP: Contest = contest(
+    "ftp-fetch",
+    "A file of an FTP server (vsftpd)",
+    &[
+        Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &VSFTPD, "copy")) },
+        Entry {
+            name: DISCARD,
+            kind: Kind::Measured(|stage, _| goodput(stage, &VSFTPD, "discard")),
+        },
+        Entry { name: "curl", kind: Kind::Measured(|stage, _| curl(stage, &VSFTPD)) },
+    ],
+);
+
+const DISCARD: &str = "goodput, payload dropped";
+
+static COLUMNS: [&Quantity; 2] = [&RATE, &CPU];
+
+static GOALS: [Goal; 3] = [
+    beside_curl("throughput / curl", "goodput", &RATE, Bound::AtLeast(1.0)),
+    beside_curl("CPU per byte / curl", "goodput", &CPU, Bound::AtMost(1.0)),
+    beside_curl("CPU per byte / curl, payload dropped", DISCARD, &CPU, Bound::Below(1.0)),
+];
+
+const fn contest(id: &'static str, title: &'static str, entries: &'static [Entry]) -> Contest {
+    Contest {
+        id,
+        title,
+        about: "A file of 1 GiB is fetched to nothing, once as a warm-up and then four times; the rate is that of \
+                the four. The CPU time is that of the client alone, over all five. curl writes to /dev/null.",
+        places: LOOPBACK,
+        load: Load::tcp(128 << 10),
+        length: Length::Asked,
+        watch: Watch::Nothing,
+        entries,
+        columns: &COLUMNS,
+        goals: &GOALS,
+    }
+}
+
+const fn beside_curl(
+    what: &'static str,
+    of: &'static str,
+    quantity: &'static Quantity,
+    bound: Bound,
+) -> Goal {
+    Goal { what, of, quantity, against: Against::Entry("curl"), bound }
+}
+
+/// A program that serves files.
+struct FileServer {
+    program: &'static str,
+    scheme: &'static str,
+    arguments: fn(&Path) -> Vec<String>,
+    configuration: fn(&Path, &str, u16) -> String,
+}
+
+static NGINX: FileServer = FileServer {
+    program: "nginx",
+    scheme: "http",
+    arguments: |file| vec!["-c".into(), file.display().to_string()],
+    configuration: |folder, address, port| {
+        let folder = folder.display();
+        format!(
+            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/log;
+             events {{}}
+             http {{ access_log off; sendfile on; tcp_nopush on; client_body_temp_path {folder}/a;
+                     proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d;
+                     scgi_temp_path {folder}/e;
+                     server {{ listen {address}:{port}; root {folder}/files; }} }}"
+        )
+    },
+};
+
+static VSFTPD: FileServer = FileServer {
+    program: "vsftpd",
+    scheme: "ftp",
+    arguments: |file| vec![file.display().to_string()],
+    configuration: |folder, address, port| {
+        let folder = folder.display();
+        format!(
+            "listen=YES\nlisten_address={address}\nlisten_port={port}\nbackground=NO\nanonymous_enable=YES\n\
+             anon_root={folder}/files\nlocal_enable=NO\nsecure_chroot_dir={folder}/empty\nseccomp_sandbox=NO\n"
+        )
+    },
+};
+
+/// A server that runs, and the file that it serves.
+struct Serving {
+    child: Child,
+    _folder: TempDir,
+    url: String,
+}
+
+impl Serving {
+    fn start(stage: &Stage<'_>, server: &FileServer) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let at = folder.path();
+        let files = at.join("files");
+        fs::create_dir(&files)?;
+        fs::create_dir(at.join("empty"))?;
+        File::create(files.join("file"))?.set_len(FILE_BYTES)?;
+        fs::set_permissions(at, fs::Permissions::from_mode(0o755))?;
+        fs::set_permissions(&files, fs::Permissions::from_mode(0o555))?;
+        let (address, configuration) = (address(stage.place), at.join("configuration"));
+        let text = (server.configuration)(at, address, stage.port);
+        File::create(&configuration)?.write_all(text.as_bytes())?;
+        let child = stage
+            .net
+            .at_server(stage.place, server.program)
+            .args((server.arguments)(&configuration))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("can't start {}", server.program))?;
+        let url = format!("{}://{address}:{}/file", server.scheme, stage.port);
+        let mut serving = Self { child, _folder: folder, url };
+        stage.net.wait_for_listener(stage.place, &mut serving.child, stage.port)?;
+        Ok(serving)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // If this fails it has ended before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn goodput(stage: &Stage<'_>, server: &FileServer, mover: &str) -> Result<Values> {
+    let serving = Serving::start(stage, server)?;
+    let bytes = (FILE_BYTES * u64::from(FETCHES)).to_string();
+    let mut client = Net::at_client(stage.place, &stage.goodput.to_string_lossy());
+    client.args(["test", &serving.url, "--json", "--no-store", "-n", &bytes]);
+    client.args(["--receive-mover", mover]);
+    let before = children_cpu_s()?;
+    let record: Value = serde_json::from_str(&capture(&mut client)?)?;
+    let rate = record["result"]["goodput_bits_per_s"].as_f64();
+    values(rate.context("the record has no result.goodput_bits_per_s")?, before)
+}
+
+fn curl(stage: &Stage<'_>, server: &FileServer) -> Result<Values> {
+    let serving = Serving::start(stage, server)?;
+    let mut client = Net::at_client(stage.place, "curl");
+    client.args(["--silent", "--write-out", "%{size_download} %{time_total}\\n"]);
+    for _ in 0..=FETCHES {
+        client.args(["--output", "/dev/null", &serving.url]);
+    }
+    let before = children_cpu_s()?;
+    values(rate_of(&capture(&mut client)?)?, before)
+}
+
+/// The rate of what curl printed, a line for each fetch, bit/s; the first does not count.
+fn rate_of(said: &str) -> Result<f64> {
+    let fetches = said.lines().map(|line| {
+        let (bytes, seconds) = line.split_once(' ').context("curl printed something else")?;
+        Ok((bytes.parse()?, seconds.parse()?))
+    });
+    let fetches: Vec<(f64, f64)> = fetches.collect::<Result<_>>()?;
+    ensure!(fetches.len() > 1, "curl fetched nothing");
+    let sum = |of: fn(&(f64, f64)) -> f64| fetches[1..].iter().map(of).sum::<f64>();
+    Ok(sum(|fetch| fetch.0) * 8.0 / sum(|fetch| fetch.1))
+}
+
+/// What a client that has ended gave; other children took `before` seconds of CPU time.
+fn values(bits_per_s: f64, before: f64) -> Result<Values> {
+    let all_bytes = (FILE_BYTES * u64::from(FETCHES + 1)) as f64;
+    let cpu = (children_cpu_s()? - before) / (all_bytes / 1e9);
+    Ok(Values::from([(RATE.id.into(), bits_per_s), (CPU.id.into(), cpu)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_curls_fetches_does_not_count() {
+        assert_eq!(rate_of("1000 9.0\n1000 0.5\n1000 1.5\n").unwrap(), 8000.0);
+        assert!(rate_of("").is_err() && rate_of("1000 9.0\n").is_err() && rate_of("x").is_err());
+    }
+}

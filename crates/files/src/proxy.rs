@@ -1,0 +1,162 @@
+//! An HTTP proxy: who forwards questions to servers (RFC 9110 section 3.7), and opens tunnels to them (section 9.3.6).
+
+use std::fmt;
+
+use base64ct::{Base64, Encoding};
+use percent_encoding::percent_decode_str;
+use ureq_proto::client::{Call, SendRequestResult};
+use ureq_proto::http::{Method, Request, StatusCode, header};
+use url::{Host, Url};
+
+use crate::connection::{Broken, Connection};
+use crate::error::FileError;
+use crate::link::Wait;
+use crate::login::Login;
+use crate::place::Place;
+use crate::words::shown;
+
+/// The port of a proxy whose URL has none, as curl has it.
+const DEFAULT_PORT: u16 = 1080;
+/// Bytes of an answer's header at most.
+const MAX_HEADER_BYTES: usize = 64 << 10;
+
+/// A proxy. Only its host and its port are ever shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// Name or address, an IPv6 address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    login: Option<Login>,
+}
+
+impl Proxy {
+    /// Reads `[http://][USER[:PASSWORD]@]HOST[:PORT]`. What can't be read is not repeated: it may have a password in it.
+    pub fn parse(text: &str) -> Result<Self, FileError> {
+        let unfit = |why: &str| {
+            FileError::Place(format!(
+                "the URL of the proxy can't be used: {why}; write http://HOST:PORT"
+            ))
+        };
+        let with_scheme = if text.contains("://") { text.into() } else { format!("http://{text}") };
+        let url = Url::parse(&with_scheme).map_err(|why| unfit(&why.to_string()))?;
+        if url.scheme() != "http" {
+            return Err(unfit(&format!(
+                "proxies of the kind {}:// are not supported",
+                url.scheme()
+            )));
+        }
+        let host = match url.host() {
+            Some(Host::Ipv6(address)) => address.to_string(),
+            Some(host) => host.to_string(),
+            None => return Err(unfit("it has no host")),
+        };
+        // The parser takes the port away that is usual for the scheme.
+        let names_80 = with_scheme.trim_end_matches('/').ends_with(":80");
+        let port = url.port().unwrap_or(if names_80 { 80 } else { DEFAULT_PORT });
+        let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let user = Some(url.username()).filter(|user| !user.is_empty());
+        let password = url.password().unwrap_or_default();
+        let login = user.map(|user| Login::new(plain(user), plain(password)));
+        Ok(Self { host, port, login })
+    }
+
+    /// Whether it has a password.
+    pub fn has_password(&self) -> bool {
+        self.login.as_ref().is_some_and(|login| !login.password.is_empty())
+    }
+
+    /// What proves to the proxy who asks, as a field of a header has it.
+    pub(crate) fn authorization(&self) -> Option<String> {
+        let Login { user, password } = self.login.as_ref()?;
+        Some(format!("Basic {}", Base64::encode_string(format!("{user}:{password}").as_bytes())))
+    }
+
+    /// Makes `connection`, which is one to the proxy, one to the server of `place`.
+    pub(crate) fn tunnel(
+        &self,
+        connection: &mut Connection,
+        place: &Place,
+        wait: &dyn Wait,
+        until: std::time::Instant,
+    ) -> Result<(), FileError> {
+        let unfit =
+            |why: String| FileError::Place(format!("{place} can't be reached by a proxy: {why}"));
+        let host = place.host();
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let authority = format!("{host}:{}", place.port());
+        let mut request = Request::builder()
+            .method(Method::CONNECT)
+            .uri(&authority)
+            .header(header::HOST, &authority)
+            .header(header::USER_AGENT, concat!("goodput/", env!("CARGO_PKG_VERSION")));
+        if let Some(authorization) = self.authorization() {
+            request = request.header(header::PROXY_AUTHORIZATION, authorization);
+        }
+        let request = request.body(()).map_err(|why| unfit(why.to_string()))?;
+        let mut call = Call::new(request).map_err(|why| unfit(why.to_string()))?.proceed();
+        let mut bytes = vec![0; MAX_HEADER_BYTES];
+        let length = call.write(&mut bytes).map_err(|why| unfit(why.to_string()))?;
+        let Ok(Some(SendRequestResult::RecvResponse(mut call))) = call.proceed() else {
+            return Err(unfit("its name is too long".into()));
+        };
+        connection.say(&bytes[..length], wait, until).map_err(Broken::error)?;
+        let heard = connection.hear(MAX_HEADER_BYTES, wait, until, |words| {
+            call.try_response(words, false).map_err(|why| {
+                FileError::Protocol(format!("the answer of the proxy is no HTTP: {why}"))
+            })
+        });
+        let status = heard.map_err(Broken::error)?.said.status();
+        let words = shown(status.to_string().as_bytes());
+        match status {
+            status if status.is_success() => Ok(()),
+            StatusCode::FORBIDDEN | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                Err(FileError::NotPermitted(format!(
+                    "the proxy {self} does not let this user to {authority}: {words}"
+                )))
+            }
+            _ => Err(FileError::Refused(format!(
+                "the proxy {self} does not connect to {authority}: {words}"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_has_a_host_and_shows_no_password() {
+        let shown = |text: &str| Proxy::parse(text).unwrap().to_string();
+        assert_eq!(shown("cache"), "cache:1080");
+        assert_eq!(shown("http://cache:80/"), "cache:80");
+        assert_eq!(shown("http://[::1]:3128"), "[::1]:3128");
+        let with_login = Proxy::parse("http://me:s3c%20ret@cache:8080").unwrap();
+        assert!(with_login.has_password());
+        assert_eq!(format!("{with_login} {with_login:?}"), "cache:8080 Proxy(cache:8080)");
+        // "me:s3c ret" (RFC 7617).
+        assert_eq!(with_login.authorization().unwrap(), "Basic bWU6czNjIHJldA==");
+        for text in
+            ["socks5://me:s3cret@cache", "https://s3cret@cache", "http://", "http://me:s3cret@", ""]
+        {
+            let why = Proxy::parse(text).unwrap_err().to_string();
+            assert!(!why.contains("s3cret") && why.contains("HOST:PORT"), "{why}");
+        }
+    }
+}
