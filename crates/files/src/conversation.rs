@@ -114,7 +114,8 @@ pub struct Body {
     pub anew: bool,
     /// When the question had left.
     pub asked: Instant,
-    /// When the first byte of the answer was there, or when payload could be written.
+    /// When the first byte of the answer was there, or when payload could be written: equal to `asked` if no word of the
+    /// server was needed for that.
     pub answered: Instant,
 }
 

@@ -5,11 +5,13 @@ use goodput_model::{Cache, Direction, Plan, Source, Transport};
 use crate::shell;
 
 /// What of `plan` decides what is measured: direction, transport, flows, and where payload comes from; each
-/// with a space before it. Empty for the standard plan.
-pub fn options(plan: &Plan) -> String {
+/// with a space before it. Empty for the standard plan, and for a plain fetch of a `file`.
+pub fn options(plan: &Plan, file: bool) -> String {
     let mut options = Vec::new();
     match plan.direction {
+        Direction::Send if file => options.push("--write".to_string()),
         Direction::Send => {}
+        Direction::Reverse if file => {}
         Direction::Reverse => options.push("-R".to_string()),
         Direction::Both => options.push("--both".into()),
     }
@@ -46,7 +48,10 @@ mod tests {
 
     #[test]
     fn what_was_measured_is_measured_again() {
-        assert_eq!(options(&Plan::standard()), "");
+        assert_eq!(options(&Plan::standard(), false), "");
+        assert_eq!(options(&Plan::standard(), true), " --write");
+        let fetch = Plan { direction: Direction::Reverse, ..Plan::standard() };
+        assert_eq!(options(&fetch, true), "");
         let source = Source::File { name: "it's big".into(), cache: Cache::Cold };
         let storage = Storage {
             source: Some(source),
@@ -56,6 +61,9 @@ mod tests {
         };
         let direction = Direction::Reverse;
         let plan = Plan { direction, flows: 4, storage, ..Plan::standard() };
-        assert_eq!(options(&plan), r" -R -P 4 --source 'it'\''s big' --cold --header 512 --more");
+        assert_eq!(
+            options(&plan, false),
+            r" -R -P 4 --source 'it'\''s big' --cold --header 512 --more"
+        );
     }
 }

@@ -174,8 +174,10 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
         && record.kind != Kind::Attach
     {
         let (target, change) = (&record.target, shell::word(&change.as_argument()));
-        let command =
-            format!("goodput compare {target} {change}{}", super::again::options(&record.plan));
+        let command = format!(
+            "goodput compare {target} {change}{}",
+            super::again::options(&record.plan, record.fetches.is_some())
+        );
         line(out, "  prove it", &style::strong(command));
     }
 }

@@ -98,6 +98,7 @@ fn a_web_server_takes_uploads_and_keeps_none() {
     let home = Home::new();
     let Some(server) = nginx(&home) else { return };
     let authority = home.path().join("cert.pem").display().to_string();
+    let mut asked = Vec::new();
     for more in [
         &["-n", "150000000"][..],
         &["-n", "3000000", "--flows", "3", "--mover", "sendfile"],
@@ -106,8 +107,13 @@ fn a_web_server_takes_uploads_and_keeps_none() {
         let record = record(&run(&home, &server.plain, more));
         let bytes = more.iter().filter_map(|word| word.parse().ok()).filter(|n| *n > 10_000);
         check(&record, "HTTP/1.1", bytes.max().expect("there is one"));
+        asked.extend(record.fetches.and_then(|fetches| fetches.first_byte_us.value().copied()));
         assert!(server.names().is_empty(), "{:?}", server.names());
     }
+    assert!(
+        asked.len() == 3 && asked.iter().all(|us| *us > 0.0),
+        "of first bodies only: {asked:?}"
+    );
     let encrypted = run(&home, &server.encrypted, &["--cacert", &authority, "-n", "70000000"]);
     let encrypted = record(&encrypted);
     check(&encrypted, "HTTP/1.1", 70_000_000);

@@ -84,7 +84,9 @@ impl FetchLog {
     pub fn answered(&self, flow: u16, body: &Body, about: About) {
         let mut inner = self.inner();
         let first_byte_us = body.answered.saturating_duration_since(body.asked).as_secs_f64() * 1e6;
-        keep(&mut inner.first_byte_us, first_byte_us);
+        if body.answered > body.asked {
+            keep(&mut inner.first_byte_us, first_byte_us);
+        }
         inner.longest_first_byte_us = inner.longest_first_byte_us.max(first_byte_us);
         inner.answers += 1;
         inner.connections += u64::from(body.anew);

@@ -58,11 +58,12 @@ impl Http {
             let asks = !http.storing.takes;
             let Question { mut call, .. } = http.say(Wish::Store { bytes, asks }, wait)?;
             let asked = Instant::now();
-            if asks {
-                http.await_go_ahead(&mut call, wait)?;
-            }
+            let answered = match asks {
+                true => http.await_go_ahead(&mut call, wait).map(|()| Instant::now())?,
+                false => asked,
+            };
             http.storing.call = Some(call);
-            Ok((asked, Instant::now()))
+            Ok((asked, answered))
         })?;
         let encrypted = self.connection.as_ref().is_some_and(Connection::is_encrypted);
         let extent = if encrypted { Extent::Decoded } else { Extent::Bytes(bytes) };
