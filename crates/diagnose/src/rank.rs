@@ -14,6 +14,9 @@ const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
 /// of them sets holds for both.
 const AGREED_BY_BOTH: [&str; 4] = ["receive-window", "send-buffer", "line-rate", "shaper-rate"];
 
+/// Reasons at one end of what the other does: who waits for an answer before a file sends nothing.
+const REACHING_ACROSS: [&str; 1] = ["waiting-for-answers"];
+
 /// Puts the most limiting finding first.
 pub fn rank(findings: &mut [Finding], goodput: f64) {
     findings.sort_by(|a, b| key(a, goodput).order(&key(b, goodput)));
@@ -34,6 +37,7 @@ fn explains(reason: &Finding, effect: &Finding) -> bool {
     // What a host counted explains what the path seemed to do.
     let in_reach = reason.end == effect.end
         || effect.end == Place::Path
+        || REACHING_ACROSS.contains(&reason.rule.as_str())
         || AGREED_BY_BOTH.contains(&effect.rule.as_str());
     named && sure && in_reach
 }

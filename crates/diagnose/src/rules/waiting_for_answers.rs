@@ -19,7 +19,7 @@
 //! # Source
 //! RFC 9112 section 9.3 (connections that persist); RFC 959 section 3.2 (a data connection for each file).
 
-use goodput_model::{Confidence, Fetches, Finding, Missing};
+use goodput_model::{Confidence, Fetches, Finding, Missing, Place};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, bytes, percent, time};
@@ -46,9 +46,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if share < MIN_STOPPED_TIME_SHARE {
         return Ok(None);
     }
-    let place = view.sender.place();
-    let own = view.receiver.place();
-    Draft::new(RULE.id, place, Confidence::Possible, "the server of files takes long to answer")
+    // Whoever asks is this end, whether it fetches or stores.
+    let (server, own) = (Place::Far, Place::Near);
+    Draft::new(RULE.id, server, Confidence::Possible, "the server of files takes long to answer")
         .share(share)
         .saw(
             own,
@@ -81,12 +81,11 @@ fn witness(view: &View) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use crate::testing::{Case, fires, quiet};
-    use goodput_model::Place;
 
     #[test]
     fn fires_on_many_short_files() {
         let finding = fires(&RULE, Case::sender_application().asking(0.6));
-        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Possible));
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Possible));
         assert!(finding.evidence.iter().any(|w| w.text.contains("60 %")), "{finding:?}");
     }
 
