@@ -141,6 +141,14 @@ impl fmt::Debug for Proxy {
 mod tests {
     use super::*;
 
+    proptest::proptest! {
+        #[test]
+        fn anything_is_read_or_refused(text in ".{0,60}") {
+            let shown = Proxy::parse(&text).map(|proxy| proxy.to_string());
+            proptest::prop_assert!(shown.is_err() || !shown.unwrap().contains('@'));
+        }
+    }
+
     #[test]
     fn a_proxy_has_a_host_and_shows_no_password() {
         let shown = |text: &str| Proxy::parse(text).unwrap().to_string();

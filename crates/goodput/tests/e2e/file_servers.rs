@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -40,6 +40,10 @@ pub fn free_port() -> u16 {
 }
 
 pub fn start(program: &str, arguments: &[&str], port: u16) -> Running {
+    start_at(program, arguments, (Ipv4Addr::LOCALHOST, port).into())
+}
+
+fn start_at(program: &str, arguments: &[&str], address: SocketAddr) -> Running {
     let child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -48,7 +52,7 @@ pub fn start(program: &str, arguments: &[&str], port: u16) -> Running {
         .spawn()
         .expect("the server can be started");
     let running = Running(child);
-    wait_for(&format!("{program} to listen"), || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    wait_for(&format!("{program} to listen"), || TcpStream::connect(address).is_ok());
     running
 }
 
@@ -212,6 +216,17 @@ fn a_file_of_an_ftp_server_is_fetched_plain_and_encrypted() {
         ),
     );
     fs::create_dir(home.path().join("empty")).expect("the home is writable");
+    if has_v6() {
+        let text = fs::read_to_string(&configuration).expect("it was written");
+        let text = text.replace(
+            "listen=YES\nlisten_address=127.0.0.1",
+            "listen_ipv6=YES\nlisten_address6=::1",
+        );
+        let v6 = home.file("vsftpd6.conf", &text).display().to_string();
+        let _vsftpd = start_at("/usr/sbin/vsftpd", &[&v6], (Ipv6Addr::LOCALHOST, port).into());
+        let fetched = record(&test(&home, &format!("ftp://[::1]:{port}/file"), &[]));
+        check_fetches(&fetched, "FTP");
+    }
     let configuration = configuration.display().to_string();
     let _vsftpd = start("/usr/sbin/vsftpd", &[&configuration], port);
     let url = format!("ftp://127.0.0.1:{port}/file");
