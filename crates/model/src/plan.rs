@@ -160,6 +160,19 @@ pub struct SocketOptions {
     /// `SO_MAX_PACING_RATE` of each data socket (socket(7)), in bits per second of what TCP hands
     /// down. A rate that the plan itself holds replaces it.
     pub max_pacing_bits_per_s: Option<BitRate>,
+    /// `TCP_QUICKACK` (tcp(7)): on, the receiver asks for an acknowledgement after each read; off, its
+    /// acknowledgements are delayed from the beginning. The kernel changes it on its own later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quickack: Option<bool>,
+    /// `TCP_NOTSENT_LOWAT`, bytes: a writer waits while more than these are unsent (tcp(7)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notsent_lowat_bytes: Option<Bytes>,
+    /// `SO_BUSY_POLL`, microseconds that a waiting call polls the device itself (socket(7)). 0: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_poll_us: Option<u32>,
+    /// `SO_PRIORITY` of every packet within this host (socket(7)); the code point sets one as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
     /// Differentiated services code point, 0 to 63 (RFC 2474).
     pub dscp: Option<u8>,
     /// Whether datagrams over IPv4 have the "don't fragment" bit, and are refused by the kernel where

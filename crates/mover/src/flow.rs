@@ -43,6 +43,9 @@ pub struct FlowConfig {
     pub queue_bytes: Option<usize>,
     /// Bytes that a paced sender of datagrams lets leave at once at most; `None`: see [`crate::pace`].
     pub burst_bytes: Option<usize>,
+    /// `TCP_QUICKACK` (tcp(7)) of a receiver of a stream: off from the beginning, or on after each read,
+    /// because the kernel forgets it; `None`: as the kernel does it.
+    pub quickack: Option<bool>,
     /// What the sender is expected to hold, for a receiver that looks how even it is.
     pub expected_rate: Option<BitRate>,
     /// Payload bytes after which a sender ends its stream. A receiver reads to the end.
@@ -78,6 +81,7 @@ impl FlowConfig {
             rate_is_shared: false,
             queue_bytes: None,
             burst_bytes: None,
+            quickack: None,
             expected_rate: None,
             limit_bytes: None,
             framing: Framing::default(),

@@ -161,6 +161,7 @@ pub(crate) fn receive_with(
     let mut quiet = Quiet::of(flow);
     let mut bodies = Succession::of(flow);
     flow.counters.came_early(flow.config.early.bytes);
+    set_quickack(flow, flow.config.quickack)?;
     while flow.may_receive()? && !quiet.as_mut().is_some_and(|quiet| quiet.is_over(flow, None)) {
         if !pacer.wait(flow)? {
             continue;
@@ -177,6 +178,7 @@ pub(crate) fn receive_with(
             },
             Ok(taken) => {
                 flow.counters.moved(taken as u64);
+                set_quickack(flow, flow.config.quickack.filter(|on| *on))?;
                 pacer.sent(flow, taken);
                 low_water.read(taken);
                 quiet.iter_mut().for_each(Quiet::heard);
@@ -196,4 +198,14 @@ pub(crate) fn receive_with(
         }
     }
     Ok(())
+}
+
+/// Sets how what comes is acknowledged, if the flow has a wish.
+fn set_quickack(flow: &Flow, wish: Option<bool>) -> Result<(), MoveError> {
+    let Some(on) = wish else { return Ok(()) };
+    match crate::socket::set_quickack(&flow.socket, on) {
+        // A stream that has ended, or was reset, has nobody left who waits.
+        Ok(()) | Err(Errno::INVAL | Errno::NOTCONN) => Ok(()),
+        Err(cause) => Err(flow.failed("set TCP_QUICKACK", cause)),
+    }
 }

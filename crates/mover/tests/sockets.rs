@@ -54,6 +54,43 @@ fn both_ends_get_what_was_asked_for_before_the_handshake() {
 }
 
 #[test]
+fn both_ends_wait_poll_and_queue_as_they_were_told() {
+    let options = SocketOptions {
+        notsent_lowat_bytes: Some(Bytes(16_384)),
+        busy_poll_us: Some(0),
+        priority: Some(5),
+        // Sets a priority of its own, which the explicit one replaces.
+        dscp: Some(10),
+        ..SocketOptions::default()
+    };
+    let (near, far) = connect(&options).unwrap();
+    apply_accepted(&far, &options).unwrap();
+    for socket in [near.as_fd(), far.as_fd()] {
+        assert_eq!(check_effective(socket, &options), [""; 0]);
+        let has = effective(socket).unwrap();
+        assert_eq!((has.notsent_lowat, has.busy_poll_us), (Some(16_384), Some(0)));
+        assert_eq!((has.priority, has.dscp), (Some(5), Some(10)));
+    }
+}
+
+#[test]
+fn the_privilege_of_a_high_priority_is_named() {
+    let refused = std::thread::spawn(move || {
+        // Of this thread alone.
+        let none = rustix::thread::CapabilitySet::empty();
+        let sets =
+            rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+        rustix::thread::set_capabilities(None, sets).expect("fewer are always allowed");
+        let options = SocketOptions { priority: Some(7), ..SocketOptions::default() };
+        connect(&options).map(|_| ()).expect_err("refused")
+    });
+    let error = refused.join().unwrap();
+    assert!(error.is_not_permitted());
+    let said = error.to_string();
+    assert!(said.contains("priority 7") && said.contains("above 6 needs CAP_NET_ADMIN"), "{said}");
+}
+
+#[test]
 fn what_comes_after_the_handshake_is_doubted() {
     let listener = TcpListener::from(tcp_listen(any(), &SocketOptions::default()).unwrap());
     let address = listener.local_addr().unwrap();

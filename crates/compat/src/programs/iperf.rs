@@ -174,8 +174,8 @@ const OPTIONS: &[Opt] = &[
         Nothing,
         Joined("a second run with `--reverse`, as -R: the server needs to be of 2.1 or later"),
     ),
-    client(None, Some("tcp-quickack"), Nothing, Refused("goodput leaves acknowledging to TCP")),
-    client(None, Some("tcp-write-prefetch"), One("BYTES"), Refused("goodput has no such limit")),
+    client(None, Some("tcp-quickack"), Nothing, Flag(&["--quickack"])),
+    client(None, Some("tcp-write-prefetch"), One("BYTES"), With(&["--notsent-lowat"], same)),
     client(None, Some("tcp-write-times"), Nothing, Refused(NO_HISTOGRAM)),
     both(
         Some('t'),

@@ -197,6 +197,7 @@ fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConf
         queue_bytes: narrowest.map(|rate| queue_bytes(rate, plan.flows, size)),
         shared_rates: shared,
         burst_bytes: plan.burst_bytes.map(|burst| usize::try_from(burst.0).unwrap_or(usize::MAX)),
+        quickack: plan.socket.quickack,
         expected_rate: plan.rate_per_flow(),
         limit_bytes: byte_limit(plan, role, flow.id, 1),
         ..FlowConfig::new(role, plan.transport, size)

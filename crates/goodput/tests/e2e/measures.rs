@@ -152,6 +152,16 @@ fn socket_options_reach_both_ends() {
 }
 
 #[test]
+fn waiting_and_polling_options_are_agreed_with_the_far_end() {
+    let options = ["-t", "0.3", "--quickack", "--notsent-lowat", "64K", "--busy-poll", "0"];
+    let record = measure(&[&options[..], &["--priority", "6", "--reverse"]].concat());
+    counts_agree(&record);
+    assert_eq!(record.plan.socket.quickack, Some(true));
+    assert_eq!(record.plan.socket.priority, Some(6));
+    assert_eq!(record.doubts, [""; 0]);
+}
+
+#[test]
 fn ipv6_works_like_ipv4() {
     let home = Home::new();
     let server = Server::start(&home, &["--bind", "::1"]);

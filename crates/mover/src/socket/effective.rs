@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::AsFd;
 
 use goodput_model::{Bytes, SocketOptions};
-use socket2::{SockRef, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 use super::error::SocketError;
 
@@ -20,6 +20,14 @@ pub struct Effective {
     /// `TCP_MAXSEG`, bytes of payload in a segment, without options only before it is connected;
     /// `None` if it is no TCP socket.
     pub mss: Option<u32>,
+    /// `TCP_NOTSENT_LOWAT`, bytes; `None` if it is no TCP socket.
+    pub notsent_lowat: Option<u32>,
+    /// `SO_BUSY_POLL`, microseconds; `None` if the kernel has none (CONFIG_NET_RX_BUSY_POLL).
+    pub busy_poll_us: Option<u32>,
+    /// `SO_PRIORITY`.
+    pub priority: Option<u32>,
+    /// Code point of its packets, of IPv6 if it is an IPv6 socket.
+    pub dscp: Option<u8>,
 }
 
 /// Reads the values of `socket`.
@@ -32,7 +40,19 @@ pub fn effective(socket: impl AsFd) -> Result<Effective, SocketError> {
         rcvbuf: socket.recv_buffer_size().map_err(error())? as u64,
         congestion: congestion(&socket).filter(|_| is_tcp),
         mss: socket.tcp_mss().ok().filter(|_| is_tcp),
+        notsent_lowat: socket.tcp_notsent_lowat().ok().filter(|_| is_tcp),
+        busy_poll_us: super::get_number(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL),
+        priority: socket.priority().ok(),
+        dscp: dscp(&socket),
     })
+}
+
+fn dscp(socket: &Socket) -> Option<u8> {
+    let class = match socket.domain().ok()? == Domain::IPV6 {
+        true => socket.tclass_v6().ok()?,
+        false => socket.tos_v4().ok()?,
+    };
+    u8::try_from(class >> 2).ok()
 }
 
 pub(super) fn congestion(socket: &Socket) -> Option<String> {
@@ -75,7 +95,26 @@ fn differences(
             format!("a segment size of {asked} bytes was requested, but {has} is in use")
         }),
     ];
-    found.into_iter().flatten().collect()
+    let numbers = numbers(has, asked).into_iter().filter_map(|(what, asked, has)| {
+        let (asked, has) = asked.zip(has).filter(|(asked, has)| asked != has)?;
+        Some(format!("{what} of {asked} was requested, but {has} is in effect"))
+    });
+    found.into_iter().flatten().chain(numbers).collect()
+}
+
+/// What the kernel takes as it is, or refuses: a name, what was asked for, and what is there.
+fn numbers(
+    has: &Effective,
+    asked: &SocketOptions,
+) -> [(&'static str, Option<u64>, Option<u64>); 4] {
+    let unsent = asked.notsent_lowat_bytes.map(|bytes| bytes.0);
+    let number = |number: Option<u32>| number.map(u64::from);
+    [
+        ("a TCP_NOTSENT_LOWAT in bytes", unsent, number(has.notsent_lowat)),
+        ("an SO_BUSY_POLL in us", number(asked.busy_poll_us), number(has.busy_poll_us)),
+        ("an SO_PRIORITY", number(asked.priority), number(has.priority)),
+        ("a code point", asked.dscp.map(u64::from), has.dscp.map(u64::from)),
+    ]
 }
 
 /// Compares a `name` buffer of `asked` bytes with what the kernel `has`; reports a difference.
@@ -105,7 +144,30 @@ mod tests {
     use super::*;
 
     fn has(sndbuf: u64) -> Effective {
-        Effective { sndbuf, rcvbuf: 131_072, congestion: Some("bbr".into()), mss: Some(1448) }
+        Effective {
+            sndbuf,
+            rcvbuf: 131_072,
+            congestion: Some("bbr".into()),
+            mss: Some(1448),
+            notsent_lowat: Some(u32::MAX),
+            busy_poll_us: Some(0),
+            priority: Some(0),
+            dscp: Some(0),
+        }
+    }
+
+    #[test]
+    fn a_number_that_the_kernel_did_not_keep_is_named() {
+        let asked = SocketOptions {
+            priority: Some(6),
+            busy_poll_us: Some(0),
+            notsent_lowat_bytes: Some(Bytes(16384)),
+            ..SocketOptions::default()
+        };
+        let found = differences(&has(1), &asked, |_| None).join("; ");
+        assert!(found.contains("an SO_PRIORITY of 6 was requested, but 0 is in effect"), "{found}");
+        assert!(found.contains("TCP_NOTSENT_LOWAT in bytes of 16384"), "{found}");
+        assert!(!found.contains("SO_BUSY_POLL"), "{found}");
     }
 
     #[test]

@@ -51,6 +51,20 @@ impl SocketError {
         }
     }
 
+    /// The same for an operation of which it is known which privilege it lacks if it is not permitted.
+    pub(super) fn of_privilege(
+        operation: &'static str,
+        object: impl Display,
+        needs: &'static str,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let error = Self::of(operation, object);
+        move |cause| {
+            let error = error(cause);
+            let advice = if error.is_not_permitted() { Some(needs.into()) } else { error.advice };
+            Self { advice, ..error }
+        }
+    }
+
     /// For `map_err`: the congestion control `name` could not be set.
     pub(super) fn of_congestion(name: &str) -> impl FnOnce(io::Error) -> Self {
         let object = format!("congestion control {name}");

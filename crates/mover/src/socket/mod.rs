@@ -118,6 +118,25 @@ pub(crate) fn segment_bytes(socket: BorrowedFd<'_>) -> u32 {
     SockRef::from(&socket).tcp_mss().unwrap_or(0)
 }
 
+/// A number of 32 bits by getsockopt(2), for the options that no library knows; `None` if there is none.
+#[expect(unsafe_code, reason = "rustix and socket2 lack these options")]
+pub(crate) fn get_number(socket: BorrowedFd<'_>, level: i32, name: i32) -> Option<u32> {
+    let mut number = 0_u32;
+    let mut len = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: `number` is writable for `len` bytes, and the kernel writes no more than that.
+    let result = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut number).cast(), &raw mut len)
+    };
+    (result == 0).then_some(number)
+}
+
+/// `TCP_QUICKACK` (tcp(7)): whether what has come by now is acknowledged at once, which the kernel forgets
+/// soon. Off before the handshake is over would delay the handshake's own (`tcp_rcv_synsent_state_process`,
+/// net/ipv4/tcp_input.c).
+pub(crate) fn set_quickack(socket: impl AsFd, on: bool) -> rustix::io::Result<()> {
+    rustix::net::sockopt::set_tcp_quickack(socket, on)
+}
+
 /// setsockopt(2) for the options that no library knows.
 #[expect(unsafe_code, reason = "rustix and socket2 lack these options")]
 pub(crate) fn set_option(

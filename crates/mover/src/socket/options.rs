@@ -162,7 +162,17 @@ pub(super) fn set_tcp_any_time(
     options: &SocketOptions,
 ) -> Result<(), SocketError> {
     set_max_pacing(socket, options)?;
+    set_notsent_lowat(socket, options)?;
     set_nodelay(socket, options)
+}
+
+/// `TCP_NOTSENT_LOWAT`, if it was asked for.
+fn set_notsent_lowat(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    let Some(bytes) = options.notsent_lowat_bytes else { return Ok(()) };
+    let unsent = u32::try_from(bytes.0).unwrap_or(u32::MAX);
+    socket
+        .set_tcp_notsent_lowat(unsent)
+        .map_err(SocketError::of("bound what waits unsent to", bytes))
 }
 
 /// `SO_MAX_PACING_RATE`, if it was asked for.
@@ -195,6 +205,41 @@ fn set_dont_fragment(socket: &Socket, options: &SocketOptions) -> Result<(), Soc
     let value = libc::IP_PMTUDISC_DO.to_ne_bytes();
     super::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &value)
         .map_err(SocketError::of("set", "IP_MTU_DISCOVER"))
+}
+
+/// What sockets of any kind can get at any time.
+pub(super) fn set_any(
+    socket: &Socket,
+    options: &SocketOptions,
+    family: Domain,
+) -> Result<(), SocketError> {
+    set_dscp(socket, options, family)?;
+    // After the code point, which sets a priority of its own (`rt_tos2priority`, net/ipv4/ip_sockglue.c).
+    set_priority(socket, options)?;
+    set_busy_poll(socket, options)
+}
+
+/// `SO_PRIORITY`, if it was asked for. Anyone may choose up to 6 (`sk_set_prio_allowed`,
+/// net/core/sock.c).
+fn set_priority(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    let Some(priority) = options.priority else { return Ok(()) };
+    let needs =
+        "a priority above 6 needs CAP_NET_ADMIN or CAP_NET_RAW; run as root or choose 0 to 6";
+    socket.set_priority(priority).map_err(SocketError::of_privilege(
+        "use the socket priority",
+        priority,
+        needs,
+    ))
+}
+
+/// `SO_BUSY_POLL`, if it was asked for. Linux 6.18 lets anyone choose; older kernels let anyone only lower what
+/// sysctl net.core.busy_read gives (`SO_BUSY_POLL`, net/core/sock.c).
+fn set_busy_poll(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    let Some(us) = options.busy_poll_us else { return Ok(()) };
+    let needs = "this kernel wants CAP_NET_ADMIN for a longer time than sysctl net.core.busy_read; \
+                 run as root, or raise that sysctl";
+    super::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, &us.to_ne_bytes())
+        .map_err(SocketError::of_privilege("busy-poll for", format!("{us} us"), needs))
 }
 
 /// The code point of every packet, for the IP version of `local` and, if an IPv6 socket carries

@@ -11,7 +11,7 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
 use super::options::{
-    bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp, set_tcp,
+    bind_near, check_family, check_scope, from_free_port, new, set_any, set_buffers, set_tcp,
     set_tcp_any_time,
 };
 
@@ -105,7 +105,7 @@ fn prepare(
     notice_silence(socket).map_err(SocketError::of("set a silence time-out for", address))?;
     set_buffers(socket, options)?;
     set_tcp(socket, options)?;
-    set_dscp(socket, options, Domain::for_address(address))
+    set_any(socket, options, Domain::for_address(address))
 }
 
 /// Sets on an accepted socket what its listener, being shared, did not have, and returns doubts in
@@ -125,7 +125,7 @@ pub fn apply_accepted(
     }
     set_buffers(&socket, options)?;
     set_tcp_any_time(&socket, options)?;
-    set_dscp(&socket, options, family)?;
+    set_any(&socket, options, family)?;
     Ok(doubts)
 }
 
@@ -150,6 +150,38 @@ fn late_congestion(socket: &Socket, options: &SocketOptions) -> Result<Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use goodput_model::{Role, Transport};
+
+    use crate::{FlowConfig, Gate, Stop};
+
+    #[test]
+    fn a_receiver_delays_acknowledgements_or_asks_for_them_after_a_read() {
+        let options = SocketOptions::default();
+        let listener = tcp_listen(SocketAddr::from(([127, 0, 0, 1], 0)), &options).unwrap();
+        let listener = std::net::TcpListener::from(listener);
+        let address = listener.local_addr().unwrap();
+        for on in [false, true] {
+            let near = tcp_connect(address, &options, Duration::from_secs(60)).unwrap();
+            let mut far = listener.accept().unwrap().0;
+            let is_quick = near.try_clone().unwrap();
+            let is_quick = || sockopt::tcp_quickack(&is_quick).unwrap();
+            sockopt::set_tcp_quickack(&near, !on).unwrap();
+            assert_eq!(is_quick(), !on);
+            let config = FlowConfig::new(Role::Receiver, Transport::Tcp, 1000);
+            let config = FlowConfig { quickack: Some(on), ..config };
+            let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().unwrap()));
+            let mover = crate::movers::find("copy").unwrap();
+            let flow = crate::start(mover, config, near, Arc::clone(&gate), stop).unwrap();
+            gate.open();
+            far.write_all(b"!").unwrap();
+            goodput_testing::wait_for("the wish", || is_quick() == on);
+            drop(far);
+            flow.join().unwrap();
+        }
+    }
 
     #[test]
     fn both_ends_notice_a_peer_that_is_gone() {

@@ -8,7 +8,7 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
 use super::options::{
-    bind_device, bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp,
+    bind_device, bind_near, check_family, check_scope, from_free_port, new, set_any, set_buffers,
     set_udp,
 };
 
@@ -77,7 +77,7 @@ pub fn apply_datagram(socket: impl AsFd, options: &SocketOptions) -> Result<(), 
 fn prepare(socket: &Socket, options: &SocketOptions, family: Domain) -> Result<(), SocketError> {
     set_udp_buffers(socket, options)?;
     set_udp(socket, options)?;
-    set_dscp(socket, options, family)
+    set_any(socket, options, family)
 }
 
 /// Both buffers. Without a requested receive buffer, sets one that outlasts the pauses of a busy reader. The

@@ -50,10 +50,16 @@ mod route_quickack;
 mod route_rto_min;
 mod route_window;
 mod rps_cpus;
+mod socket_busy_poll;
 mod socket_congestion;
 mod socket_cork;
+mod socket_dscp;
 mod socket_max_pacing;
+mod socket_mss;
 mod socket_nodelay;
+mod socket_notsent_lowat;
+mod socket_priority;
+mod socket_quickack;
 mod socket_rcvbuf;
 mod socket_sndbuf;
 mod sysctl;
@@ -70,6 +76,12 @@ pub const ALL: &[&Setting] = &[
     &socket_cork::SETTING,
     &header_more::SETTING,
     &socket_max_pacing::SETTING,
+    &socket_quickack::SETTING,
+    &socket_notsent_lowat::SETTING,
+    &socket_busy_poll::SETTING,
+    &socket_mss::SETTING,
+    &socket_dscp::SETTING,
+    &socket_priority::SETTING,
     &nfs_rsize::SETTING,
     &nfs_slots::SETTING,
     &route_window::SETTING,

@@ -1,13 +1,15 @@
 //! Whether a plan makes sense, and whether it lies within the limits of a server.
 
+mod options;
 mod pace;
 mod storage;
 
-use goodput_model::{BitRate, Direction, EndName, Length, Pin, Plan, SocketOptions, Transport};
+use goodput_model::{BitRate, Direction, EndName, Length, Pin, Plan, Transport};
 
 use crate::protocols::goodput::times::MAX_PLAN_S;
 use crate::session::Limits;
 
+pub(crate) use options::only_in_goodput;
 pub use pace::{few, too_slow};
 
 /// Bytes of the header in front of every UDP payload datagram of goodput's own protocol.
@@ -19,12 +21,13 @@ const MAX_DATAGRAM_BYTES: u64 = 65_507;
 /// Shortest interval, seconds.
 const MIN_INTERVAL_S: f64 = 0.1;
 
-/// The least and the greatest `TCP_MAXSEG` that Linux takes (`TCP_MIN_MSS` and `MAX_TCP_WINDOW`,
-/// include/net/tcp.h).
-const MSS_RANGE_BYTES: std::ops::RangeInclusive<u32> = 88..=32_767;
+/// Longest busy poll that a client may ask for, microseconds. 50 to 100 do what it is for
+/// (Documentation/networking/napi.rst), and each wait may cost a CPU this long.
+const MAX_BUSY_POLL_US: f64 = 1000.0;
 
-/// Greatest differentiated services code point: 6 bits (RFC 2474).
-const MAX_DSCP: u8 = 63;
+/// The highest socket priority that a client may ask for: what the kernel allows anyone (`sk_set_prio_allowed`,
+/// net/core/sock.c).
+const MAX_PRIORITY: f64 = 6.0;
 
 /// Longest name of a congestion control (`TCP_CA_NAME_MAX`, include/net/tcp.h), its NUL not
 /// counted; movers' ids are held to twice that.
@@ -40,9 +43,6 @@ const MAX_CPUS: u16 = 8192;
 /// What keeps a plan from being measured: one phrase for each reason.
 type Problems = Vec<String>;
 
-/// The least that a socket is paced at, bits per second: the kernel counts whole bytes.
-const MIN_PACING_BITS_PER_S: f64 = 8.0;
-
 /// Whether a plan makes sense at all, wherever it is measured.
 pub fn sense(plan: &Plan) -> Result<(), String> {
     sense_with(plan, DATAGRAM_HEADER_BYTES)
@@ -54,7 +54,7 @@ pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
     check_length(plan.length, &mut problems);
     check_numbers(plan, &mut problems);
     check_chunk(plan, header, &mut problems);
-    check_options(&plan.socket, &mut problems);
+    options::check(plan, &mut problems);
     check_ports(plan, &mut problems);
     storage::check(plan, &mut problems);
     check_pin(&plan.pin.near, &mut problems);
@@ -71,6 +71,7 @@ pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
 pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     let mut problems = Problems::new();
     let (count, seconds) = (|n: f64| n.to_string(), |s: f64| format!("{s} s"));
+    let micros = |us: f64| format!("{us} us");
     let (rate, bytes) = (|r: f64| BitRate(r).to_string(), |b: f64| format!("{b} bytes"));
     let mut hold = |what: &str, asked: f64, limit: f64, shown: fn(f64) -> String| {
         if asked > limit {
@@ -86,6 +87,8 @@ pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     let options = &plan.socket;
     // Lowered, the near end would measure another class than the far end, and neither as asked.
     hold("a DSCP", options.dscp.map_or(0.0, f64::from), f64::from(limits.dscp), count);
+    hold("a busy poll", options.busy_poll_us.map_or(0.0, f64::from), MAX_BUSY_POLL_US, micros);
+    hold("a socket priority", options.priority.map_or(0.0, f64::from), MAX_PRIORITY, count);
     hold("a chunk", plan.chunk_bytes.0 as f64, limits.chunk_bytes as f64, bytes);
     let buffer = limits.socket_buffer_bytes as f64;
     hold("a send buffer", options.sndbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, bytes);
@@ -174,9 +177,6 @@ fn check_ports(plan: &Plan, problems: &mut Problems) {
     if plan.socket.mptcp && plan.transport != Transport::Tcp {
         problems.push("MPTCP carries no datagrams: leave out either --mptcp or --udp".into());
     }
-    if plan.socket.mptcp && plan.socket.max_pacing_bits_per_s.is_some() {
-        problems.push("MPTCP sockets can't be paced by the kernel: leave out --max-pacing".into());
-    }
 }
 
 fn check_pin(pin: &Pin, problems: &mut Problems) {
@@ -200,30 +200,6 @@ fn check_chunk(plan: &Plan, header: u64, problems: &mut Problems) {
             ));
         }
         Transport::Tcp | Transport::Udp => {}
-    }
-}
-
-fn check_options(options: &SocketOptions, problems: &mut Problems) {
-    if let Some(dscp) = options.dscp.filter(|dscp| *dscp > MAX_DSCP) {
-        problems.push(format!("DSCP {dscp} is greater than {MAX_DSCP}"));
-    }
-    if let Some(mss) = options.mss_bytes.filter(|mss| !MSS_RANGE_BYTES.contains(mss)) {
-        problems.push(format!(
-            "an MSS of {mss} is not between {} and {}",
-            MSS_RANGE_BYTES.start(),
-            MSS_RANGE_BYTES.end()
-        ));
-    }
-    if let Some(rate) = options
-        .max_pacing_bits_per_s
-        .filter(|rate| rate.0.is_nan() || rate.0 < MIN_PACING_BITS_PER_S)
-    {
-        problems.push(format!("pacing at {rate} would send nothing"));
-    }
-    if let Some(name) = &options.congestion
-        && !is_name(name, MAX_CONGESTION_NAME_BYTES)
-    {
-        problems.push(format!("{:?} can't be the name of a congestion control", short(name)));
     }
 }
 
@@ -279,6 +255,9 @@ mod tests {
         assert!(why.contains("a chunk of 1073741824 bytes"), "{why}");
         let why = refused(|p| p.socket.rcvbuf_bytes = Some(Bytes(1 << 40)));
         assert!(why.contains("a receive buffer"), "{why}");
+        let why = refused(|p| p.socket.busy_poll_us = Some(2000));
+        assert_eq!(why, "a busy poll of 2000 us is too much; this server allows 1000 us");
+        assert!(refused(|p| p.socket.priority = Some(7)).contains("a socket priority of 7"));
         // Classes that networks keep for their own control (CS6, RFC 4594 section 3.1).
         let why = refused(|p| p.socket.dscp = Some(48));
         assert_eq!(why, "a DSCP of 48 is too much; this server allows 47");

@@ -163,14 +163,16 @@ impl Connecting {
 /// The options of a plan that matter at the sender, and that this protocol can't carry to a far end.
 fn at_one_end(plan: &Plan) -> Vec<&'static str> {
     let options = &plan.socket;
-    named(&[
+    let mut lost = named(&[
         (options.sndbuf_bytes.is_some(), "--sndbuf"),
         (options.congestion.is_some(), "--congestion"),
         (options.nodelay, "--nodelay"),
         (options.max_pacing_bits_per_s.is_some(), "--max-pacing"),
         (plan.burst_bytes.is_some(), "--burst"),
         (options.dont_fragment, "--dont-fragment"),
-    ])
+    ]);
+    lost.extend(check::only_in_goodput(plan));
+    lost
 }
 
 fn named(options: &[(bool, &'static str)]) -> Vec<&'static str> {
@@ -187,7 +189,10 @@ pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
         (plan.pin.far != Pin::None, "--pin far:"),
     ]);
     let one_way = match plan.direction {
-        Direction::Send => named(&[(plan.socket.rcvbuf_bytes.is_some(), "--rcvbuf")]),
+        Direction::Send => {
+            let buffer = named(&[(plan.socket.rcvbuf_bytes.is_some(), "--rcvbuf")]);
+            [buffer, check::only_in_goodput(plan)].concat()
+        }
         Direction::Reverse => at_one_end(plan),
         Direction::Both => Vec::new(),
     };

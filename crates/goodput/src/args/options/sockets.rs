@@ -31,7 +31,7 @@ pub struct SocketArgs {
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub rcvbuf: Option<Bytes>,
     /// Maximum segment size
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(88..=65495), hide_short_help = true)]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(88..=32767), hide_short_help = true)]
     pub mss: Option<u32>,
     /// Send small segments at once (TCP_NODELAY)
     #[arg(long, hide_short_help = true)]
@@ -42,6 +42,24 @@ pub struct SocketArgs {
     /// Let the kernel pace each flow at this rate, at both ends (SO_MAX_PACING_RATE)
     #[arg(long, value_name = "RATE", conflicts_with_all = ["udp", "rate"], hide_short_help = true)]
     pub max_pacing: Option<BitRate>,
+    /// Acknowledge what was read at once (TCP_QUICKACK)
+    #[arg(long, conflicts_with_all = ["udp", "mptcp"], hide_short_help = true)]
+    pub quickack: bool,
+    /// Wait while more than this is unsent, at both ends (TCP_NOTSENT_LOWAT)
+    ///
+    /// The kernel then holds little beyond what is on its way, so newer data overtakes less.
+    #[arg(long, value_name = "BYTES", conflicts_with_all = ["udp", "mptcp"], hide_short_help = true)]
+    pub notsent_lowat: Option<Bytes>,
+    /// Let a reader poll the device for this many microseconds, at both ends (SO_BUSY_POLL)
+    ///
+    /// Older kernels want CAP_NET_ADMIN for a longer time than sysctl net.core.busy_read. A program that waits with poll(2), as goodput does, polls longer than once only if sysctl net.core.busy_poll is set too.
+    #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(0..=1_000_000), hide_short_help = true)]
+    pub busy_poll: Option<u32>,
+    /// Priority of the packets in this host's queues, at both ends (SO_PRIORITY)
+    ///
+    /// Priorities above 6 need CAP_NET_ADMIN.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=0x7fff_ffff), hide_short_help = true)]
+    pub priority: Option<u32>,
     /// Mark packets with this differentiated services code point, 0 to 63
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
     pub dscp: Option<u8>,
@@ -71,6 +89,10 @@ impl SocketArgs {
             nodelay: self.nodelay,
             cork: self.cork,
             max_pacing_bits_per_s: self.max_pacing.filter(|rate| rate.0 > 0.0),
+            quickack: self.quickack.then_some(true),
+            notsent_lowat_bytes: self.notsent_lowat,
+            busy_poll_us: self.busy_poll,
+            priority: self.priority,
             dscp: self.dscp,
             dont_fragment: self.dont_fragment,
         }

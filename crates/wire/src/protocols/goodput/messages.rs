@@ -115,6 +115,10 @@ pub struct Accept {
     /// told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_hash: Option<Known<Box<ReceiveHash>>>,
+    /// Names of the plan's socket options that the server sets, of those that came after version 1 began
+    /// ([`super::later`]). A server that does not know one of them leaves it out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<String>,
     /// Seconds from `begin` after which the server ends the measurement on its own.
     pub longest_s: f64,
     /// What the client's user should know, such as a rate that the server holds.
@@ -356,6 +360,7 @@ mod tests {
             data_port: std::num::NonZeroU16::new(9),
             echo: Some(cookie),
             receive_hash: Some(Known::missing("private")),
+            sets: vec!["quickack".into()],
             longest_s: 1.0,
             note: Some("slowly".into()),
         };

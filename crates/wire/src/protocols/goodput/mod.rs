@@ -8,6 +8,7 @@
 //! client    the connecting side's states        server    the answering side's states
 //! allowance how much a peer may say             times     the deadlines
 //! deflate   long messages made shorter          end       bytes to messages, the same at both ends
+//! later     options that a far end may not know
 //! ```
 
 mod allowance;
@@ -15,6 +16,7 @@ mod channel;
 mod client;
 mod deflate;
 mod end;
+mod later;
 pub mod messages;
 pub mod preamble;
 mod running;

@@ -26,6 +26,9 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
     if plan.data_port.is_some() {
         return Err("iperf3 uses one port for all connections; leave out --data-port".into());
     }
+    if let [first, ..] = check::only_in_goodput(plan)[..] {
+        return Err(format!("an iperf3 server can't be given {first}; leave it out"));
+    }
     if plan.burst_bytes.is_some() && plan.direction != Direction::Send {
         return Err("the burst size of an iperf3 that sends can't be set (--burst)".into());
     }

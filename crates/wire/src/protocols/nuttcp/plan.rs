@@ -150,6 +150,9 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
     let odd_rate = plan.rate_bits_per_s.is_some_and(|rate| rate.0 < 1000.0);
     let last = |port: u16| u32::from(port) + u32::from(plan.flows.saturating_sub(1));
     let bad_port = |port: u16| u64::from(port) < MIN_PORT || last(port) > u16::MAX.into();
+    if let [first, ..] = check::only_in_goodput(plan)[..] {
+        return Some(format!("a nuttcp server can't be given {first}; leave it out"));
+    }
     let refusals = [
         (plan.direction == Direction::Both, "both directions at once (--both)"),
         (plan.omit_s > 0.0, "a warm-up that is left out (--omit)"),

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use goodput_model::{Known, Plan, ReceiveHash};
 
+use super::super::later;
 use super::super::messages::{About, Accept, Message, Propose, Refuse};
 use super::super::preamble::ticket;
 use super::super::running::Running;
@@ -65,6 +66,11 @@ impl ClientSession {
         if flows.len() != accept.cookies.len() {
             let (cookies, flows) = (accept.cookies.len(), flows.len());
             return Err(WireError::broken(format!("{cookies} cookies for {flows} flows")));
+        }
+        if let Some(why) = later::lacking(plan, &accept.sets) {
+            self.break_off(now, why.clone())?;
+            self.channel.act(Action::Refused(why));
+            return Ok(());
         }
         let tickets = flows.into_iter().zip(&accept.cookies);
         let tickets = tickets.map(|(flow, cookie)| ticket(flow, &cookie.0)).collect();

@@ -182,6 +182,7 @@ fn an_acceptance_of_thousands_of_flows_is_taken() {
         data_port: None,
         echo: None,
         receive_hash: None,
+        sets: Vec::new(),
         longest_s: 1.0,
         note: None,
     };
@@ -189,4 +190,42 @@ fn an_acceptance_of_thousands_of_flows_is_taken() {
     let outputs: Vec<_> = std::iter::from_fn(|| session.poll()).collect();
     let opens = |output: &Output| matches!(output, Output::Do(Action::OpenFlows { tickets, .. }) if tickets.len() == 5000);
     assert!(outputs.iter().any(opens), "{outputs:?}");
+}
+
+/// A server of before ignores what it does not know, so it accepts the plan.
+#[test]
+fn a_server_that_does_not_know_an_option_is_not_measured_with() {
+    for (sets, refused) in [(Vec::new(), true), (vec!["quickack".to_owned()], false)] {
+        let (mut session, now) = (client(None), origin());
+        let mut say = |message: &[u8]| {
+            session.handle(now, Input::Received(message.to_vec())).unwrap();
+        };
+        say(&Role::Control.preamble());
+        let framed = |message: &Message| {
+            let mut bytes = Vec::new();
+            crate::frame::encode::<4>(&serde_json::to_vec(message).unwrap(), &mut bytes).unwrap();
+            bytes
+        };
+        say(&framed(&Message::Hello(Hello::of(&host("far"), 0).unwrap())));
+        let mut plan = Plan::standard();
+        plan.socket.quickack = Some(true);
+        session.handle(now, Input::Propose(Box::new(plan))).unwrap();
+        let accept = Accept {
+            measurement: 1,
+            cookies: vec![HexCookie(Cookie([7; 16]))],
+            data_port: None,
+            echo: None,
+            receive_hash: None,
+            sets,
+            longest_s: 1.0,
+            note: None,
+        };
+        let accept = framed(&Message::Accept(accept));
+        session.handle(now, Input::Received(accept)).unwrap();
+        let outputs: Vec<_> = std::iter::from_fn(|| session.poll()).collect();
+        let says = |output: &Output| matches!(output, Output::Do(Action::Refused(why)) if why.contains("--quickack"));
+        assert_eq!(outputs.iter().any(says), refused, "{outputs:?}");
+        let opens = |output: &Output| matches!(output, Output::Do(Action::OpenFlows { .. }));
+        assert_eq!(outputs.iter().any(opens), !refused, "{outputs:?}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::num::NonZeroU16;
 use std::time::Instant;
 
+use super::super::later;
 use super::super::messages::{About, Accept, HexCookie, Message, Propose, Refuse};
 use super::super::preamble::ticket;
 use super::super::running::Running;
@@ -91,6 +92,7 @@ impl ServerSession {
             data_port: data_port.and_then(NonZeroU16::new),
             echo,
             receive_hash: self.receive_hash.take().filter(|_| plan.socket.spread_ports),
+            sets: later::options(&plan).map(Into::into).collect(),
             longest_s: self.longest_s(&plan),
             note: check::note(&plan, &self.limits()),
         };
