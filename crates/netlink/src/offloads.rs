@@ -26,11 +26,23 @@ pub enum Offload {
     RxChecksum,
     /// Sending from scattered memory.
     ScatterGather,
+    /// Segmentation of UDP datagrams (`UDP_SEGMENT`, udp(7)) by the device.
+    UdpSegmentation,
+    /// Joining received datagrams that are forwarded in the stack.
+    UdpGroForwarding,
+    /// Joining received packets into a list instead of one packet.
+    GroList,
+    /// Joining received segments in the device, so that they can be taken apart again.
+    GroHardware,
+    /// Segmentation of what is inside of tunnels by the device.
+    TunnelSegmentation,
+    /// The hash over the addresses of received packets by the device.
+    RxHash,
 }
 
 impl Offload {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 13] = [
         Self::Tso,
         Self::Gso,
         Self::Gro,
@@ -38,6 +50,12 @@ impl Offload {
         Self::TxChecksum,
         Self::RxChecksum,
         Self::ScatterGather,
+        Self::UdpSegmentation,
+        Self::UdpGroForwarding,
+        Self::GroList,
+        Self::GroHardware,
+        Self::TunnelSegmentation,
+        Self::RxHash,
     ];
 
     /// Its name in goodput: "tso", "tx-checksum".
@@ -50,6 +68,12 @@ impl Offload {
             Self::TxChecksum => "tx-checksum",
             Self::RxChecksum => "rx-checksum",
             Self::ScatterGather => "sg",
+            Self::UdpSegmentation => "tx-udp-segmentation",
+            Self::UdpGroForwarding => "rx-udp-gro-forwarding",
+            Self::GroList => "rx-gro-list",
+            Self::GroHardware => "rx-gro-hw",
+            Self::TunnelSegmentation => "tx-tunnel-segmentation",
+            Self::RxHash => "rx-hash",
         }
     }
 
@@ -75,6 +99,19 @@ impl Offload {
             ],
             Self::RxChecksum => &["rx-checksum"],
             Self::ScatterGather => &["tx-scatter-gather", "tx-scatter-gather-fraglist"],
+            Self::UdpSegmentation => &["tx-udp-segmentation"],
+            Self::UdpGroForwarding => &["rx-udp-gro-forwarding"],
+            Self::GroList => &["rx-gro-list"],
+            Self::GroHardware => &["rx-gro-hw"],
+            Self::TunnelSegmentation => &[
+                "tx-udp_tnl-segmentation",
+                "tx-udp_tnl-csum-segmentation",
+                "tx-gre-segmentation",
+                "tx-gre-csum-segmentation",
+                "tx-ipxip4-segmentation",
+                "tx-ipxip6-segmentation",
+            ],
+            Self::RxHash => &["rx-hashing"],
         }
     }
 }

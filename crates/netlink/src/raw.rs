@@ -26,7 +26,7 @@ impl RawMessage {
 }
 
 /// The attributes in `bytes`, by type. Broken ones end the list.
-pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     NlasIterator::new(bytes).map_while(Result::ok).filter_map(|attribute| {
         let (kind, length) = (attribute.kind(), 4 + attribute.value_length());
         Some((kind, attribute.into_inner().get(4..length)?))

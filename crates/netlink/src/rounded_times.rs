@@ -47,16 +47,25 @@ fn smallest_read_as(read_us: u32, unit_ns: u64) -> u32 {
     u32::try_from(written_us).unwrap_or(read_us)
 }
 
+/// What the kernel reports of an attribute of a kind of queueing discipline after `written_us` microseconds were
+/// set; the same number if it is no such time.
+pub fn kept_time(kind: &str, attribute: u16, written_us: u32) -> u32 {
+    match times_of(kind) {
+        (unit_ns, times) if times.contains(&attribute) => kept(written_us, unit_ns),
+        _ => written_us,
+    }
+}
+
+/// A time that the kernel keeps as whole units: both divisions round down.
+fn kept(written_us: u32, unit_ns: u64) -> u32 {
+    let units = u64::from(written_us) * NS_PER_US / unit_ns;
+    u32::try_from(units * unit_ns / NS_PER_US).unwrap_or(written_us)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    /// What the kernel reports after a time was set: both divisions round down.
-    fn kept(written_us: u32, unit_ns: u64) -> u32 {
-        let units = u64::from(written_us) * NS_PER_US / unit_ns;
-        u32::try_from(units * unit_ns / NS_PER_US).unwrap()
-    }
 
     #[test]
     fn only_times_are_rewritten() {

@@ -19,9 +19,14 @@ pub struct RouteMetrics {
     pub rto_min: Option<u32>,
     /// 1 to acknowledge every segment at once.
     pub quickack: Option<u32>,
+    /// Features of TCP, bits (`RTAX_FEATURE_*`): [`ROUTE_FEATURE_ECN`] and others.
+    pub features: Option<u32>,
     /// Name of the congestion control.
     pub congctl: Option<String>,
 }
+
+/// `RTAX_FEATURE_ECN`: connections over the route ask for congestion marks (RFC 3168).
+pub const ROUTE_FEATURE_ECN: u32 = 1;
 
 impl RouteMetrics {
     pub(crate) fn from_attributes(attributes: &[RouteMetric]) -> Self {
@@ -35,6 +40,7 @@ impl RouteMetrics {
                 RouteMetric::InitRwnd(value) => metrics.initrwnd = Some(*value),
                 RouteMetric::RtoMin(value) => metrics.rto_min = Some(*value),
                 RouteMetric::QuickAck(value) => metrics.quickack = Some(*value),
+                RouteMetric::Features(value) => metrics.features = Some(*value),
                 RouteMetric::CcAlgo(name) => metrics.congctl = Some(name.clone()),
                 _ => {}
             }
@@ -52,6 +58,7 @@ impl RouteMetrics {
         all.extend(self.initrwnd.map(RouteMetric::InitRwnd));
         all.extend(self.rto_min.map(RouteMetric::RtoMin));
         all.extend(self.quickack.map(RouteMetric::QuickAck));
+        all.extend(self.features.map(RouteMetric::Features));
         all.extend(self.congctl.clone().map(RouteMetric::CcAlgo));
         all
     }
@@ -67,6 +74,7 @@ fn is_ours(metric: &RouteMetric) -> bool {
             | RouteMetric::InitRwnd(_)
             | RouteMetric::RtoMin(_)
             | RouteMetric::QuickAck(_)
+            | RouteMetric::Features(_)
             | RouteMetric::CcAlgo(_)
     )
 }
