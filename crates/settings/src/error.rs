@@ -270,11 +270,9 @@ fn from_errno(
     use libc::{EACCES, EINVAL, ENODEV, ENOENT, ENXIO, EOPNOTSUPP, EPERM, ERANGE, EROFS, ESRCH};
     let setting = setting.clone();
     match errno {
-        Some(EPERM | EACCES) => SettingError::NotPermitted {
-            operation,
-            setting,
-            needs: "CAP_NET_ADMIN (for a sysctl: root); run it with sudo",
-        },
+        Some(EPERM | EACCES) => {
+            SettingError::NotPermitted { operation, needs: needs(&setting), setting }
+        }
         Some(EROFS) => SettingError::NotPermitted {
             operation,
             setting,
@@ -289,6 +287,14 @@ fn from_errno(
         }
         Some(EINVAL | ERANGE | EOPNOTSUPP) => SettingError::Refused { operation, setting, cause },
         _ => SettingError::Io { operation, setting, cause },
+    }
+}
+
+/// What a change of a setting takes: files of root are no matter of capabilities of the network.
+fn needs(setting: &SettingRef) -> &'static str {
+    match ["cpu.", "irq."].iter().any(|area| setting.name.starts_with(area)) {
+        true => "root; run it with sudo",
+        false => "CAP_NET_ADMIN (for a sysctl: root); run it with sudo",
     }
 }
 

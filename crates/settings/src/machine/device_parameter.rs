@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use goodput_model::SettingRef;
 use goodput_netlink::NetlinkError;
-use goodput_netlink::parameters::{Parameter, get_parameter, set_parameter};
+use goodput_netlink::parameters::{self, Parameter, get_parameter, set_parameter};
 
 use super::device;
 use crate::error::{SettingError, from_netlink};
@@ -33,8 +33,31 @@ impl Machine for DeviceNumber {
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        value::number(setting, value, &self.range).map(|number| number.to_string())
+        let number = value::number(setting, value, &self.range)?;
+        match most(setting, self.parameter).filter(|most| number > *most) {
+            Some(most) => {
+                let why = format!("{} takes at most {most}", device::name(setting));
+                Err(value::bad(setting, value, why))
+            }
+            None => Ok(number.to_string()),
+        }
     }
+}
+
+/// The most that the device takes, if its driver says.
+fn most(setting: &SettingRef, parameter: Parameter) -> Option<u32> {
+    let (device, rings, channels) =
+        (device::name(setting), parameters::rings, parameters::channels);
+    let most = match parameter {
+        Parameter::RingRx => rings(device).ok()?.rx_max,
+        Parameter::RingTx => rings(device).ok()?.tx_max,
+        Parameter::ChannelsRx => channels(device).ok()?.rx_max,
+        Parameter::ChannelsTx => channels(device).ok()?.tx_max,
+        Parameter::ChannelsCombined => channels(device).ok()?.combined_max,
+        _ => return None,
+    };
+    // A driver without such a ring or channel says 0, and refuses it in its own words.
+    Some(most).filter(|most| *most > 0)
 }
 
 impl Machine for DeviceSwitch {

@@ -2,9 +2,10 @@
 //! (Documentation/networking/napi.rst).
 
 use goodput_model::SettingRef;
+use goodput_netlink::napis::{Napi, NapiNumber as Number, napis, set_napi};
 
-use super::sysfs;
-use crate::error::SettingError;
+use super::{device, sysfs};
+use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
 use crate::value;
 
@@ -63,4 +64,68 @@ impl Machine for Threaded {
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         value::switch(setting, value).map(|on| value::on_off(on).to_owned())
     }
+}
+
+/// The backend of `napi.irq_suspend_timeout`: one number where all NAPI instances have the same, else one each,
+/// with spaces between.
+pub(crate) struct IrqSuspendTimeout;
+
+/// An hour at most, nanoseconds, as for the others.
+const LONGEST_SUSPENSION_NS: u64 = GRO_FLUSH_TIMEOUT.largest;
+
+impl Machine for IrqSuspendTimeout {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let numbers: Option<Vec<u64>> =
+            instances(setting)?.iter().map(|napi| napi.irq_suspend_timeout_ns).collect();
+        let mut numbers = numbers.filter(|numbers| !numbers.is_empty()).ok_or_else(|| {
+            let cause =
+                format!("{} is not polled, or this kernel has no such time", device::name(setting));
+            let operation = "read it".into();
+            SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() }
+        })?;
+        if numbers.windows(2).all(|pair| pair[0] == pair[1]) {
+            numbers.truncate(1);
+        }
+        Ok(numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" "))
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        for (place, napi) in instances(setting)?.iter().enumerate() {
+            let Some(number) = of_instance(value, place).and_then(|text| text.parse().ok()) else {
+                continue;
+            };
+            #[cfg(test)]
+            crate::testing::step();
+            set_napi(napi.id, Number::IrqSuspendTimeoutNs, number).map_err(|e| {
+                from_netlink(setting, format!("change it to {value:?}"), device::name(setting), e)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn is_between(&self, now: &str, values: &[&str]) -> bool {
+        let instances = values.iter().chain([&now]).map(|value| value.split(' ').count()).max();
+        (0..instances.unwrap_or(1)).all(|place| {
+            values.iter().any(|value| of_instance(value, place) == of_instance(now, place))
+        })
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        value::number(setting, value, &(0..=LONGEST_SUSPENSION_NS)).map(|number| number.to_string())
+    }
+}
+
+/// How each part of the device is polled; none if this kernel does not say.
+pub(super) fn instances(setting: &SettingRef) -> Result<Vec<Napi>, SettingError> {
+    let index = device::index(&mut device::netlink(setting)?, setting)?;
+    match napis(index) {
+        Ok(found) => Ok(found),
+        Err(error) if error.not_supported() || error.not_found() => Ok(Vec::new()),
+        Err(error) => Err(from_netlink(setting, "read it", device::name(setting), error)),
+    }
+}
+
+/// What `value` says for the instance in this place.
+fn of_instance(value: &str, place: usize) -> Option<&str> {
+    if value.contains(' ') { value.split(' ').nth(place) } else { Some(value) }
 }

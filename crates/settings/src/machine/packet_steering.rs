@@ -1,74 +1,147 @@
-//! Reads and writes the CPUs that a device's received packets are spread over
-//! (Documentation/networking/scaling.rst, "RPS: Receive Packet Steering").
+//! Reads and writes what each queue of a device is steered by: masks of CPUs or of queues, and the length of its
+//! flow table (Documentation/networking/scaling.rst).
 
 use goodput_model::SettingRef;
 
 use super::sysfs;
 use crate::error::SettingError;
 use crate::setting::Machine;
-use crate::value::bad;
+use crate::value::{self, bad};
 
-/// The backend of `rps.cpus`: one mask where all queues have the same, else one a queue, with
+/// The backend of one file of each queue: one value where all queues have the same, else one a queue, with
 /// spaces between.
-pub(crate) struct PacketSteering;
+pub(crate) struct QueueFile {
+    file: &'static str,
+    /// How the names of its queues begin.
+    queues: &'static str,
+    holds: Holds,
+}
 
-impl Machine for PacketSteering {
+/// What is in a file.
+enum Holds {
+    /// A hexadecimal mask of CPUs.
+    Cpus,
+    /// A hexadecimal mask of receive queues.
+    ReceiveQueues,
+    /// Entries of a table, which the kernel makes a power of two (`store_rps_dev_flow_table_cnt`,
+    /// net/core/net-sysfs.c).
+    Entries,
+}
+
+/// RPS: the CPUs that the packets of a receive queue are spread over.
+pub(crate) static RPS_CPUS: QueueFile =
+    QueueFile { file: "rps_cpus", queues: "rx-", holds: Holds::Cpus };
+
+/// RFS: flows of a receive queue whose reader's CPU is remembered.
+pub(crate) static RPS_FLOW_CNT: QueueFile =
+    QueueFile { file: "rps_flow_cnt", queues: "rx-", holds: Holds::Entries };
+
+/// XPS: the CPUs that send through a queue.
+pub(crate) static XPS_CPUS: QueueFile =
+    QueueFile { file: "xps_cpus", queues: "tx-", holds: Holds::Cpus };
+
+/// XPS: the receive queues whose flows are sent through a queue.
+pub(crate) static XPS_RXQS: QueueFile =
+    QueueFile { file: "xps_rxqs", queues: "tx-", holds: Holds::ReceiveQueues };
+
+/// Most entries of a queue's flow table: at 16 bytes each the kernel allocates 256 MiB.
+const MAX_ENTRIES: u64 = 1 << 24;
+
+impl Machine for QueueFile {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
-        let mut masks = sysfs::receive_queues(setting)?
+        let mut values = sysfs::queues(setting, self.queues)?
             .iter()
-            .map(|queue| sysfs::read(setting, &file(queue)).map(|mask| joined(&mask)))
+            .map(|queue| self.read_one(setting, queue))
             .collect::<Result<Vec<String>, _>>()?;
-        if masks.windows(2).all(|pair| pair[0] == pair[1]) {
-            masks.truncate(1);
+        if values.windows(2).all(|pair| pair[0] == pair[1]) {
+            values.truncate(1);
         }
-        Ok(masks.join(" "))
+        Ok(values.join(" "))
     }
 
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
-        let masks: Vec<&str> = value.split(' ').collect();
-        for (number, queue) in sysfs::receive_queues(setting)?.iter().enumerate() {
-            let mask = if masks.len() == 1 { masks.first() } else { masks.get(number) };
-            if let Some(mask) = mask {
+        for (number, queue) in sysfs::queues(setting, self.queues)?.iter().enumerate() {
+            if let Some(own) = of_queue(value, number) {
                 #[cfg(test)]
                 crate::testing::step();
-                sysfs::write(setting, &file(queue), &split(mask))?;
+                sysfs::write(setting, &self.path(queue), &self.written(own))?;
             }
         }
         Ok(())
     }
 
     fn is_between(&self, now: &str, values: &[&str]) -> bool {
-        let mask = |value: &str, number| {
-            let masks: Vec<&str> = value.split(' ').collect();
-            let own = if masks.len() == 1 { masks.first() } else { masks.get(number) };
-            own.map(|mask| (*mask).to_owned())
-        };
         let queues = values.iter().chain([&now]).map(|value| value.split(' ').count()).max();
         (0..queues.unwrap_or(1))
-            .all(|number| values.iter().any(|value| mask(value, number) == mask(now, number)))
+            .all(|number| values.iter().any(|v| of_queue(v, number) == of_queue(now, number)))
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        let hexadecimal = |mask: &str| {
-            !mask.is_empty() && mask.len() <= 1024 && mask.bytes().all(|b| b.is_ascii_hexdigit())
-        };
-        if !hexadecimal(value) {
-            let why = "it must be a hexadecimal mask of CPUs like f, or 0 for none";
-            return Err(bad(setting, value, why));
-        }
-        let all = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-        let mask = joined(value);
-        match highest(&all) {
-            Some(highest) if bits(&mask) > highest + 1 => {
-                Err(bad(setting, value, format!("the last CPU here is {highest}")))
+        match self.holds {
+            Holds::Cpus => {
+                let all = std::fs::read_to_string("/sys/devices/system/cpu/possible");
+                mask(setting, value, "CPU", highest(&all.unwrap_or_default()))
             }
-            _ => Ok(mask),
+            Holds::ReceiveQueues => {
+                let last = sysfs::queues(setting, "rx-")?.len().checked_sub(1);
+                mask(setting, value, "receive queue", last)
+            }
+            Holds::Entries => {
+                let entries = value::number(setting, value, &(0..=MAX_ENTRIES))?;
+                Ok(if entries == 0 { 0 } else { entries.next_power_of_two() }.to_string())
+            }
         }
     }
 }
 
-fn file(queue: &str) -> String {
-    format!("queues/{queue}/rps_cpus")
+impl QueueFile {
+    fn path(&self, queue: &str) -> String {
+        format!("queues/{queue}/{}", self.file)
+    }
+
+    fn read_one(&self, setting: &SettingRef, queue: &str) -> Result<String, SettingError> {
+        let text = sysfs::read(setting, &self.path(queue)).map_err(|error| match error {
+            // `netif_is_multiqueue` in the functions of these files, net/core/net-sysfs.c.
+            SettingError::Gone { operation, setting, .. } => {
+                let cause = "the device has one queue of this kind, so there is nothing to choose";
+                SettingError::Refused { operation, setting, cause: cause.into() }
+            }
+            other => other,
+        })?;
+        Ok(if matches!(self.holds, Holds::Entries) { text } else { joined(&text) })
+    }
+
+    fn written(&self, value: &str) -> String {
+        if matches!(self.holds, Holds::Entries) { value.into() } else { split(value) }
+    }
+}
+
+/// What `value` says for the queue with this number.
+fn of_queue(value: &str, number: usize) -> Option<&str> {
+    let mut values = value.split(' ');
+    let first = values.next();
+    if value.contains(' ') { value.split(' ').nth(number) } else { first }
+}
+
+/// A mask as it reads back, if it has no bit above `last`.
+fn mask(
+    setting: &SettingRef,
+    value: &str,
+    of: &str,
+    last: Option<usize>,
+) -> Result<String, SettingError> {
+    let digits = |mask: &str| mask.bytes().all(|b| b.is_ascii_hexdigit());
+    if value.is_empty() || value.len() > 1024 || !digits(value) {
+        let why = format!("it must be a hexadecimal mask of {of}s like f, or 0 for none");
+        return Err(bad(setting, value, why));
+    }
+    let mask = joined(value);
+    match last {
+        Some(last) if bits(&mask) > last + 1 => {
+            Err(bad(setting, value, format!("the last {of} here is {last}")))
+        }
+        _ => Ok(mask),
+    }
 }
 
 /// A mask without the commas that the kernel writes after every 32 bits, and without zeros in
@@ -114,6 +187,12 @@ mod tests {
             assert_eq!(joined(&split(ours)), ours);
         }
         assert_eq!(split("100000000"), "1,00000000");
+    }
+
+    #[test]
+    fn one_value_is_for_all_queues_and_several_are_for_one_each() {
+        assert_eq!([0, 5].map(|queue| of_queue("f", queue)), [Some("f"), Some("f")]);
+        assert_eq!([0, 1, 2].map(|queue| of_queue("1 2", queue)), [Some("1"), Some("2"), None]);
     }
 
     #[test]

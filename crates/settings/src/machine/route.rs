@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use goodput_model::SettingRef;
 use goodput_netlink::routes::{destination_text, network};
-use goodput_netlink::{Family, Netlink, Route, RouteMetrics};
+use goodput_netlink::{Family, Netlink, ROUTE_FEATURE_ECN, Route, RouteMetrics};
 
 use super::device;
 use crate::error::{SettingError, from_netlink};
@@ -90,6 +90,22 @@ pub(crate) static QUICKACK: RouteMetric = RouteMetric {
     get: |metrics| metrics.quickack.map(|on| value::on_off(on != 0).into()),
     set: |metrics, value| metrics.quickack = value.map(|value| u32::from(value == "on")),
     check: |setting, value| value::switch(setting, value).map(|on| value::on_off(on).into()),
+};
+
+/// Whether connections over the route ask for congestion marks; other features stay.
+pub(crate) static ECN: RouteMetric = RouteMetric {
+    get: |metrics| (metrics.features? & ROUTE_FEATURE_ECN != 0).then(|| value::on_off(true).into()),
+    set: |metrics, value| {
+        let others = metrics.features.unwrap_or(0) & !ROUTE_FEATURE_ECN;
+        let all = others | if value.is_some() { ROUTE_FEATURE_ECN } else { 0 };
+        metrics.features = (all != 0).then_some(all);
+    },
+    check: |setting, value| match value {
+        "on" => Ok(value.into()),
+        _ => {
+            Err(value::bad(setting, value, "it must be on, or default for sysctl net.ipv4.tcp_ecn"))
+        }
+    },
 };
 
 /// The congestion control of connections over the route.

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use goodput_model::SettingRef;
 
-use super::{sysctl_couplings, sysctl_name, sysctl_rules};
+use super::{sysctl_couplings, sysctl_name, sysctl_range, sysctl_rules};
 use crate::error::{SettingError, from_io};
 use crate::setting::Machine;
 use crate::side_effects::{self, Footprint};
@@ -32,7 +32,7 @@ impl Machine for Sysctl {
             .write(true)
             .open(&path)
             .and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()))
-            .map_err(|cause| from_io(setting, format!("change it to {value:?}"), &what, cause))
+            .map_err(|cause| refused(setting, value, &what, cause))
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
@@ -63,6 +63,19 @@ impl Machine for Sysctl {
 
     fn namespaced(&self, setting: &SettingRef) -> bool {
         sysctl_name::dotted(setting).is_some_and(|name| name.starts_with("net"))
+    }
+}
+
+/// What the kernel said to a value, with the values that it takes.
+fn refused(setting: &SettingRef, value: &str, what: &str, cause: std::io::Error) -> SettingError {
+    let out_of_range = [libc::EINVAL, libc::ERANGE].map(Some).contains(&cause.raw_os_error());
+    let operation = format!("change it to {value:?}");
+    match sysctl_range::of(setting).filter(|_| out_of_range) {
+        Some(range) => {
+            let cause = format!("this kernel takes {} to {}", range.start(), range.end());
+            SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() }
+        }
+        None => from_io(setting, operation, what, cause),
     }
 }
 

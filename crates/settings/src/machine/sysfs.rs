@@ -36,14 +36,14 @@ pub(super) fn write(setting: &SettingRef, name: &str, value: &str) -> Result<(),
         .map_err(|e| from_io(setting, format!("change it to {value:?}"), name, e))
 }
 
-/// The names of the receive queues of the setting's device, in order.
-pub(super) fn receive_queues(setting: &SettingRef) -> Result<Vec<String>, SettingError> {
+/// The names of the setting's device's queues that begin with `kind`, `rx-` or `tx-`, in order.
+pub(super) fn queues(setting: &SettingRef, kind: &str) -> Result<Vec<String>, SettingError> {
     let failed = |e: io::Error| from_io(setting, "list its queues", "directory of queues", e);
     let queues = openat(directory(setting)?, "queues", OFlags::DIRECTORY, Mode::empty())
         .map_err(|e| failed(e.into()))?;
     let entries = rustix::fs::Dir::read_from(queues).map_err(|e| failed(e.into()))?;
     let names = entries.filter_map(Result::ok).map(|e| e.file_name().to_string_lossy().into());
-    let number = |name: &String| name.strip_prefix("rx-").and_then(|n| n.parse::<u32>().ok());
+    let number = |name: &String| name.strip_prefix(kind).and_then(|n| n.parse::<u32>().ok());
     let mut queues: Vec<String> = names.filter(|name| number(name).is_some()).collect();
     queues.sort_by_key(number);
     Ok(queues)
@@ -78,9 +78,14 @@ pub(crate) fn attribute(directory: &OwnedFd, name: &str, flags: OFlags) -> io::R
 
 /// The directory of the setting's device, of whose existence netlink has assured us: its name
 /// leads nowhere else.
-fn directory(setting: &SettingRef) -> Result<OwnedFd, SettingError> {
+pub(super) fn directory(setting: &SettingRef) -> Result<OwnedFd, SettingError> {
     let mut netlink = device::netlink(setting)?;
     let index = device::index(&mut netlink, setting)?;
+    #[cfg(test)]
+    if let Some(root) = crate::testing::made_up_root() {
+        let path = root.join("sys/class/net").join(device::name(setting));
+        return open(path, OFlags::DIRECTORY, Mode::empty()).map_err(|_| hidden(setting));
+    }
     let link = netlink
         .link_by_index(index)
         .map_err(|e| from_netlink(setting, "read its address", "device", e))?;

@@ -7,6 +7,7 @@ mod network;
 mod nfs;
 mod qdisc_kind;
 mod sysctl;
+mod tmpfiles;
 mod udev;
 
 use goodput_model::{BitRate, Bytes, Permanent, SettingRef};
@@ -18,7 +19,8 @@ pub(crate) use network::{class_section, dispatcher, network_file, route_section}
 pub(crate) use nfs::{mount_option, sunrpc_slots};
 pub(crate) use qdisc_kind::qdisc_kind;
 pub(crate) use sysctl::sysctl;
-pub(crate) use udev::{ethtool, udev_rule};
+pub(crate) use tmpfiles::tmpfile;
+pub(crate) use udev::{ethtool, queue_rule, udev_rule};
 
 use crate::error::SettingError;
 use crate::lookup::find_for;

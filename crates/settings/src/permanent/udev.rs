@@ -18,3 +18,10 @@ pub(crate) fn ethtool(setting: &SettingRef, option: &str, arguments: &str) -> Pe
     let device = device(setting);
     udev_rule(setting, &format!("RUN+=\"/usr/sbin/ethtool {option} {device} {arguments}\""))
 }
+
+/// The same by writing `value`, a mask or a number, to a file of each queue.
+pub(crate) fn queue_rule(setting: &SettingRef, files: &str, value: &str) -> Permanent {
+    let value: String = value.chars().filter(char::is_ascii_hexdigit).collect();
+    let write = format!("for q in /sys$env{{DEVPATH}}/queues/{files}; do echo {value} > $$q; done");
+    udev_rule(setting, &format!("RUN+=\"/bin/sh -c '{write}'\""))
+}

@@ -1,7 +1,7 @@
 //! `rps.cpus`: the CPUs that received packets are spread over.
 
-use crate::machine::PacketSteering;
-use crate::permanent::udev_rule;
+use crate::machine::RPS_CPUS;
+use crate::permanent::queue_rule;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,11 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a hexadecimal mask of CPUs like f, or 0 for the one that was interrupted",
     example: "rps.cpus@eth0=0,1",
     unset: None,
-    permanent: |setting, value| {
-        let mask: String = value.chars().filter(char::is_ascii_hexdigit).collect();
-        let write = "for q in /sys$env{DEVPATH}/queues/rx-*; do echo";
-        let rest = "> $$q/rps_cpus; done";
-        vec![udev_rule(setting, &format!("RUN+=\"/bin/sh -c '{write} {mask} {rest}'\""))]
-    },
-    backend: Backend::Machine(&PacketSteering),
+    permanent: |setting, value| vec![queue_rule(setting, "rx-*/rps_cpus", value)],
+    backend: Backend::Machine(&RPS_CPUS),
 };

@@ -3,7 +3,9 @@
 
 use super::devices::Part;
 use super::host::{Host, Trouble};
-use super::{Cells, drivers, features, interrupts, links, objects, queues, spreading, sysctls};
+use super::{
+    Cells, drivers, features, interrupts, links, napis, objects, queues, spreading, sysctls,
+};
 
 /// Writes a cell of a device: its name and the cell's name in it, and the text that is wanted.
 type WriteOfDevice = fn(&mut Host, &str, &str, &str) -> Result<(), Trouble>;
@@ -58,6 +60,7 @@ pub(super) static ALL: &[Area] = &[
     Area { id: features::ID, capture: features::capture, write: Write::OfDevice(features::write) },
     Area { id: links::ID, capture: links::capture, write: Write::OfDevice(links::write) },
     Area { id: queues::ID, capture: queues::capture, write: Write::OfDevice(queues::write) },
+    Area { id: napis::ID, capture: napis::capture, write: Write::OfDevice(napis::write) },
     Area {
         id: interrupts::ID,
         capture: interrupts::capture,

@@ -34,6 +34,10 @@ impl Part {
         match footprint {
             Footprint::Nothing => {}
             Footprint::Device => part.add_device(&host.links, device::name(setting)),
+            Footprint::DeviceAnd(files) => {
+                part.add_device(&host.links, device::name(setting));
+                part.files.clone_from(files);
+            }
             Footprint::Routes => part.routes = true,
             Footprint::Sysctls(files) => part.files.clone_from(files),
             Footprint::Namespace => {

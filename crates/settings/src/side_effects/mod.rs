@@ -13,6 +13,7 @@ mod host;
 mod interrupts;
 mod lasting;
 mod links;
+mod napis;
 mod objects;
 mod queues;
 mod spreading;
@@ -40,6 +41,8 @@ pub enum Footprint {
     Nothing,
     /// Everything about its device, and about the devices that stand on it or that it is part of.
     Device,
+    /// The same, and these parameters of the whole host, as files below /proc/sys.
+    DeviceAnd(Vec<PathBuf>),
     /// The addresses, routes and rules of the namespace.
     Routes,
     /// These parameters, as files below /proc/sys: those that the kernel is known to alter along with it.
@@ -59,7 +62,10 @@ impl Footprint {
 
     /// The names of the cells that are certain to be altered.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = String> {
-        let files = if let Self::Sysctls(files) = self { files.as_slice() } else { &[] };
+        let files = match self {
+            Self::Sysctls(files) | Self::DeviceAnd(files) => files.as_slice(),
+            _ => &[],
+        };
         files.iter().filter_map(|file| sysctl_cell(file))
     }
 }

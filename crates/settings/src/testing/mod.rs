@@ -2,6 +2,7 @@
 
 mod file;
 mod folder;
+mod made_up;
 mod netns;
 mod scene;
 mod victim;
@@ -10,6 +11,7 @@ mod whole;
 pub(crate) use file::{SETTING, noted, step, waiting, when_noted, when_waiting};
 pub(crate) use folder::folder;
 pub(crate) use goodput_testing::wait_for;
+pub(crate) use made_up::{MadeUp, made_up_root};
 pub(crate) use netns::{build, in_scene};
 pub(crate) use scene::Scene;
 pub(crate) use victim::{Victim, guard};

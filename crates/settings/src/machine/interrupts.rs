@@ -1,0 +1,326 @@
+//! Reads and writes the CPUs that the interrupts of a device may go to (/proc/irq,
+//! Documentation/core-api/irq/irq-affinity.rst).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use goodput_model::SettingRef;
+use rustix::fs::{Dir, Mode, OFlags, openat};
+
+use super::host_file::host_file;
+use super::{device, sysfs};
+use crate::error::{SettingError, from_io};
+use crate::setting::Machine;
+use crate::value::bad;
+
+/// One interrupt of a device.
+#[derive(Debug)]
+pub(crate) struct Interrupt {
+    /// Its number, as long as the driver has it.
+    pub(crate) number: u32,
+    /// The name that the driver gave it.
+    pub(crate) name: String,
+    /// The file with the CPUs that it may go to.
+    pub(crate) affinity: PathBuf,
+}
+
+/// The backend of `irq.affinity`: one list of CPUs where all interrupts have the same, else one each in the order
+/// of their numbers, with spaces between.
+pub(crate) struct Affinity;
+
+/// A CPU of its own for each interrupt, as far as there are as many.
+const SPREAD: &str = "spread";
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+/// More CPUs than any kernel has (`NR_CPUS`, arch/x86/Kconfig), which bounds what a list can make us write.
+const MAX_CPUS: u32 = 8192;
+
+impl Machine for Affinity {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let read = |interrupt: &Interrupt| {
+            let text = fs::read_to_string(&interrupt.affinity);
+            let text = text.map_err(|e| from_io(setting, "read it", &interrupt.name, e))?;
+            Ok(parse(&text).map_or_else(|| text.trim().to_owned(), |cpus| printed(&cpus)))
+        };
+        let lists: Result<Vec<_>, _> = of_device(setting)?.iter().map(read).collect();
+        Ok(joined(lists?))
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let lists: Vec<&str> = value.split(' ').collect();
+        for (place, interrupt) in of_device(setting)?.iter().enumerate() {
+            let own = if lists.len() == 1 { lists.first() } else { lists.get(place) };
+            if let Some(cpus) = own {
+                #[cfg(test)]
+                crate::testing::step();
+                fs::write(&interrupt.affinity, cpus)
+                    .map_err(|cause| refused(setting, value, interrupt, cause))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        let interrupts = of_device(setting)?.len();
+        let online = fs::read_to_string(host_file(ONLINE)).ok().and_then(|text| parse(&text));
+        let online = online.unwrap_or_default();
+        if value == SPREAD {
+            let cpus = online.iter().cycle().take(interrupts).map(u32::to_string).collect();
+            return Ok(joined(cpus));
+        }
+        let list = |text: &str| {
+            let cpus = parse(text).ok_or_else(|| {
+                bad(
+                    setting,
+                    value,
+                    "it must be CPUs like 0-3,8 for all, or a list for each, or spread",
+                )
+            })?;
+            if !cpus.is_subset(&online) {
+                let why = format!("only the CPUs {} are online", printed(&online));
+                return Err(bad(setting, value, why));
+            }
+            Ok(printed(&cpus))
+        };
+        let lists = value.split(' ').map(list).collect::<Result<Vec<_>, _>>()?;
+        if lists.len() != 1 && lists.len() != interrupts {
+            let why = format!("{} has {interrupts} interrupts", device::name(setting));
+            return Err(bad(setting, value, why));
+        }
+        Ok(joined(lists))
+    }
+
+    fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        if !runs("irqbalance") {
+            return Ok(());
+        }
+        let why = "irqbalance is running and would move the interrupts again within seconds; stop it \
+                   first (systemctl stop irqbalance)";
+        Err(SettingError::Irreversible { setting: setting.clone(), why })
+    }
+
+    fn is_between(&self, now: &str, values: &[&str]) -> bool {
+        let of = |value: &str, place: usize| -> Option<String> {
+            let lists: Vec<&str> = value.split(' ').collect();
+            let own = if lists.len() == 1 { lists.first() } else { lists.get(place) };
+            own.map(|list| (*list).to_owned())
+        };
+        let count = values.iter().chain([&now]).map(|value| value.split(' ').count()).max();
+        (0..count.unwrap_or(1)).all(|place| values.iter().any(|v| of(v, place) == of(now, place)))
+    }
+}
+
+/// The interrupts of the setting's device.
+fn of_device(setting: &SettingRef) -> Result<Vec<Interrupt>, SettingError> {
+    let directory = sysfs::directory(setting)?;
+    let found = interrupts(&directory, &host_file("/proc/irq"));
+    if found.is_empty() {
+        let cause =
+            format!("{} has no interrupts of its own (no MSI vectors)", device::name(setting));
+        let operation = "find its interrupts".into();
+        return Err(SettingError::Refused {
+            operation,
+            setting: setting.clone(),
+            cause: cause.into(),
+        });
+    }
+    Ok(found)
+}
+
+/// The interrupts of the device with this directory in /sys, as `irq` has them, in the order of their numbers.
+/// Those of a virtio device are its PCI device's.
+pub(crate) fn interrupts(device: &OwnedFd, irq: &Path) -> Vec<Interrupt> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    // A virtual device has none.
+    let listed = ["device/msi_irqs", "device/../msi_irqs"]
+        .into_iter()
+        .find_map(|path| openat(device, path, flags, Mode::empty()).and_then(Dir::read_from).ok());
+    let names = listed.into_iter().flatten().flatten();
+    let numbers = names.filter_map(|entry| entry.file_name().to_str().ok()?.parse::<u32>().ok());
+    let mut found: Vec<_> = numbers
+        .map(|number| {
+            let folder = irq.join(number.to_string());
+            let name = action(&folder).unwrap_or_else(|| number.to_string());
+            Interrupt { number, name, affinity: folder.join("smp_affinity_list") }
+        })
+        .collect();
+    found.sort_by_key(|interrupt| interrupt.number);
+    found
+}
+
+/// The name that the driver gave an interrupt: the directory below its own.
+fn action(folder: &Path) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.filter_map(|entry| entry.file_name().into_string().ok()).next()
+}
+
+/// Whether a program of this name runs.
+fn runs(program: &str) -> bool {
+    let processes = fs::read_dir(host_file("/proc")).into_iter().flatten().flatten();
+    processes
+        .filter_map(|process| fs::read_to_string(process.path().join("comm")).ok())
+        .any(|name| name.trim_end() == program)
+}
+
+/// What the kernel says where the affinity is not ours to choose (`write_irq_affinity`, kernel/irq/proc.c).
+fn refused(
+    setting: &SettingRef,
+    value: &str,
+    interrupt: &Interrupt,
+    cause: std::io::Error,
+) -> SettingError {
+    let operation = format!("change it to {value:?}");
+    let managed = [libc::EIO, libc::EPERM].map(Some).contains(&cause.raw_os_error());
+    if managed && rustix::process::geteuid().is_root() {
+        let cause =
+            format!("the kernel places interrupt {} ({}) itself", interrupt.number, interrupt.name);
+        return SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() };
+    }
+    from_io(setting, operation, &interrupt.name, cause)
+}
+
+/// The CPUs in a list like `0-3,8`; `None` if it is none.
+fn parse(list: &str) -> Option<BTreeSet<u32>> {
+    let mut cpus = BTreeSet::new();
+    for range in list.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last >= MAX_CPUS {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+/// The list as the kernel prints it.
+fn printed(cpus: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let text = |(first, last): &(u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+/// One value where all are the same.
+fn joined(mut values: Vec<String>) -> String {
+    if values.windows(2).all(|pair| pair[0] == pair[1]) {
+        values.truncate(1);
+    }
+    values.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MadeUp, guard, in_scene};
+    use crate::{Changes, read};
+    use std::collections::BTreeMap;
+
+    /// Gives a device these interrupts, as a driver asks for them.
+    fn ask_for(root: &Path, numbers: [u32; 2]) {
+        let _ = fs::remove_dir_all(root);
+        for (queue, number) in numbers.into_iter().enumerate() {
+            let folder = root.join(format!("irq/{number}"));
+            fs::create_dir_all(folder.join(format!("eth0-TxRx-{queue}"))).unwrap();
+            fs::write(folder.join("smp_affinity_list"), "0-3\n").unwrap();
+            fs::create_dir_all(root.join("device/msi_irqs")).unwrap();
+            fs::write(root.join(format!("device/msi_irqs/{number}")), "msix\n").unwrap();
+        }
+    }
+
+    #[test]
+    fn an_interrupt_is_known_by_its_name_when_the_driver_asks_for_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("host");
+        let look = || {
+            let device = rustix::fs::open(&root, OFlags::DIRECTORY, Mode::empty()).unwrap();
+            let found = interrupts(&device, &root.join("irq"));
+            found.into_iter().map(|i| (i.name, i.affinity)).collect::<BTreeMap<_, _>>()
+        };
+        ask_for(&root, [40, 41]);
+        let before = look();
+        assert_eq!(before.keys().collect::<Vec<_>>(), ["eth0-TxRx-0", "eth0-TxRx-1"]);
+        ask_for(&root, [57, 40]);
+        let after = look();
+        assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+        assert_eq!(after["eth0-TxRx-1"], root.join("irq/40/smp_affinity_list"));
+        fs::remove_dir_all(root.join("device")).unwrap();
+        assert!(look().is_empty(), "a virtual device has none");
+        // Those of a virtio device are its PCI device's.
+        let pci = root.join("pci");
+        fs::create_dir_all(pci.join("virtio0")).unwrap();
+        fs::create_dir_all(pci.join("msi_irqs")).unwrap();
+        fs::write(pci.join("msi_irqs/57"), "msix\n").unwrap();
+        std::os::unix::fs::symlink("pci/virtio0", root.join("device")).unwrap();
+        assert_eq!(look().keys().collect::<Vec<_>>(), ["eth0-TxRx-0"]);
+    }
+
+    /// A host with four CPUs, whose eth0 has two interrupts.
+    fn host() -> MadeUp {
+        MadeUp::host(&[
+            ("sys/devices/system/cpu/online", "0-3\n"),
+            ("sys/class/net/eth0/device/msi_irqs/40", "msix\n"),
+            ("sys/class/net/eth0/device/msi_irqs/41", "msix\n"),
+            ("proc/irq/40/smp_affinity_list", "0-3\n"),
+            ("proc/irq/41/smp_affinity_list", "0-3\n"),
+        ])
+    }
+
+    #[test]
+    fn interrupts_are_directed_and_come_back() {
+        in_scene(|state_dir| {
+            let host = host();
+            let setting: SettingRef = "irq.affinity@eth0".parse().unwrap();
+            assert_eq!(read(&setting).unwrap(), "0-3");
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            for (typed, effective) in
+                [("spread", "0 1"), ("3", "3"), ("2,0,1 3", "0-2 3"), ("0-3", "0-3"), ("1", "1")]
+            {
+                assert_eq!(changes.apply(&setting, typed).unwrap(), effective);
+                assert_eq!(read(&setting).unwrap(), effective);
+            }
+            let files =
+                || ["40", "41"].map(|n| host.read(&format!("proc/irq/{n}/smp_affinity_list")));
+            assert_eq!(files(), ["1", "1"]);
+            assert!(changes.restore().is_clean());
+            assert_eq!(files(), ["0-3", "0-3"]);
+        });
+    }
+
+    #[test]
+    fn cpus_that_are_not_there_and_the_wrong_number_of_lists_are_refused() {
+        in_scene(|_| {
+            let _host = host();
+            let setting: SettingRef = "irq.affinity@eth0".parse().unwrap();
+            let said = |text| Affinity.normalise(&setting, text).unwrap_err().to_string();
+            assert!(said("4").contains("only the CPUs 0-3"), "{}", said("4"));
+            assert!(said("0 1 2").contains("2 interrupts"), "{}", said("0 1 2"));
+            for text in ["", "a", "3-1", "1,,2", "-1", "0-99999999"] {
+                assert!(said(text).contains("irq.affinity@eth0"), "{text:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn irqbalance_would_undo_it_and_is_named() {
+        in_scene(|state_dir| {
+            let host = host();
+            host.write("proc/77/comm", "irqbalance\n");
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            let error = changes.apply(&"irq.affinity@eth0".parse().unwrap(), "1").unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains("irqbalance is running"), "{said}");
+            assert_eq!(host.read("proc/irq/40/smp_affinity_list"), "0-3\n");
+        });
+    }
+}

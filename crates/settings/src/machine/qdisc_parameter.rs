@@ -1,0 +1,204 @@
+//! Reads and writes one parameter of a queueing discipline without classes (tc-fq_codel(8), tc-fq(8),
+//! tc-cake(8)); everything else of it stays, because a change without an attribute leaves what it is about
+//! (`*_change`, net/sched/sch_*.c).
+
+use std::ops::RangeInclusive;
+
+use goodput_model::SettingRef;
+use goodput_netlink::{Netlink, Qdisc, QdiscOptions, attribute, attributes, kept_time};
+
+use super::{device, shaped};
+use crate::error::{SettingError, from_netlink};
+use crate::setting::Machine;
+use crate::value::{self, bad};
+
+/// The backend of one parameter.
+pub(crate) struct QdiscParameter {
+    /// The kind of queueing discipline that has it.
+    pub(crate) kind: &'static str,
+    /// Its attribute in `TCA_OPTIONS` (include/uapi/linux/pkt_sched.h).
+    pub(crate) attribute: u16,
+    /// What its values are.
+    pub(crate) form: Form,
+}
+
+/// What the values of a parameter are, and how the kernel has them.
+pub(crate) enum Form {
+    /// A number of 32 bits.
+    Number(RangeInclusive<u32>),
+    /// Bytes, 32 bits.
+    Size(RangeInclusive<u32>),
+    /// Microseconds, which some kinds round.
+    Micros(RangeInclusive<u32>),
+    /// Bytes per second in 32 bits; all bits set stand for none.
+    Rate,
+    /// Bytes per second in 64 bits; 0 stands for none.
+    LongRate,
+    /// Words for 0, 1, 2, in 32 bits.
+    Words(&'static [&'static str]),
+}
+
+/// How no rate is written.
+const NO_RATE: &str = "none";
+
+impl Machine for QdiscParameter {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        self.find(&mut device::netlink(setting)?, setting).map(|(_, value)| value)
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let mut netlink = device::netlink(setting)?;
+        let (qdisc, _) = self.find(&mut netlink, setting)?;
+        let bytes = attribute(self.attribute, &self.bytes(setting, value)?);
+        // A time is written so that it reads back as `value`.
+        let options = match self.form {
+            Form::Micros(_) => QdiscOptions::to_read_back(self.kind, &bytes),
+            _ => QdiscOptions::Other(bytes),
+        };
+        netlink.replace_qdisc(&Qdisc { options, ..qdisc }).map_err(|e| {
+            from_netlink(setting, format!("change it to {value:?}"), device::name(setting), e)
+        })
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        let bytes = self.bytes(setting, value)?;
+        let text = self.text(&bytes).unwrap_or_else(|| value.into());
+        Ok(match (&self.form, text.parse()) {
+            (Form::Micros(_), Ok(us)) => kept_time(self.kind, self.attribute, us).to_string(),
+            _ => text,
+        })
+    }
+
+    fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        let (qdisc, _) = self.find(&mut device::netlink(setting)?, setting)?;
+        if !qdisc.is_default() {
+            return Ok(());
+        }
+        let why = "the kernel made it by default, and a change would make another one in its place; \
+                   set qdisc.kind first";
+        Err(SettingError::Irreversible { setting: setting.clone(), why })
+    }
+}
+
+impl QdiscParameter {
+    /// The device's queueing discipline that has it, and its value.
+    fn find(
+        &self,
+        netlink: &mut Netlink,
+        setting: &SettingRef,
+    ) -> Result<(Qdisc, String), SettingError> {
+        device::qdisc(netlink, setting, (self.kind, "of them"), |qdisc| {
+            self.value_in(qdisc).filter(|_| qdisc.kind == self.kind)
+        })
+    }
+
+    fn value_in(&self, qdisc: &Qdisc) -> Option<String> {
+        let options = qdisc.options.to_bytes();
+        let found = attributes(&options).find(|(id, _)| *id == self.attribute);
+        found.and_then(|(_, value)| self.text(value))
+    }
+
+    /// How a value of the kernel's is printed.
+    fn text(&self, value: &[u8]) -> Option<String> {
+        if let Form::LongRate = self.form {
+            let rate = u64::from_ne_bytes(*value.first_chunk()?);
+            return Some(if rate == 0 { NO_RATE.into() } else { shaped::rate_text(rate) });
+        }
+        let number = u32::from_ne_bytes(*value.first_chunk()?);
+        Some(match self.form {
+            Form::Rate if number == u32::MAX => NO_RATE.into(),
+            Form::Rate => shaped::rate_text(number.into()),
+            Form::Words(words) => (*words.get(number as usize)?).into(),
+            _ => number.to_string(),
+        })
+    }
+
+    /// A value as the kernel has it.
+    fn bytes(&self, setting: &SettingRef, text: &str) -> Result<Vec<u8>, SettingError> {
+        let number = match &self.form {
+            Form::LongRate => {
+                let none = text == NO_RATE;
+                let rate = if none { 0 } else { shaped::rate(setting, text)? };
+                return Ok(rate.to_ne_bytes().to_vec());
+            }
+            Form::Rate if text == NO_RATE => u32::MAX,
+            Form::Rate => u32::try_from(shaped::rate(setting, text)?)
+                .ok()
+                .filter(|rate| *rate < u32::MAX)
+                .ok_or_else(|| bad(setting, text, "it must be below 34.3 Gbit/s, or none"))?,
+            Form::Number(range) | Form::Micros(range) => value::number(setting, text, range)?,
+            Form::Size(range) => {
+                let bytes = value::size(setting, text, (*range.end()).into())?;
+                let number = u32::try_from(bytes).ok().filter(|bytes| range.contains(bytes));
+                let words = || format!("it must be {} to {} bytes", range.start(), range.end());
+                number.ok_or_else(|| bad(setting, text, words()))?
+            }
+            Form::Words(words) => {
+                let place = words.iter().position(|word| *word == text);
+                let why = || format!("it must be one of {}", words.join(", "));
+                place.ok_or_else(|| bad(setting, text, why()))? as u32
+            }
+        };
+        Ok(number.to_ne_bytes().to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::ALL;
+
+    fn parameter(form: Form) -> QdiscParameter {
+        QdiscParameter { kind: "fq_codel", attribute: 1, form }
+    }
+
+    fn normalised(form: Form, text: &str) -> Result<String, String> {
+        let setting = "qdisc.fq_codel.target@eth0".parse().unwrap();
+        parameter(form).normalise(&setting, text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn values_are_what_the_kernel_keeps() {
+        assert_eq!(normalised(Form::Micros(1..=1000), "500").unwrap(), "499");
+        assert_eq!(normalised(Form::Rate, "8mbit").unwrap(), "8mbit");
+        assert_eq!(normalised(Form::Rate, "none").unwrap(), "none");
+        assert_eq!(normalised(Form::LongRate, "40gbit").unwrap(), "40gbit");
+        assert_eq!(normalised(Form::LongRate, "none").unwrap(), "none");
+        assert_eq!(normalised(Form::Words(&["off", "on"]), "on").unwrap(), "on");
+        assert_eq!(normalised(Form::Size(1..=1 << 20), "64K").unwrap(), "65536");
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_with_the_range() {
+        for (form, text, words) in [
+            (Form::Micros(1..=1000), "1001", "from 1 to 1000"),
+            (Form::Number(1..=5), "0", "from 1 to 5"),
+            (Form::Rate, "40gbit", "below 34.3 Gbit/s"),
+            (Form::Size(100..=200), "50", "100 to 200 bytes"),
+            (Form::Words(&["off", "on"]), "yes", "one of off, on"),
+        ] {
+            let said = normalised(form, text).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_among_the_parameters_of_its_own_kind() {
+        let options = [attribute(2, &7u32.to_ne_bytes()), attribute(1, &4999u32.to_ne_bytes())];
+        let qdisc = Qdisc::root(1, "fq_codel", QdiscOptions::Other(options.concat()));
+        let of = parameter(Form::Micros(1..=10_000));
+        assert_eq!(of.value_in(&qdisc).as_deref(), Some("4999"));
+        let none = Qdisc::root(1, "fq_codel", QdiscOptions::Other(Vec::new()));
+        assert_eq!(of.value_in(&none), None);
+    }
+
+    #[test]
+    fn each_is_a_setting_of_its_kind() {
+        let of_tables = ALL.iter().filter(|s| {
+            ["fq_codel", "fq", "cake"]
+                .iter()
+                .any(|kind| s.id.starts_with(&format!("qdisc.{kind}.")))
+        });
+        assert_eq!(of_tables.count(), 12);
+    }
+}

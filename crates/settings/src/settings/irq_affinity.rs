@@ -1,0 +1,26 @@
+//! `irq.affinity`: the CPUs that the interrupts of a device may go to.
+
+use crate::machine::Affinity;
+use crate::permanent::udev_rule;
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "irq.affinity",
+    title: "CPUs that a device's interrupts go to",
+    why: "A CPU that takes the interrupts of several queues, or those beside a busy program, is the first to be full; on another memory node than the device every packet crosses between them.",
+    scope: Scope::Device,
+    values: "CPUs like 0-3,8 for all interrupts, or one list for each, or spread for a CPU each",
+    example: "irq.affinity@eth0=0,1",
+    unset: None,
+    permanent: |setting, value| {
+        let cpus: String =
+            value.chars().filter(|c| c.is_ascii_digit() || matches!(c, ',' | '-' | ' ')).collect();
+        let first = cpus.split(' ').next().unwrap_or_default();
+        let write = format!(
+            "for i in /sys$env{{DEVPATH}}/device/msi_irqs/*; do echo {first} > /proc/irq/$${{i##*/}}/smp_affinity_list; done"
+        );
+        vec![udev_rule(setting, &format!("RUN+=\"/bin/sh -c '{write}'\""))]
+    },
+    backend: Backend::Machine(&Affinity),
+};

@@ -1,0 +1,24 @@
+//! `napi.irq_suspend_timeout`: how long a program that polls may keep interrupts off.
+
+use crate::machine::IrqSuspendTimeout;
+use crate::permanent::udev_rule;
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "napi.irq_suspend_timeout",
+    title: "time for which a busy program may keep interrupts off",
+    why: "A program that prefers to poll (SO_PREFER_BUSY_POLL with epoll) is not interrupted while it is busy; after this time without a poll interrupts are on again. Linux 6.13 and later.",
+    scope: Scope::Device,
+    values: "nanoseconds up to 3600000000000, 0 for never",
+    example: "napi.irq_suspend_timeout@eth3=0,20000000",
+    unset: None,
+    permanent: |setting, value| {
+        let number: String = value.chars().filter(char::is_ascii_digit).collect();
+        let command = format!("/usr/local/bin/goodput settings set {}={number}", setting.name);
+        let device = crate::permanent::device(setting);
+        let command = command.replacen('=', &format!("@{device}="), 1);
+        vec![udev_rule(setting, &format!("RUN+=\"{command}\""))]
+    },
+    backend: Backend::Machine(&IrqSuspendTimeout),
+};

@@ -1,0 +1,165 @@
+//! `offload.*`: what the device, or the stack on its behalf, does on whole batches; one row each.
+
+use goodput_model::{Permanent, SettingRef};
+use goodput_netlink::Offload;
+
+use crate::machine::OffloadSwitch;
+use crate::permanent::{Form, ethtool, offload};
+use crate::setting::{Backend, Scope, Setting};
+
+/// TCP segmentation by the device.
+pub static TSO: Setting = switch(
+    ["offload.tso", "TCP segmentation by the device", "offload.tso@eth0=on,off"],
+    "The stack hands the device up to 64 KiB at once, which saves CPU but arrives as a burst that a small token bucket drops.",
+    |s, v| offload(s, v, &["TCPSegmentationOffload", "TCP6SegmentationOffload"], Some("tso")),
+    &OffloadSwitch(Offload::Tso),
+);
+
+/// Segmentation by the stack just before the device.
+pub static GSO: Setting = switch(
+    ["offload.gso", "segmentation by the stack just before the device", "offload.gso@eth0=on,off"],
+    "The stack carries up to 64 KiB as one packet, which saves CPU but reaches queues and token buckets as a burst.",
+    |s, v| offload(s, v, &["GenericSegmentationOffload"], None),
+    &OffloadSwitch(Offload::Gso),
+);
+
+/// Joining of received segments.
+pub static GRO: Setting = switch(
+    ["offload.gro", "joining of received segments", "offload.gro@eth0=off,on"],
+    "The stack handles received segments of one stream as one packet, which saves CPU at the receiver.",
+    |s, v| offload(s, v, &["GenericReceiveOffload"], Some("lro")),
+    &OffloadSwitch(Offload::Gro),
+);
+
+/// Joining of received segments by the device.
+pub static LRO: Setting = switch(
+    ["offload.lro", "joining of received segments by the device", "offload.lro@eth0=off,on"],
+    "It saves CPU at the receiver, but breaks forwarded packets.",
+    |s, v| offload(s, v, &["LargeReceiveOffload"], Some("lro")),
+    &OffloadSwitch(Offload::Lro),
+);
+
+/// Checksums of sent packets by the device.
+pub static TX_CHECKSUM: Setting = switch(
+    [
+        "offload.tx-checksum",
+        "checksums of sent packets by the device",
+        "offload.tx-checksum@eth1=on,off",
+    ],
+    "Without it the CPU sums every byte, and segmentation offload is off too; a device that computes checksums wrongly loses every packet.",
+    |s, v| offload(s, v, &["TransmitChecksumOffload"], Some("txcsum")),
+    &OffloadSwitch(Offload::TxChecksum),
+);
+
+/// Checksums of received packets by the device.
+pub static RX_CHECKSUM: Setting = switch(
+    [
+        "offload.rx-checksum",
+        "checksums of received packets by the device",
+        "offload.rx-checksum@eth1=on,off",
+    ],
+    "Without it the CPU sums every byte that comes; a device that judges checksums wrongly has the stack drop good packets.",
+    |s, v| offload(s, v, &["ReceiveChecksumOffload"], Some("rxcsum")),
+    &OffloadSwitch(Offload::RxChecksum),
+);
+
+/// Sending from scattered memory.
+pub static SG: Setting = switch(
+    ["offload.sg", "sending from scattered memory", "offload.sg@eth1=on,off"],
+    "Without it every packet is first copied into one piece, and segmentation offload is off too.",
+    |s, v| by_ethtool(s, "sg", v),
+    &OffloadSwitch(Offload::ScatterGather),
+);
+
+/// Segmentation of UDP datagrams by the device.
+pub static UDP_SEGMENTATION: Setting = switch(
+    [
+        "offload.tx-udp-segmentation",
+        "segmentation of UDP datagrams by the device",
+        "offload.tx-udp-segmentation@eth3=on,off",
+    ],
+    "A program hands over many datagrams as one (UDP_SEGMENT), as QUIC does, and the device rather than the CPU takes them apart.",
+    |s, v| by_ethtool(s, "tx-udp-segmentation", v),
+    &OffloadSwitch(Offload::UdpSegmentation),
+);
+
+/// Joining of received datagrams that are forwarded.
+pub static UDP_GRO_FORWARDING: Setting = switch(
+    [
+        "offload.rx-udp-gro-forwarding",
+        "joining of received datagrams that are forwarded",
+        "offload.rx-udp-gro-forwarding@eth3=off,on",
+    ],
+    "A router handles many datagrams of one flow as one packet, which saves CPU and delays them a little.",
+    |s, v| by_ethtool(s, "rx-udp-gro-forwarding", v),
+    &OffloadSwitch(Offload::UdpGroForwarding),
+);
+
+/// Joining of received packets into lists.
+pub static GRO_LIST: Setting = switch(
+    [
+        "offload.rx-gro-list",
+        "joining of received packets into lists",
+        "offload.rx-gro-list@eth3=off,on",
+    ],
+    "A router or bridge passes a list of packets on as cheaply as one, and can take it apart without looking at payload.",
+    |s, v| by_ethtool(s, "rx-gro-list", v),
+    &OffloadSwitch(Offload::GroList),
+);
+
+/// Joining of received segments by the device, as the stack does.
+pub static GRO_HARDWARE: Setting = switch(
+    [
+        "offload.rx-gro-hw",
+        "joining of received segments by the device, as the stack does",
+        "offload.rx-gro-hw@eth0=off,on",
+    ],
+    "It saves CPU at the receiver and, unlike LRO, can be taken apart again for forwarding.",
+    |s, v| by_ethtool(s, "rx-gro-hw", v),
+    &OffloadSwitch(Offload::GroHardware),
+);
+
+/// Segmentation inside of tunnels by the device.
+pub static TUNNEL_SEGMENTATION: Setting = switch(
+    [
+        "offload.tx-tunnel-segmentation",
+        "segmentation inside of tunnels by the device",
+        "offload.tx-tunnel-segmentation@eth3=on,off",
+    ],
+    "Without it every packet in a VXLAN, GRE or IP tunnel costs its own way through the stack; some devices do it wrongly.",
+    |s, v| by_ethtool(s, "tx-udp_tnl-segmentation", v),
+    &OffloadSwitch(Offload::TunnelSegmentation),
+);
+
+/// Hashes of received packets by the device.
+pub static RX_HASH: Setting = switch(
+    ["offload.rx-hash", "hashes of received packets by the device", "offload.rx-hash@eth0=off,on"],
+    "RPS and RFS take the hash from the device; without it the CPU computes one for each packet.",
+    |s, v| by_ethtool(s, "rxhash", v),
+    &OffloadSwitch(Offload::RxHash),
+);
+
+/// The row of an offload: its id, its title and an example, and why one would switch it.
+const fn switch(
+    [id, title, example]: [&'static str; 3],
+    why: &'static str,
+    permanent: Form,
+    backend: &'static OffloadSwitch,
+) -> Setting {
+    Setting {
+        id,
+        title,
+        why,
+        scope: Scope::Device,
+        values: "on or off",
+        example,
+        unset: None,
+        permanent,
+        backend: Backend::Machine(backend),
+    }
+}
+
+/// For what systemd.link(5) has no key.
+fn by_ethtool(setting: &SettingRef, feature: &str, value: &str) -> Vec<Permanent> {
+    vec![ethtool(setting, "-K", &format!("{feature} {value}"))]
+}
