@@ -35,6 +35,8 @@ const CARDS: [Card; 4] = [
             ("ring.rx", ["512", "4096"]),
             ("ring.tx", ["128", "1024"]),
             ("coalescing.rx_usecs", ["20", "100"]),
+            ("polling", ["busy", "deferred"]),
+            ("irq.affinity", ["1", "0"]),
         ],
     },
     Card {
@@ -45,7 +47,14 @@ const CARDS: [Card; 4] = [
             ("offload.lro", ["off", "on"]),
         ],
     },
-    Card { driver: "virtio_net", settings: &[("channels.combined", ["2", "1"])] },
+    Card {
+        driver: "virtio_net",
+        settings: &[
+            ("channels.combined", ["2", "1"]),
+            ("polling", ["threaded", "deferred"]),
+            ("irq.affinity", ["1", "0"]),
+        ],
+    },
 ];
 
 /// Every test of this file.

@@ -1,11 +1,11 @@
 //! `qdisc.kind` over queueing disciplines with parameters of their own: each comes back as it was, handle and
-//! parameters, or is refused beforehand.
+//! parameters, or is refused beforehand. And one parameter at a time, all others as they were.
 
 use std::process::Command;
 
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, namespace};
-use goodput_settings::{Changes, SettingError};
+use goodput_settings::{Changes, SettingError, read};
 use libtest_mimic::{Failed, Trial};
 
 use crate::victim::guard;
@@ -26,6 +26,25 @@ const REFUSED: [&str; 5] =
     ["cake bandwidth 10mbit", "sfq perturb 10", "netem delay 1ms", "htb default 10", "ets bands 3"];
 /// What they are changed to, one after the other. Some of these would not come back themselves, and need not.
 const OTHERS: [&str; 6] = ["cake", "fq", "sfq", "pie", "fq_codel", "default"];
+/// A queueing discipline as tc(8) makes it, a setting of one of its parameters, two values, and what tc(8) prints for
+/// the second.
+const PARAMETERS: [(&str, &str, [&str; 2], &str); 12] = [
+    (FQ_CODEL, "qdisc.fq_codel.limit", ["10240", "1000"], "limit 1000p"),
+    (FQ_CODEL, "qdisc.fq_codel.target", ["5000", "20000"], "target 20ms"),
+    (FQ_CODEL, "qdisc.fq_codel.interval", ["90000", "300000"], "interval 300ms"),
+    (FQ_CODEL, "qdisc.fq_codel.quantum", ["1514", "300"], "quantum 300"),
+    (FQ_CODEL, "qdisc.fq_codel.ecn", ["off", "on"], "ecn"),
+    (FQ, "qdisc.fq.limit", ["10000", "1000"], "limit 1000p"),
+    (FQ, "qdisc.fq.flow_limit", ["100", "1000"], "flow_limit 1000p"),
+    (FQ, "qdisc.fq.quantum", ["3028", "30280"], "quantum 30280b"),
+    (FQ, "qdisc.fq.maxrate", ["none", "90mbit"], "maxrate 90Mbit"),
+    (CAKE, "qdisc.cake.bandwidth", ["none", "90mbit"], "bandwidth 90Mbit"),
+    (CAKE, "qdisc.cake.rtt", ["100000", "20000"], "rtt 20ms"),
+    (CAKE, "qdisc.cake.ack_filter", ["aggressive", "on"], "ack-filter"),
+];
+const FQ_CODEL: &str = "fq_codel limit 777 flows 64 target 7ms interval 70ms quantum 600 noecn";
+const FQ: &str = "fq limit 5000 flow_limit 50 quantum 3000 initial_quantum 9000 maxrate 100mbit";
+const CAKE: &str = "cake bandwidth 10mbit rtt 50ms besteffort";
 const DEVICE: &str = "queue0";
 
 /// Every test of this file.
@@ -41,7 +60,12 @@ pub fn all() -> Vec<Trial> {
             with_root(qdisc, is_refused)
         })
     });
-    back.chain(refused).collect()
+    let parameters = PARAMETERS.into_iter().map(|(qdisc, setting, values, shown)| {
+        Trial::test(format!("queues::{setting}"), move || {
+            with_root(qdisc, || parameter(setting, values, shown))
+        })
+    });
+    back.chain(refused).chain(parameters).collect()
 }
 
 /// Runs `test` in a network namespace with a device that has this discipline at its root.
@@ -102,5 +126,27 @@ fn is_refused() -> Result<(), Failed> {
     match answer {
         Err(SettingError::Irreversible { .. }) if show()? == before => Ok(()),
         other => Err(format!("{other:?}: {before} → {}", show()?).into()),
+    }
+}
+
+fn parameter(name: &str, values: [&str; 2], shown: &str) -> Result<(), Failed> {
+    let show = || tc(&format!("-details qdisc show dev {DEVICE}"));
+    let (before, setting) = (show()?, format!("{name}@{DEVICE}").parse::<SettingRef>()?);
+    let state = tempfile::tempdir_in("/dev/shm")?;
+    let mut changes = Changes::begin(state.path(), guard())?;
+    for value in values {
+        let effective = changes.apply(&setting, value)?;
+        if read(&setting)? != effective {
+            return Err(format!("{setting}={value}: {effective}, {}", read(&setting)?).into());
+        }
+    }
+    if !show()?.contains(shown) {
+        return Err(format!("{setting}: not {shown} but {}", show()?).into());
+    }
+    let report = changes.restore();
+    let after = show()?;
+    match report.is_clean() && after == before {
+        true => Ok(()),
+        false => Err(format!("{report}: {before} → {after}").into()),
     }
 }

@@ -61,7 +61,11 @@ fn check_each(options: &SocketOptions, problems: &mut Problems) {
         problems.push(format!("DSCP {dscp} is greater than {MAX_DSCP}"));
     }
     if let Some(mss) = options.mss_bytes.filter(|mss| !MSS_RANGE_BYTES.contains(mss)) {
-        problems.push(format!("an MSS of {mss} is not between {} and {}", MSS_RANGE_BYTES.start(), MSS_RANGE_BYTES.end()));
+        problems.push(format!(
+            "an MSS of {mss} is not between {} and {}",
+            MSS_RANGE_BYTES.start(),
+            MSS_RANGE_BYTES.end()
+        ));
     }
     if let Some(rate) = options
         .max_pacing_bits_per_s
