@@ -192,6 +192,20 @@ fn an_upload_that_is_interrupted_leaves_nothing() {
 }
 
 #[test]
+fn a_server_that_goes_away_keeps_the_note() {
+    let home = Home::new();
+    let Some(server) = nginx(&home) else { return };
+    let child = long_upload(&home, &server);
+    let Server { _running: running, folder, .. } = server;
+    drop(running);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("may be left there") && !names(&folder).is_empty(), "{said}");
+    assert_eq!(names(&home.path().join("state/uploads")).len(), 1);
+}
+
+#[test]
 fn what_a_killed_upload_left_the_next_run_removes() {
     let home = Home::new();
     let Some(server) = nginx(&home) else { return };
