@@ -41,6 +41,10 @@ use crate::ticket::{FlowSetup, Proof};
 /// Why a second measurement is not to be had.
 const ONCE: &str = "an iperf3 server runs one measurement per connection; connect again";
 
+/// Why a server that has users lets nobody else in, and what lets a client in.
+const LOGIN_REQUIRED: &str = "the server requires a login, and none was given; give one with --username and \
+     --rsa-public-key (the server's public key), and the password with --password-file or $IPERF3_PASSWORD";
+
 /// A conversation, seen from the connecting side.
 pub struct ClientSession {
     control: Control,
@@ -94,10 +98,7 @@ impl StateMachine for ClientSession {
 
     fn expire(&mut self, _now: Instant) -> Result<(), WireError> {
         match &self.state {
-            State::Failing => {
-                self.failed();
-                Ok(())
-            }
+            State::Failing => self.failed(),
             state => Err(WireError::TimedOut(state.when().into())),
         }
     }
@@ -141,7 +142,7 @@ impl ClientSession {
                     let totals = results::read(&json, &run.plan, EndName::Far, PROGRAM);
                     self.told(now, totals.map_err(broken)?);
                 }
-                State::Failing if self.control.has_both_words() => self.failed(),
+                State::Failing if self.control.has_both_words() => self.failed()?,
                 State::Failing => return Ok(()),
                 State::Over => return self.control.stay_small(),
                 _ => {
@@ -308,13 +309,22 @@ impl ClientSession {
     }
 
     /// The words after an error are there, or will not come.
-    fn failed(&mut self) {
+    fn failed(&mut self) -> Result<(), WireError> {
         let words = self.control.error_words();
         let why = words.number.map_or_else(
             || "it reports a failure without a reason".into(),
             |number| errors::words(number, words.errno),
         );
-        self.refuse(why);
+        match words.number {
+            Some(errors::number::AUTH) if self.config.login.is_none() => {
+                Err(WireError::NotPermitted(LOGIN_REQUIRED.into()))
+            }
+            Some(errors::number::AUTH) => Err(WireError::NotPermitted(why)),
+            _ => {
+                self.refuse(why);
+                Ok(())
+            }
+        }
     }
 
     /// The server wants this measurement no more.
@@ -339,10 +349,7 @@ impl ClientSession {
                 Ok(())
             }
             // Version 3.12 leaves out the second word of a failed authentication, and 3.21 all of it.
-            State::Failing => {
-                self.failed();
-                Ok(())
-            }
+            State::Failing => self.failed(),
             State::Proposed(_) if self.config.login.is_some() => Err(WireError::NotPermitted(
                 "it closed the connection after the user name and password".into(),
             )),

@@ -95,8 +95,8 @@ fn an_error_without_all_its_words_is_told_at_the_end_or_in_time() {
     let mut closed = Talk::proposed(client_config(None), Plan::standard());
     closed.hear(error(&[142])).unwrap();
     assert_eq!(closed.refusal(), "");
-    closed.tell(Input::Closed).unwrap();
-    assert!(closed.refusal().contains("password is wrong"), "{}", closed.refusal());
+    let why = closed.tell(Input::Closed).unwrap_err();
+    assert!(matches!(why, WireError::NotPermitted(_)), "{why}");
     let mut silent = Talk::proposed(client_config(None), Plan::standard());
     silent.hear(error(&[])).unwrap();
     silent.wait(ERROR_TIMEOUT).unwrap();
@@ -112,6 +112,23 @@ fn a_login_goes_with_the_parameters_and_3_21_hangs_up_on_a_wrong_one() {
     assert!(params["authtoken"].as_str().is_some_and(|token| token.len() > 100), "{params}");
     let hung_up = talk.tell(Input::Closed).unwrap_err();
     assert!(matches!(hung_up, WireError::NotPermitted(_)), "{hung_up}");
+}
+
+#[test]
+fn a_login_that_lacks_is_told_apart_from_one_that_is_wrong() {
+    let refused = |login| {
+        let config = ClientConfig { login, ..client_config(None) };
+        let mut talk = Talk::proposed(config, Plan::standard());
+        talk.hear(error(&[142, 0])).unwrap_err()
+    };
+    let none = refused(None);
+    let wrong = refused(Some(login("mario", "rossi", Padding::Oaep)));
+    for why in [&none, &wrong] {
+        assert!(matches!(why, WireError::NotPermitted(_)), "{why}");
+    }
+    assert!(none.to_string().contains("requires a login"), "{none}");
+    assert!(none.to_string().contains("--username"), "{none}");
+    assert!(wrong.to_string().contains("password is wrong"), "{wrong}");
 }
 
 #[test]
