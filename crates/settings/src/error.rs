@@ -191,6 +191,18 @@ pub enum SettingError {
         /// The journal of that run.
         journal: PathBuf,
     },
+    /// The same, and the journal is damaged, so that goodput can't put it back.
+    #[error(
+        "{setting} may still be as an interrupted run left it, and the journal {} is damaged (its first line); put \
+         back by hand what it names, then remove it",
+        journal.display()
+    )]
+    Damaged {
+        /// The setting.
+        setting: SettingRef,
+        /// The journal of that run.
+        journal: PathBuf,
+    },
     /// The journal could not be kept, so nothing may be changed.
     #[error("can't {operation} the journal in {}: {cause}; without a journal goodput changes nothing", path.display())]
     Journal {

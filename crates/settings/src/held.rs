@@ -1,8 +1,10 @@
 //! Journals that somebody holds: a run that lives, or the guard of one that died.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use goodput_model::SettingRef;
 
 use crate::journal::{Contents, Entry, JournalFile, open_one};
 use crate::life;
@@ -16,25 +18,64 @@ const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// How long a wait is before the person who waits is told of it.
+const NOTICE_DELAY: Duration = Duration::from_secs(1);
+
 /// How long a caller waits for others that hold journals, for all journals together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Patience {
     longest: Duration,
-    /// When it ends; it begins with the first wait.
-    until: Option<Instant>,
+    /// When the first wait began.
+    began: Option<Instant>,
+    /// Hears of a journal that is waited for longer than a moment.
+    tell: fn(&Awaited),
+    told: Option<PathBuf>,
+}
+
+/// A journal that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaited {
+    /// Where it is.
+    pub journal: PathBuf,
+    /// What is being put back.
+    pub settings: Vec<SettingRef>,
+    /// How long is waited at most.
+    pub longest: Duration,
+}
+
+impl std::fmt::Display for Awaited {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let settings: Vec<_> = self.settings.iter().map(ToString::to_string).collect();
+        write!(
+            f,
+            "waiting for the guard of an interrupted run, which puts {} back (at most {} s; journal {})",
+            settings.join(", "),
+            self.longest.as_secs(),
+            self.journal.display()
+        )
+    }
 }
 
 impl Patience {
     /// Waits for nobody, for callers that others wait for.
-    pub const NONE: Self = Self { longest: Duration::ZERO, until: None };
-    /// Waits as long as a guard may take (30 s), for a person who asked for it.
-    pub const FOR_A_GUARD: Self = Self { longest: GUARD_TIMEOUT, until: None };
+    pub const NONE: Self = Self { longest: Duration::ZERO, began: None, tell: |_| {}, told: None };
 
-    /// Waits a moment, unless all patience is spent.
-    fn wait(&mut self) -> bool {
-        let now = Instant::now();
-        if now >= *self.until.get_or_insert(now + self.longest) {
+    /// Waits as long as a guard may take (30 s), for a person who asked for it. `tell` hears, once for each
+    /// journal, what is waited for, if that takes more than a second.
+    pub fn for_a_guard(tell: fn(&Awaited)) -> Self {
+        Self { longest: GUARD_TIMEOUT, tell, ..Self::NONE }
+    }
+
+    /// Waits a moment for whoever holds a journal, unless all patience is spent.
+    fn wait(&mut self, path: &Path, contents: &Contents) -> bool {
+        let waited = self.began.get_or_insert_with(Instant::now).elapsed();
+        if waited >= self.longest {
             return false;
+        }
+        if waited >= NOTICE_DELAY && self.told.as_deref() != Some(path) {
+            let settings = contents.entries.iter().map(|entry| entry.setting.clone()).collect();
+            (self.tell)(&Awaited { journal: path.into(), settings, longest: self.longest });
+            self.told = Some(path.into());
         }
         #[cfg(test)]
         crate::testing::waiting();
@@ -71,8 +112,9 @@ pub(crate) fn settle(
             }
             Err(cause) => return Some(unopened(path.into(), &cause)),
         }
-        if !patience.wait() {
-            return Some(report(path, &first?, |_| Outcome::Held));
+        let held = first.as_ref()?;
+        if !patience.wait(path, held) {
+            return Some(report(path, held, |_| Outcome::Held));
         }
     }
 }

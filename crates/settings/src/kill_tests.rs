@@ -171,7 +171,29 @@ fn when_patience_is_spent_the_journal_is_held() {
     let report = crate::held::settle(&path, Forget::Nothing, &mut { Patience::NONE }).unwrap();
     assert_eq!(report.entries[0].outcome, Outcome::Held);
     assert!(!report.is_clean() && report.is_held() && !report.is_in_use());
-    assert!(report.to_string().contains("settings undo"), "{report}");
+    let said = report.to_string();
+    assert!(said.contains("settings undo") && said.contains(path.to_str().unwrap()), "{said}");
+}
+
+#[test]
+fn a_long_wait_is_told_with_what_is_waited_for() {
+    static TOLD: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+    let scene = Scene::new();
+    let path = leave_dead_journal(&scene, &Place::here().unwrap());
+    let guard_of_it = JournalFile::take_over(&path).unwrap().unwrap();
+    // The guard is slow, and ends when it was told of.
+    let waiting = std::thread::spawn({
+        let state = scene.state_dir();
+        let tell = |awaited: &crate::Awaited| TOLD.lock().unwrap().push(awaited.to_string());
+        move || undo_and_forget(&state, Forget::Nothing, Patience::for_a_guard(tell)).unwrap()
+    });
+    crate::testing::wait_for("the word", || !TOLD.lock().unwrap().is_empty());
+    assert!(settle(guard_of_it, Forget::Nothing).is_clean());
+    assert!(waiting.join().unwrap()[0].is_clean());
+    let told = TOLD.lock().unwrap();
+    let [said] = &told[..] else { panic!("{told:?}") };
+    assert!(said.contains(&scene.setting().to_string()), "{said}");
+    assert!(said.contains(path.to_str().unwrap()) && said.contains("guard"), "{said}");
 }
 
 #[test]
@@ -188,6 +210,13 @@ fn undo_finds_what_was_left_in_another_directory() {
     leave_journal(&scene, &other);
     assert_eq!(undo(&scene.state_dir().with_file_name("elsewhere")).unwrap(), []);
     assert_eq!(leftovers(&scene.state_dir().with_file_name("elsewhere")).len(), 1);
+}
+
+fn undo_forgetting(
+    scene: &Scene,
+    forget: Forget,
+) -> Result<Vec<crate::RestoreReport>, SettingError> {
+    undo_and_forget(&scene.state_dir(), forget, Patience::for_a_guard(|_| {}))
 }
 
 /// Leaves a journal of a run at `place`.
@@ -211,13 +240,21 @@ fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
     let elsewhere = Place { netns: 1, netns_cookie: Some(u64::MAX), ..Place::here().unwrap() };
     leave_journal(&scene, &elsewhere);
     let reports = undo(&scene.state_dir()).unwrap();
-    assert_eq!(reports[0].entries[0].outcome, Outcome::OtherNamespace { enter: None });
+    let outcome = reports[0].entries[0].outcome.clone();
+    // The option that helps is named at once.
+    match life::of(&elsewhere) {
+        Life::Unseen(why) => {
+            assert_eq!(outcome, Outcome::NamespaceUnseen(why));
+            assert!(outcome.to_string().contains("--forget-unseen"), "{outcome}");
+        }
+        _ => assert_eq!(outcome, Outcome::OtherNamespace { enter: None }),
+    }
     let told = leftovers(&scene.state_dir())[0].to_string();
     assert!(told.contains("network namespace") && told.contains("--forget"), "{told}");
     assert_eq!(scene.journals().len(), 1);
 
     // In a container, or as another user, nobody can know.
-    let gone = undo_and_forget(&scene.state_dir(), Forget::Gone).unwrap();
+    let gone = undo_forgetting(&scene, Forget::Gone).unwrap();
     let outcome = &gone[0].entries[0].outcome;
     match life::of(&elsewhere) {
         Life::Gone => assert_eq!(*outcome, Outcome::NamespaceGone),
@@ -229,7 +266,7 @@ fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
         Life::Lives(_) => panic!("no namespace has that cookie"),
     }
     leave_journal(&scene, &elsewhere);
-    let forgotten = undo_and_forget(&scene.state_dir(), Forget::Unseen).unwrap();
+    let forgotten = undo_forgetting(&scene, Forget::Unseen).unwrap();
     assert_eq!(forgotten[0].entries[0].outcome, Outcome::NamespaceGone);
     assert!(forgotten[0].is_clean() && scene.journals().is_empty());
     assert_eq!(scene.value(), "b", "it is another namespace's value");
@@ -243,8 +280,7 @@ fn a_namespace_that_someone_is_in_is_not_forgotten() {
     assert!(matches!(life::of(&here), Life::Lives(_)));
     let stale = Place { netns_cookie: Some(u64::MAX), ..here.clone() };
     leave_journal(&scene, &stale);
-    let outcome =
-        undo_and_forget(&scene.state_dir(), Forget::Gone).unwrap()[0].entries[0].outcome.clone();
+    let outcome = undo_forgetting(&scene, Forget::Gone).unwrap()[0].entries[0].outcome.clone();
     match here.netns_cookie {
         Some(_) => match life::of(&stale) {
             Life::Gone => assert_eq!(outcome, Outcome::NamespaceGone, "the inode was used again"),

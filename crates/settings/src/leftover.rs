@@ -44,6 +44,8 @@ pub enum Whereabouts {
         /// Why it is not known whether it does.
         why: &'static str,
     },
+    /// Nobody knows: the journal is damaged.
+    Damaged,
 }
 
 impl std::fmt::Display for Leftover {
@@ -68,6 +70,11 @@ impl std::fmt::Display for Leftover {
                 f,
                 " in another network namespace (net:[{number}]), which may still exist ({why}); run \
                  `{undo}` in it, or `{undo} --forget-unseen` if you know that it is gone"
+            ),
+            Whereabouts::Damaged => write!(
+                f,
+                ", and its journal {} is damaged; put back by hand what it names, then remove it",
+                self.journal.display()
             ),
         }
     }
@@ -96,7 +103,7 @@ fn of(contents: &Contents, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> 
     let Some(owner) = &contents.owner else {
         // A first line that was cut short comes before any change.
         let is_empty = contents.entries.is_empty() && contents.unreadable.is_empty();
-        return if is_empty { Vec::new() } else { vec![(Vec::new(), Whereabouts::Here)] };
+        return if is_empty { Vec::new() } else { vec![(Vec::new(), Whereabouts::Damaged)] };
     };
     if !owner.place.same_boot(here) && contents.unreadable.is_empty() {
         return Vec::new();
@@ -105,8 +112,11 @@ fn of(contents: &Contents, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> 
     let all = contents.entries.iter().map(|entry| entry.setting.clone());
     let ours: Vec<_> = all.filter(|setting| !elsewhere.contains(setting)).collect();
     let mut left = Vec::new();
-    if !ours.is_empty() || !contents.unreadable.is_empty() {
-        left.push((ours, Whereabouts::Here));
+    // What can be read of a damaged journal is put back first.
+    match (ours.is_empty(), contents.unreadable.is_empty()) {
+        (false, _) => left.push((ours, Whereabouts::Here)),
+        (true, false) => left.push((ours, Whereabouts::Damaged)),
+        (true, true) => {}
     }
     if !elsewhere.is_empty() {
         left.push((elsewhere, whereabouts(&owner.place)));

@@ -41,7 +41,7 @@ mod testing;
 pub use changes::Changes;
 pub use error::SettingError;
 pub use guard::{GuardProgram, guard_main};
-pub use held::Patience;
+pub use held::{Awaited, Patience};
 pub use journal::make_own_folder;
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use lookup::{apply_to_plan, find, find_for, read};

@@ -79,7 +79,7 @@ pub enum Outcome {
     Held,
     /// It belongs to another network namespace; kept in the journal.
     OtherNamespace {
-        /// What to write before a command so that it runs there, if a way in is known.
+        /// What to write before a command so that it runs there. `None`: the namespace is gone.
         enter: Option<String>,
     },
     /// The same, and whether that still exists can't be seen from here, because of this.
@@ -120,10 +120,13 @@ impl RestoreReport {
 }
 
 impl std::fmt::Display for RestoreReport {
-    /// One line a setting, and one for the journal's own problem.
+    /// One line a setting, and one for the journal if someone holds it or it has a problem.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let settings = self.entries.iter().map(|e| format!("{}: {}", e.setting, e.outcome));
-        let journal = self.problem.iter().map(|why| format!("{}: {why}", self.journal.display()));
+        let held = self.entries.iter().any(|entry| entry.outcome == Outcome::Held);
+        let held = held.then(|| "this journal is still held".to_string());
+        let journal = self.problem.iter().chain(&held);
+        let journal = journal.map(|why| format!("{}: {why}", self.journal.display()));
         f.write_str(&settings.chain(journal).collect::<Vec<_>>().join("\n"))
     }
 }
@@ -145,7 +148,7 @@ impl std::fmt::Display for Outcome {
                 "still changed by a run at work (process {pid}), which puts it back when it ends"
             ),
             Self::Held => f.write_str(
-                "not put back: its guard, or a run that can't be seen from here, is still at work on it; \
+                "not put back: its guard, or a run that can't be seen from here, still holds its journal; \
                  run `goodput settings undo` again",
             ),
             Self::OtherNamespace { enter: Some(enter) } => write!(
@@ -154,8 +157,7 @@ impl std::fmt::Display for Outcome {
                  `{enter}` before the command"
             ),
             Self::OtherNamespace { enter: None } => f.write_str(
-                "belongs to another network namespace; run `goodput settings undo` in it, or \
-                 `goodput settings undo --forget` if it is gone",
+                "belongs to a network namespace that is gone; `goodput settings undo --forget` forgets it",
             ),
             Self::NamespaceUnseen(why) => write!(
                 f,
@@ -235,7 +237,10 @@ pub(crate) fn foreign(contents: &Contents) -> Option<String> {
             KNOWN_FORMAT_VERSIONS.end()
         )),
         None if contents.entries.is_empty() && contents.unreadable.is_empty() => None,
-        None => Some("its first line is not valid; check the file, then remove it".into()),
+        None => {
+            let advice = "put back by hand what it names, then remove it";
+            Some(format!("its first line is not valid; {advice}"))
+        }
     }
 }
 
@@ -243,7 +248,7 @@ fn damage(contents: &Contents) -> Option<String> {
     let [first, ..] = contents.unreadable[..] else { return None };
     let lines = contents.unreadable.len();
     Some(format!(
-        "{lines} of its lines are not valid, the first is line {first}; check the file, then remove it"
+        "{lines} of its lines are not valid, the first is line {first}; put back by hand what they name, then remove it"
     ))
 }
 
@@ -358,8 +363,8 @@ fn elsewhere(contents: &Contents, forget: Forget) -> Outcome {
     let Some(owner) = &contents.owner else { return Outcome::OtherNamespace { enter: None } };
     match (life::of(&owner.place), forget) {
         (Life::Lives(file), _) => Outcome::OtherNamespace { enter: Some(life::enter(&file)) },
-        (_, Forget::Nothing) => Outcome::OtherNamespace { enter: None },
-        (Life::Unseen(why), Forget::Gone) => Outcome::NamespaceUnseen(why),
+        (Life::Gone, Forget::Nothing) => Outcome::OtherNamespace { enter: None },
+        (Life::Unseen(why), Forget::Nothing | Forget::Gone) => Outcome::NamespaceUnseen(why),
         (Life::Gone | Life::Unseen(_), _) => Outcome::NamespaceGone,
     }
 }

@@ -18,22 +18,19 @@ use crate::restore::{Forget, RestoreReport, foreign, settle};
 /// When `state_dir` can't be read, or someone else can write to it. What can't be put back is in
 /// the reports.
 pub fn undo(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
-    settle_all(state_dir, Forget::Nothing)
+    undo_and_forget(state_dir, Forget::Nothing, Patience::for_a_guard(|_| {}))
 }
 
-/// The same, and gives up what belongs to other network namespaces, as far as `forget` says so.
+/// The same, waits for guards with `patience`, and gives up what belongs to other network namespaces, as far as
+/// `forget` says so.
 ///
 /// # Errors
 /// As [`undo`].
 pub fn undo_and_forget(
     state_dir: &Path,
     forget: Forget,
+    mut patience: Patience,
 ) -> Result<Vec<RestoreReport>, SettingError> {
-    settle_all(state_dir, forget)
-}
-
-fn settle_all(state_dir: &Path, forget: Forget) -> Result<Vec<RestoreReport>, SettingError> {
-    let mut patience = Patience::FOR_A_GUARD;
     let mut reports = settle_own(state_dir, forget, &mut patience)?;
     let here = Place::here()?;
     let elsewhere = listed_elsewhere(state_dir).into_iter().rev();

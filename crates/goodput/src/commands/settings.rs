@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::allowlist::AllowedSettings;
-use goodput_settings::{Changes, Forget, GuardProgram, Patience, RestoreReport, Whereabouts};
+use goodput_settings::{
+    Awaited, Changes, Forget, GuardProgram, Leftover, Patience, RestoreReport, Whereabouts,
+};
 use rustix::process::geteuid;
 
 use super::list;
@@ -79,7 +81,7 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
 /// anew, and says so; warns of what is left in spite of it.
 pub fn settle_leftovers(state_dir: &Path) {
     // An error here comes again, and is told, when the changes begin.
-    let settled = goodput_settings::settle_before(state_dir, Patience::FOR_A_GUARD);
+    let settled = goodput_settings::settle_before(state_dir, Patience::for_a_guard(tell));
     for report in settled.unwrap_or_default() {
         screen::say(format_args!(
             "left changed by an interrupted run, settled before anything else:\n{report}"
@@ -124,6 +126,11 @@ fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setti
     Ok(known)
 }
 
+/// Says what is waited for.
+fn tell(awaited: &Awaited) {
+    screen::say(awaited);
+}
+
 /// Removes what dead runs left at servers of files, and says so; `None` if they left nothing.
 fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
     let notes = file_servers::uploads(state_dir);
@@ -149,7 +156,8 @@ fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
 
 /// Puts back what dead runs left changed, and says so; that there is nothing is said unless something else was undone.
 fn undo(state_dir: &Path, forget: Forget, said: bool) -> Result<Exit> {
-    let reports = goodput_settings::undo_and_forget(state_dir, forget)?;
+    let reports =
+        goodput_settings::undo_and_forget(state_dir, forget, Patience::for_a_guard(tell))?;
     let mut left = goodput_settings::leftovers(state_dir);
     left.retain(|leftover| reports.iter().all(|report| report.journal != leftover.journal));
     match (reports.is_empty(), left.is_empty()) {
@@ -169,7 +177,8 @@ fn undo(state_dir: &Path, forget: Forget, said: bool) -> Result<Exit> {
     }
     left.iter().for_each(|leftover| screen::say(format_args!("warning: {leftover}")));
     // What belongs to another network namespace is as it was in this one.
-    let is_back = left.iter().all(|leftover| leftover.place != Whereabouts::Here)
-        && reports.iter().all(RestoreReport::is_clean);
+    let is_left =
+        |leftover: &Leftover| matches!(leftover.place, Whereabouts::Here | Whereabouts::Damaged);
+    let is_back = !left.iter().any(is_left) && reports.iter().all(RestoreReport::is_clean);
     Ok(if is_back { Exit::Fine } else { Exit::CouldNot })
 }

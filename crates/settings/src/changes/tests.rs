@@ -235,7 +235,16 @@ fn what_a_damaged_journal_names_is_not_taken_for_an_original() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replacen("begin", "?", 1)).unwrap();
     let error = scene.begin().apply(&scene.setting(), "c").unwrap_err();
-    assert!(matches!(error, SettingError::LeftChanged { .. }), "{error}");
+    // `goodput settings undo` would be no help, so the first message says what is.
+    assert!(matches!(error, SettingError::Damaged { .. }), "{error}");
+    let said = error.to_string();
+    assert!(said.contains(path.to_str().unwrap()) && said.contains("by hand"), "{said}");
+    let left = crate::leftovers(&scene.state_dir());
+    let told = left[0].to_string();
+    assert_eq!(left[0].place, crate::Whereabouts::Damaged);
+    assert!(told.contains("by hand") && !told.contains("settings undo"), "{told}");
+    let report = crate::undo(&scene.state_dir()).unwrap().swap_remove(0).to_string();
+    assert!(report.contains("by hand"), "{report}");
     assert_eq!(scene.value(), "b");
 }
 

@@ -114,10 +114,11 @@ pub(crate) fn claim(
             }
             let setting = entry.setting.clone();
             let journal = path.clone();
-            return Err(match owner.filter(|_| alive).map(|owner| owner.pid) {
+            return Err(match owner.map(|owner| owner.pid) {
+                None => SettingError::Damaged { setting, journal },
+                Some(_) if !alive => SettingError::LeftChanged { setting, journal },
                 Some(pid) if life::runs(pid) => SettingError::InUse { setting, pid },
                 Some(pid) => SettingError::Held { setting, pid, journal },
-                None => SettingError::LeftChanged { setting, journal },
             });
         }
     }
