@@ -6,23 +6,31 @@ use anyhow::{Context, Result};
 use goodput_model::Record;
 use goodput_store::Store;
 
-/// The user's history, or nowhere with `--no-store`. Opened before a measurement, so that a full
-/// disk or a lacking permission shows before the time is spent.
-pub struct Keeper(Option<Store>);
+use crate::args::OutputArgs;
+use crate::record_file::RecordFile;
+
+/// Where the results of a measurement are kept: the user's history, unless `--no-store` is given, and the file of
+/// `--record`. Opened before a measurement, so that a full disk or a lacking permission shows before the time
+/// is spent.
+pub struct Keeper {
+    store: Option<Store>,
+    file: Option<RecordFile>,
+}
 
 impl Keeper {
-    /// Opens the history, unless it is not wanted.
-    pub fn open(no_store: bool) -> Result<Self> {
-        if no_store {
-            return Ok(Self(None));
-        }
-        history().map(|store| Self(Some(store)))
+    /// Opens what is wanted.
+    pub fn open(output: &OutputArgs) -> Result<Self> {
+        let store = if output.no_store { None } else { Some(history()?) };
+        let file = output.record.as_deref().map(RecordFile::open).transpose()?;
+        Ok(Self { store, file })
     }
 
-    /// Keeps a record; its number, if it was kept.
-    pub fn keep(&self, record: &Record) -> Result<Option<i64>> {
-        let Some(store) = &self.0 else { return Ok(None) };
-        store.add(record).map(Some).context("the result above was not saved")
+    /// Keeps a record in both; each is tried, whatever becomes of the other.
+    pub fn keep(self, record: &Record) -> Result<()> {
+        let written = self.file.map_or(Ok(()), |file| file.write(record));
+        let added = self.store.map_or(Ok(()), |store| store.add(record).map(drop));
+        written?;
+        added.context("the result above was not saved")
     }
 }
 

@@ -17,6 +17,7 @@ mod logging;
 mod nearest;
 mod pages;
 mod proxies;
+mod record_file;
 mod report;
 mod screen;
 mod secret_file;

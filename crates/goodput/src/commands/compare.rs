@@ -42,7 +42,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
-    let keeper = Keeper::open(args.output.no_store)?;
+    let keeper = Keeper::open(&args.output)?;
     let mut live = Live::new(&args.output, &plan);
     let ((record, broke_off), interrupted) = measured::block_on(async |interrupt| {
         let mut tables = Tables::of(&cells);
@@ -57,7 +57,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         }
         tables.close()
     })?;
-    let exit = measured::finish(&record, || text(&record), &args.output, &keeper)?;
+    let exit = measured::finish(&record, || text(&record), &args.output, keeper)?;
     Ok(match exit {
         _ if broke_off.is_some() => broke_off.unwrap_or(Exit::CouldNot),
         _ if interrupted => Exit::CouldNot,

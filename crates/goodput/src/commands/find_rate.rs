@@ -32,13 +32,13 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
         max_loss_percent: args.find_rate.max_loss,
         started: measured::now(),
     };
-    let keeper = Keeper::open(args.output.no_store)?;
+    let keeper = Keeper::open(&args.output)?;
     let mut live = Live::new(&args.output, &request.plan);
     let (record, interrupted) = measured::block_on(async |interrupt| {
         find_rate(&request, &interrupt, &mut |event| live.show(&event)).await
     })?;
     let text = || report::rate_search::text(&record);
-    let exit = measured::finish(&record, text, &args.output, &keeper)?;
+    let exit = measured::finish(&record, text, &args.output, keeper)?;
     if let Some(why) = &record.incomplete {
         screen::say(format_args!("goodput: {why}"));
         return Ok(Exit::CouldNot);

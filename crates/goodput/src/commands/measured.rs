@@ -1,8 +1,6 @@
 //! What the verbs that measure have in common: a runtime, Ctrl-C, the output.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
 
 use anyhow::{Context, Result, anyhow};
 use goodput_engine::{EngineError, Interrupt};
@@ -110,22 +108,17 @@ pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Writes a finished record to its file, prints it as the options say, keeps it, and checks what was expected of it.
-/// The file comes first: whoever reads standard output may stall for ever.
+/// Keeps a finished record, prints it as the options say, and checks what was expected of it. Keeping comes first: whoever reads standard output may stall for ever.
 pub fn finish(
     record: &Record,
     text: impl FnOnce() -> String,
     output: &OutputArgs,
-    keeper: &Keeper,
+    keeper: Keeper,
 ) -> Result<Exit> {
-    let written = output.record.as_ref().map_or(Ok(()), |file| {
-        write_file(file, record).with_context(|| format!("cannot write {}", file.display()))
-    });
     let kept = keeper.keep(record);
     end_at_the_next_signal();
     // Standard output may have gone with its terminal, and the disk may be full; each is tried all the same.
     let printed = print(record, text, output);
-    written?;
     kept?;
     printed?;
     Ok(check(record, output))
@@ -173,13 +166,6 @@ fn print(record: &Record, text: impl FnOnce() -> String, output: &OutputArgs) ->
 struct Last<'a> {
     event: &'static str,
     record: &'a Record,
-}
-
-/// As it is made: the record of a long measurement takes several times as much memory as text.
-fn write_file(file: &Path, record: &Record) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(file)?);
-    serde_json::to_writer_pretty(&mut out, record)?;
-    out.flush()
 }
 
 fn check(record: &Record, output: &OutputArgs) -> Exit {

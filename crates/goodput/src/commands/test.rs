@@ -41,13 +41,13 @@ fn watch(args: &TestArgs, to: AttachTo, detail: Detail) -> Result<Exit> {
         interval_s: plan.interval_s,
         started: measured::now(),
     };
-    let keeper = Keeper::open(args.output.no_store)?;
+    let keeper = Keeper::open(&args.output)?;
     let mut live = live(args, &plan, "", &request.started);
     live.show(&Event::Opened { connections: Vec::new() });
     let outcome = measured::block_on(async |interrupt| {
         attach(&request, &interrupt, &mut |event| live.show(&event)).await
     });
-    finish(args, outcome, &keeper, live, detail)
+    finish(args, outcome, keeper, live, detail)
 }
 
 /// What shows the measurement while it runs: for a person, or as another program would.
@@ -70,7 +70,7 @@ fn live(args: &TestArgs, plan: &Plan, target: &str, started: &str) -> Live {
 fn finish(
     args: &TestArgs,
     outcome: Result<(Conclusion, bool)>,
-    keeper: &Keeper,
+    keeper: Keeper,
     mut live: Live,
     detail: Detail,
 ) -> Result<Exit> {
@@ -107,7 +107,7 @@ fn measure(
     let credentials = credentials(&args.measure.peer.credentials, &target)?;
     let plan = args.measure.plan_towards(&target, Plan::standard().length);
     screen::leave_to_payload(&plan);
-    let keeper = Keeper::open(args.output.no_store)?;
+    let keeper = Keeper::open(&args.output)?;
     let started = measured::now();
     let mut live = live(args, &plan, target_text, &started);
     let state_dir = args.explain.probe.then(|| state_dir(state)).transpose()?;
@@ -133,5 +133,5 @@ fn measure(
         client.leave().await;
         conclusion
     });
-    finish(args, outcome, &keeper, live, detail)
+    finish(args, outcome, keeper, live, detail)
 }
