@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::scenario::Lack;
+
 /// Length of one period of a quota: the kernel's own default, microseconds.
 const PERIOD_US: u64 = 100_000;
 
@@ -97,16 +99,16 @@ fn remove_abandoned(mount: &Path) {
 }
 
 /// Why no group can be made here, in words; `None` if it can.
-pub(crate) fn missing() -> Option<String> {
+pub(crate) fn missing() -> Option<Lack> {
+    let forbids = |cause: &io::Error| cause.kind() == io::ErrorKind::PermissionDenied;
     let hierarchy = match hierarchy() {
         Ok(hierarchy) => hierarchy,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => return Some(Lack { not_permitted: forbids(&error), why: error.to_string() }),
     };
     let mount = hierarchy.mount();
-    let writable = rustix::fs::access(mount, rustix::fs::Access::WRITE_OK);
-    writable
-        .err()
-        .map(|error| format!("{} is not writable ({error}): run as root", mount.display()))
+    let error = io::Error::from(rustix::fs::access(mount, rustix::fs::Access::WRITE_OK).err()?);
+    let why = format!("{} is not writable ({error}): run as root", mount.display());
+    Some(Lack { not_permitted: forbids(&error), why })
 }
 
 /// The quota of the group that `pid` is in, as the kernel has it.

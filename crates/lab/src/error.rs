@@ -46,6 +46,8 @@ pub enum LabError {
         scenario: String,
         /// What is missing and why.
         needs: String,
+        /// Whether a permission is among it.
+        not_permitted: bool,
     },
     /// A fault that cannot be planted as asked.
     #[error("cannot plant the fault {kind} on {host}: {why}")]
@@ -91,4 +93,15 @@ pub enum LabError {
         /// What it wrote to stderr, or nothing.
         output: String,
     },
+}
+
+impl LabError {
+    /// Whether a privilege is what lacks (exit code 3).
+    pub fn not_permitted(&self) -> bool {
+        match self {
+            Self::Forbidden { .. } => true,
+            Self::NotHere { not_permitted, .. } => *not_permitted,
+            _ => false,
+        }
+    }
 }

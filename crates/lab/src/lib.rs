@@ -27,5 +27,5 @@ pub use error::LabError;
 pub use host::{Host, Port};
 pub use lab::Lab;
 pub use run::{Expectation, Failed, Observed, Server, compare, run};
-pub use scenario::{HostName, Need, Scenario};
+pub use scenario::{HostName, Lack, Need, Scenario};
 pub use scenarios::{Builtin, builtin, scenario_source};

@@ -35,6 +35,8 @@ struct Counted {
     passed: u32,
     failed: u32,
     skipped: u32,
+    /// Of those that were skipped, how many lack a permission.
+    not_permitted: u32,
 }
 
 fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
@@ -60,12 +62,12 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
         }
     }
     if !json {
-        let Counted { passed, failed, skipped } = counted;
+        let Counted { passed, failed, skipped, .. } = counted;
         screen::line(format_args!(
             "{passed} as expected, {failed} not as expected, {skipped} skipped"
         ))?;
     }
-    Ok(if counted.failed == 0 { Exit::Fine } else { Exit::Problem })
+    Ok(counted.exit())
 }
 
 /// The change in a fresh lab of the same case; the record as `goodput compare` makes it.
@@ -102,14 +104,14 @@ enum CaseResult {
     /// It ran; so it may not have come out as expected.
     Observed(Box<Observed>),
     /// This machine lacks what it needs.
-    Skipped(String),
+    Skipped { needs: String, not_permitted: bool },
     /// The lab itself failed; the other cases can still run.
     Broken(String),
 }
 
 fn run_one(scenario: &Scenario, exe: &Path) -> CaseResult {
     if let Some(needs) = scenario.obstacle() {
-        return CaseResult::Skipped(needs);
+        return CaseResult::Skipped { needs, not_permitted: scenario.lacks_permission() };
     }
     match goodput_lab::run(scenario, exe, &[]) {
         Ok(observed) => CaseResult::Observed(Box::new(observed)),
@@ -121,8 +123,21 @@ impl Counted {
     fn add(&mut self, ran: &CaseResult) {
         match ran {
             CaseResult::Observed(observed) if observed.is_as_expected() => self.passed += 1,
-            CaseResult::Skipped(_) => self.skipped += 1,
+            CaseResult::Skipped { not_permitted, .. } => {
+                self.skipped += 1;
+                self.not_permitted += u32::from(*not_permitted);
+            }
             _ => self.failed += 1,
+        }
+    }
+
+    /// What nothing was seen of is no success.
+    fn exit(&self) -> Exit {
+        match (self.passed, self.failed, self.skipped) {
+            (0, 0, 1..) if self.not_permitted > 0 => Exit::NotPermitted,
+            (0, 0, 1..) => Exit::CouldNot,
+            (_, 0, _) => Exit::Fine,
+            _ => Exit::Problem,
         }
     }
 }
@@ -132,7 +147,7 @@ impl CaseResult {
     fn to_json(&self, scenario: &Scenario) -> Result<String> {
         let mut line = serde_json::json!({ "case": scenario.case, "expected": scenario.expect });
         let (key, value) = match self {
-            Self::Skipped(needs) => ("skipped", needs.as_str().into()),
+            Self::Skipped { needs, .. } => ("skipped", needs.as_str().into()),
             Self::Broken(why) => ("failed", why.as_str().into()),
             Self::Observed(observed) => {
                 line["judged"] = serde_json::to_value(&observed.judged)?;
@@ -149,7 +164,7 @@ impl CaseResult {
     fn print(&self, case: &str) -> io::Result<()> {
         match self {
             Self::Observed(observed) => print_text(case, observed),
-            Self::Skipped(needs) => {
+            Self::Skipped { needs, .. } => {
                 screen::say(format_args!("SKIPPED {case}: needs {needs}"));
                 Ok(())
             }
@@ -188,4 +203,25 @@ fn up(name: &str) -> Result<Exit> {
     screen::line("Ctrl-C takes it down.")?;
     runtime.block_on(signals.next());
     Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_in_which_nothing_could_run_is_no_success() {
+        let skipped =
+            |not_permitted| CaseResult::Skipped { needs: "a device".into(), not_permitted };
+        let exit = |results: &[CaseResult]| {
+            let mut counted = Counted::default();
+            results.iter().for_each(|result| counted.add(result));
+            counted.exit()
+        };
+        assert_eq!(exit(&[skipped(false), skipped(true)]), Exit::NotPermitted);
+        assert_eq!(exit(&[skipped(false)]), Exit::CouldNot);
+        assert_eq!(exit(&[skipped(true), CaseResult::Broken("no".into())]), Exit::Problem);
+        assert_eq!(exit(&[]), Exit::Fine);
+        assert_eq!(Counted { passed: 1, skipped: 1, ..Counted::default() }.exit(), Exit::Fine);
+    }
 }

@@ -37,7 +37,8 @@ impl Lab {
     /// plants the faults that need no process. Call [`crate::privilege::enter`] first.
     pub fn up(scenario: &Scenario) -> Result<Self, LabError> {
         if let Some(needs) = scenario.obstacle() {
-            return Err(LabError::NotHere { scenario: scenario.case.clone(), needs });
+            let (scenario, not_permitted) = (&scenario.case, scenario.lacks_permission());
+            return Err(LabError::NotHere { scenario: scenario.clone(), needs, not_permitted });
         }
         let by_netem = netem::is_available() && !scenario.needs_relay();
         let emulator = if by_netem { Emulator::Netem } else { Emulator::Relay };

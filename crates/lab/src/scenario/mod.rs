@@ -17,7 +17,7 @@ mod plan;
 pub use amount::Switch;
 pub use expect::{Expect, GoodputRange};
 pub use link::{DEFAULT_MTU, Link, LinkDirection, Links};
-pub use needs::Need;
+pub use needs::{Lack, Need};
 pub use plan::Run;
 
 use crate::error::LabError;

@@ -21,15 +21,24 @@ pub enum Need {
     PacketFilter,
 }
 
+/// Why something is not here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// In words, with what would give it.
+    pub why: String,
+    /// Whether a permission is what lacks.
+    pub not_permitted: bool,
+}
+
 impl Need {
-    /// Why it is not here, in words; `None` if it is. May start a thread for a moment, so call
+    /// Why it is not here; `None` if it is. May start a thread for a moment, so call
     /// [`crate::privilege::enter`] before.
-    pub fn missing(self) -> Option<String> {
+    pub fn missing(self) -> Option<Lack> {
         match self {
             Self::Emulation => tun_missing().filter(|_| !netem::is_available()),
             Self::Relay => tun_missing(),
             Self::CpuGroup => cgroup::missing(),
-            Self::PacketFilter => nft::missing(),
+            Self::PacketFilter => nft::missing().map(|why| Lack { why, not_permitted: false }),
         }
     }
 }
@@ -45,9 +54,9 @@ impl fmt::Display for Need {
     }
 }
 
-fn tun_missing() -> Option<String> {
+fn tun_missing() -> Option<Lack> {
     let error = OpenOptions::new().read(true).write(true).open(CLONE_DEVICE).err()?;
-    Some(match error.kind() {
+    let why = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             format!("only root may open {CLONE_DEVICE} here: run as root")
         }
@@ -55,7 +64,8 @@ fn tun_missing() -> Option<String> {
             format!("there is no {CLONE_DEVICE}: load the module tun, or give it to the container")
         }
         _ => format!("{CLONE_DEVICE} cannot be opened: {error}"),
-    })
+    };
+    Some(Lack { why, not_permitted: error.kind() == io::ErrorKind::PermissionDenied })
 }
 
 impl Scenario {
@@ -86,8 +96,13 @@ impl Scenario {
 
     /// Why it cannot run here: what is missing, and what would give it. `None` if it can.
     pub fn obstacle(&self) -> Option<String> {
-        let missing = |need: Need| Some(format!("{need} ({})", need.missing()?));
+        let missing = |need: Need| Some(format!("{need} ({})", need.missing()?.why));
         let all: Vec<_> = self.needs().into_iter().filter_map(missing).collect();
         (!all.is_empty()).then(|| all.join(", and "))
+    }
+
+    /// Whether a permission is among what is missing.
+    pub fn lacks_permission(&self) -> bool {
+        self.needs().into_iter().filter_map(Need::missing).any(|lack| lack.not_permitted)
     }
 }
