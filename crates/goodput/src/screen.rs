@@ -49,8 +49,7 @@ pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
         false => Box::new(io::stdout().lock()),
     };
     let mut out = BufWriter::new(out);
-    write(&mut out)?;
-    out.flush()
+    write(&mut out).and_then(|()| out.flush()).map_err(unprinted)
 }
 
 /// Prints a line of a result. Unlike `println!` it never panics: a reader that has seen enough
@@ -93,11 +92,20 @@ const CUT: &str =
     "goodput: the end of the output was not printed because its reader stopped reading\n";
 
 fn print_now(text: &str) -> io::Result<()> {
-    if TAKEN.load(Ordering::Relaxed) {
-        return write!(anstream::stderr(), "{text}");
-    }
-    let mut out = anstream::stdout();
-    write!(out, "{text}").and_then(|()| out.flush())
+    let printed = match TAKEN.load(Ordering::Relaxed) {
+        true => write!(anstream::stderr(), "{text}"),
+        false => {
+            let mut out = anstream::stdout();
+            write!(out, "{text}").and_then(|()| out.flush())
+        }
+    };
+    printed.map_err(unprinted)
+}
+
+/// Names what failed. The kind stays: a reader that has gone is told apart by it.
+pub fn unprinted(cause: io::Error) -> io::Error {
+    let place = if TAKEN.load(Ordering::Relaxed) { "standard error" } else { "standard output" };
+    io::Error::new(cause.kind(), format!("cannot print the result on {place}: {cause}"))
 }
 
 /// The log, which never waits for its reader either.

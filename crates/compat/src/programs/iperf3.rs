@@ -131,7 +131,7 @@ const OPTIONS: &[Opt] = &[
     server(Some('s'), Some("server"), Nothing, Joined("`goodput serve`")),
     server(Some('D'), Some("daemon"), Nothing, Joined("it leaves the terminal")),
     server(Some('1'), Some("one-off"), Nothing, Flag(&["--one-off"])),
-    server(None, Some("server-bitrate-limit"), One("RATE"), With(&["--max-rate"], limit)),
+    server(None, Some("server-bitrate-limit"), One("RATE"), Joined("`--max-rate`; 0 is no limit")),
     server(None, Some("server-max-duration"), One("SECONDS"), With(&["--max-duration"], same)),
     server(None, Some("idle-timeout"), One("SECONDS"), Ignored(OWN_LIMITS)),
     server(None, Some("rsa-private-key-path"), One("FILE"), With(&["--rsa-private-key"], same)),
@@ -378,6 +378,8 @@ fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
 fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5201");
     own.extend(values::listen(SHIM.protocol, port));
+    let limit = typed.read("--server-bitrate-limit", limit)?.filter(|rate| *rate > 0.0);
+    own.extend(limit.map(|rate| format!("--max-rate={rate}")));
     // One client at a time, as iperf3 has it: others are told that the server is busy.
     own.push("--exclusive=busy".into());
     let format = format(typed);
@@ -391,9 +393,6 @@ fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
 }
 
 /// `RATE[/SECONDS]`; goodput's limit needs no time to average over.
-fn limit(text: &str) -> Result<String, String> {
-    match text.split_once('/') {
-        Some((rate, _)) => decimal_rate_text(rate),
-        None => decimal_rate_text(text),
-    }
+fn limit(text: &str) -> Result<f64, String> {
+    decimal_rate(text.split_once('/').map_or(text, |(rate, _)| rate))
 }

@@ -39,7 +39,10 @@ fn suggestion(name: &str) -> String {
     let settings = goodput_settings::settings::ALL.iter().map(|setting| setting.id);
     let movers = goodput_mover::movers::ALL.iter().map(|mover| mover.id());
     let nearest = nearest(name, rules.chain(settings).chain(movers));
-    nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest:?}?"))
+    nearest.map_or_else(
+        || "; `goodput list` shows the names".into(),
+        |nearest| format!("; did you mean {nearest:?}?"),
+    )
 }
 
 #[cfg(test)]

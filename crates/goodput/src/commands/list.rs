@@ -1,6 +1,6 @@
 //! `goodput list`: what goodput knows, from the registries.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use goodput_model::{BitRate, Plan, Role, Transport};
 use goodput_mover::{AUTO, Mover};
 
@@ -14,13 +14,14 @@ use crate::screen;
 struct Listing<'a> {
     table: Table,
     narrowed: &'a Narrowed,
+    rows: usize,
 }
 
 impl<'a> Listing<'a> {
     /// With the headings that are always shown, and those that `--long` adds.
     fn new(narrowed: &'a Narrowed, headings: &[&str], more: &[&str]) -> Self {
         let more = if narrowed.long { more } else { &[] };
-        Self { table: Table::new(&[headings, more].concat()), narrowed }
+        Self { table: Table::new(&[headings, more].concat()), narrowed, rows: 0 }
     }
 
     fn row(&mut self, cells: &[&str], more: &[&str]) {
@@ -28,6 +29,17 @@ impl<'a> Listing<'a> {
         let wanted = |text: &String| all.iter().any(|cell| cell.contains(text.as_str()));
         if self.narrowed.containing.as_ref().is_none_or(wanted) {
             self.table.row(if self.narrowed.long { &all } else { cells });
+            self.rows += 1;
+        }
+    }
+
+    /// Prints it. An error if no row has the text that was asked for.
+    fn print(self) -> Result<()> {
+        match &self.narrowed.containing {
+            Some(text) if self.rows == 0 => {
+                bail!("no row of this list contains {text:?}; leave it out to see all rows")
+            }
+            _ => Ok(self.table.print()?),
         }
     }
 }
@@ -55,7 +67,7 @@ pub fn settings(narrowed: &Narrowed) -> Result<()> {
     for setting in goodput_settings::settings::ALL {
         list.row(&[setting.id, setting.title], &[&setting.scope.to_string(), setting.values]);
     }
-    Ok(list.table.print()?)
+    list.print()
 }
 
 fn far_settings(narrowed: &Narrowed) -> Result<()> {
@@ -63,7 +75,7 @@ fn far_settings(narrowed: &Narrowed) -> Result<()> {
     for entry in goodput_settings::allowlist::ALL {
         list.row(&[entry.name, &entry.bounds.to_string()], &[entry.why]);
     }
-    Ok(list.table.print()?)
+    list.print()
 }
 
 fn rules(narrowed: &Narrowed) -> Result<()> {
@@ -71,7 +83,7 @@ fn rules(narrowed: &Narrowed) -> Result<()> {
     for rule in goodput_diagnose::rules::ALL {
         list.row(&[rule.id, rule.title], &[]);
     }
-    Ok(list.table.print()?)
+    list.print()
 }
 
 fn formats(narrowed: &Narrowed) -> Result<()> {
@@ -79,7 +91,7 @@ fn formats(narrowed: &Narrowed) -> Result<()> {
     for format in goodput_compat::formats::ALL {
         list.row(&[format.id, format.summary], &[]);
     }
-    Ok(list.table.print()?)
+    list.print()
 }
 
 fn checks(narrowed: &Narrowed) -> Result<()> {
@@ -87,7 +99,7 @@ fn checks(narrowed: &Narrowed) -> Result<()> {
     for check in goodput_diagnose::check::checks::ALL {
         list.row(&[check.id, check.title], &[]);
     }
-    Ok(list.table.print()?)
+    list.print()
 }
 
 fn bounds(narrowed: &Narrowed) -> Result<()> {
@@ -95,7 +107,7 @@ fn bounds(narrowed: &Narrowed) -> Result<()> {
     for bound in goodput_ceiling::bounds::ALL {
         list.row(&[bound.id, bound.title], &[bound.source, bound.needs]);
     }
-    Ok(list.table.print()?)
+    list.print()
 }
 
 fn movers(narrowed: &Narrowed) -> Result<()> {
@@ -110,7 +122,7 @@ fn movers(narrowed: &Narrowed) -> Result<()> {
             list.row(&[mover.id(), transport, short, mover.summary()], &[&sides(*mover), &more]);
         }
     }
-    list.table.print()?;
+    list.print()?;
     chosen()
 }
 
@@ -166,7 +178,7 @@ fn protocols(narrowed: &Narrowed) -> Result<()> {
         let control = if protocol.has_control { "a connection" } else { "none" };
         list.row(&[&target, &protocol.port.to_string(), protocol.summary], &[control]);
     }
-    Ok(list.table.print()?)
+    list.print()
 }
 
 /// The lab's scenarios, how many cases each has, and what it would need that is not here.
@@ -180,7 +192,7 @@ pub fn scenarios(narrowed: &Narrowed) -> Result<()> {
         list.row(&[builtin.name, &cases.len().to_string(), &scenario.title], &[&here]);
         total += cases.len();
     }
-    list.table.print()?;
+    list.print()?;
     screen::line(format_args!(
         "{total} cases; `goodput lab run NAME --full` runs all cases of a scenario"
     ))?;

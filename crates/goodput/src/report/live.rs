@@ -119,12 +119,46 @@ fn connected(peer: &Host, secured: bool) -> String {
 }
 
 fn trial_line(values: &[String], trial: &Trial) -> String {
-    let discarded = trial.discarded.as_ref().map(|why| style::faint(format!("  ({why})")));
+    let goodput = trial.goodput_bits_per_s.value();
+    let discarded = trial.discarded.as_deref().map(|why| match goodput {
+        // The column says so already.
+        None => why.strip_prefix("failed: ").unwrap_or(why),
+        Some(_) => why,
+    });
     format!(
         "run {:>2}  {:>14}   {}{}",
         trial.block,
-        trial.goodput_bits_per_s.value().map_or_else(|| "failed".into(), ToString::to_string),
+        goodput.map_or_else(|| "failed".into(), ToString::to_string),
         values.join("  "),
-        discarded.unwrap_or_default()
+        discarded.map(|why| style::faint(format!("  ({why})"))).unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::BitRate;
+
+    fn trial(goodput: Known<BitRate>, discarded: Option<&str>) -> Trial {
+        Trial {
+            block: 1,
+            arm: 0,
+            goodput_bits_per_s: goodput,
+            cpu_s_per_gb: Known::missing("not asked"),
+            latency: None,
+            limit: "none".into(),
+            witnesses: Default::default(),
+            discarded: discarded.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn a_run_that_failed_says_so_once() {
+        let failed = trial(Known::missing("the run failed: reset"), Some("failed: reset"));
+        let line = trial_line(&["copy".into()], &failed);
+        assert_eq!(line.matches("failed").count(), 1, "{line}");
+        assert!(line.contains("(reset)"), "{line}");
+        let warm_up = trial(Known::Value(BitRate(1e9)), Some("warm-up"));
+        assert!(trial_line(&["copy".into()], &warm_up).contains("(warm-up)"));
+    }
 }

@@ -136,6 +136,79 @@ fn a_pace_that_cannot_be_held_is_refused_in_words() {
 }
 
 #[test]
+fn a_limit_that_lets_nothing_through_is_refused() {
+    let home = Home::new();
+    for option in ["--max-rate", "--max-total-rate"] {
+        let output = home.run(&["serve", "--port", "0", option, "0"]);
+        fails(&output, 2, &[option, "at least 1 bit/s", "leave the option out"]);
+    }
+    for option in ["--max-chunk", "--max-sink", "--max-sink-total"] {
+        let output = home.run(&["serve", "--port", "0", option, "0"]);
+        fails(&output, 2, &[option, "at least one byte"]);
+    }
+    for option in ["--time", "--omit", "--interval"] {
+        let output = home.run(&["test", "localhost", option, "1e300"]);
+        fails(&output, 2, &[option, "at most a year"]);
+    }
+}
+
+#[test]
+fn every_verb_answers_nonsense_in_words() {
+    let home = Home::new();
+    for (line, words) in [
+        ("nonsense", &["nonsense", "--help"][..]),
+        ("explain nonsense", &["nonsense", "goodput list"]),
+        ("list nonsense", &["nonsense", "rules"]),
+        ("list rules nonsense", &["nonsense", "no row"]),
+        ("settings nonsense", &["nonsense", "--help"]),
+        ("settings list nonsense", &["nonsense", "no row"]),
+        ("settings get nonsense", &["nonsense", "settings list"]),
+        ("settings set nonsense=1", &["nonsense", "settings list"]),
+        ("settings show-files nonsense=1", &["nonsense", "settings list"]),
+        ("lab nonsense", &["nonsense", "--help"]),
+        ("lab list nonsense", &["nonsense", "no row"]),
+        ("lab show nonsense", &["nonsense", "lab list"]),
+        ("history nonsense", &["nonsense", "goodput history"]),
+        ("history 99", &["99", "goodput history"]),
+        ("generate nonsense", &["nonsense", "--help"]),
+        ("as nonsense", &["nonsense", "iperf3"]),
+        ("as --list nonsense", &["nonsense", "iperf3"]),
+        ("check nonsense", &["nonsense", "no device"]),
+        ("ceiling nonsense", &["nonsense", "--help"]),
+        ("compare localhost nonsense=1,2", &["nonsense", "settings list"]),
+        ("test nonsense://x", &["nonsense", "goodput://"]),
+        ("key nonsense", &["nonsense", "--help"]),
+        ("demo nonsense", &["nonsense", "--help"]),
+    ] {
+        let typed: Vec<_> = line.split(' ').collect();
+        fails(&home.run(&typed), 2, words);
+    }
+}
+
+#[test]
+fn a_full_disk_is_named_with_what_was_to_be_printed_there() {
+    let home = Home::new();
+    for line in ["list rules", "list --help", "generate schema", "lab list --json"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let mut command = home.goodput(&line.split(' ').collect::<Vec<_>>());
+        let output = command.stdout(full).output().expect("it starts");
+        fails(&output, 2, &["cannot print the result on standard output", "No space left"]);
+    }
+}
+
+#[test]
+fn each_cause_of_a_port_that_cannot_be_served_has_its_own_advice() {
+    let home = Home::new();
+    // A network for documentation (RFC 5737), which no host has.
+    let elsewhere = home.run(&["serve", "--port", "0", "--bind", "192.0.2.1"]);
+    fails(&elsewhere, 2, &["no device of this host has this address", "--bind"]);
+    let (_bound, address) = refusing();
+    let port = address.port().to_string();
+    let taken = home.run(&["serve", "--port", &port, "--bind", "127.0.0.1"]);
+    fails(&taken, 2, &["another program uses this port", "--port"]);
+}
+
+#[test]
 fn a_plan_beyond_the_servers_limits_is_refused_in_words() {
     let home = Home::new();
     let server = Server::start(&home, &["--max-duration", "5", "--max-flows", "2"]);

@@ -157,7 +157,9 @@ fn check_numbers(plan: &Plan, problems: &mut Problems) {
     }
     if !(plan.interval_s >= MIN_INTERVAL_S && plan.interval_s <= MAX_PLAN_S) {
         let interval = plan.interval_s;
-        problems.push(format!("an interval of {interval} s is shorter than {MIN_INTERVAL_S} s"));
+        problems.push(format!(
+            "an interval of {interval} s is not between {MIN_INTERVAL_S} and {MAX_PLAN_S} s"
+        ));
     }
     if !(0.0..=MAX_OMIT_S).contains(&plan.omit_s) {
         let omit = plan.omit_s;

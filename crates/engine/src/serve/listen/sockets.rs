@@ -98,6 +98,27 @@ impl Sockets {
     }
 }
 
+/// That nothing can be heard at `address`, with what the user can do about this cause; `option` chooses another port.
+fn unheard(address: SocketAddr, option: &str) -> impl FnOnce(std::io::Error) -> EngineError {
+    move |cause| {
+        let advice = match cause.kind() {
+            ErrorKind::AddrInUse => {
+                format!("another program uses this port; {option} chooses another")
+            }
+            ErrorKind::AddrNotAvailable => {
+                "no device of this host has this address; --bind chooses another".into()
+            }
+            ErrorKind::PermissionDenied => format!(
+                "a port this low needs root or CAP_NET_BIND_SERVICE (sysctl \
+                 net.ipv4.ip_unprivileged_port_start); {option} chooses another"
+            ),
+            _ => return EngineError::Io { operation: format!("listen on {address}"), cause },
+        };
+        let cause = std::io::Error::new(cause.kind(), format!("{cause}; {advice}"));
+        EngineError::Io { operation: format!("listen on {address}"), cause }
+    }
+}
+
 /// What was tried.
 fn silent(listener: SocketAddr) -> String {
     format!("set a time-out for silent clients of {listener}")
@@ -112,9 +133,6 @@ impl Pair {
         let mut address = bind.unwrap_or(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0));
         address.set_port(port);
         let option = if usual_for.is_empty() { "--port" } else { "--protocols" };
-        let named = |address| {
-            format!("listen on {address}; if another server uses it, {option} chooses another port")
-        };
         let mut tries = if port == 0 { MAX_PORT_ATTEMPTS } else { 1 };
         loop {
             let tcp: TcpListener = match listener(address) {
@@ -122,7 +140,7 @@ impl Pair {
                 Err(_) if bind.is_none() => listener(SocketAddr::new([0, 0, 0, 0].into(), port)),
                 other => other,
             }
-            .map_err(EngineError::io(named(address)))?
+            .map_err(unheard(address, option))?
             .into();
             let local = tcp.local_addr().map_err(EngineError::io("read the listener's address"))?;
             notice_silence(&tcp).map_err(EngineError::io(silent(local)))?;
@@ -130,7 +148,7 @@ impl Pair {
             match datagram_socket(local) {
                 Err(cause) if tries > 0 && cause.kind() == ErrorKind::AddrInUse => {}
                 udp => {
-                    let udp = udp.map_err(EngineError::io(named(local)))?.into();
+                    let udp = udp.map_err(unheard(local, option))?.into();
                     return Ok(Self { tcp, udp, usual_for });
                 }
             }
@@ -217,4 +235,31 @@ fn unbound(address: SocketAddr) -> std::io::Result<Socket> {
         socket.set_only_v6(false)?;
     }
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_of_a_deaf_port_has_its_own_advice() {
+        let said = |kind: ErrorKind| {
+            unheard(([192, 0, 2, 1], 81).into(), "--port")(kind.into()).to_string()
+        };
+        let taken = said(ErrorKind::AddrInUse);
+        assert!(taken.starts_with("cannot listen on 192.0.2.1:81: "), "{taken}");
+        assert!(taken.contains("another program") && taken.contains("--port"), "{taken}");
+        let elsewhere = said(ErrorKind::AddrNotAvailable);
+        assert!(elsewhere.contains("--bind") && !elsewhere.contains("--port"), "{elsewhere}");
+        let low = said(ErrorKind::PermissionDenied);
+        assert!(low.contains("CAP_NET_BIND_SERVICE") && !low.contains("program"), "{low}");
+        assert!(!said(ErrorKind::OutOfMemory).contains(';'), "{}", said(ErrorKind::OutOfMemory));
+    }
+
+    #[test]
+    fn a_port_that_nobody_may_have_is_not_permitted() {
+        let error =
+            unheard(([0, 0, 0, 0], 81).into(), "--port")(ErrorKind::PermissionDenied.into());
+        assert!(error.not_permitted());
+    }
 }

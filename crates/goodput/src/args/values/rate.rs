@@ -42,6 +42,19 @@ pub fn positive(text: &str) -> Result<BitRate, String> {
     }
 }
 
+/// A rate that others are held to: one bit per second at least.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn limit(text: &str) -> Result<BitRate, String> {
+    match text.parse::<BitRate>() {
+        Ok(rate) if rate.0 < 1.0 => {
+            Err("it must be at least 1 bit/s; leave the option out for no limit".into())
+        }
+        _ => positive(text),
+    }
+}
+
 impl Rate {
     /// The rate of one direction with `flows` flows; none if it is unlimited.
     pub fn of_direction(self, flows: u16) -> Option<BitRate> {
@@ -140,6 +153,15 @@ mod tests {
         for nonsense in ["0", "-1", "", "fast", "9999999tbit"] {
             assert!(positive(nonsense).is_err(), "{nonsense}");
         }
+    }
+
+    #[test]
+    fn a_limit_lets_something_through() {
+        assert_eq!(limit("1"), Ok(BitRate(1.0)));
+        for nothing in ["0", "0mbit", "0.5"] {
+            assert!(limit(nothing).unwrap_err().contains("leave the option out"), "{nothing}");
+        }
+        assert!(limit("9999999tbit").is_err() && limit("-1").is_err());
     }
 
     #[test]

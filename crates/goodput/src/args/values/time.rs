@@ -2,13 +2,17 @@
 
 use jiff::SignedDuration;
 
-/// Seconds above zero.
+/// Seconds above which a time was mistyped: a year.
+const MAX_TIME_S: f64 = 366.0 * 86_400.0;
+
+/// Seconds above zero, and at most a year.
 ///
 /// # Errors
 /// A sentence that says what to write instead.
 pub fn seconds(text: &str) -> Result<f64, String> {
     match parsed(text) {
-        Some(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
+        Some(seconds) if seconds > MAX_TIME_S => Err("a time must be at most a year".into()),
+        Some(seconds) if seconds > 0.0 => Ok(seconds),
         _ => Err("write a time above 0, like 10, 2.5s, 500ms or 2m".into()),
     }
 }
@@ -57,9 +61,16 @@ mod tests {
     }
 
     #[test]
+    fn more_than_a_year_is_refused() {
+        assert!(seconds("366 days").is_ok());
+        for text in ["inf", "1e300", "1e18", "367d"] {
+            assert!(seconds(text).unwrap_err().contains("at most a year"), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_time_is_refused_in_words() {
-        for text in ["", "0", "0s", "-1", "-5s", "5s ago", "inf", "NaN", "1y", "soon", "5 parsecs"]
-        {
+        for text in ["", "0", "0s", "-1", "-5s", "5s ago", "NaN", "1y", "soon", "5 parsecs"] {
             assert!(seconds(text).unwrap_err().contains("500ms"), "{text}");
         }
     }

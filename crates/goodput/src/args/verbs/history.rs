@@ -9,7 +9,7 @@ use goodput_compat::formats::Format;
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
     /// One number shows that result, two compare them [default: list the latest results]
-    #[arg(num_args = 0..=2, value_name = "NUMBER")]
+    #[arg(num_args = 0..=2, value_name = "NUMBER", value_parser = number)]
     pub ids: Vec<i64>,
     /// Number of results to list
     #[arg(long, default_value_t = 20, value_name = "N")]
@@ -21,4 +21,9 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "FORMAT", requires = "ids", conflicts_with = "json",
           value_parser = format_parser())]
     pub format: Option<&'static Format>,
+}
+
+/// The number of a result.
+fn number(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "write the number of a result; `goodput history` lists them".into())
 }

@@ -12,7 +12,7 @@ use crate::args::options::ServedFormatArgs;
 use crate::args::values::local::LocalAddress;
 use crate::args::values::path::path;
 use crate::args::values::spoken::ServedProtocol;
-use crate::args::values::{size, time};
+use crate::args::values::{rate, size, time};
 
 /// `goodput serve`. The groups appear in the help in this order.
 #[derive(Debug, Args)]
@@ -147,10 +147,10 @@ pub struct LimitArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time::seconds)]
     pub max_duration: f64,
     /// Highest rate for one client in each direction, shared by its measurements [default: unlimited]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
     pub max_rate: Option<BitRate>,
     /// Highest rate of all clients together in each direction [default: unlimited]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
     pub max_total_rate: Option<BitRate>,
     /// Most measurements at the same time
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
@@ -177,7 +177,7 @@ pub struct LimitArgs {
           hide_short_help = true)]
     pub max_flows: u16,
     /// Largest chunk; each flow keeps one in memory
-    #[arg(long, value_name = "BYTES", default_value = "16M", hide_short_help = true)]
+    #[arg(long, value_name = "BYTES", default_value = "16M", value_parser = size::positive, hide_short_help = true)]
     pub max_chunk: Bytes,
     /// Largest socket buffer that a client may ask for, at most 1G
     #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = size::socket_buffer,
@@ -200,10 +200,10 @@ pub struct ServedFileArgs {
     #[arg(long, value_name = "DIR")]
     pub sinks: Option<PathBuf>,
     /// Largest file that a flow may write to --sinks
-    #[arg(long, value_name = "BYTES", default_value = "1G", hide_short_help = true)]
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = size::positive, hide_short_help = true)]
     pub max_sink: Bytes,
     /// Largest total of all files in --sinks, old ones included
-    #[arg(long, value_name = "BYTES", default_value = "10G", hide_short_help = true)]
+    #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = size::positive, hide_short_help = true)]
     pub max_sink_total: Bytes,
 }
 
