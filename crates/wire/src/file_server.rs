@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use goodput_model::{Direction, Plan, Transport};
 
-use crate::direct::{Answering, Connecting, Dialect, out_of_reach};
+use crate::direct::{Answering, Connecting, Dialect, PLAIN_MOVER, out_of_reach};
 use crate::error::WireError;
 use crate::far_end::FarEnd;
 use crate::greeting;
@@ -71,8 +71,9 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
             return Err("files are either fetched or stored: leave out --both".into());
         }
     }
-    // What this end leaves out of the rates the server need not know.
-    let lost = out_of_reach(&Plan { omit_s: 0.0, ..plan.clone() });
+    // What this end leaves out of the rates the server need not know, and a mover is this end's.
+    let own = Plan { omit_s: 0.0, mover: PLAIN_MOVER.into(), ..plan.clone() };
+    let lost = out_of_reach(&own);
     if !lost.is_empty() {
         return Err(format!("a server of files can't be asked for {}", lost.join(", ")));
     }

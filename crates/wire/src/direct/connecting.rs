@@ -160,6 +160,15 @@ impl Connecting {
     }
 }
 
+/// What the driver proposes for a far end whose way to move payload the user has not chosen.
+pub(crate) const PLAIN_MOVER: &str = "copy";
+
+/// Whether a plan names a way to receive that only the far end could take.
+pub(crate) fn names_far_receiver(plan: &Plan) -> bool {
+    let named = plan.receive_mover.as_ref().is_some_and(|mover| mover != PLAIN_MOVER);
+    named && plan.direction == Direction::Send
+}
+
 /// The options of a plan that matter at the sender, and that this protocol can't carry to a far end.
 fn at_one_end(plan: &Plan) -> Vec<&'static str> {
     let options = &plan.socket;
@@ -167,9 +176,11 @@ fn at_one_end(plan: &Plan) -> Vec<&'static str> {
         (options.sndbuf_bytes.is_some(), "--sndbuf"),
         (options.congestion.is_some(), "--congestion"),
         (options.nodelay, "--nodelay"),
+        (options.cork, "--cork"),
         (options.max_pacing_bits_per_s.is_some(), "--max-pacing"),
         (plan.burst_bytes.is_some(), "--burst"),
         (options.dont_fragment, "--dont-fragment"),
+        (plan.mover != PLAIN_MOVER, "--mover"),
     ]);
     lost.extend(check::only_in_goodput(plan));
     lost
@@ -187,6 +198,7 @@ pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
         (plan.peer_output, "--peer-output"),
         (plan.data_port.is_some(), "--data-port"),
         (plan.pin.far != Pin::None, "--pin far:"),
+        (names_far_receiver(plan), "--receive-mover"),
     ]);
     let one_way = match plan.direction {
         Direction::Send => {
@@ -197,4 +209,26 @@ pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
         Direction::Both => Vec::new(),
     };
     [never, one_way].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_a_far_end_could_do_is_named() {
+        let plan = |direction, change: fn(&mut Plan)| {
+            let mut plan = Plan { direction, ..Plan::standard() };
+            change(&mut plan);
+            out_of_reach(&plan)
+        };
+        for direction in [Direction::Send, Direction::Reverse] {
+            assert_eq!(plan(direction, |_| {}), [""; 0]);
+        }
+        assert_eq!(plan(Direction::Reverse, |plan| plan.socket.cork = true), ["--cork"]);
+        assert_eq!(plan(Direction::Reverse, |plan| plan.mover = "sendfile".into()), ["--mover"]);
+        let discards = |plan: &mut Plan| plan.receive_mover = Some("discard".into());
+        assert_eq!(plan(Direction::Send, discards), ["--receive-mover"]);
+        assert_eq!(plan(Direction::Reverse, discards), [""; 0], "it is this end's");
+    }
 }

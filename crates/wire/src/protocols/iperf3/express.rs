@@ -5,6 +5,7 @@ use goodput_model::{Direction, Length, Pin, Plan, Transport};
 use super::agree::UDP_BLOCK;
 use super::params::Params;
 use crate::check;
+use crate::direct::PLAIN_MOVER;
 
 /// Longest duration that iperf3 knows, seconds; the client ends a test itself, so that a longer one
 /// only needs a server that lets it.
@@ -31,6 +32,9 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
     }
     if plan.burst_bytes.is_some() && plan.direction != Direction::Send {
         return Err("the burst size of an iperf3 that sends can't be set (--burst)".into());
+    }
+    if socket.cork && plan.direction != Direction::Send {
+        return Err("an iperf3 that sends has no TCP_CORK; leave out --cork".into());
     }
     let bandwidth = plan.rate_per_flow().map(|rate| rate.0.round() as u64);
     if bandwidth == Some(0) {
@@ -118,27 +122,31 @@ fn window(plan: &Plan) -> Result<Option<u64>, String> {
 }
 
 fn far_sends_by_sendfile(plan: &Plan) -> Result<bool, String> {
-    if plan.direction == Direction::Send || plan.transport == Transport::Udp {
-        return Ok(false);
-    }
-    match plan.mover.as_str() {
-        "copy" => Ok(false),
-        "sendfile" => Ok(true),
-        other => Err(format!("iperf3 sends with copy or sendfile, not with --mover {other}")),
+    match (plan.transport, plan.mover.as_str()) {
+        _ if plan.direction == Direction::Send => Ok(false),
+        (_, PLAIN_MOVER) => Ok(false),
+        (Transport::Tcp, "sendfile") => Ok(true),
+        (Transport::Tcp, other) => {
+            Err(format!("iperf3 sends with copy or sendfile, not with --mover {other}"))
+        }
+        (Transport::Udp, other) => Err(one_way_only("sends", "--mover", other)),
     }
 }
 
 fn far_discards(plan: &Plan) -> Result<bool, String> {
-    if plan.direction == Direction::Reverse || plan.transport == Transport::Udp {
-        return Ok(false);
-    }
-    match plan.receive_mover.as_deref() {
-        None | Some("copy") => Ok(false),
-        Some("discard") => Ok(true),
-        Some(other) => {
+    match (plan.transport, plan.receive_mover.as_deref()) {
+        _ if plan.direction == Direction::Reverse => Ok(false),
+        (_, None | Some(PLAIN_MOVER)) => Ok(false),
+        (Transport::Tcp, Some("discard")) => Ok(true),
+        (Transport::Tcp, Some(other)) => {
             Err(format!("iperf3 receives with copy or discard, not with --receive-mover {other}"))
         }
+        (Transport::Udp, Some(other)) => Err(one_way_only("receives", "--receive-mover", other)),
     }
+}
+
+fn one_way_only(does: &str, option: &str, mover: &str) -> String {
+    format!("iperf3 {does} datagrams in one way only; leave out {option} {mover}")
 }
 
 /// Whether a plan makes sense, and how iperf3 says it.
@@ -213,6 +221,15 @@ mod tests {
             (p.chunk_bytes, p.burst_bytes) = (Bytes(1000), Some(Bytes(4000)));
         };
         assert!(refused(far_bursts).contains("--burst"));
+        assert!(refused(|p| p.socket.cork = true).contains("--cork"));
+        let far_moves = |mover: &'static str, receive: Option<&'static str>| {
+            let (transport, chunk_bytes) = (Transport::Udp, Bytes(1000));
+            let (mover, receive_mover) = (mover.into(), receive.map(Into::into));
+            let plan = Plan { transport, chunk_bytes, mover, receive_mover, ..all_options() };
+            checked(&plan).unwrap_err()
+        };
+        assert!(far_moves("gso", None).contains("--mover gso"));
+        assert!(far_moves("copy", Some("gro")).contains("--receive-mover gro"));
         assert!(refused(|p| p.flows = 0).contains("can't be measured"));
     }
 }

@@ -6,6 +6,7 @@ use super::parameters::{NO_LIMIT, NO_RATE, Parameters, format};
 use super::version::Version;
 use super::{MAX_STREAMS, OURS};
 use crate::check;
+use crate::direct::{PLAIN_MOVER, names_far_receiver};
 use crate::session::Limits;
 
 /// Lowest data port (line 4430): below, ports belong to the system.
@@ -165,6 +166,10 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
         (plan.chunk_bytes.0 > NO_LIMIT, "a chunk of more than 2 GiB (--chunk)"),
         (far_sends && plan.socket.congestion.is_some(), "the congestion control of the far end"),
         (far_sends && plan.socket.max_pacing_bits_per_s.is_some(), "the pacing of the far end"),
+        (far_sends && plan.socket.cork, "full segments from the far end (--cork)"),
+        (far_sends && plan.socket.dont_fragment, "unfragmented datagrams from the far end"),
+        (far_sends && plan.mover != PLAIN_MOVER, "how the far end sends (--mover)"),
+        (names_far_receiver(plan), "how the far end receives (--receive-mover)"),
     ];
     let what = refusals.iter().find(|(is_so, _)| *is_so).map(|(_, what)| what)?;
     Some(format!("the nuttcp protocol can't express {what}"))
@@ -312,5 +317,16 @@ mod tests {
         let both = Plan { direction: Direction::Both, ..Plan::standard() };
         assert!(unspoken(&both).unwrap().contains("--both"));
         assert_eq!(unspoken(&Plan::standard()), None);
+        let far_sends = |change: fn(&mut Plan)| {
+            let mut plan = Plan { direction: Direction::Reverse, ..Plan::standard() };
+            change(&mut plan);
+            unspoken(&plan)
+        };
+        assert!(far_sends(|plan| plan.socket.cork = true).unwrap().contains("--cork"));
+        assert!(far_sends(|plan| plan.mover = "uring".into()).unwrap().contains("--mover"));
+        assert!(far_sends(|plan| plan.socket.dont_fragment = true).is_some());
+        assert_eq!(far_sends(|plan| plan.receive_mover = Some("discard".into())), None);
+        let far_receives = Plan { receive_mover: Some("discard".into()), ..Plan::standard() };
+        assert!(unspoken(&far_receives).unwrap().contains("--receive-mover"));
     }
 }
