@@ -60,6 +60,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if blocked >= MAX_WAIT_SHARE_OF_SLOW_THREAD {
         return Ok(None);
     }
+    // To wait for an operator's limit is not the program's fault.
+    let held = side.held_to(view.plan().flows).ok().flatten();
+    if held.is_some_and(|held| held.share >= MIN_LIMITING_TIME_SHARE) {
+        return Ok(None);
+    }
     let paced = side.paced_share()?;
     if paced < MIN_LIMITING_TIME_SHARE
         && (is_throttled(side) || cpu_bound(side)?.is_some() || !data_waits(view)?)
@@ -143,7 +148,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Far;
-    use goodput_model::Place;
+    use goodput_model::{Place, Role};
 
     fn slow_reader() -> Case {
         Case::healthy().shares(1.0, 0.98, 0.0).reader(0.02, 0.0, 0.1).queued(900_000)
@@ -177,6 +182,13 @@ mod tests {
         quiet(&RULE, Case::receive_window());
         quiet(&RULE, slow_reader().reader(0.02, 0.0, 0.95));
         quiet(&RULE, slow_reader().grows(Far, "cgroup.throttled_us", 2_000_000));
+    }
+
+    #[test]
+    fn a_reader_that_a_server_s_limit_holds_is_not_slow() {
+        let paced = || Case::healthy_udp().reader(0.0, 0.99, 0.01);
+        fires(&RULE, paced());
+        quiet(&RULE, paced().held_to(Far, Role::Receiver, 50e6, 0.98));
     }
 
     #[test]

@@ -14,8 +14,8 @@
 //! A larger buffer: `--rcvbuf`, and `net.core.rmem_max` if the kernel allows no more.
 //!
 //! # When it is wrong
-//! A reader that is slower than the sender fills any buffer. If the reader is paced or stopped, or
-//! its CPU is full, that cause is reported, and this one is possible at most.
+//! A reader that is slower than the sender fills any buffer. If the reader is paced or stopped, is held
+//! by a server's limit for as long as datagrams were lost, or its CPU is full, that cause is reported, and this one is possible at most.
 //!
 //! # Source
 //! net/ipv4/udp.c (`__udp_enqueue_schedule_skb`: dropped, and counted as `RcvbufErrors`, where
@@ -67,7 +67,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if share < MIN_HEAVY_LOSS_SHARE || dropped < MIN_DROPPED_BY_SOCKET_SHARE * lost {
         return Ok(None);
     }
-    match confidence(view)? {
+    match confidence(view, share)? {
         Some(confidence) => found(view, share, confidence),
         None => Ok(None),
     }
@@ -84,17 +84,20 @@ fn dropped_share(view: &View) -> Result<f64, Missing> {
     Ok(all.map_or(0.0, |all| lost * (side.socket_drops().unwrap_or(0.0) / all).min(1.0)))
 }
 
-/// How sure it is that the buffer, not the reader, is what falls short.
-fn confidence(view: &View) -> Result<Option<Confidence>, Missing> {
+/// How sure it is that the buffer, not the reader, is what falls short if the socket dropped `share` of the datagrams.
+fn confidence(view: &View, share: f64) -> Result<Option<Confidence>, Missing> {
     let side = &view.receiver;
     let waits = side.blocked_share()? >= MAX_WAIT_SHARE_OF_SLOW_THREAD;
     let short = holds_s(view)? < SHORT_S;
     let paced = side.paced_share()? >= MIN_LIMITING_TIME_SHARE;
+    // No buffer holds what arrives while the reader waits for an operator's limit.
+    let held = side.held_to(view.plan().flows).ok().flatten();
+    let held = held.is_some_and(|held| held.share >= share);
     let stopped = is_throttled(side) || stopped_share(side)? >= MIN_STOPPED_TIME_SHARE;
     let full = side.thread_cpu_share().is_ok_and(|cpu| cpu >= MIN_CPU_SHARE_OF_WALL_TIME)
         || cpu_bound(side)?.is_some_and(|bound| !bound.shared && !bound.crowded);
     Ok(match (short, waits) {
-        _ if paced || stopped => None,
+        _ if paced || stopped || held => None,
         (true, true) => Some(Confidence::Certain),
         (true, false) if !full => Some(Confidence::Likely),
         (false, true) => Some(Confidence::Likely),
@@ -183,6 +186,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Far;
+    use goodput_model::Role;
 
     /// 800 Mbit/s read, a third of what arrived dropped by a socket of 1 MB that holds 4 ms.
     fn overflows() -> Case {
@@ -217,6 +221,12 @@ mod tests {
         quiet(&RULE, overflows().reader(0.0, 0.0, 0.3));
         quiet(&RULE, overflows().reader(0.1, 0.0, 0.98).goodput(5e6));
         quiet(&RULE, overflows().grows(Far, "cgroup.throttled_us", 2_000_000));
+    }
+
+    #[test]
+    fn a_reader_that_a_limit_held_as_long_lost_them_all() {
+        quiet(&RULE, overflows().held_to(Far, Role::Receiver, 50e6, 0.3));
+        fires(&RULE, overflows().held_to(Far, Role::Receiver, 50e6, 0.01).without_links());
     }
 
     #[test]
