@@ -1,13 +1,17 @@
 //! TLS by `rustls`, with the cryptography that goodput has anyway (aws-lc-rs).
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore,
+    SignatureScheme,
 };
 
 use crate::conversation::Options;
@@ -24,13 +28,13 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|why| FileError::Refused(format!("TLS can't be used: {why}")))?;
-        let mut config = match options.insecure {
-            true => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Any(provider)))
-                .with_no_client_auth(),
-            false => builder.with_root_certificates(roots(options)?).with_no_client_auth(),
+        let verifier: Arc<dyn ServerCertVerifier> = match (options.insecure, &options.authorities) {
+            (true, _) => Arc::new(Any(provider)),
+            (false, None) => usual(system_roots()?, &provider)?,
+            (false, Some(file)) => Arc::new(Listed::new(file, &provider)?),
         };
+        let mut config =
+            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Ok(Self(Arc::new(config)))
     }
@@ -62,26 +66,107 @@ pub(crate) fn refused(host: &str, why: &rustls::Error) -> FileError {
     FileError::Refused(format!("no TLS connection to {host}: {why}{advice}"))
 }
 
-/// The authorities that are trusted.
-fn roots(options: &Options) -> Result<RootCertStore, FileError> {
+/// The authorities that this host trusts.
+fn system_roots() -> Result<RootCertStore, FileError> {
     let mut roots = RootCertStore::empty();
-    let Some(file) = &options.authorities else {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            let why =
-                "this host trusts no authorities (package ca-certificates); name one by --cacert";
-            return Err(FileError::Refused(why.into()));
-        }
-        return Ok(roots);
-    };
-    let unfit = |why: String| {
-        FileError::Refused(format!("the authorities in {} can't be used: {why}", file.display()))
-    };
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|why| unfit(why.to_string()))? {
-        let certificate = certificate.map_err(|why| unfit(why.to_string()))?;
-        roots.add(certificate).map_err(|why| unfit(why.to_string()))?;
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        let why = "this host trusts no authorities (package ca-certificates); name one by --cacert";
+        return Err(FileError::Refused(why.into()));
     }
-    if roots.is_empty() { Err(unfit("there is no certificate in it".into())) } else { Ok(roots) }
+    Ok(roots)
+}
+
+/// The usual checks, with these authorities.
+fn usual(
+    roots: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, FileError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|why| FileError::Refused(format!("TLS can't be used: {why}")))
+}
+
+/// Trusts the certificates of a file: as authorities, and as the server's own. One that is both, as many that sign
+/// themselves are, is no server's by the usual checks (RFC 5280 section 4.2.1.9).
+#[derive(Debug)]
+struct Listed {
+    usual: Arc<WebPkiServerVerifier>,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Listed {
+    fn new(file: &Path, provider: &Arc<CryptoProvider>) -> Result<Self, FileError> {
+        let unfit = |why: String| {
+            let file = file.display();
+            FileError::Refused(format!("the authorities in {file} can't be used: {why}"))
+        };
+        let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+        let certificates: Vec<CertificateDer> = read.map_err(|why| unfit(why.to_string()))?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots.add(certificate.clone()).map_err(|why| unfit(why.to_string()))?;
+        }
+        if roots.is_empty() {
+            return Err(unfit("there is no certificate in it".into()));
+        }
+        Ok(Self { usual: usual(roots, provider)?, certificates })
+    }
+}
+
+/// Whether all that the usual checks object to is that the certificate is an authority's. They have looked at its
+/// dates by then (`check_issuer_independent_properties` of rustls-webpki), and not at the name.
+fn is_an_authority(why: &rustls::Error) -> bool {
+    let rustls::Error::InvalidCertificate(CertificateError::Other(why)) = why else { return false };
+    why.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
+}
+
+impl ServerCertVerifier for Listed {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let usual = self.usual.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match usual {
+            Err(why) if is_an_authority(&why) && self.certificates.contains(end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            usual => usual,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
 }
 
 /// Takes any certificate. Whose it is, nobody knows; that the server holds its key is still checked.
@@ -130,5 +215,70 @@ impl ServerCertVerifier for Any {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Signs itself, is an authority, and is of localhost; made by openssl req -x509, valid from 2026 to 2126.
+    const OWN: &str = "-----BEGIN CERTIFICATE-----\n\
+        MIIBmzCCAUGgAwIBAgIUH16L22hYrtdL9HPNTz3WGOi4/NkwCgYIKoZIzj0EAwIw\n\
+        FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMzE1MTIzNloYDzIxMjYxMDMw\n\
+        MTUxMjM2WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO\n\
+        PQMBBwNCAASUm9O+PUCymVKouBx5YcU19ioIxKULJ76SYufCvndJGTboV3lfyG90\n\
+        yWzQlG4bOXdyWWKhi8bX5Tez/RqQ8G9to28wbTAdBgNVHQ4EFgQUKCvczXrs8fV7\n\
+        kxFfzOKptXr5kfswHwYDVR0jBBgwFoAUKCvczXrs8fV7kxFfzOKptXr5kfswDwYD\n\
+        VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI\n\
+        zj0EAwIDSAAwRQIgHdnXB6pHE9rfjfjzg0tfI7XVE4fejbtUQxZku3Nk46ECIQCj\n\
+        zp+RDfxet5GBUA7I7ANFIGbdu0NH/ktYiw7PT0/aMA==\n\
+        -----END CERTIFICATE-----\n";
+    /// The same of another key.
+    const OTHER: &str = "-----BEGIN CERTIFICATE-----\n\
+        MIIBlDCCATugAwIBAgIUB3huMz5yEOHgNYD8J1VhGhLsVlkwCgYIKoZIzj0EAwIw\n\
+        FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMzE1MTIzNloYDzIxMjYxMDMw\n\
+        MTUxMjM2WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO\n\
+        PQMBBwNCAASezblUCCqZ735ZDK/uD8cmDTrz3lk3pieN1iVHFhJssMgsrJnRPy3e\n\
+        E9n0Wi+cCPBVhUlQAtEywHEYoB9tNAC0o2kwZzAdBgNVHQ4EFgQUpJixCE8xvDJ0\n\
+        ZrQ6XWXYbkuNScIwHwYDVR0jBBgwFoAUpJixCE8xvDJ0ZrQ6XWXYbkuNScIwDwYD\n\
+        VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID\n\
+        RwAwRAIgJSsEze9I6k9gPbtghezkLHf4aCJx9uojaO3wA1CEbPECIFW5Gh/Q0SgS\n\
+        VGWs87H0NCenOaTt6yNrv8eIzaLBDsOn\n\
+        -----END CERTIFICATE-----\n";
+    /// Within the years in which both are valid, seconds since 1970.
+    const VALID_S: u64 = 1_900_000_000;
+
+    fn verified(listed: &str, shown: &str, name: &'static str, at_s: u64) -> Result<(), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("listed.pem");
+        std::fs::write(&file, listed).unwrap();
+        let listed = Listed::new(&file, &Arc::new(aws_lc_rs::default_provider())).unwrap();
+        let shown = CertificateDer::from_pem_slice(shown.as_bytes()).unwrap();
+        let name = ServerName::try_from(name).unwrap();
+        let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(at_s));
+        let verified = listed.verify_server_cert(&shown, &[], &name, &[], now);
+        verified.map(drop).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn a_listed_certificate_that_is_its_own_authority_is_trusted() {
+        assert_eq!(verified(OWN, OWN, "localhost", VALID_S), Ok(()));
+        assert_eq!(verified(&[OTHER, OWN].concat(), OWN, "localhost", VALID_S), Ok(()));
+    }
+
+    #[test]
+    fn its_name_and_its_dates_count_all_the_same() {
+        let name = verified(OWN, OWN, "example.com", VALID_S).unwrap_err();
+        assert!(name.contains("not valid for name"), "{name}");
+        let early = verified(OWN, OWN, "localhost", 1_000_000_000).unwrap_err();
+        assert!(early.contains("not valid yet"), "{early}");
+        let late = verified(OWN, OWN, "localhost", 5_000_000_000).unwrap_err();
+        assert!(late.contains("expired"), "{late}");
+    }
+
+    #[test]
+    fn another_that_only_has_its_name_is_refused() {
+        assert!(verified(OTHER, OWN, "localhost", VALID_S).is_err());
     }
 }

@@ -75,7 +75,8 @@ fn files(home: &Home) -> std::path::PathBuf {
     directory
 }
 
-pub fn certificate(home: &Home) {
+/// A certificate that signs itself, and whether it says that it is an authority.
+pub fn certificate(home: &Home, is_authority: &str) {
     let made = Command::new("openssl")
         .args([
             "req",
@@ -89,7 +90,7 @@ pub fn certificate(home: &Home) {
             "/CN=localhost",
         ])
         .args(["-keyout", "key.pem", "-out", "cert.pem", "-addext", "subjectAltName=IP:127.0.0.1"])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .args(["-addext", &format!("basicConstraints=critical,CA:{is_authority}")])
         .current_dir(home.path())
         .stderr(Stdio::null())
         .status();
@@ -98,10 +99,14 @@ pub fn certificate(home: &Home) {
 
 /// nginx, and where it answers: plain, encrypted.
 fn nginx(home: &Home) -> (Running, String, String) {
+    nginx_with(home, "FALSE")
+}
+
+fn nginx_with(home: &Home, is_authority: &str) -> (Running, String, String) {
     let (plain, encrypted) = (free_port(), free_port());
     let also = if has_v6() { format!("listen [::1]:{plain};") } else { String::new() };
     let files = files(home);
-    certificate(home);
+    certificate(home, is_authority);
     let at = home.path().display();
     let files = files.display();
     home.file("users", &format!("me:{{PLAIN}}{PASSWORD}\n"));
@@ -171,6 +176,30 @@ fn a_file_of_a_web_server_is_fetched_as_curl_does() {
 }
 
 #[test]
+fn a_server_that_is_its_own_authority_is_trusted_if_its_certificate_is_named() {
+    if !(has("nginx") && has("curl") && has("openssl")) {
+        return;
+    }
+    let home = Home::new();
+    let (_nginx, _, encrypted) = nginx_with(&home, "TRUE");
+    let url = format!("{encrypted}/file");
+    let authority = home.path().join("cert.pem").display().to_string();
+    let mut curl = Command::new("curl");
+    curl.args(["-s", "-o", "/dev/null", "--cacert", &authority, &url]);
+    assert!(curl.status().is_ok_and(|status| status.success()), "curl trusts it");
+    check_fetches(&record(&test(&home, &url, &["--cacert", &authority])), "HTTP/1.1");
+    let named = url.replace("127.0.0.1", "localhost");
+    let resolve =
+        format!("{}:127.0.0.1", named.trim_start_matches("https://").replace("/file", ""));
+    let options = ["--cacert", &authority, "--resolve", &resolve];
+    let other_name = test(&home, &named, &options);
+    assert!(other_name.status.code() == Some(2), "{}", stderr(&other_name));
+    let blind = test(&home, &url, &["--cacert", &authority, "--receive-mover", "discard"]);
+    let said = stderr(&blind);
+    assert!(blind.status.code() == Some(2) && said.contains("discard can't receive"), "{said}");
+}
+
+#[test]
 fn what_a_web_server_refuses_is_said_and_a_password_is_not() {
     if !(has("nginx") && has("openssl")) {
         return;
@@ -204,7 +233,7 @@ fn a_file_of_an_ftp_server_is_fetched_plain_and_encrypted() {
     }
     let home = Home::new();
     let (port, files) = (free_port(), files(&home));
-    certificate(&home);
+    certificate(&home, "FALSE");
     let (at, files) = (home.path().display(), files.display());
     let configuration = home.file(
         "vsftpd.conf",

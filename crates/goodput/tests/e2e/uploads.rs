@@ -42,7 +42,7 @@ fn nginx(home: &Home) -> Option<Server> {
     let folder = home.path().join("folder");
     fs::create_dir(&folder).expect("the home is writable");
     set_mode(&folder, 0o777);
-    certificate(home);
+    certificate(home, "FALSE");
     let (at, root) = (home.path().display(), folder.display());
     home.file("users", &format!("me:{{PLAIN}}{PASSWORD}\n"));
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -240,7 +240,7 @@ fn an_ftp_server_takes_uploads_plain_and_encrypted_and_keeps_none() {
     fs::create_dir_all(&folder).expect("the home is writable");
     set_mode(&folder, 0o777);
     set_mode(&root, 0o555);
-    certificate(&home);
+    certificate(&home, "FALSE");
     let (at, root) = (home.path().display(), root.display());
     let configuration = home.file(
         "vsftpd.conf",
