@@ -77,7 +77,7 @@ impl<'a> NearRun<'a> {
         }
         let mut plan = plan.clone();
         if client.target.file.as_ref().is_some_and(FileTarget::is_decoded) {
-            movers::decoded(&mut plan, EndName::Near);
+            movers::decoded(&mut plan, EndName::Near)?;
         }
         let (plan, stores) = agree::files(client, &plan).await?;
         let affinity = affinity(client, &plan).await?;

@@ -1,7 +1,7 @@
 //! How the flows of one end move their payload: as the plan names it, or as this end chooses.
 
 use goodput_model::{EndName, MoverChoice, Plan, Role};
-use goodput_mover::{AUTO, Choice, Mover, asked, for_role};
+use goodput_mover::{AUTO, Choice, Mover, asked, for_role, movers};
 
 use crate::error::EngineError;
 
@@ -45,15 +45,32 @@ impl Movers {
     }
 }
 
-/// Leaves `end` no choice if only one mover can do it, because what moves is not payload alone.
-pub fn decoded(plan: &mut Plan, end: EndName) {
+/// Leaves `end` no choice if what moves is not payload alone, so that not every mover can do it. Fails if the plan names
+/// one that can't receive it.
+pub fn decoded(plan: &mut Plan, end: EndName) -> Result<(), EngineError> {
     if plan.direction.senders().contains(&end) {
         if asked(plan, Role::Sender) == Ok(AUTO) {
             plan.mover = PLAIN_MOVER.into();
         }
-    } else if asked(plan, Role::Receiver) == Ok(AUTO) {
-        plan.receive_mover = Some(PLAIN_MOVER.into());
+        return Ok(());
     }
+    let named = match asked(plan, Role::Receiver) {
+        Ok(AUTO) => {
+            plan.receive_mover = Some(PLAIN_MOVER.into());
+            return Ok(());
+        }
+        Ok(named) => named,
+        // Whoever takes the mover says so.
+        Err(_) => return Ok(()),
+    };
+    let blind = movers::ALL.iter().find(|mover| mover.id() == named && !mover.decodes());
+    blind.map_or(Ok(()), |mover| {
+        Err(EngineError::Flow(format!(
+            "mover {} can't receive this file: it comes encrypted, or in answers that have more than payload; only \
+             copy can: leave out --receive-mover",
+            mover.id()
+        )))
+    })
 }
 
 /// The plan as the far end needs to know it. One that is not goodput chooses nothing, and knows nothing
@@ -105,6 +122,19 @@ mod tests {
         assert!(named.chosen().is_empty());
         assert_eq!(named.of_role(Role::Sender).unwrap().id(), "copy");
         assert!(named.of_role(Role::Receiver).is_err());
+    }
+
+    #[test]
+    fn what_is_not_payload_alone_is_received_by_copy_only() {
+        let decoded = |receive: &str| {
+            let mut plan = plan("auto", Some(receive), Direction::Reverse);
+            super::decoded(&mut plan, EndName::Near).map(|()| plan.receive_mover)
+        };
+        for good in ["auto", "copy"] {
+            assert_eq!(decoded(good).unwrap().as_deref(), Some("copy"));
+        }
+        let why = decoded("discard").unwrap_err().to_string();
+        assert!(why.contains("discard") && why.contains("--receive-mover"), "{why}");
     }
 
     #[test]

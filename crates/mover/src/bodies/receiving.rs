@@ -56,7 +56,7 @@ impl<'a> Succession<'a> {
         self.source.go_over(self.flow, body.socket)?;
         let is_decoded = body.extent == Extent::Decoded;
         if !self.source.inner().take(is_decoded) {
-            let why = "the server sends the file encrypted or in chunks, which only the mover copy can receive: \
+            let why = "the server sends the file in chunks, which only the mover copy can receive: \
                        leave out --receive-mover";
             return Err(self.failed(why.into(), false));
         }
