@@ -149,11 +149,16 @@ impl Client {
 
     /// Why the peer breaks off, if it says so soon: the reset of a flow overtakes the words.
     pub(crate) async fn refusal(&mut self) -> Option<EngineError> {
+        // Flows are all there is.
+        if !self.target.protocol.has_control {
+            return None;
+        }
         let words = async {
             loop {
                 match self.next().await {
                     Ok(_) => {}
                     Err(refused @ EngineError::Refused { .. }) => return Some(refused),
+                    Err(refused) if refused.not_permitted() => return Some(refused),
                     Err(_) => return None,
                 }
             }
