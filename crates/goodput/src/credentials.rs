@@ -112,7 +112,11 @@ pub fn accounts(
 ) -> Result<Option<Accounts>> {
     let (Some(users), Some(key)) = (users, private_key) else { return Ok(None) };
     let private_key = secret_file::read(key, "the private key")?;
-    let accounts = Accounts::new(&private_key, &read(users)?, padding(pkcs1_padding));
+    let accounts = Accounts::new(
+        &private_key,
+        &secret_file::read_open(users, "the list of users")?,
+        padding(pkcs1_padding),
+    );
     let accounts = accounts
         .with_context(|| format!("the key {} and the users {}", key.display(), users.display()))?;
     Ok(Some(accounts))
@@ -126,16 +130,17 @@ fn login(username: &str, key: &Path, args: &CredentialArgs) -> Result<Login> {
             Err(_) => ask(username)?,
         },
     };
-    Login::new(username.into(), password, &read(key)?, padding(args.pkcs1_padding))
-        .with_context(|| format!("the login of {username} with {}", key.display()))
+    Login::new(
+        username.into(),
+        password,
+        &secret_file::read_open(key, "the public key")?,
+        padding(args.pkcs1_padding),
+    )
+    .with_context(|| format!("the login of {username} with {}", key.display()))
 }
 
 fn padding(pkcs1: bool) -> Padding {
     if pkcs1 { Padding::Pkcs1 } else { Padding::Oaep }
-}
-
-fn read(file: &Path) -> Result<String> {
-    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 fn first_line(text: &str) -> String {

@@ -5,12 +5,19 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Uid, geteuid};
 
+use crate::screen;
+
 /// Most bytes of such a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// How long the user is not told of a wait for a pipe.
+const NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// Names the directory with the credentials of a service (systemd.exec(5)).
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
@@ -20,10 +27,12 @@ const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 pub fn read(file: &Path, what: &str) -> Result<String> {
     let shown = file.display();
     let failed = || format!("cannot read {what} {shown}");
-    let opened = File::open(file).with_context(failed)?;
-    // Of what was opened, which no renaming can exchange any more.
-    check(&opened.metadata().with_context(failed)?, file, what)?;
-    whole(opened, file, what)
+    patiently(file, what, || {
+        let opened = File::open(file).with_context(failed)?;
+        // Of what was opened, which no renaming can exchange any more.
+        check(&opened.metadata().with_context(failed)?, file, what)?;
+        whole(opened, file, what)
+    })
 }
 
 /// Reads a file that says whom to trust, `what`. Refuses one that others than `owner` and root can write or
@@ -31,7 +40,7 @@ pub fn read(file: &Path, what: &str) -> Result<String> {
 pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
     let shown = file.display();
     let failed = || format!("cannot read {what} {shown}");
-    let opened = File::open(file).with_context(failed)?;
+    let opened = patiently(file, what, || File::open(file)).with_context(failed)?;
     only_ours_to_write(&opened.metadata().with_context(failed)?, file, what, owner)?;
     let around = file.parent().filter(|around| !around.as_os_str().is_empty());
     let around = around.unwrap_or(Path::new("."));
@@ -40,7 +49,35 @@ pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
     if found.mode() & 0o1000 == 0 {
         only_ours_to_write(&found, around, "the directory", owner).with_context(failed)?;
     }
-    whole(opened, file, what)
+    patiently(file, what, || whole(opened, file, what))
+}
+
+/// Reads a file that has no secrets and trusts nobody, `what`.
+pub fn read_open(file: &Path, what: &str) -> Result<String> {
+    let failed = || format!("cannot read {what} {}", file.display());
+    patiently(file, what, || whole(File::open(file).with_context(failed)?, file, what))
+}
+
+/// Does `work`, which reads `file`. A pipe may keep it waiting for as long as it likes, so after a second the user is
+/// told what for.
+fn patiently<T>(file: &Path, what: &str, work: impl FnOnce() -> T) -> T {
+    if file.metadata().is_ok_and(|found| found.is_file()) {
+        return work();
+    }
+    let (done, awaited) = mpsc::channel::<()>();
+    let said = format!("waiting for {what} from {}, which is a pipe", file.display());
+    let wait = move || {
+        if awaited.recv_timeout(NOTICE_DELAY) == Err(RecvTimeoutError::Timeout) {
+            screen::say(said);
+        }
+    };
+    // Without a thread it waits in silence.
+    let notice = std::thread::Builder::new().name("notice".into()).spawn(wait).ok();
+    let outcome = work();
+    drop(done);
+    // A process that gives up its privileges later must have one thread only.
+    notice.map(std::thread::JoinHandle::join);
+    outcome
 }
 
 /// All of a file: the part of a list that fits could leave restrictions out.

@@ -1,6 +1,6 @@
 //! What the verbs that measure have in common: a runtime, Ctrl-C, the output.
 
-use std::io::{self, Write};
+use std::io;
 
 use anyhow::{Context, Result, anyhow};
 use goodput_engine::{EngineError, Interrupt};

@@ -43,12 +43,14 @@ impl Live {
         Self { intervals, ..self }
     }
 
-    /// What is left to print for the whole, where another program's output is shown.
+    /// What is left to print for the whole, where another program's output is shown. That has no place for doubts, such
+    /// as a buffer that the kernel cut; like the programs' own warnings they go to standard error.
     pub fn rest(&mut self, record: &Record) -> Option<String> {
-        match &mut self.shows {
-            LiveDisplay::Foreign(writer) => Some(writer.finish(record)),
-            _ => None,
+        let LiveDisplay::Foreign(writer) = &mut self.shows else { return None };
+        for doubt in &record.doubts {
+            screen::say(format_args!("warning: {doubt}"));
         }
+        Some(writer.finish(record))
     }
 
     /// What another program would print on standard output of a failure.

@@ -59,6 +59,25 @@ fn the_others_print_their_lines_while_it_runs_and_at_the_end() {
 }
 
 #[test]
+fn a_buffer_that_the_kernel_cuts_is_warned_of_as_the_programs_do() {
+    let limit = std::fs::read_to_string("/proc/sys/net/core/wmem_max").expect("proc is there");
+    if limit.trim().parse::<u64>().expect("a number") >= 200 << 20 {
+        return goodput_testing::skip("a net.core.wmem_max below 200M");
+    }
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let host = format!("goodput://{}", server.address);
+    for (name, arguments) in [
+        ("iperf", &["-n", "1M", "-w", "200M", "-c", &host][..]),
+        ("nuttcp", &["-T1", "-w200m", &host]),
+    ] {
+        let cut = called_as(&home, name, arguments);
+        let said = stderr(&cut);
+        assert!(said.contains("warning: a send buffer of 209715200 bytes was requested"), "{said}");
+    }
+}
+
+#[test]
 fn failures_end_with_one_and_are_said_as_the_program_says_them() {
     let home = Home::new();
     let unknown = called_as(&home, "iperf3", &["-c", "127.0.0.1", "--nosuch"]);

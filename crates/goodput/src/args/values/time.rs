@@ -62,8 +62,8 @@ mod tests {
 
     #[test]
     fn more_than_a_year_is_refused() {
-        assert!(seconds("366 days").is_ok());
-        for text in ["inf", "1e300", "1e18", "367d"] {
+        assert!(seconds("8784h").is_ok());
+        for text in ["inf", "1e300", "1e18", "9000h"] {
             assert!(seconds(text).unwrap_err().contains("at most a year"), "{text}");
         }
     }
