@@ -17,6 +17,7 @@ mod keys;
 mod latency;
 mod measures;
 mod movers;
+mod nfs_servers;
 mod old_names;
 mod packaging;
 mod placement;
