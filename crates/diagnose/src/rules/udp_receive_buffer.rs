@@ -15,7 +15,8 @@
 //!
 //! # When it is wrong
 //! A reader that is slower than the sender fills any buffer. If the reader is paced or stopped, is held
-//! by a server's limit for as long as datagrams were lost, or its CPU is full, that cause is reported, and this one is possible at most.
+//! by a server's limit for as long as datagrams were lost, or its CPU is full, that cause is reported,
+//! and this one is possible at most.
 //!
 //! # Source
 //! net/ipv4/udp.c (`__udp_enqueue_schedule_skb`: dropped, and counted as `RcvbufErrors`, where

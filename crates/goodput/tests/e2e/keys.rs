@@ -321,26 +321,23 @@ fn a_list_that_cannot_be_trusted_keeps_the_server_from_starting() {
 }
 
 #[test]
-fn a_key_that_comes_from_a_pipe_is_waited_for_and_the_user_is_told() {
+fn a_token_that_comes_from_a_pipe_is_waited_for_and_the_user_is_told() {
     let home = Home::new();
-    let server = Server::start(&home, &[]);
-    let key = home.path().join("key");
-    let key_text = key.to_str().expect("it is UTF-8");
-    assert!(home.run(&["key", "-o", key_text]).status.success());
-    let secret = std::fs::read(&key).expect("it was made");
+    let token = home.secret("token", TOKEN);
+    let server = Server::start(&home, &["--token-file", token.to_str().expect("it is UTF-8")]);
     let pipe = home.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.is_ok_and(|made| made.success()));
     let pipe_text = pipe.to_str().expect("it is UTF-8");
-    let mut command =
-        home.goodput(&["test", &server.address, "--no-store", "-n", "1M", "--key", pipe_text]);
+    let arguments = ["test", &server.address, "--no-store", "-n", "1M", "--token-file", pipe_text];
+    let mut command = home.goodput(&arguments);
     let mut client =
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut said = BufReader::new(client.stderr.take().expect("it is piped"));
     let mut first = String::new();
     said.read_line(&mut first).expect("it is text");
-    assert!(first.contains("waiting for the private key") && first.contains(pipe_text), "{first}");
-    std::fs::write(&pipe, &secret).expect("the client reads");
+    assert!(first.contains("waiting for the token") && first.contains(pipe_text), "{first}");
+    fs::write(&pipe, TOKEN).expect("the client reads");
     let mut rest = String::new();
     said.read_to_string(&mut rest).expect("it is text");
     assert!(client.wait().expect("it is a child").success(), "{rest}");
