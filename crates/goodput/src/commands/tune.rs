@@ -40,12 +40,12 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
-    let keeper = Keeper::open(args.output.no_store)?;
+    let keeper = Keeper::open(&args.output)?;
     let mut live = Live::new(&args.output, &request.plan).with_intervals(false);
     let (record, interrupted) = measured::block_on(async |interrupt| {
         tune(&request, &interrupt, &mut |event| live.show(&event)).await
     })?;
-    let exit = measured::finish(&record, || report::tune::text(&record), &args.output, &keeper)?;
+    let exit = measured::finish(&record, || report::tune::text(&record), &args.output, keeper)?;
     Ok(match exit {
         Exit::Fine if interrupted => Exit::CouldNot,
         Exit::Fine => tried(&record),
