@@ -21,6 +21,9 @@ pub struct Tuning {
     pub steps: Vec<TuningStep>,
     /// The changes that are proven: the last comparison, of all of them against the start, found them better.
     pub proven: Vec<Change>,
+    /// The files that keep the proven changes of this host after a reboot, if that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_in: Vec<String>,
     /// Why no more was tried.
     pub stopped: String,
 }

@@ -15,6 +15,7 @@ mod list;
 mod measured;
 mod notifier;
 pub mod old_names;
+mod saved;
 mod serve;
 mod served;
 mod settings;

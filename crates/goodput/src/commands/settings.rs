@@ -10,7 +10,7 @@ use goodput_settings::{
 };
 use rustix::process::geteuid;
 
-use super::list;
+use super::{list, saved};
 use crate::args::Settings;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
@@ -25,9 +25,11 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
             Ok(Exit::Fine)
         }
         Settings::Get { setting } => get(&setting),
-        Settings::Set { assignment } => set(&assignment, &state_dir(state)?),
+        Settings::Set { assignment, save } => set(&assignment, save, &state_dir(state)?),
+        Settings::Saved => saved::list(),
+        Settings::Undo { saved: true, .. } => saved::remove(),
         Settings::ShowFiles { assignments } => show_files(&assignments),
-        Settings::Undo { forget, forget_unseen } => {
+        Settings::Undo { forget, forget_unseen, saved: false } => {
             let forget = match (forget, forget_unseen) {
                 (_, true) => Forget::Unseen,
                 (true, false) => Forget::Gone,
@@ -63,14 +65,21 @@ fn get(setting: &SettingRef) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
+fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
     let (setting, value) = assigned(assignment)?;
     if on_this_host(&setting)?.is_plan() {
         bail!("{setting} belongs to a measurement, not to this host; give it to test or compare");
     }
     settle_leftovers(state_dir);
-    let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
     let before = goodput_settings::read(&setting)?;
+    if save {
+        let files = saved::keep(&[(setting.clone(), value.into())], state_dir)?;
+        let files: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
+        let (effective, files) = (goodput_settings::read(&setting)?, files.join(", "));
+        screen::line(format_args!("{setting}: {before} → {effective} (kept by {files})"))?;
+        return Ok(Exit::Fine);
+    }
+    let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
     let effective = changes.apply(&setting, value)?;
     changes.keep()?;
     screen::line(format_args!("{setting}: {before} → {effective} (until the next boot)"))?;

@@ -1,14 +1,15 @@
 //! `goodput tune`: find the changes that help, and prove them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use goodput_engine::{TuneRequest, tune};
-use goodput_model::{Length, Plan, Purpose, Record, TuningOutcome};
+use goodput_model::{EndName, Length, Plan, Purpose, Record, TuningOutcome};
+use goodput_settings::Setting;
 
-use super::measured;
 use super::settings::settle_leftovers;
+use super::{measured, saved};
 use crate::args::TuneArgs;
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
@@ -42,15 +43,35 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     settle_leftovers(&request.state_dir);
     let keeper = Keeper::open(&args.output)?;
     let mut live = Live::new(&args.output, &request.plan).with_intervals(false);
-    let (record, interrupted) = measured::block_on(async |interrupt| {
+    let (mut record, interrupted) = measured::block_on(async |interrupt| {
         tune(&request, &interrupt, &mut |event| live.show(&event)).await
     })?;
+    let kept = match args.tuning.keep {
+        true => keep(&mut record, &request.state_dir),
+        false => Ok(()),
+    };
     let exit = measured::finish(&record, || report::tune::text(&record), &args.output, keeper)?;
+    kept?;
     Ok(match exit {
         Exit::Fine if interrupted => Exit::CouldNot,
         Exit::Fine => tried(&record),
         other => other,
     })
+}
+
+/// Keeps what is proven and belongs to this host, and writes down where.
+fn keep(record: &mut Record, state_dir: &Path) -> Result<()> {
+    let Some(tuning) = &mut record.tuning else { return Ok(()) };
+    let own = tuning.proven.iter().filter(|change| {
+        let is_plan = goodput_settings::find_for(&change.setting).is_ok_and(Setting::is_plan);
+        change.setting.end == EndName::Near && !is_plan
+    });
+    let own: Vec<_> = own.map(|change| (change.setting.clone(), change.to.clone())).collect();
+    if !own.is_empty() {
+        let files = saved::keep(&own, state_dir).context("cannot keep what is proven")?;
+        tuning.kept_in = files.iter().map(|file| file.path.display().to_string()).collect();
+    }
+    Ok(())
 }
 
 /// Whether anything could be tried, if anything was proposed.

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use goodput_model::{
-    ArmResult, Change, Comparison, Effect, EndName, Known, Purpose, Record, Tuning, TuningOutcome,
-    TuningStep, Verdict,
+    ArmResult, Change, Comparison, Effect, EndName, Known, Purpose, Record, SettingRef, Tuning,
+    TuningOutcome, TuningStep, Verdict,
 };
 use goodput_settings::Setting;
 
@@ -26,7 +26,7 @@ pub fn text(record: &Record) -> String {
     }
     match &tuning.proven[..] {
         [] => line(&mut out, "proven", &nothing(tuning)),
-        proven => keep(&mut out, proven),
+        proven => keep(&mut out, proven, &tuning.kept_in),
     }
     line(&mut out, "stopped", &tuning.stopped);
     out + &compare::notes(record)
@@ -141,23 +141,38 @@ fn nothing(tuning: &Tuning) -> String {
     }
 }
 
-/// What is proven, and how to keep it. It was put back.
-fn keep(out: &mut String, proven: &[Change]) {
+/// What is proven, and how to keep what is not kept already.
+fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
     lines(out, "proven", proven.iter().map(assignment));
-    lines(out, "to keep", proven.iter().map(command));
-    let forms = proven.iter().flat_map(|change| {
+    let open: Vec<&Change> =
+        proven.iter().filter(|change| kept_in.is_empty() || !is_own(change)).collect();
+    if !kept_in.is_empty() {
+        let files = kept_in.join(", ");
+        line(out, "kept", &format!("now, and after a reboot by {files}"));
+        line(out, "", "`goodput settings undo --saved` removes these files");
+    }
+    lines(out, "to keep", open.iter().map(|change| command(change)));
+    let forms = open.iter().flat_map(|change| {
         goodput_settings::permanent(&change.setting, &change.to).unwrap_or_default()
     });
     lines(out, "for good", permanent::lines(&goodput_settings::merged(forms)));
 }
 
+/// Whether it is a change of this host.
+fn is_own(Change { setting, .. }: &Change) -> bool {
+    setting.end == EndName::Near && !is_plan(setting)
+}
+
+fn is_plan(setting: &SettingRef) -> bool {
+    goodput_settings::find_for(setting).is_ok_and(Setting::is_plan)
+}
+
 /// The command that makes a change until the next boot.
 fn command(Change { setting, to, .. }: &Change) -> String {
-    let is_plan = goodput_settings::find_for(setting).is_ok_and(Setting::is_plan);
-    let own = goodput_model::SettingRef { end: EndName::Near, ..setting.clone() };
+    let own = SettingRef { end: EndName::Near, ..setting.clone() };
     let command = format!("goodput settings set {}", shell::word(&format!("{own}={to}")));
     match setting.end {
-        _ if is_plan => format!("in the application: {setting}={to}"),
+        _ if is_plan(setting) => format!("in the application: {setting}={to}"),
         EndName::Near => style::strong(command),
         EndName::Far => format!("at the far end: {}", style::strong(command)),
     }

@@ -201,3 +201,44 @@ fn files_that_keep_values_are_printed_and_none_is_written() {
     assert_eq!(none.status.code(), Some(2));
     assert!(stderr(&none).contains("SETTING=VALUE"), "{}", stderr(&none));
 }
+
+/// Runs goodput in a network namespace and with folders of /etc that end with it; `None` without the right to. Each
+/// line of `commands` is one call.
+fn in_a_world_of_its_own(home: &Home, commands: &[&str]) -> Option<String> {
+    let calls: Vec<_> =
+        commands.iter().map(|call| format!("\"$0\" {call} 2>&1 || echo exit $?")).collect();
+    let script = format!(
+        "for d in sysctl.d udev/rules.d systemd; do mount -t tmpfs none /etc/$d || exit 77; done\n{}",
+        calls.join("\n")
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--net", "--mount", "sh", "-c", &script]).arg(exe());
+    command.env("GOODPUT_STATE_DIR", home.path().join("state")).stdin(Stdio::null());
+    let output = command.output().ok()?;
+    (output.status.code() == Some(0)).then(|| stdout(&output))
+}
+
+#[test]
+fn a_value_is_saved_listed_and_removed() {
+    let home = Home::new();
+    let file = "/etc/sysctl.d/90-goodput.conf";
+    let said = in_a_world_of_its_own(
+        &home,
+        &[
+            "settings set sysctl.net.ipv4.tcp_sack=0 --save",
+            "settings get sysctl.net.ipv4.tcp_sack",
+            "settings saved",
+            "settings set socket.rcvbuf=4M --save",
+            "settings undo --saved",
+            "settings saved",
+        ],
+    );
+    let Some(said) = said else { return goodput_testing::skip("the right to mount (root)") };
+    let lines: Vec<_> = said.lines().collect();
+    assert!(lines[0].ends_with(&format!("1 → 0 (kept by {file})")), "{said}");
+    assert_eq!(lines[1], "0");
+    assert_eq!(lines[2], format!("{file}: sysctl.net.ipv4.tcp_sack=0"));
+    assert!(said.contains("belongs to a measurement") && said.contains("exit 2"), "{said}");
+    assert!(said.contains(&format!("removed {file}")), "{said}");
+    assert!(lines.last().is_some_and(|last| last.contains("keeps no setting")), "{said}");
+}

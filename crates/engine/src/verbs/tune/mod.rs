@@ -88,6 +88,7 @@ pub async fn tune(
         min_gain_percent: request.min_gain_percent,
         steps,
         proven: if is_proven { search.kept().to_vec() } else { Vec::new() },
+        kept_in: Vec::new(),
         stopped,
     });
     Ok(with_proof(start, whole))

@@ -23,7 +23,12 @@ pub enum Settings {
         /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off; `goodput settings list` has the names
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
+        /// Also write the files that keep it after a reboot; only goodput's own, as `show-files` prints them
+        #[arg(long)]
+        save: bool,
     },
+    /// List the files that goodput wrote to keep values after a reboot
+    Saved,
     /// Print the files that would keep values after a reboot, without writing them
     #[command(alias = "save")]
     ShowFiles {
@@ -41,6 +46,9 @@ pub enum Settings {
         /// Without root, or inside a container, goodput can overlook a process that keeps a network namespace alive.
         #[arg(long)]
         forget_unseen: bool,
+        /// Instead remove the files that keep settings after a reboot; files that someone has edited stay
+        #[arg(long, conflicts_with_all = ["forget", "forget_unseen"])]
+        saved: bool,
     },
     /// Wait for the parent's end and put back what it left (started by goodput itself)
     #[command(hide = true)]

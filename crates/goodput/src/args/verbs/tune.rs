@@ -11,7 +11,8 @@ const MORE: &str = "\
 How it works: goodput measures once. Then it tries what the findings propose, and what `goodput check` would, one change \
 after the other: interleaved runs without and with it, on top of what has helped so far. A change that is proven to \
 gain enough stays for the changes after it. In the end all of them together are compared with the start; only what this \
-last comparison supports counts as proven. Everything is put back, whatever happens.
+last comparison supports counts as proven. Everything is put back, whatever happens. With --keep, what is \
+proven and belongs to this host is then set again and saved in files of goodput's own.
 
 Settings of the far end can be changed if its server allows it (`goodput serve --allow-settings`).
 
@@ -47,6 +48,9 @@ pub struct TuningArgs {
     /// Measure once, and print what would be tried and how it would be put back
     #[arg(long)]
     pub dry_run: bool,
+    /// Keep what is proven on this host, now and after a reboot; `goodput settings undo --saved` removes the files
+    #[arg(long, conflicts_with = "dry_run")]
+    pub keep: bool,
     /// Seed for the random order of the runs [default: random]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,

@@ -1,0 +1,63 @@
+//! Values that outlive a reboot: written, listed and removed.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use goodput_model::SettingRef;
+use goodput_settings::{Changes, GuardProgram, SavedFile};
+
+use crate::exit::Exit;
+use crate::screen;
+
+/// Makes values effective now and after a reboot, all of them or none; the files that keep them.
+pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Vec<SavedFile>> {
+    let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
+    for (setting, value) in assignments {
+        changes.apply(setting, value)?;
+    }
+    let program = std::env::current_exe().context("cannot find the program that runs")?;
+    // If this fails, what was changed is put back as `changes` goes.
+    let files = goodput_settings::save(assignments, &program)?;
+    changes.keep()?;
+    Ok(files)
+}
+
+/// Prints the files that keep values, and the values.
+pub fn list() -> Result<Exit> {
+    let files = goodput_settings::saved();
+    if files.is_empty() {
+        screen::line("goodput keeps no setting after a reboot")?;
+    }
+    for file in &files {
+        screen::line(described(file))?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// Removes those files. Values that are effective now stay until the next boot.
+pub fn remove() -> Result<Exit> {
+    let removed = goodput_settings::remove_saved();
+    if removed.is_empty() {
+        screen::line("nothing to remove: goodput keeps no setting after a reboot")?;
+    }
+    let mut exit = Exit::Fine;
+    for (file, outcome) in removed {
+        match outcome {
+            Ok(()) => screen::line(format_args!("removed {}", described(&file)))?,
+            Err(why) => {
+                let permitted = !why.not_permitted();
+                exit = if permitted { Exit::CouldNot } else { Exit::NotPermitted };
+                screen::say(format_args!("goodput: {why}"));
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// `/etc/sysctl.d/90-goodput.conf: net.core.somaxconn=4096`.
+fn described(file: &SavedFile) -> String {
+    let keeps = file.keeps.iter().map(|(setting, value)| format!("{setting}={value}"));
+    let keeps = keeps.collect::<Vec<_>>().join(", ");
+    let edited = if file.intact { "" } else { " (edited since)" };
+    format!("{}{edited}: {keeps}", file.path.display())
+}

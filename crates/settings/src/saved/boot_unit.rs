@@ -1,0 +1,58 @@
+//! A unit of systemd that sets at boot what no file of the system's own can say (systemd.service(5)).
+
+use std::path::Path;
+
+use super::contents::Assignment;
+
+/// Where it stands.
+pub const FILE: &str = "/etc/systemd/system/goodput-settings.service";
+/// What `systemctl enable` would make: the link that has it started at boot (systemd.unit(5), WantedBy=).
+pub const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/goodput-settings.service";
+
+/// Its lines. `program` is goodput.
+pub fn lines(keeps: &[Assignment], program: &Path) -> String {
+    let set = |(setting, value): &Assignment| {
+        let assignment = quoted(&format!("{setting}={value}"));
+        format!("ExecStart={} settings set {assignment}", quoted(&program.to_string_lossy()))
+    };
+    let commands: Vec<String> = keeps.iter().map(set).collect();
+    format!(
+        "[Unit]\nDescription=Settings that goodput keeps\nWants=network-online.target\n\
+         After=network-online.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n{}\n\n\
+         [Install]\nWantedBy=multi-user.target",
+        commands.join("\n")
+    )
+}
+
+/// One word of a command line of systemd: `%` begins a specifier and `$` a variable there.
+fn quoted(word: &str) -> String {
+    let mut out = String::from('"');
+    for c in word.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '%' | '$' => out.extend([c, c]),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_is_a_command_of_its_own() {
+        let keeps = [
+            ("qdisc.kind@eth0".parse().unwrap(), "fq".into()),
+            ("sysctl.net.ipv4.tcp_rmem".parse().unwrap(), "1 2 3".into()),
+        ];
+        let text = lines(&keeps, Path::new("/usr/bin/goodput"));
+        let first = "ExecStart=\"/usr/bin/goodput\" settings set \"qdisc.kind@eth0=fq\"\n";
+        assert!(
+            text.contains(first) && text.contains("\"sysctl.net.ipv4.tcp_rmem=1 2 3\""),
+            "{text}"
+        );
+        assert_eq!(quoted("a\"b%c$d"), "\"a\\\"b%%c$$d\"");
+    }
+}

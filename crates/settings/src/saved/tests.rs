@@ -1,0 +1,106 @@
+use super::*;
+
+fn assignment(text: &str) -> Assignment {
+    let (setting, value) = text.split_once('=').unwrap();
+    (setting.parse().unwrap(), value.into())
+}
+
+fn save(root: &Path, texts: &[&str]) -> Result<Vec<SavedFile>, SaveError> {
+    let assignments: Vec<_> = texts.iter().map(|text| assignment(text)).collect();
+    save_below(root, &assignments, Path::new("/usr/bin/goodput"))
+}
+
+/// Every file below, with its text.
+fn all(root: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false => {
+                    _ = found
+                        .insert(entry.path(), fs::read_to_string(entry.path()).unwrap_or_default())
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_value_is_saved_once_replaced_and_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let files = save(root, &["sysctl.net.ipv4.tcp_sack=1"]).unwrap();
+    let path = below(root, "/etc/sysctl.d/90-goodput.conf");
+    assert_eq!(files[0].path, path);
+    save(root, &["sysctl.net.ipv4.tcp_ecn=1"]).unwrap();
+    save(root, &["sysctl.net.ipv4.tcp_sack=0"]).unwrap();
+    let before = all(root);
+    save(root, &["sysctl.net.ipv4.tcp_sack=0"]).unwrap();
+    assert_eq!(all(root), before, "saved twice is saved once");
+    let text = &before[&path];
+    assert!(text.ends_with("\nnet.ipv4.tcp_sack = 0\nnet.ipv4.tcp_ecn = 1\n"), "{text}");
+    let listed = saved_below(root);
+    assert!(listed.len() == 1 && listed[0].intact && listed[0].keeps.len() == 2);
+    assert!(remove_below(root).iter().all(|(_, outcome)| outcome.is_ok()));
+    assert!(all(root).is_empty(), "{:?}", all(root));
+}
+
+#[test]
+fn what_no_file_can_say_is_set_at_boot() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    save(root, &["qdisc.tbf.burst@eth0=250000", "sysctl.net.ipv4.tcp_sack=1"]).unwrap();
+    let unit = &all(root)[&below(root, boot_unit::FILE)];
+    assert!(unit.contains("qdisc.tbf.burst@eth0=250000\""), "{unit}");
+    let wanted = below(root, boot_unit::WANTED);
+    assert_eq!(fs::read_link(&wanted).unwrap(), Path::new(boot_unit::FILE));
+    assert_eq!(saved_below(root).len(), 2);
+    remove_below(root);
+    assert!(fs::symlink_metadata(wanted).is_err() && all(root).is_empty());
+}
+
+#[test]
+fn what_is_not_ours_any_more_is_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let path = below(root, "/etc/sysctl.d/90-goodput.conf");
+    save(root, &["sysctl.net.ipv4.tcp_sack=1"]).unwrap();
+    let edited = fs::read_to_string(&path).unwrap().replace("tcp_sack = 1", "tcp_sack = 0");
+    fs::write(&path, &edited).unwrap();
+    let again = save(root, &["qdisc.tbf.burst@eth0=9000", "sysctl.net.ipv4.tcp_ecn=1"]);
+    assert!(matches!(again, Err(SaveError::Edited(_))), "{again:?}");
+    let removed = remove_below(root);
+    assert!(matches!(removed[0].1, Err(SaveError::Edited(_))));
+    fs::write(&path, "net.ipv4.tcp_sack = 1\n").unwrap();
+    let foreign = save(root, &["sysctl.net.ipv4.tcp_ecn=1"]);
+    assert!(matches!(foreign, Err(SaveError::Foreign(..))), "{foreign:?}");
+    assert!(saved_below(root).is_empty() && all(root).len() == 1);
+}
+
+#[test]
+fn all_is_saved_or_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    save(root, &["sysctl.net.ipv4.tcp_sack=1"]).unwrap();
+    let before = all(root);
+    // A file stands where the folder of the unit belongs.
+    fs::create_dir_all(below(root, "/etc/systemd")).unwrap();
+    fs::write(below(root, "/etc/systemd/system"), "").unwrap();
+    let failed = save(root, &["sysctl.net.ipv4.tcp_sack=0", "qdisc.tbf.burst@eth0=9000"]);
+    assert!(failed.is_err(), "{failed:?}");
+    fs::remove_file(below(root, "/etc/systemd/system")).unwrap();
+    assert_eq!(all(root), before);
+}
+
+#[test]
+fn what_belongs_elsewhere_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    for text in ["far:sysctl.net.ipv4.tcp_sack=1", "socket.rcvbuf=4M"] {
+        let refused = save(root.path(), &[text]);
+        assert!(matches!(refused, Err(SaveError::NotHere(..))), "{text}: {refused:?}");
+    }
+    assert!(all(root.path()).is_empty());
+}
