@@ -24,6 +24,8 @@ pub struct Scheme {
     pub port: u16,
     /// Whether its payload can never be read off a socket as it is.
     pub decoded: bool,
+    /// Whether its servers may insist on a local port below 1024.
+    pub low_port: bool,
     /// Begins a conversation about the file at a place. Nothing is sent yet.
     pub open: Open,
 }
@@ -96,6 +98,16 @@ pub trait Conversation: Send {
 
     /// What is known of the server.
     fn about(&self) -> About;
+
+    /// Whether the last body ended before its time, as its connection broke: the next question goes on where it ended.
+    fn is_cut(&self) -> bool {
+        false
+    }
+
+    /// Gives up the connection of a body that brings nothing more. Whether the next question can go on where it ended.
+    fn cut(&mut self, _why: &str) -> bool {
+        false
+    }
 
     /// The round trips of a conversation that asks for a file piece by piece.
     fn rpcs(&self) -> Option<Arc<RpcLog>> {

@@ -7,8 +7,8 @@ use crate::error::FileError;
 
 /// Makes connections as the caller wants them: by which address, from where, with which options.
 pub trait Dial: Send {
-    /// A TCP connection to a host, which is one that the user named. Blocks, but not without bound.
-    fn connect(&mut self, host: &str, port: u16) -> Result<OwnedFd, FileError>;
+    /// A TCP connection to a host, which is one that the user named. Waits by `wait`, and not without bound.
+    fn connect(&mut self, host: &str, port: u16, wait: &dyn Wait) -> Result<OwnedFd, FileError>;
 }
 
 /// What a socket is waited for.
@@ -25,4 +25,7 @@ pub trait Wait {
     /// Waits until `socket` is ready, or until `until`; the caller looks which. [`FileError::Stopped`] if it is to give
     /// up.
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError>;
+
+    /// Rests until `until`. [`FileError::Stopped`] if it is to give up.
+    fn rest(&self, until: Instant) -> Result<(), FileError>;
 }

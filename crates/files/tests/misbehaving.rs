@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 struct Only(SocketAddr);
 
 impl Dial for Only {
-    fn connect(&mut self, host: &str, port: u16) -> Result<OwnedFd, FileError> {
+    fn connect(&mut self, host: &str, port: u16, _: &dyn Wait) -> Result<OwnedFd, FileError> {
         assert_eq!(host, "127.0.0.1", "nobody named that host");
         let failed = |cause| FileError::Io { operation: "connect".into(), cause };
         Ok(TcpStream::connect((self.0.ip(), port)).map_err(failed)?.into())
@@ -27,6 +27,11 @@ impl Wait for Patient {
         let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
         let waited = poll(&mut [PollFd::from_borrowed_fd(socket, events)], None);
         assert_eq!(waited.ok(), Some(1));
+        Ok(())
+    }
+
+    fn rest(&self, until: Instant) -> Result<(), FileError> {
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
         Ok(())
     }
 }

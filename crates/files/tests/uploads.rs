@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 struct To(SocketAddr);
 
 impl Dial for To {
-    fn connect(&mut self, _host: &str, port: u16) -> Result<OwnedFd, FileError> {
+    fn connect(&mut self, _host: &str, port: u16, _: &dyn Wait) -> Result<OwnedFd, FileError> {
         let failed = |cause| FileError::Io { operation: "connect".into(), cause };
         Ok(TcpStream::connect((self.0.ip(), port)).map_err(failed)?.into())
     }
@@ -27,6 +27,11 @@ impl Wait for Waiting {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         poll(&mut [PollFd::from_borrowed_fd(socket, events)], Some(&left)).expect("it can wait");
+        Ok(())
+    }
+
+    fn rest(&self, until: Instant) -> Result<(), FileError> {
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
         Ok(())
     }
 }

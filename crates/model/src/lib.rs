@@ -59,7 +59,7 @@ pub use held_to::{HeldTo, RateLimit};
 pub use known::{Known, Missing};
 pub use latency::{ArmLatency, IdleAndLoaded, Latency, LoadedTimes, RoundTrips};
 pub use median::median;
-pub use nfs::{NfsPlan, Rpcs};
+pub use nfs::{NfsPlan, ReadArm, ReadTable, Rpcs};
 pub use placement::{CpuList, FlowPlacement, Pin, Pins, Placement};
 pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transport};
 pub use rate_search::{RateOutcome, RateSearch, RateTrial};

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::known::Known;
 use crate::units::Bytes;
 
+/// Why a number of an older record is missing.
+const UNKEPT: &str = "the goodput that wrote the record did not keep it";
+
 /// How files of an NFS server are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -41,8 +44,60 @@ pub struct Rpcs {
     pub answered: u64,
     /// Answers that brought less than was asked for; the rest was asked for again.
     pub short: u64,
+    /// Calls that were made again, as their connection broke or no answer came.
+    #[serde(default = "unkept_count")]
+    pub retransmitted: Known<u64>,
+    /// Connections that took the place of one that broke, or that was given up.
+    #[serde(default = "unkept_count")]
+    pub reconnects: Known<u64>,
     /// Median time from a call to the end of its answer, microseconds.
     pub round_trip_us: Known<f64>,
+    /// Their mean.
+    #[serde(default = "unkept_time")]
+    pub mean_round_trip_us: Known<f64>,
+    /// The time that 99 % of them took at most.
+    #[serde(default = "unkept_time")]
+    pub p99_round_trip_us: Known<f64>,
     /// The longest of them.
     pub longest_round_trip_us: Known<f64>,
+}
+
+/// What the READs of a comparison were like, if its arms read from an NFS server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadTable {
+    /// Payload of a full segment, bytes (`tcpi_snd_mss` of this end: segments of both ways are taken to be as large).
+    pub segment_bytes: Known<u64>,
+    /// Frames that the receive ring of this host's device holds.
+    pub ring_frames: Known<u64>,
+    /// The arms of the comparison, in its order.
+    pub arms: Vec<ReadArm>,
+}
+
+/// The READs of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadArm {
+    /// The values of the settings.
+    pub values: Vec<String>,
+    /// Bytes that one READ asks for.
+    pub call_bytes: Known<u64>,
+    /// READs in flight on each connection at most.
+    pub slots: Known<u64>,
+    /// Segments of one whole answer, which come back to back.
+    pub answer_segments: Known<u64>,
+    /// Median of the runs' median round trips, microseconds.
+    pub round_trip_us: Known<f64>,
+    /// Packets that this host dropped between its card and the program, all runs together.
+    pub dropped: Known<u64>,
+    /// READs that were sent again, all runs together.
+    pub retransmitted: Known<u64>,
+}
+
+/// A count that older records lack.
+fn unkept_count() -> Known<u64> {
+    Known::missing(UNKEPT)
+}
+
+/// A time that older records lack.
+fn unkept_time() -> Known<f64> {
+    Known::missing(UNKEPT)
 }

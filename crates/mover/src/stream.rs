@@ -187,7 +187,7 @@ pub(crate) fn receive_with(
             Err(Errno::AGAIN) => {
                 let quiet = quiet.as_ref().and_then(Quiet::until);
                 low_water.wait(flow, bodies.as_ref().map(Succession::until).or(quiet))?;
-                bodies.as_ref().map_or(Ok(()), Succession::check_progress)?;
+                bodies.as_mut().map_or(Ok(()), Succession::check_progress)?;
             }
             Err(Errno::INTR) => {}
             Err(cause) if flow.is_end(cause) => return Ok(()),

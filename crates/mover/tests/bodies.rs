@@ -44,6 +44,11 @@ impl Bodies for Asking {
         Ok((2 * read).min(room.len()))
     }
 
+    /// If there is another body, it goes on where this one ended.
+    fn cut(&mut self, _why: &str) -> bool {
+        self.extents.len() > 0
+    }
+
     fn patience(&self) -> Duration {
         self.patience
     }
@@ -63,13 +68,15 @@ impl Connections for Uncounted {
 fn serve(listener: TcpListener, answer: &'static [u8], count: usize) {
     std::thread::spawn(move || {
         while let Ok((mut socket, _)) = listener.accept() {
-            for _ in 0..count {
-                let mut question = [0];
-                if socket.read_exact(&mut question).is_err() {
-                    break;
+            std::thread::spawn(move || {
+                for _ in 0..count {
+                    let mut question = [0];
+                    if socket.read_exact(&mut question).is_err() {
+                        break;
+                    }
+                    let _ = socket.write_all(answer);
                 }
-                let _ = socket.write_all(answer);
-            }
+            });
         }
     });
 }
@@ -254,6 +261,13 @@ fn a_body_may_come_on_another_connection() {
         let (bytes, result) = fetch(mover, b"12345", 1, &bodies, LONG);
         assert!(result.is_ok() && bytes == 15, "{mover}: {bytes} {result:?}");
     }
+}
+
+#[test]
+fn a_body_that_brings_nothing_more_may_go_on_on_another_connection() {
+    let bodies = [(Extent::Bytes(7), false), (Extent::Bytes(5), true)];
+    let (bytes, result) = fetch("copy", b"12345", 2, &bodies, Duration::from_millis(50));
+    assert!(result.is_ok() && bytes == 10, "{bytes} {result:?}");
 }
 
 #[test]

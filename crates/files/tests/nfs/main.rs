@@ -17,7 +17,7 @@ use server::{FILE_BYTES, Manner, Server};
 struct Plain;
 
 impl Dial for Plain {
-    fn connect(&mut self, host: &str, port: u16) -> Result<OwnedFd, FileError> {
+    fn connect(&mut self, host: &str, port: u16, _: &dyn Wait) -> Result<OwnedFd, FileError> {
         let socket = TcpStream::connect((host, port));
         let operation = format!("connect to port {port}");
         socket.map(Into::into).map_err(|cause| FileError::Io { operation, cause })
@@ -33,6 +33,11 @@ impl Wait for Patient {
         poll(&mut [PollFd::from_borrowed_fd(socket, events)], None).expect("it can be waited for");
         Ok(())
     }
+
+    /// The next try is as good now.
+    fn rest(&self, _: Instant) -> Result<(), FileError> {
+        Ok(())
+    }
 }
 
 /// Gives up at once.
@@ -40,6 +45,10 @@ struct Hasty;
 
 impl Wait for Hasty {
     fn wait(&self, _: BorrowedFd<'_>, _: Ready, _: Instant) -> Result<(), FileError> {
+        Err(FileError::Stopped)
+    }
+
+    fn rest(&self, _: Instant) -> Result<(), FileError> {
         Err(FileError::Stopped)
     }
 }
@@ -56,8 +65,17 @@ fn slots(read_bytes: u32, slots: u16) -> NfsOptions {
 
 /// Reads the file to its end.
 fn read(conversation: &mut dyn Conversation) -> Result<u64, String> {
+    let mut bytes = read_until_cut(conversation)?;
+    while conversation.is_cut() {
+        bytes += read_until_cut(conversation)?;
+    }
+    Ok(bytes)
+}
+
+/// Reads to the end of a body.
+fn read_until_cut(conversation: &mut dyn Conversation) -> Result<u64, String> {
     let body = conversation.fetch(&Patient).map_err(|why| why.to_string())?;
-    assert_eq!(body.announced_bytes, Some(FILE_BYTES));
+    assert!(body.announced_bytes.is_some());
     let (mut room, mut bytes) = (vec![0; 10_000], 0);
     loop {
         match conversation.read(&mut room) {
@@ -163,8 +181,34 @@ fn what_goes_wrong_on_the_way_is_said() {
     assert!(stale.contains("stale"), "{stale}");
     let lies = breaks(Manner::TooMuch { after: 20 });
     assert!(lies.contains("1004 bytes where 1000"), "{lies}");
-    let reset = breaks(Manner::Resets { after: 20 });
-    assert!(reset.contains("reset") || reset.contains("closed"), "{reset}");
+    let longer = breaks(Manner::SaysLonger);
+    assert!(longer.contains("ends after 100000 bytes"), "{longer}");
+    let empty = breaks(Manner::EmptyFragments);
+    assert!(empty.contains("empty fragment"), "{empty}");
+}
+
+#[test]
+fn a_broken_connection_is_replaced_and_its_calls_are_made_again() {
+    for manner in [Manner::Resets { after: 20 }, Manner::CutShort { after: 20 }] {
+        let server = Server::start(manner);
+        let mut conversation = converse(&server, "/export/file", slots(1000, 4));
+        let mut cut = 0;
+        let mut bytes = read_until_cut(conversation.as_mut()).expect("it goes on");
+        while conversation.is_cut() {
+            cut += 1;
+            bytes += read_until_cut(conversation.as_mut()).expect("it goes on");
+        }
+        assert_eq!(bytes, FILE_BYTES, "every byte comes once");
+        let calls = conversation.rpcs().expect("it makes calls").so_far();
+        assert!(cut > 0 && calls.reconnects >= cut, "{cut}, {}", calls.reconnects);
+        assert!(calls.retransmitted > 0, "{}", calls.retransmitted);
+    }
+}
+
+#[test]
+fn a_server_that_does_not_come_back_is_given_up() {
+    let gone = breaks(Manner::GoneAfterFirst);
+    assert!(gone.contains("3 new connections in a row brought no payload"), "{gone}");
 }
 
 #[test]
@@ -173,4 +217,7 @@ fn a_wait_for_a_server_that_stalls_can_be_ended() {
     let mut conversation = converse(&server, "/export/file", slots(1000, 4));
     conversation.connect(&Patient).expect("only READs stall");
     assert!(matches!(conversation.fetch(&Hasty), Err(FileError::Stopped)));
+    let mute = Server::start(Manner::MuteMount);
+    let mut conversation = converse(&mute, "/export/file", slots(1000, 4));
+    assert!(matches!(conversation.connect(&Hasty), Err(FileError::Stopped)));
 }

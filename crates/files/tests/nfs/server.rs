@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 /// Length of the file, bytes.
@@ -15,6 +15,8 @@ pub enum Manner {
     Honest,
     /// No READ brings more than this.
     Short(u32),
+    /// MOUNT is never answered.
+    MuteMount,
     /// MOUNT is refused with this status.
     NoMount(u32),
     /// Every call is refused, because the credential is too weak.
@@ -32,10 +34,20 @@ pub enum Manner {
     Stalls {
         after: u32,
     },
-    /// After so many READs the connection is reset.
+    /// After so many READs on a connection it is reset.
     Resets {
         after: u32,
     },
+    /// The answer to so many READs on a connection is cut after some payload, and the connection closed.
+    CutShort {
+        after: u32,
+    },
+    /// Connections after the first are closed at once, once a READ came.
+    GoneAfterFirst,
+    /// A READ is answered with a fragment of nothing, again and again.
+    EmptyFragments,
+    /// The attributes say that the file is longer than it is.
+    SaysLonger,
     /// A file handle of 4 GiB is announced.
     HugeHandle,
     /// A record of 2 GiB is announced in answer to a READ, and begins with nothing that is an answer.
@@ -57,12 +69,14 @@ impl Server {
         let (stop, mounted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI64::new(0)));
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&mounted));
         let accepting = std::thread::spawn(move || {
+            let readers = Arc::new(AtomicU32::new(0));
             for socket in listener.incoming().map_while(Result::ok) {
                 if stopped.load(Ordering::SeqCst) {
                     return;
                 }
-                let count = Arc::clone(&count);
-                std::thread::spawn(move || drop(Session { socket, manner, count, reads: 0 }.run()));
+                let (count, readers) = (Arc::clone(&count), Arc::clone(&readers));
+                let session = Session { socket, manner, count, readers, reads: 0 };
+                std::thread::spawn(move || drop(session.run()));
             }
         });
         Self { address, stop, mounted, accepting: Some(accepting) }
@@ -89,6 +103,8 @@ struct Session {
     socket: TcpStream,
     manner: Manner,
     count: Arc<AtomicI64>,
+    /// Connections on which something was read.
+    readers: Arc<AtomicU32>,
     reads: u32,
 }
 
@@ -132,17 +148,19 @@ impl Session {
     /// Results of a call; `None`: it is not answered.
     fn results(&mut self, call: &Call) -> io::Result<Option<Vec<u8>>> {
         Ok(Some(match (call.program, call.procedure) {
+            (100_005, 1) if self.manner == Manner::MuteMount => return Ok(None),
             (100_005, 1) => self.mount(&call.args),
             (100_005, 3) => {
                 self.count.fetch_sub(1, Ordering::SeqCst);
                 Vec::new()
             }
             (100_003, 3) if call.args.ends_with(b"file") => {
-                [words(&[0, 1, 7, 1]), attributes(), words(&[0])].concat()
+                let said = if self.manner == Manner::SaysLonger { 2 } else { 1 } * FILE_BYTES;
+                [words(&[0, 1, 7, 1]), attributes(said), words(&[0])].concat()
             }
             (100_003, 3) => words(&[2, 0]),
             (100_003, 19) => words(&[0, 0, 65536, 65536, 1, 1, 1, 1, 1, 0, 9, 0, 1, 0]),
-            (100_003, 6) => return self.read(&call.args),
+            (100_003, 6) => return self.read(call.xid, &call.args),
             other => panic!("{other:?} is called"),
         }))
     }
@@ -159,12 +177,22 @@ impl Session {
         }
     }
 
-    fn read(&mut self, args: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    fn read(&mut self, xid: u32, args: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let offset = u64::from_be_bytes(args[8..16].try_into().expect("eight bytes"));
         let asked = u32::from_be_bytes(args[16..20].try_into().expect("four bytes"));
+        if self.reads == 0 {
+            self.readers.fetch_add(1, Ordering::SeqCst);
+        }
         self.reads += 1;
-        let mut bytes = u64::from(asked).min(FILE_BYTES - offset) as u32;
+        let mut bytes = u64::from(asked).min(FILE_BYTES.saturating_sub(offset)) as u32;
+        let closed = || Err(io::ErrorKind::ConnectionAborted.into());
         match self.manner {
+            Manner::GoneAfterFirst if self.readers.load(Ordering::SeqCst) > 1 => return closed(),
+            Manner::GoneAfterFirst if self.reads > 20 => return closed(),
+            Manner::EmptyFragments => {
+                while self.socket.write_all(&[0; 4096]).is_ok() {}
+                return Ok(None);
+            }
             Manner::Short(most) => bytes = bytes.min(most),
             Manner::ReadFails { after, status } if self.reads > after => {
                 return Ok(Some(words(&[status, 0])));
@@ -184,9 +212,19 @@ impl Session {
             _ => {}
         }
         let is_end = u32::from(offset + u64::from(bytes) >= FILE_BYTES);
-        let mut results = [words(&[0, 1]), attributes(), words(&[bytes, is_end, bytes])].concat();
+        let head = [words(&[0, 1]), attributes(FILE_BYTES), words(&[bytes, is_end, bytes])];
+        let mut results = head.concat();
         let end = results.len() + bytes as usize;
         results.resize(end.next_multiple_of(4), 7);
+        if let Manner::CutShort { after } = self.manner
+            && self.reads > after
+        {
+            let record = [words(&[xid, 1, 0, 0, 0, 0]), results].concat();
+            let mark = (record.len() as u32 | 1 << 31).to_be_bytes();
+            let most = record.len() - bytes as usize / 2;
+            self.socket.write_all(&[&mark, &record[..most]].concat())?;
+            return closed();
+        }
         Ok(Some(results))
     }
 }
@@ -196,8 +234,8 @@ fn words(words: &[u32]) -> Vec<u8> {
 }
 
 /// `fattr3` of a file.
-fn attributes() -> Vec<u8> {
-    let mut words_of_it = vec![1, 0o644, 1, 0, 0, 0, FILE_BYTES as u32];
+fn attributes(bytes: u64) -> Vec<u8> {
+    let mut words_of_it = vec![1, 0o644, 1, 0, 0, 0, bytes as u32];
     words_of_it.resize(21, 0);
     words(&words_of_it)
 }

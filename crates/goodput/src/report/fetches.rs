@@ -18,7 +18,11 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     lines.extend(confirmed(fetches).map(|text| ("confirmed", text)));
     let answered = if stores { "go-ahead" } else { "first byte" };
     lines.extend(answers(fetches).map(|text| (answered, text)));
-    lines.extend(fetches.rpcs.as_ref().map(|rpcs| ("calls", calls(rpcs))));
+    if let Some(rpcs) = &fetches.rpcs {
+        lines.push(("calls", calls(rpcs)));
+        lines.extend(round_trips(rpcs).map(|text| ("round trip", text)));
+        lines.extend(again(rpcs).map(|text| ("sent again", text)));
+    }
     if let Some(proxy) = &fetches.proxy {
         lines.push(("proxy", format!("{proxy}; this is the path to the proxy, not to the server")));
     }
@@ -64,7 +68,7 @@ fn first_fetch(first: &Fetch, fetches: &Fetches) -> String {
 }
 
 /// A size as `nfs.rsize` takes it.
-fn as_typed(Bytes(bytes): Bytes) -> String {
+pub(super) fn as_typed(Bytes(bytes): Bytes) -> String {
     match bytes {
         0 => "0 bytes".into(),
         bytes if bytes % (1 << 20) == 0 => format!("{}M", bytes >> 20),
@@ -76,14 +80,34 @@ fn as_typed(Bytes(bytes): Bytes) -> String {
 /// The calls that asked for the file piece by piece.
 fn calls(rpcs: &Rpcs) -> String {
     let Rpcs { call_bytes, slots, answered, short, .. } = rpcs;
-    let round_trips = match (&rpcs.round_trip_us, &rpcs.longest_round_trip_us) {
-        (Known::Value(median), Known::Value(longest)) => {
-            format!(", round trip {} (median), {} at most", micros(*median), micros(*longest))
-        }
-        _ => String::new(),
-    };
     let short = if *short == 0 { String::new() } else { format!(", {short} answered in part") };
-    format!("{answered} READs of {}, {slots} in flight{round_trips}{short}", as_typed(*call_bytes))
+    format!("{answered} READs of {}, {slots} in flight{short}", as_typed(*call_bytes))
+}
+
+/// How long the calls took.
+fn round_trips(rpcs: &Rpcs) -> Option<String> {
+    let times = [
+        ("median", &rpcs.round_trip_us),
+        ("mean", &rpcs.mean_round_trip_us),
+        ("p99", &rpcs.p99_round_trip_us),
+        ("at most", &rpcs.longest_round_trip_us),
+    ];
+    let known = times.into_iter().filter_map(|(name, time)| Some((name, micros(*time.value()?))));
+    let texts: Vec<String> = known.map(|(name, time)| format!("{name} {time}")).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// The calls that were made again; nothing if there were none.
+fn again(rpcs: &Rpcs) -> Option<String> {
+    let (calls, connections) = (*rpcs.retransmitted.value()?, *rpcs.reconnects.value()?);
+    let s = |count: u64| if count == 1 { "" } else { "s" };
+    (connections > 0).then(|| {
+        format!(
+            "{calls} call{}, over {connections} new connection{}, as the old one broke or brought no answer",
+            s(calls),
+            s(connections)
+        )
+    })
 }
 
 fn answers(fetches: &Fetches) -> Option<String> {
@@ -148,11 +172,18 @@ mod tests {
             slots: 8,
             answered: 4000,
             short: 2,
+            retransmitted: Known::Value(16),
+            reconnects: Known::Value(1),
             round_trip_us: Known::Value(400.0),
+            mean_round_trip_us: Known::Value(500.0),
+            p99_round_trip_us: Known::missing("x"),
             longest_round_trip_us: Known::Value(5000.0),
         };
-        let text = "4000 READs of 32K, 8 in flight, round trip 400 µs (median), 5.00 ms at most, 2 answered in part";
-        assert_eq!(calls(&rpcs), text);
+        assert_eq!(calls(&rpcs), "4000 READs of 32K, 8 in flight, 2 answered in part");
+        assert_eq!(round_trips(&rpcs).unwrap(), "median 400 µs, mean 500 µs, at most 5.00 ms");
+        let text = "16 calls, over 1 new connection, as the old one broke or brought no answer";
+        assert_eq!(again(&rpcs).unwrap(), text);
+        assert_eq!(again(&Rpcs { reconnects: Known::Value(0), ..rpcs }), None);
     }
 
     #[test]

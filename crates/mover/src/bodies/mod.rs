@@ -69,6 +69,12 @@ pub trait Bodies: Send {
         false
     }
 
+    /// The body that is read has brought nothing for that long: whether the next one goes on where it ended, perhaps on
+    /// another connection. If not, the flow fails.
+    fn cut(&mut self, _why: &str) -> bool {
+        false
+    }
+
     /// How long no payload of a body may move before it is given up.
     fn patience(&self) -> Duration;
 }
@@ -141,12 +147,25 @@ impl Pause<'_> {
         for_room: bool,
         until: Instant,
     ) -> Result<(), BodyError> {
-        let flow = self.flow;
         let events = if for_room { PollFlags::OUT } else { PollFlags::IN };
+        self.park(socket, Some(events), until)
+    }
+
+    /// Waits until `until`. Counts as blocked. Fails as [`Self::on`] does.
+    pub fn rest(&self, until: Instant) -> Result<(), BodyError> {
+        self.park(self.flow.socket.as_fd(), None, until)
+    }
+
+    fn park(
+        &self,
+        socket: BorrowedFd<'_>,
+        events: Option<PollFlags>,
+        until: Instant,
+    ) -> Result<(), BodyError> {
+        let flow = self.flow;
         let left = until.saturating_duration_since(Instant::now());
         let until_ns = now_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
-        let parked =
-            flow.counters.blocked.during(|| flow.park_on(socket, Some(events), Some(until_ns)));
+        let parked = flow.counters.blocked.during(|| flow.park_on(socket, events, Some(until_ns)));
         parked.map_err(|why| BodyError::Own(why.to_string()))?;
         let is_late = || flow.stop.deadline_ns().is_some_and(|end| now_ns() >= end);
         match flow.stop.phase() {

@@ -122,7 +122,7 @@ impl<'a> Succession<'a> {
     }
 
     /// Fails if the body has brought nothing for too long.
-    pub(crate) fn check_progress(&self) -> Result<(), MoveError> {
+    pub(crate) fn check_progress(&mut self) -> Result<(), MoveError> {
         if now_ns() < self.until() {
             return Ok(());
         }
@@ -131,6 +131,10 @@ impl<'a> Succession<'a> {
             "the server stalled: after {} bytes of a body nothing came for {seconds:.1} s",
             self.got
         );
+        if self.source.inner().bodies.cut(&why) {
+            self.left = None;
+            return Ok(());
+        }
         Err(self.failed(why, true))
     }
 

@@ -24,7 +24,9 @@ pub use ancillary::{
 pub use control::apply_control;
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
-pub use tcp::{apply_accepted, notice_silence, tcp_begin, tcp_connect, tcp_listen};
+pub use tcp::{
+    apply_accepted, notice_silence, tcp_begin, tcp_connect, tcp_connect_waiting, tcp_listen,
+};
 pub use udp::{apply_datagram, udp_listen, udp_socket};
 
 /// How much faster than the rate the kernel may send a paced stream. Its own pacing counts in whole

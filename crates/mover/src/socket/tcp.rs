@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use goodput_model::SocketOptions;
@@ -51,6 +51,31 @@ pub fn tcp_connect(
     options: &SocketOptions,
     timeout: Duration,
 ) -> Result<OwnedFd, SocketError> {
+    connect_by(address, options, |socket| socket.connect_timeout(&SockAddr::from(address), timeout))
+}
+
+/// The same, by a wait of the caller's: it returns once the socket is writable, or fails with why it waits no more. The
+/// socket is then in non-blocking mode.
+pub fn tcp_connect_waiting(
+    address: SocketAddr,
+    options: &SocketOptions,
+    mut wait: impl FnMut(BorrowedFd<'_>) -> io::Result<()>,
+) -> Result<OwnedFd, SocketError> {
+    connect_by(address, options, |socket| {
+        socket.set_nonblocking(true)?;
+        match socket.connect(&SockAddr::from(address)) {
+            Err(cause) if cause.raw_os_error() != Some(libc::EINPROGRESS) => return Err(cause),
+            _ => wait(socket.as_fd())?,
+        }
+        socket.take_error()?.map_or(Ok(()), Err)
+    })
+}
+
+fn connect_by(
+    address: SocketAddr,
+    options: &SocketOptions,
+    mut connect: impl FnMut(&Socket) -> io::Result<()>,
+) -> Result<OwnedFd, SocketError> {
     check_family("connect to", address, options)?;
     check_scope("connect to", address, options)?;
     from_free_port(options, |options| {
@@ -60,9 +85,7 @@ pub fn tcp_connect(
         let reuse = options.source_port.is_some();
         socket.set_reuse_address(reuse).map_err(SocketError::of("reuse a port for", address))?;
         bind_near(&socket, options, address)?;
-        socket
-            .connect_timeout(&SockAddr::from(address), timeout)
-            .map_err(SocketError::of("connect to", address))?;
+        connect(&socket).map_err(SocketError::of("connect to", address))?;
         Ok(socket.into())
     })
 }

@@ -42,21 +42,36 @@ struct Paused<'a>(&'a Pause<'a>);
 
 impl Wait for Paused<'_> {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
-        self.0.on(socket, ready == Ready::Write, until).map_err(|why| match why {
-            BodyError::Stopped => FileError::Stopped,
-            BodyError::Peer(why) | BodyError::Own(why) => FileError::Protocol(why),
-        })
+        self.0.on(socket, ready == Ready::Write, until).map_err(ended)
+    }
+
+    fn rest(&self, until: Instant) -> Result<(), FileError> {
+        self.0.rest(until).map_err(ended)
+    }
+}
+
+fn ended(why: BodyError) -> FileError {
+    match why {
+        BodyError::Stopped => FileError::Stopped,
+        BodyError::Peer(why) | BodyError::Own(why) => FileError::Protocol(why),
     }
 }
 
 impl Bodies for FileBodies {
     fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
-        self.log.over(self.flow, Instant::now());
-        if let Some(left) = &mut self.left {
+        let (goes_on, over) = (self.conversation.is_cut(), Instant::now());
+        if !goes_on {
+            self.log.over(self.flow, over);
+        }
+        if let Some(left) = self.left.as_mut().filter(|_| !goes_on) {
             let Some(fewer) = left.checked_sub(1) else { return Ok(None) };
             *left = fewer;
         }
         let body = self.conversation.fetch(&Paused(pause)).map_err(told)?;
+        if goes_on {
+            self.log.went_on(self.flow, over, &body);
+            return handed_on(self.conversation.as_ref(), &body).map(Some);
+        }
         if body.extent == Extent::Bytes(0) {
             return Err(BodyError::Peer("the file is empty by now".into()));
         }
@@ -104,6 +119,10 @@ impl Bodies for FileBodies {
 
     fn is_asked_as_read(&self) -> bool {
         self.conversation.rpcs().is_some()
+    }
+
+    fn cut(&mut self, why: &str) -> bool {
+        self.conversation.cut(why)
     }
 
     fn patience(&self) -> Duration {
@@ -167,7 +186,8 @@ impl OneBody {
 impl Bodies for OneBody {
     fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
         let mut question = self.question();
-        if question.asked_and_answered.is_some() {
+        let is_cut = question.conversation.as_ref().is_some_and(|one| one.is_cut());
+        if question.asked_and_answered.is_some() && !is_cut {
             return Ok(None);
         }
         let Some(mut conversation) = question.conversation.take() else { return Ok(None) };
@@ -180,7 +200,7 @@ impl Bodies for OneBody {
                 return Err(told);
             }
         };
-        question.asked_and_answered = Some((body.asked, body.answered));
+        question.asked_and_answered.get_or_insert((body.asked, body.answered));
         self.answered.get_or_init(|| body.answered);
         let handed_on = handed_on(conversation.as_ref(), &body);
         question.conversation = Some(conversation);
@@ -189,6 +209,10 @@ impl Bodies for OneBody {
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         self.question().conversation.as_mut().map_or(Ok(0), |conversation| conversation.read(room))
+    }
+
+    fn cut(&mut self, why: &str) -> bool {
+        self.question().conversation.as_mut().is_some_and(|conversation| conversation.cut(why))
     }
 
     fn patience(&self) -> Duration {

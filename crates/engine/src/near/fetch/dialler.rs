@@ -1,12 +1,15 @@
 //! Connections to a server of files, with the plan's socket options.
 
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use goodput_files::{Dial, FileError};
+use goodput_files::{Dial, FileError, Ready, Wait};
 use goodput_model::SocketOptions;
-use goodput_mover::socket::tcp_connect;
+use goodput_mover::socket::tcp_connect_waiting;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
 
 use crate::control::target::Target;
 
@@ -19,12 +22,15 @@ pub struct Dialler {
     /// Addresses of that host, with any port.
     addresses: Vec<SocketAddr>,
     options: SocketOptions,
+    /// Whether a local port below 1024 is tried first.
+    low_port: bool,
 }
 
 impl Dialler {
     pub fn new(target: &Target, addresses: &[SocketAddr], options: &SocketOptions) -> Self {
         let options = options.clone();
-        Self { host: target.host.clone(), addresses: addresses.to_vec(), options }
+        let low_port = target.file.as_ref().is_some_and(|file| file.place.scheme().low_port);
+        Self { host: target.host.clone(), addresses: addresses.to_vec(), options, low_port }
     }
 
     /// The addresses of a host. Those of the target are known; another one is where a redirect leads that the user
@@ -40,26 +46,77 @@ impl Dialler {
     }
 }
 
+/// The first of a random part of the ports below 1024 that no service is usually found at: Linux takes those from 665 on
+/// for the same purpose (`xprt_min_resvport`, net/sunrpc/xprtsock.c).
+fn low_port() -> u16 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.subsec_micros());
+    665 + (now % 256) as u16
+}
+
+impl Dialler {
+    /// Connects to one address within [`CONNECT_TIMEOUT`].
+    fn reach(
+        &self,
+        address: SocketAddr,
+        options: &SocketOptions,
+        wait: &dyn Wait,
+    ) -> Result<OwnedFd, FileError> {
+        let until = Instant::now() + CONNECT_TIMEOUT;
+        let mut stopped = false;
+        let connected = tcp_connect_waiting(address, options, |socket| {
+            stopped = false;
+            while !is_writable(socket)? {
+                if Instant::now() >= until {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                wait.wait(socket, Ready::Write, until).map_err(|why| {
+                    stopped = true;
+                    io::Error::other(why.to_string())
+                })?;
+            }
+            Ok(())
+        });
+        connected.map_err(|failure| match failure.is_not_permitted() {
+            _ if stopped => FileError::Stopped,
+            true => FileError::NotPermitted(failure.to_string()),
+            false => FileError::Refused(failure.to_string()),
+        })
+    }
+
+    /// The same from a port below 1024, if the server may insist on one and this user may have one.
+    fn reach_as_asked(&self, address: SocketAddr, wait: &dyn Wait) -> Result<OwnedFd, FileError> {
+        if self.low_port && self.options.source_port.is_none() {
+            let low = SocketOptions { source_port: Some(low_port()), ..self.options.clone() };
+            match self.reach(address, &low, wait) {
+                Err(FileError::NotPermitted(_)) => {}
+                reached => return reached,
+            }
+        }
+        self.reach(address, &self.options, wait)
+    }
+}
+
+fn is_writable(socket: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut watched = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
+    Ok(poll(&mut watched, Some(&Timespec::default()))? > 0)
+}
+
 impl Dial for Dialler {
-    fn connect(&mut self, host: &str, port: u16) -> Result<OwnedFd, FileError> {
+    fn connect(&mut self, host: &str, port: u16, wait: &dyn Wait) -> Result<OwnedFd, FileError> {
         let mut first = None;
         for address in self.addresses(host, port)? {
-            match tcp_connect(address, &self.options, CONNECT_TIMEOUT) {
+            match self.reach_as_asked(address, wait) {
                 // What follows goes to the same machine, as the data of FTP must.
                 Ok(socket) if host.eq_ignore_ascii_case(&self.host) => {
                     self.addresses = vec![address];
                     return Ok(socket);
                 }
+                Err(FileError::Stopped) => return Err(FileError::Stopped),
                 Ok(socket) => return Ok(socket),
                 Err(failure) => _ = first.get_or_insert(failure),
             }
         }
-        Err(first.map_or_else(
-            || FileError::Refused(format!("{host} has no address to connect to")),
-            |failure| match failure.is_not_permitted() {
-                true => FileError::NotPermitted(failure.to_string()),
-                false => FileError::Refused(failure.to_string()),
-            },
-        ))
+        let none = || FileError::Refused(format!("{host} has no address to connect to"));
+        Err(first.unwrap_or_else(none))
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use goodput_experiment::quantile::nearest_rank;
 use goodput_files::{About, Body, RpcLog};
 use goodput_model::{Bytes, Fetch, Fetches, Known, Rpcs, median};
 
@@ -116,6 +117,15 @@ impl FetchLog {
         self.inner().about = about;
     }
 
+    /// A flow goes on with what it asked for, after its connection broke at `cut`.
+    pub fn went_on(&self, flow: u16, cut: Instant, body: &Body) {
+        let mut inner = self.inner();
+        inner.connections += u64::from(body.anew);
+        if let Some(of_flow) = inner.flows.get_mut(usize::from(flow)) {
+            of_flow.asking += body.answered.saturating_duration_since(cut);
+        }
+    }
+
     /// All that is known, at the end of a measurement.
     pub fn conclude(&self) -> Fetches {
         let now = Instant::now();
@@ -166,21 +176,23 @@ fn rpcs(flows: &[Flow]) -> Option<Rpcs> {
     let all: Vec<_> = flows.iter().filter_map(|flow| Some(flow.calls.as_ref()?.so_far())).collect();
     let first = all.first()?;
     let longest = all.iter().map(|calls| calls.longest_us).fold(0.0, f64::max);
-    let answered = all.iter().map(|calls| calls.answered).sum();
+    let answered: u64 = all.iter().map(|calls| calls.answered).sum();
     let none = "no call was answered";
+    let if_any = |time: f64| if answered == 0 { Known::missing(none) } else { Known::Value(time) };
+    let sum_us: f64 = all.iter().map(|calls| calls.sum_us).sum();
+    let mut times: Vec<f64> = all.iter().flat_map(|calls| &calls.round_trips_us).copied().collect();
+    times.sort_by(f64::total_cmp);
     Some(Rpcs {
         call_bytes: Bytes(u64::from(first.call_bytes)),
         slots: first.slots,
         answered,
         short: all.iter().map(|calls| calls.short).sum(),
-        longest_round_trip_us: match answered {
-            0 => Known::missing(none),
-            _ => Known::Value(longest),
-        },
-        round_trip_us: middle(
-            all.into_iter().flat_map(|calls| calls.round_trips_us).collect(),
-            none,
-        ),
+        retransmitted: Known::Value(all.iter().map(|calls| calls.retransmitted).sum()),
+        reconnects: Known::Value(all.iter().map(|calls| calls.reconnects).sum()),
+        longest_round_trip_us: if_any(longest),
+        mean_round_trip_us: if_any(sum_us / answered as f64),
+        p99_round_trip_us: nearest_rank(&times, 0.99).map_or(Known::missing(none), Known::Value),
+        round_trip_us: middle(times, none),
     })
 }
 

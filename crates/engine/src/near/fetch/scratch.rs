@@ -157,6 +157,11 @@ impl Wait for Within {
         }
         wait_at_most(socket, ready, until.min(self.0))
     }
+
+    fn rest(&self, until: Instant) -> Result<(), FileError> {
+        std::thread::sleep(until.min(self.0).saturating_duration_since(Instant::now()));
+        Ok(())
+    }
 }
 
 /// Stores a byte and removes it.

@@ -33,6 +33,16 @@ impl Wait for Patient<'_> {
         self.0.check().map_err(|_| FileError::Stopped)?;
         wait_at_most(socket, ready, until)
     }
+
+    fn rest(&self, until: Instant) -> Result<(), FileError> {
+        loop {
+            self.0.check().map_err(|_| FileError::Stopped)?;
+            match until.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => return Ok(()),
+                left => std::thread::sleep(left.min(WAIT_SLICE_TIME)),
+            }
+        }
+    }
 }
 
 /// Waits until `socket` is ready or until `until`, and for a moment at most.

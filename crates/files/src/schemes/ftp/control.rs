@@ -35,7 +35,7 @@ impl Control {
         dial: &mut dyn Dial,
         wait: &dyn Wait,
     ) -> Result<Self, FileError> {
-        let socket = dial.connect(place.host(), place.port())?;
+        let socket = dial.connect(place.host(), place.port(), wait)?;
         let mut connection = Connection::new(socket)?;
         connection.be_prompt();
         let (knows_extended, knows_size) = (true, true);

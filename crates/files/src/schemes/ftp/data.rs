@@ -30,7 +30,7 @@ impl Data {
         wait: &dyn Wait,
     ) -> Result<Self, FileError> {
         let port = control.passive(wait)?;
-        let connection = Connection::new(dial.connect(place.host(), port)?)?;
+        let connection = Connection::new(dial.connect(place.host(), port, wait)?)?;
         Ok(Self { connection, announced: None, read: 0 })
     }
 

@@ -24,6 +24,7 @@ pub const FTP: Scheme = Scheme {
     summary: "fetch a file from an FTP server, in passive mode",
     port: 21,
     decoded: false,
+    low_port: false,
     open,
 };
 
@@ -33,6 +34,7 @@ pub const FTPS: Scheme = Scheme {
     summary: "fetch a file from an FTP server, encrypted (AUTH TLS)",
     port: 21,
     decoded: true,
+    low_port: false,
     open,
 };
 

@@ -31,6 +31,7 @@ pub const HTTP: Scheme = Scheme {
     summary: "fetch a file from a web server (HTTP/1.1)",
     port: 80,
     decoded: false,
+    low_port: false,
     open,
 };
 
@@ -40,6 +41,7 @@ pub const HTTPS: Scheme = Scheme {
     summary: "fetch a file from a web server, encrypted (HTTP/1.1 over TLS)",
     port: 443,
     decoded: true,
+    low_port: false,
     open,
 };
 
@@ -96,7 +98,7 @@ impl Conversation for Http {
         let proxy = self.options.proxy.as_ref();
         let (to, port) =
             proxy.map_or((host, self.place.port()), |proxy| (proxy.host.as_str(), proxy.port));
-        let mut connection = Connection::new(self.dial.connect(to, port)?)?;
+        let mut connection = Connection::new(self.dial.connect(to, port, wait)?)?;
         if self.place.scheme().id == HTTPS.id {
             if let Some(proxy) = proxy {
                 proxy.tunnel(&mut connection, &self.place, wait, until)?;

@@ -1,6 +1,6 @@
 //! The calls of NFS version 3 (RFC 1813), its MOUNT protocol and the port mapper (RFC 1833) that reading a file takes.
 
-use super::rpc::{LOW_PORT, Procedure};
+use super::rpc::Procedure;
 use super::xdr::{Reader, Unread, broken, put, put_opaque, put_u64};
 use crate::error::FileError;
 
@@ -155,7 +155,7 @@ pub fn refusal(procedure: Procedure, status: u32) -> FileError {
     };
     let name = procedure.name;
     match (status, why) {
-        (1 | 13, why) => FileError::NotPermitted(format!("{name}: {why}; {LOW_PORT}")),
+        (1 | 13, why) => FileError::NotPermitted(format!("{name}: {why}")),
         (status, "") => FileError::Refused(format!("{name}: the server answers status {status}")),
         (_, why) => FileError::Refused(format!("{name}: {why}")),
     }

@@ -1,6 +1,6 @@
 //! One call after the other: what has to be known before the file can be read.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -12,7 +12,7 @@ use super::rpc::{self, Credential, Procedure};
 use super::xdr::{Reader, Unread};
 use crate::connection::{Broken, Connection};
 use crate::error::FileError;
-use crate::link::{Dial, Ready, Wait};
+use crate::link::{Dial, Wait};
 
 /// How long one answer may take.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,21 +20,31 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES: usize = 16 << 10;
 
 /// Calls on one connection.
-pub struct Dialogue {
+pub struct Dialogue<'a> {
+    wait: &'a dyn Wait,
     connection: Connection,
     credential: Credential,
     xid: u32,
 }
 
-impl Dialogue {
-    pub fn connect(dial: &mut dyn Dial, host: &str, port: u16) -> Result<Self, FileError> {
-        let connection = Connection::new(dial.connect(host, port)?)?;
-        Ok(Self { connection, credential: Credential::own(), xid: first_xid() })
+impl<'a> Dialogue<'a> {
+    pub fn connect(
+        dial: &mut dyn Dial,
+        host: &str,
+        port: u16,
+        wait: &'a dyn Wait,
+    ) -> Result<Self, FileError> {
+        let connection = Connection::new(dial.connect(host, port, wait)?)?;
+        Ok(Self { wait, connection, credential: Credential::own(), xid: first_xid() })
     }
 
     /// The connection, whose last call was answered, and the number of the next call.
     pub fn into_parts(self) -> (Connection, Credential, u32) {
         (self.connection, self.credential, self.xid)
+    }
+
+    pub fn socket(&self) -> &OwnedFd {
+        self.connection.socket()
     }
 
     /// Calls, and reads the results.
@@ -48,14 +58,15 @@ impl Dialogue {
         self.xid = xid.wrapping_add(1);
         let mut out = Vec::new();
         rpc::call(&mut out, xid, procedure, &self.credential, args);
-        let said = self.connection.say(&out, &Plainly, until).and_then(|()| {
-            self.connection.hear(ANSWER_BYTES, &Plainly, until, |bytes| match rpc::record(bytes) {
+        let said = self.connection.say(&out, self.wait, until).and_then(|()| {
+            self.connection.hear(ANSWER_BYTES, self.wait, until, |bytes| match rpc::record(bytes) {
                 Some((used, whole)) => Ok((used, Some(whole))),
                 None => Ok((0, None)),
             })
         });
         let heard = said.map_err(|why| in_words(procedure, why))?;
-        answer(&heard.said, xid, procedure, results)
+        let answer = answer(&heard.said, xid, procedure, results);
+        answer.map_err(|why| rpc::with_advice(why, self.connection.socket()))
     }
 
     /// Where a program listens.
@@ -103,8 +114,9 @@ pub fn ports(
     dial: &mut dyn Dial,
     host: &str,
     of: &[(Procedure, &str)],
+    wait: &dyn Wait,
 ) -> Result<Vec<u16>, FileError> {
-    let mapper = Dialogue::connect(dial, host, PORTMAP_PORT);
+    let mapper = Dialogue::connect(dial, host, PORTMAP_PORT, wait);
     let mut mapper = mapper.map_err(|why| match why {
         FileError::Refused(why) => FileError::Refused(format!(
             "{why}: NFS version 3 is found by the port mapper; name the port of a server without one, as in \
@@ -167,16 +179,6 @@ fn in_words(procedure: Procedure, why: Broken) -> FileError {
 fn first_xid() -> u32 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(1, |now| now.as_nanos() as u32)
-}
-
-/// Waits without being stopped, but never longer than [`REPLY_TIMEOUT`].
-struct Plainly;
-
-impl Wait for Plainly {
-    fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
-        let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
-        wait_for(socket, events, until.saturating_duration_since(Instant::now()))
-    }
 }
 
 /// Waits until a socket is ready, for `most` at most.

@@ -2,25 +2,32 @@
 
 use super::calls::{self, Attributes, FSINFO, Handle, MNT, UMNT};
 use super::dialogue::{self, Dialogue};
+use super::rpc;
 use super::xdr::put_opaque;
 use crate::error::FileError;
-use crate::link::Dial;
+use crate::link::{Dial, Wait};
 use crate::place::Place;
 
 /// Names of a path at most.
 const MAX_NAMES: usize = 64;
 
 /// A file that was found, and the connection to its server.
-pub struct Found {
-    pub dialogue: Dialogue,
+pub struct Found<'a> {
+    pub dialogue: Dialogue<'a>,
+    /// Where NFS listens.
+    pub port: u16,
     pub file: Handle,
     pub bytes: u64,
     /// Bytes that one READ brings at most.
     pub most_at_once: u32,
 }
 
-/// Finds the file. Blocks.
-pub fn find(place: &Place, dial: &mut dyn Dial) -> Result<Found, FileError> {
+/// Finds the file.
+pub fn find<'a>(
+    place: &Place,
+    dial: &mut dyn Dial,
+    wait: &'a dyn Wait,
+) -> Result<Found<'a>, FileError> {
     let names = place.names()?;
     let Some((name, directories)) = names.split_last() else {
         return Err(FileError::Place(format!("{place} names no file")));
@@ -28,8 +35,8 @@ pub fn find(place: &Place, dial: &mut dyn Dial) -> Result<Found, FileError> {
     if names.len() > MAX_NAMES {
         return Err(FileError::Place(format!("{place} has more than {MAX_NAMES} names")));
     }
-    let (nfs_port, mount_port) = ports(place, dial)?;
-    let mut mounting = Dialogue::connect(dial, place.host(), mount_port)?;
+    let (nfs_port, mount_port) = ports(place, dial, wait)?;
+    let mut mounting = Dialogue::connect(dial, place.host(), mount_port, wait)?;
     let mounted = mount(&mut mounting, directories);
     let (mut directory, exported) = mounted.map_err(|why| match why {
         FileError::Refused(why) if nfs_port == mount_port => FileError::Refused(format!(
@@ -38,18 +45,18 @@ pub fn find(place: &Place, dial: &mut dyn Dial) -> Result<Found, FileError> {
         why => why,
     })?;
     drop(mounting);
-    let mut dialogue = Dialogue::connect(dial, place.host(), nfs_port)?;
+    let mut dialogue = Dialogue::connect(dial, place.host(), nfs_port, wait)?;
     for name in &directories[exported..] {
         directory = dialogue.lookup(&directory, name)?.0;
     }
     let (file, attributes) = dialogue.lookup(&directory, name)?;
     check(attributes)?;
     let most_at_once = dialogue.most_at_once(&file)?;
-    Ok(Found { dialogue, file, bytes: attributes.size, most_at_once })
+    Ok(Found { dialogue, port: nfs_port, file, bytes: attributes.size, most_at_once })
 }
 
 /// The ports of NFS and of MOUNT. If the URL has a port, it is that of both, unless it says another one for MOUNT.
-fn ports(place: &Place, dial: &mut dyn Dial) -> Result<(u16, u16), FileError> {
+fn ports(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<(u16, u16), FileError> {
     let mount = match place.query().as_slice() {
         [] => None,
         [(name, port)] if name == "mountport" => {
@@ -68,7 +75,7 @@ fn ports(place: &Place, dial: &mut dyn Dial) -> Result<(u16, u16), FileError> {
         (None, Some(mount)) => Ok((place.port(), mount)),
         (None, None) => {
             let of = [(FSINFO, "NFS"), (MNT, "MOUNT")];
-            let ports = dialogue::ports(dial, place.host(), &of)?;
+            let ports = dialogue::ports(dial, place.host(), &of, wait)?;
             Ok((ports[0], ports[1]))
         }
     }
@@ -76,7 +83,10 @@ fn ports(place: &Place, dial: &mut dyn Dial) -> Result<(u16, u16), FileError> {
 
 /// The handle of the longest beginning of the path that the server exports, and how many names it has. What the server
 /// noted of it is taken back at once: the handle stays good.
-fn mount(mounting: &mut Dialogue, directories: &[Vec<u8>]) -> Result<(Handle, usize), FileError> {
+fn mount(
+    mounting: &mut Dialogue<'_>,
+    directories: &[Vec<u8>],
+) -> Result<(Handle, usize), FileError> {
     let mut refused = None;
     for length in (0..=directories.len()).rev() {
         let path = path(&directories[..length]);
@@ -97,6 +107,7 @@ fn mount(mounting: &mut Dialogue, directories: &[Vec<u8>]) -> Result<(Handle, us
     }
     let path = path(directories);
     let path = crate::words::shown(&path);
+    let refused = refused.map(|why| rpc::with_advice(why, mounting.socket()));
     Err(match refused {
         Some(FileError::NotPermitted(why)) => FileError::NotPermitted(format!(
             "the server exports no part of {path} to this host: {why}"

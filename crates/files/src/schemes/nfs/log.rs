@@ -3,12 +3,19 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Round trips that are kept: those of more calls change a median little.
+/// Round trips that are kept at most: each one of so many, evenly over all calls.
 const MAX_KEPT_ROUND_TRIPS: usize = 10_000;
 
 /// The calls of one connection. It is written while payload moves, and can be read from anywhere.
 #[derive(Debug, Default)]
-pub struct RpcLog(Mutex<Rpcs>);
+pub struct RpcLog(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    rpcs: Rpcs,
+    /// One of 2 to the power of this many calls is kept.
+    thinned: u32,
+}
 
 /// Calls for payload.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,35 +28,79 @@ pub struct Rpcs {
     pub answered: u64,
     /// Answers that brought less than was asked for.
     pub short: u64,
-    /// Times from a call to the end of its answer, microseconds; the first ones, if there are many.
+    /// Calls that were made again, as their connection broke or no answer came.
+    pub retransmitted: u64,
+    /// Connections that took the place of one that broke, or that was given up.
+    pub reconnects: u64,
+    /// Times from a call to the end of its answer, microseconds; if there are many, of each n-th call.
     pub round_trips_us: Vec<f64>,
+    /// The sum of all.
+    pub sum_us: f64,
     /// The longest of all.
     pub longest_us: f64,
 }
 
 impl RpcLog {
-    fn inner(&self) -> MutexGuard<'_, Rpcs> {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins anew, with calls of that size.
     pub(super) fn begin(&self, call_bytes: u32, slots: u16) {
-        *self.inner() = Rpcs { call_bytes, slots, ..Rpcs::default() };
+        let rpcs = Rpcs { call_bytes, slots, ..Rpcs::default() };
+        *self.inner() = Inner { rpcs, thinned: 0 };
+    }
+
+    /// Calls are made again on a new connection.
+    pub(super) fn reconnected(&self, calls: usize) {
+        let rpcs = &mut self.inner().rpcs;
+        rpcs.reconnects += 1;
+        rpcs.retransmitted += calls as u64;
     }
 
     pub(super) fn answered(&self, took: Duration, is_short: bool) {
-        let mut inner = self.inner();
+        let Inner { rpcs, thinned } = &mut *self.inner();
         let took_us = took.as_secs_f64() * 1e6;
-        inner.answered += 1;
-        inner.short += u64::from(is_short);
-        inner.longest_us = inner.longest_us.max(took_us);
-        if inner.round_trips_us.len() < MAX_KEPT_ROUND_TRIPS {
-            inner.round_trips_us.push(took_us);
+        if rpcs.answered % (1 << *thinned) == 0 {
+            if rpcs.round_trips_us.len() == MAX_KEPT_ROUND_TRIPS {
+                let mut at = 0;
+                rpcs.round_trips_us.retain(|_| {
+                    at += 1;
+                    at % 2 == 1
+                });
+                *thinned += 1;
+            }
+            rpcs.round_trips_us.push(took_us);
         }
+        rpcs.answered += 1;
+        rpcs.short += u64::from(is_short);
+        rpcs.sum_us += took_us;
+        rpcs.longest_us = rpcs.longest_us.max(took_us);
     }
 
     /// All that is known.
     pub fn so_far(&self) -> Rpcs {
-        self.inner().clone()
+        self.inner().rpcs.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_calls_some_of_all_times_are_kept() {
+        let log = RpcLog::default();
+        log.begin(1, 1);
+        let calls = 5 * MAX_KEPT_ROUND_TRIPS as u64;
+        (0..calls).for_each(|call| log.answered(Duration::from_micros(call), false));
+        let rpcs = log.so_far();
+        assert_eq!(rpcs.answered, calls);
+        assert!(
+            (MAX_KEPT_ROUND_TRIPS / 2..=MAX_KEPT_ROUND_TRIPS).contains(&rpcs.round_trips_us.len())
+        );
+        let steps: Vec<_> =
+            rpcs.round_trips_us.windows(2).map(|two| (two[1] - two[0]).round()).collect();
+        assert!(steps.iter().all(|step| *step == 8.0), "each eighth call");
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::calls::{self, Handle, READ, Read};
 use super::log::RpcLog;
@@ -16,6 +16,8 @@ use crate::error::FileError;
 
 /// Bytes of an answer before its payload at most: with the longest verifier and all attributes they are below.
 const HEAD_BYTES: usize = 1 << 10;
+/// How often one call is sent at most.
+const MAX_TRIES: u32 = 4;
 
 /// What is read, and how.
 pub struct Reads {
@@ -39,6 +41,8 @@ pub struct Pipeline {
     /// What short answers left out.
     rest: Vec<Range>,
     waiting: VecDeque<Waiting>,
+    /// Answers that were whole.
+    answers: u64,
     /// When the calls for the beginning of the file left, of those passes that nobody has begun to read.
     passes: VecDeque<Instant>,
     fragment: Fragment,
@@ -57,7 +61,12 @@ struct Range {
 struct Waiting {
     xid: u32,
     range: Range,
+    /// When it was sent first, and last.
+    first: Instant,
     sent: Instant,
+    /// Answers that were whole by then.
+    answers_before: u64,
+    tries: u32,
 }
 
 /// Where in a record the stream is.
@@ -85,6 +94,8 @@ enum Stage {
 #[derive(Clone, Copy)]
 struct Ending {
     sent: Instant,
+    /// Where in the file its payload ends.
+    end: u64,
     bytes: u32,
     is_short: bool,
 }
@@ -113,6 +124,7 @@ impl Pipeline {
             next: 0,
             rest: Vec::new(),
             waiting: VecDeque::new(),
+            answers: 0,
             passes: VecDeque::new(),
             fragment: Fragment::default(),
             stage: Stage::Head,
@@ -131,11 +143,54 @@ impl Pipeline {
             let range = self.next_range(now);
             let xid = self.xid;
             self.xid = xid.wrapping_add(1);
-            rpc::call(out, xid, READ, &self.credential, |out| {
-                calls::read_args(out, &self.reads.file, range.offset, range.bytes);
-            });
-            self.waiting.push_back(Waiting { xid, range, sent: now });
+            self.call(out, xid, range);
+            let answers_before = self.answers;
+            let call = Waiting { xid, range, first: now, sent: now, answers_before, tries: 1 };
+            self.waiting.push_back(call);
         }
+    }
+
+    fn call(&self, out: &mut Vec<u8>, xid: u32, range: Range) {
+        rpc::call(out, xid, READ, &self.credential, |out| {
+            calls::read_args(out, &self.reads.file, range.offset, range.bytes);
+        });
+    }
+
+    /// Goes on with a new connection: adds the calls that the old one left without an answer, by the same numbers
+    /// (RFC 5531 section 9). Fails if one of them was sent often enough.
+    pub fn ask_again(&mut self, out: &mut Vec<u8>, now: Instant) -> Result<(), FileError> {
+        self.fragment = Fragment::default();
+        self.head.clear();
+        let mut calls = self.waiting.len();
+        if let Stage::Payload { left, then } = std::mem::replace(&mut self.stage, Stage::Head) {
+            self.rest.push(Range { offset: then.end - u64::from(left), bytes: left });
+            calls += 1;
+        }
+        self.log.reconnected(calls);
+        for at in 0..self.waiting.len() {
+            let Waiting { xid, range, tries, .. } = self.waiting[at];
+            if tries == MAX_TRIES {
+                return Err(FileError::TimedOut(format!(
+                    "the server gave no answer to the READ of {} bytes at {}, which was sent {tries} times",
+                    range.bytes, range.offset
+                )));
+            }
+            self.call(out, xid, range);
+            let answers_before = self.answers;
+            let call = &mut self.waiting[at];
+            *call = Waiting { sent: now, answers_before, tries: tries + 1, ..*call };
+        }
+        Ok(())
+    }
+
+    /// Whether a call has been without an answer for longer than `patience`, while the server answered so many that were
+    /// sent later that it must have lost this one. That alone takes long is no sign: many large answers may be before it.
+    pub fn is_overdue(&self, patience: Duration, now: Instant) -> bool {
+        // Calls are sent in order, and all of them again on a new connection.
+        self.waiting.front().is_some_and(|call| {
+            let passed_by = self.answers - call.answers_before >= 2 * u64::from(self.reads.slots);
+            passed_by && now.saturating_duration_since(call.sent) > patience
+        })
     }
 
     /// Calls that are not answered to the end.
@@ -206,6 +261,10 @@ impl Pipeline {
         fragment.marked += used;
         if fragment.marked == 4 {
             let mark = u32::from_be_bytes(fragment.mark);
+            if mark == 0 {
+                // As many of them as one likes would bring nothing.
+                return Err(protocol("the server's answer has an empty fragment"));
+            }
             *fragment = Fragment {
                 left: (mark & !LAST_FRAGMENT_BIT) as usize,
                 is_last: mark & LAST_FRAGMENT_BIT != 0,
@@ -227,6 +286,7 @@ impl Pipeline {
             return Err(protocol("the server's answer is shorter than it says"));
         };
         self.stage = Stage::Head;
+        self.answers += 1;
         self.log.answered(now.saturating_duration_since(answer.sent), answer.is_short);
         Ok(())
     }
@@ -275,7 +335,8 @@ impl Pipeline {
             let offset = call.range.offset + u64::from(bytes);
             self.rest.push(Range { offset, bytes: asked - bytes });
         }
-        Ok(Ending { sent: call.sent, bytes, is_short: bytes < asked })
+        let end = call.range.offset + u64::from(bytes);
+        Ok(Ending { sent: call.first, end, bytes, is_short: bytes < asked })
     }
 }
 
@@ -415,6 +476,48 @@ mod tests {
         assert_eq!(ask(&mut pipeline, later)[0].offset, 400);
         let log = pipeline.log.so_far();
         assert_eq!((log.answered, log.short, log.round_trips_us), (1, 0, vec![3000.0]));
+    }
+
+    #[test]
+    fn a_new_connection_goes_on_where_the_old_one_ended() {
+        let now = Instant::now();
+        let mut pipeline = pipeline(400, 2);
+        let calls = ask(&mut pipeline, now);
+        let bytes = in_fragments(&answer(calls[0], 400, true), 5000);
+        let got = feed(&mut pipeline, &bytes[..bytes.len() - 150], now).unwrap();
+        let mut out = Vec::new();
+        pipeline.ask_again(&mut out, now).unwrap();
+        assert_eq!(calls_in(&out), calls[1..], "by the same number");
+        let rest = ask(&mut pipeline, now)[0];
+        assert_eq!((rest.offset, rest.bytes), (250, 150));
+        let rest = in_fragments(&answer(rest, 150, true), 5000);
+        let got = [got, feed(&mut pipeline, &rest, now).unwrap()].concat();
+        assert_eq!(got, (0..400).map(byte_at).collect::<Vec<_>>());
+        let log = pipeline.log.so_far();
+        assert_eq!((log.reconnects, log.retransmitted, log.answered), (1, 2, 1));
+    }
+
+    #[test]
+    fn a_call_that_stays_without_an_answer_is_not_sent_for_ever() {
+        let (now, patience) = (Instant::now(), Duration::from_secs(5));
+        let mut pipeline = pipeline(400, 2);
+        let mut answered = ask(&mut pipeline, now)[1];
+        let mut later = now;
+        for _ in 1..MAX_TRIES {
+            later += patience * 2;
+            for _ in 0..4 {
+                assert!(!pipeline.is_overdue(patience, later), "it may only be slow");
+                let bytes = answer(answered, answered.bytes, false);
+                feed(&mut pipeline, &in_fragments(&bytes, 5000), later).unwrap();
+                answered = ask(&mut pipeline, later)[0];
+            }
+            assert!(!pipeline.is_overdue(patience, later - patience), "it is not late yet");
+            assert!(pipeline.is_overdue(patience, later), "others passed it by");
+            pipeline.ask_again(&mut Vec::new(), later).unwrap();
+            assert!(!pipeline.is_overdue(patience, later + patience * 2));
+        }
+        let why = pipeline.ask_again(&mut Vec::new(), later).unwrap_err().to_string();
+        assert!(why.contains("READ of 400 bytes at 0, which was sent 4 times"), "{why}");
     }
 
     #[test]

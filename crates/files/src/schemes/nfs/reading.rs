@@ -10,14 +10,15 @@ use rustix::net::{SendFlags, send};
 
 use super::dialogue::wait_for;
 use super::pipeline::Pipeline;
+use super::rpc;
 use crate::connection::Connection;
 use crate::error::FileError;
 use crate::link::{Ready, Wait};
 
 /// Bytes that are read at once where not only payload may come.
 const BUFFER_BYTES: usize = 64 << 10;
-/// How long the first answer may take.
-const FIRST_REPLY_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long an answer may take before its call is sent again, on a new connection.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long one wait is for room to write.
 const WRITE_WAIT_TIME: Duration = Duration::from_millis(100);
 
@@ -33,6 +34,21 @@ pub struct Reading {
     end: usize,
     /// Bytes of this pass over the file that are to come.
     left: u64,
+    /// Why the connection is to be replaced.
+    lost: Option<String>,
+}
+
+/// Why nothing more can be read.
+enum Trouble {
+    /// A new connection may help.
+    Lost(String),
+    Failed(FileError),
+}
+
+impl From<FileError> for Trouble {
+    fn from(why: FileError) -> Self {
+        Self::Failed(why)
+    }
 }
 
 /// What a read from the socket brought.
@@ -46,7 +62,16 @@ enum Came {
 impl Reading {
     pub fn new(connection: Connection, pipeline: Pipeline) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        Self { connection, pipeline, out: Vec::new(), buffer, start: 0, end: 0, left: 0 }
+        Self {
+            connection,
+            pipeline,
+            out: Vec::new(),
+            buffer,
+            start: 0,
+            end: 0,
+            left: 0,
+            lost: None,
+        }
     }
 
     pub fn socket(&self) -> &OwnedFd {
@@ -62,25 +87,58 @@ impl Reading {
         self.left == 0
     }
 
-    /// Waits for the payload of the next pass, and returns when it was asked for.
-    pub fn begin_pass(&mut self, wait: &dyn Wait) -> Result<Instant, FileError> {
-        let until = Instant::now() + FIRST_REPLY_TIMEOUT;
-        self.ask()?;
-        let asked = self.pipeline.next_pass().unwrap_or_else(Instant::now);
+    /// Why the connection is to be replaced, if it is.
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    /// Gives the connection up.
+    pub fn lose(&mut self, why: &str) {
+        self.lost.get_or_insert_with(|| why.into());
+    }
+
+    /// Goes on with a new connection, where the old one ended.
+    pub fn renew(&mut self, connection: Connection) -> Result<(), FileError> {
+        (self.start, self.end) = (0, 0);
+        self.out.clear();
+        self.connection = connection;
+        self.pipeline.ask_again(&mut self.out, Instant::now())?;
+        self.lost = None;
+        Ok(())
+    }
+
+    /// Begins the next pass, and returns when it was asked for.
+    pub fn begin_pass(&mut self) -> Result<Instant, FileError> {
         self.left = self.file_bytes();
+        if let Err(Trouble::Failed(why)) = self.ask() {
+            return Err(why);
+        }
+        Ok(self.pipeline.next_pass().unwrap_or_else(Instant::now))
+    }
+
+    /// Waits for payload of this pass; or until the connection is lost.
+    pub fn await_payload(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        match self.try_await(wait) {
+            Err(Trouble::Lost(why)) => {
+                self.lost = Some(why);
+                Ok(())
+            }
+            Err(Trouble::Failed(why)) => Err(rpc::with_advice(why, self.socket())),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn try_await(&mut self, wait: &dyn Wait) -> Result<(), Trouble> {
+        let until = Instant::now() + REPLY_TIMEOUT;
+        self.ask()?;
         loop {
             self.sort(&mut [])?;
             if self.pipeline.payload() > 0 {
-                return Ok(asked);
+                return Ok(());
             }
             match self.receive(&mut [])? {
                 Came::Some(_) => {}
-                Came::Nothing if Instant::now() >= until => {
-                    let seconds = FIRST_REPLY_TIMEOUT.as_secs();
-                    return Err(FileError::TimedOut(format!(
-                        "READ: the server did not answer within {seconds} s"
-                    )));
-                }
+                Came::Nothing if Instant::now() >= until => return Err(unanswered()),
                 Came::Nothing => {
                     wait.wait(self.socket().as_fd(), Ready::Read, until)?;
                     self.ask()?;
@@ -89,21 +147,31 @@ impl Reading {
         }
     }
 
-    /// Reads payload of this pass, without waiting for it. Zero is the end of the pass.
+    /// Reads payload of this pass, without waiting for it. Zero is the end of the pass, or of its connection.
     pub fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(room.len());
-        if most == 0 {
+        if most == 0 || self.lost.is_some() {
             return Ok(0);
         }
-        let taken = self.read_some(&mut room[..most]).map_err(|why| match why {
-            FileError::Io { cause, .. } => cause,
-            why => io::Error::other(why.to_string()),
-        })?;
+        let taken = match self.read_some(&mut room[..most]) {
+            Ok(taken) => taken,
+            Err(Trouble::Lost(why)) => {
+                self.lost = Some(why);
+                return Ok(0);
+            }
+            Err(Trouble::Failed(FileError::Io { cause, .. })) => return Err(cause),
+            Err(Trouble::Failed(why)) => {
+                return Err(io::Error::other(rpc::with_advice(why, self.socket()).to_string()));
+            }
+        };
         self.left -= taken as u64;
         Ok(taken)
     }
 
-    fn read_some(&mut self, room: &mut [u8]) -> Result<usize, FileError> {
+    fn read_some(&mut self, room: &mut [u8]) -> Result<usize, Trouble> {
+        if self.pipeline.is_overdue(REPLY_TIMEOUT, Instant::now()) {
+            return Err(unanswered());
+        }
         loop {
             let mut taken = self.sort(room)?;
             self.ask()?;
@@ -118,7 +186,7 @@ impl Reading {
                         return Ok(taken);
                     }
                 }
-                Came::Nothing => return Err(self.nothing()?),
+                Came::Nothing => return Err(self.nothing()?.into()),
             }
         }
     }
@@ -144,7 +212,7 @@ impl Reading {
     }
 
     /// Reads from the socket, if the buffer is empty: payload into `room`, and what is none into the buffer.
-    fn receive(&mut self, room: &mut [u8]) -> Result<Came, FileError> {
+    fn receive(&mut self, room: &mut [u8]) -> Result<Came, Trouble> {
         if self.start < self.end {
             return Ok(Came::Some(0));
         }
@@ -152,18 +220,17 @@ impl Reading {
         let buffer = if self.pipeline.payload() > room.len() { &mut [] } else { &mut *self.buffer };
         let mut parts = [IoSliceMut::new(&mut room[..payload]), IoSliceMut::new(buffer)];
         let came = match readv(self.connection.socket(), &mut parts) {
-            Ok(0) => {
-                let why = "the server closed the connection in the middle of its answers";
-                return Err(FileError::Protocol(why.into()));
-            }
+            Ok(0) => return Err(Trouble::Lost("the server closed the connection".into())),
             Ok(came) => came,
             Err(Errno::AGAIN) => return Ok(Came::Nothing),
             Err(Errno::INTR) => return Ok(Came::Some(0)),
             Err(Errno::CONNRESET) => {
-                let why = "the server reset the connection in the middle of its answers";
-                return Err(FileError::Protocol(why.into()));
+                return Err(Trouble::Lost("the server reset the connection".into()));
             }
-            Err(cause) => return Err(FileError::io("read an answer")(cause.into())),
+            Err(cause) => {
+                let why = format!("no answer could be read: {}", io::Error::from(cause));
+                return Err(Trouble::Lost(why));
+            }
         };
         let payload = payload.min(came);
         (self.start, self.end) = (0, came - payload);
@@ -172,7 +239,7 @@ impl Reading {
     }
 
     /// Sends calls as far as the socket takes them.
-    fn ask(&mut self) -> Result<(), FileError> {
+    fn ask(&mut self) -> Result<(), Trouble> {
         if self.out.is_empty() {
             self.pipeline.ask(&mut self.out, Instant::now());
         }
@@ -186,7 +253,10 @@ impl Reading {
                     self.out.clear();
                     return Ok(());
                 }
-                Err(cause) => return Err(FileError::io("send a call")(cause.into())),
+                Err(cause) => {
+                    let why = format!("a call could not be sent: {}", io::Error::from(cause));
+                    return Err(Trouble::Lost(why));
+                }
             }
         }
         Ok(())
@@ -201,4 +271,11 @@ impl Reading {
         wait_for(self.socket().as_fd(), PollFlags::IN | PollFlags::OUT, WRITE_WAIT_TIME)?;
         Ok(again(io::ErrorKind::Interrupted))
     }
+}
+
+fn unanswered() -> Trouble {
+    Trouble::Lost(format!(
+        "the server left a call without an answer for {} s",
+        REPLY_TIMEOUT.as_secs()
+    ))
 }

@@ -1,5 +1,10 @@
 //! ONC RPC version 2 (RFC 5531) over TCP: calls and replies in records, each of one or more fragments.
 
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::net::getsockname;
+
 use super::xdr::{Reader, Unread, broken, put, put_opaque};
 use crate::error::FileError;
 
@@ -9,6 +14,9 @@ pub const LAST_FRAGMENT_BIT: u32 = 1 << 31;
 const MAX_AUTH_BYTES: usize = 400;
 /// Groups of a credential at most (RFC 5531 appendix A).
 const MAX_GROUPS: usize = 16;
+
+/// The first port that every user may have (ip(7), ip_unprivileged_port_start).
+const FIRST_UNPRIVILEGED_PORT: u16 = 1024;
 
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
@@ -110,15 +118,24 @@ fn denied(reader: &mut Reader<'_>) -> Result<FileError, Unread> {
         return Ok(FileError::Refused("the server speaks another version of RPC".into()));
     }
     let why = match reader.u32()? {
-        5 => format!("the server finds this user's credential too weak: {LOW_PORT}"),
+        5 => "the server finds this user's credential too weak".into(),
         other => format!("the server does not take this user's credential (reason {other})"),
     };
     Ok(FileError::NotPermitted(why))
 }
 
-/// What may be behind a permission that lacks.
-pub const LOW_PORT: &str = "it may insist on a port below 1024, which takes root; the export's option \
-                            \"insecure\" allows others";
+/// Adds what may be behind a permission that lacks, as far as the local port tells.
+pub fn with_advice(why: FileError, socket: &OwnedFd) -> FileError {
+    let FileError::NotPermitted(why) = why else { return why };
+    let port = getsockname(socket).ok().and_then(|address| SocketAddr::try_from(address).ok());
+    FileError::NotPermitted(match port.map(|address| address.port()) {
+        Some(port) if port >= FIRST_UNPRIVILEGED_PORT => format!(
+            "{why}; the call came from port {port}, and the server may insist on one below 1024, which takes root or \
+             CAP_NET_BIND_SERVICE; the export's option \"insecure\" (nfs-ganesha: PrivilegedPort = false) allows others"
+        ),
+        _ => format!("{why}; look at the export's clients, and who may read the file"),
+    })
+}
 
 /// Puts the fragments of a record together: how many bytes it took, and the record. `None`: it is not whole.
 pub fn record(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
@@ -169,7 +186,7 @@ mod tests {
         assert!(matches!(read(&[5, 1, 0, 0, 0]), Err(Unread::Short)));
         let weak = read(&[5, 1, 1, 1, 5]).unwrap_err();
         let Unread::Failed(FileError::NotPermitted(why)) = weak else { panic!("{weak:?}") };
-        assert!(why.contains("1024"), "{why}");
+        assert!(why.contains("too weak"), "{why}");
         let versions = read(&[5, 1, 0, 0, 0, 2, 4, 4]).unwrap_err();
         assert!(format!("{versions:?}").contains("4 to 4"), "{versions:?}");
     }
