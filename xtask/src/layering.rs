@@ -75,7 +75,10 @@ const LAYERS: &[Layer] = &[
         &[MODEL, FRAMING, FILES, WIRE, CEILING, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS],
     ),
     // All that reads what others wrote, for the fuzzer; no part of the program.
-    layer("goodput-fuzzed", &[MODEL, NETLINK, FRAMING, WIRE, STORE, MOVER, KERNEL, SETTINGS, LAB]),
+    layer(
+        "goodput-fuzzed",
+        &[MODEL, NETLINK, FRAMING, WIRE, FILES, STORE, MOVER, KERNEL, SETTINGS, LAB],
+    ),
     layer(COMPAT, &[MODEL, ENGINE]),
     // The program reads every registry, for help, lists and documents.
     layer(

@@ -13,5 +13,15 @@ macro_rules! targets {
 }
 
 targets!(
-    datagrams, files, frames, journals, keys, messages, netlink, protocols, records, scenarios
+    datagrams,
+    file_servers,
+    files,
+    frames,
+    journals,
+    keys,
+    messages,
+    netlink,
+    protocols,
+    records,
+    scenarios
 );
