@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod all;
+pub mod answers;
 pub mod bounds;
 pub mod buses;
 pub mod fit;

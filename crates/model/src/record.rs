@@ -12,6 +12,7 @@ use crate::fetches::Fetches;
 use crate::finding::{Finding, Undecided};
 use crate::known::Known;
 use crate::latency::Latency;
+use crate::nfs::ReadTable;
 use crate::plan::Plan;
 use crate::rate_search::RateSearch;
 use crate::storage::StorageResult;
@@ -82,6 +83,9 @@ pub struct Record {
     /// What each way to send a file cost, by size and number of clients, where files were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<Transfers>,
+    /// What the READs of each arm were like, where they read from an NFS server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nfs_reads: Option<ReadTable>,
     /// What was found for each size of datagrams, if the highest rate without loss was searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_searches: Vec<RateSearch>,

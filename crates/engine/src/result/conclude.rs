@@ -89,6 +89,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         comparison: None,
         tuning: None,
         transfers: Vec::new(),
+        nfs_reads: None,
         rate_searches: Vec::new(),
         thinned: measurement.thinned,
         incomplete: measurement.incomplete.as_ref().map(|incomplete| incomplete.why.clone()),

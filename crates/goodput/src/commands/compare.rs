@@ -69,7 +69,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
 /// The tables of files; if there is one comparison, what it proves as well.
 fn text(record: &Record) -> String {
     match &record.transfers[..] {
-        [] => report::compare::text(record),
+        [] => report::compare::text(record) + &report::reads::text(record),
         [table] => report::compare::text(record) + &report::transfers::text(table),
         tables => {
             let tables: String = tables.iter().map(report::transfers::one_of_several).collect();

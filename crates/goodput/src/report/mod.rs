@@ -20,6 +20,7 @@ mod peer;
 mod permanent;
 mod placement;
 pub mod rate_search;
+pub mod reads;
 mod storage;
 pub mod style;
 pub mod table;

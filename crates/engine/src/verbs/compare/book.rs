@@ -7,6 +7,7 @@ use goodput_model::{Kind, Known, Length, Record, Trial, Verdict};
 
 use super::costs::{self, RunCost};
 use super::pace::Pace;
+use super::reads::{self, ReadRun};
 use super::{Arm, CompareRequest, winner};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -34,6 +35,8 @@ pub struct RunLog {
     pub trials: Vec<Trial>,
     /// What the runs that count have cost, by their arms.
     costs: Vec<(usize, RunCost)>,
+    /// What the READs of those were like, if they made any.
+    reads: Vec<(usize, ReadRun)>,
     first: Option<Record>,
     /// The first run of any other arm, if the baseline never has one.
     other: Option<Record>,
@@ -61,6 +64,7 @@ impl RunLog {
         Self {
             trials: Vec::new(),
             costs: Vec::new(),
+            reads: Vec::new(),
             first: None,
             other: None,
             values: arms.iter().map(Arm::values).collect(),
@@ -103,6 +107,8 @@ impl RunLog {
         };
         self.note(trial, listener);
         self.costs.extend(spent.filter(|_| discarded.is_none()).map(|spent| (arm, spent)));
+        let read = ReadRun::of(&run.record).filter(|_| discarded.is_none());
+        self.reads.extend(read.map(|read| (arm, read)));
         let place = if arm == 0 { &mut self.first } else { &mut self.other };
         place.get_or_insert(run.record);
     }
@@ -170,9 +176,10 @@ impl RunLog {
         let files = request.plan.storage.source.is_some();
         let table = files.then(|| costs::table(&request.plan, &comparison, &self.costs));
         let transfers = table.into_iter().collect();
+        let nfs_reads = reads::table(&comparison, &self.reads);
         let comparison = Some(comparison);
         let kind = Kind::Compare;
-        let record = Record { kind, comparison, transfers, incomplete, doubts, ..first };
+        let record = Record { kind, comparison, transfers, nfs_reads, incomplete, doubts, ..first };
         Ok(Compared { record, challenger })
     }
 }

@@ -6,6 +6,7 @@ mod book;
 mod costs;
 pub(crate) mod near_far;
 mod pace;
+mod reads;
 mod winner;
 
 use std::path::PathBuf;
