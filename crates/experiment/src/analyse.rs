@@ -1,13 +1,20 @@
 //! What the runs of a comparison show, arm by arm.
 
-use goodput_model::{ArmLatency, BitRate, Effect, Judgement, Known, Trial, median};
+use std::collections::BTreeMap;
 
+use goodput_model::{
+    ArmLatency, BitRate, Effect, Judgement, Known, Response, ResponseResult, Trial, median,
+};
+
+use crate::conditions::adjusted;
 use crate::design::Design;
-use crate::judge::{Criterion, Preference};
+use crate::judge::Criterion;
 use crate::latency::{Loaded, arm_latencies};
 use crate::looks::Looks;
-use crate::pairs::{Runs, cpu, goodput, rate_for_ratio};
-use crate::sequential::{Pair, Standing, sequential};
+use crate::pair::Pair;
+use crate::pairs::{Runs, cpu, goodput};
+use crate::responses::{for_ratio, preference, result};
+use crate::sequential::{Standing, sequential};
 
 /// More blocks than this are no advice.
 const MAX_BLOCKS_ADVISED: f64 = 1000.0;
@@ -32,9 +39,11 @@ pub struct ArmAnalysis {
     pub cpu: Option<Effect>,
     /// Round trips under load. `None` if no run was probed.
     pub latency: Option<ArmLatency>,
+    /// The responses of the design, in their order.
+    pub responses: Vec<ResponseResult>,
     /// Why it is not run any more, if it is not.
     pub settled: Option<Settled>,
-    /// A rough estimate of how many more blocks would decide an arm whose goodput is inconclusive.
+    /// A rough estimate of how many more blocks would decide an arm that is inconclusive.
     /// `None` if it is decided, if nothing is known yet, and if the effect is so near the
     /// threshold that no sensible number would do.
     pub more_blocks: Option<u32>,
@@ -53,64 +62,83 @@ pub enum Settled {
 
 /// Every arm of `design`, the baseline first, after `trials`.
 ///
-/// Estimate: the median of paired differences (Hodges-Lehmann) of log-ratios within blocks.
+/// Estimate: the median of paired differences (Hodges-Lehmann) of log-ratios within blocks, freed of what the copy
+/// beside the runs explains, see [`crate::conditions`].
 /// Interval: the exact signed-rank test at the level of the look, see [`crate::looks`]. The 5 %
-/// hold for goodput over all arms and looks, for CPU cost again, and for each way to time round trips.
+/// hold over all arms and looks, for each response and each way to time round trips.
 pub fn analyse(design: &Design, trials: &[Trial]) -> Vec<ArmAnalysis> {
     let runs = Runs::of(trials, design.arms);
-    let looks = Looks::for_arms(design.arms);
-    let goodput = judged(design, &runs, Preference::Up, rate_for_ratio);
-    let cost = judged(design, &runs, Preference::Down, cpu);
-    let latency = arm_latencies(&runs, looks, design.threshold_percent);
-    let arms = goodput.into_iter().zip(cost).zip(latency).enumerate().take(design.arms);
-    arms.map(|(arm, ((goodput, cost), latency))| ArmAnalysis {
-        n: runs.compared(arm).count(),
-        goodput_bits_per_s: median_goodput(&runs, arm),
-        cpu_s_per_gb: median_cpu(&runs, arm),
-        settled: settled(design, looks, &goodput, latency.as_ref()),
-        more_blocks: more_blocks(design, &runs, arm, goodput.effect.as_ref()),
-        goodput: goodput.effect,
-        cpu: cost.effect,
-        latency: latency.map(|latency| latency.times),
-    })
-    .collect()
+    let judged: BTreeMap<Response, Vec<Standing>> = design
+        .responses
+        .iter()
+        .chain([&Response::Throughput, &Response::Cpu])
+        .map(|response| (*response, judged(design, &runs, *response)))
+        .collect();
+    let latency =
+        arm_latencies(&runs, Looks::for_arms(design.arms), design.threshold_percent).into_iter();
+    let arm = |(arm, latency): (usize, Option<Loaded>)| {
+        let standing = |response: Response| &judged[&response][arm];
+        let goodput = standing(Response::Throughput).effect.clone();
+        let named = |response: &Response| result(&runs, arm, *response, standing(*response));
+        let named_standings: Vec<&Standing> =
+            design.responses.iter().map(|r| standing(*r)).collect();
+        ArmAnalysis {
+            n: runs.compared(arm).count(),
+            goodput_bits_per_s: median_goodput(&runs, arm),
+            cpu_s_per_gb: median_cpu(&runs, arm),
+            settled: settled(design, &runs, arm, &named_standings, latency.as_ref()),
+            more_blocks: more_blocks(design, &runs, arm, named_standings.first().copied()),
+            responses: design.responses.iter().map(named).collect(),
+            goodput,
+            cpu: standing(Response::Cpu).effect.clone(),
+            latency: latency.map(|latency| latency.times),
+        }
+    };
+    latency.enumerate().take(design.arms).map(arm).collect()
 }
 
 /// One response of every arm, the baseline, which has none, included.
-fn judged(
-    design: &Design,
-    runs: &Runs,
-    good: Preference,
-    read: fn(&Trial) -> Option<f64>,
-) -> Vec<Standing> {
-    let pairs: Vec<Vec<Pair>> = runs.candidates().map(|arm| runs.pairs(arm, read)).collect();
-    let criterion = Criterion { threshold_percent: design.threshold_percent, good };
+fn judged(design: &Design, runs: &Runs, response: Response) -> Vec<Standing> {
+    let pairs = |arm| runs.pairs(arm, for_ratio(response));
+    let pairs: Vec<Vec<Pair>> = runs.candidates().map(pairs).collect();
+    let threshold_percent = design.threshold_percent;
+    let criterion = Criterion { threshold_percent, good: preference(response) };
     let candidates = sequential(&pairs, Looks::for_arms(design.arms), criterion);
     std::iter::once(Standing::default()).chain(candidates).collect()
 }
 
-/// Goodput decides, and if round trips were probed the delay by one way to time it at least; CPU cost
-/// is reported with whatever certainty the same runs give it.
+/// All responses of the design decide, and if round trips were probed the delay by one way to time it at least.
+/// What no run could read is not waited for.
 fn settled(
     design: &Design,
-    looks: Looks,
-    goodput: &Standing,
+    runs: &Runs,
+    arm: usize,
+    named: &[&Standing],
     latency: Option<&Loaded>,
 ) -> Option<Settled> {
-    let effect = goodput.effect.as_ref()?;
-    let blocks = effect.n as u32;
-    let half_width_percent = (effect.high_percent - effect.low_percent) / 2.0;
+    let looks = Looks::for_arms(design.arms);
+    let blocks = runs.beside(arm).count() as u32;
+    let is_decided = |standing: &&Standing| {
+        standing.is_decided || (standing.effect.is_none() && blocks >= looks.first())
+    };
     let delay_is_decided = latency.is_none_or(|latency| latency.is_decided);
-    if goodput.is_decided && delay_is_decided {
+    let others_are_decided = || named.iter().skip(1).all(is_decided) && delay_is_decided;
+    let primary = named.first()?;
+    if primary.is_decided && others_are_decided() {
         Some(Settled::Decided)
     } else if looks.is_due(blocks)
-        && half_width_percent <= design.precision_percent
-        && delay_is_decided
+        && primary.effect.as_ref().is_some_and(|effect| is_precise(design, effect))
+        && others_are_decided()
     {
         Some(Settled::Precise)
     } else {
-        (blocks >= looks.last()).then_some(Settled::LastLook)
+        let is_unreadable = primary.effect.is_none() && blocks >= looks.first();
+        (is_unreadable || blocks >= looks.last()).then_some(Settled::LastLook)
     }
+}
+
+fn is_precise(design: &Design, effect: &Effect) -> bool {
+    (effect.high_percent - effect.low_percent) / 2.0 <= design.precision_percent
 }
 
 fn median_goodput(runs: &Runs, arm: usize) -> Known<BitRate> {
@@ -128,11 +156,17 @@ fn median_cpu(runs: &Runs, arm: usize) -> Known<f64> {
 }
 
 /// An inconclusive arm is decided once its interval no longer reaches zero, or once the narrower one lies
-/// within the threshold.
-fn more_blocks(design: &Design, runs: &Runs, arm: usize, goodput: Option<&Effect>) -> Option<u32> {
-    let effect = goodput.filter(|effect| effect.judgement == Judgement::Inconclusive)?;
-    let ratios: Vec<f64> =
-        runs.pairs(arm, rate_for_ratio).iter().map(|pair| pair.log_ratio).collect();
+/// within the threshold. By what is left of the differences after the adjustment.
+fn more_blocks(
+    design: &Design,
+    runs: &Runs,
+    arm: usize,
+    primary: Option<&Standing>,
+) -> Option<u32> {
+    let effect = primary?.effect.as_ref();
+    let effect = effect.filter(|effect| effect.judgement == Judgement::Inconclusive)?;
+    let pairs = runs.pairs(arm, for_ratio(*design.responses.first()?));
+    let ratios: Vec<f64> = adjusted(&pairs).0.into_iter().map(|residual| residual.value).collect();
     let n = ratios.len() as f64;
     let mean = ratios.iter().sum::<f64>() / n;
     let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (n - 1.0);
@@ -200,6 +234,31 @@ mod tests {
         assert_eq!(arms[1].goodput.as_ref().unwrap().judgement, Judgement::Inconclusive);
         let more = arms[1].more_blocks.unwrap();
         assert!((20..300).contains(&more), "{more}");
+    }
+
+    #[test]
+    fn the_named_responses_are_judged_and_the_first_decides() {
+        let design = Design {
+            responses: vec![Response::Interrupts, Response::Loss, Response::Drops],
+            ..Design::default()
+        };
+        let run = |block: u32, arm: usize| Trial {
+            responses: BTreeMap::from([
+                (Response::Interrupts, [50_000.0, 8_000.0][arm] + f64::from(block)),
+                (Response::Loss, [0.0, 0.1][arm]),
+            ]),
+            ..trial(block, arm, 100.0)
+        };
+        let trials: Vec<_> = (1..=6).flat_map(|b| [run(b, 0), run(b, 1)]).collect();
+        let arm = &analyse(&design, &trials)[1];
+        let judged = |number: usize| arm.responses[number].against.as_ref().map(|e| e.judgement);
+        assert_eq!(judged(0), Some(Judgement::Better));
+        assert_eq!(judged(1), Some(Judgement::Worse), "no loss against some is a finite ratio");
+        assert_eq!(judged(2), None);
+        assert_eq!(arm.responses[2].median, Known::missing("no counted run could read it"));
+        assert_eq!(arm.settled, Some(Settled::Decided), "what nothing reads is not waited for");
+        let unreadable = Design { responses: vec![Response::Drops], ..design };
+        assert_eq!(analyse(&unreadable, &trials)[1].settled, Some(Settled::LastLook));
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! From runs to the comparison that is kept and shown.
 
-use goodput_model::{ArmResult, Comparison, SettingRef, Trial, Verdict};
+use goodput_model::{ArmResult, Comparison, SettingRef, Trial};
 
 use crate::analyse::{ArmAnalysis, analyse};
 use crate::design::Design;
-use crate::mechanism::{mechanism, usual_limit};
+use crate::dose::{curve, number};
+use crate::factors::{Cells, factors};
+use crate::mechanism::{Suspect, mechanism};
+use crate::pairs::Runs;
 
 /// What `trials` prove of the arms, whose `values` stand in the order of `settings`, one list an
 /// arm, the baseline first. `stopped` says why no more were made, as [`crate::StopReason`] prints it.
-///
-/// The mechanism followed is the limit that the baseline's runs name most often.
 pub fn conclude(
     settings: Vec<SettingRef>,
     values: Vec<Vec<String>>,
@@ -17,15 +18,17 @@ pub fn conclude(
     trials: Vec<Trial>,
     stopped: impl Into<String>,
 ) -> Comparison {
-    // If nothing limits, there is no mechanism to follow.
-    let rule = usual_limit(&trials, 0).filter(|limit| limit != Verdict::NO_LIMIT);
+    let suspect = Suspect::of(&trials);
+    let runs = Runs::of(&trials, design.arms);
+    let curve = doses(&settings, &values).and_then(|doses| curve(&runs, &doses));
+    let factors = factors(design, &runs, &Cells { settings: &settings, values: &values });
     // An arm without values is a mistake of the caller; its numbers are shown all the same.
     let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));
     let analysed = analyse(design, &trials).into_iter().zip(values).enumerate();
     let arms = analysed
         .map(|(arm, (analysis, values))| ArmResult {
-            mechanism: match (&rule, arm) {
-                (Some(rule), 1..) => mechanism(&trials, arm, rule),
+            mechanism: match (&suspect, arm) {
+                (Some(suspect), 1..) => mechanism(&trials, arm, suspect),
                 _ => None,
             },
             ..arm_result(analysis, values)
@@ -34,23 +37,31 @@ pub fn conclude(
     Comparison {
         settings,
         arms,
+        responses: design.responses.clone(),
+        curve,
+        factors,
         trials,
         threshold_percent: design.threshold_percent,
         stopped: stopped.into(),
     }
 }
 
+/// The arms' numbers, if one setting was compared and all its values are some.
+fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Option<Vec<f64>> {
+    let of_arm = |values: &Vec<String>| number(values.first()?);
+    (settings.len() == 1).then(|| values.iter().map(of_arm).collect())?
+}
+
 fn arm_result(analysis: ArmAnalysis, values: Vec<String>) -> ArmResult {
     ArmResult {
-        values,
         n: analysis.n,
         goodput_bits_per_s: analysis.goodput_bits_per_s,
         cpu_s_per_gb: analysis.cpu_s_per_gb,
         goodput: analysis.goodput,
         cpu: analysis.cpu,
         latency: analysis.latency,
-        mechanism: None,
-        permanent: Vec::new(),
+        responses: analysis.responses,
+        ..ArmResult::new(values)
     }
 }
 
@@ -65,9 +76,10 @@ mod tests {
     fn each_arm_has_its_values_its_effect_and_its_mechanism() {
         let run = |block, arm: usize| Trial {
             limit: ["shaper-burst", "shaper-rate"][arm].into(),
+            discarded: (block == 0).then(|| "warm-up".into()),
             ..trial(block, arm, [77.0, 95.0][arm])
         };
-        let trials = (1..=6).flat_map(|block| [run(block, 0), run(block, 1)]).collect();
+        let trials = (0..=6).flat_map(|block| [run(block, 0), run(block, 1)]).collect();
         let comparison = conclude(
             vec!["qdisc.tbf.burst@eth3".parse().unwrap()],
             vec![vec!["1250".into()], vec!["125K".into()]],

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use goodput_model::Trial;
+use goodput_model::{Response, Trial};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
@@ -28,7 +28,10 @@ pub const WARM_UP: &str = "warm-up";
 pub struct Design {
     /// Arms, the baseline (number 0) included; below 2 there is nothing to compare.
     pub arms: usize,
-    /// An arm is no longer run after a look at which its interval of goodput is no wider than ± this, percent.
+    /// What the arms are judged by. An arm is run until all are decided; the first is the one that counts.
+    pub responses: Vec<Response>,
+    /// An arm is no longer run after a look at which the interval of its first response is no wider than ± this,
+    /// percent.
     pub precision_percent: f64,
     /// Smallest effect that counts as one, percent. At zero, "no difference" can't be shown.
     pub threshold_percent: f64,
@@ -41,7 +44,15 @@ pub struct Design {
 
 impl Default for Design {
     fn default() -> Self {
-        Self { arms: 2, precision_percent: 1.0, threshold_percent: 3.0, max_blocks: 44, seed: 0 }
+        let responses = vec![Response::Throughput];
+        Self {
+            arms: 2,
+            responses,
+            precision_percent: 1.0,
+            threshold_percent: 3.0,
+            max_blocks: 44,
+            seed: 0,
+        }
     }
 }
 

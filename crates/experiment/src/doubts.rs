@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodput_model::{Comparison, Judgement, Trial};
+use goodput_model::{ArmResult, Comparison, Judgement, Trial};
 
 use crate::analyse::analyse;
+use crate::checks::checks;
 use crate::design::{Design, WARM_UP_BLOCK};
 use crate::looks::Looks;
 use crate::pairs::{counts, goodput};
@@ -14,6 +15,8 @@ use crate::pairs::{counts, goodput};
 pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     let mut doubts = discards(&comparison.trials);
     doubts.extend(silent(&comparison.trials));
+    doubts.extend(checks(design, &comparison.trials));
+    doubts.extend(placebo(comparison));
     let of_arms = comparison.arms.iter().skip(1).map(|arm| arm.n as u32);
     let (complete, first) = (of_arms.min().unwrap_or(0), Looks::for_arms(design.arms).first());
     if complete < first {
@@ -58,6 +61,21 @@ fn blocks_of(runs: BTreeSet<(u32, usize)>) -> usize {
     runs.into_iter().map(|(block, _)| block).collect::<BTreeSet<_>>().len()
 }
 
+/// An arm with the baseline's values must do nothing.
+fn placebo(comparison: &Comparison) -> Option<String> {
+    let base = comparison.arms.first()?;
+    let differs = |arm: &&ArmResult| {
+        let judgement = arm.primary().map(|effect| effect.judgement);
+        let is_quiet =
+            matches!(judgement, None | Some(Judgement::NoDifference | Judgement::Inconclusive));
+        arm.values == base.values && !is_quiet
+    };
+    comparison.arms.iter().skip(1).find(differs).map(|_| {
+        "the placebo, whose values are the baseline's, seems to make a difference: something other than the settings changes between the runs"
+            .into()
+    })
+}
+
 fn silent(trials: &[Trial]) -> Option<String> {
     let is_silent = |trial: &&Trial| counts(trial) && goodput(trial) == 0.0;
     match trials.iter().filter(is_silent).count() {
@@ -70,7 +88,8 @@ fn silent(trials: &[Trial]) -> Option<String> {
 fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
     let last = Looks::for_arms(design.arms).last();
     let sentence = |(arm, analysis): (usize, crate::ArmAnalysis)| {
-        let effect = analysis.goodput.filter(|e| e.judgement == Judgement::Inconclusive)?;
+        let primary = analysis.responses.first()?.against.as_ref();
+        let effect = primary.filter(|e| e.judgement == Judgement::Inconclusive)?;
         let name = comparison.arms.get(arm).map(|arm| arm.values.join(", ")).unwrap_or_default();
         Some(match analysis.more_blocks {
             None => {
@@ -106,6 +125,14 @@ mod tests {
         let mut trials = blocks(|_| 150.0);
         trials.push(failed);
         assert_eq!(of(trials), ["in 1 block a run was repeated: failed: reset"]);
+    }
+
+    #[test]
+    fn a_placebo_that_seems_to_help_is_told() {
+        let values = vec![vec!["off".into()], vec!["off".into()]];
+        let design = Design::default();
+        let comparison = conclude(vec![], values, &design, blocks(|_| 150.0), "time was up");
+        assert!(doubts(&design, &comparison)[0].starts_with("the placebo"));
     }
 
     fn blocks(arm_1: fn(u32) -> f64) -> Vec<Trial> {

@@ -2,7 +2,9 @@
 
 use goodput_model::{Effect, Judgement};
 
+use crate::conditions::{REFERENCE_COPY, adjusted};
 use crate::looks::Levels;
+use crate::pair::Pair;
 use crate::signed_rank::{Location, Ranked};
 
 /// Which way is good.
@@ -24,8 +26,9 @@ pub(crate) struct Criterion {
 
 /// The effect that the log-ratios show at `levels`. `None` for fewer than two of them, and if it
 /// is beyond any number of percent.
-pub(crate) fn effect(log_ratios: &[f64], levels: Levels, criterion: Criterion) -> Option<Effect> {
-    let ranked = Ranked::new(log_ratios)?;
+pub(crate) fn effect(pairs: &[Pair], levels: Levels, criterion: Criterion) -> Option<Effect> {
+    let (residuals, is_adjusted) = adjusted(pairs);
+    let ranked = Ranked::new(&residuals)?;
     let difference = ranked.locate(levels.difference);
     let equivalence = ranked.locate(levels.equivalence);
     let judgement = judge(&difference, &equivalence, criterion);
@@ -38,6 +41,7 @@ pub(crate) fn effect(log_ratios: &[f64], levels: Levels, criterion: Criterion) -
         high_percent,
         confidence_percent: 100.0 * shown.confidence,
         n: ranked.n(),
+        adjusted_for: is_adjusted.then(|| REFERENCE_COPY.into()).into_iter().collect(),
         judgement,
     })
 }
@@ -124,16 +128,20 @@ mod tests {
         assert_eq!(judge(&narrow, &interval(-4.0, 4.0), UP), Judgement::Inconclusive);
     }
 
+    fn pairs(log_ratio: f64, blocks: u32) -> Vec<Pair> {
+        (1..=blocks).map(|block| Pair { block, log_ratio, beside: None }).collect()
+    }
+
     #[test]
     fn five_blocks_claim_nothing_however_large_the_effect() {
-        let effect = effect(&[1.0; 5], FIRST, UP).unwrap();
+        let effect = effect(&pairs(1.0, 5), FIRST, UP).unwrap();
         assert_eq!(effect.judgement, Judgement::Inconclusive);
         assert_eq!((effect.n, effect.confidence_percent), (5, 93.75));
     }
 
     #[test]
     fn an_effect_is_told_in_percent_of_the_baseline() {
-        let effect = effect(&[1.25f64.ln(); 6], FIRST, UP).unwrap();
+        let effect = effect(&pairs(1.25f64.ln(), 6), FIRST, UP).unwrap();
         assert!((effect.percent - 25.0).abs() < 1e-9);
         assert_eq!(effect.judgement, Judgement::Better);
     }

@@ -7,18 +7,24 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod analyse;
+mod checks;
 pub mod compare;
+pub mod conditions;
 mod curve;
 pub mod design;
+mod dose;
 pub mod doubts;
+mod factors;
 mod judge;
 mod latency;
 pub mod looks;
 pub mod mechanism;
 mod mser;
+mod pair;
 mod pairs;
 pub mod quantile;
 pub mod rate_search;
+mod responses;
 mod sequential;
 mod signed_rank;
 pub mod slow_start;
@@ -28,4 +34,4 @@ pub use analyse::{ArmAnalysis, analyse};
 pub use compare::conclude;
 pub use design::{Design, Step, StopReason, TimeLeft, WARM_UP};
 pub use doubts::doubts;
-pub use mechanism::mechanism;
+pub use mechanism::{Suspect, mechanism};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Known, Mechanism, Trial, median};
+use goodput_model::{BitRate, Known, Mechanism, Trial, Verdict, median};
 
+use crate::design::WARM_UP_BLOCK;
 use crate::pairs::counts;
 
 /// The median witness must fall by at least this share of what it was: less is no other regime.
@@ -12,30 +13,72 @@ const MIN_FALL_SHARE: f64 = 0.10;
 /// Highest probability that chance alone made the witness fall in this many blocks.
 const MAX_CHANCE_PROBABILITY: f64 = 0.05;
 
-/// What became of `rule`'s witness in `arm` against the baseline. `None` if no run of the arm
+/// What limits the baseline, by the run that named it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspect {
+    rule: String,
+    predicted_bits_per_s: Option<BitRate>,
+    /// The block of that run, which proves nothing.
+    named_in: u32,
+}
+
+impl Suspect {
+    /// By the baseline's first run: the warm-up, or without one the first that counts. Runs that are to prove what
+    /// was named don't name it. `None` without such a run, and if nothing limited it.
+    pub fn of(trials: &[Trial]) -> Option<Self> {
+        let is_whole = |trial: &&Trial| trial.block == WARM_UP_BLOCK || counts(trial);
+        let of_baseline = trials.iter().filter(|trial| trial.arm == 0);
+        let first = of_baseline
+            .filter(|trial| trial.goodput_bits_per_s.value().is_some())
+            .find(is_whole)
+            .filter(|trial| trial.limit != Verdict::NO_LIMIT)?;
+        Some(Self {
+            rule: first.limit.clone(),
+            predicted_bits_per_s: first.predicted_bits_per_s,
+            named_in: first.block,
+        })
+    }
+}
+
+/// What became of the suspect's witness in `arm` against the baseline. `None` if no run of the arm
 /// counts.
 ///
 /// A witness falls when its cause is removed, whatever the rule. It moved if chance alone would make it fall
 /// in as many blocks with probability .05 at most (one-sided sign test on the blocks in which both runs read
-/// it and it changed: 5 of 5, 7 of 8, 9 of 10), and its median fell by a tenth or more.
-pub fn mechanism(trials: &[Trial], arm: usize, rule: &str) -> Option<Mechanism> {
-    let next_limit = usual_limit(trials, arm)?;
-    let before = witnesses(trials, 0, rule);
-    let after = witnesses(trials, arm, rule);
+/// it and it changed: 5 of 5, 7 of 8, 9 of 10), and its median fell by a tenth or more. The symptom came back if the
+/// same is true of the arm's runs against those of the baseline that directly followed them.
+pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mechanism> {
+    let proving: Vec<&Trial> =
+        trials.iter().filter(|trial| trial.block != suspect.named_in).collect();
+    let rule = suspect.rule.as_str();
+    let next_limit = usual_limit(&proving, arm)?;
+    let before = witnesses(&proving, 0, rule);
+    let after = witnesses(&proving, arm, rule);
     let pairs: Vec<(f64, f64)> =
         before.iter().filter_map(|(block, b)| Some((*b, *after.get(block)?))).collect();
     Some(Mechanism {
         rule: rule.into(),
         witness_before: median_of(&before, "baseline's"),
         witness_after: median_of(&after, "arm's"),
-        moved: moved(&pairs),
+        moved: known_by_signs(&pairs),
         next_limit,
+        predicted_bits_per_s: suspect.predicted_bits_per_s,
+        reversed: known_by_signs(&followed_by_baseline(&proving, arm, rule)),
     })
+}
+
+/// The witness in each run of the baseline that was made right after one of `arm`, and in that one.
+fn followed_by_baseline(trials: &[&Trial], arm: usize, rule: &str) -> Vec<(f64, f64)> {
+    let witness = |trial: &Trial| {
+        trial.witnesses.get(rule).copied().filter(|witness| counts(trial) && witness.is_finite())
+    };
+    let in_turn = trials.windows(2).filter(|two| two[0].arm == arm && two[1].arm == 0);
+    in_turn.filter_map(|two| Some((witness(two[1])?, witness(two[0])?))).collect()
 }
 
 /// The limit that the counted runs of `arm` name most often; of several, the first by name.
 /// `None` if no run counts.
-pub(crate) fn usual_limit(trials: &[Trial], arm: usize) -> Option<String> {
+fn usual_limit(trials: &[&Trial], arm: usize) -> Option<String> {
     let mut often: BTreeMap<&str, usize> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.arm == arm && counts(trial)) {
         *often.entry(&trial.limit).or_default() += 1;
@@ -44,7 +87,7 @@ pub(crate) fn usual_limit(trials: &[Trial], arm: usize) -> Option<String> {
     often.into_iter().find(|(_, times)| *times == most).map(|(limit, _)| limit.to_string())
 }
 
-fn witnesses(trials: &[Trial], arm: usize, rule: &str) -> BTreeMap<u32, f64> {
+fn witnesses(trials: &[&Trial], arm: usize, rule: &str) -> BTreeMap<u32, f64> {
     let of_arm = trials.iter().filter(|trial| trial.arm == arm && counts(trial));
     of_arm
         .filter_map(|trial| Some((trial.block, *trial.witnesses.get(rule)?)))
@@ -59,7 +102,8 @@ fn median_of(witnesses: &BTreeMap<u32, f64>, whose: &str) -> Known<f64> {
     }
 }
 
-fn moved(pairs: &[(f64, f64)]) -> Known<bool> {
+/// Whether the second of each pair is below the first by a tenth, and not by chance alone.
+pub(crate) fn known_by_signs(pairs: &[(f64, f64)]) -> Known<bool> {
     let most_telling = 0.5f64.powi(pairs.len() as i32);
     if most_telling > MAX_CHANCE_PROBABILITY {
         return Known::missing(format!("{} pairs of runs are too few to decide", pairs.len()));
@@ -95,18 +139,49 @@ mod tests {
             trial.limit = limit.into();
             trial
         };
-        (1..=blocks)
+        (0..=blocks)
             .flat_map(|block| {
                 let baseline = with(trial(block, 0, 1.0), before, "receive-window");
-                [baseline, with(trial(block, 1, 2.0), after(block), "line-rate")]
+                let arm = with(trial(block, 1, 2.0), after(block), "line-rate");
+                // In turn AB, BA.
+                if block.is_multiple_of(2) { [baseline, arm] } else { [arm, baseline] }
             })
             .collect()
+    }
+
+    fn suspect(rule: &str) -> Suspect {
+        let predicted_bits_per_s = Some(BitRate(2.0));
+        Suspect { rule: rule.into(), predicted_bits_per_s, named_in: WARM_UP_BLOCK }
+    }
+
+    #[test]
+    fn the_warm_up_names_the_rule_and_proves_nothing() {
+        let mut trials = trials(6, 96.0, |_| 3.0);
+        assert_eq!(Suspect::of(&trials).unwrap().named_in, WARM_UP_BLOCK);
+        trials[0].limit = Verdict::NO_LIMIT.into();
+        assert_eq!(Suspect::of(&trials), None, "later runs name nothing");
+        // Without a warm-up the first block names, and five are left to prove.
+        let without: Vec<Trial> = trials.into_iter().filter(|trial| trial.block > 0).collect();
+        let named = Suspect::of(&without).unwrap();
+        assert_eq!((named.rule.as_str(), named.named_in), ("receive-window", 1));
+        let odd = |block| if block == 1 { 99.0 } else { 3.0 };
+        let proof = super::tests::trials(6, 96.0, odd);
+        assert_eq!(mechanism(&proof, 1, &named).unwrap().moved, Known::Value(true));
+    }
+
+    #[test]
+    fn the_symptom_comes_back_with_the_baseline() {
+        let all = mechanism(&trials(12, 96.0, |_| 3.0), 1, &suspect("receive-window")).unwrap();
+        assert_eq!(all.reversed, Known::Value(true));
+        assert_eq!(all.predicted_bits_per_s, Some(BitRate(2.0)));
+        let few = mechanism(&trials(6, 96.0, |_| 3.0), 1, &suspect("receive-window")).unwrap();
+        assert_eq!(few.reversed, Known::missing("3 pairs of runs are too few to decide"));
     }
 
     #[test]
     fn a_witness_that_falls_everywhere_moved() {
         let trials = trials(6, 96.0, |_| 3.0);
-        let mechanism = mechanism(&trials, 1, "receive-window").unwrap();
+        let mechanism = mechanism(&trials, 1, &suspect("receive-window")).unwrap();
         assert_eq!(mechanism.moved, Known::Value(true));
         assert_eq!(mechanism.witness_before, Known::Value(96.0));
         assert_eq!(mechanism.witness_after, Known::Value(3.0));
@@ -115,7 +190,8 @@ mod tests {
 
     #[test]
     fn a_little_lower_or_now_and_then_is_not_moved() {
-        let moved = |trials: &[Trial]| mechanism(trials, 1, "receive-window").unwrap().moved;
+        let moved =
+            |trials: &[Trial]| mechanism(trials, 1, &suspect("receive-window")).unwrap().moved;
         assert_eq!(moved(&trials(10, 96.0, |_| 95.0)), Known::Value(false));
         assert_eq!(moved(&trials(10, 96.0, |_| 99.0)), Known::Value(false));
         let sometimes = |block| if block % 3 == 0 { 97.0 } else { 3.0 };
@@ -125,11 +201,11 @@ mod tests {
 
     #[test]
     fn too_few_pairs_and_no_witness_say_so() {
-        let few = mechanism(&trials(4, 96.0, |_| 3.0), 1, "receive-window").unwrap();
+        let few = mechanism(&trials(4, 96.0, |_| 3.0), 1, &suspect("receive-window")).unwrap();
         assert_eq!(few.moved, Known::missing("4 pairs of runs are too few to decide"));
-        let none = mechanism(&trials(6, 96.0, |_| 3.0), 1, "path-loss").unwrap();
+        let none = mechanism(&trials(6, 96.0, |_| 3.0), 1, &suspect("path-loss")).unwrap();
         assert!(none.witness_before.value().is_none() && none.moved.value().is_none());
-        assert_eq!(mechanism(&[], 1, "receive-window"), None);
+        assert_eq!(mechanism(&[], 1, &suspect("receive-window")), None);
     }
 
     #[test]

@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 
 use goodput_model::Trial;
 
+use crate::conditions::REFERENCE_COPY;
 use crate::design::WARM_UP_BLOCK;
-use crate::sequential::Pair;
-
-/// Rate that stands for a run in which nothing arrived, bit/s. The ratio needs a number there: one
-/// bit per second is less than any run of seconds can tell from nothing, and keeps the sign and an
-/// enormous but finite size. Two silent runs are no difference.
-const SILENT_BITS_PER_S: f64 = 1.0;
+use crate::pair::Pair;
 
 /// Whether a run counts: not of the warm-up, not discarded, its goodput a number.
 pub(crate) fn counts(trial: &Trial) -> bool {
@@ -57,6 +53,33 @@ impl<'a> Runs<'a> {
             .filter_map(move |block| Some(((*block.first()?)?, (*block.get(arm)?)?)))
     }
 
+    /// Goodput of `one` and `other` in each block in which both count.
+    pub(crate) fn of_both(&self, one: usize, other: usize) -> Vec<(f64, f64)> {
+        let both = |block: &Vec<Option<&Trial>>| {
+            Some((goodput((*block.get(one)?)?), goodput((*block.get(other)?)?)))
+        };
+        self.blocks.values().filter_map(both).collect()
+    }
+
+    /// For each block in which all the `cells` count, the sum of the logarithms of what `read` takes from each,
+    /// times its weight, and the same of the [`REFERENCE_COPY`] beside them.
+    pub(crate) fn contrast(
+        &self,
+        cells: &[(usize, f64)],
+        read: impl Fn(&Trial) -> Option<f64>,
+    ) -> Vec<Pair> {
+        let sum = |block: &[Option<&Trial>], read: &dyn Fn(&Trial) -> Option<f64>| -> Option<f64> {
+            let cell =
+                |(arm, weight): &(usize, f64)| Some(weight * read((*block.get(*arm)?)?)?.ln());
+            cells.iter().map(cell).sum()
+        };
+        let of_block = |(number, block): (&u32, &Vec<Option<&Trial>>)| {
+            let log_ratio = sum(block, &read)?;
+            Some(Pair { block: *number, log_ratio, beside: sum(block, &reference_copy) })
+        };
+        self.blocks.iter().filter_map(of_block).collect()
+    }
+
     /// The runs of `arm` that are compared; the baseline's are those beside which another arm has one.
     pub(crate) fn compared(&self, arm: usize) -> impl Iterator<Item = &'a Trial> {
         let is_compared = move |block: &&Vec<Option<&'a Trial>>| match arm {
@@ -66,20 +89,16 @@ impl<'a> Runs<'a> {
         self.blocks.values().filter(is_compared).filter_map(move |block| *block.get(arm)?)
     }
 
-    /// ln(arm / baseline) of what `read` takes from both runs of a block, where both have it. `read` gives
-    /// numbers above zero.
+    /// ln(arm / baseline) of what `read` takes from both runs of a block, where both have it, and of the
+    /// [`REFERENCE_COPY`] beside them. `read` gives numbers above zero.
     pub(crate) fn pairs(&self, arm: usize, read: impl Fn(&Trial) -> Option<f64>) -> Vec<Pair> {
-        let pair = |(base, arm): (&Trial, &Trial)| {
-            let log_ratio = read(arm)?.ln() - read(base)?.ln();
-            Some(Pair { block: base.block, log_ratio })
-        };
-        self.beside(arm).filter_map(pair).collect()
+        self.contrast(&[(arm, 1.0), (0, -1.0)], read)
     }
 }
 
-/// Goodput of a run that counts, as ratios need it.
-pub(crate) fn rate_for_ratio(trial: &Trial) -> Option<f64> {
-    Some(goodput(trial).max(SILENT_BITS_PER_S))
+fn reference_copy(trial: &Trial) -> Option<f64> {
+    let cost = trial.conditions.get(REFERENCE_COPY).copied();
+    cost.filter(|cost| cost.is_finite() && *cost > 0.0)
 }
 
 /// CPU cost of a run. A cost of nothing is a clock too coarse to see it.
@@ -90,24 +109,23 @@ pub(crate) fn cpu(trial: &Trial) -> Option<f64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use goodput_model::{BitRate, Known};
+    use crate::responses::for_ratio;
+    use goodput_model::{BitRate, Known, Response};
 
     /// A run that counts.
     pub(crate) fn trial(block: u32, arm: usize, goodput: f64) -> Trial {
         Trial {
-            block,
-            arm,
-            goodput_bits_per_s: Known::Value(BitRate(goodput)),
             cpu_s_per_gb: Known::Value(1.0),
-            latency: None,
-            limit: "none".into(),
-            witnesses: BTreeMap::new(),
-            discarded: None,
+            ..Trial::new(block, arm, Known::Value(BitRate(goodput)))
         }
     }
 
-    fn log_ratios(trials: &[Trial], arm: usize, read: fn(&Trial) -> Option<f64>) -> Vec<f64> {
-        Runs::of(trials, 3).pairs(arm, read).iter().map(|pair| pair.log_ratio).collect()
+    fn log_ratios(trials: &[Trial], arm: usize, response: Response) -> Vec<f64> {
+        Runs::of(trials, 3)
+            .pairs(arm, for_ratio(response))
+            .iter()
+            .map(|pair| pair.log_ratio)
+            .collect()
     }
 
     #[test]
@@ -116,8 +134,8 @@ pub(crate) mod tests {
         let discarded = Trial { discarded: Some("steal".into()), ..trial(2, 1, 1.0) };
         trials.extend([trial(2, 0, 10.0), discarded, trial(2, 2, 20.0), trial(3, 1, 10.0)]);
         trials.extend([trial(WARM_UP_BLOCK, 0, 10.0), trial(WARM_UP_BLOCK, 1, 10.0)]);
-        assert_eq!(log_ratios(&trials, 1, rate_for_ratio), [20f64.ln() - 10f64.ln()]);
-        assert_eq!(log_ratios(&trials, 2, rate_for_ratio).len(), 2);
+        assert_eq!(log_ratios(&trials, 1, Response::Throughput), [20f64.ln() - 10f64.ln()]);
+        assert_eq!(log_ratios(&trials, 2, Response::Throughput).len(), 2);
         let compared = |arm| Runs::of(&trials, 3).compared(arm).count();
         assert_eq!((compared(0), compared(1), compared(2)), (2, 1, 2));
     }
@@ -125,7 +143,7 @@ pub(crate) mod tests {
     #[test]
     fn a_silent_run_is_a_finite_difference_and_two_are_none() {
         let trials = [trial(1, 0, 0.0), trial(1, 1, 1e9), trial(2, 0, 0.0), trial(2, 1, 0.0)];
-        assert_eq!(log_ratios(&trials, 1, rate_for_ratio), [1e9f64.ln(), 0.0]);
+        assert_eq!(log_ratios(&trials, 1, Response::Throughput), [1e9f64.ln(), 0.0]);
     }
 
     #[test]
@@ -134,6 +152,6 @@ pub(crate) mod tests {
         let none = Trial { cpu_s_per_gb: Known::Value(0.0), ..trial(3, 1, 1.0) };
         let trials =
             [trial(1, 0, 1.0), trial(1, 1, 1.0), trial(2, 0, 1.0), unknown, trial(3, 0, 1.0), none];
-        assert_eq!(log_ratios(&trials, 1, cpu), [0.0]);
+        assert_eq!(log_ratios(&trials, 1, Response::Cpu), [0.0]);
     }
 }

@@ -6,13 +6,7 @@ use goodput_model::{Effect, Judgement};
 
 use crate::judge::{Criterion, effect, is_final};
 use crate::looks::{Looks, Shown};
-
-/// ln(arm / baseline) of one response in one block.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pair {
-    pub(crate) block: u32,
-    pub(crate) log_ratio: f64,
-}
+use crate::pair::Pair;
 
 /// What is known of one arm by one response.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,8 +63,7 @@ fn latch(
 }
 
 fn judged(pairs: &[Pair], looks: Looks, shown: Shown, criterion: Criterion) -> Option<Effect> {
-    let ratios: Vec<f64> = pairs.iter().map(|pair| pair.log_ratio).collect();
-    effect(&ratios, looks.levels(ratios.len() as u32, shown), criterion)
+    effect(pairs, looks.levels(pairs.len() as u32, shown), criterion)
 }
 
 fn shown(arms: &[Standing]) -> Shown {
@@ -89,7 +82,8 @@ mod tests {
     const CRITERION: Criterion = Criterion { threshold_percent: 3.0, good: Preference::Up };
 
     fn pairs(log_ratios: &[f64]) -> Vec<Pair> {
-        (1..).zip(log_ratios).map(|(block, &log_ratio)| Pair { block, log_ratio }).collect()
+        let pair = |(block, &log_ratio)| Pair { block, log_ratio, beside: None };
+        (1..).zip(log_ratios).map(pair).collect()
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! How often comparisons of an arm with itself claim a difference, and how often real ones do.
 
-use std::collections::BTreeMap;
-
+use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{Design, Step, TimeLeft, WARM_UP, analyse};
 use goodput_model::{BitRate, Effect, Judgement, Known, Trial};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -80,14 +79,8 @@ const NOISES: [Noise; 6] = [
 
 fn trial(block: u32, arm: usize, goodput: f64, warm_up: bool) -> Trial {
     Trial {
-        block,
-        arm,
-        goodput_bits_per_s: Known::Value(BitRate(goodput)),
-        cpu_s_per_gb: Known::missing("simulated"),
-        latency: None,
-        limit: "none".into(),
-        witnesses: BTreeMap::new(),
         discarded: warm_up.then(|| WARM_UP.into()),
+        ..Trial::new(block, arm, Known::Value(BitRate(goodput)))
     }
 }
 
@@ -218,4 +211,90 @@ fn a_decided_arm_does_not_make_alarms_at_the_others_more_frequent() {
     let alarms = (0..COMPARISONS).map(alarm).sum::<u32>();
     println!("{alarms} of {COMPARISONS}");
     assert!(f64::from(alarms) <= ALLOWED, "{alarms}");
+}
+
+/// A host whose speed wanders, as measured on a CPU-bound path: runs spread by 15 % with a correlation of .4
+/// from one to the next. A copy of memory beside the run shows the speed, not exactly.
+struct Host {
+    path: Path,
+    own: Xoshiro256PlusPlus,
+    /// Spread of what each run and each copy has for itself.
+    own_spread: f64,
+}
+
+impl Host {
+    fn new(seed: u64, own_spread: f64) -> Self {
+        let noise = &NOISES[1];
+        Self {
+            path: Path::new(seed, noise),
+            own: Xoshiro256PlusPlus::seed_from_u64(!seed),
+            own_spread,
+        }
+    }
+
+    /// Goodput, and seconds per GB of the copy.
+    fn run(&mut self) -> (f64, f64) {
+        let speed = self.path.run();
+        let mut own = || (self.own_spread * normal(&mut self.own)).exp();
+        (speed * own(), own() * 1e9 / speed)
+    }
+}
+
+/// One comparison on such a host: what it found, and blocks.
+fn compare_beside(design: &Design, host: &mut Host, factor: f64, copies: bool) -> (Judgement, u32) {
+    let mut done: Vec<Trial> = Vec::new();
+    while let Step::RunBlock { block, order, warm_up } = design.next(&done, TimeLeft { runs: 200 })
+    {
+        for arm in order {
+            let (goodput, copy) = host.run();
+            let mut trial = trial(block, arm, goodput * [1.0, factor][arm], warm_up);
+            if copies {
+                trial.conditions.insert(REFERENCE_COPY.into(), copy);
+            }
+            done.push(trial);
+        }
+    }
+    let effect = analyse(design, &done)[1].goodput.clone().expect("two blocks at least");
+    (effect.judgement, effect.n as u32)
+}
+
+#[test]
+fn the_copy_beside_each_run_makes_no_alarms() {
+    // From a copy that says all to one that says nothing.
+    for own_spread in [0.02, 0.1, 1.0] {
+        let alarm = |seed: u32| {
+            let design = Design { threshold_percent: 0.0, seed: seed.into(), ..Design::default() };
+            let mut host = Host::new(u64::from(seed) << 32, own_spread);
+            u32::from(compare_beside(&design, &mut host, 1.0, true).0 != Judgement::Inconclusive)
+        };
+        let alarms = (0..COMPARISONS).map(alarm).sum::<u32>();
+        println!("{own_spread}: {alarms} of {COMPARISONS}");
+        assert!(f64::from(alarms) <= ALLOWED, "{own_spread}: {alarms}");
+        let denied = |seed: u32| {
+            let design = Design { seed: seed.into(), ..Design::default() };
+            let mut host = Host::new(u64::from(seed) << 32, own_spread);
+            u32::from(compare_beside(&design, &mut host, 1.03, true).0 == Judgement::NoDifference)
+        };
+        let denied = (0..FEWER).map(denied).sum::<u32>();
+        println!("{own_spread}: denied {denied} of {FEWER}");
+        assert!(f64::from(denied) <= f64::from(FEWER) * (0.05 + 3.0 * 0.009), "{denied}");
+    }
+}
+
+#[test]
+fn the_copy_beside_each_run_halves_the_blocks() {
+    let with = |copies: bool| {
+        let compared = (0..FEWER).map(|seed| {
+            let design = Design { seed: seed.into(), ..Design::default() };
+            let mut host = Host::new(u64::from(seed) << 32, 0.03);
+            let (found, blocks) = compare_beside(&design, &mut host, 1.15, copies);
+            (u32::from(found == Judgement::Better), blocks)
+        });
+        compared.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    };
+    let ((found, blocks), (found_without, blocks_without)) = (with(true), with(false));
+    let mean = |blocks: u32| f64::from(blocks) / f64::from(FEWER);
+    println!("{found} in {}, {found_without} in {}", mean(blocks), mean(blocks_without));
+    assert!(2 * blocks <= blocks_without, "{blocks} of {blocks_without}");
+    assert!(found > found_without, "{found}, {found_without}");
 }

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::finding::Permanent;
 use crate::known::Known;
 use crate::latency::{ArmLatency, Latency};
+use crate::response::Response;
 use crate::setting::SettingRef;
 use crate::units::BitRate;
+use crate::verdict::Verdict;
 
 /// One run of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,8 +32,37 @@ pub struct Trial {
     pub limit: String,
     /// What each rule's witness read, by rule id, if it could be read.
     pub witnesses: BTreeMap<String, f64>,
+    /// Responses that have no field of their own, in their units, if they could be read.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub responses: BTreeMap<Response, f64>,
+    /// What the host was like beside the run, by the name of the condition, if it could be read. No arm can
+    /// change it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conditions: BTreeMap<String, f64>,
+    /// What the run's verdict predicts without its limit, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_bits_per_s: Option<BitRate>,
     /// Why the run does not count (a guard tripped, it broke off), if it does not.
     pub discarded: Option<String>,
+}
+
+impl Trial {
+    /// A run of which nothing but its goodput is known.
+    pub fn new(block: u32, arm: usize, goodput_bits_per_s: Known<BitRate>) -> Self {
+        Self {
+            block,
+            arm,
+            goodput_bits_per_s,
+            cpu_s_per_gb: Known::missing("not read"),
+            latency: None,
+            limit: Verdict::NO_LIMIT.into(),
+            witnesses: BTreeMap::new(),
+            responses: BTreeMap::new(),
+            conditions: BTreeMap::new(),
+            predicted_bits_per_s: None,
+            discarded: None,
+        }
+    }
 }
 
 /// Everything a comparison showed.
@@ -41,12 +72,53 @@ pub struct Comparison {
     pub settings: Vec<SettingRef>,
     /// The arms; the first is the baseline.
     pub arms: Vec<ArmResult>,
+    /// What the arms are judged by; the first is what decides. Empty in older records: throughput.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<Response>,
+    /// How goodput follows the value, if the arms are at least three numbers of one setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<DoseCurve>,
+    /// What each value does on all combinations of the others together, and which values change what others do, if
+    /// several settings were combined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub factors: Vec<FactorEffect>,
     /// Every run, in the order it was made.
     pub trials: Vec<Trial>,
     /// Smallest effect that counts as one, percent.
     pub threshold_percent: f64,
     /// Why it stopped.
     pub stopped: String,
+}
+
+/// Goodput that grows with a value up to a knee, and no further.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DoseCurve {
+    /// The value from which more gives nothing, in the unit of the setting.
+    pub knee: Known<f64>,
+    /// Goodput beyond the knee.
+    pub asymptote_bits_per_s: Known<BitRate>,
+    /// How far the arms' medians lie from the curve, root mean square, percent.
+    pub misfit_percent: f64,
+    /// Whether goodput rises with the value below the knee in more blocks than chance explains.
+    pub rises: Known<bool>,
+}
+
+/// One value of one setting, or two values together, in a comparison of combinations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FactorEffect {
+    /// The value, `NAME=VALUE`.
+    pub change: String,
+    /// The value of another setting beside it. Without one, `effect` is the mean over all combinations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+    /// What the value does. With another beside it: how many times as much it does there as without.
+    pub effect: Effect,
+    /// What it does without the other value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<Effect>,
+    /// What it does with the other value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<Effect>,
 }
 
 /// One arm against the baseline.
@@ -68,12 +140,52 @@ pub struct ArmResult {
     /// Round trips under load, if the plan has them probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<ArmLatency>,
+    /// Each response that was named, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<ResponseResult>,
     /// Whether the mechanism that the diagnosis named really moved.
     pub mechanism: Option<Mechanism>,
     /// How its values outlive a reboot, if it is the best of those that are better than the
     /// baseline: files to write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,
+}
+
+impl ArmResult {
+    /// An arm of which nothing is known but its values.
+    pub fn new(values: Vec<String>) -> Self {
+        Self {
+            values,
+            n: 0,
+            goodput_bits_per_s: Known::missing("no run counts"),
+            cpu_s_per_gb: Known::missing("no run counts"),
+            goodput: None,
+            cpu: None,
+            latency: None,
+            responses: Vec::new(),
+            mechanism: None,
+            permanent: Vec::new(),
+        }
+    }
+
+    /// Against the baseline, by the response that decides.
+    pub fn primary(&self) -> Option<&Effect> {
+        match self.responses.first() {
+            Some(primary) => primary.against.as_ref(),
+            None => self.goodput.as_ref(),
+        }
+    }
+}
+
+/// One response of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponseResult {
+    /// Which.
+    pub response: Response,
+    /// Median over the arm's runs, in the unit of the response.
+    pub median: Known<f64>,
+    /// Against the baseline; `None` for the baseline itself and if too few runs have it.
+    pub against: Option<Effect>,
 }
 
 /// A relative difference with its interval.
@@ -90,6 +202,9 @@ pub struct Effect {
     pub confidence_percent: f64,
     /// Pairs it stands on.
     pub n: usize,
+    /// The conditions beside the runs whose differences were taken out of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adjusted_for: Vec<String>,
     /// What it means.
     pub judgement: Judgement,
 }
@@ -126,4 +241,14 @@ pub struct Mechanism {
     pub moved: Known<bool>,
     /// What limits this arm's runs most often.
     pub next_limit: String,
+    /// What the verdict that named the rule predicted without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_bits_per_s: Option<BitRate>,
+    /// Whether the symptom came back when the baseline followed the arm.
+    #[serde(default = "unchecked")]
+    pub reversed: Known<bool>,
+}
+
+fn unchecked() -> Known<bool> {
+    Known::missing("an older goodput made this record")
 }

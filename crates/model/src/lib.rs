@@ -28,6 +28,7 @@ pub mod plan;
 pub mod rate_search;
 pub mod receive_hash;
 pub mod record;
+pub mod response;
 pub mod sample;
 pub mod setting;
 pub mod storage;
@@ -48,7 +49,10 @@ pub use change::Change;
 pub use check::CheckReport;
 pub use choice::MoverChoice;
 pub use clocks::{ClockRelation, Clocks, Exchange, OwnClock};
-pub use comparison::{ArmResult, Comparison, Effect, Judgement, Mechanism, Trial};
+pub use comparison::{
+    ArmResult, Comparison, DoseCurve, Effect, FactorEffect, Judgement, Mechanism, ResponseResult,
+    Trial,
+};
 pub use connection::Connection;
 pub use end::{End, EndName, Host};
 pub use evidence::{Evidence, Measured};
@@ -65,6 +69,7 @@ pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transpo
 pub use rate_search::{RateOutcome, RateSearch, RateTrial};
 pub use receive_hash::ReceiveHash;
 pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, ProbeRun, Record};
+pub use response::Response;
 pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory, no_storage};
 pub use setting::SettingRef;
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};

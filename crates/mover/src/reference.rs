@@ -25,6 +25,8 @@ pub struct CopySpeed {
     pub buffer_bytes: u64,
     /// The median of all passes, bytes copied a second. Each is read once and written once.
     pub bytes_per_s: f64,
+    /// All passes together, bytes copied a second: with the time in which the thread had no CPU.
+    pub mean_bytes_per_s: f64,
     /// How often the whole buffer was copied, but for the first time.
     pub passes: usize,
 }
@@ -62,6 +64,8 @@ pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
     CopySpeed {
         buffer_bytes: len as u64,
         bytes_per_s: middle(&speeds),
+        // Every pass copies as much: the mean is the harmonic one.
+        mean_bytes_per_s: speeds.len() as f64 / speeds.iter().map(|speed| 1.0 / speed).sum::<f64>(),
         passes: speeds.len() * repeated,
     }
 }

@@ -17,7 +17,7 @@ pub use options::{
     CredentialArgs, FileServerArgs, OutputArgs, ProxyArgs, asks_for_something, with_defaults,
 };
 pub use values::local::LocalAddress;
-pub use values::{frequency, rate};
+pub use values::{frequency, rate, steps};
 pub use verbs::*;
 
 /// The heading of the options that every verb takes.

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use goodput_engine::compare::{CompareRequest, Factor, compare, factorial};
-use goodput_model::{Comparison, Judgement, Length, Record};
+use anyhow::{Result, anyhow, bail};
+use goodput_engine::compare::{Arm, CompareRequest, Factor, compare, factorial, one_at_a_time};
+use goodput_model::{Comparison, Judgement, Length, Record, Response};
 use goodput_settings::SettingError;
 
 use super::cells::{Tables, cells};
 use super::measured;
 use super::settings::settle_leftovers;
-use crate::args::CompareArgs;
+
+use crate::args::{Combination, CompareArgs, ComparisonArgs, steps};
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::Exit;
@@ -26,14 +27,17 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
     let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
-    let plan = args.measure.plan_towards(&target, RUN_LENGTH);
+    let responses = responses(&args.comparison.response)?;
+    let mut plan = args.measure.plan_towards(&target, RUN_LENGTH);
+    plan.latency |= responses.contains(&Response::Latency);
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
     let seed = args.comparison.seed.unwrap_or_else(rand::random);
     let request = CompareRequest {
         credentials: credentials(&args.measure.peer.credentials, &target)?,
         target,
         plan: plan.clone(),
-        arms: factorial(&factors),
+        arms: arms(&factors, &args.comparison),
+        responses,
         precision_percent: args.comparison.precision,
         threshold_percent: args.comparison.threshold,
         max_time: Duration::from_secs_f64(args.comparison.max_time / cells.len() as f64),
@@ -66,6 +70,26 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     })
 }
 
+fn arms(factors: &[Factor], args: &ComparisonArgs) -> Vec<Arm> {
+    let mut arms = match args.design {
+        Combination::Factorial => factorial(factors),
+        Combination::OneAtATime => one_at_a_time(factors),
+    };
+    let placebo = arms.first().cloned().filter(|_| args.placebo);
+    arms.extend(placebo);
+    arms
+}
+
+/// Each once: one that is named twice would be judged twice.
+fn responses(named: &[Response]) -> Result<Vec<Response>> {
+    for (number, response) in named.iter().enumerate() {
+        if named[..number].contains(response) {
+            bail!("--response names {response} twice");
+        }
+    }
+    Ok(named.to_vec())
+}
+
 /// The tables of files; if there is one comparison, what it proves as well.
 fn text(record: &Record) -> String {
     match &record.transfers[..] {
@@ -85,7 +109,7 @@ fn factor(text: &str) -> Result<Factor> {
     };
     let setting: goodput_model::SettingRef = setting.parse()?;
     let known = goodput_settings::find_for(&setting)?;
-    let values: Vec<String> = values.split(',').map(|v| v.trim().to_string()).collect();
+    let values = steps::values(values).map_err(|why| anyhow!("{setting}: {why}"))?;
     if values.len() < 2 || values.iter().any(String::is_empty) {
         bail!("{text:?} needs at least two values, the first is the baseline: {setting}=A,B");
     }
@@ -109,9 +133,8 @@ fn check_plan_values(
 
 fn conclusive(record: &Record) -> Exit {
     let inconclusive = |comparison: &Comparison| {
-        let effects = comparison.arms.iter().filter_map(|arm| arm.goodput.as_ref());
-        effects.clone().any(|e| e.judgement == Judgement::Inconclusive)
-            || comparison.arms.iter().skip(1).any(|arm| arm.goodput.is_none())
+        let mut effects = comparison.arms.iter().skip(1).map(|arm| arm.primary());
+        effects.any(|e| e.is_none_or(|e| e.judgement == Judgement::Inconclusive))
     };
     let tables = record.transfers.iter().map(|table| &table.comparison);
     match record.comparison.iter().chain(tables).any(inconclusive) {

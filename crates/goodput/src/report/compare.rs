@@ -2,10 +2,14 @@
 
 use std::fmt::Write;
 
-use goodput_model::{ArmResult, Comparison, Effect, Judgement, Known, Mechanism, Record};
+use goodput_model::{
+    ArmResult, Comparison, Effect, Judgement, Known, Record, Response, ResponseResult,
+};
 
+use super::combined;
 use super::delay;
-use super::effect::{perhaps, with_interval};
+use super::effect::{with_interval, word};
+use super::mechanism;
 use super::permanent;
 use super::style;
 use super::table::Table;
@@ -19,6 +23,9 @@ pub fn text(record: &Record) -> String {
     out += &delay::table(comparison);
     for (number, arm) in comparison.arms.iter().enumerate().skip(1) {
         out += &conclusion(comparison, number, arm);
+    }
+    for line in combined::lines(comparison) {
+        let _ = writeln!(out, "{line}");
     }
     if let Some(least) = delay::sentence(comparison) {
         let _ = writeln!(out, "{least}");
@@ -39,9 +46,15 @@ pub fn notes(record: &Record) -> String {
 
 /// `28 runs, 4 not counted; every arm was decided after 6 blocks`.
 pub fn runs(comparison: &Comparison) -> String {
+    let of_arms = comparison.arms.len().saturating_sub(1);
+    let shared = if of_arms > 1 {
+        format!("; {of_arms} arms share the 5 % error of each claim (Holm)")
+    } else {
+        String::new()
+    };
     let discarded = comparison.trials.iter().filter(|t| t.discarded.is_some()).count();
     let (all, stopped) = (comparison.trials.len(), &comparison.stopped);
-    format!("{all} runs ({discarded} not counted); {stopped}")
+    format!("{all} runs ({discarded} not counted); {stopped}{shared}")
 }
 
 fn arms(comparison: &Comparison) -> String {
@@ -62,7 +75,8 @@ fn arms(comparison: &Comparison) -> String {
 
 fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String {
     let base = comparison.arms.first().map(|arm| arm.values.join(" ")).unwrap_or_default();
-    let mut out = format!("{} against {base} (arm {number})\n", arm.values.join(" "));
+    let placebo = if arm.values.join(" ") == base { ", placebo" } else { "" };
+    let mut out = format!("{} against {base} (arm {number}{placebo})\n", arm.values.join(" "));
     let mut say = |label: &str, text: String| {
         let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:10}")));
     };
@@ -77,8 +91,13 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     for (label, text) in arm.latency.iter().flat_map(delay::lines) {
         say(label, text);
     }
-    if let Some(mechanism) = &arm.mechanism {
-        say("because", because(mechanism));
+    for result in &arm.responses {
+        if let Some(line) = named(comparison, result) {
+            say(result.response.name(), line);
+        }
+    }
+    for (label, line) in mechanism::lines(arm) {
+        say(label, line);
     }
     let mut label = "for good";
     for text in permanent::lines(&arm.permanent) {
@@ -86,6 +105,42 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
         label = "";
     }
     out
+}
+
+/// A response that has no line of its own: what it was, what it is, and what this means.
+fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
+    if matches!(result.response, Response::Throughput | Response::Cpu | Response::Latency) {
+        return None;
+    }
+    let of_baseline = comparison.arms.first()?.responses.iter();
+    let before = of_baseline.clone().find(|before| before.response == result.response)?;
+    let unit = result.response.unit();
+    let (before, after) = match (&before.median, &result.median) {
+        (Known::Value(before), Known::Value(after)) => (before, after),
+        (Known::Missing(why), _) | (_, Known::Missing(why)) => {
+            return Some(format!("unknown: {why}"));
+        }
+    };
+    let numbers = format!("{} → {} {unit}", short(*before), short(*after));
+    Some(match &result.against {
+        // A ratio to nothing says nothing.
+        Some(effect) if *before == 0.0 || *after == 0.0 => {
+            format!("{}: {numbers} (n = {} pairs)", word(effect, ["better", "worse"]), effect.n)
+        }
+        Some(effect) => {
+            format!("{}; {numbers}", with_interval(&word(effect, ["better", "worse"]), effect))
+        }
+        None => format!("inconclusive: {numbers}"),
+    })
+}
+
+fn short(number: f64) -> String {
+    match number.abs() {
+        0.0 => "0".into(),
+        size if size < 0.01 => format!("{number:.1e}"),
+        size if size < 10.0 => format!("{number:.2}"),
+        _ => format!("{number:.0}"),
+    }
 }
 
 /// Whether the baseline let nothing through, so that a ratio to it says nothing.
@@ -105,38 +160,6 @@ fn from_nothing(effect: &Effect) -> String {
 
 /// `better: +28.1 % (95 % interval +27.4 to +28.9 %, n = 6)`.
 pub(super) fn judged(effect: &Effect, less_is_better: bool) -> String {
-    let words = match (effect.judgement, less_is_better) {
-        (Judgement::Better, false) => style::good("better"),
-        (Judgement::Better, true) => style::good("cheaper"),
-        (Judgement::Worse, false) => style::bad("worse"),
-        (Judgement::Worse, true) => style::bad("dearer"),
-        (Judgement::BetterPerhapsBelowThreshold, false) => perhaps("better"),
-        (Judgement::BetterPerhapsBelowThreshold, true) => perhaps("cheaper"),
-        (Judgement::WorsePerhapsBelowThreshold, false) => perhaps("worse"),
-        (Judgement::WorsePerhapsBelowThreshold, true) => perhaps("dearer"),
-        (Judgement::NoDifference, _) => "no difference".into(),
-        (Judgement::Inconclusive, _) => "inconclusive".into(),
-    };
-    with_interval(&words, effect)
-}
-
-fn because(mechanism: &Mechanism) -> String {
-    let value = |known: &Known<f64>| match known {
-        Known::Value(value) => format!("{value:.1}"),
-        Known::Missing(why) => format!("unknown ({why})"),
-    };
-    let moved = match &mechanism.moved {
-        Known::Value(true) => "confirmed",
-        Known::Value(false) => "NOT confirmed: the witness did not change",
-        Known::Missing(why) => return format!("{}: not known, {why}", mechanism.rule),
-    };
-    let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == mechanism.rule);
-    format!(
-        "{}, {moved}: {} {} → {}; the next limit is {}",
-        mechanism.rule,
-        rule.map_or("witness", |rule| rule.witness_name).replace('_', " "),
-        value(&mechanism.witness_before),
-        value(&mechanism.witness_after),
-        mechanism.next_limit
-    )
+    let names = if less_is_better { ["cheaper", "dearer"] } else { ["better", "worse"] };
+    with_interval(&word(effect, names), effect)
 }

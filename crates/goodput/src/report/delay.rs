@@ -2,7 +2,7 @@
 
 use goodput_model::{ArmLatency, Comparison, Effect, Judgement, Known, LoadedTimes};
 
-use super::effect::{perhaps, with_interval};
+use super::effect::{with_interval, word};
 use super::micros::micros;
 use super::style;
 use super::table::Table;
@@ -58,15 +58,7 @@ pub fn lines(latency: &ArmLatency) -> Vec<(&'static str, String)> {
 
 /// `shorter: -95.1 % (96.9 % interval -95.4 to -94.8 %, n = 6 pairs)`.
 fn judged(effect: &Effect) -> String {
-    let words = match effect.judgement {
-        Judgement::Better => style::good("shorter"),
-        Judgement::Worse => style::bad("longer"),
-        Judgement::BetterPerhapsBelowThreshold => perhaps("shorter"),
-        Judgement::WorsePerhapsBelowThreshold => perhaps("longer"),
-        Judgement::NoDifference => "no difference".into(),
-        Judgement::Inconclusive => "inconclusive".into(),
-    };
-    with_interval(&words, effect)
+    with_interval(&word(effect, ["shorter", "longer"]), effect)
 }
 
 /// `Least delay: fq_codel, echo 1.20 ms under load instead of 40.0 ms.`: the arm that a way to time shows
@@ -106,6 +98,7 @@ mod tests {
             high_percent: percent + 1.0,
             confidence_percent: 96.9,
             n: 6,
+            adjusted_for: Vec::new(),
             judgement: if percent < -3.0 { Judgement::Better } else { Judgement::Inconclusive },
         });
         LoadedTimes { p50_us: Known::Value(us), p99_us: Known::Value(2.0 * us), against }
@@ -118,24 +111,21 @@ mod tests {
             against: None,
         };
         let arm = |value: &str, us, percent| ArmResult {
-            values: vec![value.into()],
             n: 6,
-            goodput_bits_per_s: Known::missing("not asked"),
-            cpu_s_per_gb: Known::missing("not asked"),
-            goodput: None,
-            cpu: None,
             latency: Some(ArmLatency {
                 tcp_connect: times(us, percent),
                 udp_echo: unknown(),
                 tcp_rtt: times(50_000.0, percent.map(|_| 0.0)),
                 unsent: times(0.0, None),
             }),
-            mechanism: None,
-            permanent: Vec::new(),
+            ..ArmResult::new(vec![value.into()])
         };
         Comparison {
             settings: Vec::new(),
             arms: vec![arm("pfifo", 40_000.0, None), arm("fq_codel", 1_200.0, change)],
+            responses: Vec::new(),
+            curve: None,
+            factors: Vec::new(),
             trials: Vec::new(),
             threshold_percent: 3.0,
             stopped: String::new(),

@@ -1,11 +1,14 @@
 //! The line of an effect, for any quantity that was compared.
 
-use goodput_model::Effect;
+use goodput_model::{Effect, Judgement};
+
+use super::style;
 
 /// What an effect means, and how large it is.
 pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
+    let adjusted = if effect.adjusted_for.is_empty() { "" } else { ", adjusted" };
     format!(
-        "{words}: {:+.1} % ({:.1} % interval {:+.1} to {:+.1} %, n = {} pairs)",
+        "{words}: {:+.1} % ({:.1} % interval {:+.1} to {:+.1} %, n = {} pairs{adjusted})",
         effect.percent,
         effect.confidence_percent,
         effect.low_percent,
@@ -14,7 +17,19 @@ pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
     )
 }
 
+/// The outcome by the words for good and bad.
+pub(super) fn word(effect: &Effect, [good, bad]: [&str; 2]) -> String {
+    match effect.judgement {
+        Judgement::Better => style::good(good),
+        Judgement::Worse => style::bad(bad),
+        Judgement::BetterPerhapsBelowThreshold => perhaps(good),
+        Judgement::WorsePerhapsBelowThreshold => perhaps(bad),
+        Judgement::NoDifference => "no difference".into(),
+        Judgement::Inconclusive => "inconclusive".into(),
+    }
+}
+
 /// The direction is shown, but not that the effect is large enough to count.
-pub(super) fn perhaps(direction: &str) -> String {
+fn perhaps(direction: &str) -> String {
     format!("{direction}, perhaps below the threshold")
 }

@@ -142,16 +142,7 @@ mod tests {
     use goodput_model::BitRate;
 
     fn trial(goodput: Known<BitRate>, discarded: Option<&str>) -> Trial {
-        Trial {
-            block: 1,
-            arm: 0,
-            goodput_bits_per_s: goodput,
-            cpu_s_per_gb: Known::missing("not asked"),
-            latency: None,
-            limit: "none".into(),
-            witnesses: Default::default(),
-            discarded: discarded.map(Into::into),
-        }
+        Trial { discarded: discarded.map(Into::into), ..Trial::new(1, 0, goodput) }
     }
 
     #[test]

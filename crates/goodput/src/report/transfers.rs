@@ -229,41 +229,26 @@ mod tests {
             high_percent,
             confidence_percent: 95.0,
             n: 6,
+            adjusted_for: Vec::new(),
             judgement,
         })
     }
 
     fn arm(name: &str, goodput: Option<Effect>, cpu: Option<Effect>) -> ArmResult {
-        ArmResult {
-            values: vec![name.into()],
-            n: 6,
-            goodput_bits_per_s: Known::missing("not asked"),
-            cpu_s_per_gb: Known::missing("not asked"),
-            goodput,
-            cpu,
-            latency: None,
-            mechanism: None,
-            permanent: Vec::new(),
-        }
+        ArmResult { n: 6, goodput, cpu, ..ArmResult::new(vec![name.into()]) }
     }
 
     fn trial(limit: &str) -> Trial {
-        Trial {
-            block: 1,
-            arm: 0,
-            goodput_bits_per_s: Known::Value(BitRate(1e9)),
-            cpu_s_per_gb: Known::missing("not asked"),
-            latency: None,
-            limit: limit.into(),
-            witnesses: BTreeMap::new(),
-            discarded: None,
-        }
+        Trial { limit: limit.into(), ..Trial::new(1, 0, Known::Value(BitRate(1e9))) }
     }
 
     fn table(goodput: Option<Effect>, cpu: Option<Effect>, limits: &[&str]) -> Transfers {
         let comparison = Comparison {
             settings: vec!["mover".parse().unwrap()],
             arms: vec![arm("copy", None, None), arm("sendfile", goodput, cpu)],
+            responses: Vec::new(),
+            curve: None,
+            factors: Vec::new(),
             trials: limits.iter().map(|limit| trial(limit)).collect(),
             threshold_percent: 3.0,
             stopped: String::new(),

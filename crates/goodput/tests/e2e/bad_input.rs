@@ -90,6 +90,11 @@ fn unknown_options_settings_movers_and_schemes_suggest_what_exists() {
     fails(&home.run(&["compare", "localhost", "ofload.tso@lo=on,off"]), 2, &["offload.tso"]);
     fails(&home.run(&["compare", "localhost", "mover=copy"]), 2, &["at least two values"]);
     fails(&home.run(&["compare", "localhost", "mover"]), 2, &["SETTING=A,B"]);
+    fails(&home.run(&["compare", "localhost", "chunk=4M..4K"]), 2, &["to a larger one"]);
+    let judged_by =
+        |names| home.run(&["compare", "localhost", "mover=copy,sendfile", "--response", names]);
+    fails(&judged_by("speed"), 2, &["throughput, cpu"]);
+    fails(&judged_by("cpu,loss,cpu"), 2, &["cpu twice"]);
     fails(&home.run(&["test", "localhost", "-t", "0"]), 2, &["above 0"]);
     fails(&home.run(&["test", "localhost", "-t", "5 parsecs"]), 2, &["500ms"]);
     fails(&home.run(&["test", "localhost", "--rate", "fast"]), 2, &["rate"]);

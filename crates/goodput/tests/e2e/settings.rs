@@ -34,6 +34,34 @@ fn two_movers_are_compared() {
     assert!(comparison.trials.len() >= 4, "{}", comparison.stopped);
 }
 
+#[test]
+fn a_range_is_judged_by_what_is_named_beside_a_placebo() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let arms = ["compare", &server.address, "chunk=32K..128K", "--placebo", "--json", "--no-store"];
+    let judged_by = ["--response", "throughput,cpu,loss,interrupts"];
+    let limits = ["-t", "0.2", "--max-time", "15"];
+    let output = home.run(&[&arms[..], &judged_by, &limits].concat());
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", stderr(&output));
+    let record: goodput_model::Record = serde_json::from_slice(&output.stdout).unwrap();
+    let comparison = record.comparison.expect("a comparison");
+    let values: Vec<_> = comparison.arms.iter().map(|arm| arm.values.join(" ")).collect();
+    assert_eq!(values, ["32K", "65536", "128K", "32K"]);
+    for arm in &comparison.arms {
+        let names: Vec<_> = arm.responses.iter().map(|result| result.response.name()).collect();
+        assert_eq!(names, ["throughput", "cpu", "loss", "interrupts"]);
+        // Loopback has no interrupts, and its TCP counts what it sent again.
+        assert!(
+            arm.responses[2].median.value().is_some() && arm.responses[3].median.value().is_none()
+        );
+    }
+    let is_beside = |trial: &goodput_model::Trial| {
+        trial.conditions.get("reference-copy-s-per-gb").is_some_and(|cost| *cost > 0.0)
+    };
+    assert!(comparison.trials.iter().all(is_beside), "{:?}", comparison.trials);
+    assert!(comparison.curve.is_some());
+}
+
 /// A comparison that goes on for long, started by `shell`, once a run of it has ended.
 fn long_comparison(home: &Home, server: &Server, shell: &str) -> (Child, BufReader<ChildStdout>) {
     let command = home.goodput(&[]);

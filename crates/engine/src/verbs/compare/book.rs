@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{Design, TimeLeft};
-use goodput_model::{Kind, Known, Length, Record, Trial, Verdict};
+use goodput_model::{Kind, Known, Length, Record, Trial};
 
 use super::costs::{self, RunCost};
 use super::pace::Pace;
+use super::readings::readings;
 use super::reads::{self, ReadRun};
 use super::{Arm, CompareRequest, winner};
 use crate::error::EngineError;
@@ -28,6 +30,13 @@ pub struct Aborted {
     pub why: String,
     /// What the last run died of.
     pub cause: EngineError,
+}
+
+/// A run that came to its end, and what the host was like beside it.
+pub struct Run {
+    pub conclusion: Conclusion,
+    /// Cost of copying memory before and after, seconds per 10^9 bytes.
+    pub copy_s_per_gb: Option<f64>,
 }
 
 /// The runs so far.
@@ -91,40 +100,39 @@ impl RunLog {
         block: u32,
         arm: usize,
         discarded: Option<&str>,
-        run: Conclusion,
+        run: Run,
         listener: &mut Listener<'_>,
     ) {
-        let spent = RunCost::of(&run.record);
+        let Run { conclusion: Conclusion { record, witnesses, .. }, copy_s_per_gb } = run;
+        let spent = RunCost::of(&record);
+        let limiting = record.findings.iter().find(|finding| finding.rule == record.verdict.limit);
+        let predicted = limiting.and_then(|finding| finding.predicted_bits_per_s.value());
+        let copy = copy_s_per_gb.map(|cost| (REFERENCE_COPY.to_string(), cost));
         let trial = Trial {
-            block,
-            arm,
-            goodput_bits_per_s: Known::Value(run.record.result.goodput_bits_per_s),
             cpu_s_per_gb: spent.as_ref().map_or_else(not_counted, RunCost::cpu_s_per_gb),
-            latency: run.record.latency.clone(),
-            limit: run.record.verdict.limit.clone(),
-            witnesses: run.witnesses,
+            latency: record.latency.clone(),
+            limit: record.verdict.limit.clone(),
+            witnesses,
+            responses: readings(&record),
+            conditions: copy.into_iter().collect(),
+            predicted_bits_per_s: predicted.copied(),
             discarded: discarded.map(Into::into),
+            ..Trial::new(block, arm, Known::Value(record.result.goodput_bits_per_s))
         };
         self.note(trial, listener);
         self.costs.extend(spent.filter(|_| discarded.is_none()).map(|spent| (arm, spent)));
-        let read = ReadRun::of(&run.record).filter(|_| discarded.is_none());
+        let read = ReadRun::of(&record).filter(|_| discarded.is_none());
         self.reads.extend(read.map(|read| (arm, read)));
         let place = if arm == 0 { &mut self.first } else { &mut self.other };
-        place.get_or_insert(run.record);
+        place.get_or_insert(record);
     }
 
     /// A run that failed. It does not count, and is there to be seen.
     pub fn fail(&mut self, block: u32, arm: usize, why: &str, listener: &mut Listener<'_>) {
-        let failed = || Known::missing(format!("the run failed: {why}"));
         let trial = Trial {
-            block,
-            arm,
-            goodput_bits_per_s: Known::missing(format!("the run failed: {why}")),
-            cpu_s_per_gb: failed(),
-            latency: None,
-            limit: Verdict::NO_LIMIT.into(),
-            witnesses: Default::default(),
+            cpu_s_per_gb: Known::missing(format!("the run failed: {why}")),
             discarded: Some(format!("failed: {why}")),
+            ..Trial::new(block, arm, Known::missing(format!("the run failed: {why}")))
         };
         self.note(trial, listener);
     }

@@ -2,10 +2,12 @@
 //! with every setting put back at the end.
 
 mod arms;
+mod beside;
 mod book;
 mod costs;
 pub(crate) mod near_far;
 mod pace;
+mod readings;
 mod reads;
 mod winner;
 
@@ -13,9 +15,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use goodput_experiment::{Design, Step, WARM_UP};
-use goodput_model::{Plan, Record};
+use goodput_model::{Plan, Record, Response};
 
-pub use arms::{Arm, Factor, factorial};
+pub use arms::{Arm, Factor, factorial, one_at_a_time};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -23,10 +25,10 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
-use crate::result::conclude::{Conclusion, conclude};
+use crate::result::conclude::conclude;
 use crate::verbs::retry::{PAUSES, may_pass};
 pub(crate) use book::Compared;
-use book::{Aborted, RunLog};
+use book::{Aborted, Run, RunLog};
 use near_far::Appliers;
 
 /// What to compare, and for how long.
@@ -40,6 +42,8 @@ pub struct CompareRequest {
     pub plan: Plan,
     /// What differs, the baseline first. All have the same settings, in the same order.
     pub arms: Vec<Arm>,
+    /// What the arms are judged by; the first is the one that counts.
+    pub responses: Vec<Response>,
     /// Stop when every interval's half-width is below this, percent.
     pub precision_percent: f64,
     /// Smallest effect that counts, percent.
@@ -110,6 +114,7 @@ async fn run(
     let arms = &request.arms;
     let design = Design {
         arms: arms.len(),
+        responses: request.responses.clone(),
         precision_percent: request.precision_percent,
         threshold_percent: request.threshold_percent,
         seed: request.seed,
@@ -200,10 +205,10 @@ impl Runs<'_> {
                 return None;
             }
             let cause = match run {
-                Ok(conclusion) => {
+                Ok(run) => {
                     self.book.pace.run(began.elapsed());
                     let discarded = warm_up.then_some(WARM_UP);
-                    self.book.enter(block, arm, discarded, conclusion, listener);
+                    self.book.enter(block, arm, discarded, run, listener);
                     return None;
                 }
                 Err(cause) => cause,
@@ -226,11 +231,7 @@ impl Runs<'_> {
         None
     }
 
-    async fn one(
-        &mut self,
-        arm: usize,
-        listener: &mut Listener<'_>,
-    ) -> Result<Conclusion, EngineError> {
+    async fn one(&mut self, arm: usize, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
         let request = self.request;
         if self.client.be_met().await? {
             // What the far end had changed for the conversation before went with it.
@@ -242,8 +243,11 @@ impl Runs<'_> {
         }
         let plan = self.appliers.apply(self.client, &request.arms[arm], &request.plan).await?;
         let quietly = &mut |event| quiet(event, listener);
+        let before = beside::copy_s_per_gb().await;
         let measurement = self.client.measure_whole(&plan, self.interrupt, quietly).await?;
-        conclude(measurement, &request.target.text, &request.started)
+        let copy_s_per_gb = beside::mean(before, beside::copy_s_per_gb().await);
+        let conclusion = conclude(measurement, &request.target.text, &request.started)?;
+        Ok(Run { conclusion, copy_s_per_gb })
     }
 }
 

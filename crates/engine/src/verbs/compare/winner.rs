@@ -1,6 +1,6 @@
 //! The arm that won, and how its values outlive a reboot.
 
-use goodput_model::{ArmResult, Comparison, Judgement, Permanent, SettingRef};
+use goodput_model::{ArmResult, Comparison, Judgement, Permanent, Response, SettingRef};
 use goodput_settings::{merged, permanent};
 
 /// Writes into the best of the arms that are better than the baseline how to keep what differs from
@@ -13,8 +13,13 @@ pub fn keep_for_good(comparison: &mut Comparison) {
 }
 
 fn winner(arms: &mut [ArmResult]) -> Option<&mut ArmResult> {
-    let gain = |arm: &ArmResult| match &arm.goodput {
-        Some(effect) if effect.judgement == Judgement::Better => effect.percent,
+    let primary = arms.first().and_then(|arm| arm.responses.first());
+    let sign = match primary.map(|result| result.response) {
+        None | Some(Response::Throughput) => 1.0,
+        Some(_) => -1.0,
+    };
+    let gain = |arm: &ArmResult| match arm.primary() {
+        Some(effect) if effect.judgement == Judgement::Better => sign * effect.percent,
         _ => f64::NEG_INFINITY,
     };
     let best = arms.iter_mut().max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
@@ -30,7 +35,7 @@ fn files(settings: &[SettingRef], values: &[String], base: &[String]) -> Vec<Per
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Effect, Known};
+    use goodput_model::Effect;
 
     fn arm(values: [&str; 2], percent: f64, judgement: Judgement) -> ArmResult {
         let effect = Effect {
@@ -39,19 +44,10 @@ mod tests {
             high_percent: percent,
             confidence_percent: 95.0,
             n: 6,
+            adjusted_for: Vec::new(),
             judgement,
         };
-        ArmResult {
-            values: values.map(Into::into).to_vec(),
-            n: 6,
-            goodput_bits_per_s: Known::missing("not asked"),
-            cpu_s_per_gb: Known::missing("not asked"),
-            goodput: Some(effect),
-            cpu: None,
-            latency: None,
-            mechanism: None,
-            permanent: Vec::new(),
-        }
+        ArmResult { n: 6, goodput: Some(effect), ..ArmResult::new(values.map(Into::into).to_vec()) }
     }
 
     fn compared(arms: Vec<ArmResult>) -> Comparison {
@@ -59,6 +55,9 @@ mod tests {
         let mut comparison = Comparison {
             settings: settings.map(|s| s.parse().unwrap()).to_vec(),
             arms,
+            responses: Vec::new(),
+            curve: None,
+            factors: Vec::new(),
             trials: Vec::new(),
             threshold_percent: 3.0,
             stopped: String::new(),

@@ -48,30 +48,30 @@ fn delays(arm: &ArmResult) -> Vec<&Effect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Known;
 
     fn effect(judgement: Judgement) -> Option<Effect> {
         let (percent, low_percent, high_percent) = (10.0, 5.0, 15.0);
         let confidence_percent = 95.0;
-        Some(Effect { percent, low_percent, high_percent, confidence_percent, n: 6, judgement })
+        Some(Effect {
+            percent,
+            low_percent,
+            high_percent,
+            confidence_percent,
+            n: 6,
+            adjusted_for: Vec::new(),
+            judgement,
+        })
     }
 
     fn compared(goodput: Judgement, cpu: Judgement) -> Comparison {
-        let base = ArmResult {
-            values: vec!["a".into()],
-            n: 6,
-            goodput_bits_per_s: Known::missing("not asked"),
-            cpu_s_per_gb: Known::missing("not asked"),
-            goodput: None,
-            cpu: None,
-            latency: None,
-            mechanism: None,
-            permanent: Vec::new(),
-        };
+        let base = ArmResult { n: 6, ..ArmResult::new(vec!["a".into()]) };
         let arm = ArmResult { goodput: effect(goodput), cpu: effect(cpu), ..base.clone() };
         Comparison {
             settings: vec!["chunk".parse().unwrap()],
             arms: vec![base, arm],
+            responses: Vec::new(),
+            curve: None,
+            factors: Vec::new(),
             trials: Vec::new(),
             threshold_percent: 3.0,
             stopped: String::new(),

@@ -11,4 +11,5 @@ pub mod resolve;
 pub mod size;
 pub mod source_ports;
 pub mod spoken;
+pub mod steps;
 pub mod time;

@@ -1,7 +1,7 @@
 //! What `goodput compare` takes.
 
-use clap::Args;
-use goodput_model::Bytes;
+use clap::{Args, ValueEnum};
+use goodput_model::{Bytes, Response};
 
 use crate::args::options::{MeasureArgs, OutputArgs};
 use crate::args::values::{percent, time};
@@ -11,9 +11,10 @@ use crate::args::values::{percent, time};
 pub struct CompareArgs {
     /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file to fetch: http://HOST/FILE, nfs://HOST/EXPORT/FILE
     pub target: String,
-    /// A setting and its values, like socket.congestion=cubic,bbr or far:qdisc.kind@eth0=fq,fq_codel
+    /// A setting and its values, like socket.congestion=cubic,bbr or far:qdisc.kind@eth0=fq,fq_codel or chunk=4K..4M
     ///
-    /// The first value is the baseline. goodput tries all combinations of several settings. `goodput list settings` has the names; far: stands for a setting of the far end.
+    /// The first value is the baseline. 4K..4M doubles from one end to the other, 4K..4M:6 takes six values in equal
+    /// steps of the logarithm. goodput tries all combinations of several settings. `goodput list settings` has the names; far: stands for a setting of the far end.
     #[arg(required = true, value_name = "SETTING=A,B")]
     pub factors: Vec<String>,
     #[command(flatten)]
@@ -24,10 +25,24 @@ pub struct CompareArgs {
     pub output: OutputArgs,
 }
 
+/// How several settings become arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Combination {
+    /// Every combination; shows which values change what others do
+    Factorial,
+    /// The baseline, and each other value alone; fewer arms
+    OneAtATime,
+}
+
 /// How well a difference must be known.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison")]
 pub struct ComparisonArgs {
+    /// Judge arms by throughput, cpu, latency, interrupts, loss or drops
+    ///
+    /// The first one decides.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "throughput")]
+    pub response: Vec<Response>,
     /// Stop when every difference is known to within this
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::difference)]
     pub precision: f64,
@@ -37,6 +52,12 @@ pub struct ComparisonArgs {
     /// Stop after this time, even if the result is inconclusive
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time::seconds)]
     pub max_time: f64,
+    /// How several settings are combined
+    #[arg(long, value_enum, default_value = "factorial", hide_short_help = true)]
+    pub design: Combination,
+    /// Also run the baseline as an arm that must make no difference
+    #[arg(long, hide_short_help = true)]
+    pub placebo: bool,
     /// Seed for the random order of the runs [default: random]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,

@@ -18,7 +18,7 @@ use clap::Subcommand;
 
 pub use ceiling::CeilingArgs;
 pub use check::CheckArgs;
-pub use compare::CompareArgs;
+pub use compare::{Combination, CompareArgs, ComparisonArgs};
 pub use generate::Generate;
 pub use history::HistoryArgs;
 pub use key::KeyArgs;

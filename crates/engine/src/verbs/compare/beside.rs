@@ -1,0 +1,25 @@
+//! What the host is like beside a run: the cost of copying memory, by which differences are freed of noise.
+
+use std::time::Duration;
+
+use goodput_mover::reference::copy_speed;
+
+use crate::threads::blocking;
+
+/// Beyond the caches of one core, so that other cores' traffic shows as well.
+const BUFFER_BYTES: u64 = 4 << 20;
+
+/// Some forty of a scheduler's slices (sched_base_slice, 1 to 3 ms): waiting for a CPU shows. A run of
+/// two seconds becomes 4 % longer by two copies.
+const TIME: Duration = Duration::from_millis(40);
+
+/// Wall seconds per 10^9 bytes copied by one thread of this host. `None` if no thread can be had.
+pub async fn copy_s_per_gb() -> Option<f64> {
+    let speed = blocking(|| copy_speed(BUFFER_BYTES, TIME)).await.ok()?;
+    Some(1e9 / speed.mean_bytes_per_s)
+}
+
+/// What lies before and after a run, if both are known.
+pub fn mean(before: Option<f64>, after: Option<f64>) -> Option<f64> {
+    before.zip(after).map(|(before, after)| f64::midpoint(before, after))
+}

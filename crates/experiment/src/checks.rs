@@ -1,0 +1,119 @@
+//! What would make a comparison's numbers misleading although its test holds: drift and carry-over.
+
+use goodput_model::Trial;
+
+use crate::design::Design;
+use crate::pairs::Runs;
+use crate::responses::for_ratio;
+
+/// A check speaks if chance alone would make it speak this seldom, in standard deviations (two-sided p = .01).
+const MIN_STANDARD_DEVIATIONS: f64 = 2.576;
+
+/// Fewest runs in each of two groups for the normal approximation (Lehmann, "Nonparametrics", 1.3).
+const MIN_GROUP: usize = 4;
+
+/// Sentences for the record: that the baseline drifted, that runs depend on what ran before.
+pub(crate) fn checks(design: &Design, trials: &[Trial]) -> Vec<String> {
+    let runs = Runs::of(trials, design.arms);
+    drift(design, &runs).into_iter().chain(carry_over(design, trials, &runs)).collect()
+}
+
+/// Mann's test for a trend (Econometrica 13, 1945) of the baseline's runs.
+fn drift(design: &Design, runs: &Runs) -> Option<String> {
+    let response = *design.responses.first()?;
+    let values: Vec<f64> = runs.compared(0).filter_map(for_ratio(response)).collect();
+    let n = values.len() as f64;
+    let pairs = (0..values.len()).flat_map(|late| (0..late).map(move |early| (early, late)));
+    let rises: f64 = pairs.map(|(early, late)| sign(values[late] - values[early])).sum();
+    let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+    let is_drift =
+        values.len() >= 2 * MIN_GROUP && rises.abs() > MIN_STANDARD_DEVIATIONS * deviation;
+    is_drift.then(|| {
+        let way = if rises > 0.0 { "rose" } else { "fell" };
+        format!(
+            "{response} of the baseline {way} steadily while the comparison ran; arms are judged within blocks, but medians of arms with different n are not comparable"
+        )
+    })
+}
+
+/// The rank-sum test (Mann and Whitney, 1947) between blocks in which the arm ran before the baseline and those
+/// in which it ran after it: their log-ratios differ only if a run depends on the one before.
+fn carry_over(design: &Design, trials: &[Trial], runs: &Runs) -> Option<String> {
+    let response = *design.responses.first()?;
+    let depends = |arm: &usize| {
+        let is_first = |block: u32| {
+            let of_block = || trials.iter().filter(move |trial| trial.block == block);
+            of_block().find(|t| t.arm == 0 || t.arm == *arm).is_some_and(|t| t.arm == *arm)
+        };
+        let pairs = runs.pairs(*arm, for_ratio(response));
+        let (first, second): (Vec<_>, Vec<_>) =
+            pairs.into_iter().partition(|pair| is_first(pair.block));
+        let [first, second] = [first, second]
+            .map(|pairs| pairs.into_iter().map(|pair| pair.log_ratio).collect::<Vec<f64>>());
+        differ(&first, &second)
+    };
+    runs.candidates().any(|arm| depends(&arm)).then(|| {
+        format!(
+            "{response} depends on whether an arm ran before or after the baseline: runs are not independent of each other; try longer runs"
+        )
+    })
+}
+
+fn differ(first: &[f64], second: &[f64]) -> bool {
+    let above: f64 = first.iter().flat_map(|a| second.iter().map(move |b| sign(a - b))).sum();
+    let (m, n) = (first.len() as f64, second.len() as f64);
+    // Of twice the statistic less its mean.
+    let deviation = (m * n * (m + n + 1.0) / 3.0).sqrt();
+    first.len() >= MIN_GROUP
+        && second.len() >= MIN_GROUP
+        && above.abs() > MIN_STANDARD_DEVIATIONS * deviation
+}
+
+fn sign(number: f64) -> f64 {
+    if number == 0.0 { 0.0 } else { number.signum() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pairs::tests::trial;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    fn noise(block: u32, arm: usize) -> f64 {
+        let seed = u64::from(block) << 8 | arm as u64;
+        90.0 + 20.0 * Xoshiro256PlusPlus::seed_from_u64(seed).random::<f64>()
+    }
+
+    fn trials(goodput: impl Fn(u32, usize, bool) -> f64) -> Vec<Trial> {
+        let block = |block: u32| {
+            let order = if block.is_multiple_of(2) { [0, 1] } else { [1, 0] };
+            let run =
+                |place: usize| trial(block, order[place], goodput(block, order[place], place == 0));
+            [run(0), run(1)]
+        };
+        (1..=16).flat_map(block).collect()
+    }
+
+    #[test]
+    fn a_steady_path_is_not_doubted() {
+        let steady = trials(|block, arm, _| noise(block, arm));
+        assert!(checks(&Design::default(), &steady).is_empty());
+        assert!(checks(&Design::default(), &steady[..6]).is_empty());
+    }
+
+    #[test]
+    fn a_baseline_that_falls_is_said() {
+        let falling = trials(|block, arm, _| noise(block, arm) - 5.0 * f64::from(block));
+        let said = checks(&Design::default(), &falling);
+        assert!(said.len() == 1 && said[0].contains("fell steadily"), "{said:?}");
+    }
+
+    #[test]
+    fn a_second_run_that_pays_for_the_first_is_said() {
+        let credit =
+            trials(|block, arm, is_first| noise(block, arm) * if is_first { 1.5 } else { 1.0 });
+        let said = checks(&Design::default(), &credit);
+        assert!(said.len() == 1 && said[0].contains("before or after"), "{said:?}");
+    }
+}

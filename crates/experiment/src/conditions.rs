@@ -1,0 +1,108 @@
+//! What a host is like beside a run, and how a paired difference is freed of it.
+//!
+//! A block's two runs meet a host that is faster or slower for reasons that no arm has caused. What a copy of
+//! memory costs right before and after each run shows much of this. The log-ratios are regressed on those of the
+//! copy (analysis of covariance; CUPED, Deng et al., WSDM 2013), and what is explained is taken out.
+//!
+//! The level of the signed-rank test stays exact. Without an effect, the two runs of a block could swap their
+//! names: this turns the signs of both log-ratios of the block at once. The slope of a regression through the
+//! origin, a sum of products over a sum of squares, does not notice, so that each residual only turns its sign,
+//! as a fair coin. For an effect other than zero the same holds once it is subtracted before the
+//! regression: the residual of block i is a(i) - effect * c(i), which is linear in the effect, and the interval
+//! inverts exactly (see `signed_rank`).
+//!
+//! This needs a condition that no arm can change. Time stolen by the hypervisor and CPU time of other programs
+//! *during* the run do not qualify, though they would explain more: an arm that spends more CPU time meets more of the
+//! one and leaves less for the other, and adjusting for them would take a true effect away or invent one. They show
+//! in the copy's cost as well, and so does the CPU's frequency.
+
+use crate::pair::Pair;
+
+/// Wall seconds per 10^9 bytes that one thread of the near host takes to copy memory, before and after the run:
+/// the name of the condition in a trial.
+pub const REFERENCE_COPY: &str = "reference-copy-s-per-gb";
+
+/// Blocks below which nothing is adjusted for: the slope costs about one block, of six that is too much.
+const MIN_BLOCKS: usize = 8;
+
+/// What is left of a difference: `value - effect * weight` is symmetric about zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Residual {
+    pub(crate) value: f64,
+    pub(crate) weight: f64,
+}
+
+/// The differences without what the copy beside the runs explains, and whether anything was taken out.
+/// It is left in if a copy is missing, if none differs, and if there are too few blocks.
+pub(crate) fn adjusted(pairs: &[Pair]) -> (Vec<Residual>, bool) {
+    let beside: Option<Vec<f64>> = pairs.iter().map(|pair| pair.beside).collect();
+    let square = |beside: &Vec<f64>| beside.iter().map(|x| x * x).sum::<f64>();
+    let usable = beside.filter(|beside| pairs.len() >= MIN_BLOCKS && square(beside) > 0.0);
+    let Some(beside) = usable else {
+        let plain = |pair: &Pair| Residual { value: pair.log_ratio, weight: 1.0 };
+        return (pairs.iter().map(plain).collect(), false);
+    };
+    let square = square(&beside);
+    let both = pairs.iter().zip(&beside);
+    let slope = both.clone().map(|(pair, x)| pair.log_ratio * x).sum::<f64>() / square;
+    let slope_of_one = beside.iter().sum::<f64>() / square;
+    let residual = |(pair, x): (&Pair, &f64)| Residual {
+        value: pair.log_ratio - slope * x,
+        weight: 1.0 - slope_of_one * x,
+    };
+    (both.map(residual).collect(), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(both: &[(f64, f64)]) -> Vec<Pair> {
+        let pair = |(block, &(log_ratio, x)): (u32, &(f64, f64))| Pair {
+            block,
+            log_ratio,
+            beside: Some(x),
+        };
+        (1..).zip(both).map(pair).collect()
+    }
+
+    const NOISE: [(f64, f64); 8] = [
+        (0.31, -0.3),
+        (-0.18, 0.2),
+        (0.09, -0.1),
+        (-0.42, 0.4),
+        (0.2, -0.22),
+        (-0.1, 0.1),
+        (0.05, -0.04),
+        (0.0, -0.02),
+    ];
+
+    #[test]
+    fn what_the_copy_explains_is_taken_out() {
+        let (residuals, is_adjusted) = adjusted(&pairs(&NOISE));
+        assert!(is_adjusted);
+        assert!(residuals.iter().all(|residual| residual.value.abs() < 0.04), "{residuals:?}");
+    }
+
+    #[test]
+    fn runs_that_swap_their_names_turn_the_sign_of_one_residual_only() {
+        let mut swapped = NOISE;
+        swapped[3] = (-swapped[3].0, -swapped[3].1);
+        let (before, _) = adjusted(&pairs(&NOISE));
+        let (after, _) = adjusted(&pairs(&swapped));
+        for (number, (before, after)) in before.iter().zip(&after).enumerate() {
+            let expected = if number == 3 { -before.value } else { before.value };
+            assert!((after.value - expected).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn few_blocks_missing_copies_and_a_steady_host_are_left_alone() {
+        assert!(!adjusted(&pairs(&NOISE[..7])).1);
+        assert!(!adjusted(&pairs(&NOISE.map(|(y, _)| (y, 0.0)))).1);
+        let mut lacking = pairs(&NOISE);
+        lacking[2].beside = None;
+        assert!(!adjusted(&lacking).1);
+        assert!(adjusted(&lacking).0.iter().all(|residual| residual.weight == 1.0));
+    }
+}

@@ -1,0 +1,126 @@
+//! `4K..4M`: a range of values, in equal steps of the logarithm.
+
+use goodput_model::{BitRate, Bytes};
+
+/// More values than this are no comparison that ends.
+const MAX_VALUES: usize = 32;
+
+/// The values of `A,B,C..D,E..F:N`, each once: a range doubles, or has N values, ends included.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn values(text: &str) -> Result<Vec<String>, String> {
+    let mut values: Vec<String> = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let more = match part.split_once("..") {
+            Some((from, to)) => steps(from, to).map_err(|why| format!("{part}: {why}"))?,
+            None => vec![part.to_string()],
+        };
+        for value in more {
+            if !values.iter().any(|known| is_same(known, &value)) {
+                values.push(value);
+            }
+        }
+    }
+    match values.len() {
+        0..=MAX_VALUES => Ok(values),
+        many => Err(format!("{many} values; at most {MAX_VALUES} can be compared")),
+    }
+}
+
+fn is_same(known: &str, value: &str) -> bool {
+    known == value || number(known).is_some_and(|known| number(value) == Some(known))
+}
+
+fn steps(from: &str, to: &str) -> Result<Vec<String>, String> {
+    let (to, count) = match to.split_once(':') {
+        Some((to, count)) => (to, Some(count)),
+        None => (to, None),
+    };
+    let example = "write two numbers with the same kind of unit, like 4K..4M or 1mbit..1gbit:5";
+    let (Some(low), Some(high)) = (number(from), number(to)) else { return Err(example.into()) };
+    if low == 0 || high <= low {
+        return Err("a range goes from a number above 0 to a larger one".into());
+    }
+    let between = match count {
+        None => doubled(low, high),
+        Some(count) => spaced(low, high, number_of_values(count)?),
+    };
+    let between = between.into_iter().map(|value| value.to_string());
+    Ok([from.to_string()].into_iter().chain(between).chain([to.to_string()]).collect())
+}
+
+fn number_of_values(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(count @ 2..=32) => Ok(count),
+        _ => {
+            Err(format!("{text:?} is no number of values; write 2 to {MAX_VALUES} after the colon"))
+        }
+    }
+}
+
+/// What lies between the ends, twice the one before each.
+fn doubled(low: u64, high: u64) -> Vec<u64> {
+    std::iter::successors(low.checked_mul(2), |value| value.checked_mul(2))
+        .take_while(|value| *value < high)
+        .collect()
+}
+
+/// What lies between the ends, `count` values with them, rounded to whole numbers.
+fn spaced(low: u64, high: u64, count: u32) -> Vec<u64> {
+    let step = (high as f64 / low as f64).ln() / f64::from(count - 1);
+    let value = |n: u32| (low as f64 * (step * f64::from(n)).exp()).round() as u64;
+    (1..count - 1).map(value).filter(|value| (low + 1..high).contains(value)).collect()
+}
+
+/// A whole number, of bytes or of bits per second.
+fn number(text: &str) -> Option<u64> {
+    let plain = text.parse::<u64>().ok();
+    let bytes = || Some(text.parse::<Bytes>().ok()?.0);
+    let rate = || Some(text.parse::<BitRate>().ok()?.0.round() as u64);
+    plain.or_else(bytes).or_else(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_range_doubles_or_has_as_many_values_as_asked() {
+        assert_eq!(values("4K..64K").unwrap(), ["4K", "8192", "16384", "32768", "64K"]);
+        assert_eq!(values("1..100:3").unwrap(), ["1", "10", "100"]);
+        assert_eq!(values("1..3:9").unwrap(), ["1", "2", "3"], "whole numbers only, each once");
+        assert_eq!(values("1mbit..4mbit").unwrap(), ["1mbit", "2000000", "4mbit"]);
+    }
+
+    #[test]
+    fn a_baseline_before_a_range_stays_first() {
+        assert_eq!(values("16K, 4K..32K").unwrap(), ["16K", "4K", "8192", "32K"]);
+        assert_eq!(values("on,off").unwrap(), ["on", "off"]);
+    }
+
+    #[test]
+    fn what_is_no_range_says_what_to_write() {
+        for (text, why) in [
+            ("on..off", "write two numbers"),
+            ("4M..4K", "to a larger one"),
+            ("0..8", "above 0"),
+            ("1..8:1", "2 to 32"),
+            ("1..8:x", "2 to 32"),
+            ("1..18446744073709551615", "at most 32"),
+        ] {
+            let said = values(text).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_values_or_a_reason(text in "[0-9a-zA-Z.,:]{0,24}") {
+            if let Ok(values) = values(&text) {
+                prop_assert!(values.len() <= MAX_VALUES);
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What several arms show together: the curve of a setting's numbers, and what combined settings do to each other.
+
+use goodput_model::{Bytes, Comparison, DoseCurve, Effect, FactorEffect, Judgement, Known};
+
+use super::effect::{with_interval, word};
+use super::style;
+
+/// The lines below the arms.
+pub fn lines(comparison: &Comparison) -> Vec<String> {
+    let curve = comparison.curve.iter().map(curve);
+    curve.chain(comparison.factors.iter().map(factor)).collect()
+}
+
+/// `curve       knee at 24.4 KiB, 941 Mbit/s beyond it; goodput rises below it; misfit 1.2 %`.
+fn curve(curve: &DoseCurve) -> String {
+    let knee = match (&curve.knee, &curve.asymptote_bits_per_s) {
+        (Known::Value(knee), Known::Value(rate)) => {
+            format!("knee at {}, {rate} beyond it", number(*knee))
+        }
+        (Known::Missing(why), Known::Value(rate)) => format!("no knee, {why}: {rate}"),
+        (Known::Missing(why), Known::Missing(_)) | (Known::Value(_), Known::Missing(why)) => {
+            format!("no knee, {why}")
+        }
+    };
+    let rises = match curve.rises {
+        _ if curve.knee.value().is_none() => "",
+        Known::Value(true) => "; goodput rises with the value below it",
+        Known::Value(false) => "; goodput does NOT rise with the value below it",
+        Known::Missing(_) => "",
+    };
+    format!("{}{knee}{rises}; misfit {:.1} %", style::faint("curve       "), curve.misfit_percent)
+}
+
+/// As people write a value of a setting; a size is the usual one.
+fn number(value: f64) -> String {
+    if value < 1024.0 { format!("{value:.0}") } else { Bytes(value.round() as u64).to_string() }
+}
+
+fn factor(factor: &FactorEffect) -> String {
+    let Some(beside) = &factor.beside else {
+        let all = with_interval(&word(&factor.effect, ["better", "worse"]), &factor.effect);
+        return format!(
+            "{}{}, over all combinations: {all}",
+            style::faint("effect      "),
+            factor.change
+        );
+    };
+    let (change, label) = (&factor.change, style::faint("together    "));
+    match factor.effect.judgement {
+        Judgement::NoDifference => {
+            format!("{label}{change} does the same with {beside} as without")
+        }
+        Judgement::Inconclusive => {
+            format!(
+                "{label}{change} and {beside}: whether one changes what the other does is inconclusive"
+            )
+        }
+        _ => format!("{label}{}", together(factor, change, beside)),
+    }
+}
+
+/// `burst=125K matters only without tso=off`, or how much it does with and without.
+fn together(factor: &FactorEffect, change: &str, beside: &str) -> String {
+    let percent = |effect: &Option<Effect>| {
+        effect.as_ref().map_or("unknown".into(), |effect| format!("{:+.1} %", effect.percent))
+    };
+    let numbers =
+        format!("{} with it, {} without", percent(&factor.with), percent(&factor.without));
+    let is_nothing = |effect: &Option<Effect>| {
+        effect.as_ref().is_some_and(|effect| effect.judgement == Judgement::NoDifference)
+    };
+    match (is_nothing(&factor.without), is_nothing(&factor.with)) {
+        (true, false) => format!("{change} matters only with {beside}: {numbers}"),
+        (false, true) => format!("{change} matters only without {beside}: {numbers}"),
+        _ => format!("{change} does something else with {beside}: {numbers}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::BitRate;
+
+    fn effect(percent: f64, judgement: Judgement) -> Effect {
+        Effect {
+            percent,
+            low_percent: percent - 1.0,
+            high_percent: percent + 1.0,
+            confidence_percent: 99.0,
+            n: 10,
+            adjusted_for: Vec::new(),
+            judgement,
+        }
+    }
+
+    #[test]
+    fn a_value_that_matters_only_with_another_is_said_in_words() {
+        let one = FactorEffect {
+            change: "qdisc.tbf.burst=125K".into(),
+            beside: Some("offload.tso=on".into()),
+            effect: effect(28.0, Judgement::Better),
+            without: Some(effect(0.1, Judgement::NoDifference)),
+            with: Some(effect(28.0, Judgement::Better)),
+        };
+        let said = factor(&one);
+        let matters = "qdisc.tbf.burst=125K matters only with offload.tso=on: +28.0 % with it, +0.1 % without";
+        assert!(said.ends_with(matters), "{said}");
+        let swapped = FactorEffect { without: one.with.clone(), with: one.without.clone(), ..one };
+        assert!(factor(&swapped).contains("matters only without offload.tso=on"));
+    }
+
+    #[test]
+    fn a_curve_has_its_knee_or_the_reason_why_not() {
+        let of = |knee, asymptote| {
+            curve(&DoseCurve {
+                knee,
+                asymptote_bits_per_s: asymptote,
+                misfit_percent: 1.23,
+                rises: Known::Value(true),
+            })
+        };
+        let rate = || Known::Value(BitRate(941e6));
+        let found = of(Known::Value(65536.0), rate());
+        assert!(
+            found.contains("941 Mbit/s beyond it") && found.contains("misfit 1.2 %"),
+            "{found}"
+        );
+        assert!(
+            of(Known::missing("the smallest value is enough"), rate())
+                .contains("no knee, the smallest")
+        );
+    }
+}
