@@ -78,7 +78,7 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     let placebo = if arm.values.join(" ") == base { ", placebo" } else { "" };
     let mut out = format!("{} against {base} (arm {number}{placebo})\n", arm.values.join(" "));
     let mut say = |label: &str, text: String| {
-        let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:10}")));
+        let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:11}")));
     };
     match &arm.goodput {
         Some(effect) if nothing_arrived(comparison) => say("goodput", from_nothing(effect)),
@@ -123,8 +123,8 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
     };
     let numbers = format!("{} → {} {unit}", short(*before), short(*after));
     Some(match &result.against {
-        // A ratio to nothing says nothing.
-        Some(effect) if *before == 0.0 || *after == 0.0 => {
+        // Runs without any are usual there, and a ratio to nothing says nothing.
+        Some(effect) if matches!(result.response, Response::Loss | Response::Drops) => {
             format!("{}: {numbers} (n = {} pairs)", word(effect, ["better", "worse"]), effect.n)
         }
         Some(effect) => {
