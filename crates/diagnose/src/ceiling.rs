@@ -154,6 +154,13 @@ mod tests {
     }
 
     #[test]
+    fn the_receiver_alone_knows_it_too() {
+        let evidence = Case::healthy().silent_sender(|_, _| ()).evidence();
+        let rate = ceiling(&View::new(&evidence));
+        assert_eq!(rate.value().unwrap().to_string(), "941.5 Mbit/s");
+    }
+
+    #[test]
     fn the_slower_of_link_and_shaper_counts() {
         let evidence = Case::healthy().tbf(1e8, 125_000).evidence();
         assert_eq!(ceiling(&View::new(&evidence)).value().unwrap().to_string(), "95.6 Mbit/s");

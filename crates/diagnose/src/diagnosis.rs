@@ -77,7 +77,10 @@ fn witnesses(view: &View) -> BTreeMap<String, f64> {
 fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdict {
     let split = split(view);
     let sender = view.sender.name;
-    match findings.first() {
+    let limits = |finding: &&Finding| {
+        rules::find(&finding.rule).is_none_or(|rule| rule.stage != Stage::Aside)
+    };
+    match findings.first().filter(limits) {
         Some(first) => Verdict {
             limit: first.rule.clone(),
             end: first.end,

@@ -4,7 +4,7 @@ use goodput_ceiling::{ETHERNET_HEADER_BYTES, Packet, TIMESTAMPS_BYTES};
 use goodput_model::{CeilingInputs, Family, Missing, Transport};
 
 use crate::names::LINK_MTU;
-use crate::view::View;
+use crate::view::{Side, View};
 
 pub use goodput_ceiling::WIRE_EXTRA_BYTES;
 
@@ -40,12 +40,15 @@ pub fn packet_inputs(view: &View) -> Result<CeilingInputs, Missing> {
 }
 
 fn segment(view: &View, inputs: CeilingInputs) -> Result<CeilingInputs, Missing> {
-    let payload = view.sender.mss_bytes()?;
-    let headers = view.sender.path_mtu_bytes().map(|mtu| mtu - payload);
+    // If the sender reports nothing, the receiver knows the size of what arrives, and its connection is the same.
+    let silent = view.is_sender_silent();
+    let side = if silent { &view.receiver } else { &view.sender };
+    let payload = if silent { side.arriving_segment_bytes()? } else { side.mss_bytes()? };
+    let headers = side.path_mtu_bytes().map(|mtu| mtu - payload);
     // The difference is the headers unless the segments are smaller than the path allows.
     let seen = headers.ok().and_then(|h| PLAUSIBLE.iter().find(|(plausible, ..)| *plausible == h));
     let (family, options) =
-        seen.map_or_else(|| (family(view), timestamps(view)), |(_, family, n)| (*family, *n));
+        seen.map_or_else(|| (family(view), timestamps(side)), |(_, family, n)| (*family, *n));
     Ok(CeilingInputs {
         family: Some(family),
         mss_bytes: Some(payload as u64),
@@ -70,8 +73,8 @@ fn family(view: &View) -> Family {
     if ipv6 { Family::V6 } else { Family::V4 }
 }
 
-fn timestamps(view: &View) -> u64 {
-    match view.sender.tcp_options() {
+fn timestamps(side: &Side) -> u64 {
+    match side.tcp_options() {
         Ok(options) if options & OPTION_TIMESTAMPS == 0 => 0,
         _ => TIMESTAMPS_BYTES,
     }

@@ -43,6 +43,7 @@ fn explains(reason: &Finding, effect: &Finding) -> bool {
 }
 
 struct Key {
+    aside: bool,
     merely_possible: bool,
     gains_nothing: bool,
     stage: Stage,
@@ -52,7 +53,7 @@ struct Key {
 
 impl Key {
     fn order(&self, other: &Self) -> Ordering {
-        let doubt = |key: &Self| (key.merely_possible, key.gains_nothing, key.stage);
+        let doubt = |key: &Self| (key.aside, key.merely_possible, key.gains_nothing, key.stage);
         doubt(self)
             .cmp(&doubt(other))
             .then(other.share.total_cmp(&self.share))
@@ -65,6 +66,7 @@ fn key(finding: &Finding, goodput: f64) -> Key {
     let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);
     let small = predicted > 0.0 && predicted < MIN_WORTHWHILE_RATE_RATIO * goodput;
     Key {
+        aside: stage == Stage::Aside,
         // A cause with one witness never outranks one with two.
         merely_possible: finding.confidence == Confidence::Possible,
         // At the ceiling there is nothing to gain, and that is the answer.

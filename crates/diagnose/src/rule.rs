@@ -42,6 +42,8 @@ pub enum Stage {
     Cpu,
     /// What remains: the network between.
     Path,
+    /// Not a limit of this measurement: worth knowing, but never the verdict.
+    Aside,
 }
 
 /// Headings that every rule's page has, in this order.

@@ -32,6 +32,7 @@ pub use verbs::attach::{AttachRequest, AttachTo, attach};
 pub use verbs::ceiling::{CeilingFacts, CeilingRequest, ceiling_facts};
 pub use verbs::check::check;
 pub use verbs::compare;
+pub use verbs::file_parts::file_parts;
 pub use verbs::find_rate::{FindRateRequest, find_rate};
 pub use verbs::probe;
 pub use verbs::tune::{TuneRequest, tune};

@@ -14,7 +14,8 @@ macro_rules! fields {
         $each! {
             state 0 1 104, ca_state 1 1 104, options 5 1 104,
             rto_us 8 4 104, snd_mss_bytes 16 4 104, rcv_mss_bytes 20 4 104,
-            unacked_segments 24 4 104, lost_segments 32 4 104, pmtu_bytes 60 4 104,
+            unacked_segments 24 4 104, lost_segments 32 4 104, last_data_recv_ms 52 4 104,
+            pmtu_bytes 60 4 104,
             rtt_us 68 4 104, rttvar_us 72 4 104, snd_ssthresh_segments 76 4 104,
             snd_cwnd_segments 80 4 104, advmss_bytes 84 4 104, rcv_rtt_us 92 4 104,
             rcv_space_bytes 96 4 104, total_retrans_segments 100 4 104,

@@ -28,6 +28,9 @@ pub struct Trial {
     /// How long round trips took, if the plan has them probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
+    /// What the run's files gave and took without the network, just before it; absent if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_alone: Option<FilesAlone>,
     /// Limiting rule of the run's own verdict.
     pub limit: String,
     /// What each rule's witness read, by rule id, if it could be read.
@@ -55,6 +58,7 @@ impl Trial {
             goodput_bits_per_s,
             cpu_s_per_gb: Known::missing("not read"),
             latency: None,
+            files_alone: None,
             limit: Verdict::NO_LIMIT.into(),
             witnesses: BTreeMap::new(),
             responses: BTreeMap::new(),
@@ -63,6 +67,17 @@ impl Trial {
             discarded: None,
         }
     }
+}
+
+/// What files give and take without the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesAlone {
+    /// Rate at which the source was read; absent if it is memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_bits_per_s: Option<Known<BitRate>>,
+    /// Rate at which the sink was written; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sink_bits_per_s: Option<Known<BitRate>>,
 }
 
 /// Everything a comparison showed.

@@ -48,6 +48,9 @@ pub struct Fetches {
     /// What the kernel still had to send is in it. Absent for fetches, and where no upload came to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_us: Option<f64>,
+    /// How the times of whole fetches spread.
+    #[serde(default = "not_kept")]
+    pub whole_times: Known<FetchTimes>,
     /// Share of the flows' time in which no payload could move, as a question was on its way or not yet answered: 0 to 1.
     pub asking_share: Known<f64>,
     /// The calls that asked for the file piece by piece, if it was asked for so.
@@ -66,4 +69,58 @@ pub struct Fetch {
     pub first_byte_us: f64,
     /// From the question to the last byte that was read, seconds.
     pub took_s: f64,
+}
+
+/// How long several fetches of one file took, as the two parameters of a log-normal distribution: times are positive, and
+/// vary by factors.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FetchTimes {
+    /// Number of fetches, 2 or more.
+    pub n: u64,
+    /// Geometric mean, seconds.
+    pub geometric_mean_s: f64,
+    /// Geometric standard deviation (of the sample, `n - 1`): a factor, 1 or more.
+    pub geometric_deviation: f64,
+}
+
+impl FetchTimes {
+    /// The distribution of these times, seconds; missing if there are fewer than two, or one is not above zero.
+    pub fn of(times_s: &[f64]) -> Known<Self> {
+        let logs: Vec<f64> = times_s.iter().map(|time| time.ln()).collect();
+        if logs.len() < 2 || !logs.iter().all(|log| log.is_finite()) {
+            return Known::missing("fewer than two fetches of the whole file");
+        }
+        let n = logs.len() as f64;
+        let mean = logs.iter().sum::<f64>() / n;
+        let squares = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
+        Known::Value(Self {
+            n: logs.len() as u64,
+            geometric_mean_s: mean.exp(),
+            geometric_deviation: (squares / (n - 1.0)).sqrt().exp(),
+        })
+    }
+}
+
+fn not_kept() -> Known<FetchTimes> {
+    Known::missing("this version of goodput did not keep it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_summed_up_by_their_logarithms() {
+        let times = *FetchTimes::of(&[1.0, 2.0, 4.0]).get().unwrap();
+        assert_eq!(times.n, 3);
+        assert!((times.geometric_mean_s - 2.0).abs() < 1e-12, "{times:?}");
+        assert!((times.geometric_deviation - 2.0).abs() < 1e-12, "{times:?}");
+    }
+
+    #[test]
+    fn one_time_or_none_has_no_spread() {
+        for times in [&[][..], &[1.0], &[1.0, 0.0], &[1.0, f64::NAN]] {
+            assert!(FetchTimes::of(times).get().is_err(), "{times:?}");
+        }
+    }
 }

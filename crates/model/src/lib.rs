@@ -17,6 +17,7 @@ pub mod end;
 pub mod evidence;
 pub mod facts;
 pub mod fetches;
+pub mod file_parts;
 pub mod finding;
 pub mod held_to;
 pub mod known;
@@ -50,14 +51,15 @@ pub use check::CheckReport;
 pub use choice::MoverChoice;
 pub use clocks::{ClockRelation, Clocks, Exchange, OwnClock};
 pub use comparison::{
-    ArmResult, Comparison, DoseCurve, Effect, FactorEffect, Judgement, Mechanism, ResponseResult,
-    Trial,
+    ArmResult, Comparison, DoseCurve, Effect, FactorEffect, FilesAlone, Judgement, Mechanism,
+    ResponseResult, Trial,
 };
 pub use connection::Connection;
 pub use end::{End, EndName, Host};
 pub use evidence::{Evidence, Measured};
 pub use facts::{Fact, Snapshot};
-pub use fetches::{Fetch, Fetches};
+pub use fetches::{Fetch, FetchTimes, Fetches};
+pub use file_parts::{FilePart, FileParts, PartRate};
 pub use finding::{Confidence, Finding, Permanent, Undecided, Witness};
 pub use held_to::{HeldTo, RateLimit};
 pub use known::{Known, Missing};

@@ -9,6 +9,7 @@ use crate::comparison::Comparison;
 use crate::connection::Connection;
 use crate::end::{End, EndName};
 use crate::fetches::Fetches;
+use crate::file_parts::FileParts;
 use crate::finding::{Finding, Undecided};
 use crate::known::Known;
 use crate::latency::Latency;
@@ -86,6 +87,9 @@ pub struct Record {
     /// What the READs of each arm were like, where they read from an NFS server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nfs_reads: Option<ReadTable>,
+    /// Which of disks and network is slowest, if that was asked (`goodput test files`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_parts: Option<FileParts>,
     /// What was found for each size of datagrams, if the highest rate without loss was searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_searches: Vec<RateSearch>,

@@ -15,6 +15,8 @@ pub struct Storage {
     pub source: Option<Source>,
     /// Where what arrives is written to; `None`: nowhere.
     pub sink: Option<Sink>,
+    /// Whether the sink is written alone before the flows begin, so that its own rate is known as a source's always is.
+    pub sink_alone: bool,
     /// Bytes of an application's header, written in one call before each transfer of the source.
     pub header_bytes: u32,
     /// Whether the header is written with `MSG_MORE` (send(2)): more will follow.
@@ -100,6 +102,9 @@ pub struct StorageResult {
     /// Name of the sink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sink: Option<String>,
+    /// Rate of the sink when it was written alone before.
+    #[serde(default = "not_written_alone")]
+    pub sink_alone_bits_per_s: Known<BitRate>,
     /// Share of the run that the receiver's threads slept in the calls that write to the sink,
     /// percent.
     pub sink_wait_percent: Known<f64>,
@@ -107,6 +112,10 @@ pub struct StorageResult {
     pub network_wait_percent: Known<f64>,
     /// What took most of the time.
     pub slowest: Known<Slowest>,
+}
+
+fn not_written_alone() -> Known<BitRate> {
+    Known::missing("the sink was not written alone")
 }
 
 /// The slowest part of a file transfer.

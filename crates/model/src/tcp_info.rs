@@ -50,6 +50,8 @@ tcp_info! {
     unacked_segments, 104;
     /// Segments considered lost.
     lost_segments, 104;
+    /// Time since payload arrived in order, milliseconds, in steps of a jiffy: 1 to 10 ms.
+    last_data_recv_ms, 104;
     /// Path MTU, bytes.
     pmtu_bytes, 104;
     /// Smoothed round-trip time, microseconds.

@@ -47,6 +47,7 @@ mod stream;
 mod tap;
 mod transfer;
 pub mod udp;
+mod write_alone;
 
 pub use affinity::allowed_cpus;
 pub use awaited::{Awaited, Waiter};
@@ -69,3 +70,4 @@ pub use shared_rate::{Saved, SharedRate, queue_bytes};
 pub use stop::{Phase, Stop};
 pub use storage::{Allowance, FileSink, FileSource, FlowStorage};
 pub use tap::Tap;
+pub use write_alone::write_alone;

@@ -49,6 +49,9 @@ mod send_buffer;
 mod sender_application;
 mod sender_cpu;
 mod server_limit;
+mod server_or_path;
+mod server_stalls;
+mod server_storage;
 pub(crate) mod shaper_burst;
 mod shaper_rate;
 mod small_mss;
@@ -94,6 +97,7 @@ pub const ALL: &[&Rule] = &[
     &storage_read::RULE,
     &storage_write::RULE,
     &waiting_for_answers::RULE,
+    &server_stalls::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
     &receive_window::RULE,
@@ -133,6 +137,8 @@ pub const ALL: &[&Rule] = &[
     &cpu_steal::RULE,
     &tcp_memory::RULE,
     &ack_path::RULE,
+    &server_or_path::RULE,
+    &server_storage::RULE,
 ];
 
 /// The rule of that id.

@@ -11,7 +11,9 @@
 //! stretches the round-trip time; on a long path that alone makes the finding possible. Or, with
 //! BBR, which leaves no queue, BBR's own estimate of the rate agrees. A rate that is a round number
 //! × a known share of headers shows which device counts. UDP: what arrives is steadier than random
-//! loss would leave it, whatever was sent, and neither host dropped the rest.
+//! loss would leave it, whatever was sent, and neither host dropped the rest. If the sender reports nothing, as a
+//! server of files: payload comes steadily, this host waits for more with an open window, and the arriving data shows a
+//! queue (tcp_info rcv_rtt), which makes it likely, or comes out of order, which makes it possible.
 //!
 //! # What to try
 //! Nothing at the hosts. Ask for more, or use another path.
@@ -26,6 +28,7 @@
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
+use crate::arriving_rate::arriving_rate;
 use crate::bounds::next_after;
 use crate::elimination::{
     host_is_short, hosts_have_time, is_local, reader_keeps_up, reads_in_time, receiver_is_short,
@@ -46,7 +49,7 @@ pub const RULE: Rule = Rule {
     id: "path-rate",
     title: "Something on the path limits the rate",
     stage: Stage::Path,
-    explains: &[],
+    explains: &["server-or-path"],
     check,
     witness,
     witness_name: "path_percent",
@@ -72,6 +75,9 @@ const DELIVERY_RATE_AGREES_RATIOS: std::ops::Range<f64> = 0.85..1.2;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() {
         return datagrams(view);
+    }
+    if view.is_sender_silent() {
+        return seen_from_the_receiver(view);
     }
     let share = split(view)?.path_percent / 100.0;
     let plateau = plateau(view)?;
@@ -208,6 +214,31 @@ fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result
         .advice("nothing at the hosts: ask for more, or use another path"))
 }
 
+/// If the sender reports nothing: the queue and the losses that the receiver sees.
+fn seen_from_the_receiver(view: &View) -> Result<Option<Finding>, Missing> {
+    let Some(seen) = arriving_rate(view)? else { return Ok(None) };
+    let (own, Plateau { rate: stands, spread }) = (view.receiver.place(), seen.plateau);
+    let steady = format!("goodput stood at {} ± {}", rate(stands), percent(spread));
+    let queue = format!(
+        "round trips by the arriving data took {}, {} at best (tcp_info rcv_rtt, min_rtt)",
+        time(seen.rtt_s),
+        time(seen.base_s)
+    );
+    let summary = format!("the path, at {}", rate(stands));
+    Draft::new(RULE.id, Place::Path, seen.confidence, summary)
+        .saw(own, "goodput_spread_percent", spread * 100.0, steady)
+        .saw(own, "rtt_inflation", seen.rtt_s / seen.base_s, queue)
+        .saw(own, "out_of_order_percent", seen.early * 100.0, {
+            format!("{} of the segments came out of order", percent(seen.early))
+        })
+        .saw_if(own, "reader_blocked_share", view.receiver.blocked_share(), |waits| {
+            view.receiver.waits_text(waits)
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .advice("nothing at this host: ask for more, or use another path")
+        .found()
+}
+
 /// More came than went through: what is left is steady, whatever was sent, and the rest was dropped
 /// by neither host.
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
@@ -310,6 +341,34 @@ mod tests {
         };
         assert_eq!(fires(&RULE, case(110)).confidence, Confidence::Likely);
         quiet(&RULE, case(1));
+    }
+
+    /// Of a server that reports nothing: 100 Mbit/s, round trips of 30 ms at best.
+    fn silent_server(rtt_us: u64, age_ms: u64, early: u64) -> Case {
+        let case = Case::path_rate().wobble(0.0).without_links();
+        case.silent_sender(move |tcp, number| {
+            (tcp.min_rtt_us, tcp.rcv_rtt_us) = (Some(30_000), Some(rtt_us));
+            tcp.last_data_recv_ms = Some(number % 2 * age_ms);
+            tcp.rcv_ooo_segments = Some(number * early);
+        })
+    }
+
+    #[test]
+    fn of_a_silent_server_a_queue_or_losses_show_the_path() {
+        let queue = fires(&RULE, silent_server(90_000, 4, 0));
+        assert_eq!((queue.end, queue.confidence), (Place::Path, Confidence::Likely));
+        let losses = fires(&RULE, silent_server(31_000, 4, 10));
+        assert_eq!(losses.confidence, Confidence::Possible);
+        let verdict = crate::diagnose(&silent_server(90_000, 4, 0).evidence()).verdict;
+        assert_eq!(verdict.limit, RULE.id);
+    }
+
+    #[test]
+    fn of_a_silent_server_without_either_it_may_be_the_server() {
+        quiet(&RULE, silent_server(31_000, 4, 0));
+        // A write each 90 ms: silent most of the round trip.
+        quiet(&RULE, silent_server(90_000, 80, 0));
+        quiet(&RULE, silent_server(90_000, 4, 0).reader(0.05, 0.0, 0.9));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! # How it is seen
 //! The kernel reported the sender stopped by the peer's window for at least half of the time. The
 //! reader waited for data meanwhile, so the reader was not slow. Window / round-trip time is about
-//! the goodput.
+//! the goodput. If the sender reports nothing, this end's own window / round-trip time is the whole goodput.
 //!
 //! # What to try
 //! In this order: remove a fixed SO_RCVBUF, let the kernel tune the buffer
@@ -35,7 +35,7 @@ use crate::thresholds::{
     LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD,
     MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
 };
-use crate::view::View;
+use crate::view::{MIN_OPEN_WINDOW_RATIO, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -52,6 +52,10 @@ pub const RULE: Rule = Rule {
 /// How near window / round-trip time must come to the goodput to be the whole explanation.
 const WINDOW_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.7..1.4;
 
+/// The same where only the receiver can say it: a window that tunes itself is twice what comes in a round trip
+/// (net/ipv4/tcp_input.c, `tcp_rcv_space_adjust`).
+const WINDOW_IS_ALL_RATIOS: std::ops::Range<f64> = 0.9..MIN_OPEN_WINDOW_RATIO;
+
 /// How much, and how surely, the peer's window holds the sender.
 pub(super) struct Limited {
     /// Share of the time.
@@ -61,8 +65,42 @@ pub(super) struct Limited {
 }
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    if view.is_sender_silent() {
+        return seen_from_the_receiver(view);
+    }
     let Some(limited) = limited(view)? else { return Ok(None) };
     draft(view, &RULE, view.receiver.place(), &limited, "the receive window")?
+        .changes(change(view))
+        .found()
+}
+
+/// If the sender reports nothing: this end's own window in each round trip is the whole goodput, and the reader is not slow.
+fn seen_from_the_receiver(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.receiver;
+    let (waits, allowed) = (side.blocked_share()?, side.own_window_rate()?);
+    if waits < MAX_WAIT_SHARE_OF_SLOW_THREAD
+        || !WINDOW_IS_ALL_RATIOS.contains(&(allowed / view.goodput()?))
+    {
+        return Ok(None);
+    }
+    let long = side.min_rtt_s()? >= LONG_PATH_S;
+    let confidence = if long { Confidence::Likely } else { Confidence::Possible };
+    let (own, window) = (side.place(), side.own_window_bytes()?);
+    let product = format!(
+        "window {} (tcp_info rcv_wnd) / round trip {} (rcv_rtt) = {}, which is the goodput",
+        bytes(window),
+        time(side.arrival_rtt_s()?),
+        rate(allowed)
+    );
+    Draft::new(RULE.id, own, confidence, "the receive window")
+        .saw(own, "tcp_info.rcv_wnd_bytes", window, product)
+        .saw(own, "reader_blocked_share", waits, {
+            format!("{}: it is not slow", side.waits_text(waits))
+        })
+        .saw_if(own, "socket.rcvbuf_bytes", side.receive_buffer_bytes(), |room| {
+            format!("the socket's receive buffer is {}{}", bytes(room), set_by(view))
+        })
+        .predicted(next_after(view, &[RULE.id]))
         .changes(change(view))
         .found()
 }
@@ -179,7 +217,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Far;
-    use goodput_model::Place;
+    use goodput_model::{Bytes, Place};
 
     fn proposed(case: Case) -> String {
         fires(&RULE, case).changes[0].as_argument()
@@ -193,6 +231,20 @@ mod tests {
         };
         assert_eq!(fires(&RULE, part(6_400_000)).confidence, Confidence::Possible);
         quiet(&RULE, part(8 << 20));
+    }
+
+    #[test]
+    fn of_a_silent_server_this_ends_window_shows_it() {
+        // 42.5 ms at 800 Mbit/s hold 4.25 MB.
+        let case = |window: u64| {
+            let case = Case::healthy().plan(|plan| plan.socket.rcvbuf_bytes = Some(Bytes(8 << 20)));
+            case.silent_sender(move |tcp, _| tcp.rcv_wnd_bytes = Some(window))
+        };
+        let finding = fires(&RULE, case(4_300_000));
+        assert_eq!(finding.confidence, Confidence::Likely);
+        assert_eq!(finding.changes[0].as_argument(), "socket.rcvbuf=8388608,default");
+        quiet(&RULE, case(8_500_000));
+        quiet(&RULE, case(4_300_000).reader(0.05, 0.0, 0.9));
     }
 
     #[test]

@@ -17,7 +17,10 @@ impl Case {
         Evidence {
             plan: self.plan.clone(),
             sender_end: EndName::Near,
-            near: Known::Value(self.end(EndName::Near).into()),
+            near: match self.silent_sender {
+                true => Known::missing("the peer does not report"),
+                false => Known::Value(self.end(EndName::Near).into()),
+            },
             far: if self.far { far } else { Known::missing("the peer does not report") },
             reported_loss_share: self
                 .reported_loss_share
@@ -120,8 +123,11 @@ impl Case {
         let (received, lost) = (received.saturating_sub(astray), lost + astray);
         let joined = received - received / self.joined;
         let datagrams = DatagramCounts { received, lost, joined, ..Default::default() };
-        let tcp =
-            if self.watched { self.tcp_info(number, bytes) } else { Known::missing("not sampled") };
+        let tcp = match (self.watched, self.arriving.is_empty()) {
+            (true, _) => self.tcp_info(number, bytes),
+            (_, false) => Known::Value(self.arriving_info(number, bytes)),
+            (false, true) => Known::missing("not sampled"),
+        };
         FlowSample { tcp, ..self.flow(Role::Receiver, number, bytes, datagrams) }
     }
 
@@ -174,6 +180,28 @@ impl Case {
             datagrams: udp.then_some(datagrams),
             ..FlowSample::unreported(0, role, bytes, "not sampled")
         }
+    }
+
+    /// What the receiver's kernel knows of an open connection.
+    fn arriving_info(&self, number: u64, bytes: u64) -> TcpInfo {
+        let mut info = TcpInfo {
+            length_bytes: 280,
+            options: Some(7),
+            pmtu_bytes: Some(1500),
+            rcv_mss_bytes: Some(1448),
+            rcv_rtt_us: Some(42_500),
+            min_rtt_us: Some(42_000),
+            rcv_wnd_bytes: Some(32 << 20),
+            received_bytes: Some(bytes),
+            data_segs_in: Some(bytes / 1448),
+            rcv_ooo_segments: Some(0),
+            last_data_recv_ms: Some(0),
+            ..TcpInfo::default()
+        };
+        for change in &self.arriving {
+            change(&mut info, number);
+        }
+        info
     }
 
     fn tcp_info(&self, number: u64, bytes: u64) -> Known<TcpInfo> {

@@ -4,8 +4,9 @@ mod causes;
 mod make;
 
 use goodput_model::{
-    BitRate, Cache, Direction, EndName, Fact, Fetch, Fetches, Finding, HeldTo, IdleAndLoaded,
-    Known, Latency, Missing, Plan, RateLimit, Role, RoundTrips, Sink, Snapshot, Source, TcpInfo,
+    BitRate, Cache, Direction, EndName, Fact, Fetch, FetchTimes, Fetches, Finding, HeldTo,
+    IdleAndLoaded, Known, Latency, Missing, Plan, RateLimit, Role, RoundTrips, Sink, Snapshot,
+    Source, TcpInfo,
 };
 
 use crate::names;
@@ -51,9 +52,11 @@ pub struct Case {
     bursts: Option<f64>,
     chunk: u64,
     tcp: Vec<TcpTweak>,
+    arriving: Vec<TcpTweak>,
     before: [Snapshot; 2],
     after: [Snapshot; 2],
     far: bool,
+    silent_sender: bool,
     reported_loss_share: Option<f64>,
     latency: Option<Latency>,
     fetches: Option<Fetches>,
@@ -93,9 +96,11 @@ impl Case {
             bursts: None,
             chunk: 128 << 10,
             tcp: Vec::new(),
+            arriving: Vec::new(),
             before: [before.clone(), before],
             after: [after.clone(), after],
             far: true,
+            silent_sender: false,
             reported_loss_share: None,
             latency: None,
             fetches: None,
@@ -244,6 +249,19 @@ impl Case {
         self
     }
 
+    /// The receiver's tcp_info is known: round trips of 42 ms, an open window, something arrives all the time; and this
+    /// change of each sample.
+    pub fn arriving(mut self, change: impl Fn(&mut TcpInfo, u64) + 'static) -> Self {
+        self.arriving.push(Box::new(change));
+        self
+    }
+
+    /// The same, of a sender that reports nothing, as a server of files.
+    pub fn silent_sender(mut self, change: impl Fn(&mut TcpInfo, u64) + 'static) -> Self {
+        self.silent_sender = true;
+        self.arriving(change)
+    }
+
     pub fn fact(mut self, end: EndName, name: &str, fact: impl Into<Fact>) -> Self {
         let fact = fact.into();
         self.before[end as usize].put(name, fact.clone());
@@ -303,9 +321,28 @@ impl Case {
             longest_first_byte_us: Known::Value(900.0),
             whole_s: Known::Value(0.001),
             confirmed_us: None,
+            whole_times: Known::missing("not kept"),
             asking_share: Known::Value(share),
             rpcs: None,
         });
+        self
+    }
+
+    /// The first of these fetches took so many seconds for so many bytes, the others as long as this.
+    pub fn fetch_times(mut self, first_s: f64, bytes: u64, others: FetchTimes) -> Self {
+        if let Some(fetches) = &mut self.fetches {
+            let first = Fetch { bytes, whole: true, first_byte_us: 500.0, took_s: first_s };
+            fetches.first = Known::Value(first);
+            fetches.whole_times = Known::Value(others);
+        }
+        self
+    }
+
+    /// What was fetched is an upload, of which there is no first.
+    pub fn uploaded(mut self) -> Self {
+        if let Some(fetches) = &mut self.fetches {
+            fetches.first = Known::missing("an upload has none");
+        }
         self
     }
 

@@ -1,5 +1,6 @@
 //! What rules look through: quantities derived from the evidence, restricted to the measured window.
 
+mod arrivals;
 mod bursts;
 mod connections;
 mod cpu;
@@ -25,6 +26,7 @@ mod waiting;
 
 use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 
+pub use arrivals::MIN_OPEN_WINDOW_RATIO;
 pub use bursts::Bursts;
 pub use connections::Moment;
 pub use halves::Halves;

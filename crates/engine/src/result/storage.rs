@@ -1,7 +1,7 @@
 //! Which of a measurement's files or its network was slower.
 
 use goodput_model::{
-    End, EndName, FlowSample, Known, Missing, Role, Slowest, Snapshot, StorageResult,
+    BitRate, End, EndName, FlowSample, Known, Missing, Role, Slowest, Snapshot, StorageResult,
 };
 
 use crate::result::measurement::Measurement;
@@ -28,16 +28,20 @@ pub fn of(measurement: &Measurement, sender: EndName) -> Option<StorageResult> {
         source_bytes: before.count("source.bytes").into(),
         cache: before.text("source.cache").map(str::to_string).into(),
         resident_percent: before.number("source.resident_percent").into(),
-        alone_bits_per_s: before
-            .number("source.alone_bits_per_s")
-            .map(goodput_model::BitRate)
-            .into(),
+        alone_bits_per_s: before.number("source.alone_bits_per_s").map(BitRate).into(),
         source_wait_percent: wait(&sends, |times| times.storage.clone()),
         sink: storage.sink.as_ref().map(|sink| sink.name.clone()),
+        sink_alone_bits_per_s: sink_alone(receiving),
         sink_wait_percent: wait(&receives, |times| times.storage.clone()),
         network_wait_percent: wait(&sends, |times| Ok(times.blocked)),
         slowest: slowest(sends, receives).into(),
     })
+}
+
+/// What the sink took when it was written alone.
+fn sink_alone(receiving: Option<&End>) -> Known<BitRate> {
+    let end = receiving.ok_or_else(|| Missing::because("the receiving end did not report"));
+    end.and_then(|end| end.before.number("sink.alone_bits_per_s")).map(BitRate).into()
 }
 
 /// When an end's last flow had ended, seconds.

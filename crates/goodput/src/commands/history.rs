@@ -57,6 +57,7 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
     let text = match record.kind {
         Kind::Test | Kind::Attach => report::test::text(record, detail),
         Kind::FindRate => report::rate_search::text(record),
+        Kind::Compare if record.file_parts.is_some() => report::file_parts::text(record),
         Kind::Compare => report::compare::text(record),
         Kind::Tune => report::tune::text(record),
     };

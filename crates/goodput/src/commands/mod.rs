@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod demo;
 mod explain;
+mod file_parts;
 mod find_rate;
 mod generate;
 mod history;

@@ -11,6 +11,7 @@ use goodput_engine::{
 use goodput_model::Plan;
 use goodput_wire::protocols::ttcp;
 
+use super::file_parts::{self, FILES};
 use super::{find_rate, measured};
 use crate::args::TestArgs;
 use crate::credentials::credentials;
@@ -26,6 +27,10 @@ use goodput_compat::formats::Context;
 pub fn run(args: TestArgs, state: Option<PathBuf>, verbose: bool) -> Result<Exit> {
     let detail = Detail { undecided: args.explain.undecided, verbose, ..Detail::default() };
     match (&args.target, args.explain.attach) {
+        (Some(target), None) if target == FILES => file_parts::run(&args, state),
+        (Some(_), None) if args.host.is_some() => {
+            bail!("only one target: a second word names the far end of `goodput test {FILES}`")
+        }
         (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target),
         (Some(target), None) => measure(&args, target, state, detail),
         (_, Some(to)) => watch(&args, to, detail),

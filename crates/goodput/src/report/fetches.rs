@@ -7,6 +7,12 @@ use super::micros::micros;
 /// Share of the time without payload from which it is worth a word.
 const MIN_SHOWN_SHARE: f64 = 0.01;
 
+/// What only a server that sends could report.
+const UNSEEN_OF_A_SENDER: &str =
+    "the server's disk, CPU, send buffer, congestion window and retransmissions";
+/// What only a server that receives could report.
+const UNSEEN_OF_A_RECEIVER: &str = "the server's disk, CPU and receive buffer";
+
 /// The lines; none if the target is no file.
 pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let Some(fetches) = &record.fetches else { return Vec::new() };
@@ -26,6 +32,10 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     if let Some(proxy) = &fetches.proxy {
         lines.push(("proxy", format!("{proxy}; this is the path to the proxy, not to the server")));
     }
+    lines.push((
+        "not seen",
+        if stores { UNSEEN_OF_A_RECEIVER } else { UNSEEN_OF_A_SENDER }.to_owned(),
+    ));
     if let Some(to) = &fetches.moved_to {
         lines.push(("moved to", to.clone()));
     }
@@ -152,6 +162,7 @@ mod tests {
             longest_first_byte_us: Known::Value(3000.0),
             whole_s: Known::Value(0.04),
             confirmed_us: None,
+            whole_times: Known::missing("x"),
             asking_share: Known::Value(0.003),
             rpcs: None,
         }

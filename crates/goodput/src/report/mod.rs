@@ -11,6 +11,7 @@ mod delay;
 pub mod difference;
 mod effect;
 mod fetches;
+pub mod file_parts;
 mod labelled;
 pub mod latency;
 pub mod live;

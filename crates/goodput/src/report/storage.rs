@@ -32,10 +32,14 @@ fn source(name: &str, storage: &StorageResult) -> String {
 }
 
 fn sink(name: &str, storage: &StorageResult) -> String {
-    match storage.sink_wait_percent {
-        Known::Value(percent) => format!("{name}, waited for {percent:.0} % of the time"),
-        Known::Missing(_) => name.to_string(),
+    let mut parts = vec![name.to_string()];
+    if let Known::Value(alone) = storage.sink_alone_bits_per_s {
+        parts.push(format!("{alone} written alone"));
     }
+    if let Known::Value(percent) = storage.sink_wait_percent {
+        parts.push(format!("waited for {percent:.0} % of the time"));
+    }
+    parts.join(", ")
 }
 
 fn words(slowest: Slowest) -> &'static str {
@@ -63,6 +67,7 @@ mod tests {
             alone_bits_per_s: Known::Value(BitRate(1.1e9)),
             source_wait_percent: Known::Value(71.2),
             sink: None,
+            sink_alone_bits_per_s: Known::missing("there is no sink"),
             sink_wait_percent: Known::missing("its payload is memory"),
             network_wait_percent: Known::Value(12.0),
             slowest: Known::Value(Slowest::Source),

@@ -100,6 +100,27 @@ fn a_file_of_the_server_is_written_here() {
 }
 
 #[test]
+fn the_parts_of_a_transfer_are_measured_alone_and_together() {
+    let place = Place::new(&[]);
+    let files = ["--source", &place.big(), "--sink", "parts", "-n", "1000000"];
+    let mut all = vec!["test", "files", &place.server.address, "--json", "--no-store"];
+    all.extend(files);
+    // Which part is fastest, and whether that is shown, is this host's affair.
+    let output = place.home.run(&all);
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", stderr(&output));
+    let record: Record = serde_json::from_slice(&output.stdout).expect("a record");
+    let parts = record.file_parts.expect("they were asked for");
+    let mut named: Vec<_> = parts.parts.iter().map(|part| format!("{:?}", part.part)).collect();
+    named.sort();
+    assert_eq!(named, ["Network", "Sink", "Source", "Together"]);
+    let measured = parts.parts.iter().all(|part| part.rate_bits_per_s.value().is_some());
+    assert!(parts.n >= 6 && measured, "{parts:?}");
+    let refused = place.home.run(&["test", "files", &place.server.address]);
+    fails(&refused, &["--source"]);
+    fails(&place.home.run(&["test", "files", "--source", "x"]), &["goodput test files HOST"]);
+}
+
+#[test]
 fn a_pipe_is_sent_and_another_one_takes_what_comes() {
     let place = Place::new(&[]);
     let address = place.server.address.as_str();

@@ -9,6 +9,7 @@ mod bad_input;
 mod ceiling;
 mod check;
 mod clocks;
+mod file_server_limits;
 mod file_servers;
 mod files;
 mod help;

@@ -65,6 +65,7 @@ mod socket_priority;
 mod socket_quickack;
 mod socket_rcvbuf;
 mod socket_sndbuf;
+mod storage;
 mod sysctl;
 mod xps_cpus;
 mod xps_rxqs;
@@ -80,6 +81,7 @@ pub const ALL: &[&Setting] = &[
     &socket_nodelay::SETTING,
     &socket_cork::SETTING,
     &header_more::SETTING,
+    &storage::SETTING,
     &socket_max_pacing::SETTING,
     &socket_quickack::SETTING,
     &socket_notsent_lowat::SETTING,

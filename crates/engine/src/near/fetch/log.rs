@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::quantile::nearest_rank;
 use goodput_files::{About, Body, RpcLog};
-use goodput_model::{Bytes, Fetch, Fetches, Known, Rpcs, median};
+use goodput_model::{Bytes, Fetch, FetchTimes, Fetches, Known, Rpcs, median};
 
 /// Times of one kind that are kept for their median: those of more answers change it little.
 const MAX_KEPT_TIMES: usize = 10_000;
@@ -153,8 +153,9 @@ impl FetchLog {
                 false => Known::Value(longest),
             },
             first_byte_us: middle(first_byte_us, "no answer came"),
-            whole_s: middle(whole_s, "no file was moved to its end"),
             confirmed_us: median(confirmed_us),
+            whole_times: FetchTimes::of(&whole_s),
+            whole_s: middle(whole_s, "no file was moved to its end"),
             asking_share: asking_share(&inner.flows, now),
             rpcs: rpcs(&inner.flows),
         }

@@ -52,7 +52,7 @@ impl OpenFiles {
         let awaited = waiter.awaited();
         let prepared = blocking(move || {
             let mut stores = Self::open(&plan, end, &reach, &awaited)?;
-            stores.make_ready(&plan, &reach, &awaited).map(|()| stores)
+            stores.make_ready(&plan, end, &reach, &awaited).map(|()| stores)
         });
         Ok(prepared.await??)
     }
@@ -80,6 +80,7 @@ impl OpenFiles {
     fn make_ready(
         &mut self,
         plan: &Plan,
+        end: EndName,
         reach: &FileAccess,
         awaited: &Awaited,
     ) -> Result<(), StorageError> {
@@ -88,7 +89,24 @@ impl OpenFiles {
             let ready = ready::make_ready(file, source, chunk, reach, awaited)?;
             (self.facts, self.doubts) = (ready.facts, ready.doubts);
         }
+        self.write_sink_alone(plan, end, reach, awaited)?;
         forget_peak_memory();
+        Ok(())
+    }
+
+    /// Writes the first sink alone, if the plan asks for it, and opens all anew: what was written is not theirs.
+    fn write_sink_alone(
+        &mut self,
+        plan: &Plan,
+        end: EndName,
+        reach: &FileAccess,
+        awaited: &Awaited,
+    ) -> Result<(), StorageError> {
+        let sink = plan.storage.sink.as_ref().filter(|_| plan.storage.sink_alone);
+        let (Some(sink), Some((_, first))) = (sink, self.sinks.first()) else { return Ok(()) };
+        self.facts.push(ready::write_sink_alone(first, plan, awaited)?);
+        self.sinks.clear();
+        self.sinks = open::sinks(sink, plan, end, reach)?;
         Ok(())
     }
 

@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use goodput_model::{BitRate, Cache, Fact, Known, Source};
+use goodput_model::{BitRate, Cache, Fact, Known, Length, Plan, Source};
 use goodput_mover::cache::{ReadAlone, drop_cached, read_alone, resident_percent};
-use goodput_mover::{Awaited, FileSource};
+use goodput_mover::{Awaited, FileSink, FileSource, write_alone};
 
 use super::FileAccess;
 use crate::error::StorageError;
@@ -18,6 +18,8 @@ const MAX_OWN_READ_TIME: Duration = Duration::from_secs(86_400);
 const READ_ALONE_TIME: Duration = Duration::from_secs(2);
 /// The same of a file that is in memory already.
 const READ_ALONE_WARM_TIME: Duration = Duration::from_millis(250);
+/// How long a sink is written alone for its rate.
+const WRITE_ALONE_TIME: Duration = Duration::from_secs(2);
 /// Share of the file, percent, that may be where it should not be without a word.
 const IGNORED_RESIDENT_PERCENT: f64 = 1.0;
 
@@ -65,6 +67,24 @@ pub fn make_ready(
     let resident = resident_percent(&file.file, bytes);
     let doubts = doubt(&file.name, kind, &resident).into_iter().collect();
     Ok(Ready { facts: facts(kind, Some(bytes), rate(&alone), resident), doubts })
+}
+
+/// Writes `sink` alone, and says what it took.
+pub fn write_sink_alone(
+    sink: &FileSink,
+    plan: &Plan,
+    awaited: &Awaited,
+) -> Result<(String, Known<Fact>), StorageError> {
+    let chunk_bytes = plan.chunk_bytes.0 as usize;
+    let most_bytes = match plan.length {
+        Length::Bytes(all) => all.0.div_ceil(u64::from(plan.flows.max(1))),
+        Length::Seconds(_) | Length::Auto { .. } | Length::Source => u64::MAX,
+    };
+    let alone = write_alone(sink, chunk_bytes, most_bytes, WRITE_ALONE_TIME, awaited);
+    let alone = alone.map_err(|cause| {
+        StorageError::of(format!("cannot write to {}: {cause}", sink.name), &cause)
+    })?;
+    Ok(("sink.alone_bits_per_s".into(), alone.map(|rate| Fact::Real(rate.0))))
 }
 
 fn no_drop(name: &str, cause: &io::Error) -> StorageError {

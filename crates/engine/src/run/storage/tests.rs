@@ -57,9 +57,9 @@ fn a_file_is_opened_where_it_is_sent() {
     let plan = sending(&directory.file("big", b"content"));
     let mut stores = open(&plan, EndName::Near, &FileAccess::User).unwrap();
     let unawaited = Waiter::default().awaited();
-    stores.make_ready(&plan, &FileAccess::User, &unawaited).unwrap_err();
+    stores.make_ready(&plan, EndName::Near, &FileAccess::User, &unawaited).unwrap_err();
     let waiter = Waiter::default();
-    stores.make_ready(&plan, &FileAccess::User, &waiter.awaited()).unwrap();
+    stores.make_ready(&plan, EndName::Near, &FileAccess::User, &waiter.awaited()).unwrap();
     assert_eq!(stores.source_bytes(), Some(7));
     let mut before = Snapshot::default();
     stores.note(&mut before);
@@ -68,6 +68,42 @@ fn a_file_is_opened_where_it_is_sent() {
     assert!(before.number("source.alone_bits_per_s").is_ok());
     let far = open(&plan, EndName::Far, &FileAccess::User).unwrap();
     assert_eq!(far.source_bytes(), None, "the near end's file");
+}
+
+#[test]
+fn a_sink_is_written_alone_only_if_asked_and_empty_afterwards() {
+    let directory = Directory::new("alone");
+    let written_alone = |sink_alone: bool| {
+        let mut plan = receiving(&directory.file("sink", b"old"), 1);
+        plan.storage.sink_alone = sink_alone;
+        plan.length = Length::Bytes(Bytes(100_000));
+        let mut stores = open(&plan, EndName::Far, &FileAccess::User).unwrap();
+        let waiter = Waiter::default();
+        stores.make_ready(&plan, EndName::Far, &FileAccess::User, &waiter.awaited()).unwrap();
+        let mut before = Snapshot::default();
+        stores.note(&mut before);
+        assert_eq!(std::fs::read(directory.0.join("sink")).unwrap(), b"");
+        before.number("sink.alone_bits_per_s").is_ok()
+    };
+    assert!(written_alone(true) && !written_alone(false));
+}
+
+#[test]
+fn what_is_written_alone_is_not_taken_from_a_clients_allowance() {
+    let directory = Directory::new("allowed");
+    // 1000 bytes each: less than one block, so nothing is written, and the flow has all of them.
+    let served = directory.served();
+    let mut plan = receiving("sink", 1);
+    plan.storage.sink_alone = true;
+    let mut stores = open(&plan, EndName::Far, &served).unwrap();
+    let waiter = Waiter::default();
+    stores.make_ready(&plan, EndName::Far, &served, &waiter.awaited()).unwrap();
+    let flow = stores.of(&plan, 0, Role::Receiver).sink.expect("there is a sink");
+    let allowance = flow.allowance.as_ref().expect("a client's sink has one");
+    assert_eq!(allowance.take(1000), Ok(()));
+    let mut before = Snapshot::default();
+    stores.note(&mut before);
+    assert!(before.number("sink.alone_bits_per_s").is_err());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{Design, TimeLeft};
-use goodput_model::{Kind, Known, Length, Record, Trial};
+use goodput_model::{FilesAlone, Kind, Known, Length, Record, Trial};
 
 use super::costs::{self, RunCost};
 use super::pace::Pace;
@@ -111,6 +111,7 @@ impl RunLog {
         let trial = Trial {
             cpu_s_per_gb: spent.as_ref().map_or_else(not_counted, RunCost::cpu_s_per_gb),
             latency: record.latency.clone(),
+            files_alone: files_alone(&record),
             limit: record.verdict.limit.clone(),
             witnesses,
             responses: readings(&record),
@@ -190,6 +191,14 @@ impl RunLog {
         let record = Record { kind, comparison, transfers, nfs_reads, incomplete, doubts, ..first };
         Ok(Compared { record, challenger })
     }
+}
+
+/// What the files of a run gave and took without the network.
+fn files_alone(record: &Record) -> Option<FilesAlone> {
+    let storage = record.result.directions.first()?.storage.as_ref()?;
+    let source = storage.source.as_ref().map(|_| storage.alone_bits_per_s.clone());
+    let sink = storage.sink.as_ref().map(|_| storage.sink_alone_bits_per_s.clone());
+    Some(FilesAlone { source_bits_per_s: source, sink_bits_per_s: sink })
 }
 
 fn not_counted() -> Known<f64> {

@@ -47,6 +47,7 @@ impl StorageArgs {
         Storage {
             source: self.source(),
             sink: sink.map(|name| Sink { name, direct: self.direct, fsync: self.fsync }),
+            sink_alone: false,
             header_bytes: self.header.map_or(0, |size| u32::try_from(size.0).unwrap_or(u32::MAX)),
             header_more: self.more,
         }

@@ -14,6 +14,11 @@ Probes: --probe runs when the two likeliest causes look alike to the kernel's co
 segments, four times the flows, another congestion control, UDP above the rate, or the direction reversed. \
 The record keeps each probe with its numbers.
 
+Files: `goodput test files HOST --source FILE --sink FILE` measures each disk alone, the network alone and all together, \
+interleaved and repeated. The report says which is slowest, with an interval, and what a faster one would bring. --cold keeps \
+the source out of the page cache, --direct or --fsync the sink. `goodput compare HOST mover=copy,sendfile \
+socket.cork=off,on --sizes 1K,64K,1M --clients 1,16` compares ways to send.
+
 Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do it, 3 not permitted, \
 4 inconclusive.";
 
@@ -22,9 +27,14 @@ Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do i
 #[command(after_help = "This is the short help; `goodput test --help` describes every option.")]
 #[command(after_long_help = MORE)]
 pub struct TestArgs {
-    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file to fetch: http://HOST/FILE, nfs://HOST/EXPORT/FILE
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file to fetch: http://HOST/FILE, nfs://HOST/EXPORT/FILE; or `files`
+    ///
+    /// `files HOST` measures disk and network alone and together, and says which limits: --source FILE, --sink FILE or both.
     #[arg(required_unless_present = "attach")]
     pub target: Option<String>,
+    /// The far end of `goodput test files`
+    #[arg(value_name = "HOST", conflicts_with_all = ["attach", "find_rate", "probe", "FormatArgs"], hide_short_help = true)]
+    pub host: Option<String>,
     #[command(flatten)]
     pub measure: MeasureArgs,
     #[command(flatten)]

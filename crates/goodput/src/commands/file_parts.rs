@@ -1,0 +1,82 @@
+//! `goodput test files HOST`: disk alone, network alone, and both.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use goodput_engine::compare::CompareRequest;
+use goodput_engine::{Target, file_parts};
+use goodput_model::{Length, Record, Response, Source};
+
+use super::measured;
+use super::settings::settle_leftovers;
+use crate::args::TestArgs;
+use crate::credentials::credentials;
+use crate::data_dirs::{Keeper, state_dir};
+use crate::exit::Exit;
+use crate::report::{self, live::Live};
+use crate::screen;
+
+/// The target that stands for the parts of a file transfer.
+pub const FILES: &str = "files";
+/// Length of one run if only a sink is named and no length.
+const RUN_LENGTH: Length = Length::Seconds(2.0);
+/// Width at which a difference is known well enough, and the smallest that counts, percent: those of `compare`.
+const PRECISION_PERCENT: f64 = 2.0;
+const THRESHOLD_PERCENT: f64 = 3.0;
+/// Longest time for all runs: that of `compare`.
+const MAX_TIME: Duration = Duration::from_secs(300);
+
+/// Measures the parts and reports which limits.
+pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
+    let Some(host) = &args.host else {
+        bail!("name the far end after `files`: goodput test files HOST --source FILE");
+    };
+    let target: Target = host.parse()?;
+    let plan = args.measure.plan_towards(&target, RUN_LENGTH);
+    match &plan.storage.source {
+        None if plan.storage.sink.is_none() => {
+            bail!("name the files to measure: --source FILE, --sink FILE or both")
+        }
+        Some(Source::Input) => bail!("standard input can be read only once: name a file"),
+        _ => {}
+    }
+    if plan.storage.sink.as_ref().is_some_and(|sink| sink.name == "-") {
+        bail!("standard output can't be written alone first: name a file for --sink");
+    }
+    let request = CompareRequest {
+        credentials: credentials(&args.measure.peer.credentials, &target)?,
+        target,
+        plan,
+        arms: Vec::new(),
+        responses: vec![Response::Throughput],
+        precision_percent: PRECISION_PERCENT,
+        threshold_percent: THRESHOLD_PERCENT,
+        max_time: MAX_TIME,
+        seed: rand::random(),
+        state_dir: state_dir(state)?,
+        started: measured::now(),
+    };
+    settle_leftovers(&request.state_dir);
+    let keeper = Keeper::open(&args.output)?;
+    let mut live = Live::new(&args.output, &request.plan);
+    let (record, interrupted) = measured::block_on(async |interrupt| {
+        file_parts(&request, &interrupt, &mut |event| live.show(&event)).await
+    })?;
+    let text = || report::file_parts::text(&record);
+    let exit = measured::finish(&record, text, &args.output, keeper)?;
+    if let Some(why) = &record.incomplete {
+        screen::say(format_args!("goodput: {why}"));
+        return Ok(Exit::CouldNot);
+    }
+    Ok(match exit {
+        _ if interrupted => Exit::CouldNot,
+        Exit::Fine => conclusive(&record),
+        other => other,
+    })
+}
+
+fn conclusive(record: &Record) -> Exit {
+    let named = record.file_parts.as_ref().is_some_and(|parts| parts.limit.value().is_some());
+    if named { Exit::Fine } else { Exit::Inconclusive }
+}

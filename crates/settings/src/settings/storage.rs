@@ -1,0 +1,26 @@
+//! `storage`: the plan's files, or memory instead of them.
+
+use goodput_model::Storage;
+
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "storage",
+    title: "payload from and to files, or memory",
+    why: "Without the files the network is measured alone: what it carries beyond this, the disks don't give or take.",
+    scope: Scope::Plan,
+    values: "files (those of --source and --sink) or memory",
+    example: "storage=memory,files",
+    unset: Some("files"),
+    permanent: |_, _| Vec::new(),
+    backend: Backend::Plan(|plan, setting, word| match word {
+        "files" => Ok(()),
+        "memory" => {
+            plan.storage = Storage::default();
+            Ok(())
+        }
+        _ => Err(value::bad(setting, word, "it must be files or memory")),
+    }),
+};
