@@ -1,3 +1,5 @@
+//! Saving below a root of the test's own.
+
 use super::*;
 
 fn assignment(text: &str) -> Assignment {
