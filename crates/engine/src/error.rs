@@ -2,7 +2,7 @@
 
 use goodput_files::FileError;
 use goodput_mover::socket::SocketError;
-use goodput_settings::SettingError;
+use goodput_settings::{PrivateMountError, SettingError};
 use goodput_wire::error::WireError;
 
 /// Why a command of the engine did not come to its end.
@@ -71,6 +71,9 @@ pub enum EngineError {
     /// A setting could not be read, changed or put back.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// The export of a mount could not be mounted with other options.
+    #[error(transparent)]
+    Mount(#[from] PrivateMountError),
     /// A setting of the far end could not be read, changed or put back.
     #[error("far end: {why}")]
     FarSetting {
@@ -125,6 +128,7 @@ impl EngineError {
             | Self::Attach { not_permitted, .. }
             | Self::Incomplete { not_permitted, .. } => *not_permitted,
             Self::Storage(error) => error.not_permitted,
+            Self::Mount(error) => error.not_permitted(),
             Self::File { why, .. } => why.not_permitted(),
             Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
             Self::Socket { failure, .. } => failure.is_not_permitted(),

@@ -1,6 +1,7 @@
 //! Where a file is: its URL, without secrets.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -123,6 +124,14 @@ impl Place {
     pub fn is_directory(&self) -> bool {
         self.url.path().ends_with('/')
     }
+}
+
+/// The path that a URL `file:///PATH` names on this host.
+pub fn path_of_url(text: &str) -> Result<PathBuf, FileError> {
+    let url =
+        Url::parse(text).map_err(|why| FileError::Place(format!("it can't be read: {why}")))?;
+    let far = || FileError::Place("it names another host; write file:///PATH".into());
+    url.to_file_path().map_err(|()| far())
 }
 
 impl fmt::Display for Place {

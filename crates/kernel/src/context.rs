@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use goodput_model::Missing;
 use goodput_netlink::{Netlink, NetlinkError, Qdisc};
 
-use crate::Root;
+use crate::{FileMount, Root};
 
 /// Whose facts those of the areas `process`, `schedule` and `cgroup` are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Context {
     pub local: Option<IpAddr>,
     /// Whose processes move the payload.
     pub subject: Subject,
+    /// The mount of the measured file, where the target is one on a mount.
+    pub mount: Option<FileMount>,
 }
 
 impl Context {

@@ -16,9 +16,15 @@ pub struct NfsPlan {
     /// Bytes of one READ, 1 byte to 64 MiB; `None`: 1 MiB, or the most that the server allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rsize_bytes: Option<Bytes>,
-    /// READs in flight on each connection, 1 to [`Self::MOST_SLOTS`]; `None`: 16.
+    /// READs in flight on each connection, 1 to [`Self::MOST_SLOTS`]; `None`: 16. Only of goodput's own client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u16>,
+    /// Bytes of one WRITE; `None`: as the server and the kernel agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wsize_bytes: Option<Bytes>,
+    /// Connections of a mount, 1 to [`Self::MOST_CONNECTIONS`]; `None`: as it is mounted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nconnect: Option<u16>,
 }
 
 impl NfsPlan {
@@ -26,6 +32,8 @@ impl NfsPlan {
     pub const MOST_RSIZE_BYTES: u64 = 64 << 20;
     /// READs in flight at most.
     pub const MOST_SLOTS: u16 = 1024;
+    /// Connections of a mount at most (nfs(5); `NFS_MAX_CONNECTIONS`, fs/nfs/internal.h).
+    pub const MOST_CONNECTIONS: u16 = 16;
 
     /// Whether nothing is chosen.
     pub fn is_default(&self) -> bool {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::end::EndName;
+use crate::mount::MountPlan;
 use crate::nfs::NfsPlan;
 use crate::placement::Pins;
 use crate::storage::Storage;
@@ -67,6 +68,9 @@ pub struct Plan {
     /// How the file is read, if the target is one of an NFS server.
     #[serde(default, skip_serializing_if = "NfsPlan::is_default")]
     pub nfs: NfsPlan,
+    /// How the file is read or written, if the target is one on a mount.
+    #[serde(default, skip_serializing_if = "MountPlan::is_default")]
+    pub mount: MountPlan,
     /// Socket options, set at both ends.
     pub socket: SocketOptions,
 }
@@ -253,6 +257,7 @@ impl Plan {
             storage: Storage::default(),
             fetches: None,
             nfs: NfsPlan::default(),
+            mount: MountPlan::default(),
             socket: SocketOptions::default(),
         }
     }

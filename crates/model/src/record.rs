@@ -13,6 +13,7 @@ use crate::file_parts::FileParts;
 use crate::finding::{Finding, Undecided};
 use crate::known::Known;
 use crate::latency::Latency;
+use crate::mount::MountUse;
 use crate::nfs::ReadTable;
 use crate::plan::Plan;
 use crate::rate_search::RateSearch;
@@ -59,6 +60,9 @@ pub struct Record {
     /// What it was like to ask for the file, if the target is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetches: Option<Fetches>,
+    /// The mount of the file, if the target is one on a mount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mount: Option<MountUse>,
     /// How the clocks of both ends relate.
     #[serde(default = "Clocks::not_compared")]
     pub clocks: Clocks,

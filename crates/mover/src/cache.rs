@@ -1,6 +1,8 @@
 //! The page cache of a file: what of it is in memory, dropping it, reading it.
 
 use std::io;
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -63,11 +65,18 @@ pub fn read_alone(
 /// to the disk first, as only clean pages are dropped. Pages that another process has mapped or
 /// locked stay.
 pub fn drop_cached(file: &OwnedFd) -> io::Result<()> {
+    // A part without a length reaches to the end.
+    drop_part(file, &(0..0))
+}
+
+/// The same for a part of a file.
+pub(crate) fn drop_part(file: &OwnedFd, part: &Range<u64>) -> io::Result<()> {
     match fsync(file) {
         Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {}
         Err(cause) => return Err(cause.into()),
     }
-    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+    let bytes = NonZeroU64::new(part.end.saturating_sub(part.start));
+    Ok(fadvise(file, part.start, bytes, Advice::DontNeed)?)
 }
 
 /// Share of the first `bytes` of a file that is in the page cache (mincore(2)), percent. The kernel

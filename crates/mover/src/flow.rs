@@ -16,6 +16,7 @@ use crate::counters::Counters;
 use crate::error::MoveError;
 use crate::gate::Gate;
 use crate::lockstep::Lockstep;
+use crate::mounted::MountedFile;
 use crate::shared_rate::SharedRate;
 use crate::stop::{Phase, Stop};
 use crate::storage::FlowStorage;
@@ -61,6 +62,8 @@ pub struct FlowConfig {
     pub storage: FlowStorage,
     /// Who asks for the bodies in which a stream moves, if it moves so. A receiver then ends with the stop at once.
     pub bodies: Option<Arc<BodySource>>,
+    /// The part of a file on a mount that it moves, if that is its payload; its descriptor is the open file.
+    pub file: Option<MountedFile>,
     /// Who looks at what it receives; only with a mover that [shows](crate::Mover::shows) it.
     pub tap: Option<Arc<dyn Tap>>,
     /// The only CPU that its thread may run on; `None`: where the scheduler puts it.
@@ -89,6 +92,7 @@ impl FlowConfig {
             lockstep: None,
             storage: FlowStorage::default(),
             bodies: None,
+            file: None,
             tap: None,
             pin: None,
         }
@@ -146,7 +150,9 @@ impl Flow {
         match self.stop.phase() {
             Phase::Run => Ok(true),
             // Nobody else ends what this end goes on asking for.
-            Phase::Finish if self.config.bodies.is_some() => Ok(false),
+            Phase::Finish if self.config.bodies.is_some() || self.config.file.is_some() => {
+                Ok(false)
+            }
             Phase::Finish => Ok(self.stop.deadline_ns().is_none_or(|end| now_ns() < end)),
             Phase::Abort => Err(self.aborted()),
         }

@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod affinity;
+mod aligned;
 mod asleep;
 mod awaited;
 mod bodies;
@@ -25,6 +26,7 @@ mod liveness;
 mod lockstep;
 mod low_water;
 mod mapping;
+mod mounted;
 pub mod movers;
 mod multishot;
 pub mod pace;
@@ -62,6 +64,7 @@ pub use heaps::share_heaps;
 pub use limits::Needs;
 pub use liveness::LastHeard;
 pub use lockstep::Lockstep;
+pub use mounted::{FileMover, MountedFile, PassLog};
 pub use movers::{ALL, Choice, Mover, asked, check_here, find, for_role, most_needs};
 pub use payload::payload_at;
 pub use prompt::run_promptly;

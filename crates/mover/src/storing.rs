@@ -7,14 +7,11 @@ use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fsync};
 use rustix::io::{Errno, write};
 
+use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::storage::FileSink;
 use crate::stream;
-
-/// Alignment that `O_DIRECT` asks of address, length and offset on any disk of today, bytes (open(2);
-/// 512 is the least, 4096 fits all).
-const ALIGNMENT_BYTES: usize = 4096;
 
 /// Receives to the end of the stream and writes all of it, but for the header, to the sink. The
 /// buffer has room for `room` bytes.
@@ -40,9 +37,7 @@ pub(crate) fn receive(flow: &Flow, sink: &FileSink, room: usize) -> Result<(), M
 struct BufferedSink<'a> {
     flow: &'a Flow,
     sink: &'a FileSink,
-    /// Longer than its room, so that an aligned part of that length is in it.
-    buffer: Vec<u8>,
-    start: usize,
+    buffer: AlignedBuffer,
     room: usize,
     filled: usize,
     /// Bytes of the header that are still to come.
@@ -53,10 +48,9 @@ struct BufferedSink<'a> {
 impl<'a> BufferedSink<'a> {
     fn new(flow: &'a Flow, sink: &'a FileSink, room: usize) -> Self {
         let room = room.next_multiple_of(ALIGNMENT_BYTES);
-        let buffer = vec![0; room + ALIGNMENT_BYTES];
-        let start = buffer.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES);
+        let buffer = AlignedBuffer::new(room);
         let header = flow.config.storage.header_bytes;
-        Self { flow, sink, buffer, start, room, filled: 0, header, written: 0 }
+        Self { flow, sink, buffer, room, filled: 0, header, written: 0 }
     }
 
     /// Most bytes of one read.
@@ -68,8 +62,8 @@ impl<'a> BufferedSink<'a> {
     fn space(&mut self, want: usize) -> &mut [u8] {
         let free = self.room - self.filled;
         let want = if self.header > 0 { want.min(self.header) } else { want };
-        let from = self.start + self.filled;
-        &mut self.buffer[from..from + want.min(free)]
+        let from = self.filled;
+        &mut self.buffer.room()[from..from + want.min(free)]
     }
 
     /// `taken` bytes were read to where there is space.
@@ -90,7 +84,7 @@ impl<'a> BufferedSink<'a> {
         }
         let mut at = 0;
         while at < self.filled {
-            let bytes = &self.buffer[self.start + at..self.start + self.filled];
+            let bytes = &self.buffer.room()[at..self.filled];
             let counters = &self.flow.counters;
             match counters.sink.during(|| write(&self.sink.file, bytes)) {
                 Ok(0) => return Err(self.failed(Errno::NOSPC)),
@@ -120,11 +114,11 @@ impl<'a> BufferedSink<'a> {
     fn finish(&mut self) -> Result<(), MoveError> {
         if self.sink.direct && !self.filled.is_multiple_of(ALIGNMENT_BYTES) {
             let whole = self.filled / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
-            let rest = self.buffer[self.start + whole..self.start + self.filled].to_vec();
+            let rest = self.buffer.room()[whole..self.filled].to_vec();
             self.filled = whole;
             self.flush()?;
             through_the_cache(&self.sink.file).map_err(|cause| self.failed(cause))?;
-            self.buffer[self.start..self.start + rest.len()].copy_from_slice(&rest);
+            self.buffer.room()[..rest.len()].copy_from_slice(&rest);
             self.filled = rest.len();
         }
         self.flush()?;

@@ -19,6 +19,7 @@ pub mod greeting;
 pub mod keys;
 pub mod limits;
 pub mod login;
+pub mod mounted_file;
 pub mod network;
 mod outbox;
 #[cfg(any(test, feature = "testing"))]

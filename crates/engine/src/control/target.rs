@@ -1,4 +1,4 @@
-//! The one word that says who is at the other end: `HOST`, `HOST:PORT` or `SCHEME://HOST[:PORT]`.
+//! The one word that says who is at the other end: `HOST`, `HOST:PORT`, `SCHEME://HOST[:PORT]`, or the path of a file.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use goodput_files::{Options, Place};
 use goodput_model::{Direction, Family};
-use goodput_wire::file_server;
 use goodput_wire::session::Protocol;
+use goodput_wire::{file_server, mounted_file};
 
 use crate::error::EngineError;
 
@@ -24,8 +24,10 @@ pub struct Target {
     pub port: u16,
     /// The protocol.
     pub protocol: &'static Protocol,
-    /// The file, where the target is one.
+    /// The file, where the target is one at a server that this end talks with.
     pub file: Option<FileTarget>,
+    /// Its path, where the target is a file on a mount.
+    pub mounted: Option<PathBuf>,
 }
 
 /// A file at a server that is not goodput.
@@ -54,6 +56,9 @@ impl FromStr for Target {
     type Err = EngineError;
 
     fn from_str(text: &str) -> Result<Self, EngineError> {
+        if let Some(path) = path_of(text) {
+            return path.map(|path| Self::of_path(text, path));
+        }
         let (scheme, rest) = text.split_once("://").unwrap_or(("goodput", text));
         if goodput_files::schemes::find(scheme).is_some() {
             return Self::of_file(text);
@@ -66,7 +71,7 @@ impl FromStr for Target {
             ))
         })?;
         let port = port.unwrap_or(protocol.port);
-        Ok(Self { text: text.into(), host: host.into(), port, protocol, file: None })
+        Ok(Self { text: text.into(), host: host.into(), port, protocol, file: None, mounted: None })
     }
 }
 
@@ -91,7 +96,19 @@ impl Target {
                 write: false,
                 notes: None,
             }),
+            mounted: None,
         })
+    }
+
+    fn of_path(text: &str, path: PathBuf) -> Self {
+        Self {
+            text: text.into(),
+            host: String::new(),
+            port: 0,
+            protocol: &mounted_file::PROTOCOL,
+            file: None,
+            mounted: Some(path),
+        }
     }
 
     /// Whether it is a file of an NFS server.
@@ -101,15 +118,19 @@ impl Target {
 
     /// Who sends, where the user asked for `asked`: files are fetched, unless they are to be stored.
     pub fn direction(&self, asked: Direction) -> Direction {
-        match (&self.file, asked) {
-            (Some(file), Direction::Send) if !file.write => Direction::Reverse,
-            _ => asked,
-        }
+        let is_read = match &self.file {
+            Some(file) => !file.write,
+            None => self.mounted.is_some(),
+        };
+        if is_read && asked == Direction::Send { Direction::Reverse } else { asked }
     }
 
     /// Every address of the target, in the resolver's order, of one family if one was asked for.
-    /// Blocks while the resolver answers.
+    /// Blocks while the resolver answers. None of a file on a mount: who serves it is the mount's business.
     pub fn addresses(&self, family: Option<Family>) -> Result<Vec<SocketAddr>, EngineError> {
+        if self.mounted.is_some() {
+            return Ok(Vec::new());
+        }
         let given = self.file.iter().flat_map(|file| &file.resolved);
         let given: Vec<_> = given.map(|ip| SocketAddr::new(*ip, self.port)).collect();
         let all = if given.is_empty() { self.resolve()? } else { given };
@@ -132,6 +153,16 @@ impl Target {
             EngineError::Target(format!("cannot resolve {}: {cause}; check the name", self.host))
         })
     }
+}
+
+/// The path that `text` names, if it names one: absolute, relative to this folder by how it begins, or as a URL.
+fn path_of(text: &str) -> Option<Result<PathBuf, EngineError>> {
+    if text.starts_with("file:") {
+        let path = goodput_files::path_of_url(text);
+        return Some(path.map_err(|why| EngineError::Target(format!("{text}: {why}"))));
+    }
+    let is_path = ["/", "./", "../"].iter().any(|beginning| text.starts_with(beginning));
+    is_path.then(|| Ok(PathBuf::from(text)))
 }
 
 fn is_of(address: IpAddr, family: Option<Family>) -> bool {
@@ -194,6 +225,16 @@ mod tests {
         assert_eq!(parsed("2001:db8::1"), ("2001:db8::1".into(), port));
         assert_eq!(parsed("[2001:db8::1]:99"), ("2001:db8::1".into(), 99));
         assert_eq!(parsed("goodput://nas/"), ("nas".into(), port));
+    }
+
+    #[test]
+    fn a_path_is_a_file_on_a_mount() {
+        let path = |text: &str| text.parse::<Target>().unwrap().mounted;
+        assert_eq!(path("/mnt/nas/a b"), Some("/mnt/nas/a b".into()));
+        assert_eq!(path("./file"), Some("./file".into()));
+        assert_eq!(path("file:///mnt/a%20b"), Some("/mnt/a b".into()));
+        assert_eq!(path("nas"), None);
+        assert!("file://nas/export".parse::<Target>().is_err(), "another host's");
     }
 
     #[test]

@@ -3,32 +3,43 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
 
-use goodput_model::{EndName, Known, Plan};
+use goodput_kernel::FileMount;
+use goodput_model::{EndName, Fetches, Known, Plan, Snapshot};
 use goodput_mover::Waiter;
 use goodput_wire::session::{Action, Cookie, Input};
 use goodput_wire::ticket::{FlowSetup, FlowTicket};
 
 use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
-use crate::near::fetch::{self, FetchLog, Fetching, Scratch};
+use crate::near::fetch::{self, Fetching, Scratch};
 use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
 use crate::near::host_before::path;
+use crate::near::mounted::{self, MountedFlows};
 use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
 
-/// What becomes known of the questions to a server of files, and what is stored there.
-type Files = (Arc<FetchLog>, Option<Scratch>);
+/// Says what became known of what was asked for a file, once all is over.
+pub type Concluding = Box<dyn Fn() -> Fetches + Send + Sync>;
+
+/// Flows, and what comes with those that are of a file.
+#[derive(Default)]
+struct Beside {
+    log: Option<Concluding>,
+    scratch: Option<Scratch>,
+    mount: Option<(FileMount, Snapshot)>,
+}
 
 /// Flows that this end has, and what the session said heard.
 pub struct Agreed {
     /// The flows.
     pub opened: Opened,
-    /// What becomes known of their questions, if they ask a server of files.
-    pub log: Option<Arc<FetchLog>>,
-    /// What they store there, to be removed.
+    /// What becomes known of their questions, if they are of a file.
+    pub log: Option<Concluding>,
+    /// The mount of the file, and what is known of that beside, if the target is one on a mount.
+    pub mount: Option<(FileMount, Snapshot)>,
+    /// What they store at a server of files, to be removed.
     pub scratch: Option<Scratch>,
     /// What the session said.
     pub heard: AgreedAnswers,
@@ -89,7 +100,7 @@ pub async fn flows(
 ) -> Result<Agreed, EngineError> {
     let FlowOrder { mut tickets, mut flow_setup, mut heard } = order;
     let hashes = hashes(client, plan, &mut heard).await;
-    let (opened, files) = loop {
+    let (opened, Beside { log, scratch, mount }) = loop {
         let ways = hashes.as_ref();
         let failure = match open(client, plan, tickets, flow_setup, ways, &mut heard).await {
             Ok(opened) => break opened,
@@ -105,14 +116,14 @@ pub async fn flows(
     };
     // Further measurements go to the same machine; its usual port is that of the target. A server of files may have
     // sent this end to another one.
-    if files.is_none() {
-        let mut address = opened.peer;
+    if log.is_none()
+        && let Some(mut address) = opened.peer
+    {
         address.set_port(client.target.port);
         client.addresses = vec![address];
     }
     client.conversation.tell(Input::FlowsReady);
-    let (log, scratch) = files.unzip();
-    Ok(Agreed { opened, log, scratch: scratch.flatten(), heard, hashes })
+    Ok(Agreed { opened, log, scratch, mount, heard, hashes })
 }
 
 /// The hashes of both ends, where `plan` has ports chosen by them.
@@ -158,8 +169,11 @@ async fn open(
     flow_setup: FlowSetup,
     hashes: Option<&Hashes>,
     heard: &mut AgreedAnswers,
-) -> Result<(Opened, Option<Files>), EngineError> {
+) -> Result<(Opened, Beside), EngineError> {
     match flow_setup {
+        FlowSetup::Connect { .. } if client.target.mounted.is_some() => {
+            read_mounted(client, plan, tickets, heard).await
+        }
         FlowSetup::Connect { .. } if client.target.file.is_some() => {
             fetch(client, plan, tickets, heard).await
         }
@@ -175,14 +189,14 @@ async fn open(
             let opening = blocking(move || open_flows(&destination, &plan, &tickets));
             let opened = beside(client, opening, heard).await??;
             let opened = opened.map_err(|failure| unreached(client, failure))?;
-            Ok((opened, None))
+            Ok((opened, Beside::default()))
         }
         FlowSetup::Listen { first_port } => {
             let peer = client.addresses.first().copied();
             let peer = peer.ok_or_else(|| EngineError::Target("no address to await".into()))?;
             let listeners = FlowListeners::open(plan, &tickets, client.local, peer, first_port)?;
             client.conversation.tell(Input::Expecting { data_port: None });
-            Ok((beside(client, listeners.take(), heard).await??, None))
+            Ok((beside(client, listeners.take(), heard).await??, Beside::default()))
         }
         flow_setup @ (FlowSetup::Arrive | FlowSetup::ThisConnection { .. }) => {
             Err(unexpected(&client.target, &Action::OpenFlows { tickets, flow_setup }))
@@ -196,7 +210,7 @@ async fn fetch(
     plan: &Plan,
     tickets: Vec<FlowTicket>,
     heard: &mut AgreedAnswers,
-) -> Result<(Opened, Option<Files>), EngineError> {
+) -> Result<(Opened, Beside), EngineError> {
     let (target, plan, addresses) = (client.target.clone(), plan.clone(), client.addresses.clone());
     // Dropping this future drops the waiter, which ends the work.
     let waiter = Waiter::default();
@@ -205,7 +219,26 @@ async fn fetch(
     let opened = beside(client, opening, heard).await;
     drop(waiter);
     let Fetching { opened, log, scratch } = opened???;
-    Ok((opened, Some((log, scratch))))
+    let log: Concluding = Box::new(move || log.conclude());
+    Ok((opened, Beside { log: Some(log), scratch, mount: None }))
+}
+
+/// Flows from a file on a mount.
+async fn read_mounted(
+    client: &mut Client,
+    plan: &Plan,
+    tickets: Vec<FlowTicket>,
+    heard: &mut AgreedAnswers,
+) -> Result<(Opened, Beside), EngineError> {
+    let (path, plan) = (client.target.mounted.clone().unwrap_or_default(), plan.clone());
+    let waiter = Waiter::default();
+    let awaited = waiter.awaited();
+    let opening = blocking(move || mounted::open(&path, &plan, &tickets, &awaited));
+    let opened = beside(client, opening, heard).await;
+    drop(waiter);
+    let MountedFlows { opened, log, mount, facts } = opened???;
+    let log: Concluding = Box::new(move || log.conclude());
+    Ok((opened, Beside { log: Some(log), scratch: None, mount: Some((mount, facts)) }))
 }
 
 /// Where there is no control connection, the first flow is what reaches the target, or does not.

@@ -12,6 +12,7 @@ pub mod kept_samples;
 pub mod latency;
 pub mod live_intervals;
 pub mod measure;
+mod mounted;
 pub mod near_run;
 pub mod patience;
 pub mod probes;

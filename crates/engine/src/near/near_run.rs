@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use goodput_kernel::Context;
 use goodput_model::{Connection, End, EndName, Known, Missing, Plan, Sample, Snapshot, Transport};
 use goodput_wire::session::{Action, Input};
 
-use super::agree;
+use super::agree::{self, Concluding};
 use super::client::{Client, unexpected};
 use super::clocks::{self, Comparing};
 use super::far_account::FarAccount;
-use super::fetch::{FetchLog, Scratch};
+use super::fetch::Scratch;
 use super::host_before::{HostBefore, affinity, path};
 use super::kept_samples::KeptSamples;
 use super::latency::{self, Prober, Probing};
@@ -53,7 +54,7 @@ pub struct NearRun<'a> {
     /// Whether anything more of the far end is waited for.
     pub(super) hears: bool,
     /// What becomes known of the questions to a server of files.
-    pub(super) log: Option<Arc<FetchLog>>,
+    pub(super) log: Option<Concluding>,
     /// What is stored at a server of files. It is removed when this is dropped, at the latest.
     scratch: Option<Scratch>,
     /// What is missing from the measurement, once anything is.
@@ -67,22 +68,18 @@ impl<'a> NearRun<'a> {
         if let Some(why) = goodput_wire::check::too_slow(plan) {
             return Err(EngineError::Flow(why));
         }
-        if !plan.nfs.is_default() && !client.target.reads_from_nfs() {
-            let why = "nfs.rsize and nfs.slots are for targets that begin with nfs://";
-            return Err(EngineError::Flow(why.into()));
-        }
-        if plan.fetches.is_some() && client.target.file.is_none() {
-            let why = "a number of fetches is for targets that are files, as http://HOST/FILE";
-            return Err(EngineError::Flow(why.into()));
-        }
+        check_file_options(client, plan)?;
         let mut plan = plan.clone();
         if client.target.file.as_ref().is_some_and(FileTarget::is_decoded) {
             movers::decoded(&mut plan, EndName::Near)?;
         }
         let (plan, stores) = agree::files(client, &plan).await?;
         let affinity = affinity(client, &plan).await?;
-        let movers = Movers::of(&plan, EndName::Near)
-            .map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
+        let movers = match client.target.mounted {
+            Some(_) => Movers::of_file(&plan),
+            None => Movers::of(&plan, EndName::Near),
+        };
+        let movers = movers.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
         let proposed = movers::for_peer(&plan, client.far_end().chooses_movers)?;
         client.conversation.tell(Input::Propose(Box::new(storage::for_peer(&proposed))));
         let order = agree::order(client).await?;
@@ -97,8 +94,9 @@ impl<'a> NearRun<'a> {
         let comparing = Comparing::begin(client, &plan, agreed.heard.echo);
         let echoes = comparing.last_heard();
         let comparing = Some(comparing);
-        let early = early.and_then(|look| look.towards(peer.ip()));
-        let context = path(Some(peer), &plan);
+        let early = early.zip(peer).and_then(|(look, peer)| look.towards(peer.ip()));
+        let (mount, of_file) = agreed.mount.unzip();
+        let context = Context { mount, ..path(peer, &plan) };
         let (end, observes) = (EndName::Near, plan.observe);
         let mut doubts = agreed.opened.doubts;
         doubts.extend(stores.doubts.iter().cloned());
@@ -114,6 +112,10 @@ impl<'a> NearRun<'a> {
             None => own.look().await?,
         };
         clocks::note(&mut before, client.clock);
+        if let Some(of_file) = of_file {
+            before.facts.extend(of_file.facts);
+            before.missing.extend(of_file.missing);
+        }
         run.set_before(before);
         Ok(Self { connections, prober, comparing, doubts, log, scratch, ..Self::new(client, run) })
     }
@@ -323,4 +325,29 @@ impl<'a> NearRun<'a> {
         let name = source.name();
         Err(EngineError::Flow(format!("{name} gave no data: there is nothing to measure")))
     }
+}
+
+/// What is asked of a file must fit what the target is.
+fn check_file_options(client: &Client, plan: &Plan) -> Result<(), EngineError> {
+    let target = &client.target;
+    let why = match (target.reads_from_nfs(), target.mounted.is_some()) {
+        (_, true) if plan.nfs.slots.is_some() => {
+            "nfs.slots is for targets that begin with nfs://; the slots of a mount are the kernel's \
+             (sunrpc.tcp_slot_table_entries, nfs.max_session_slots)"
+        }
+        (true, _) if plan.nfs.wsize_bytes.is_some() || plan.nfs.nconnect.is_some() => {
+            "nfs.wsize and nfs.nconnect are for files on NFS mounts: name the file by its path"
+        }
+        (_, false) if !plan.mount.is_default() => {
+            "mount.direct is for files on mounts: name the file by its path"
+        }
+        (false, false) if !plan.nfs.is_default() => {
+            "settings of NFS are for targets that begin with nfs://, or that are files on NFS mounts"
+        }
+        _ if plan.fetches.is_some() && target.file.is_none() => {
+            "a number of fetches is for targets that are files at servers, as http://HOST/FILE"
+        }
+        _ => return Ok(()),
+    };
+    Err(EngineError::Flow(why.into()))
 }

@@ -12,6 +12,7 @@ use goodput_settings::permanent;
 use crate::error::EngineError;
 use crate::result::doubts::doubts;
 use crate::result::measurement::{Incomplete, Measurement};
+use crate::result::mount;
 use crate::result::outcome::outcome;
 
 /// In the names of files that belong to that system.
@@ -68,6 +69,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         kind: Kind::Test,
         started: started.into(),
         target: target.into(),
+        mount: mount::of(&measurement.near),
         plan: measurement.plan,
         connections: measurement.connections,
         far_totals: measurement.far_totals,

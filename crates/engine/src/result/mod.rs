@@ -9,6 +9,7 @@ pub mod intervals;
 pub mod joined;
 pub mod kept;
 pub mod measurement;
+pub mod mount;
 pub mod outcome;
 pub mod silence;
 pub mod storage;

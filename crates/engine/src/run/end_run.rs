@@ -192,7 +192,14 @@ mod tests {
         };
         let flow = FlowPlan { id: 0, sender: EndName::Near };
         let (framing, early) = (Framing::default(), EarlyPayload::default());
-        let flows = vec![Connected { flow, socket: socket.into(), framing, early, bodies: None }];
+        let flows = vec![Connected {
+            flow,
+            socket: socket.into(),
+            framing,
+            early,
+            bodies: None,
+            file: None,
+        }];
         EndRun::start(Arc::new(own), flows, &Cap::default(), None, LastHeard::default()).unwrap()
     }
 

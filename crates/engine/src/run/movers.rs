@@ -1,7 +1,7 @@
 //! How the flows of one end move their payload: as the plan names it, or as this end chooses.
 
 use goodput_model::{EndName, MoverChoice, Plan, Role};
-use goodput_mover::{AUTO, Choice, Mover, asked, for_role, movers};
+use goodput_mover::{AUTO, Choice, FileMover, Mover, asked, for_role, movers};
 
 use crate::error::EngineError;
 
@@ -27,6 +27,24 @@ impl Movers {
         let roles = senders.map(|from| if *from == end { Role::Sender } else { Role::Receiver });
         let own = |role| for_role(plan, role).map(|choice| RoleMover { role, choice });
         roles.map(own).collect::<Result<_, _>>().map(Self).map_err(|why| why.to_string())
+    }
+
+    /// That of a file on a mount, which no other mover can read or write.
+    pub fn of_file(plan: &Plan) -> Result<Self, String> {
+        for role in [Role::Sender, Role::Receiver] {
+            match asked(plan, role).map_err(|why| why.to_string())? {
+                AUTO | PLAIN_MOVER => {}
+                other => {
+                    return Err(format!(
+                        "the mover {other} works on sockets, and a file on a mount has none: leave out --mover and \
+                         --receive-mover"
+                    ));
+                }
+            }
+        }
+        let choice = || Choice { mover: &FileMover, why: None };
+        let both = [Role::Sender, Role::Receiver].map(|role| RoleMover { role, choice: choice() });
+        Ok(Self(both.into()))
     }
 
     /// The mover of flows in that role. Fails if the plan has none for this end.

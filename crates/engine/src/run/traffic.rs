@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use goodput_framing::Framing;
 use goodput_model::{Connection, EndName, FlowPlan, Plan, Role, Transport};
 use goodput_mover::{
-    BodySource, EarlyPayload, FlowConfig, Gate, LastHeard, Lockstep, RunningFlow, Stop, no_thread,
-    queue_bytes,
+    BodySource, EarlyPayload, FlowConfig, Gate, LastHeard, Lockstep, MountedFile, RunningFlow,
+    Stop, no_thread, queue_bytes,
 };
 use tokio::sync::mpsc;
 
@@ -37,6 +37,8 @@ pub struct Connected {
     pub early: EarlyPayload,
     /// Where it comes from in bodies, if it comes so.
     pub bodies: Option<Arc<BodySource>>,
+    /// The part of a file on a mount that it is, if it is one; its socket is the open file.
+    pub file: Option<MountedFile>,
 }
 
 /// Between which addresses `flows` are connected. One whose socket does not report is left out.
@@ -82,7 +84,7 @@ impl Traffic {
     }
 
     fn add(&mut self, own: &Prepared, cap: &Cap, connected: Connected) -> Result<(), EngineError> {
-        let Connected { flow, socket, framing, early, bodies } = connected;
+        let Connected { flow, socket, framing, early, bodies, file } = connected;
         let plan = &own.plan;
         let config = flow_config(plan, own.end, cap, flow);
         // Datagrams that leave as fast as they can would leave the others behind without bound.
@@ -90,7 +92,7 @@ impl Traffic {
         let in_turn = framing.is_read_in_turn() && keeps_step && plan.flows > 1;
         let storage = own.stores.of(plan, flow.id, config.role);
         let pin = own.affinity.of_flow(flow.id);
-        let mut config = FlowConfig { framing, early, bodies, storage, pin, ..config };
+        let mut config = FlowConfig { framing, early, bodies, file, storage, pin, ..config };
         if in_turn && config.role == Role::Sender {
             config.lockstep = Some(Arc::clone(&self.lockstep));
             config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);

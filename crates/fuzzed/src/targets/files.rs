@@ -2,7 +2,7 @@
 
 use goodput_kernel::parse::{
     cgroup, conntrack, counter_table, cpu_list, cpu_mask, driver_counters, keyed, meminfo, mountinfo,
-    pcie, per_cpu, pressure, process, schedstat, sockstat, softnet, stat, tcp_mem, vectors, wireless,
+    mountstats, pcie, per_cpu, pressure, process, schedstat, sockstat, softnet, stat, tcp_mem, vectors, wireless,
 };
 
 /// Takes any bytes.
@@ -11,7 +11,7 @@ pub fn run(data: &[u8]) {
     let _ = (cgroup::parse_membership(text), cgroup::parse_max(text), mountinfo::parse(text));
     let _ = (conntrack::parse(text, ["drop", "entries"]), counter_table::parse(text));
     let _ = (cpu_list::parse("t", text), cpu_mask::count("t", text), keyed(text, "a"));
-    let _ = (meminfo::parse(text), pressure::parse("t", text), process::parse_parent(text));
+    let _ = (mountstats::parse(text), meminfo::parse(text), pressure::parse("t", text), process::parse_parent(text));
     let _ = (pcie::parse_speed(text), pcie::parse_width(text), schedstat::parse(text));
     let _ = (sockstat::parse(text, "TCP"), softnet::parse(text), stat::parse(text));
     let _ = (tcp_mem::parse(text), wireless::parse(text, "wlan0"));

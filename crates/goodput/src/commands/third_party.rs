@@ -34,7 +34,14 @@ fn measure(
 ) -> anyhow::Result<()> {
     let ThirdPartyTest { host, port, plan, words } = test;
     let text = format!("{}://{host}:{port}", PROTOCOL.id);
-    let target = Target { text, host: host.clone(), port: *port, protocol: &PROTOCOL, file: None };
+    let target = Target {
+        text,
+        host: host.clone(),
+        port: *port,
+        protocol: &PROTOCOL,
+        file: None,
+        mounted: None,
+    };
     let started = measured::now();
     let format = formats::nuttcp::format(words.key_values, words.verbose);
     let intervals = if words.intervals { Intervals::All } else { Intervals::None };

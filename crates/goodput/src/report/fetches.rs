@@ -13,9 +13,11 @@ const UNSEEN_OF_A_SENDER: &str =
 /// What only a server that receives could report.
 const UNSEEN_OF_A_RECEIVER: &str = "the server's disk, CPU and receive buffer";
 
-/// The lines; none if the target is no file.
+/// The lines; none if the target is no file at a server.
 pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
-    let Some(fetches) = &record.fetches else { return Vec::new() };
+    let Some(fetches) = record.fetches.as_ref().filter(|_| record.mount.is_none()) else {
+        return Vec::new();
+    };
     let stores = record.plan.direction.senders().contains(&EndName::Near);
     let mut lines = vec![(if stores { "uploaded" } else { "fetched" }, moved(fetches))];
     if let Known::Value(first) = &fetches.first {

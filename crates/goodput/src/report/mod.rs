@@ -17,6 +17,7 @@ pub mod latency;
 pub mod live;
 mod mechanism;
 mod micros;
+mod mounts;
 pub mod movers;
 mod mptcp;
 mod peer;

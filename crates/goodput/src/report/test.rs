@@ -7,7 +7,8 @@ use goodput_model::{
 use super::labelled::{line, lines, remedy, undecided};
 use super::micros::micros;
 use super::{
-    bar, datagrams, fetches, latency, movers, mptcp, peer, placement, storage, style, thinned, way,
+    bar, datagrams, fetches, latency, mounts, movers, mptcp, peer, placement, storage, style,
+    thinned, way,
 };
 use crate::shell;
 
@@ -31,6 +32,7 @@ pub fn text(record: &Record, detail: Detail) -> String {
         record.result.directions.iter().for_each(|d| direction(&mut out, d));
     }
     fetches::lines(record).iter().for_each(|(label, text)| line(&mut out, label, text));
+    mounts::lines(record).iter().for_each(|(label, text)| line(&mut out, label, text));
     costs(&mut out, record);
     round_trips(&mut out, record);
     movers::phrases(record).iter().for_each(|text| line(&mut out, "mover", text));

@@ -17,6 +17,7 @@ mod hostile;
 mod keys;
 mod latency;
 mod measures;
+mod mounted;
 mod movers;
 mod nfs_servers;
 mod old_names;

@@ -7,6 +7,7 @@
 
 mod cards;
 mod netem;
+mod nfs;
 mod paced;
 mod program;
 mod queues;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
             .into_iter()
             .chain(queues::all())
             .chain(netem::all())
+            .chain(nfs::all())
             .chain(paced::all())
             .collect(),
         None => Vec::new(),

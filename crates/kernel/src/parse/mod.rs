@@ -8,6 +8,7 @@ pub mod cpu_mask;
 pub mod driver_counters;
 pub mod meminfo;
 pub mod mountinfo;
+pub mod mountstats;
 pub mod pcie;
 pub mod per_cpu;
 pub mod pressure;

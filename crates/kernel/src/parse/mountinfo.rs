@@ -1,4 +1,4 @@
-//! /proc/self/mountinfo: where control groups are mounted (proc_pid_mountinfo(5)).
+//! /proc/self/mountinfo: which file systems are mounted where, and how (proc_pid_mountinfo(5)).
 
 use super::ParseError;
 
@@ -7,12 +7,18 @@ const FILE: &str = "/proc/self/mountinfo";
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
+    /// Number of the mount, as /proc/self/fdinfo names that of an open file.
+    pub id: u64,
+    /// Number of the file system's device, "major:minor".
+    pub device: String,
     /// The directory of the file system that is seen at the mount point.
     pub root: String,
     /// Where it is mounted.
     pub point: String,
     /// Type of the file system: "cgroup", "cgroup2", …
     pub kind: String,
+    /// What is mounted: a device, a name, or for NFS `SERVER:/EXPORT`.
+    pub source: String,
     /// Options of the file system; of a version 1 control group its controllers are among them.
     pub options: Vec<String>,
 }
@@ -28,12 +34,15 @@ fn line(line: &str) -> Result<Mount, ParseError> {
     let (before, after) = line.split_once(" - ").ok_or_else(broken)?;
     let before: Vec<&str> = before.split(' ').collect();
     let after: Vec<&str> = after.split(' ').collect();
-    let (Some([_id, _parent, _device, root, point]), Some([kind, _source, options])) =
+    let (Some([id, _parent, device, root, point]), Some([kind, source, options])) =
         (before.first_chunk(), after.first_chunk())
     else {
         return Err(broken());
     };
     Ok(Mount {
+        id: id.parse().map_err(|_| broken())?,
+        device: (*device).into(),
+        source: unescape(source),
         root: unescape(root),
         point: unescape(point),
         kind: (*kind).into(),
@@ -41,9 +50,35 @@ fn line(line: &str) -> Result<Mount, ParseError> {
     })
 }
 
-/// The four characters that would break the columns are written in octal.
-fn unescape(path: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+impl Mount {
+    /// Whether the kernel's NFS client serves it.
+    pub fn is_nfs(&self) -> bool {
+        ["nfs", "nfs4"].contains(&self.kind.as_str())
+    }
+
+    /// What is mounted of an NFS server, with the directory of it that is seen: of a bind mount that is not all.
+    pub fn whole_source(&self) -> String {
+        match self.root.trim_end_matches('/') {
+            "" => self.source.clone(),
+            folder => format!("{}{folder}", self.source.trim_end_matches('/')),
+        }
+    }
+
+    /// The value of an option `NAME=VALUE`.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        value_of(&self.options, name)
+    }
+}
+
+/// The value of an option `NAME=VALUE` among others.
+pub(super) fn value_of<'a>(options: &'a [String], name: &str) -> Option<&'a str> {
+    let pairs = options.iter().filter_map(|option| option.split_once('='));
+    pairs.filter(|(found, _)| *found == name).map(|(_, value)| value).next()
+}
+
+/// The characters that would break the columns are written in octal (`mangle_path`, fs/seq_file.c).
+pub(super) fn unescape(path: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\043", "#"), ("\\134", "\\")]
         .iter()
         .fold(path.to_owned(), |path, (code, character)| path.replace(code, character))
 }
@@ -60,7 +95,8 @@ mod tests {
             (mounts[0].root.as_str(), mounts[0].point.as_str()),
             ("/docker/a", "/sys/fs x/cpu")
         );
-        assert_eq!(mounts[0].kind, "cgroup");
+        assert_eq!((mounts[0].kind.as_str(), mounts[0].source.as_str()), ("cgroup", "cgroup"));
+        assert_eq!((mounts[0].id, mounts[0].device.as_str()), (32, "0:29"));
         assert!(mounts[0].options.contains(&"cpu".to_owned()));
     }
 

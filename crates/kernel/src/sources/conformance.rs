@@ -5,14 +5,26 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::Root;
+use crate::mounts::tests::listed_in;
+use crate::{FileMount, Root};
 
 /// Every file that a source reads on a healthy host, with what it says there.
 const FILES: &[(&str, &str)] = &[
     ("proc/stat", "cpu  3 0 2 9 1 0 5 7 0 0\ncpu0 3 0 2 9 1 0 5 7 0 0\nctxt 42\n"),
     ("proc/meminfo", "MemTotal: 8 kB\n"),
     ("proc/self/cgroup", "1:cpu:/a\n"),
-    ("proc/self/mountinfo", "1 2 0:3 / /cg rw - cgroup cgroup rw,cpu\n"),
+    (
+        "proc/self/mountinfo",
+        "2 2 0:4 / /m rw - nfs4 n:/e rw,vers=4.2,rsize=4096\n1 2 0:3 / /cg rw - cgroup cgroup rw,cpu\n",
+    ),
+    (
+        "proc/self/mountstats",
+        "device n:/e mounted on /m with fstype nfs4 statvers=1.1\n\tbytes:\t1 0 3 0 5 6 7 8\n\
+         \txprt:\ttcp 700 1 1 0 0 9 9 0 99 3 64 1 1\n\
+         \t        READ: 8 9 0 800 80000 3 30 40 0\n\t       WRITE: 0 0 0 0 0 0 0 0 0\n\
+         \t      GETATTR: 5 5 0 5 5 5 5 5 0\n\n",
+    ),
+    ("sys/class/bdi/0:4/read_ahead_kb", "128\n"),
     ("cg/a/cpu.cfs_quota_us", "50000\n"),
     ("cg/a/cpu.cfs_period_us", "100000\n"),
     ("cg/a/cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_time 9000\n"),
@@ -45,7 +57,9 @@ fn fake_host(change: impl Fn(&str, &str) -> Option<String>) -> (tempfile::TempDi
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let context = Context { root: Root::at(directory.path()), ..Context::default() };
+    let mounts = listed_in(&directory.path().join("proc/self")).ok();
+    let mount = mounts.and_then(|mounts| FileMount::with(2, mounts).ok());
+    let context = Context { root: Root::at(directory.path()), mount, ..Context::default() };
     (directory, context)
 }
 

@@ -15,6 +15,7 @@ mod frequency;
 mod interrupts;
 mod link;
 mod memory;
+mod mount;
 mod napi;
 mod negotiation;
 mod neighbour;
@@ -76,6 +77,7 @@ pub const ALL: &[&dyn Source] = &[
     &interrupts::Interrupts,
     &link::LinkSource,
     &memory::Memory,
+    &mount::MountSource,
     &napi::Napi,
     &negotiation::Negotiation,
     &neighbour::Neighbour,

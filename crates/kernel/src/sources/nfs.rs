@@ -30,7 +30,7 @@ impl Source for Nfs {
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let mounts = mountinfo::parse(&context.root.read(FILE)?)?;
-        let nfs = mounts.iter().filter(|mount| ["nfs", "nfs4"].contains(&mount.kind.as_str()));
+        let nfs = mounts.iter().filter(|mount| mount.is_nfs());
         let mut count = 0u64;
         for mount in nfs.take(MAX_MOUNTS) {
             put(snapshot, count, mount);
@@ -43,19 +43,15 @@ impl Source for Nfs {
 
 fn put(snapshot: &mut Snapshot, number: u64, mount: &Mount) {
     let fact = |name: &str| format!("nfs.{number}.{name}");
-    let option = |wanted: &str| {
-        let pairs = mount.options.iter().filter_map(|option| option.split_once('='));
-        pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value).next()
-    };
     snapshot.put(fact("mounted_on"), mount.point.as_str());
     for (name, as_fact) in [("proto", "proto"), ("vers", "version")] {
-        match option(name) {
+        match mount.option(name) {
             Some(value) => snapshot.put(fact(as_fact), value),
             None => snapshot.lacks(fact(as_fact), "the mount does not report it"),
         }
     }
     for (name, as_fact) in SIZES {
-        match option(name).and_then(|value| value.parse::<u64>().ok()) {
+        match mount.option(name).and_then(|value| value.parse::<u64>().ok()) {
             Some(value) => snapshot.put(fact(as_fact), value),
             None => snapshot.lacks(fact(as_fact), "the mount does not report it"),
         }

@@ -15,14 +15,17 @@ mod header_more;
 mod irq_affinity;
 mod link_mtu;
 mod link_txqueuelen;
+mod mount_direct;
 mod mover;
 mod mover_receive;
 mod napi_defer_hard_irqs;
 mod napi_gro_flush_timeout;
 mod napi_irq_suspend_timeout;
 mod napi_threaded;
+mod nfs_nconnect;
 mod nfs_rsize;
 mod nfs_slots;
+mod nfs_wsize;
 mod offload;
 mod offload_gso_max_segs;
 mod offload_gso_max_size;
@@ -72,6 +75,7 @@ mod xps_rxqs;
 
 /// Every setting, in the order in which they are listed.
 pub const ALL: &[&Setting] = &[
+    &mount_direct::SETTING,
     &mover::SETTING,
     &mover_receive::SETTING,
     &chunk::SETTING,
@@ -89,8 +93,10 @@ pub const ALL: &[&Setting] = &[
     &socket_mss::SETTING,
     &socket_dscp::SETTING,
     &socket_priority::SETTING,
+    &nfs_nconnect::SETTING,
     &nfs_rsize::SETTING,
     &nfs_slots::SETTING,
+    &nfs_wsize::SETTING,
     &route_window::SETTING,
     &route_initcwnd::SETTING,
     &route_initrwnd::SETTING,

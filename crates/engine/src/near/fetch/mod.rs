@@ -126,7 +126,7 @@ fn connect(
     let checks = flows.iter().flat_map(|flow| socket::check_effective(&flow.socket, &plan.socket));
     let mut doubts: Vec<String> = checks.collect();
     doubts.dedup();
-    Ok(Opened { flows, peer, doubts })
+    Ok(Opened { flows, peer: Some(peer), doubts })
 }
 
 fn nfs_options(plan: &Plan) -> NfsOptions {
@@ -138,7 +138,7 @@ fn connected(ticket: &FlowTicket, socket: OwnedFd, bodies: FileBodies) -> Connec
     let flow = ticket.flow;
     let bodies = Some(Arc::new(BodySource::new(bodies, PastConnections::default())));
     let framing = ticket.framing.clone();
-    Connected { flow, socket, framing, early: EarlyPayload::default(), bodies }
+    Connected { flow, socket, framing, early: EarlyPayload::default(), bodies, file: None }
 }
 
 /// Another descriptor of a conversation's socket.

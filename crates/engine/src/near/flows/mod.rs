@@ -31,8 +31,8 @@ const CONNECT_ALL_TIMEOUT: Duration = goodput_wire::protocols::goodput::times::F
 pub struct Opened {
     /// Each flow with its socket.
     pub flows: Vec<Connected>,
-    /// The peer's address.
-    pub peer: SocketAddr,
+    /// The peer's address, if there is one.
+    pub peer: Option<SocketAddr>,
     /// What the kernel made of the socket options, if it differs from what was asked.
     pub doubts: Vec<String>,
 }
@@ -170,7 +170,7 @@ impl Opening {
         self.note_port(ticket.flow.id, &socket);
         let framing = ticket.framing.clone();
         let flow = ticket.flow;
-        self.flows.push(Connected { flow, socket, framing, early, bodies: None });
+        self.flows.push(Connected { flow, socket, framing, early, bodies: None, file: None });
     }
 
     /// The next flow's port is behind this one's, which is not what was asked for if that was taken.
@@ -212,12 +212,12 @@ impl Opening {
         let socket = carrier.socket.try_clone().map_err(EngineError::io(named()))?;
         let framing = ticket.framing.clone();
         let (flow, early) = (ticket.flow, EarlyPayload::default());
-        self.flows.push(Connected { flow, socket, framing, early, bodies: None });
+        self.flows.push(Connected { flow, socket, framing, early, bodies: None, file: None });
         Ok(true)
     }
 
     fn done(self) -> Result<Opened, EngineError> {
         let peer = self.peer.ok_or_else(|| EngineError::Flow("there is no flow to open".into()))?;
-        Ok(Opened { flows: self.flows, peer, doubts: self.doubts })
+        Ok(Opened { flows: self.flows, peer: Some(peer), doubts: self.doubts })
     }
 }

@@ -95,7 +95,14 @@ fn connect(
         }
     };
     let (flow, framing) = (ticket.flow, ticket.framing.clone());
-    Ok(Connected { flow, socket, framing, early: EarlyPayload::default(), bodies: None })
+    Ok(Connected {
+        flow,
+        socket,
+        framing,
+        early: EarlyPayload::default(),
+        bodies: None,
+        file: None,
+    })
 }
 
 fn connect_tcp(

@@ -163,7 +163,7 @@ impl Gathering {
     pub fn take_own(&mut self, socket: OwnedFd, early: EarlyPayload) -> Result<(), String> {
         let first = self.tickets.first().ok_or("a measurement without flows")?;
         let (flow, framing) = (first.flow, first.framing.clone());
-        self.add(Connected { flow, socket, framing, early, bodies: None })
+        self.add(Connected { flow, socket, framing, early, bodies: None, file: None })
     }
 
     /// Takes a flow, and those that share its connection.
@@ -178,7 +178,7 @@ impl Gathering {
                 early = std::mem::take(&mut flows[0].early);
             }
             let (flow, framing) = (ticket.flow, ticket.framing.clone());
-            flows.push(Connected { flow, socket, framing, early, bodies: None });
+            flows.push(Connected { flow, socket, framing, early, bodies: None, file: None });
         }
         // What came on a connection that this end sends on was the request, and no payload.
         for connected in flows.iter_mut().filter(|c| c.flow.sender == EndName::Far) {

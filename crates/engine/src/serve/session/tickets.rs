@@ -133,7 +133,14 @@ impl Tickets {
 impl Ticket {
     /// The flow on the socket on which it arrived, with what came already.
     pub fn connected(&self, socket: OwnedFd, early: EarlyPayload) -> Connected {
-        Connected { flow: self.flow, socket, framing: self.framing.clone(), early, bodies: None }
+        Connected {
+            flow: self.flow,
+            socket,
+            framing: self.framing.clone(),
+            early,
+            bodies: None,
+            file: None,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use goodput_engine::Target;
-use goodput_model::{Bytes, Length, Plan, SocketOptions, Transport};
+use goodput_model::{Bytes, Length, MountPlan, Plan, SocketOptions, Transport};
 
 pub use ceiling::{CeilingInputArgs, asks_for_something, with_defaults};
 pub use direction::DirectionArgs;
@@ -74,6 +74,9 @@ impl MeasureArgs {
         };
         let plan = match self.direction.transport() {
             Transport::Udp if over_v6() => self.plan_with(length, DATAGRAM_V6),
+            Transport::Tcp if target.mounted.is_some() => {
+                self.plan_with(length, MountPlan::STANDARD_CHUNK)
+            }
             _ => self.plan(length),
         };
         Plan { direction: target.direction(plan.direction), ..plan }
@@ -104,6 +107,7 @@ impl MeasureArgs {
             storage,
             fetches: self.length.fetches,
             nfs: self.nfs.plan(),
+            mount: self.nfs.mount(),
             socket: SocketOptions { family: direction.family(), ..self.sockets.options() },
         }
     }

@@ -1,11 +1,11 @@
-//! How files of NFS servers are read.
+//! How files of NFS servers, and files on mounts, are read.
 
 use clap::Args;
-use goodput_model::{Bytes, NfsPlan};
+use goodput_model::{Bytes, MountPlan, NfsPlan};
 
 use crate::args::values::size;
 
-/// Options for targets that begin with nfs://.
+/// Options for targets that begin with nfs://, or that are paths.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "File servers")]
 pub struct NfsArgs {
@@ -15,10 +15,31 @@ pub struct NfsArgs {
     /// NFS READs in flight on each connection [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(NfsPlan::MOST_SLOTS)), hide_short_help = true)]
     pub slots: Option<u16>,
+    /// Bytes of one WRITE to the server of an NFS mount [default: as it is mounted]
+    #[arg(long, value_name = "BYTES", value_parser = size::nfs_read, hide_short_help = true)]
+    pub wsize: Option<Bytes>,
+    /// Connections of an NFS mount [default: as it is mounted]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(NfsPlan::MOST_CONNECTIONS)), hide_short_help = true)]
+    pub nconnect: Option<u16>,
+    /// Read a file on a mount through the page cache, as most programs do
+    ///
+    /// The file is dropped from the page cache before each pass, and the kernel reads ahead. Without this option, the file
+    /// is read past the page cache (O_DIRECT) if its file system can do that.
+    #[arg(long, hide_short_help = true)]
+    pub page_cache: bool,
 }
 
 impl NfsArgs {
     pub fn plan(&self) -> NfsPlan {
-        NfsPlan { rsize_bytes: self.rsize, slots: self.slots }
+        NfsPlan {
+            rsize_bytes: self.rsize,
+            slots: self.slots,
+            wsize_bytes: self.wsize,
+            nconnect: self.nconnect,
+        }
+    }
+
+    pub fn mount(&self) -> MountPlan {
+        MountPlan { direct: self.page_cache.then_some(false) }
     }
 }

@@ -9,7 +9,7 @@ use crate::args::values::{percent, time};
 /// `goodput compare`
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file to fetch: http://HOST/FILE, nfs://HOST/EXPORT/FILE
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file: http://HOST/FILE, nfs://HOST/EXPORT/FILE, /mnt/nas/FILE
     pub target: String,
     /// A setting and its values, like socket.congestion=cubic,bbr or far:qdisc.kind@eth0=fq,fq_codel or chunk=4K..4M
     ///

@@ -27,7 +27,7 @@ Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do i
 #[command(after_help = "This is the short help; `goodput test --help` describes every option.")]
 #[command(after_long_help = MORE)]
 pub struct TestArgs {
-    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file to fetch: http://HOST/FILE, nfs://HOST/EXPORT/FILE; or `files`
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file: http://HOST/FILE, nfs://HOST/EXPORT/FILE, /mnt/nas/FILE; or `files`
     ///
     /// `files HOST` measures disk and network alone and together, and says which limits: --source FILE, --sink FILE or both.
     #[arg(required_unless_present = "attach")]

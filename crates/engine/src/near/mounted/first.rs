@@ -1,0 +1,65 @@
+//! The pass before the measurement: alone, so that its time can be held against those that follow.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use goodput_model::{Fetch, Role, Transport};
+use goodput_mover::{Awaited, FileMover, FlowConfig, Gate, MountedFile, PassLog, Stop};
+
+use crate::error::EngineError;
+
+/// How long it may take. What does not come in this time the measurement itself will bring.
+const READING: Duration = Duration::from_secs(10);
+/// How often its end is looked for. When it came is known exactly all the same.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+#[derive(Debug, Default)]
+struct First {
+    first: OnceLock<Duration>,
+    took: OnceLock<Duration>,
+}
+
+impl PassLog for First {
+    fn began(&self, _flow: u16, _began: Instant, first: Duration) {
+        self.first.get_or_init(|| first);
+    }
+
+    fn ended(&self, _flow: u16, _began: Instant, took: Duration, _sync: Option<Duration>) {
+        self.took.get_or_init(|| took);
+    }
+}
+
+/// Reads `file` once, `chunk` bytes at a time; what it was like.
+pub fn read(
+    file: OwnedFd,
+    whole: MountedFile,
+    chunk: usize,
+    awaited: &Awaited,
+) -> Result<Fetch, EngineError> {
+    let log = Arc::new(First::default());
+    let whole = MountedFile { passes: Some(1), log: Arc::<First>::clone(&log), ..whole };
+    let config =
+        FlowConfig { file: Some(whole), ..FlowConfig::new(Role::Receiver, Transport::Tcp, chunk) };
+    let stop = Arc::new(Stop::new().map_err(EngineError::io("make the stop signal of a flow"))?);
+    let gate = Arc::new(Gate::default());
+    gate.open();
+    let began = Instant::now();
+    let running = goodput_mover::start(&FileMover, config, file, gate, Arc::clone(&stop))
+        .map_err(EngineError::io("start the thread of the first pass"))?;
+    let counters = Arc::clone(running.counters());
+    while !running.is_finished() {
+        if began.elapsed() >= READING || awaited.check().is_err() {
+            stop.finish(Duration::ZERO);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    let cut_after = began.elapsed();
+    running.join().map_err(|why| EngineError::Flow(why.to_string()))?;
+    Ok(Fetch {
+        bytes: counters.bytes(),
+        whole: log.took.get().is_some(),
+        first_byte_us: log.first.get().map_or(0.0, |first| first.as_secs_f64() * 1e6),
+        took_s: log.took.get().copied().unwrap_or(cut_after).as_secs_f64(),
+    })
+}

@@ -1,0 +1,236 @@
+//! The file of a target that is a path: which mount it is on, and open as the plan has it read.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use goodput_kernel::{FileMount, Mounts, nfs_client};
+use goodput_model::{Plan, Snapshot};
+use goodput_mover::cache;
+use goodput_settings::MountAgain;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::{EngineError, StorageError};
+
+/// A file that is open for each flow, and once more.
+pub struct PlacedFile {
+    /// The descriptors.
+    pub files: Vec<OwnedFd>,
+    /// Its length, bytes; at least 1.
+    pub bytes: u64,
+    /// Its mount.
+    pub mount: FileMount,
+    /// Whether the descriptors pass by the page cache.
+    pub direct: bool,
+    /// Whether the mount is this measurement's own.
+    pub private: bool,
+    /// What the user should know.
+    pub doubts: Vec<String>,
+}
+
+impl PlacedFile {
+    /// Opens the file at `path` `count` times. If the plan has options of an NFS mount, its export is mounted once more
+    /// with them, where nobody else sees it. Blocks.
+    pub fn open(path: &Path, plan: &Plan, count: usize) -> Result<Self, EngineError> {
+        let path = path.canonicalize().map_err(|cause| cannot("find", path, &cause))?;
+        let here = Opening { path: &path, direct: plan.mount.direct, count };
+        let placed = here.open()?;
+        match changes(plan) {
+            changes if changes.is_empty() => Ok(placed),
+            changes => again(&here, &placed.mount, plan, changes),
+        }
+    }
+
+    /// What this end knows of the file beside what the kernel says of its mount.
+    pub fn note(&self, facts: &mut Snapshot) {
+        facts.put("mount.direct", u64::from(self.direct));
+        facts.put("mount.private", u64::from(self.private));
+        if self.direct {
+            facts.lacks("mount.resident_percent", "the file is read past the page cache");
+            return;
+        }
+        let dropped = self.files.first().map(|file| {
+            cache::drop_cached(file).map(|()| cache::resident_percent(file, self.bytes))
+        });
+        match dropped {
+            Some(Ok(goodput_model::Known::Value(percent))) => {
+                facts.put("mount.resident_percent", percent);
+            }
+            Some(Ok(goodput_model::Known::Missing(why))) => {
+                facts.lacks("mount.resident_percent", why.to_string());
+            }
+            Some(Err(why)) => facts.lacks("mount.resident_percent", why.to_string()),
+            None => facts.lacks("mount.resident_percent", "the file is not open"),
+        }
+    }
+}
+
+/// Options of an NFS mount that the plan wants to be different.
+fn changes(plan: &Plan) -> Vec<(&'static str, String)> {
+    let sizes = [("rsize", plan.nfs.rsize_bytes), ("wsize", plan.nfs.wsize_bytes)];
+    let sizes = sizes.into_iter().filter_map(|(name, size)| Some((name, size?.0.to_string())));
+    let nconnect = plan.nfs.nconnect.map(|count| ("nconnect", count.to_string()));
+    sizes.chain(nconnect).collect()
+}
+
+/// How a file is to be opened.
+struct Opening<'a> {
+    path: &'a Path,
+    direct: Option<bool>,
+    count: usize,
+}
+
+impl Opening<'_> {
+    /// Opens it in the mount namespace of the calling thread.
+    fn open(&self) -> Result<PlacedFile, EngineError> {
+        let file = self.once(OFlags::empty()).map_err(|cause| cannot("read", self.path, &cause))?;
+        let about = file.metadata().map_err(|cause| cannot("ask about", self.path, &cause))?;
+        let name = self.path.display();
+        if !about.is_file() {
+            return Err(EngineError::Target(format!(
+                "{name} is no regular file: name one to read"
+            )));
+        }
+        if about.len() == 0 {
+            let why = "is empty: there is nothing to measure; name a file of some hundred MB";
+            return Err(EngineError::Target(format!("{name} {why}")));
+        }
+        let mounts =
+            Mounts::here().map_err(|cause| cannot("find the mount of", self.path, &cause))?;
+        let mount = FileMount::of(file.as_fd(), Arc::new(mounts)).map_err(|why| {
+            EngineError::Target(format!("cannot find the mount of {name}: {why}"))
+        })?;
+        let direct = self.can_be_direct(&mount)?;
+        let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
+        let open = |_| self.once(flags).map(OwnedFd::from);
+        let files = (0..self.count).map(open).collect::<io::Result<_>>();
+        let files = files.map_err(|cause| cannot("read", self.path, &cause))?;
+        let doubts = Vec::new();
+        Ok(PlacedFile { files, bytes: about.len(), mount, direct, private: false, doubts })
+    }
+
+    fn once(&self, flags: OFlags) -> io::Result<File> {
+        // No wait for the other end of a named pipe; files take no notice of it.
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+        std::fs::OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(self.path)
+    }
+
+    /// Whether it can be read past the page cache: some file systems refuse to open a file so, others to read it.
+    fn can_be_direct(&self, mount: &FileMount) -> Result<bool, EngineError> {
+        if self.direct == Some(false) {
+            return Ok(false);
+        }
+        match self.once(OFlags::DIRECT).and_then(|file| read_page(&file)) {
+            Ok(()) => Ok(true),
+            Err(cause) if cause.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                if self.direct == Some(true) {
+                    let (path, kind) = (self.path.display(), &mount.mount.kind);
+                    let why = format!(
+                        "{path} is on a file system without O_DIRECT ({kind}): leave out mount.direct=on"
+                    );
+                    return Err(EngineError::Target(why));
+                }
+                Ok(false)
+            }
+            Err(cause) => Err(cannot("read", self.path, &cause)),
+        }
+    }
+}
+
+/// Reads the beginning of a file into memory that begins where a page does, as `O_DIRECT` asks for.
+fn read_page(file: &File) -> io::Result<()> {
+    const PAGE_BYTES: usize = 4096;
+    let mut room = vec![0; 2 * PAGE_BYTES];
+    let start = room.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+    file.read_at(&mut room[start..start + PAGE_BYTES], 0).map(drop)
+}
+
+fn cannot(what: &str, path: &Path, cause: &io::Error) -> EngineError {
+    StorageError::of(format!("cannot {what} {}: {cause}", path.display()), cause).into()
+}
+
+/// The same file on a mount of this measurement's own, which has the changed options.
+fn again(
+    here: &Opening<'_>,
+    mount: &FileMount,
+    plan: &Plan,
+    changes: Vec<(&'static str, String)>,
+) -> Result<PlacedFile, EngineError> {
+    let there = &mount.mount;
+    if !there.is_nfs() {
+        return Err(EngineError::Target(not_nfs(here.path, mount, &changes)));
+    }
+    let mut again = MountAgain {
+        source: there.whole_source(),
+        point: there.point.clone(),
+        kind: there.kind.clone(),
+        options: there.options.clone(),
+        changes,
+    };
+    // Mounts of one server and one minor version share their connections (`nfs_match_client`, fs/nfs/client.c).
+    let apart = plan.nfs.nconnect.and_then(|_| other_version(there.option("vers")));
+    again.changes.extend(apart.map(|(_, other)| ("vers", other.to_string())));
+    let placed = again.with(|| here.open())??;
+    check(&placed, plan)?;
+    let doubt = apart.map(|(version, other)| {
+        format!(
+            "measured with NFS {other}: mounts of one server and version share their connections, and {} is mounted with \
+             NFS {version}",
+            there.source
+        )
+    });
+    Ok(PlacedFile { private: true, doubts: doubt.into_iter().collect(), ..placed })
+}
+
+/// Another minor version, of which the kernel keeps apart the connections.
+fn other_version(version: Option<&str>) -> Option<(&str, &'static str)> {
+    match version? {
+        "4.2" => Some(("4.2", "4.1")),
+        "4.1" => Some(("4.1", "4.2")),
+        _ => None,
+    }
+}
+
+/// Whether the mount is what the plan wants; otherwise what the kernel or the server made of it.
+fn check(placed: &PlacedFile, plan: &Plan) -> Result<(), EngineError> {
+    let mount = &placed.mount.mount;
+    let has = |name: &str| mount.option(name).and_then(|value| value.parse::<u64>().ok());
+    for (name, wanted) in [("rsize", plan.nfs.rsize_bytes), ("wsize", plan.nfs.wsize_bytes)] {
+        if let (Some(wanted), Some(has)) = (wanted, has(name))
+            && wanted.0 != has
+        {
+            return Err(EngineError::Target(format!(
+                "nfs.{name}={} was made {has} by the server or the kernel (powers of two from 1K up to what the server \
+                 allows): choose such a value",
+                wanted.0
+            )));
+        }
+    }
+    let Some(wanted) = plan.nfs.nconnect else { return Ok(()) };
+    let statistics = placed.mount.statistics();
+    let statistics =
+        statistics.map_err(|why| EngineError::Target(format!("nfs.nconnect: {why}")))?;
+    match statistics.transports.len() {
+        count if count == usize::from(wanted) => Ok(()),
+        count => Err(EngineError::Target(format!(
+            "nfs.nconnect={wanted} has no effect: the kernel lets all mounts of {} share {count} of them; unmount the \
+             others, or name the server by another of its addresses",
+            mount.source
+        ))),
+    }
+}
+
+fn not_nfs(path: &Path, mount: &FileMount, changes: &[(&'static str, String)]) -> String {
+    let names: Vec<_> = changes.iter().map(|(name, _)| format!("nfs.{name}")).collect();
+    let (path, kind, point) = (path.display(), &mount.mount.kind, &mount.mount.point);
+    let client = match nfs_client() {
+        Ok(()) => String::new(),
+        Err(why) => format!("; {why}"),
+    };
+    let takes = if names.len() == 1 { "is an option" } else { "are options" };
+    format!("{path} is on {point} ({kind}), and {} {takes} of NFS mounts{client}", names.join(", "))
+}

@@ -1,0 +1,135 @@
+//! The kernel's NFS client, against nfs-ganesha on loopback: options and counts of a mount, and the export mounted once
+//! more with other options.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use goodput_model::{Known, MountReach, Record};
+use goodput_testing::{skip, wait_for};
+use libtest_mimic::{Failed, Trial};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use super::program::goodput;
+
+const FILE_BYTES: usize = 4 << 20;
+const SERVER: &str = "/usr/bin/ganesha.nfsd";
+
+/// Every test of this module.
+pub fn all() -> Vec<Trial> {
+    vec![Trial::test("an_nfs_mount_is_read_with_its_counts_and_with_other_options", nfs)]
+}
+
+/// A program until it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A mount until it is dropped. Without its server it can't be left otherwise than so.
+struct Mounted(String);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = unmount(self.0.as_str(), UnmountFlags::DETACH | UnmountFlags::FORCE);
+    }
+}
+
+fn start(program: &str, arguments: &[&str]) -> Result<Running, Failed> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(Running(command.spawn()?))
+}
+
+fn configuration(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "NFS_CORE_PARAM {{ NFS_Port = 2049; Protocols = 4; Enable_NLM = false; Enable_RQUOTA = false; }}\n\
+         NFSV4 {{ Graceless = true; Minor_Versions = 1,2; RecoveryBackend = fs; RecoveryRoot = \"{folder}\"; }}\n\
+         EXPORT {{ Export_Id = 1; Path = {folder}/export; Pseudo = /export; Protocols = 4; Access_Type = RO; \
+         Squash = None; SecType = sys; Transports = TCP; FSAL {{ Name = VFS; }} }}\n"
+    )
+}
+
+/// Mounts of NFS in this mount namespace.
+fn nfs_mounts() -> Result<usize, Failed> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    Ok(mounts.lines().filter(|line| line.contains(" - nfs4 ")).count())
+}
+
+fn test(path: &str, more: &[&str]) -> Result<Record, Failed> {
+    let arguments = [&["test", path, "--json", "--no-store", "-n", "8M"][..], more].concat();
+    Ok(serde_json::from_str(&goodput(&arguments)?)?)
+}
+
+fn nfs() -> Result<(), Failed> {
+    if !Path::new(SERVER).exists() {
+        skip("nfs-ganesha-vfs");
+        return Ok(());
+    }
+    let folder = tempfile::tempdir_in("/dev/shm")?;
+    let (export, point) = (folder.path().join("export"), folder.path().join("mnt"));
+    fs::create_dir(&export)?;
+    fs::create_dir(&point)?;
+    fs::write(export.join("file"), vec![7; FILE_BYTES])?;
+    fs::create_dir_all("/run/ganesha")?;
+    let conf = folder.path().join("conf");
+    fs::write(&conf, configuration(folder.path()))?;
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (log, pid) = (file("log"), file("pid"));
+    let _mapper = start("/usr/sbin/rpcbind", &["-f"])?;
+    let conf = conf.display().to_string();
+    let _server = start(SERVER, &["-F", "-f", &conf, "-L", &log, "-p", &pid])?;
+    wait_for("ganesha to listen", || TcpStream::connect(("127.0.0.1", 2049)).is_ok());
+    let options = c"vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1,proto=tcp";
+    let place = point.display().to_string();
+    mount("127.0.0.1:/export", place.as_str(), "nfs4", MountFlags::empty(), options)?;
+    let _mounted = Mounted(place.clone());
+    let path = format!("{place}/file");
+    as_it_is_mounted(&test(&path, &[])?)?;
+    with_other_options(&test(&path, &["--rsize", "64K", "--nconnect", "2"])?)?;
+    let rounded = goodput(&["test", &path, "--no-store", "--rsize", "3000"]);
+    let why = rounded.err().and_then(|failed| Some(failed.message()?.to_string()));
+    if !why.as_deref().is_some_and(|why| why.contains("was made 2048")) {
+        return Err(format!("a size that is rounded is refused: {why:?}").into());
+    }
+    if nfs_mounts()? != 1 {
+        return Err("a mount of the program's own is visible to others".into());
+    }
+    Ok(())
+}
+
+fn as_it_is_mounted(record: &Record) -> Result<(), Failed> {
+    let mount = record.mount.as_ref().ok_or("no mount in the record")?;
+    let read = mount.calls.get()?.iter().find(|calls| calls.name == "READ");
+    let read = read.ok_or("no READ was counted")?;
+    let bytes = read.calls as f64 * read.mean_bytes;
+    let is_whole = bytes >= (2 * FILE_BYTES) as f64;
+    if mount.direct && !mount.private && mount.reach == MountReach::Network && is_whole {
+        return Ok(());
+    }
+    Err(format!("{mount:?}").into())
+}
+
+fn with_other_options(record: &Record) -> Result<(), Failed> {
+    let mount = record.mount.as_ref().ok_or("no mount in the record")?;
+    let options: Vec<&str> = mount.options.split(',').collect();
+    let has = |option: &str| options.contains(&option);
+    let counted = mount.calls.get()?.iter().any(|calls| calls.mean_bytes < 70_000.0);
+    let connections = mount.connections == Known::Value(2);
+    if mount.private
+        && has("rsize=65536")
+        && has("nconnect=2")
+        && has("vers=4.1")
+        && connections
+        && counted
+    {
+        return Ok(());
+    }
+    Err(format!("{mount:?}").into())
+}

@@ -1,0 +1,203 @@
+//! Payload of a file on a mount: a part of it is read, or written, in passes, past this host's page cache.
+//!
+//! The flow's descriptor is the open file. Nothing but the file system is between it and the payload, so no mover of the
+//! list fits: those move payload through sockets.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goodput_framing::Framing;
+use rustix::fs::fsync;
+use rustix::io::Errno;
+
+use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
+use crate::cache::drop_part;
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::movers::Mover;
+use crate::pace::Pacer;
+use crate::pages::Pages;
+
+/// What a flow reads or writes, where that is a part of a file on a mount.
+#[derive(Debug, Clone)]
+pub struct MountedFile {
+    /// Its name in errors.
+    pub name: String,
+    /// Whether it was opened with `O_DIRECT` (open(2)). Otherwise the part is dropped from the page cache before each pass.
+    pub direct: bool,
+    /// Its part, bytes. It begins where a page does.
+    pub part: Range<u64>,
+    /// Passes after which the flow ends; `None`: as long as it may.
+    pub passes: Option<u64>,
+    /// Who keeps what becomes known of the passes.
+    pub log: Arc<dyn PassLog>,
+}
+
+/// Keeps what becomes known of passes. Called by the flows' threads.
+pub trait PassLog: Debug + Send + Sync {
+    /// A pass has moved its first bytes: it began at `began`, and they took `first`.
+    fn began(&self, flow: u16, began: Instant, first: Duration);
+
+    /// A pass has come to its end; `sync` is how long fsync(2) took of it, if it wrote.
+    fn ended(&self, flow: u16, began: Instant, took: Duration, sync: Option<Duration>);
+}
+
+/// Moves the payload of files on mounts.
+#[derive(Debug)]
+pub struct FileMover;
+
+impl Mover for FileMover {
+    fn id(&self) -> &'static str {
+        "file"
+    }
+
+    fn summary(&self) -> &'static str {
+        "read or write a file on a mount, past the page cache"
+    }
+
+    fn send(&self, flow: &Flow) -> Result<(), MoveError> {
+        let Some(file) = &flow.config.file else { return Err(not_one(flow)) };
+        let payload = Pages::payload(&Framing::default(), whole_pages(flow.config.chunk))
+            .map_err(|cause| flow.failed("make the buffer to write from", cause))?;
+        Passes::of(flow, file).run(
+            || flow.may_send(),
+            |at, want| rustix::io::pwrite(&flow.socket, &payload[..want], at),
+            true,
+        )
+    }
+
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
+        let Some(file) = &flow.config.file else { return Err(not_one(flow)) };
+        let mut buffer = AlignedBuffer::new(whole_pages(flow.config.chunk));
+        Passes::of(flow, file).run(
+            || matches!(flow.may_receive(), Ok(true)),
+            |at, want| rustix::io::pread(&flow.socket, &mut buffer.room()[..want], at),
+            false,
+        )
+    }
+}
+
+fn not_one(flow: &Flow) -> MoveError {
+    flow.failed("move a file that the flow does not have", Errno::BADF)
+}
+
+fn whole_pages(bytes: usize) -> usize {
+    bytes.max(1).next_multiple_of(ALIGNMENT_BYTES)
+}
+
+/// The passes of one flow.
+struct Passes<'a> {
+    flow: &'a Flow,
+    file: &'a MountedFile,
+    pacer: Pacer,
+}
+
+impl<'a> Passes<'a> {
+    fn of(flow: &'a Flow, file: &'a MountedFile) -> Self {
+        let pacer = Pacer::for_stream(flow, whole_pages(flow.config.chunk));
+        Self { flow, file, pacer }
+    }
+
+    /// Passes until the flow is to end; `way` moves up to so many bytes at a place of the file.
+    fn run(
+        mut self,
+        may: impl Fn() -> bool,
+        mut way: impl FnMut(u64, usize) -> rustix::io::Result<usize>,
+        writes: bool,
+    ) -> Result<(), MoveError> {
+        let (mut done, mut left) = (0, self.flow.config.limit_bytes.unwrap_or(u64::MAX));
+        while may() && left > 0 && self.file.passes.is_none_or(|passes| done < passes) {
+            if !self.file.direct && !writes {
+                let dropped = drop_part(&self.flow.socket, &self.file.part);
+                dropped.map_err(|cause| {
+                    self.failed("drop the cached part of", self.file.part.start, cause)
+                })?;
+            }
+            let began = Instant::now();
+            let whole = self.pass(&may, &mut way, &mut left, began)?;
+            // What was written and is not on the server yet is part of the pass, also of one that the stop has cut.
+            let sync = if writes { Some(self.sync()?) } else { None };
+            if whole {
+                self.file.log.ended(self.flow.config.id, began, began.elapsed(), sync);
+            }
+            done += 1;
+        }
+        Ok(())
+    }
+
+    /// One pass; whether it came to its end.
+    fn pass(
+        &mut self,
+        may: impl Fn() -> bool,
+        way: &mut impl FnMut(u64, usize) -> rustix::io::Result<usize>,
+        left: &mut u64,
+        began: Instant,
+    ) -> Result<bool, MoveError> {
+        let Range { start, end } = self.file.part;
+        let mut at = start;
+        while at < end {
+            if !may() || *left == 0 {
+                return Ok(false);
+            }
+            if !self.pacer.wait(self.flow)? {
+                continue;
+            }
+            let want = self.piece(end - at);
+            match self.flow.counters.blocked.during(|| way(at, want)) {
+                Ok(0) => return Err(self.shrunk(at)),
+                Ok(moved) => {
+                    let moved = (moved as u64).min(end - at);
+                    if at == start {
+                        self.file.log.began(self.flow.config.id, began, began.elapsed());
+                    }
+                    at += moved;
+                    *left = left.saturating_sub(moved);
+                    self.flow.counters.moved(moved);
+                    self.pacer.sent(self.flow, usize::try_from(moved).unwrap_or(usize::MAX));
+                }
+                Err(Errno::INTR) => {}
+                Err(cause) => return Err(self.failed("go on with", at, cause.into())),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Bytes of the next call, of which `left` are still to come: whole pages, as `O_DIRECT` asks for. The last page of a
+    /// file may be read beyond its end.
+    fn piece(&self, left: u64) -> usize {
+        let left = usize::try_from(left).unwrap_or(usize::MAX).min(self.flow.config.chunk.max(1));
+        whole_pages(self.pacer.piece.min(left))
+    }
+
+    /// Brings to the server's disk what was written.
+    fn sync(&self) -> Result<Duration, MoveError> {
+        let began = Instant::now();
+        self.flow.counters.blocked.during(|| fsync(&self.flow.socket)).map_err(|cause| {
+            self.failed("bring to the disk (fsync)", self.file.part.start, cause.into())
+        })?;
+        Ok(began.elapsed())
+    }
+
+    fn shrunk(&self, at: u64) -> MoveError {
+        let why = format!(
+            "{} ends after {at} bytes, and had {} when the test began: name a file that nobody writes to",
+            self.file.name, self.file.part.end
+        );
+        MoveError::Body { flow: self.flow.config.id, why, by_peer: false }
+    }
+
+    fn failed(&self, operation: &str, at: u64, cause: std::io::Error) -> MoveError {
+        let advice = match cause.raw_os_error() {
+            Some(libc::ESTALE) => "; the server has replaced or removed the file",
+            Some(libc::ENOSPC | libc::EDQUOT) => "; the file system or the quota is full",
+            Some(libc::EIO | libc::ETIMEDOUT) => {
+                "; the server or its disk failed, or a mount with `soft` gave up: see `dmesg`"
+            }
+            _ => "",
+        };
+        let why = format!("cannot {operation} {} at byte {at}: {cause}{advice}", self.file.name);
+        MoveError::Body { flow: self.flow.config.id, why, by_peer: false }
+    }
+}

@@ -1,0 +1,102 @@
+//! Files on mounts: the kernel, or the program behind the mount, talks with their server. Nothing is said from here; this
+//! only says what of a plan makes no sense there.
+
+use std::time::Duration;
+
+use goodput_model::{Direction, Plan, Transport};
+
+use crate::direct::{Answering, Connecting, Dialect, out_of_reach};
+use crate::error::WireError;
+use crate::far_end::FarEnd;
+use crate::greeting;
+use crate::session::{First, FirstDatagram, Protocol};
+use crate::ticket::{FlowTicket, Proof};
+
+/// What a target is that is a path. No server speaks it, so it is not in the list.
+pub const PROTOCOL: Protocol = Protocol {
+    id: "mounted-file",
+    summary: "a file on a mount",
+    port: 0,
+    has_control: false,
+    far_end: FarEnd {
+        // It sends nothing before it is read.
+        awaits_begin: true,
+        ..FarEnd::PLAIN
+    },
+    takes_the_rest: false,
+    recognises: |_| First::Foreign,
+    recognises_datagram: |_| FirstDatagram::Foreign,
+    greet: greeting::none,
+    client: |now, _| Box::new(Connecting::new(now, &DIALECT)),
+    server: |now, config| {
+        Box::new(Answering::new(now, config, |_, _, _| {
+            Err(WireError::Foreign { seems: "a file".into() })
+        }))
+    },
+};
+
+/// Until the file is open everywhere: it is read once before.
+const OPENING: Duration = Duration::from_secs(120);
+
+const DIALECT: Dialect = Dialect {
+    program: "mount",
+    opening: OPENING,
+    tickets,
+    doubt: |_, _| None,
+    unreported: "what the server of a mount saw can't be asked for",
+};
+
+/// The flows of a plan, or what of it a file can't be asked for.
+fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
+    if plan.transport == Transport::Udp {
+        return Err("how a mount is carried is up to the mount: leave out --udp".into());
+    }
+    if plan.direction == Direction::Both {
+        return Err(
+            "a file on a mount is read or written, not both at once: leave out --both".into()
+        );
+    }
+    if !plan.storage.is_memory() {
+        return Err("the path names the file: leave out --source, --sink and --size".into());
+    }
+    // What this end leaves out of the rates the file need not know.
+    let mut lost = out_of_reach(&Plan { omit_s: 0.0, ..plan.clone() });
+    if plan.socket.rcvbuf_bytes.is_some() && !lost.contains(&"--rcvbuf") {
+        lost.push("--rcvbuf");
+    }
+    if !lost.is_empty() {
+        return Err(format!(
+            "the kernel opens no socket of ours for a mount: leave out {}",
+            lost.join(", ")
+        ));
+    }
+    let ticket = |flow| FlowTicket {
+        flow,
+        proof: Proof::default(),
+        framing: goodput_framing::ttcp(),
+        shares: None,
+    };
+    Ok(plan.flow_plans().into_iter().map(ticket).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_or_written_without_a_socket() {
+        let plan = Plan { direction: Direction::Reverse, flows: 3, ..Plan::standard() };
+        assert_eq!(tickets(&plan).unwrap().len(), 3);
+        let why = |change: fn(&mut Plan)| {
+            let mut plan = plan.clone();
+            change(&mut plan);
+            tickets(&plan).unwrap_err()
+        };
+        assert!(why(|plan| plan.transport = Transport::Udp).contains("--udp"));
+        assert!(why(|plan| plan.direction = Direction::Both).contains("--both"));
+        assert!(why(|plan| plan.socket.sndbuf_bytes = Some(Bytes(1))).contains("--sndbuf"));
+        assert!(why(|plan| plan.socket.rcvbuf_bytes = Some(Bytes(1))).contains("--rcvbuf"));
+    }
+}
