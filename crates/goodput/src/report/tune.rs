@@ -47,20 +47,14 @@ fn tried(tuning: &Tuning) -> String {
     let mut table = Table::new(&["change", "from", "proposed by", "gain", "outcome"]);
     for step in &tuning.steps {
         let from = step.change.from.as_deref().unwrap_or("default");
-        table.row(&[
-            &assignment(&step.change),
-            from,
-            &step.rule,
-            &gain(tuning, step),
-            &outcome(step),
-        ]);
+        table.row(&[&assignment(&step.change), from, &step.rule, &gain(step), &outcome(step)]);
     }
     table.text()
 }
 
-fn gain(tuning: &Tuning, step: &TuningStep) -> String {
+fn gain(step: &TuningStep) -> String {
     let effect = match &step.comparison {
-        Known::Value(comparison) => comparison.arms.get(1).and_then(|arm| effect(tuning, arm)),
+        Known::Value(comparison) => comparison.arms.get(1).and_then(ArmResult::primary),
         Known::Missing(_) => None,
     };
     let of = |effect: &Effect| {
@@ -68,18 +62,6 @@ fn gain(tuning: &Tuning, step: &TuningStep) -> String {
         format!("{percent:+.1} % ({low_percent:+.1} to {high_percent:+.1})")
     };
     effect.map_or_else(|| "–".into(), of)
-}
-
-/// The number that the purpose is about.
-fn effect<'a>(tuning: &Tuning, arm: &'a ArmResult) -> Option<&'a Effect> {
-    match tuning.purpose {
-        Purpose::Throughput | Purpose::Balanced => arm.goodput.as_ref(),
-        Purpose::Cpu => arm.cpu.as_ref(),
-        Purpose::Latency => {
-            let ways = arm.latency.as_ref()?.ways();
-            ways.into_iter().find_map(|(_, times)| times.against.as_ref())
-        }
-    }
 }
 
 /// What came of one change, while others are still to be tried.
@@ -116,10 +98,10 @@ fn whole(tuning: &Tuning, comparison: &Comparison) -> String {
         Known::Value(rate) => style::strong(rate),
         Known::Missing(why) => format!("unknown ({why})"),
     };
-    match effect(tuning, arm) {
+    match arm.primary() {
         Some(effect) => {
-            let less_is_better = matches!(tuning.purpose, Purpose::Cpu | Purpose::Latency);
-            let _ = write!(text, ", {}", compare::judged(effect, less_is_better));
+            let judged = compare::judged(effect, tuning.purpose == Purpose::Cpu);
+            let _ = write!(text, ", {judged}");
         }
         None => text += ", too few runs to compare it with the start",
     }

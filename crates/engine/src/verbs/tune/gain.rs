@@ -1,75 +1,61 @@
 //! Whether an arm is better than the baseline, for what tuning is to gain.
 
-use goodput_model::{ArmResult, Comparison, Effect, Judgement, Purpose};
+use goodput_model::{ArmResult, Comparison, Effect, Judgement, Purpose, Response};
 
-/// Whether the second arm of `comparison` is proven better for `purpose`.
+/// What comparisons for `purpose` are judged by; the first is what the report shows.
+pub fn responses(purpose: Purpose) -> Vec<Response> {
+    match purpose {
+        Purpose::Throughput => vec![Response::Throughput],
+        Purpose::Latency => vec![Response::Latency, Response::Throughput],
+        Purpose::Cpu => vec![Response::Cpu, Response::Throughput],
+        Purpose::Balanced => vec![Response::Throughput, Response::Cpu, Response::Latency],
+    }
+}
+
+/// Whether the second arm of `comparison` is proven better for `purpose`: what is sought is better, and nothing else
+/// that counts was found worse, by however little.
 pub fn gains(comparison: &Comparison, purpose: Purpose) -> bool {
     let Some(arm) = comparison.arms.get(1) else { return false };
-    let judged = |effects: Vec<&Effect>, judgement| {
-        effects.into_iter().any(|effect| effect.judgement == judgement)
+    let judged = responses(purpose);
+    let sought = if purpose == Purpose::Balanced { &judged[..] } else { &judged[..1] };
+    let effect = |response: &Response| against(arm, *response);
+    let is_worse = |effect: &Effect| {
+        matches!(effect.judgement, Judgement::Worse | Judgement::WorsePerhapsBelowThreshold)
     };
-    judged(sought(arm, purpose), Judgement::Better)
-        && !judged(kept_whole(arm, purpose), Judgement::Worse)
+    sought.iter().filter_map(effect).any(|effect| effect.judgement == Judgement::Better)
+        && !judged.iter().filter_map(effect).any(is_worse)
 }
 
-/// What is to get better.
-fn sought(arm: &ArmResult, purpose: Purpose) -> Vec<&Effect> {
-    match purpose {
-        Purpose::Throughput => goodput(arm),
-        Purpose::Latency => delays(arm),
-        Purpose::Cpu => cpu(arm),
-        Purpose::Balanced => [goodput(arm), cpu(arm), delays(arm)].concat(),
-    }
-}
-
-/// What must not get worse for it.
-fn kept_whole(arm: &ArmResult, purpose: Purpose) -> Vec<&Effect> {
-    match purpose {
-        Purpose::Throughput => Vec::new(),
-        Purpose::Cpu => goodput(arm),
-        Purpose::Latency => [goodput(arm), delays(arm)].concat(),
-        Purpose::Balanced => [goodput(arm), cpu(arm), delays(arm)].concat(),
-    }
-}
-
-fn goodput(arm: &ArmResult) -> Vec<&Effect> {
-    arm.goodput.iter().collect()
-}
-
-fn cpu(arm: &ArmResult) -> Vec<&Effect> {
-    arm.cpu.iter().collect()
-}
-
-fn delays(arm: &ArmResult) -> Vec<&Effect> {
-    let ways = arm.latency.iter().flat_map(|latency| latency.ways());
-    ways.filter_map(|(_, times)| times.against.as_ref()).collect()
+fn against(arm: &ArmResult, response: Response) -> Option<&Effect> {
+    let named = arm.responses.iter().find(|result| result.response == response);
+    named.and_then(|result| result.against.as_ref())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::{Known, ResponseResult};
 
-    fn effect(judgement: Judgement) -> Option<Effect> {
-        let (percent, low_percent, high_percent) = (10.0, 5.0, 15.0);
-        let confidence_percent = 95.0;
-        Some(Effect {
-            percent,
-            low_percent,
-            high_percent,
-            confidence_percent,
-            n: 6,
-            adjusted_for: Vec::new(),
-            judgement,
-        })
-    }
-
-    fn compared(goodput: Judgement, cpu: Judgement) -> Comparison {
-        let base = ArmResult { n: 6, ..ArmResult::new(vec!["a".into()]) };
-        let arm = ArmResult { goodput: effect(goodput), cpu: effect(cpu), ..base.clone() };
+    fn compared(judgements: &[(Response, Judgement)]) -> Comparison {
+        let result = |(response, judgement): &(Response, Judgement)| ResponseResult {
+            response: *response,
+            median: Known::missing("not asked"),
+            against: Some(Effect {
+                percent: 10.0,
+                low_percent: 5.0,
+                high_percent: 15.0,
+                confidence_percent: 95.0,
+                n: 6,
+                adjusted_for: Vec::new(),
+                judgement: *judgement,
+            }),
+        };
+        let base = ArmResult::new(vec!["a".into()]);
+        let responses = judgements.iter().map(result).collect();
         Comparison {
             settings: vec!["chunk".parse().unwrap()],
-            arms: vec![base, arm],
-            responses: Vec::new(),
+            arms: vec![base.clone(), ArmResult { responses, ..base }],
+            responses: judgements.iter().map(|(response, _)| *response).collect(),
             curve: None,
             factors: Vec::new(),
             trials: Vec::new(),
@@ -80,12 +66,16 @@ mod tests {
 
     #[test]
     fn only_what_is_sought_counts_and_nothing_else_may_be_lost_for_it() {
-        use Judgement::{Better, Inconclusive, NoDifference, Worse};
-        let gains = |goodput, cpu, purpose| gains(&compared(goodput, cpu), purpose);
+        use Judgement::{Better, Inconclusive, NoDifference, Worse, WorsePerhapsBelowThreshold};
+        let gains = |throughput, cpu, purpose| {
+            let judged = [(Response::Throughput, throughput), (Response::Cpu, cpu)];
+            gains(&compared(&judged), purpose)
+        };
         assert!(gains(Better, Worse, Purpose::Throughput), "CPU was not asked about");
         assert!(!gains(Inconclusive, Better, Purpose::Throughput));
         assert!(gains(NoDifference, Better, Purpose::Cpu));
         assert!(!gains(Worse, Better, Purpose::Cpu), "less work that moves less");
+        assert!(!gains(WorsePerhapsBelowThreshold, Better, Purpose::Cpu));
         assert!(!gains(Better, Worse, Purpose::Balanced));
         assert!(gains(Inconclusive, Better, Purpose::Balanced));
         assert!(!gains(Better, Better, Purpose::Latency), "no round trip was timed");

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    BitRate, Comparison, Confidence, Finding, Kind, Known, Length, Plan, Purpose, Record, Response,
-    Tuning, TuningOutcome, TuningStep,
+    BitRate, Comparison, Confidence, Finding, Kind, Known, Length, Plan, Purpose, Record, Tuning,
+    TuningOutcome, TuningStep,
 };
 
 use crate::control::credentials::Credentials;
@@ -24,7 +24,7 @@ use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, compare_whole};
 use budget::Budget;
-use gain::gains;
+use gain::{gains, responses};
 use search::{Candidate, Search};
 
 /// What to tune, and for how long.
@@ -238,7 +238,7 @@ impl Tuner<'_> {
             credentials: request.credentials.clone(),
             plan: Plan { length: request.run_length, ..request.plan.clone() },
             arms,
-            responses: vec![Response::Throughput],
+            responses: responses(request.purpose),
             precision_percent: request.min_gain_percent / 2.0,
             threshold_percent: request.min_gain_percent,
             max_time,

@@ -116,7 +116,7 @@ pub struct Accept {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_hash: Option<Known<Box<ReceiveHash>>>,
     /// Names of the plan's socket options that the server sets, of those that came after version 1 began
-    /// ([`super::later`]). A server that does not know one of them leaves it out.
+    /// (the module `later`). A server that does not know one of them leaves it out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<String>,
     /// Seconds from `begin` after which the server ends the measurement on its own.
