@@ -190,6 +190,15 @@ fn chunks_are_decoded_or_refused() {
     assert!(chunks(cut).unwrap_err().contains("in the middle of a chunk"));
     let nonsense = says!(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n");
     assert!(chunks(nonsense).unwrap_err().contains("chunks can't be read"));
+    let endless = |mut socket: TcpStream| {
+        if hear(&mut socket) {
+            let _ = socket.write_all(
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+            );
+            while socket.write_all(b"X: y\r\n").is_ok() {}
+        }
+    };
+    assert!(chunks(endless).unwrap_err().contains("without payload"));
 }
 
 /// An FTP server that says that data are elsewhere, and announces fewer bytes than it sends.

@@ -9,6 +9,8 @@ pub struct FarEnd {
     pub reports: bool,
     /// It measures repeatedly in one conversation.
     pub measures_again: bool,
+    /// It changes settings of its host for clients that may.
+    pub changes_settings: bool,
     /// It reads and writes files of its own.
     pub has_files: bool,
     /// It chooses for itself how it moves payload, and knows goodput's names for that.
@@ -42,6 +44,7 @@ impl FarEnd {
     pub const PLAIN: Self = Self {
         reports: false,
         measures_again: false,
+        changes_settings: false,
         has_files: false,
         chooses_movers: false,
         knows_keys: false,

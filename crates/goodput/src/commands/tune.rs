@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use goodput_engine::{TuneRequest, tune};
 use goodput_model::{EndName, Length, Plan, Purpose, Record, TuningOutcome};
 use goodput_settings::Setting;
@@ -47,13 +47,13 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         tune(&request, &interrupt, &mut |event| live.show(&event)).await
     })?;
     let kept = match args.tuning.keep {
-        true => keep(&mut record, &request.state_dir),
-        false => Ok(()),
+        true if record.incomplete.is_none() => keep(&mut record, &request.state_dir),
+        _ => Ok(()),
     };
     let exit = measured::finish(&record, || report::tune::text(&record), &args.output, keeper)?;
     kept?;
     Ok(match exit {
-        Exit::Fine if interrupted => Exit::CouldNot,
+        Exit::Fine if interrupted || record.incomplete.is_some() => Exit::CouldNot,
         Exit::Fine => tried(&record),
         other => other,
     })
@@ -67,6 +67,13 @@ fn keep(record: &mut Record, state_dir: &Path) -> Result<()> {
         change.setting.end == EndName::Near && !is_plan
     });
     let own: Vec<_> = own.map(|change| (change.setting.clone(), change.to.clone())).collect();
+    // Only all of it together is proven.
+    if own.len() != tuning.proven.len() {
+        bail!(
+            "nothing is kept: what is proven also has settings of the far end or of the application, and without them \
+             it is not proven; set those first, then keep the others with `goodput settings set SETTING=VALUE --save`"
+        );
+    }
     if !own.is_empty() {
         let files = saved::keep(&own, state_dir).context("cannot keep what is proven")?;
         tuning.kept_in = files.iter().map(|file| file.path.display().to_string()).collect();

@@ -45,6 +45,18 @@ const UNPLANTED: &[(&str, &str)] = &[
         "sender-cpu",
         "nothing needs to be planted: healthy scenarios on a cable expect this limit or none",
     ),
+    (
+        "server-or-path",
+        "needs a server of files, which a lab does not run; seen with servers that write steadily",
+    ),
+    (
+        "server-stalls",
+        "needs a server of files, which a lab does not run; seen with servers that pause",
+    ),
+    (
+        "server-storage",
+        "needs a server of files, which a lab does not run; seen with a slow first fetch",
+    ),
     ("softirq-saturation", "needs a flood on a CPU that the other ends do not share"),
     (
         "softnet-backlog",

@@ -73,8 +73,7 @@ pub fn ended(step: &TuningStep) -> String {
 /// Why a change could not be tried.
 fn not_tried(step: &TuningStep) -> Option<String> {
     let Known::Missing(why) = &step.comparison else { return None };
-    let failed = step.outcome != TuningOutcome::Planned;
-    failed.then(|| format!("{}: {why}", assignment(&step.change)))
+    Some(format!("{}: {why}", assignment(&step.change)))
 }
 
 fn assignment(Change { setting, to, .. }: &Change) -> String {
@@ -85,7 +84,7 @@ fn outcome(step: &TuningStep) -> String {
     match step.outcome {
         TuningOutcome::Kept => style::good("kept"),
         TuningOutcome::NotBetter => "not proven better".into(),
-        TuningOutcome::Planned => "would be tried".into(),
+        TuningOutcome::Planned => "not tried yet".into(),
         TuningOutcome::NotPermitted => "not permitted".into(),
         TuningOutcome::Failed => "not possible".into(),
     }
@@ -113,12 +112,10 @@ fn nothing(tuning: &Tuning) -> String {
     if tuning.steps.is_empty() {
         return "nothing: no finding proposes a change".into();
     }
-    if any(TuningOutcome::Planned) {
-        return "nothing yet: leave out --dry-run to try these".into();
-    }
     match (any(TuningOutcome::Kept), any(TuningOutcome::NotBetter)) {
         (true, _) => "nothing: what helped alone is not proven against the start".into(),
         (_, true) => "nothing: leave the settings as they are".into(),
+        (false, false) if any(TuningOutcome::Planned) => "nothing: no change was tried".into(),
         (false, false) => "nothing: no change could be tried".into(),
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use goodput_model::{End, EndName, Known, Record};
 
-use crate::common::{Home, Server, found, record, stdout};
+use crate::common::{Home, Server, record, stdout};
 
 fn measure(arguments: &[&str]) -> Record {
     let home = Home::new();
@@ -133,8 +133,8 @@ fn udp_in_reverse() {
 #[test]
 fn a_rate_is_held() {
     let record = measure(&["-t", "2", "--rate", "100mbit"]);
+    // That the verdict is the pacing, the lab's scenarios judge: it takes CPUs that nobody else uses.
     is_sent_no_faster(&record, 100e6);
-    assert!(found(&record, "sender-application"), "{:?}", record.findings);
 }
 
 #[test]

@@ -9,11 +9,11 @@ pub const FILE: &str = "/etc/systemd/system/goodput-settings.service";
 /// What `systemctl enable` would make: the link that has it started at boot (systemd.unit(5), WantedBy=).
 pub const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/goodput-settings.service";
 
-/// Its lines. `program` is goodput.
+/// Its lines. A value that can't be set, as its device is gone, keeps no other from being set (`-`). `program` is goodput.
 pub fn lines(keeps: &[Assignment], program: &Path) -> String {
     let set = |(setting, value): &Assignment| {
         let assignment = quoted(&format!("{setting}={value}"));
-        format!("ExecStart={} settings set {assignment}", quoted(&program.to_string_lossy()))
+        format!("ExecStart=-{} settings set {assignment}", quoted(&program.to_string_lossy()))
     };
     let commands: Vec<String> = keeps.iter().map(set).collect();
     format!(
@@ -48,7 +48,7 @@ mod tests {
             ("sysctl.net.ipv4.tcp_rmem".parse().unwrap(), "1 2 3".into()),
         ];
         let text = lines(&keeps, Path::new("/usr/bin/goodput"));
-        let first = "ExecStart=\"/usr/bin/goodput\" settings set \"qdisc.kind@eth0=fq\"\n";
+        let first = "ExecStart=-\"/usr/bin/goodput\" settings set \"qdisc.kind@eth0=fq\"\n";
         assert!(
             text.contains(first) && text.contains("\"sysctl.net.ipv4.tcp_rmem=1 2 3\""),
             "{text}"

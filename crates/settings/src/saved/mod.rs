@@ -9,15 +9,18 @@ mod place;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use goodput_model::{EndName, Permanent, SettingRef};
+use goodput_model::{EndName, SettingRef};
 
 use crate::error::SettingError;
 use crate::permanent::{merged, permanent};
 use contents::{Assignment, Contents};
-use place::{FOLDERS, Place, below, is_ours};
+use place::{FOLDERS, below, is_ours, own_file};
+
+/// Everyone may read what is saved.
+const FILE_MODE: u32 = 0o644;
 
 /// Why values were not saved. Nothing was changed then.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +41,14 @@ pub enum SaveError {
         "{0} was edited after goodput wrote it; it is left as it is. Move it away, or edit it yourself"
     )]
     Edited(PathBuf),
+    /// The unit would run a program that another user than root can replace.
+    #[error("{} would run as root at every boot, but others than root can change {exposed}; install goodput where only root can write", program.display())]
+    Program {
+        /// What it would run.
+        program: PathBuf,
+        /// The file or folder that others can change.
+        exposed: String,
+    },
     /// The system did not let us.
     #[error("cannot {operation} {}: {cause}", path.display())]
     Io {
@@ -100,30 +111,27 @@ fn save_below(
     assignments: &[Assignment],
     program: &Path,
 ) -> Result<Vec<SavedFile>, SaveError> {
-    let mut plans: BTreeMap<String, Plan> = BTreeMap::new();
+    let mut plans: BTreeMap<&str, Plan> = BTreeMap::new();
     for (setting, value) in assignments {
         if setting.end == EndName::Far {
             return Err(SaveError::NotHere(setting.clone(), "it belongs to the far end"));
         }
         let forms = permanent(setting, value)?;
-        let mut places: Vec<Place> =
-            forms.iter().filter_map(|form| Place::of(form, root)).collect();
         if crate::find_for(setting)?.is_plan() {
             return Err(SaveError::NotHere(
                 setting.clone(),
                 "it belongs to a measurement: the application must do the same",
             ));
         }
-        if places.is_empty() {
-            places.push(Place { path: boot_unit::FILE.into(), executable: false });
-        }
-        for place in places {
-            let plan = match plans.remove(&place.path) {
-                Some(plan) => plan,
-                None => Plan::found(root, &place)?,
-            };
-            plans.insert(place.path.clone(), plan.with(setting, value));
-        }
+        let path = own_file(&forms).unwrap_or(boot_unit::FILE);
+        let plan = match plans.remove(path) {
+            Some(plan) => plan,
+            None => Plan::found(root, path)?,
+        };
+        plans.insert(path, plan.with(setting, value));
+    }
+    if plans.contains_key(boot_unit::FILE) {
+        check_program(program)?;
     }
     let files: Vec<NewFile> = plans
         .iter()
@@ -135,56 +143,70 @@ fn save_below(
 
 /// What a file is to keep.
 struct Plan {
-    executable: bool,
     keeps: Vec<Assignment>,
 }
 
 impl Plan {
     /// With what the file keeps already.
-    fn found(root: &Path, place: &Place) -> Result<Self, SaveError> {
-        let path = below(root, &place.path);
+    fn found(root: &Path, path: &str) -> Result<Self, SaveError> {
+        let path = below(root, path);
         let keeps = match read(&path)? {
             None => Vec::new(),
             Some((text, None)) => return Err(SaveError::Foreign(path, text)),
             Some((_, Some(Contents { intact: false, .. }))) => return Err(SaveError::Edited(path)),
             Some((_, Some(contents))) => contents.keeps,
         };
-        Ok(Self { executable: place.executable, keeps })
+        Ok(Self { keeps })
     }
 
+    /// With a value at the end: what was set last holds, also at boot.
     fn with(mut self, setting: &SettingRef, value: &str) -> Self {
-        match self.keeps.iter_mut().find(|(known, _)| known == setting) {
-            Some((_, known)) => *known = value.into(),
-            None => self.keeps.push((setting.clone(), value.into())),
-        }
+        self.keeps.retain(|(known, _)| known != setting);
+        self.keeps.push((setting.clone(), value.into()));
         self
     }
 
     fn render(&self, root: &Path, path: &str, program: &Path) -> Result<NewFile, SaveError> {
         let lines = match path {
             boot_unit::FILE => boot_unit::lines(&self.keeps, program),
-            _ => self.own_lines(root, path)?,
+            _ => self.own_lines(path)?,
         };
         let saved = SavedFile { path: below(root, path), keeps: self.keeps.clone(), intact: true };
         let text = contents::render(&self.keeps, &lines);
-        Ok(NewFile { saved, text, executable: self.executable })
+        Ok(NewFile { saved, text })
     }
 
     /// What all the values need of this file.
-    fn own_lines(&self, root: &Path, path: &str) -> Result<String, SaveError> {
+    fn own_lines(&self, path: &str) -> Result<String, SaveError> {
         let mut forms = Vec::new();
         for (setting, value) in &self.keeps {
-            let here = |form: &Permanent| Place::of(form, root).is_some_and(|at| at.path == path);
-            forms.extend(permanent(setting, value)?.into_iter().filter(here));
+            forms.extend(permanent(setting, value)?.into_iter().filter(|form| form.file == path));
         }
         Ok(merged(forms).into_iter().map(|form| form.lines).collect::<Vec<_>>().join("\n"))
     }
 }
 
+/// Refuses a program that another user than root could replace: the unit runs it as root.
+fn check_program(program: &Path) -> Result<(), SaveError> {
+    for path in program.ancestors() {
+        let meta = fs::metadata(path).map_err(|cause| SaveError::Io {
+            operation: "look at",
+            path: path.into(),
+            cause,
+        })?;
+        // A folder with the sticky bit lets others replace only what is theirs (inode(7)).
+        let is_shared = meta.mode() & 0o022 != 0 && meta.mode() & 0o1000 == 0;
+        if meta.uid() != 0 || is_shared {
+            let exposed = path.display().to_string();
+            return Err(SaveError::Program { program: program.into(), exposed });
+        }
+    }
+    Ok(())
+}
+
 struct NewFile {
     saved: SavedFile,
     text: String,
-    executable: bool,
 }
 
 /// Writes all of them, or leaves all as they were.
@@ -215,8 +237,7 @@ fn write(root: &Path, file: &NewFile) -> Result<(), SaveError> {
     let written = (|| {
         let mut out = fs::File::create(&draft)?;
         out.write_all(file.text.as_bytes())?;
-        let mode = if file.executable { 0o755 } else { 0o644 };
-        out.set_permissions(fs::Permissions::from_mode(mode))?;
+        out.set_permissions(fs::Permissions::from_mode(FILE_MODE))?;
         out.sync_all()?;
         fs::rename(&draft, path)?;
         fs::File::open(folder)?.sync_all()

@@ -9,7 +9,7 @@ fn assignment(text: &str) -> Assignment {
 
 fn save(root: &Path, texts: &[&str]) -> Result<Vec<SavedFile>, SaveError> {
     let assignments: Vec<_> = texts.iter().map(|text| assignment(text)).collect();
-    save_below(root, &assignments, Path::new("/usr/bin/goodput"))
+    save_below(root, &assignments, Path::new("/bin/sh"))
 }
 
 /// Every file below, with its text.
@@ -43,7 +43,7 @@ fn a_value_is_saved_once_replaced_and_removed() {
     save(root, &["sysctl.net.ipv4.tcp_sack=0"]).unwrap();
     assert_eq!(all(root), before, "saved twice is saved once");
     let text = &before[&path];
-    assert!(text.ends_with("\nnet.ipv4.tcp_sack = 0\nnet.ipv4.tcp_ecn = 1\n"), "{text}");
+    assert!(text.ends_with("\nnet.ipv4.tcp_ecn = 1\nnet.ipv4.tcp_sack = 0\n"), "{text}");
     let listed = saved_below(root);
     assert!(listed.len() == 1 && listed[0].intact && listed[0].keeps.len() == 2);
     assert!(remove_below(root).iter().all(|(_, outcome)| outcome.is_ok()));
@@ -104,5 +104,20 @@ fn what_belongs_elsewhere_is_refused() {
         let refused = save(root.path(), &[text]);
         assert!(matches!(refused, Err(SaveError::NotHere(..))), "{text}: {refused:?}");
     }
+    assert!(all(root.path()).is_empty());
+}
+
+#[test]
+fn a_program_that_others_can_replace_is_not_run_at_boot() {
+    let root = tempfile::tempdir().unwrap();
+    let program = root.path().join("goodput");
+    fs::write(&program, "").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o777)).unwrap();
+    let unit = [assignment("qdisc.tbf.burst@eth0=9000")];
+    let refused = save_below(root.path(), &unit, &program);
+    assert!(matches!(refused, Err(SaveError::Program { .. })), "{refused:?}");
+    let gone = save_below(root.path(), &unit, &root.path().join("gone"));
+    assert!(matches!(gone, Err(SaveError::Io { .. })), "{gone:?}");
+    fs::remove_file(program).unwrap();
     assert!(all(root.path()).is_empty());
 }

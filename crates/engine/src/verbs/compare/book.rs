@@ -22,6 +22,8 @@ pub struct Compared {
     pub record: Record,
     /// The first run of an arm that is not the baseline, warm-ups included.
     pub challenger: Option<Record>,
+    /// What could not be put back afterwards, if anything.
+    pub not_put_back: Option<String>,
 }
 
 /// Why a comparison ended before its design was content.
@@ -189,7 +191,7 @@ impl RunLog {
         let comparison = Some(comparison);
         let kind = Kind::Compare;
         let record = Record { kind, comparison, transfers, nfs_reads, incomplete, doubts, ..first };
-        Ok(Compared { record, challenger })
+        Ok(Compared { record, challenger, not_put_back: None })
     }
 }
 

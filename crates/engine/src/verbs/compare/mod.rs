@@ -96,6 +96,7 @@ fn both_told(
         (Ok(mut compared), Err(why)) => {
             compared.record.doubts.push(why.to_string());
             compared.record.incomplete.get_or_insert(why.to_string());
+            compared.not_put_back = Some(why.to_string());
             Ok(compared)
         }
         (Err(cause), Err(not_back)) => {

@@ -88,7 +88,8 @@ impl Appliers {
                 let request = SettingRequest::Apply(own, value.into());
                 let applied = client.setting(request).await.map(drop);
                 // Where it lets nobody change anything, it lets nobody put anything back.
-                self.far_touched |= !applied.as_ref().is_err_and(EngineError::not_permitted);
+                let refused = applied.as_ref().is_err_and(EngineError::not_permitted);
+                self.far_touched |= client.far_end().changes_settings && !refused;
                 applied
             }
         }

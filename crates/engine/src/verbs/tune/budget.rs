@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 /// Runs until a comparison of two arms can speak: a warm-up and six blocks.
 const RUNS_TO_FIRST_LOOK: f64 = 14.0;
+/// How much longer than expected runs may take.
+const MARGIN: f64 = 1.25;
 /// Share of the time left, beyond what is kept for the end, that one change may take.
 const SHARE_OF_ONE: f64 = 1.0 / 3.0;
 
@@ -20,6 +22,11 @@ impl Budget {
         Self { began: Instant::now(), all, run_s: run.as_secs_f64() }
     }
 
+    /// The first measurement has ended; its payload moved for `moved_s` seconds. What it took besides, each run takes.
+    pub fn beside_payload(&mut self, moved_s: f64) {
+        self.run_s += (self.began.elapsed().as_secs_f64() - moved_s).max(0.0);
+    }
+
     /// A comparison of `runs` runs took this time.
     pub fn took(&mut self, time: Duration, runs: usize) {
         if runs > 0 {
@@ -29,8 +36,12 @@ impl Budget {
 
     /// The time for one more change, unless the last comparison would then have too little.
     pub fn for_a_change(&self) -> Option<Duration> {
-        for_a_change(self.left().as_secs_f64(), self.run_s * RUNS_TO_FIRST_LOOK)
-            .map(Duration::from_secs_f64)
+        for_a_change(self.left().as_secs_f64(), self.shortest_s()).map(Duration::from_secs_f64)
+    }
+
+    /// The least time in which a comparison can speak, seconds.
+    pub fn shortest_s(&self) -> f64 {
+        self.run_s * RUNS_TO_FIRST_LOOK * MARGIN
     }
 
     /// The time left.

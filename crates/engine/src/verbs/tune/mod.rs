@@ -57,8 +57,10 @@ pub struct TuneRequest {
 /// Tunes. A change that can't be tried is a step that says so; the record has whatever was found when the time is up
 /// or at an interrupt. Settings are put back before it returns, however it ends.
 ///
+/// Whatever fails after the first measurement ends the search, and is why the record is incomplete.
+///
 /// # Errors
-/// If the first measurement fails, or something is not put back.
+/// If the first measurement fails.
 pub async fn tune(
     request: &TuneRequest,
     interrupt: &Interrupt,
@@ -69,18 +71,23 @@ pub async fn tune(
         Length::Auto { max_s, .. } => max_s,
         Length::Bytes(_) | Length::Source => 1.0,
     });
-    let budget = Budget::new(request.max_time, run);
+    let mut budget = Budget::new(request.max_time, run);
     let mut start = measure(request, interrupt, listener).await?;
+    let moved_s = start.intervals.last().map_or(0.0, |interval| interval.to_s);
+    budget.beside_payload(moved_s);
     let mut search = Search::default();
     search.consider(&start.findings);
     search.also_consider(&checked(&start).await);
-    let mut tuner = Tuner { request, interrupt, budget, search, steps: Vec::new() };
+    let mut tuner = Tuner { request, interrupt, budget, search, steps: Vec::new(), broken: None };
     let stopped = match request.dry_run {
-        true => tuner.plan(),
-        false => tuner.try_all(&start, listener).await?,
+        true => {
+            tuner.leave_untried("only a plan was asked for");
+            "only a plan was asked for".into()
+        }
+        false => tuner.try_all(&start, listener).await,
     };
-    let whole = tuner.prove(listener).await?;
-    let Tuner { search, steps, .. } = tuner;
+    let whole = tuner.prove(listener).await;
+    let Tuner { search, steps, broken, .. } = tuner;
     let proves = |whole: &Comparison| gains(whole, request.purpose);
     let is_proven = whole.as_ref().and_then(|whole| whole.comparison.as_ref()).is_some_and(proves);
     start.tuning = Some(Tuning {
@@ -91,6 +98,8 @@ pub async fn tune(
         kept_in: Vec::new(),
         stopped,
     });
+    start.doubts.extend(broken.clone());
+    start.incomplete = start.incomplete.or(broken);
     Ok(with_proof(start, whole))
 }
 
@@ -136,13 +145,15 @@ struct Tuner<'a> {
     budget: Budget,
     search: Search,
     steps: Vec<TuningStep>,
+    /// Why nothing more may be compared, if so.
+    broken: Option<String>,
 }
 
 impl Tuner<'_> {
-    /// Names what would be tried first. What comes after depends on what helps.
-    fn plan(&mut self) -> String {
+    /// Notes what could be tried next. What comes after depends on what helps.
+    fn leave_untried(&mut self, why: &str) {
         while let Some(Candidate { change, rule }) = self.search.next() {
-            let comparison = Known::missing("only a plan was asked for");
+            let comparison = Known::missing(why.to_owned());
             self.steps.push(TuningStep {
                 change,
                 rule,
@@ -150,35 +161,38 @@ impl Tuner<'_> {
                 comparison,
             });
         }
-        "only a plan was asked for".into()
     }
 
     /// Tries one change after the other. Why it ends.
-    async fn try_all(
-        &mut self,
-        start: &Record,
-        listener: &mut Listener<'_>,
-    ) -> Result<String, EngineError> {
+    async fn try_all(&mut self, start: &Record, listener: &mut Listener<'_>) -> String {
         let ceiling = start.result.ceiling_bits_per_s.clone();
         if let Some(reached) = self.reaches(start.result.goodput_bits_per_s, &ceiling) {
-            return Ok(reached);
+            return reached;
         }
         while let Some(candidate) = self.search.next() {
             if self.interrupt.is_raised() {
-                return Ok("it was interrupted".into());
+                return "it was interrupted".into();
+            }
+            if let Some(why) = &self.broken {
+                return why.clone();
             }
             let Some(time) = self.budget.for_a_change() else {
-                return Ok("the time was up".into());
+                self.search.give_back(candidate);
+                let least = self.budget.shortest_s();
+                self.leave_untried(&format!(
+                    "a change and the proof take {least:.0} s or more each"
+                ));
+                return "the time was up; --max-time gives more".into();
             };
             let Candidate { change, rule } = candidate.clone();
             listener(Event::ChangeBegan { change, rule });
-            let better = self.try_one(candidate, time, listener).await?;
+            let better = self.try_one(candidate, time, listener).await;
             let goodput = better.as_ref().map(|better| better.result.goodput_bits_per_s);
             if let Some(reached) = goodput.and_then(|goodput| self.reaches(goodput, &ceiling)) {
-                return Ok(reached);
+                return reached;
             }
         }
-        Ok("nothing is left to try".into())
+        self.broken.clone().unwrap_or_else(|| "nothing is left to try".into())
     }
 
     /// Tries one change; a run with it, if it is kept.
@@ -187,15 +201,14 @@ impl Tuner<'_> {
         Candidate { change, rule }: Candidate,
         time: Duration,
         listener: &mut Listener<'_>,
-    ) -> Result<Option<Record>, EngineError> {
+    ) -> Option<Record> {
         let arms = self.search.without_and_with(&change);
         let (outcome, comparison, better) = match self.compare(arms, time, listener).await {
-            Err(why @ EngineError::NotPutBack { .. }) => return Err(why),
             Err(why) if why.not_permitted() => {
                 (TuningOutcome::NotPermitted, Known::missing(why.to_string()), None)
             }
             Err(why) => (TuningOutcome::Failed, Known::missing(why.to_string()), None),
-            Ok(Compared { record, challenger }) => match record.comparison {
+            Ok(Compared { record, challenger, .. }) => match record.comparison {
                 Some(comparison) if gains(&comparison, self.request.purpose) => {
                     (TuningOutcome::Kept, Known::Value(comparison), challenger)
                 }
@@ -212,18 +225,24 @@ impl Tuner<'_> {
         let step = TuningStep { change, rule, outcome, comparison };
         listener(Event::ChangeEnded { step: Box::new(step.clone()) });
         self.steps.push(step);
-        Ok(better)
+        better
     }
 
     /// All that was kept against the start, if anything was.
-    async fn prove(&mut self, listener: &mut Listener<'_>) -> Result<Option<Record>, EngineError> {
-        if self.search.kept().is_empty() || self.interrupt.is_raised() {
-            return Ok(None);
+    async fn prove(&mut self, listener: &mut Listener<'_>) -> Option<Record> {
+        if self.search.kept().is_empty() || self.interrupt.is_raised() || self.broken.is_some() {
+            return None;
         }
         let text = "compares all that helped with the start".into();
         listener(Event::Note { text });
         let (arms, left) = (self.search.start_and_kept(), self.budget.left());
-        self.compare(arms, left, listener).await.map(|compared| Some(compared.record))
+        match self.compare(arms, left, listener).await {
+            Ok(compared) => Some(compared.record),
+            Err(why) => {
+                self.broken.get_or_insert(format!("the last comparison failed: {why}"));
+                None
+            }
+        }
     }
 
     async fn compare(
@@ -255,6 +274,11 @@ impl Tuner<'_> {
         let compared = compare_whole(&compare, self.interrupt, runs_only).await;
         let runs = compared.as_ref().ok().and_then(|compared| compared.record.comparison.as_ref());
         self.budget.took(began.elapsed(), runs.map_or(0, |comparison| comparison.trials.len()));
+        match &compared {
+            Ok(Compared { not_put_back: Some(why), .. }) => self.broken = Some(why.clone()),
+            Err(why @ EngineError::NotPutBack { .. }) => self.broken = Some(why.to_string()),
+            _ => {}
+        }
         compared
     }
 

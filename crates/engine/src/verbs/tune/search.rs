@@ -61,6 +61,12 @@ impl Search {
         }
     }
 
+    /// Takes back a change that was not tried after all.
+    pub fn give_back(&mut self, candidate: Candidate) {
+        self.tried.remove(&(candidate.change.setting.clone(), candidate.change.to.clone()));
+        self.candidates.push_front(candidate);
+    }
+
     /// Keeps a change that helped. What did not help before may help on top of it.
     pub fn keep(&mut self, change: Change) {
         self.tried.clear();

@@ -11,6 +11,9 @@ use crate::conversation::Extent;
 /// Bytes of payload in chunks that are read at once.
 const CODED_BYTES: usize = 128 << 10;
 
+/// Sizes of chunks and fields after the last that are read at most without payload between them.
+const MAX_WORDS_BYTES: usize = 64 << 10;
+
 /// Such a body while it is read.
 pub(super) enum Coded {
     /// In chunks, with what has come and is not decoded.
@@ -80,11 +83,17 @@ fn read_chunks(
     connection: &mut Connection,
     room: &mut [u8],
 ) -> io::Result<usize> {
+    let mut without_payload = 0;
     loop {
         let (used, given) = call
             .read(raw, room)
             .map_err(|why| io::Error::other(format!("the server's chunks can't be read: {why}")))?;
         raw.drain(..used);
+        without_payload += used;
+        if given == 0 && without_payload > MAX_WORDS_BYTES {
+            let why = "the server's chunks can't be read: more than 64 KiB without payload";
+            return Err(io::Error::other(why));
+        }
         if given > 0 || call.can_proceed() {
             return Ok(given);
         }

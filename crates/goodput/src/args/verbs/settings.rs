@@ -23,7 +23,7 @@ pub enum Settings {
         /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off; `goodput settings list` has the names
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
-        /// Also write the files that keep it after a reboot; only goodput's own, as `show-files` prints them
+        /// Also keep it after a reboot: in a sysctl.d file of goodput's, or by a unit that sets it at boot
         #[arg(long)]
         save: bool,
     },

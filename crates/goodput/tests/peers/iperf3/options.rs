@@ -186,7 +186,7 @@ fn our_options() -> Result<(), Failed> {
         &["-t", "0.5", "--congestion", "reno", "--dscp", "46", "--chunk", "64K", "-R"],
         &["-t", "0.5", "--mover", "sendfile", "-R", "--max-pacing", "1gbit"],
         &["-t", "0.5", "--mover", "splice", "--rate", "500mbit"],
-        &["-t", "0.5", "-u", "--chunk", "1000", "--rate", "10mbit", "--receive-mover", "datagram"],
+        &["-t", "0.5", "-u", "--chunk", "1000", "--rate", "10mbit"],
     ] {
         let record = space.test(&[&[TARGET], options].concat());
         let record = record.map_err(|why| format!("{options:?}: {why:?}"))?;

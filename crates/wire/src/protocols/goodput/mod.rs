@@ -47,6 +47,7 @@ pub const PROTOCOL: Protocol = Protocol {
     far_end: FarEnd {
         reports: true,
         measures_again: true,
+        changes_settings: true,
         has_files: true,
         chooses_movers: true,
         knows_keys: true,
