@@ -1,50 +1,83 @@
-//! Socket options of a plan that came after version 1 of the protocol began: a server of before would
+//! Parts of a plan that came after version 1 of the protocol began: a server of before would
 //! ignore them, so the client asks for an answer.
 
-use goodput_model::Plan;
+use goodput_model::{EndName, Plan};
 
-/// The names of those that a plan has.
+use crate::check;
+
+/// The names of those that a plan has, whichever end they matter at: a client of before asks for all of them.
 pub(super) fn options(plan: &Plan) -> impl Iterator<Item = &'static str> {
-    given(plan).into_iter().filter(|(given, ..)| *given).map(|(_, name, _)| name)
+    parts(plan).into_iter().filter(|part| part.given).map(|part| part.name)
 }
 
-/// Why a plan can't be measured with a server that sets only `theirs`, if so.
+/// Why a plan can't be measured with a server that knows only `theirs`, if so.
 pub(super) fn lacking(plan: &Plan, theirs: &[String]) -> Option<String> {
     let known = |name: &str| theirs.iter().any(|their| their == name);
-    let lacking = given(plan).into_iter().filter(|(given, name, _)| *given && !known(name));
-    let lacking: Vec<_> = lacking.map(|(_, _, option)| option).collect();
-    let options = lacking.join(", ");
+    let lacking = parts(plan).into_iter().filter(|part| part.at_far_end && !known(part.name));
+    let lacking: Vec<_> = lacking.map(|part| part.words).collect();
+    let parts = lacking.join(", ");
     (!lacking.is_empty()).then(|| {
-        format!("the far end's goodput is older and does not know {options}: update it, or leave that out")
+        format!(
+            "the far end's goodput is older and does not know {parts}: update it, or leave that out"
+        )
     })
 }
 
-/// Whether a plan has each of them, its name, and its option of the command line.
-fn given(plan: &Plan) -> [(bool, &'static str, &'static str); 4] {
+/// A part of a plan that not every server knows.
+struct Part {
+    given: bool,
+    /// Whether it is given and the far end has to do it.
+    at_far_end: bool,
+    /// Its name in the plan.
+    name: &'static str,
+    /// What the user asked for.
+    words: &'static str,
+}
+
+fn parts(plan: &Plan) -> [Part; 5] {
     let socket = &plan.socket;
+    let carried = check::only_in_goodput(plan);
+    let option =
+        |given, name, words| Part { given, at_far_end: carried.contains(&words), name, words };
+    let alone = plan.storage.sink_alone;
     [
-        (socket.quickack.is_some(), "quickack", "--quickack"),
-        (socket.notsent_lowat_bytes.is_some(), "notsent_lowat_bytes", "--notsent-lowat"),
-        (socket.busy_poll_us.is_some(), "busy_poll_us", "--busy-poll"),
-        (socket.priority.is_some(), "priority", "--priority"),
+        option(socket.quickack.is_some(), "quickack", "--quickack"),
+        option(socket.notsent_lowat_bytes.is_some(), "notsent_lowat_bytes", "--notsent-lowat"),
+        option(socket.busy_poll_us.is_some(), "busy_poll_us", "--busy-poll"),
+        option(socket.priority.is_some(), "priority", "--priority"),
+        Part {
+            given: alone,
+            at_far_end: alone && plan.direction.senders().contains(&EndName::Near),
+            name: "sink_alone",
+            words: "how to write a sink alone (test files --sink)",
+        },
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Direction;
 
-    #[test]
-    fn the_names_are_those_of_the_plan() {
+    fn full(direction: Direction) -> Plan {
         let mut plan = Plan::standard();
+        plan.direction = direction;
         plan.socket.quickack = Some(false);
         plan.socket.notsent_lowat_bytes = Some(goodput_model::Bytes(1));
         (plan.socket.busy_poll_us, plan.socket.priority) = (Some(0), Some(0));
+        plan.storage.sink_alone = true;
+        plan
+    }
+
+    #[test]
+    fn the_names_are_those_of_the_plan() {
+        let plan = full(Direction::Both);
         let json = serde_json::to_value(&plan).unwrap();
         let names: Vec<_> = options(&plan).collect();
-        assert_eq!(names.len(), given(&plan).len());
+        assert_eq!(names.len(), parts(&plan).len());
         for name in &names {
-            assert!(json["socket"].get(name).is_some(), "{name}");
+            let given = ["socket", "storage"].iter().any(|part| json[part].get(name).is_some());
+            assert!(given, "{name}");
         }
         assert_eq!(
             lacking(&plan, &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()),
@@ -52,9 +85,22 @@ mod tests {
         );
         let why = lacking(&plan, &["priority".into()]).unwrap();
         assert!(
-            why.contains("older") && why.contains("--quickack, --notsent-lowat, --busy-poll:"),
+            why.contains("older")
+                && why.contains(
+                    "--quickack, --notsent-lowat, --busy-poll, how to write a sink alone"
+                ),
             "{why}"
         );
         assert_eq!(lacking(&Plan::standard(), &[]), None);
+    }
+
+    #[test]
+    fn an_older_far_end_lacks_only_what_it_has_to_do() {
+        let far_receives = lacking(&full(Direction::Send), &[]).unwrap();
+        assert!(far_receives.contains("--quickack, --busy-poll, how to write"), "{far_receives}");
+        let far_sends = lacking(&full(Direction::Reverse), &[]).unwrap();
+        assert!(far_sends.contains("know --notsent-lowat, --priority:"), "{far_sends}");
+        let names: Vec<_> = options(&full(Direction::Send)).collect();
+        assert_eq!(names.len(), 5, "a client of before asks for all of them: {names:?}");
     }
 }
