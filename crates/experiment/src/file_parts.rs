@@ -31,7 +31,31 @@ pub fn file_parts(comparison: &Comparison) -> FileParts {
         parts.swap(0, place);
     }
     parts.push(FilePart::Together);
-    judge(comparison, &parts)
+    let judged = judge(comparison, &parts);
+    match PARTS_ALONE.into_iter().find_map(|part| unrated(comparison, part)) {
+        Some(why) if parts.len() > 1 => FileParts { limit: Known::Missing(why), ..judged },
+        _ => judged,
+    }
+}
+
+/// Why no run could rate a part that the transfer has, if so: that part may be the slowest.
+fn unrated(comparison: &Comparison, part: FilePart) -> Option<Missing> {
+    if comparison.trials.iter().any(|trial| rate(trial, part).is_some()) {
+        return None;
+    }
+    let why = |known: &Known<BitRate>| known.get().err();
+    let reason = comparison.trials.iter().find_map(|trial| match part {
+        FilePart::Source => why(trial.files_alone.as_ref()?.source_bits_per_s.as_ref()?),
+        FilePart::Sink => why(trial.files_alone.as_ref()?.sink_bits_per_s.as_ref()?),
+        FilePart::Network if trial.arm == MEMORY_ARM => why(&trial.goodput_bits_per_s),
+        FilePart::Network | FilePart::Together => None,
+    })?;
+    let name = match part {
+        FilePart::Source => "source",
+        FilePart::Sink => "sink",
+        FilePart::Network | FilePart::Together => "network",
+    };
+    Some(Missing::because(format!("no run could rate the {name} alone ({reason})")))
 }
 
 /// Rate of a part in a run that tells it, bits per second.
@@ -159,6 +183,25 @@ mod tests {
         assert_eq!(slow_network.limit, Known::Value(FilePart::Network));
         assert_eq!(slow_network.parts.len(), 3);
         assert_eq!(parts(400.0, 940.0, Some(100.0), 99.0).limit, Known::Value(FilePart::Sink));
+    }
+
+    #[test]
+    fn a_part_that_no_run_could_rate_may_be_the_slowest() {
+        let trials = (1..=10).flat_map(|block| {
+            let alone = FilesAlone {
+                source_bits_per_s: Some(Known::Value(BitRate(4e9))),
+                sink_bits_per_s: Some(Known::missing("the far end does not tell it")),
+            };
+            let files = trial(block, FILES_ARM, 9e7);
+            [trial(block, MEMORY_ARM, 9e8), Trial { files_alone: Some(alone), ..files }]
+        });
+        let values = vec![Vec::new(); 2];
+        let design = Design::default();
+        let parts =
+            file_parts(&crate::conclude(Vec::new(), values, &design, trials.collect(), "enough"));
+        let why = parts.limit.get().unwrap_err().to_string();
+        assert_eq!(why, "no run could rate the sink alone (the far end does not tell it)");
+        assert_eq!(parts.parts.len(), 3, "those that were rated stay");
     }
 
     #[test]
