@@ -22,6 +22,8 @@ pub enum NapiNumber {
     /// Nanoseconds for which a program that polls may keep interrupts off (epoll with
     /// `SO_PREFER_BUSY_POLL`); Linux 6.13 and later.
     IrqSuspendTimeoutNs = 7,
+    /// Whether a kernel thread of its own polls: 0 or 1 (`enum netdev_napi_threaded`); Linux 6.17 and later.
+    Threaded = 8,
 }
 
 /// One NAPI instance. `None`: this kernel does not report it.
@@ -35,6 +37,8 @@ pub struct Napi {
     pub gro_flush_timeout_ns: Option<u64>,
     /// See [`NapiNumber::IrqSuspendTimeoutNs`].
     pub irq_suspend_timeout_ns: Option<u64>,
+    /// See [`NapiNumber::Threaded`].
+    pub threaded: Option<u64>,
 }
 
 /// The NAPI instances of the device with number `index`, in the order of their making. A device that is down,
@@ -54,10 +58,14 @@ pub fn set_napi(id: u32, what: NapiNumber, value: u64) -> Result<(), NetlinkErro
     let operation = format!("set how NAPI {id} is polled");
     let mut family = Family::open(&operation, "netdev")?;
     let number = match (what, u32::try_from(value)) {
-        // The one that has only 32 bits.
-        (NapiNumber::DeferHardIrqs, Ok(value)) => value.to_ne_bytes().to_vec(),
+        (NapiNumber::DeferHardIrqs | NapiNumber::Threaded, Ok(value)) => {
+            value.to_ne_bytes().to_vec()
+        }
         (NapiNumber::DeferHardIrqs, Err(_)) => {
             return Err(NetlinkError::impossible(operation, "it has 31 bits"));
+        }
+        (NapiNumber::Threaded, Err(_)) => {
+            return Err(NetlinkError::impossible(operation, "it is 0 or 1"));
         }
         _ => value.to_ne_bytes().to_vec(),
     };
@@ -79,6 +87,7 @@ fn napi(reply: &RawMessage, index: u32) -> Option<Napi> {
             _ if kind == NapiNumber::IrqSuspendTimeoutNs as u16 => {
                 napi.irq_suspend_timeout_ns = Some(value);
             }
+            _ if kind == NapiNumber::Threaded as u16 => napi.threaded = Some(value),
             _ => {}
         }
     }
@@ -133,6 +142,12 @@ mod tests {
             assert_eq!(now[0].irq_suspend_timeout_ns, Some(7_000_000));
             assert_eq!(now[0].defer_hard_irqs, Some(3));
             assert!(now[1..].iter().all(|other| other.defer_hard_irqs == Some(0)), "{now:?}");
+            if first.threaded.is_some() {
+                set_napi(first.id, NapiNumber::Threaded, 1).unwrap();
+                let now: Vec<_> = napis(index).unwrap().iter().map(|napi| napi.threaded).collect();
+                assert_eq!(now[0], Some(1));
+                assert!(now[1..].iter().all(|other| *other == Some(0)), "{now:?}");
+            }
             let error = set_napi(first.id, NapiNumber::DeferHardIrqs, 1 << 40).unwrap_err();
             assert!(error.to_string().contains("31 bits"), "{error}");
         });

@@ -56,9 +56,13 @@ const MIXED: &str = "mixed:";
 struct State {
     /// In the order of [`PARTS`]; `None`: not here.
     numbers: [Option<u64>; 5],
-    /// Empty polls, flush time-out and suspension of each NAPI instance, if one has others than the device.
-    instances: Vec<[u64; 3]>,
+    /// What each NAPI instance has, if one has other numbers than the device.
+    instances: Vec<Instance>,
 }
+
+/// Empty polls, flush time-out, suspension and threads of a NAPI instance. `None`: not told; only the last may be,
+/// by a kernel before 6.17.
+type Instance = [Option<u64>; 4];
 
 impl Machine for Polling {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
@@ -71,7 +75,7 @@ impl Machine for Polling {
         for (place, (_, at)) in PARTS.iter().enumerate() {
             let (is, number) = (now.numbers[place], wanted.numbers[place]);
             // Written for the whole device, a number is each instance's as well.
-            let anew = !now.instances.is_empty() && place < 2;
+            let anew = !now.instances.is_empty() && matches!(at, Place::Device(_));
             match (is, number) {
                 (Some(_), Some(number)) if is != Some(number) || anew => {
                     #[cfg(test)]
@@ -110,8 +114,10 @@ impl Machine for Polling {
             let is = now.numbers[place];
             is.is_none() || values.iter().any(|value| value.numbers[place] == is)
         };
-        let instance = |(place, numbers): (usize, &[u64; 3])| {
-            (0..3).all(|which| values.iter().any(|v| v.instance(place)[which] == numbers[which]))
+        let instance = |(place, numbers): (usize, &Instance)| {
+            numbers.iter().enumerate().all(|(which, is)| {
+                is.is_none() || values.iter().any(|value| value.instance(place)[which] == *is)
+            })
         };
         (0..PARTS.len()).all(number) && now.instances.iter().enumerate().all(instance)
     }
@@ -158,14 +164,18 @@ impl State {
         }
         let each: Vec<_> = instances(setting)?.iter().filter_map(numbers_of).collect();
         let common = state.instance(0);
-        state.instances = if each.iter().all(|own| *own == common) { Vec::new() } else { each };
+        let is_common = |own: &Instance| {
+            own.iter().zip(&common).all(|(own, common)| own.is_none() || own == common)
+        };
+        state.instances = if each.iter().all(is_common) { Vec::new() } else { each };
         Ok(state)
     }
 
     /// The numbers of a NAPI instance.
-    fn instance(&self, place: usize) -> [u64; 3] {
-        let common = || [self.numbers[0].unwrap_or(0), self.numbers[1].unwrap_or(0), 0];
-        self.instances.get(place).copied().unwrap_or_else(common)
+    fn instance(&self, place: usize) -> Instance {
+        let [defer, flush, threaded, ..] = self.numbers;
+        let common = [defer.or(Some(0)), flush.or(Some(0)), Some(0), threaded.or(Some(0))];
+        self.instances.get(place).copied().unwrap_or(common)
     }
 
     /// The preset that it is, as far as this host has its parts; else all numbers.
@@ -183,8 +193,9 @@ impl State {
                 let _ = write!(text, "{part}={number},");
             }
         }
-        for [defer, flush, suspend] in &self.instances {
-            let _ = write!(text, "napi={defer}/{flush}/{suspend},");
+        for instance in &self.instances {
+            let numbers: Vec<_> = instance.iter().flatten().map(u64::to_string).collect();
+            let _ = write!(text, "napi={},", numbers.join("/"));
         }
         text.trim_end_matches(',').into()
     }
@@ -198,9 +209,7 @@ impl State {
         for part in text.strip_prefix(MIXED)?.split(',') {
             let (name, value) = part.split_once('=')?;
             if name == "napi" {
-                let numbers: Vec<u64> =
-                    value.split('/').map(|number| number.parse().ok()).collect::<Option<_>>()?;
-                state.instances.push(numbers.try_into().ok()?);
+                state.instances.push(parse_instance(value)?);
                 continue;
             }
             let place = PARTS.iter().position(|(part, _)| *part == name)?;
@@ -211,16 +220,18 @@ impl State {
 
     /// Gives each NAPI instance its numbers, where they differ.
     fn write_instances(&self, setting: &SettingRef) -> Result<(), SettingError> {
-        const WHICH: [NapiNumber; 3] = [
+        const WHICH: [NapiNumber; 4] = [
             NapiNumber::DeferHardIrqs,
             NapiNumber::GroFlushTimeoutNs,
             NapiNumber::IrqSuspendTimeoutNs,
+            NapiNumber::Threaded,
         ];
         for (place, napi) in instances(setting)?.iter().enumerate() {
             let Some(now) = numbers_of(napi) else { continue };
             for (which, (is, wanted)) in WHICH.iter().zip(now.iter().zip(self.instance(place))) {
+                let (Some(_), Some(number)) = (is, wanted) else { continue };
                 if *is != wanted {
-                    set_napi(napi.id, *which, wanted).map_err(|e| {
+                    set_napi(napi.id, *which, number).map_err(|e| {
                         from_netlink(setting, "change its NAPI instances", device::name(setting), e)
                     })?;
                 }
@@ -230,9 +241,20 @@ impl State {
     }
 }
 
-/// All three, which a kernel has from 6.13 on.
-fn numbers_of(napi: &Napi) -> Option<[u64; 3]> {
-    Some([napi.defer_hard_irqs?, napi.gro_flush_timeout_ns?, napi.irq_suspend_timeout_ns?])
+/// The first three are those that a kernel has from 6.13 on.
+fn numbers_of(napi: &Napi) -> Option<Instance> {
+    let [defer, flush] = [napi.defer_hard_irqs?, napi.gro_flush_timeout_ns?];
+    Some([Some(defer), Some(flush), Some(napi.irq_suspend_timeout_ns?), napi.threaded])
+}
+
+fn parse_instance(text: &str) -> Option<Instance> {
+    let numbers: Vec<u64> =
+        text.split('/').map(|number| number.parse().ok()).collect::<Option<_>>()?;
+    match numbers[..] {
+        [defer, flush, suspend] => Some([Some(defer), Some(flush), Some(suspend), None]),
+        [defer, flush, suspend, threaded] => Some([defer, flush, suspend, threaded].map(Some)),
+        _ => None,
+    }
 }
 
 fn not_one(setting: &SettingRef, value: &str) -> SettingError {
@@ -253,7 +275,8 @@ mod tests {
     #[test]
     fn what_is_no_preset_says_all_its_numbers_and_is_read_again() {
         for numbers in [[Some(3), Some(0), Some(1), None, None], [Some(0); 5], [None; 5]] {
-            for instances in [Vec::new(), vec![[1, 2, 3], [4, 5, 6]]] {
+            let older = [Some(4), Some(5), Some(6), None];
+            for instances in [Vec::new(), vec![[1, 2, 3, 1].map(Some), older]] {
                 let state = State { numbers, instances };
                 let again = State::parse(&state.text()).unwrap();
                 assert_eq!(again.text(), state.text());
@@ -261,7 +284,14 @@ mod tests {
         }
         let mixed = State { numbers: [Some(3), Some(9), Some(0), None, None], ..State::default() };
         assert_eq!(mixed.text(), "mixed:defer_hard_irqs=3,gro_flush_timeout=9,threaded=0");
-        for text in ["", "mixed:", "mixed:x=1", "mixed:threaded=x", "mixed:napi=1/2", "fast"] {
+        for text in [
+            "",
+            "mixed:",
+            "mixed:x=1",
+            "mixed:threaded=x",
+            "mixed:napi=1/2",
+            "mixed:napi=1/2/3/0/4",
+        ] {
             assert!(State::parse(text).is_none(), "{text:?}");
         }
     }
@@ -275,20 +305,27 @@ mod tests {
         ));
         assert!(!between("mixed:defer_hard_irqs=7,gro_flush_timeout=0,threaded=0"));
         assert!(!between("mixed:defer_hard_irqs=2,gro_flush_timeout=0,threaded=0,napi=2/0/9"));
+        assert!(between("mixed:defer_hard_irqs=2,gro_flush_timeout=0,threaded=0,napi=2/0/0/0"));
+        assert!(!between("mixed:defer_hard_irqs=2,gro_flush_timeout=0,threaded=0,napi=2/0/0/1"));
     }
 
     #[test]
     fn every_preset_comes_about_and_each_instance_comes_back() {
         in_scene(|state_dir| {
             let setting = polling("eth3");
-            if numbers_of(&instances(&setting).unwrap()[0]).is_none() {
+            let second = instances(&setting).unwrap()[1].clone();
+            if numbers_of(&second).is_none() {
                 return goodput_testing::skip("a kernel that sets NAPI instances");
             }
-            let second = instances(&setting).unwrap()[1].id;
+            let (second, has_threads) = (second.id, second.threaded.is_some());
+            if has_threads {
+                set_napi(second, NapiNumber::Threaded, 1).unwrap();
+            }
             set_napi(second, NapiNumber::IrqSuspendTimeoutNs, 9_000_000).unwrap();
             set_napi(second, NapiNumber::DeferHardIrqs, 7).unwrap();
             let (before, whole) = (read(&setting).unwrap(), Whole::now());
-            assert!(before.starts_with(MIXED) && before.ends_with("napi=7/0/9000000"), "{before}");
+            let last = if has_threads { "napi=7/0/9000000/1" } else { "napi=7/0/9000000" };
+            assert!(before.starts_with(MIXED) && before.ends_with(last), "{before}");
             let mut changes = Changes::begin(state_dir, guard()).unwrap();
             for preset in ["deferred", "threaded", "interrupts"] {
                 assert_eq!(changes.apply(&setting, preset).unwrap(), preset);

@@ -1,5 +1,5 @@
 //! How each NAPI instance of a device is polled: what is written for the whole device replaces it
-//! (`netdev_set_defer_hard_irqs`, net/core/dev.h).
+//! (`netdev_set_defer_hard_irqs`, net/core/dev.h; `netif_set_threaded`, net/core/dev.c).
 //!
 //! An instance is known by its place, because its number is another one after the device was down.
 
@@ -14,10 +14,12 @@ pub(super) const ID: &str = "napi";
 /// Reads a number of an instance.
 type Read = fn(&Napi) -> Option<u64>;
 
-const NUMBERS: [(NapiNumber, Read); 3] = [
+/// In the order of the kernels that brought them, so that an older one lacks the last.
+const NUMBERS: [(NapiNumber, Read); 4] = [
     (NapiNumber::DeferHardIrqs, |napi| napi.defer_hard_irqs),
     (NapiNumber::GroFlushTimeoutNs, |napi| napi.gro_flush_timeout_ns),
     (NapiNumber::IrqSuspendTimeoutNs, |napi| napi.irq_suspend_timeout_ns),
+    (NapiNumber::Threaded, |napi| napi.threaded),
 ];
 
 pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<(), Trouble> {
@@ -51,5 +53,6 @@ pub(super) fn write(
 }
 
 fn text(napi: &Napi) -> String {
-    NUMBERS.map(|(_, read)| read(napi).unwrap_or(0).to_string()).join(" ")
+    let numbers = NUMBERS.iter().map_while(|(_, read)| read(napi));
+    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(" ")
 }
