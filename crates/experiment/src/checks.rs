@@ -1,7 +1,9 @@
-//! What would make a comparison's numbers misleading although its test holds: drift and carry-over.
+//! What would make a comparison's numbers misleading although its test holds: drift and carry-over; and why
+//! nothing was adjusted for.
 
 use goodput_model::Trial;
 
+use crate::conditions::is_changed;
 use crate::design::Design;
 use crate::pairs::Runs;
 use crate::responses::for_ratio;
@@ -12,10 +14,21 @@ const MIN_STANDARD_DEVIATIONS: f64 = 2.576;
 /// Fewest runs in each of two groups for the normal approximation (Lehmann, "Nonparametrics", 1.3).
 const MIN_GROUP: usize = 4;
 
-/// Sentences for the record: that the baseline drifted, that runs depend on what ran before.
+/// Sentences for the record: that the baseline drifted, that runs depend on what ran before, that an arm changes
+/// what its differences could have been adjusted for.
 pub(crate) fn checks(design: &Design, trials: &[Trial]) -> Vec<String> {
     let runs = Runs::of(trials, design.arms);
-    drift(design, &runs).into_iter().chain(carry_over(design, trials, &runs)).collect()
+    let found =
+        [drift(design, &runs), carry_over(design, trials, &runs), not_adjusted(design, &runs)];
+    found.into_iter().flatten().collect()
+}
+
+/// That an arm changes the condition beside its runs (see `conditions`).
+fn not_adjusted(design: &Design, runs: &Runs) -> Option<String> {
+    let response = *design.responses.first()?;
+    runs.candidates().any(|arm| is_changed(&runs.pairs(arm, for_ratio(response)))).then(|| {
+        "an arm changes what a copy of memory beside its runs costs; its differences are not adjusted for that, because it may be part of the arm's effect".into()
+    })
 }
 
 /// Mann's test for a trend (Econometrica 13, 1945) of the baseline's runs.
@@ -76,6 +89,7 @@ fn sign(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conditions::REFERENCE_COPY;
     use crate::pairs::tests::trial;
     use rand::rngs::Xoshiro256PlusPlus;
     use rand::{RngExt, SeedableRng};
@@ -93,6 +107,21 @@ mod tests {
             [run(0), run(1)]
         };
         (1..=16).flat_map(block).collect()
+    }
+
+    #[test]
+    fn an_arm_that_changes_the_copy_is_named() {
+        let beside = |factor: f64| {
+            let mut trials = trials(|block, arm, _| noise(block, arm));
+            for trial in &mut trials {
+                let copy = [1.0, factor][trial.arm] * noise(trial.block, trial.arm + 2);
+                trial.conditions.insert(REFERENCE_COPY.into(), copy);
+            }
+            checks(&Design::default(), &trials)
+        };
+        let said = beside(0.5).join("; ");
+        assert!(said.contains("are not adjusted for that"), "{said}");
+        assert!(beside(1.0).is_empty());
     }
 
     #[test]

@@ -15,8 +15,12 @@
 //! *during* the run do not qualify, though they would explain more: an arm that spends more CPU time meets more of the
 //! one and leaves less for the other, and adjusting for them would take a true effect away or invent one. They show
 //! in the copy's cost as well, and so does the CPU's frequency.
+//!
+//! Some arms change the copy as well, such as a governor of the CPU: most of their effect would be taken for the
+//! host's. So nothing is adjusted for a condition that is itself shown to differ between the two arms.
 
 use crate::pair::Pair;
+use crate::signed_rank::Ranked;
 
 /// Wall seconds per 10^9 bytes that one thread of the near host takes to copy memory, before and after the run:
 /// the name of the condition in a trial.
@@ -24,6 +28,10 @@ pub const REFERENCE_COPY: &str = "reference-copy-s-per-gb";
 
 /// Blocks below which nothing is adjusted for: the slope costs about one block, of six that is too much.
 const MIN_BLOCKS: usize = 8;
+
+/// How often an arm that leaves a condition alone is taken for one that changes it, at each look. Where that is
+/// by chance, the differences that chance made are left in: so this adds to the false alarms, and is small.
+const CHANGED_LEVEL: f64 = 0.01;
 
 /// What is left of a difference: `value - effect * weight` is symmetric about zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,14 +41,15 @@ pub(crate) struct Residual {
 }
 
 /// The differences without what the copy beside the runs explains, and whether anything was taken out.
-/// It is left in if a copy is missing, if none differs, and if there are too few blocks.
+/// It is left in if a copy is missing, if none differs, if there are too few blocks, and if the arm changes the
+/// copy itself.
 pub(crate) fn adjusted(pairs: &[Pair]) -> (Vec<Residual>, bool) {
     let beside: Option<Vec<f64>> = pairs.iter().map(|pair| pair.beside).collect();
     let square = |beside: &Vec<f64>| beside.iter().map(|x| x * x).sum::<f64>();
-    let usable = beside.filter(|beside| pairs.len() >= MIN_BLOCKS && square(beside) > 0.0);
+    let usable = beside
+        .filter(|beside| pairs.len() >= MIN_BLOCKS && square(beside) > 0.0 && !is_changed(pairs));
     let Some(beside) = usable else {
-        let plain = |pair: &Pair| Residual { value: pair.log_ratio, weight: 1.0 };
-        return (pairs.iter().map(plain).collect(), false);
+        return (pairs.iter().map(|pair| plain(pair.log_ratio)).collect(), false);
     };
     let square = square(&beside);
     let both = pairs.iter().zip(&beside);
@@ -51,6 +60,20 @@ pub(crate) fn adjusted(pairs: &[Pair]) -> (Vec<Residual>, bool) {
         weight: 1.0 - slope_of_one * x,
     };
     (both.map(residual).collect(), true)
+}
+
+/// Whether the condition beside the runs is shown to differ between the two arms.
+pub(crate) fn is_changed(pairs: &[Pair]) -> bool {
+    let beside: Vec<_> = pairs.iter().filter_map(|pair| pair.beside.map(plain)).collect();
+    Ranked::new(&beside).is_some_and(|ranked| {
+        let shift = ranked.locate(CHANGED_LEVEL);
+        shift.reaches_level && (shift.low > 0.0 || shift.high < 0.0)
+    })
+}
+
+/// A difference of which nothing was taken out.
+fn plain(value: f64) -> Residual {
+    Residual { value, weight: 1.0 }
 }
 
 #[cfg(test)]
@@ -94,6 +117,17 @@ mod tests {
             let expected = if number == 3 { -before.value } else { before.value };
             assert!((after.value - expected).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn an_arm_that_changes_the_copy_keeps_its_effect() {
+        let governor = pairs(&NOISE.map(|(y, x)| (y / 10.0 + 0.14, x / 10.0 - 0.14)));
+        assert!(is_changed(&governor));
+        let (residuals, is_adjusted) = adjusted(&governor);
+        assert!(!is_adjusted);
+        let kept = residuals.iter().zip(&governor).all(|(left, pair)| left.value == pair.log_ratio);
+        assert!(kept, "{residuals:?}");
+        assert!(!is_changed(&pairs(&NOISE)));
     }
 
     #[test]

@@ -242,20 +242,37 @@ impl Host {
 
 /// One comparison on such a host: what it found, and blocks.
 fn compare_beside(design: &Design, host: &mut Host, factor: f64, copies: bool) -> (Judgement, u32) {
+    let effect = effect_beside(design, host, factor, copies.then_some(1.0));
+    (effect.judgement, effect.n as u32)
+}
+
+/// The same, where the arm makes each copy cost `copies` times as much; without copies if there is no such number.
+fn effect_beside(design: &Design, host: &mut Host, factor: f64, copies: Option<f64>) -> Effect {
     let mut done: Vec<Trial> = Vec::new();
     while let Step::RunBlock { block, order, warm_up } = design.next(&done, TimeLeft { runs: 200 })
     {
         for arm in order {
             let (goodput, copy) = host.run();
             let mut trial = trial(block, arm, goodput * [1.0, factor][arm], warm_up);
-            if copies {
-                trial.conditions.insert(REFERENCE_COPY.into(), copy);
+            if let Some(arms) = copies {
+                trial.conditions.insert(REFERENCE_COPY.into(), copy * [1.0, arms][arm]);
             }
             done.push(trial);
         }
     }
-    let effect = analyse(design, &done)[1].goodput.clone().expect("two blocks at least");
-    (effect.judgement, effect.n as u32)
+    analyse(design, &done)[1].goodput.clone().expect("two blocks at least")
+}
+
+#[test]
+fn an_arm_that_changes_the_copy_keeps_its_whole_effect() {
+    let percents = (0..FEWER).map(|seed| {
+        let design = Design { seed: seed.into(), ..Design::default() };
+        let mut host = Host::new(u64::from(seed) << 32, 0.03);
+        effect_beside(&design, &mut host, 1.15, Some(1.0 / 1.15)).percent
+    });
+    let mean = percents.sum::<f64>() / f64::from(FEWER);
+    println!("{mean}");
+    assert!((13.0..17.0).contains(&mean), "{mean}");
 }
 
 #[test]
