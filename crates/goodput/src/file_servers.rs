@@ -53,14 +53,15 @@ pub fn uploads(state: &Path) -> PathBuf {
     state.join("uploads")
 }
 
-/// The target whose file an earlier run stored at a place, to be met as usual.
+/// The target whose file an earlier run stored at a place, to be met as usual, with the login that ~/.netrc has for its host.
 pub fn left_target(place: &Place) -> Result<Target, EngineError> {
     let mut target: Target = place.to_string().parse()?;
     if let Some(FileTarget { place, options, .. }) = &mut target.file {
         let unfit = |why: anyhow::Error| EngineError::Target(format!("{why:#}"));
         let usual = ProxyArgs { proxy: None, noproxy: None };
         let proxy = proxies::proxy(place, &usual, |name| std::env::var(name).ok());
-        let (login, proxy) = (login(place).map_err(unfit)?, proxy.map_err(unfit)?);
+        // The environment's password is for the server that a command names, and a note may name any other.
+        let (login, proxy) = (login_of_netrc(place).map_err(unfit)?, proxy.map_err(unfit)?);
         if let Some(Proxy { host, port, .. }) = &proxy {
             (target.host, target.port) = (host.clone(), *port);
         }
@@ -75,6 +76,11 @@ fn login(place: &Place) -> Result<Option<Login>> {
     if let (Some(user), Ok(password)) = (user, std::env::var(PASSWORD_VARIABLE)) {
         return Ok(Some(Login::new(user, password)));
     }
+    login_of_netrc(place)
+}
+
+/// Who asks by ~/.netrc, which has a login for each host.
+fn login_of_netrc(place: &Place) -> Result<Option<Login>> {
     let named = std::env::var_os(NETRC_VARIABLE).map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".netrc"));
     let Some(file) = named.clone().or_else(home) else { return Ok(None) };
