@@ -19,7 +19,7 @@
 //! # Source
 //! RFC 9112 section 9.3 (connections that persist); RFC 959 section 3.2 (a data connection for each file).
 
-use goodput_model::{Confidence, Fetches, Finding, Missing, Place};
+use goodput_model::{Confidence, EndName, Fetches, Finding, Missing, Place};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, bytes, percent, time};
@@ -40,14 +40,14 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    view.receiver.elapsed_s()?;
+    // Whoever asks is this end, whether it fetches or stores.
+    let (server, own) = (Place::Far, Place::Near);
+    view.side(EndName::Near).elapsed_s()?;
     let Some(fetches) = view.fetches() else { return Ok(None) };
     let share = *fetches.asking_share.get()?;
     if share < MIN_STOPPED_TIME_SHARE {
         return Ok(None);
     }
-    // Whoever asks is this end, whether it fetches or stores.
-    let (server, own) = (Place::Far, Place::Near);
     Draft::new(RULE.id, server, Confidence::Possible, "the server of files takes long to answer")
         .share(share)
         .saw(
@@ -93,5 +93,11 @@ mod tests {
     fn stays_quiet_on_long_files_and_other_targets() {
         quiet(&RULE, Case::sender_application().asking(0.1));
         quiet(&RULE, Case::sender_application());
+    }
+
+    #[test]
+    fn an_upload_needs_nothing_of_the_server() {
+        // The samples of a server of files are not there: only this end, which sends, has some.
+        fires(&RULE, Case::sender_application().without_far().asking(0.6).uploaded());
     }
 }
