@@ -73,7 +73,10 @@ impl First {
             true => 1.0,
             false => first.bytes as f64 / *fetches.file_bytes.get()? as f64,
         };
-        let took_s = first.took_s / part - slow_start_s(view, first.bytes as f64)?;
+        // The wait for the first byte and slow start come once, however much of the file follows.
+        let first_byte_s = first.first_byte_us / 1e6;
+        let payload_s = first.took_s - first_byte_s - slow_start_s(view, first.bytes as f64)?;
+        let took_s = first_byte_s + payload_s / part;
         Ok(Self { took_s, others })
     }
 
@@ -227,5 +230,20 @@ mod tests {
         let flows = |case: Case| case.plan(|plan| plan.flows = 4);
         assert!(cannot_tell(&RULE, flows(fetched(1.0, 20, 1.1))).contains("4 at once"));
         fires(&RULE, flows(fetched(3.0, 20, 1.1)));
+    }
+
+    #[test]
+    fn a_part_waits_for_its_first_byte_and_for_slow_start_only_once() {
+        // A tenth of the file: a second until the first byte, and a tenth of a second for the rest.
+        let mut case = fetched_bytes(1000, 1.1, 20, 1.01);
+        case.first_fetch(|first| {
+            *first = Fetch { bytes: 100, whole: false, first_byte_us: 1e6, ..*first }
+        });
+        let evidence = case.evidence();
+        let view = View::new(&evidence);
+        let fetches = view.fetches().unwrap();
+        let took_s = First::of(&view, fetches, fetches.first.value().unwrap()).unwrap().took_s;
+        let slow_start_s = slow_start_s(&view, 100.0).unwrap();
+        assert!((took_s - (1.0 + (0.1 - slow_start_s) * 10.0)).abs() < 1e-9, "{took_s}");
     }
 }

@@ -338,6 +338,13 @@ impl Case {
         self
     }
 
+    /// Changes the first fetch.
+    pub fn first_fetch(&mut self, change: impl FnOnce(&mut Fetch)) {
+        if let Some(Fetches { first: Known::Value(first), .. }) = &mut self.fetches {
+            change(first);
+        }
+    }
+
     /// What was fetched is an upload, of which there is no first.
     pub fn uploaded(mut self) -> Self {
         if let Some(fetches) = &mut self.fetches {
