@@ -127,7 +127,7 @@ impl NearRun<'_> {
             thinned: kept.thinned,
             steady_samples: kept.steady_samples,
             latency: None,
-            fetches: self.log.map(|conclude| conclude()),
+            fetches: self.fetches,
             clocks: Clocks::missing("they were not compared"),
             incomplete: self.incomplete,
         }

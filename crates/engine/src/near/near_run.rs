@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use goodput_kernel::Context;
-use goodput_model::{Connection, End, EndName, Known, Missing, Plan, Sample, Snapshot, Transport};
+use goodput_model::{
+    Connection, End, EndName, Fetches, Known, Missing, Plan, Sample, Snapshot, Transport,
+};
 use goodput_wire::session::{Action, Input};
 
 use super::agree::{self, Concluding};
@@ -55,6 +57,8 @@ pub struct NearRun<'a> {
     pub(super) hears: bool,
     /// What becomes known of the questions to a server of files.
     pub(super) log: Option<Concluding>,
+    /// What the log had when the flows were over.
+    pub(super) fetches: Option<Fetches>,
     /// What is stored at a server of files. It is removed when this is dropped, at the latest.
     scratch: Option<Scratch>,
     /// What is missing from the measurement, once anything is.
@@ -136,6 +140,7 @@ impl<'a> NearRun<'a> {
             connections: Vec::new(),
             hears: true,
             log: None,
+            fetches: None,
             scratch: None,
             incomplete: None,
             doubts: Vec::new(),
@@ -163,6 +168,8 @@ impl<'a> NearRun<'a> {
         loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
         self.gather(interrupt, listener).await;
+        // Before anything that takes time and moves no payload.
+        self.fetches = self.log.take().map(|conclude| conclude());
         self.remove_scratch().await;
         self.check_source()?;
         let comparing = self.last_exchanges();

@@ -84,6 +84,8 @@ impl Bodies for FileBodies {
     }
 
     fn store(&mut self, bytes: Option<u64>, pause: &Pause<'_>) -> Result<Body, BodyError> {
+        // Asking for room is part of the wait, also for the first file.
+        self.log.over(self.flow, Instant::now());
         let body = self.conversation.store(bytes, &Paused(pause)).map_err(told)?;
         self.log.answered(self.flow, &body, self.conversation.about());
         handed_on(self.conversation.as_ref(), &body)
