@@ -144,7 +144,7 @@ impl<'a> Passes<'a> {
             if !self.pacer.wait(self.flow)? {
                 continue;
             }
-            let want = self.piece(end - at);
+            let want = self.piece(end - at, *left);
             match self.flow.counters.blocked.during(|| way(at, want)) {
                 Ok(0) => return Err(self.shrunk(at)),
                 Ok(moved) => {
@@ -164,11 +164,13 @@ impl<'a> Passes<'a> {
         Ok(true)
     }
 
-    /// Bytes of the next call, of which `left` are still to come: whole pages, as `O_DIRECT` asks for. The last page of a
-    /// file may be read beyond its end.
-    fn piece(&self, left: u64) -> usize {
-        let left = usize::try_from(left).unwrap_or(usize::MAX).min(self.flow.config.chunk.max(1));
-        whole_pages(self.pacer.piece.min(left))
+    /// Bytes of the next call, where so many of the part and of the flow are still to come: whole pages, as `O_DIRECT` asks
+    /// for. The last page of a file may be read beyond its end. Without `O_DIRECT` the flow ends at the byte.
+    fn piece(&self, of_part: u64, of_flow: u64) -> usize {
+        let bytes = |left| usize::try_from(left).unwrap_or(usize::MAX);
+        let most = self.flow.config.chunk.max(1).min(bytes(of_part)).min(bytes(of_flow));
+        let pages = whole_pages(self.pacer.piece.min(most));
+        if self.file.direct { pages } else { pages.min(bytes(of_flow)) }
     }
 
     /// Brings to the server's disk what was written.

@@ -136,3 +136,14 @@ fn a_file_that_can_not_be_read_says_where() {
     let why = running.flow.join().unwrap_err().to_string();
     assert!(why.contains("file at byte 0"), "{why}");
 }
+
+#[test]
+fn a_flow_ends_at_its_last_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = start(File::open(file(folder.path())).unwrap(), Role::Receiver, |config| {
+        config.limit_bytes = Some(LEN + 12_345);
+    });
+    let counters = Arc::clone(running.flow.counters());
+    running.flow.join().unwrap();
+    assert_eq!(counters.bytes(), LEN + 12_345);
+}
