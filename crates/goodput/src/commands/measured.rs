@@ -1,6 +1,7 @@
 //! What the verbs that measure have in common: a runtime, Ctrl-C, the output.
 
 use std::io;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use goodput_engine::{EngineError, Interrupt};
@@ -14,6 +15,9 @@ use crate::data_dirs::Keeper;
 use crate::exit::Exit;
 use crate::screen;
 
+/// How long threads that clean up, such as the removal of what was stored at a server, may go on after the end of their work.
+const CLEAN_UP: Duration = Duration::from_secs(15);
+
 /// Runs `work` to its end. The first of [`Signals`] asks it to end early with what it has; the
 /// second drops it, which stops its flows, and settings are put back by their own drop. Tells
 /// whether it was interrupted.
@@ -21,7 +25,8 @@ pub fn block_on<T>(
     work: impl AsyncFnOnce(Interrupt) -> Result<T, EngineError>,
 ) -> Result<(T, bool)> {
     let (raise, interrupt) = goodput_engine::interrupt();
-    let outcome = runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let twice = async {
             signals.next().await;
@@ -33,6 +38,8 @@ pub fn block_on<T>(
             () = twice => Err(anyhow::Error::from(EngineError::Interrupted)),
         }
     });
+    // Dropping the runtime would wait for ever for a thread that a dead mount holds.
+    runtime.shutdown_timeout(CLEAN_UP);
     Ok((outcome?, interrupt.is_raised()))
 }
 

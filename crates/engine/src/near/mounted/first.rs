@@ -11,6 +11,8 @@ use crate::error::EngineError;
 
 /// How long it may take. What does not come in this time the measurement itself will bring.
 const READING: Duration = Duration::from_secs(10);
+/// How long a call may go on after the pass was told to stop. On a dead mount it goes on for ever.
+const STOPPING: Duration = Duration::from_secs(5);
 /// How often its end is looked for. When it came is known exactly all the same.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
@@ -37,7 +39,7 @@ pub fn read(
     chunk: usize,
     awaited: &Awaited,
 ) -> Result<Fetch, EngineError> {
-    let log = Arc::new(First::default());
+    let (name, log) = (whole.name.clone(), Arc::new(First::default()));
     let whole = MountedFile { passes: Some(1), log: Arc::<First>::clone(&log), ..whole };
     let config =
         FlowConfig { file: Some(whole), ..FlowConfig::new(Role::Receiver, Transport::Tcp, chunk) };
@@ -49,8 +51,19 @@ pub fn read(
         .map_err(EngineError::io("start the thread of the first pass"))?;
     let counters = Arc::clone(running.counters());
     while !running.is_finished() {
-        if began.elapsed() >= READING || awaited.check().is_err() {
+        // Who gives up leaves the thread behind: nothing ends a call that the kernel does not end.
+        awaited
+            .check()
+            .map_err(EngineError::io("wait for the first pass"))
+            .inspect_err(|_| stop.abort())?;
+        if began.elapsed() >= READING {
             stop.finish(Duration::ZERO);
+        }
+        if began.elapsed() >= READING + STOPPING {
+            return Err(EngineError::Flow(format!(
+                "{name} can't be read: its server or disk has not answered for {} s; see `dmesg`",
+                STOPPING.as_secs()
+            )));
         }
         std::thread::sleep(LOOK_EVERY);
     }
