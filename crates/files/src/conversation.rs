@@ -26,6 +26,8 @@ pub struct Scheme {
     pub decoded: bool,
     /// Whether its servers may insist on a local port below 1024.
     pub low_port: bool,
+    /// Whether its servers are told the user of a URL also if there is no password.
+    pub lone_user: bool,
     /// Begins a conversation about the file at a place. Nothing is sent yet.
     pub open: Open,
 }

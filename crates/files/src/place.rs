@@ -103,6 +103,13 @@ impl Place {
         Some(self.url.username()).filter(|user| !user.is_empty())
     }
 
+    /// The same place with the user who asks for it; an empty name is none.
+    pub fn of_user(mut self, user: &str) -> Self {
+        // Fails only where there is no host.
+        let _ = self.url.set_username(user);
+        self
+    }
+
     /// The URL without the user, as it is asked for.
     pub(crate) fn request(&self) -> String {
         let mut url = self.url.clone();

@@ -24,9 +24,43 @@ impl Asker {
         self.options.proxy.as_ref().map(ToString::to_string)
     }
 
+    /// A place with the user who asks for it here, as its server is told.
+    pub fn own(&self, place: Place) -> Place {
+        match &self.options.login {
+            Some(login) => place.of_user(&login.user),
+            None if place.scheme().lone_user => place,
+            None => place.of_user(""),
+        }
+    }
+
     /// A conversation about the file at a place of that server.
     pub fn converse(&self, place: &Place) -> Box<dyn Conversation> {
         let dial = Dialler::new(&self.target, &self.addresses, &self.socket);
         (place.scheme().open)(place.clone(), Arc::clone(&self.options), Box::new(dial))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_files::{Login, Options};
+
+    fn own(user: Option<&str>, place: &str) -> String {
+        let login = user.map(|user| Login::new(user, "s3cret"));
+        let asker = Asker {
+            target: place.parse().unwrap(),
+            addresses: Vec::new(),
+            socket: SocketOptions::default(),
+            options: Arc::new(Options { login, ..Options::default() }),
+        };
+        asker.own(Place::parse(place).unwrap()).to_string()
+    }
+
+    #[test]
+    fn a_place_has_the_user_whom_its_server_is_told() {
+        assert_eq!(own(Some("me"), "http://nas/a"), "http://me@nas/a");
+        assert_eq!(own(Some("me"), "ftp://you@nas/a"), "ftp://me@nas/a");
+        assert_eq!(own(None, "http://me@nas/a"), "http://nas/a");
+        assert_eq!(own(None, "ftp://me@nas/a"), "ftp://me@nas/a");
     }
 }

@@ -23,6 +23,10 @@ const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// How long a write of the trial waits for room.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Why a file may be there all the same that the server did not find.
+const UNSEEN: &str =
+    "the server shows no such file, but another user stored it: use that user's login (~/.netrc)";
+
 /// Files that are stored at a server; dropping it removes them.
 pub struct Scratch {
     asker: Asker,
@@ -53,7 +57,9 @@ impl Scratch {
             EngineError::Flow("there is no place for the note of what is stored at the server: name one by --state-dir".into())
         })?;
         let id = format!("{:016x}", rand::random::<u64>());
-        let beside = |flow| place.beside(&format!(".goodput-write-{id}-{flow}"));
+        // The note names who stores, since the server may show a file to nobody else.
+        let own = asker.own(place.clone());
+        let beside = |flow| own.beside(&format!(".goodput-write-{id}-{flow}"));
         let places: Vec<_> = (0..flows).map(beside).collect::<Result<_, _>>().map_err(failed)?;
         let first = places.first().cloned();
         let note = Note::write(folder, &id, places).map_err(EngineError::io(format!(
@@ -117,7 +123,8 @@ pub fn remove(asker: &Asker, places: &[Place]) -> Removal {
     for place in places {
         match remove_one(asker.converse(place).as_mut(), until) {
             Ok(true) => removal.removed.push(place.clone()),
-            Ok(false) => {}
+            Ok(false) if asker.own(place.clone()) == *place => {}
+            Ok(false) => removal.left.push((place.clone(), UNSEEN.to_owned())),
             Err(why) => removal.left.push((place.clone(), why.to_string())),
         }
     }

@@ -25,6 +25,7 @@ pub const FTP: Scheme = Scheme {
     port: 21,
     decoded: false,
     low_port: false,
+    lone_user: true,
     open,
 };
 
@@ -35,6 +36,7 @@ pub const FTPS: Scheme = Scheme {
     port: 21,
     decoded: true,
     low_port: false,
+    lone_user: true,
     open,
 };
 

@@ -32,6 +32,7 @@ pub const HTTP: Scheme = Scheme {
     port: 80,
     decoded: false,
     low_port: false,
+    lone_user: false,
     open,
 };
 
@@ -42,6 +43,7 @@ pub const HTTPS: Scheme = Scheme {
     port: 443,
     decoded: true,
     low_port: false,
+    lone_user: false,
     open,
 };
 

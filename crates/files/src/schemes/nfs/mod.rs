@@ -32,6 +32,7 @@ pub const NFS: Scheme = Scheme {
     port: 2049,
     decoded: true,
     low_port: true,
+    lone_user: false,
     open,
 };
 
