@@ -1,6 +1,8 @@
 //! Uploads to servers that are not goodput, and that nothing of them stays there after any kind of end.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -268,4 +270,31 @@ fn an_ftp_server_takes_uploads_plain_and_encrypted_and_keeps_none() {
     assert!(names(&folder).is_empty(), "{:?}", names(&folder));
     let refused = run(&home, &format!("ftp://127.0.0.1:{port}/"), &["-n", "1000000"]);
     assert!(matches!(refused.status.code(), Some(2 | 3)), "{}", stderr(&refused));
+}
+
+#[test]
+fn the_password_of_the_environment_goes_to_no_noted_server() {
+    let home = Home::new();
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = server.local_addr().expect("it is bound");
+    let asked = std::thread::spawn(move || {
+        let mut request = Vec::new();
+        let (mut client, _) = server.accept().expect("it is asked");
+        let mut byte = [0];
+        while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|n| n == 1) {
+            request.push(byte[0]);
+        }
+        let _ = client.write_all(b"HTTP/1.1 401 Who?\r\nContent-Length: 0\r\n\r\n");
+        String::from_utf8_lossy(&request).to_ascii_lowercase()
+    });
+    fs::create_dir_all(home.path().join("state/uploads")).expect("the home is writable");
+    set_mode(&home.path().join("state"), 0o700);
+    set_mode(&home.path().join("state/uploads"), 0o700);
+    home.file("state/uploads/1.upload", &format!("http://me@{address}/.goodput-write-1-0\n"));
+    let mut undo = home.goodput(&["settings", "undo"]);
+    undo.env("HOME", home.path()).env("GOODPUT_FILE_PASSWORD", PASSWORD);
+    let output = undo.output().expect("it can be started");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let request = asked.join().expect("it was asked");
+    assert!(request.starts_with("delete ") && !request.contains("authorization"), "{request}");
 }
