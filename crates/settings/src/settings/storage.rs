@@ -16,7 +16,7 @@ pub static SETTING: Setting = Setting {
     unset: Some("files"),
     permanent: |_, _| Vec::new(),
     backend: Backend::Plan(|plan, setting, word| match word {
-        "files" => Ok(()),
+        "files" | value::DEFAULT => Ok(()),
         "memory" => {
             plan.storage = Storage::default();
             Ok(())
