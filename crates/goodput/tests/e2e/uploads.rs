@@ -101,9 +101,10 @@ fn a_web_server_takes_uploads_and_keeps_none() {
     let Some(server) = nginx(&home) else { return };
     let authority = home.path().join("cert.pem").display().to_string();
     let mut asked = Vec::new();
+    // Each takes longer than a busy host keeps the sampler waiting.
     for more in [
-        &["-n", "150000000"][..],
-        &["-n", "3000000", "--flows", "3", "--mover", "sendfile"],
+        &["-n", "300000000"][..],
+        &["-n", "300000000", "--flows", "3", "--mover", "sendfile"],
         &["--size", "1000", "-n", "150000", "--mover", "splice"],
     ] {
         let record = record(&run(&home, &server.plain, more));
