@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// Runs until a comparison of two arms can speak: a warm-up and six blocks.
-const RUNS_TO_FIRST_LOOK: f64 = 14.0;
+use goodput_experiment::looks::Looks;
+
 /// How much longer than expected runs may take.
-const MARGIN: f64 = 1.25;
+const RUN_TIME_MARGIN_RATIO: f64 = 1.25;
 /// Share of the time left, beyond what is kept for the end, that one change may take.
-const SHARE_OF_ONE: f64 = 1.0 / 3.0;
+const MAX_TIME_SHARE_OF_A_CHANGE: f64 = 1.0 / 3.0;
 
 /// The time there is, and the time that a comparison takes.
 pub struct Budget {
@@ -41,7 +41,9 @@ impl Budget {
 
     /// The least time in which a comparison can speak, seconds.
     pub fn shortest_s(&self) -> f64 {
-        self.run_s * RUNS_TO_FIRST_LOOK * MARGIN
+        // Two runs a block, the warm-up among the blocks.
+        let blocks = Looks::for_arms(2).first() + 1;
+        self.run_s * f64::from(2 * blocks) * RUN_TIME_MARGIN_RATIO
     }
 
     /// The time left.
@@ -52,7 +54,7 @@ impl Budget {
 
 fn for_a_change(left_s: f64, shortest_s: f64) -> Option<f64> {
     let free = left_s - shortest_s;
-    (free >= shortest_s).then(|| (free * SHARE_OF_ONE).max(shortest_s))
+    (free >= shortest_s).then(|| (free * MAX_TIME_SHARE_OF_A_CHANGE).max(shortest_s))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub struct TuningArgs {
     /// Stop after this time at the latest
     #[arg(long, value_name = "TIME", default_value = "180", value_parser = time::seconds)]
     pub max_time: f64,
-    /// Measure once, and print what would be tried and how it would be put back
+    /// Measure once, and print what would be tried, and the values now
     #[arg(long)]
     pub dry_run: bool,
     /// Keep what is proven on this host, now and after a reboot; `goodput settings undo --saved` removes the files
