@@ -41,8 +41,8 @@ pub fn run() -> Result<Exit> {
     let proof = demo.compare(&change)?;
     let after = demo.setting(&change)?;
 
-    step("everything as it was", &format!("{} is {after}, but was {before}", change.setting))?;
     ensure!(before == after, "{} was {before} and is {after} now", change.setting);
+    step("everything as it was", &format!("{} is {after}, as before", change.setting))?;
     conclude(&proof, &change)
 }
 
@@ -119,7 +119,7 @@ fn conclude(proof: &Record, change: &Change) -> Result<Exit> {
     step(
         "proven",
         &format!(
-            "{} → {} gives {:+.0} % ({:+.0} to {:+.0} %). `goodput settings set {}={}` sets it until the next boot.",
+            "{} → {} gives {:+.0} % ({:+.0} to {:+.0} %). Until the next boot:\n  goodput settings set {}={}",
             change.setting,
             change.to,
             effect.percent,
