@@ -46,6 +46,7 @@ const STORE: &str = "goodput-store";
 const MOVER: &str = "goodput-mover";
 const KERNEL: &str = "goodput-kernel";
 const SETTINGS: &str = "goodput-settings";
+const REMOTE: &str = "goodput-remote";
 const LAB: &str = "goodput-lab";
 const SANDBOX: &str = "goodput-sandbox";
 const ENGINE: &str = "goodput-engine";
@@ -67,6 +68,8 @@ const LAYERS: &[Layer] = &[
     near_kernel(MOVER, &[MODEL, FRAMING]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),
     near_kernel(SETTINGS, &[MODEL, NETLINK]),
+    // Its rows are settings of the registry.
+    layer(REMOTE, &[MODEL, SETTINGS]),
     near_kernel(LAB, &[MODEL, NETLINK]),
     // What it gives up it gives up by libraries; it has no unsafe code of its own.
     layer(SANDBOX, &[]),

@@ -1,0 +1,162 @@
+//! A command for a host's shell, and a question to it, with everything quoted.
+
+use std::fmt;
+
+/// A program and its arguments. Displayed, it is one line for a POSIX shell in which every word stands for itself.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Command {
+    /// The program, which the host's shell finds.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+impl Command {
+    /// A program with arguments.
+    pub fn new<S: AsRef<str>>(program: &str, args: impl IntoIterator<Item = S>) -> Self {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        Self { program: program.into(), args }
+    }
+
+    /// The same with one more argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// As a person would type it: only what needs quotes has them. For messages.
+    pub fn typed(&self) -> String {
+        let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+        let words = std::iter::once(&self.program).chain(&self.args);
+        let words = words.map(|word| match !word.is_empty() && word.chars().all(safe) {
+            true => word.clone(),
+            false => quoted(word),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether it fits on one line of a session: a line break in a word would end it.
+    pub fn is_one_line(&self) -> bool {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        words.clone().all(|word| !word.contains(['\n', '\r', '\0']))
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&quoted(&self.program))?;
+        self.args.iter().try_for_each(|arg| write!(f, " {}", quoted(arg)))
+    }
+}
+
+/// A word in single quotes, within which nothing has a meaning but the single quote (POSIX.1-2024, Shell Command
+/// Language, 2.2.2).
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Whether a command prints a line that matches a pattern: what a host can tell about a value by itself, when nobody
+/// is connected any more.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Condition {
+    command: Command,
+    /// Only lines from the first one that matches this on count; all if it is `None`.
+    from: Option<String>,
+    line: String,
+}
+
+impl Condition {
+    /// Whether `command` prints a line that matches `line` from its beginning to its end. It is a basic regular
+    /// expression (POSIX.1-2024, 9.3) without slashes and line breaks; [`Condition::literal`] makes one of any text.
+    pub fn line(command: Command, line: impl Into<String>) -> Self {
+        Self { command, from: None, line: line.into() }
+    }
+
+    /// Only lines count that come after one that matches `from` completely, which is the like.
+    #[must_use]
+    pub fn after(mut self, from: impl Into<String>) -> Self {
+        self.from = Some(from.into());
+        self
+    }
+
+    /// The basic regular expression that matches `text` and nothing else. Any space and any tab matches any blank.
+    pub fn literal(text: &str) -> String {
+        let mut pattern = String::new();
+        for c in text.chars() {
+            match c {
+                ' ' | '\t' => pattern.push_str("[[:blank:]]"),
+                '.' | '[' | ']' | '*' | '^' | '$' | '\\' | '/' => {
+                    pattern.push('\\');
+                    pattern.push(c);
+                }
+                c => pattern.push(c),
+            }
+        }
+        pattern
+    }
+}
+
+impl fmt::Display for Condition {
+    /// A pipeline that succeeds if it holds (sed(1), grep(1)).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} 2>/dev/null", self.command)?;
+        if let Some(from) = &self.from {
+            write!(f, " | sed -n {}", quoted(&format!("/^{from}$/,$p")))?;
+        }
+        write!(f, " | grep -x -e {} >/dev/null", quoted(&self.line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::process;
+
+    /// Standard output and whether it succeeded.
+    fn sh(script: &str) -> (String, bool) {
+        let output = process::Command::new("sh").args(["-c", script]).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), output.status.success())
+    }
+
+    fn prints(text: &str) -> Command {
+        Command::new("printf", ["%s\n", text])
+    }
+
+    #[test]
+    fn a_condition_is_about_a_whole_line() {
+        let holds = |text: &str, condition: Condition| {
+            sh(&Condition { command: prints(text), ..condition }.to_string()).1
+        };
+        let is_on = || Condition::line(prints(""), Condition::literal("tso: on"));
+        assert!(holds("a: b\ntso:\ton\nx", is_on()));
+        assert!(!holds("tso: on [fixed]", is_on()) && !holds("not tso: on", is_on()));
+        let now = || is_on().after(Condition::literal("Current settings:"));
+        assert!(holds("tso: off\nCurrent settings:\ntso: on", now()));
+        assert!(!holds("tso: on\nCurrent settings:\ntso: off", now()));
+    }
+
+    #[test]
+    fn messages_show_what_a_person_would_type() {
+        let command = Command::new("sysctl", ["-w", "net.ipv4.tcp_rmem=1 2 3"]);
+        assert_eq!(command.typed(), "sysctl -w 'net.ipv4.tcp_rmem=1 2 3'");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn a_shell_takes_every_word_for_itself(words in prop::collection::vec("[^\0\r]{0,12}", 1..4)) {
+            let command = Command::new("printf", ["%s\u{1}"]);
+            let command = words.iter().fold(command, |command, word| command.arg(word.clone()));
+            let printed: String = words.iter().map(|word| format!("{word}\u{1}")).collect();
+            prop_assert_eq!(sh(&command.to_string()), (printed, true));
+        }
+
+        #[test]
+        fn a_literal_matches_itself(text in "[ -~]{1,12}") {
+            let condition = Condition::line(prints(&text), Condition::literal(&text));
+            prop_assert!(sh(&condition.to_string()).1, "{}", condition);
+        }
+    }
+}

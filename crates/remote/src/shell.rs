@@ -1,0 +1,64 @@
+//! What runs programs at a host.
+
+use crate::command::Command;
+use crate::error::RemoteError;
+
+/// What a program printed, and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Output {
+    /// Its exit code; 128 and the signal's number if a signal ended it (POSIX.1-2024, Shell, 2.8.2).
+    pub status: i32,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+/// Runs programs at a host, one after another, in the locale C and with an empty standard input.
+pub trait Shell {
+    /// The host, for messages.
+    fn host(&self) -> &str;
+
+    /// Runs a program to its end.
+    ///
+    /// # Errors
+    /// When the connection is lost, the program takes too long or prints too much. How it ended is no error.
+    fn run(&mut self, command: &Command) -> Result<Output, RemoteError>;
+
+    /// Runs a program that must succeed; its standard output.
+    ///
+    /// # Errors
+    /// The same, and when the program is missing, a privilege is missing, or the program fails.
+    fn output(&mut self, command: &Command) -> Result<String, RemoteError> {
+        let output = self.run(command)?;
+        match output.status {
+            0 => Ok(output.stdout),
+            _ => Err(failure(self.host(), command, &output)),
+        }
+    }
+}
+
+/// Exit code of a shell that does not find a program (POSIX.1-2024, Shell, 2.8.2).
+const NOT_FOUND: i32 = 127;
+
+/// Longest piece of a program's own words in an error, characters.
+const MAX_SAID: usize = 400;
+
+/// Why a command that failed did so.
+pub(crate) fn failure(host: &str, command: &Command, output: &Output) -> RemoteError {
+    let said = [&output.stderr, &output.stdout].map(|text| text.trim());
+    let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or("it printed nothing");
+    let said: String = said.chars().take(MAX_SAID).collect();
+    let (host, status) = (host.to_owned(), output.status);
+    if status == NOT_FOUND {
+        return RemoteError::NoProgram { host, program: command.program.clone() };
+    }
+    let lower = said.to_lowercase();
+    // EPERM and EACCES in the words of strerror(3).
+    let denied = ["operation not permitted", "permission denied"].iter().any(|w| lower.contains(w));
+    let command = command.typed();
+    match denied {
+        true => RemoteError::NotPermitted { host, command, said },
+        false => RemoteError::Failed { host, command, status, said },
+    }
+}

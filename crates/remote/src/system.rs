@@ -1,0 +1,72 @@
+//! What goodput has to know about an operating system to change its settings by its own programs.
+
+use goodput_model::SettingRef;
+
+use crate::command::{Command, Condition};
+use crate::error::RemoteError;
+use crate::shell::Shell;
+
+/// A setting that a host has, for lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name as one would type it, `@` and the device included.
+    pub setting: String,
+    /// The value in effect.
+    pub value: String,
+    /// What it is, in a few words.
+    pub meaning: String,
+}
+
+/// One operating system. Nothing here changes a host: what changes it is returned as a command, which is run
+/// once the original is noted and the host itself can put it back.
+///
+/// Settings are named without `far:`; whose end the host is at is the caller's business.
+pub trait System: Sync {
+    /// Its name, as `uname -s` prints it.
+    fn name(&self) -> &'static str;
+
+    /// What can be changed there, with the values now.
+    fn list(&self, shell: &mut dyn Shell) -> Result<Vec<Listed>, RemoteError>;
+
+    /// The effective value now, in the form that [`System::normalise`] gives.
+    ///
+    /// # Errors
+    /// When the host has no such setting, the command fails, or what it prints is not understood.
+    fn read(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<String, RemoteError>;
+
+    /// What `value`, as a person wrote it, reads back as once it is effective; refuses a value that can't be.
+    fn normalise(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<String, RemoteError>;
+
+    /// What makes `value`, a normalised one, the effective one. The host also runs these to put back an original,
+    /// alone and possibly several times.
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<Vec<Command>, RemoteError>;
+
+    /// What the host can ask itself to know whether `value`, a normalised one, is the effective one.
+    fn holds(&self, setting: &SettingRef, value: &str) -> Result<Condition, RemoteError>;
+
+    /// Other settings that the system may alter along with this one. All of them are noted and put back with it.
+    fn coupled(
+        &self,
+        _shell: &mut dyn Shell,
+        _setting: &SettingRef,
+    ) -> Result<Vec<SettingRef>, RemoteError> {
+        Ok(Vec::new())
+    }
+
+    /// Whether a change may cut the connection to the host. Such a change is put back by the host unless it is
+    /// confirmed over the connection soon.
+    fn may_cut(&self, setting: &SettingRef) -> bool;
+
+    /// Commands that print what differs after a reboot, and in another network namespace or jail of the host. A
+    /// reboot has undone every change.
+    fn identity(&self) -> Vec<Command>;
+
+    /// Process ids there whose command line contains `mark`, other than the asking process itself; only those in the
+    /// same network namespace or jail.
+    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError>;
+}
