@@ -262,6 +262,25 @@ mod tests {
     }
 
     #[test]
+    fn more_goodput_for_the_same_cpu_is_better_and_more_cpu_is_worse() {
+        let design =
+            Design { responses: vec![Response::PerCpu, Response::HostCpu], ..Design::default() };
+        let run = |block: u32, arm: usize| Trial {
+            responses: BTreeMap::from([
+                (Response::PerCpu, [8.6e6, 26.1e6][arm] + f64::from(block)),
+                (Response::HostCpu, [34.0, 73.0][arm] + f64::from(block) / 100.0),
+            ]),
+            ..trial(block, arm, 8e6)
+        };
+        let trials: Vec<_> = (1..=6).flat_map(|b| [run(b, 0), run(b, 1)]).collect();
+        let arm = &analyse(&design, &trials)[1];
+        let effect = |number: usize| arm.responses[number].against.clone().unwrap();
+        assert_eq!(effect(0).judgement, Judgement::Better);
+        assert!((effect(0).percent - 203.0).abs() < 1.0, "{}", effect(0).percent);
+        assert_eq!(effect(1).judgement, Judgement::Worse);
+    }
+
+    #[test]
     fn without_runs_everything_says_so() {
         let arms = analyse(&Design::default(), &[]);
         assert_eq!(arms.len(), 2);

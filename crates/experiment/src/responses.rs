@@ -19,15 +19,14 @@ fn floor(response: Response) -> f64 {
         Response::Interrupts => 1e-3,
         Response::Loss => 1e-7,
         Response::Drops => 1e-3,
+        // No CPU at all is a clock too coarse to see it; such a run has neither.
+        Response::HostCpu | Response::PerCpu => f64::MIN_POSITIVE,
     }
 }
 
 /// Which way is good.
 pub(crate) fn preference(response: Response) -> Preference {
-    match response {
-        Response::Throughput => Preference::Up,
-        _ => Preference::Down,
-    }
+    if response.more_is_better() { Preference::Up } else { Preference::Down }
 }
 
 /// What a run that counts reads, in the unit of the response.
@@ -36,9 +35,7 @@ fn reading(trial: &Trial, response: Response) -> Option<f64> {
         Response::Throughput => Some(goodput(trial)),
         Response::Cpu => cpu(trial),
         Response::Latency => loaded_us(trial).filter(|us| *us > 0.0),
-        Response::Interrupts | Response::Loss | Response::Drops => {
-            trial.responses.get(&response).copied()
-        }
+        _ => trial.responses.get(&response).copied(),
     };
     reading.filter(|reading| reading.is_finite() && *reading >= 0.0)
 }

@@ -24,12 +24,25 @@ pub enum Response {
     Loss,
     /// Packets that the hosts and the path dropped, per 10^9 payload bytes.
     Drops,
+    /// CPU of the whole host that the arms change, interrupts included: percent of all its CPUs. Of two hosts, the
+    /// busier one.
+    HostCpu,
+    /// Goodput divided by [`Response::HostCpu`]: bit/s for each 100 % of the host's CPUs; more is better.
+    PerCpu,
 }
 
 impl Response {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Throughput, Self::Cpu, Self::Latency, Self::Interrupts, Self::Loss, Self::Drops];
+    pub const ALL: [Self; 8] = [
+        Self::Throughput,
+        Self::Cpu,
+        Self::Latency,
+        Self::Interrupts,
+        Self::Loss,
+        Self::Drops,
+        Self::HostCpu,
+        Self::PerCpu,
+    ];
 
     /// As people write it.
     pub fn name(self) -> &'static str {
@@ -40,6 +53,8 @@ impl Response {
             Self::Interrupts => "interrupts",
             Self::Loss => "loss",
             Self::Drops => "drops",
+            Self::HostCpu => "host-cpu",
+            Self::PerCpu => "per-cpu",
         }
     }
 
@@ -52,7 +67,14 @@ impl Response {
             Self::Interrupts => "interrupts/s",
             Self::Loss => "%",
             Self::Drops => "packets/GB",
+            Self::HostCpu => "% of all CPUs",
+            Self::PerCpu => "bit/s per 100 % of CPU",
         }
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::Throughput | Self::PerCpu)
     }
 }
 

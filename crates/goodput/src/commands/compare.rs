@@ -27,7 +27,7 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
     let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
-    let responses = responses(&args.comparison.response)?;
+    let responses = responses(&args.comparison.response, &factors)?;
     let mut plan = args.measure.plan_towards(&target, RUN_LENGTH);
     plan.latency |= responses.contains(&Response::Latency);
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
@@ -80,8 +80,16 @@ fn arms(factors: &[Factor], args: &ComparisonArgs) -> Vec<Arm> {
     arms
 }
 
+/// What polling is for: less CPU and fewer interrupts for the same goodput.
+const OF_POLLING: [Response; 4] =
+    [Response::Throughput, Response::HostCpu, Response::Interrupts, Response::PerCpu];
+
 /// Each once: one that is named twice would be judged twice.
-fn responses(named: &[Response]) -> Result<Vec<Response>> {
+fn responses(named: &[Response], factors: &[Factor]) -> Result<Vec<Response>> {
+    if named.is_empty() {
+        let polls = factors.iter().any(|factor| factor.setting.name == "polling");
+        return Ok(if polls { OF_POLLING.to_vec() } else { vec![Response::Throughput] });
+    }
     for (number, response) in named.iter().enumerate() {
         if named[..number].contains(response) {
             bail!("--response names {response} twice");

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use goodput_model::{
-    ArmResult, Comparison, Effect, Judgement, Known, Record, Response, ResponseResult,
+    ArmResult, BitRate, Comparison, Effect, Judgement, Known, Record, Response, ResponseResult,
 };
 
 use super::combined;
@@ -114,14 +114,13 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
     }
     let of_baseline = comparison.arms.first()?.responses.iter();
     let before = of_baseline.clone().find(|before| before.response == result.response)?;
-    let unit = result.response.unit();
     let (before, after) = match (&before.median, &result.median) {
         (Known::Value(before), Known::Value(after)) => (before, after),
         (Known::Missing(why), _) | (_, Known::Missing(why)) => {
             return Some(format!("unknown: {why}"));
         }
     };
-    let numbers = format!("{} → {} {unit}", short(*before), short(*after));
+    let numbers = numbers(result.response, *before, *after);
     Some(match &result.against {
         // Runs without any are usual there, and a ratio to nothing says nothing.
         Some(effect) if matches!(result.response, Response::Loss | Response::Drops) => {
@@ -132,6 +131,16 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
         }
         None => format!("inconclusive: {numbers}"),
     })
+}
+
+/// What a response was and what it is.
+fn numbers(response: Response, before: f64, after: f64) -> String {
+    match response {
+        Response::PerCpu => {
+            format!("{} → {} per 100 % of CPU", BitRate(before), BitRate(after))
+        }
+        _ => format!("{} → {} {}", short(before), short(after), response.unit()),
+    }
 }
 
 fn short(number: f64) -> String {

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{Design, TimeLeft};
-use goodput_model::{FilesAlone, Kind, Known, Length, Record, Trial};
+use goodput_model::{EndName, FilesAlone, Kind, Known, Length, Record, Trial};
 
 use super::costs::{self, RunCost};
 use super::pace::Pace;
-use super::readings::readings;
+use super::readings::{changed_ends, readings};
 use super::reads::{self, ReadRun};
 use super::{Arm, CompareRequest, winner};
 use crate::error::EngineError;
@@ -52,6 +52,8 @@ pub struct RunLog {
     /// The first run of any other arm, if the baseline never has one.
     other: Option<Record>,
     values: Vec<Vec<String>>,
+    /// The ends whose hosts the arms change.
+    changed: Vec<EndName>,
     began: Instant,
     max_time: Duration,
     pub pace: Pace,
@@ -79,6 +81,7 @@ impl RunLog {
             first: None,
             other: None,
             values: arms.iter().map(Arm::values).collect(),
+            changed: changed_ends(arms),
             began: Instant::now(),
             max_time: request.max_time,
             pace: Pace::new(Duration::from_secs_f64(run)),
@@ -116,7 +119,7 @@ impl RunLog {
             files_alone: files_alone(&record),
             limit: record.verdict.limit.clone(),
             witnesses,
-            responses: readings(&record),
+            responses: readings(&record, &self.changed),
             conditions: copy.into_iter().collect(),
             predicted_bits_per_s: predicted.copied(),
             discarded: discarded.map(Into::into),

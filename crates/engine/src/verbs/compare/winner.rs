@@ -14,10 +14,8 @@ pub fn keep_for_good(comparison: &mut Comparison) {
 
 fn winner(arms: &mut [ArmResult]) -> Option<&mut ArmResult> {
     let primary = arms.first().and_then(|arm| arm.responses.first());
-    let sign = match primary.map(|result| result.response) {
-        None | Some(Response::Throughput) => 1.0,
-        Some(_) => -1.0,
-    };
+    let response = primary.map_or(Response::Throughput, |result| result.response);
+    let sign = if response.more_is_better() { 1.0 } else { -1.0 };
     let gain = |arm: &ArmResult| match arm.primary() {
         Some(effect) if effect.judgement == Judgement::Better => sign * effect.percent,
         _ => f64::NEG_INFINITY,

@@ -38,10 +38,11 @@ pub enum Combination {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison")]
 pub struct ComparisonArgs {
-    /// Judge arms by throughput, cpu, latency, interrupts, loss or drops
+    /// Judge arms by throughput, cpu, latency, interrupts, loss, drops, host-cpu or per-cpu
     ///
-    /// The first one decides.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "throughput")]
+    /// The first one decides. host-cpu is the CPU of the whole host that is changed, per-cpu the goodput for each 100 % of
+    /// it [default: throughput; for polling also host-cpu, interrupts and per-cpu].
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub response: Vec<Response>,
     /// Stop when every difference is known to within this
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::difference)]
