@@ -8,7 +8,9 @@
 
 mod address;
 mod command;
+mod counters;
 mod error;
+mod polling;
 #[cfg(test)]
 mod scripted;
 mod shell;
@@ -17,6 +19,8 @@ pub mod systems;
 
 pub use address::Address;
 pub use command::{Command, Condition};
+pub use counters::{Counted, Counters, CpuTime, Packets};
 pub use error::RemoteError;
+pub use polling::PollingRates;
 pub use shell::{Output, Shell};
 pub use system::{Listed, System};

@@ -1,9 +1,11 @@
 //! What goodput has to know about an operating system to change its settings by its own programs.
 
-use goodput_model::SettingRef;
+use goodput_model::{Permanent, SettingRef};
 
 use crate::command::{Command, Condition};
+use crate::counters::Counters;
 use crate::error::RemoteError;
+use crate::polling::PollingRates;
 use crate::shell::Shell;
 
 /// A setting that a host has, for lists.
@@ -69,4 +71,30 @@ pub trait System: Sync {
     /// Process ids there whose command line contains `mark`, other than the asking process itself; only those in the
     /// same network namespace or jail.
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError>;
+
+    /// What the host has counted since its start: CPU time, and interrupts and packets of `device`, if it is named.
+    ///
+    /// # Errors
+    /// When the connection is lost. What the host does not tell is missing.
+    fn counters(
+        &self,
+        _shell: &mut dyn Shell,
+        _device: Option<&str>,
+    ) -> Result<Counters, RemoteError> {
+        Ok(Counters::missing("goodput does not read it on this system"))
+    }
+
+    /// How the host polls `device` instead of taking interrupts; `None` if it does not, or the system can't.
+    fn polling(
+        &self,
+        _shell: &mut dyn Shell,
+        _device: &str,
+    ) -> Result<Option<PollingRates>, RemoteError> {
+        Ok(None)
+    }
+
+    /// The files that make `value` of `setting` outlive a reboot there.
+    fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
+        goodput_settings::permanent(setting, value).unwrap_or_default()
+    }
 }

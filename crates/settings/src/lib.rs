@@ -47,7 +47,7 @@ pub use held::{Awaited, Patience};
 pub use journal::make_own_folder;
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use lookup::{apply_to_plan, find, find_for, read};
-pub use permanent::{Form, merged, permanent};
+pub use permanent::{Form, freebsd, merged, permanent};
 pub use place::default_state_dir;
 pub use private_mount::{MountAgain, PrivateMountError};
 pub use restore::{Forget, Outcome, RestoreReport, Restored};

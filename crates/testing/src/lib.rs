@@ -3,12 +3,14 @@
 //! corpora of the fuzzer ([`seeds`]). No part of the program.
 #![forbid(unsafe_code)]
 
+mod freebsd;
 mod namespace;
 mod outcome;
 mod running;
 pub mod seeds;
 mod wait;
 
+pub use freebsd::FreeBsd;
 pub use namespace::in_namespace;
 pub use outcome::{FILE, Kind, Outcome, everything_required, not_judged, skip};
 pub use running::{as_test, running_test};

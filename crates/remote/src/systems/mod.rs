@@ -1,12 +1,14 @@
 //! The operating systems, one folder each, and the list of all.
 
+mod freebsd;
+
 use crate::command::Command;
 use crate::error::RemoteError;
 use crate::shell::Shell;
 use crate::system::System;
 
 /// Every system that goodput can change by SSH.
-pub const ALL: &[&dyn System] = &[];
+pub const ALL: &[&dyn System] = &[&freebsd::FreeBsd];
 
 /// The system of a host (uname(1)).
 ///

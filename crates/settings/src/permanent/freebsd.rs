@@ -6,7 +6,7 @@ use super::{device, entry};
 
 /// An option of ifconfig(8) that the interface gets at every start. rc.conf is read by sh(1), so
 /// that the line adds to what stands above it.
-pub(crate) fn interface_option(device: &str, option: &str) -> Permanent {
+pub fn interface_option(device: &str, option: &str) -> Permanent {
     let variable = format!("ifconfig_{}", device.replace(['.', '-'], "_"));
     entry("FreeBSD /etc/rc.conf", format!("{variable}=\"${{{variable}}} {option}\""))
 }
@@ -17,7 +17,7 @@ pub(crate) fn loader_conf(line: impl Into<String>) -> Permanent {
 }
 
 /// A kernel parameter.
-pub(crate) fn sysctl_conf(name: &str, value: &str) -> Permanent {
+pub fn sysctl_conf(name: &str, value: &str) -> Permanent {
     entry("FreeBSD /etc/sysctl.conf", format!("{name}={value}"))
 }
 

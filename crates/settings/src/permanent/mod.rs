@@ -1,7 +1,7 @@
 //! How a value outlives a reboot: which lines belong into which files. Nothing is written here.
 
 mod application;
-mod freebsd;
+pub mod freebsd;
 mod link;
 mod network;
 mod nfs;

@@ -1,0 +1,126 @@
+//! What a host counts, read before and after a run.
+
+use goodput_model::Known;
+
+/// CPU time of all CPUs since the start, in a unit of the system's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuTime {
+    /// All of it.
+    pub total: u64,
+    /// What was idle.
+    pub idle: u64,
+}
+
+/// Packets of a device since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packets {
+    /// Received.
+    pub received: u64,
+    /// Dropped while they were received or sent, damaged ones included.
+    pub dropped: u64,
+}
+
+/// What a host has counted since its start. What it does not count, or does not print, is missing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counters {
+    /// CPU time.
+    pub cpu: Known<CpuTime>,
+    /// Interrupts of the device.
+    pub interrupts: Known<u64>,
+    /// Packets of the device.
+    pub packets: Known<Packets>,
+}
+
+/// What a host has counted between two readings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    /// CPU of the whole host, percent of all its CPUs, everything but idle.
+    pub cpu_percent: Known<f64>,
+    /// Interrupts of the device per second.
+    pub interrupts_per_s: Known<f64>,
+    /// Packets that the device received per second.
+    pub packets_per_s: Known<f64>,
+    /// Packets that the device dropped.
+    pub dropped: Known<u64>,
+}
+
+impl Counters {
+    /// Nothing is known.
+    pub fn missing(why: &str) -> Self {
+        Self {
+            cpu: Known::missing(why.to_owned()),
+            interrupts: Known::missing(why.to_owned()),
+            packets: Known::missing(why.to_owned()),
+        }
+    }
+
+    /// What was counted in the `seconds` since `before`.
+    pub fn since(&self, before: &Self, seconds: f64) -> Counted {
+        let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
+        Counted {
+            cpu_percent: grown(&before.cpu, &self.cpu, |before, after| {
+                let total = after.total.checked_sub(before.total).filter(|total| *total > 0)?;
+                let idle = after.idle.checked_sub(before.idle).filter(|idle| *idle <= total)?;
+                Some((total - idle) as f64 / total as f64 * 100.0)
+            }),
+            interrupts_per_s: grown(&before.interrupts, &self.interrupts, |before, after| {
+                rate(after.checked_sub(*before)?)
+            }),
+            packets_per_s: grown(&before.packets, &self.packets, |before, after| {
+                rate(after.received.checked_sub(before.received)?)
+            }),
+            dropped: grown(&before.packets, &self.packets, |before, after| {
+                after.dropped.checked_sub(before.dropped)
+            }),
+        }
+    }
+}
+
+/// `difference` of two readings; it is `None` if the counter went back or no time passed.
+fn grown<T, D>(
+    before: &Known<T>,
+    after: &Known<T>,
+    difference: impl FnOnce(&T, &T) -> Option<D>,
+) -> Known<D> {
+    match (before, after) {
+        (Known::Missing(why), _) | (_, Known::Missing(why)) => Known::Missing(why.clone()),
+        (Known::Value(before), Known::Value(after)) => match difference(before, after) {
+            Some(difference) => Known::Value(difference),
+            None => Known::missing("the counter was set back during the run"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(total: u64, idle: u64, count: u64) -> Counters {
+        Counters {
+            cpu: Known::Value(CpuTime { total, idle }),
+            interrupts: Known::Value(count),
+            packets: Known::Value(Packets { received: count, dropped: count / 10 }),
+        }
+    }
+
+    #[test]
+    fn differences_are_rates_and_shares() {
+        let counted = counters(2000, 1260, 5000).since(&counters(1000, 1000, 1000), 2.0);
+        assert_eq!(counted.cpu_percent, Known::Value(74.0));
+        assert_eq!(counted.interrupts_per_s, Known::Value(2000.0));
+        assert_eq!(counted.packets_per_s, Known::Value(2000.0));
+        assert_eq!(counted.dropped, Known::Value(400));
+    }
+
+    #[test]
+    fn a_counter_that_went_back_or_is_not_there_gives_no_number() {
+        let back = counters(10, 5, 1).since(&counters(20, 5, 2), 1.0);
+        assert!(back.cpu_percent.value().is_none() && back.interrupts_per_s.value().is_none());
+        let none = counters(10, 5, 1).since(&Counters::missing("no such program"), 1.0);
+        assert_eq!(none.dropped, Known::missing("no such program"));
+        let idle_clock = counters(10, 5, 1).since(&counters(10, 5, 1), 0.0);
+        assert!(
+            idle_clock.cpu_percent.value().is_none() && idle_clock.packets_per_s.value().is_none()
+        );
+    }
+}

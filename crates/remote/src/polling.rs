@@ -1,0 +1,33 @@
+//! How a host polls its network cards instead of taking interrupts.
+
+/// Clock ticks per second below which polling(4) advises against polling: packets wait for the next one.
+const LEAST_HZ: u64 = 1000;
+
+/// How a host polls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PollingRates {
+    /// Clock ticks per second, at each of which every interface is polled.
+    pub hz: u64,
+    /// Most packets that are taken each time.
+    pub burst_max: u64,
+    /// Whether the idle CPU polls as well, so that the product is no bound.
+    pub idle_poll: bool,
+}
+
+impl PollingRates {
+    /// Most packets per second that an interface can receive, unless the idle CPU polls.
+    pub fn packets_per_s(self) -> u64 {
+        self.hz.saturating_mul(self.burst_max)
+    }
+
+    /// What is wrong with the clock, if it is too slow.
+    pub fn too_slow(self) -> Option<String> {
+        (self.hz < LEAST_HZ).then(|| {
+            format!(
+                "its clock has {} ticks/s, and packets wait for the next tick; polling(4) asks for at least {LEAST_HZ}: \
+                 write kern.hz=\"{LEAST_HZ}\" into /boot/loader.conf and reboot",
+                self.hz
+            )
+        })
+    }
+}

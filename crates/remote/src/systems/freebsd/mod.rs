@@ -1,0 +1,138 @@
+//! FreeBSD, by ifconfig(8) and sysctl(8).
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `switches` | what can be switched on an interface, one row each |
+//! | `mibs` | the parameters of device polling, one row each |
+//! | `polling` | what polling lacks on a host, and the lines that provide it; how much it can carry |
+//! | `ifconfig`, `sysctl`, `counters` | what the programs print |
+
+mod counters;
+mod ifconfig;
+mod kinds;
+mod mibs;
+mod polling;
+mod switches;
+mod sysctl;
+mod text;
+
+use goodput_model::{Permanent, SettingRef};
+
+use crate::command::{Command, Condition};
+use crate::counters::Counters;
+use crate::error::RemoteError;
+use crate::polling::PollingRates;
+use crate::shell::Shell;
+use crate::system::{Listed, System};
+use kinds::Kind;
+use text::read;
+
+/// FreeBSD.
+pub(crate) struct FreeBsd;
+
+impl System for FreeBsd {
+    fn name(&self) -> &'static str {
+        "FreeBSD"
+    }
+
+    fn list(&self, shell: &mut dyn Shell) -> Result<Vec<Listed>, RemoteError> {
+        let names = shell.output(&Command::new("ifconfig", ["-l"]))?;
+        let mut listed = Vec::new();
+        for device in names.split_whitespace() {
+            listed.extend(kinds::of_interface(shell, device)?);
+        }
+        listed.extend(kinds::parameters(shell)?);
+        Ok(listed)
+    }
+
+    fn read(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<String, RemoteError> {
+        Kind::of(shell.host(), setting)?.read(shell, setting)
+    }
+
+    fn normalise(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<String, RemoteError> {
+        Kind::of(shell.host(), setting)?.normalise(shell, setting, value)
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<Vec<Command>, RemoteError> {
+        Ok(vec![Kind::of(self.name(), setting)?.write(value)])
+    }
+
+    fn holds(&self, setting: &SettingRef, value: &str) -> Result<Condition, RemoteError> {
+        Ok(Kind::of(self.name(), setting)?.holds(value))
+    }
+
+    fn coupled(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+    ) -> Result<Vec<SettingRef>, RemoteError> {
+        Kind::of(shell.host(), setting)?.coupled(shell, setting)
+    }
+
+    /// A driver makes the card anew when its MTU or an offload changes, and a card that is polled depends on the
+    /// clock.
+    fn may_cut(&self, setting: &SettingRef) -> bool {
+        setting.scope.is_some()
+    }
+
+    /// FreeBSD 13 has an id of the boot; `kern.boottime` moves with the clock. Before, rc(8) writes the messages of the
+    /// boot into a file.
+    fn identity(&self) -> Vec<Command> {
+        const BOOT: &str =
+            "sysctl -nx kern.boot_id 2>/dev/null || stat -f '%m %i %z' /var/run/dmesg.boot";
+        vec![
+            Command::new("sh", ["-c", BOOT]),
+            Command::new("sysctl", ["-n", "kern.hostuuid", "security.jail.jailed"]),
+        ]
+    }
+
+    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
+        let columns = ["-axww", "-o", "pid=", "-o", "jid=", "-o", "command="];
+        read(shell, &Command::new("ps", columns), |text| processes(text, mark))
+    }
+
+    fn counters(
+        &self,
+        shell: &mut dyn Shell,
+        device: Option<&str>,
+    ) -> Result<Counters, RemoteError> {
+        counters::counters(shell, device)
+    }
+
+    fn polling(
+        &self,
+        shell: &mut dyn Shell,
+        device: &str,
+    ) -> Result<Option<PollingRates>, RemoteError> {
+        polling::rates(shell, device)
+    }
+
+    fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
+        Kind::of(self.name(), setting).map(|kind| vec![kind.permanent(value)]).unwrap_or_default()
+    }
+}
+
+/// Those of the jail in which ps(1) ran.
+fn processes(text: &str, mark: &str) -> Result<Vec<u32>, text::NotUnderstood> {
+    let row = |line: &str| {
+        let (pid, rest) = line.trim_start().split_once(' ')?;
+        let (jail, command) = rest.trim_start().split_once(' ')?;
+        Some((pid.parse::<u32>().ok()?, jail.to_owned(), command.trim_start().to_owned()))
+    };
+    let rows: Option<Vec<_>> = text.lines().map(row).collect();
+    let bad = |why| text::NotUnderstood::new(text.lines().next().unwrap_or_default(), why);
+    let rows = rows.ok_or_else(|| bad("it has no process, jail and command"))?;
+    let asking = rows.iter().find(|(_, _, command)| command.contains("-axww -o pid= -o jid="));
+    let (_, jail, _) = asking.ok_or_else(|| bad("the process that asks is not listed"))?;
+    let is_marked =
+        |(_, of, command): &&(u32, String, String)| of == jail && command.contains(mark);
+    Ok(rows.iter().filter(is_marked).map(|(pid, ..)| *pid).collect())
+}
+
+#[cfg(test)]
+mod tests;
