@@ -45,11 +45,27 @@ pub trait System: Sync {
     ) -> Result<String, RemoteError>;
 
     /// What makes `value`, a normalised one, the effective one. The host also runs these to put back an original,
-    /// alone and possibly several times.
-    fn write(&self, setting: &SettingRef, value: &str) -> Result<Vec<Command>, RemoteError>;
+    /// alone and possibly several times. May look at the state now: for an original it is asked before the change.
+    fn write(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Vec<Command>, RemoteError>;
 
-    /// What the host can ask itself to know whether `value`, a normalised one, is the effective one.
-    fn holds(&self, setting: &SettingRef, value: &str) -> Result<Condition, RemoteError>;
+    /// What the host can ask itself to know whether `value` is the effective one. It is the one now.
+    fn holds(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Condition, RemoteError>;
+
+    /// Refuses to replace the value now if it would not come back exactly as it is. Asked before the first change
+    /// only.
+    fn comes_back(&self, _shell: &mut dyn Shell, _setting: &SettingRef) -> Result<(), RemoteError> {
+        Ok(())
+    }
 
     /// Other settings that the system may alter along with this one. All of them are noted and put back with it.
     fn coupled(

@@ -58,12 +58,22 @@ impl System for FreeBsd {
         Kind::of(shell.host(), setting)?.normalise(shell, setting, value)
     }
 
-    fn write(&self, setting: &SettingRef, value: &str) -> Result<Vec<Command>, RemoteError> {
-        Ok(vec![Kind::of(self.name(), setting)?.write(value)])
+    fn write(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Vec<Command>, RemoteError> {
+        Ok(vec![Kind::of(shell.host(), setting)?.write(value)])
     }
 
-    fn holds(&self, setting: &SettingRef, value: &str) -> Result<Condition, RemoteError> {
-        Ok(Kind::of(self.name(), setting)?.holds(value))
+    fn holds(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Condition, RemoteError> {
+        Ok(Kind::of(shell.host(), setting)?.holds(value))
     }
 
     fn coupled(

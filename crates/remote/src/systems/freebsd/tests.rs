@@ -32,14 +32,14 @@ impl Host {
     }
 
     fn write(&mut self, setting: &str, value: &str) -> Result<(), RemoteError> {
-        for command in FreeBsd.write(&setting.parse().unwrap(), value)? {
+        for command in FreeBsd.write(self, &setting.parse().unwrap(), value)? {
             self.output(&command)?;
         }
         Ok(())
     }
 
     fn holds(&mut self, setting: &str, value: &str) -> bool {
-        let condition = FreeBsd.holds(&setting.parse().unwrap(), value).unwrap();
+        let condition = FreeBsd.holds(self, &setting.parse().unwrap(), value).unwrap();
         self.sh(&condition.to_string()).status == 0
     }
 
