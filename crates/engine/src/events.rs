@@ -2,7 +2,8 @@
 //! that embeds the engine.
 
 use goodput_model::{
-    Bytes, Change, Connection, EndName, Host, Interval, RateTrial, Sample, Trial, TuningStep,
+    BitRate, Bytes, Change, Connection, EndName, Host, Interval, Judgement, RateTrial, Sample,
+    Trial, TuningStep,
 };
 use serde::Serialize;
 
@@ -40,6 +41,15 @@ pub enum Event {
         /// In words.
         text: String,
     },
+    /// A trial of a search for the highest rate is about to begin.
+    RateBegan {
+        /// Payload of its datagrams.
+        datagram_bytes: Bytes,
+        /// The rate that is tried; absent: as fast as it goes.
+        rate_bits_per_s: Option<BitRate>,
+        /// Whether it is one of the longer trials that confirm.
+        confirms: bool,
+    },
     /// A trial of a search for the highest rate is done.
     RateTried {
         /// Payload of its datagrams.
@@ -60,11 +70,25 @@ pub enum Event {
         change: Change,
         /// Id of the rule that proposed it.
         rule: String,
+        /// Changes that are to be tried after it, by what is known now.
+        waiting: usize,
     },
     /// A change was tried.
     ChangeEnded {
         /// What came of it.
         step: Box<TuningStep>,
+    },
+    /// All changes that helped are about to be compared with the start.
+    ProofBegan {
+        /// How many there are.
+        changes: usize,
+    },
+    /// A block of a comparison is about to begin.
+    BlockBegan(Outlook),
+    /// A run of a comparison is about to begin.
+    TrialBegan {
+        /// The values of its arm.
+        values: Vec<String>,
     },
     /// A run of a comparison is done.
     TrialEnded {
@@ -73,6 +97,33 @@ pub enum Event {
         /// What came out.
         trial: Box<Trial>,
     },
+}
+
+/// How far a comparison is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Outlook {
+    /// The block that begins; 0 is the warm-up.
+    pub block: u32,
+    /// The block after which arms are judged next, if it counts as planned. Absent if no planned look is left.
+    pub judged_after_block: Option<u32>,
+    /// Time until then by the pace of the runs so far, seconds. Absent if the comparison ends before, and before the
+    /// first run if its length is not known.
+    pub judged_in_s: Option<f64>,
+    /// The most time that the comparison may still take, seconds.
+    pub at_most_s: f64,
+    /// Arms beside the baseline that are still run.
+    pub open: usize,
+    /// Those that no longer are.
+    pub decided: Vec<Decided>,
+}
+
+/// An arm that a look has decided.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decided {
+    /// Its values.
+    pub values: Vec<String>,
+    /// What it is against the baseline, by the first response.
+    pub judgement: Judgement,
 }
 
 /// Where events go. Called from the thread that drives the measurement; must not block for long.

@@ -84,6 +84,11 @@ impl Looks {
         LOOKS.iter().any(|look| self.first() + look.after == blocks)
     }
 
+    /// Blocks at the next look at an arm with `blocks` blocks. `None` after the last.
+    pub fn next_after(self, blocks: u32) -> Option<u32> {
+        LOOKS.iter().map(|look| self.first() + look.after).find(|due| *due > blocks)
+    }
+
     /// Errors that one arm may have in a look at `blocks` blocks, after others were `shown`.
     /// An unplanned look, as when time is up, takes the place of the next planned one.
     pub fn levels(self, blocks: u32, shown: Shown) -> Levels {
@@ -113,6 +118,8 @@ mod tests {
         let due: Vec<u32> = (0..100).filter(|n| looks.is_due(*n)).collect();
         assert_eq!(due, [6, 10, 16, 24, 36]);
         assert_eq!((looks.first(), looks.last()), (6, 36));
+        let next = [0, 5, 6, 35, 36].map(|blocks| looks.next_after(blocks));
+        assert_eq!(next, [Some(6), Some(6), Some(10), Some(36), None]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! nobody drains).
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -68,6 +68,20 @@ pub fn say(text: impl Display) {
 pub fn print(text: &str) -> io::Result<()> {
     OUT.wait();
     print_now(text)
+}
+
+/// Whether a line that was printed can be drawn again: standard output is a terminal that takes control sequences.
+pub fn can_redraw() -> bool {
+    let out = io::stdout();
+    let plain = anstream::AutoStream::choice(&out) == anstream::ColorChoice::Never;
+    out.is_terminal() && !plain && !TAKEN.load(Ordering::Relaxed)
+}
+
+/// Width of the terminal that standard output is.
+pub fn width_columns() -> u16 {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    // A terminal that does not know its size says 0 (ioctl_tty(2)).
+    size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
 /// Prints a part of a result as soon as the reader takes it, and never waits for that.

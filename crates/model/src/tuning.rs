@@ -49,6 +49,8 @@ pub enum TuningOutcome {
     Kept,
     /// It was not proven to gain enough.
     NotBetter,
+    /// Its comparison ended before its first look: so few runs can show nothing.
+    TooFewRuns,
     /// It could not be tried.
     Failed,
     /// It could not be tried for want of a privilege, here or at the far end.

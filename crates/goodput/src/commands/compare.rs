@@ -47,7 +47,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     };
     settle_leftovers(&request.state_dir);
     let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &plan);
+    let mut live = Live::new(&args.output, &plan).with_status(None);
     let ((record, broke_off), interrupted) = measured::block_on(async |interrupt| {
         let mut tables = Tables::of(&cells);
         for plan in cells {
@@ -61,6 +61,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         }
         tables.close()
     })?;
+    drop(live);
     let exit = measured::finish(&record, || text(&record), &args.output, keeper)?;
     Ok(match exit {
         _ if broke_off.is_some() => broke_off.unwrap_or(Exit::CouldNot),

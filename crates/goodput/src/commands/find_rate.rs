@@ -33,10 +33,11 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
         started: measured::now(),
     };
     let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &request.plan);
+    let mut live = Live::new(&args.output, &request.plan).with_status(None);
     let (record, interrupted) = measured::block_on(async |interrupt| {
         find_rate(&request, &interrupt, &mut |event| live.show(&event)).await
     })?;
+    drop(live);
     let text = || report::rate_search::text(&record);
     let exit = measured::finish(&record, text, &args.output, keeper)?;
     if let Some(why) = &record.incomplete {

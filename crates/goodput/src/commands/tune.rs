@@ -42,10 +42,13 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     };
     settle_leftovers(&request.state_dir);
     let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &request.plan).with_intervals(false);
+    let mut live = Live::new(&args.output, &request.plan)
+        .with_intervals(false)
+        .with_status(Some(request.max_time).filter(|_| !request.dry_run));
     let (mut record, interrupted) = measured::block_on(async |interrupt| {
         tune(&request, &interrupt, &mut |event| live.show(&event)).await
     })?;
+    drop(live);
     let kept = match args.tuning.keep {
         true if record.incomplete.is_none() => keep(&mut record, &request.state_dir),
         _ => Ok(()),

@@ -19,7 +19,12 @@ pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
 
 /// The outcome by the words for good and bad.
 pub(super) fn word(effect: &Effect, [good, bad]: [&str; 2]) -> String {
-    match effect.judgement {
+    named(effect.judgement, [good, bad])
+}
+
+/// A judgement by the words for good and bad.
+pub(super) fn named(judgement: Judgement, [good, bad]: [&str; 2]) -> String {
+    match judgement {
         Judgement::Better => style::good(good),
         Judgement::Worse => style::bad(bad),
         Judgement::BetterPerhapsBelowThreshold => perhaps(good),

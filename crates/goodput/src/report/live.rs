@@ -1,8 +1,11 @@
 //! What is shown while a measurement runs.
 
+use std::time::Duration;
+
 use goodput_engine::Event;
 use goodput_model::{EndName, Host, Interval, Known, Plan, Record, Trial};
 
+use super::status_line::StatusLine;
 use super::{rate_search, style, transfers, tune};
 use crate::args::OutputArgs;
 use crate::screen;
@@ -13,6 +16,8 @@ pub struct Live {
     shows: LiveDisplay,
     both: bool,
     intervals: bool,
+    /// Below the lines, on a terminal.
+    status: Option<StatusLine>,
 }
 
 enum LiveDisplay {
@@ -30,17 +35,25 @@ impl Live {
             (_, true) => LiveDisplay::Json,
             _ => LiveDisplay::Lines,
         };
-        Self { shows, both: plan.direction == goodput_model::Direction::Both, intervals: true }
+        let both = plan.direction == goodput_model::Direction::Both;
+        Self { shows, both, intervals: true, status: None }
     }
 
     /// As another program would.
     pub fn foreign(writer: Box<dyn Writer>) -> Self {
-        Self { shows: LiveDisplay::Foreign(writer), both: false, intervals: true }
+        let shows = LiveDisplay::Foreign(writer);
+        Self { shows, both: false, intervals: true, status: None }
     }
 
     /// With or without the intervals, for a person.
     pub fn with_intervals(self, intervals: bool) -> Self {
         Self { intervals, ..self }
+    }
+
+    /// With a line on how far it is, for a person at a terminal. `at_most` is how long the whole may take, if that is known.
+    pub fn with_status(self, at_most: Option<Duration>) -> Self {
+        let lines = matches!(self.shows, LiveDisplay::Lines);
+        Self { status: if lines { StatusLine::new(at_most) } else { None }, ..self }
     }
 
     /// What is left to print for the whole, where another program's output is shown. That has no place for doubts, such
@@ -70,7 +83,13 @@ impl Live {
             LiveDisplay::Json => serde_json::to_string(event).ok(),
             LiveDisplay::Lines => self.line(event),
         };
-        screen::later(&line.map(|line| line + "\n").unwrap_or_default());
+        match (&mut self.status, line) {
+            (Some(status), Some(line)) => status.print(&line),
+            (_, line) => screen::later(&line.map(|line| line + "\n").unwrap_or_default()),
+        }
+        if let Some(status) = &mut self.status {
+            status.note(event);
+        }
     }
 
     fn line(&self, event: &Event) -> Option<String> {
@@ -85,12 +104,17 @@ impl Live {
             Event::TransfersBegan { size_bytes, clients } => {
                 Some(style::strong(transfers::title(*size_bytes, *clients)))
             }
-            Event::ChangeBegan { change, rule } => Some(format!(
+            Event::ChangeBegan { change, rule, .. } => Some(format!(
                 "tries {} ({rule})",
                 style::strong(format!("{}={}", change.setting, change.to))
             )),
+            Event::ProofBegan { changes } => {
+                let these = if *changes == 1 { "the change" } else { "all changes" };
+                Some(format!("compares {these} that helped with the start"))
+            }
             Event::ChangeEnded { step } => Some(style::faint(tune::ended(step))),
             Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
+            Event::BlockBegan(_) | Event::TrialBegan { .. } | Event::RateBegan { .. } => None,
             Event::Opened { .. } | Event::Began | Event::Sampled { .. } | Event::Ended => None,
         }
     }

@@ -84,6 +84,7 @@ fn outcome(step: &TuningStep) -> String {
     match step.outcome {
         TuningOutcome::Kept => style::good("kept"),
         TuningOutcome::NotBetter => "not proven better".into(),
+        TuningOutcome::TooFewRuns => "too few runs".into(),
         TuningOutcome::Planned => "not tried yet".into(),
         TuningOutcome::NotPermitted => "not permitted".into(),
         TuningOutcome::Failed => "not possible".into(),
@@ -115,6 +116,9 @@ fn nothing(tuning: &Tuning) -> String {
     match (any(TuningOutcome::Kept), any(TuningOutcome::NotBetter)) {
         (true, _) => "nothing: what helped alone is not proven against the start".into(),
         (_, true) => "nothing: leave the settings as they are".into(),
+        (false, false) if any(TuningOutcome::TooFewRuns) => {
+            "nothing: too few runs to prove a change".into()
+        }
         (false, false) if any(TuningOutcome::Planned) => "nothing: no change was tried".into(),
         (false, false) => "nothing: no change could be tried".into(),
     }

@@ -24,6 +24,7 @@ mod old_names;
 mod packaging;
 mod placement;
 mod privilege;
+mod progress;
 mod records;
 mod server_limit;
 mod serving;

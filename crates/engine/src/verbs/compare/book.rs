@@ -51,7 +51,8 @@ pub struct RunLog {
     first: Option<Record>,
     /// The first run of any other arm, if the baseline never has one.
     other: Option<Record>,
-    values: Vec<Vec<String>>,
+    /// The values of each arm.
+    pub values: Vec<Vec<String>>,
     /// The ends whose hosts the arms change.
     changed: Vec<EndName>,
     began: Instant,
@@ -93,10 +94,18 @@ impl RunLog {
     /// How many more runs fit into the time, by those of the longest block so far; before the first, by the
     /// length of the plan.
     pub fn time_left(&self) -> TimeLeft {
-        let left = self.max_time.saturating_sub(self.began.elapsed());
-        let tried_first =
-            if self.tries && self.trials.is_empty() { self.values.len() as u32 } else { 0 };
-        TimeLeft { runs: self.pace.runs(left).max(tried_first) }
+        let tried_first = if self.knows_pace() { 0 } else { self.values.len() as u32 };
+        TimeLeft { runs: self.pace.runs(self.left()).max(tried_first) }
+    }
+
+    /// The time that is left.
+    pub fn left(&self) -> Duration {
+        self.max_time.saturating_sub(self.began.elapsed())
+    }
+
+    /// Whether it is known how long a run takes: by the length of the plan, or by the first.
+    pub fn knows_pace(&self) -> bool {
+        !self.tries || !self.trials.is_empty()
     }
 
     /// A run that came to its end; `discarded` says why it does not count, if it does not.

@@ -6,6 +6,7 @@ mod beside;
 mod book;
 mod costs;
 pub(crate) mod near_far;
+mod outlook;
 mod pace;
 mod readings;
 mod reads;
@@ -30,6 +31,7 @@ use crate::verbs::retry::{PAUSES, may_pass};
 pub(crate) use book::Compared;
 use book::{Aborted, Run, RunLog};
 use near_far::Appliers;
+use outlook::outlook;
 
 /// What to compare, and for how long.
 #[derive(Clone)]
@@ -134,6 +136,7 @@ async fn run(
             Step::Stop(why) => break why.to_string(),
             _ if interrupt.is_raised() => break "it was interrupted".into(),
             Step::RunBlock { block, order, warm_up } => {
+                listener(Event::BlockBegan(outlook(&design, &runs.book, block)));
                 broken = runs.block(block, order, warm_up, listener).await;
             }
         }
@@ -199,6 +202,7 @@ impl Runs<'_> {
         listener: &mut Listener<'_>,
     ) -> Option<Aborted> {
         for failures in 1.. {
+            listener(Event::TrialBegan { values: self.request.arms[arm].values() });
             let began = Instant::now();
             let run = self.one(arm, listener).await;
             // A run that was cut short is not like the others and does not count.

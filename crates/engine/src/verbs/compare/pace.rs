@@ -29,6 +29,11 @@ impl Pace {
         self.longest = self.longest.max(mean.unwrap_or_default());
     }
 
+    /// How long this many runs take, seconds.
+    pub fn time_s(&self, runs: u32) -> f64 {
+        f64::from(runs) * self.longest.as_secs_f64()
+    }
+
     /// How many more runs fit into `left`.
     pub fn runs(&self, left: Duration) -> u32 {
         (left.as_secs_f64() / self.longest.as_secs_f64()) as u32
@@ -48,7 +53,7 @@ mod tests {
         pace.run(seconds(1));
         pace.run(seconds(3));
         pace.end_block();
-        assert_eq!(pace.runs(seconds(60)), 30);
+        assert_eq!((pace.runs(seconds(60)), pace.time_s(30)), (30, 60.0));
         pace.run(seconds(1));
         pace.end_block();
         assert_eq!(pace.runs(seconds(60)), 30, "the longest one counts");

@@ -128,6 +128,11 @@ impl Trials {
                 rate_bits_per_s: rate.map(BitRate).or(self.plan.rate_bits_per_s),
                 ..self.plan.clone()
             };
+            listener(Event::RateBegan {
+                datagram_bytes: self.plan.chunk_bytes,
+                rate_bits_per_s: plan.rate_bits_per_s,
+                confirms,
+            });
             let Some(measured) = retry::measure(client, &plan, interrupt).await? else { break };
             self.enter(request, measured, rate, confirms, listener)?;
         }

@@ -1,5 +1,6 @@
 //! Whether an arm is better than the baseline, for what tuning is to gain.
 
+use goodput_experiment::looks::Looks;
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Purpose, Response};
 
 /// What comparisons for `purpose` are judged by; the first is what the report shows.
@@ -10,6 +11,12 @@ pub fn responses(purpose: Purpose) -> Vec<Response> {
         Purpose::Cpu => vec![Response::Cpu, Response::Throughput],
         Purpose::Balanced => vec![Response::Throughput, Response::Cpu, Response::Latency],
     }
+}
+
+/// Whether `comparison` has as many blocks as its first look needs. With fewer it can show nothing.
+pub fn reached_first_look(comparison: &Comparison) -> bool {
+    let first = Looks::for_arms(comparison.arms.len()).first() as usize;
+    comparison.arms.get(1).is_some_and(|arm| arm.n >= first)
 }
 
 /// Whether the second arm of `comparison` is proven better for `purpose`: what is sought is better, and nothing else
@@ -62,6 +69,16 @@ mod tests {
             threshold_percent: 3.0,
             stopped: String::new(),
         }
+    }
+
+    #[test]
+    fn fewer_blocks_than_the_first_look_needs_show_nothing() {
+        let with_blocks = |n| {
+            let mut comparison = compared(&[(Response::Throughput, Judgement::Inconclusive)]);
+            comparison.arms[1].n = n;
+            comparison
+        };
+        assert!(!reached_first_look(&with_blocks(5)) && reached_first_look(&with_blocks(6)));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, compare_whole};
 use budget::Budget;
-use gain::{gains, responses};
+use gain::{gains, reached_first_look, responses};
 use search::{Candidate, Search};
 
 /// What to tune, and for how long.
@@ -170,11 +170,10 @@ impl Tuner<'_> {
             return reached;
         }
         while let Some(candidate) = self.search.next() {
-            if self.interrupt.is_raised() {
-                return "it was interrupted".into();
-            }
-            if let Some(why) = &self.broken {
-                return why.clone();
+            if let Some(why) = self.ended() {
+                self.search.give_back(candidate);
+                self.leave_untried(&why);
+                return why;
             }
             let Some(time) = self.budget.for_a_change() else {
                 self.search.give_back(candidate);
@@ -185,14 +184,21 @@ impl Tuner<'_> {
                 return "the time was up; --max-time gives more".into();
             };
             let Candidate { change, rule } = candidate.clone();
-            listener(Event::ChangeBegan { change, rule });
+            let waiting = self.search.waiting();
+            listener(Event::ChangeBegan { change, rule, waiting });
             let better = self.try_one(candidate, time, listener).await;
             let goodput = better.as_ref().map(|better| better.result.goodput_bits_per_s);
             if let Some(reached) = goodput.and_then(|goodput| self.reaches(goodput, &ceiling)) {
                 return reached;
             }
         }
-        self.broken.clone().unwrap_or_else(|| "nothing is left to try".into())
+        self.ended().unwrap_or_else(|| "nothing is left to try".into())
+    }
+
+    /// Why nothing more may be compared, if so.
+    fn ended(&self) -> Option<String> {
+        let interrupted = self.interrupt.is_raised().then(|| "it was interrupted".into());
+        interrupted.or_else(|| self.broken.clone())
     }
 
     /// Tries one change; a run with it, if it is kept.
@@ -212,6 +218,9 @@ impl Tuner<'_> {
                 Some(comparison) if gains(&comparison, self.request.purpose) => {
                     (TuningOutcome::Kept, Known::Value(comparison), challenger)
                 }
+                Some(comparison) if !reached_first_look(&comparison) => {
+                    (TuningOutcome::TooFewRuns, Known::Value(comparison), None)
+                }
                 Some(comparison) => (TuningOutcome::NotBetter, Known::Value(comparison), None),
                 None => (TuningOutcome::Failed, Known::missing("nothing was compared"), None),
             },
@@ -230,11 +239,10 @@ impl Tuner<'_> {
 
     /// All that was kept against the start, if anything was.
     async fn prove(&mut self, listener: &mut Listener<'_>) -> Option<Record> {
-        if self.search.kept().is_empty() || self.interrupt.is_raised() || self.broken.is_some() {
+        if self.search.kept().is_empty() || self.ended().is_some() {
             return None;
         }
-        let text = "compares all that helped with the start".into();
-        listener(Event::Note { text });
+        listener(Event::ProofBegan { changes: self.search.kept().len() });
         let (arms, left) = (self.search.start_and_kept(), self.budget.left());
         match self.compare(arms, left, listener).await {
             Ok(compared) => Some(compared.record),

@@ -51,14 +51,25 @@ impl Search {
 
     /// The next change to try.
     pub fn next(&mut self) -> Option<Candidate> {
-        loop {
+        let candidate = loop {
             let candidate = self.candidates.pop_front()?;
-            let Change { setting, to, .. } = &candidate.change;
-            let holds = self.kept.iter().any(|kept| kept.setting == *setting && kept.to == *to);
-            if !holds && self.tried.insert((setting.clone(), to.clone())) {
-                return Some(candidate);
+            if self.is_new(&candidate.change) {
+                break candidate;
             }
-        }
+        };
+        self.tried.insert((candidate.change.setting.clone(), candidate.change.to.clone()));
+        Some(candidate)
+    }
+
+    /// How many changes there are still to try, by what is known now.
+    pub fn waiting(&self) -> usize {
+        self.candidates.iter().filter(|candidate| self.is_new(&candidate.change)).count()
+    }
+
+    /// Whether it was not tried on top of what is kept, and is not kept.
+    fn is_new(&self, Change { setting, to, .. }: &Change) -> bool {
+        let holds = self.kept.iter().any(|kept| kept.setting == *setting && kept.to == *to);
+        !holds && !self.tried.contains(&(setting.clone(), to.clone()))
     }
 
     /// Takes back a change that was not tried after all.
@@ -149,6 +160,7 @@ mod tests {
         search.consider(&findings);
         let first = search.next().unwrap();
         assert_eq!((first.rule.as_str(), &first.change), ("a", &rcvbuf));
+        assert_eq!(search.waiting(), 1);
         assert_eq!(values(&search.without_and_with(&rcvbuf)), ["default", "4M"]);
         assert_eq!(search.next().unwrap().change, tso);
         assert!(search.next().is_none());

@@ -1,0 +1,258 @@
+//! The line below a comparison, a search for a rate or tuning while it runs: what runs, what is decided so far, and how
+//! long it may take.
+
+use goodput_engine::Event;
+use goodput_engine::events::{Decided, Outlook};
+use goodput_model::{BitRate, Change, Judgement, RateTrial, TuningOutcome};
+
+use super::effect;
+
+/// What is known of it, from its events. Nothing of it is read from a clock: the times are those of the last event.
+#[derive(Debug, Default)]
+pub struct Progress {
+    tuning: Option<Tuned>,
+    search: Option<Search>,
+    outlook: Option<Outlook>,
+    /// The values of the arm that runs.
+    running: Vec<String>,
+}
+
+/// What came of the changes so far.
+#[derive(Debug, Default)]
+struct Tuned {
+    /// What is compared now.
+    now: String,
+    kept: usize,
+    others: usize,
+    waiting: usize,
+}
+
+#[derive(Debug, Default)]
+struct Search {
+    now: String,
+    /// Rates at which enough arrived, and too little.
+    passed: Option<BitRate>,
+    failed: Option<BitRate>,
+}
+
+/// Parts of a bar: done, and all.
+pub type Parts = (u64, u64);
+
+impl Progress {
+    /// Takes in what happened. Whether it changed anything that is shown.
+    pub fn note(&mut self, event: &Event) -> bool {
+        match event {
+            // Only tuning has a measurement besides those of comparisons and trials.
+            Event::Began => self.tuning.get_or_insert_default().now = "measures the start".into(),
+            Event::BlockBegan(outlook) => self.outlook = Some(outlook.clone()),
+            Event::TrialBegan { values } => self.running.clone_from(values),
+            Event::ChangeBegan { change: Change { setting, to, .. }, waiting, .. } => {
+                let tuning = self.tuning.get_or_insert_default();
+                (tuning.now, tuning.waiting) = (format!("tries {setting}={to}"), *waiting);
+                self.outlook = None;
+            }
+            Event::ChangeEnded { step } => {
+                let tuning = self.tuning.get_or_insert_default();
+                match step.outcome {
+                    TuningOutcome::Kept => tuning.kept += 1,
+                    _ => tuning.others += 1,
+                }
+            }
+            Event::ProofBegan { .. } => {
+                let tuning = self.tuning.get_or_insert_default();
+                (tuning.now, tuning.waiting) =
+                    ("compares all that helped with the start".into(), 0);
+                self.outlook = None;
+            }
+            Event::RateBegan { rate_bits_per_s, confirms, .. } => {
+                let rate =
+                    rate_bits_per_s.map_or_else(|| "all it can".into(), |rate| rate.to_string());
+                let tries = if *confirms { "confirms" } else { "tries" };
+                self.search.get_or_insert_default().now = format!("{tries} {rate}");
+            }
+            Event::RateTried { trial, .. } => self.search.get_or_insert_default().enter(trial),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The most time that is left, seconds, if that is known of the whole.
+    pub fn at_most_s(&self) -> Option<f64> {
+        let alone = self.outlook.as_ref().filter(|_| self.tuning.is_none());
+        alone.map(|outlook| outlook.at_most_s)
+    }
+
+    /// The block that runs, of those up to the next judgement.
+    pub fn parts(&self) -> Option<Parts> {
+        let outlook = self.outlook.as_ref()?;
+        Some((outlook.block.into(), outlook.judged_after_block?.into()))
+    }
+
+    /// All but the time and the bar.
+    pub fn text(&self) -> String {
+        let tuning = self.tuning.iter().flat_map(Tuned::texts);
+        let search = self.search.iter().flat_map(Search::texts);
+        let outlook = self.outlook.iter().flat_map(|outlook| self.runs(outlook));
+        tuning.chain(search).chain(outlook).collect::<Vec<_>>().join(" · ")
+    }
+
+    fn runs(&self, outlook: &Outlook) -> Vec<String> {
+        let Outlook { block, judged_after_block, judged_in_s, open, decided, .. } = outlook;
+        let mut texts = vec![match (block, judged_after_block) {
+            (0, _) => "warm-up".into(),
+            (block, Some(last)) => format!("block {block} of {last}"),
+            (block, None) => format!("block {block}"),
+        }];
+        texts.push(format!("runs {}", self.running.join(" ")));
+        texts.extend(judged_in_s.map(|seconds| format!("look in {}", time(seconds))));
+        // One arm's fate is the end of the comparison.
+        if open + decided.len() > 1 {
+            texts.push(match &decided[..] {
+                [] => format!("{open} arms open"),
+                arms => format!(
+                    "{open} open, {}",
+                    arms.iter().map(decision).collect::<Vec<_>>().join(", ")
+                ),
+            });
+        }
+        texts
+    }
+}
+
+impl Tuned {
+    fn texts(&self) -> Vec<String> {
+        let Self { now, kept, others, waiting } = self;
+        let mut texts = vec![now.clone()];
+        if kept + others > 0 {
+            texts.push(format!("{kept} kept, {others} not"));
+        }
+        if *waiting > 0 {
+            texts.push(format!("{waiting} to try"));
+        }
+        texts
+    }
+}
+
+impl Search {
+    fn enter(&mut self, trial: &RateTrial) {
+        let sent = trial.sent_bits_per_s;
+        if trial.passed {
+            self.passed = self.passed.filter(|passed| passed.0 > sent.0).or(Some(sent));
+        } else if !trial.spoilt {
+            self.failed = self.failed.filter(|failed| failed.0 < sent.0).or(Some(sent));
+        }
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let known = |words: &str, rate: Option<BitRate>| rate.map(|rate| format!("{words} {rate}"));
+        let mut texts = vec![self.now.clone()];
+        texts.extend(known("passed so far:", self.passed));
+        texts.extend(known("too much:", self.failed));
+        texts
+    }
+}
+
+/// `splice better`.
+fn decision(Decided { values, judgement }: &Decided) -> String {
+    let word = match judgement {
+        Judgement::Inconclusive => "undecided".into(),
+        decided => effect::named(*decided, ["better", "worse"]),
+    };
+    format!("{} {word}", values.join(" "))
+}
+
+/// `1:05`, minutes and seconds.
+pub fn time(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    format!("{}:{:02}", whole / 60, whole % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Bytes, Known, TuningStep};
+
+    fn outlook(block: u32) -> Event {
+        Event::BlockBegan(Outlook {
+            block,
+            judged_after_block: Some(6),
+            judged_in_s: Some(65.2),
+            at_most_s: 110.0,
+            open: 1,
+            decided: vec![Decided {
+                values: vec!["splice".into()],
+                judgement: Judgement::NoDifference,
+            }],
+        })
+    }
+
+    #[test]
+    fn a_comparison_shows_what_runs_and_what_is_decided() {
+        let mut progress = Progress::default();
+        assert!(!progress.note(&Event::Ended) && progress.note(&outlook(2)));
+        assert!(progress.note(&Event::TrialBegan { values: vec!["copy".into()] }));
+        assert_eq!(
+            progress.text(),
+            "block 2 of 6 · runs copy · look in 1:05 · 1 open, splice no difference"
+        );
+        assert_eq!((progress.parts(), progress.at_most_s()), (Some((2, 6)), Some(110.0)));
+    }
+
+    #[test]
+    fn tuning_counts_what_it_kept_and_knows_its_own_end() {
+        let change = Change {
+            setting: "chunk".parse().unwrap(),
+            from: None,
+            to: "1M".into(),
+            why: String::new(),
+        };
+        let mut progress = Progress::default();
+        let rule = "small-writes".to_string();
+        progress.note(&Event::Began);
+        assert_eq!(progress.text(), "measures the start");
+        progress.note(&Event::ChangeBegan {
+            change: change.clone(),
+            rule: rule.clone(),
+            waiting: 2,
+        });
+        assert_eq!(progress.text(), "tries chunk=1M · 2 to try");
+        progress.note(&outlook(0));
+        assert_eq!(progress.at_most_s(), None);
+        let outcome = TuningOutcome::Kept;
+        let step = TuningStep { change, rule, outcome, comparison: Known::missing("none") };
+        progress.note(&Event::ChangeEnded { step: Box::new(step) });
+        progress.note(&Event::ProofBegan { changes: 1 });
+        assert_eq!(progress.text(), "compares all that helped with the start · 1 kept, 0 not");
+    }
+
+    #[test]
+    fn a_search_for_a_rate_shows_between_which_rates_it_lies() {
+        let tried = |rate: f64, passed| Event::RateTried {
+            datagram_bytes: Bytes(1400),
+            trial: RateTrial {
+                asked_bits_per_s: None,
+                sent_bits_per_s: BitRate(rate),
+                sent_datagrams: 1000,
+                lost_percent: 0.0,
+                dropped_by_receiver_percent: Known::Value(0.0),
+                duration_s: 1.0,
+                confirms: false,
+                passed,
+                spoilt: false,
+            },
+        };
+        let mut progress = Progress::default();
+        for (rate, passed) in [(9e8, false), (4e8, true), (5e8, true), (3e8, true), (8e8, false)] {
+            progress.note(&tried(rate, passed));
+        }
+        progress.note(&Event::RateBegan {
+            datagram_bytes: Bytes(1400),
+            rate_bits_per_s: Some(BitRate(6e8)),
+            confirms: false,
+        });
+        assert_eq!(
+            progress.text(),
+            "tries 600 Mbit/s · passed so far: 500 Mbit/s · too much: 800 Mbit/s"
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! The line at the bottom of a terminal that shows how far a comparison, a search or tuning is.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::common::{Home, Server, stdout};
+
+/// Erases a line, which only a terminal is sent (ECMA-48, 8.3.41).
+const ERASE: &str = "\x1b[2K";
+
+/// A command whose standard output is a terminal, and the other side of that.
+fn on_a_terminal(command: &mut Command) -> File {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
+    let path = ptsname(&terminal, Vec::new()).expect("it has a name");
+    let flags = OFlags::RDWR | OFlags::NOCTTY;
+    let own = rustix::fs::open(&*path, flags, Mode::empty()).expect("it can be opened");
+    command.stdout(Stdio::from(own)).env("TERM", "xterm").env_remove("NO_COLOR");
+    File::from(terminal)
+}
+
+/// What a program prints there until it ends, after `sees` was told of it each time.
+fn printed(mut terminal: File, mut sees: impl FnMut(&str)) -> String {
+    let (mut all, mut part) = (Vec::new(), [0; 4096]);
+    // When nobody has the other side any more, reading fails with EIO.
+    while let Ok(length @ 1..) = terminal.read(&mut part) {
+        all.extend(&part[..length]);
+        sees(&String::from_utf8_lossy(&all));
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+fn compare<'a>(server: &'a Server, more: &[&'a str]) -> Vec<&'a str> {
+    let address = server.address.as_str();
+    let words =
+        ["compare", address, "chunk=64K,32K", "-t", "0.05", "--max-time", "2", "--no-store"];
+    [&words[..], more].concat()
+}
+
+#[test]
+fn a_terminal_shows_how_far_a_comparison_is_and_a_pipe_does_not() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let mut command = home.goodput(&compare(&server, &[]));
+    let terminal = on_a_terminal(command.stderr(Stdio::null()));
+    let mut child = command.spawn().expect("it starts");
+    drop(command);
+    let shown = printed(terminal, |_| {});
+    child.wait().expect("it was a child");
+    assert!(shown.contains("block 1 of 6") && shown.contains("runs 64K"), "{shown}");
+    let (_, report) = shown.rsplit_once(ERASE).expect("the line is drawn again");
+    assert!(report.contains("cpu-s/GB") && !report.contains("block "), "it is gone: {report}");
+    for more in [&[][..], &["--json"], &["--json-stream"]] {
+        let piped = home.goodput(&compare(&server, more)).output().expect("it starts");
+        let text = stdout(&piped);
+        assert!(!text.contains(ERASE) && !text.contains("block 1 of 6"), "{more:?}: {text}");
+    }
+}
+
+/// A terminal is no reason for anything but JSON there.
+#[test]
+fn a_terminal_shows_nothing_beside_json() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let mut command = home.goodput(&compare(&server, &["--json"]));
+    let terminal = on_a_terminal(command.stderr(Stdio::null()));
+    let mut child = command.spawn().expect("it starts");
+    drop(command);
+    let shown = printed(terminal, |_| {});
+    child.wait().expect("it was a child");
+    assert!(shown.starts_with('{') && !shown.contains(ERASE), "{shown}");
+}
+
+/// The first measurement is done, and the changes that it proposes are known.
+#[test]
+fn tuning_that_is_interrupted_reports_what_it_knows() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let words = ["tune", &server.address, "-t", "0.5", "--sndbuf", "4K", "--no-store"];
+    let mut command = home.goodput(&words);
+    let terminal = on_a_terminal(command.stderr(Stdio::null()));
+    let mut child = command.spawn().expect("it starts");
+    drop(command);
+    let pid = Pid::from_child(&child);
+    let mut is_interrupted = false;
+    let shown = printed(terminal, |shown| {
+        if !is_interrupted && shown.contains("tries ") && shown.contains("block 1 of ") {
+            is_interrupted = true;
+            kill_process(pid, Signal::INT).expect("it runs");
+        }
+    });
+    let status = child.wait().expect("it was a child");
+    assert!(is_interrupted, "nothing was tried: {shown}");
+    assert_eq!(status.code(), Some(2), "{shown}");
+    let (_, report) = shown.rsplit_once(ERASE).expect("the line is drawn again");
+    for words in ["start", "stopped", "it was interrupted", "too few runs"] {
+        assert!(report.contains(words), "no {words:?} in {report}");
+    }
+}
