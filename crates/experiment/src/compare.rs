@@ -68,7 +68,7 @@ fn arm_result(analysis: ArmAnalysis, values: Vec<String>) -> ArmResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::StopReason;
+    use crate::next_step::StopReason;
     use crate::pairs::tests::trial;
     use goodput_model::Judgement;
 

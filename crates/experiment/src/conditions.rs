@@ -20,7 +20,7 @@
 //! host's. So nothing is adjusted for a condition that is itself shown to differ between the two arms.
 
 use crate::pair::Pair;
-use crate::signed_rank::Ranked;
+use crate::signed_rank::{Ranked, Residual};
 
 /// Wall seconds per 10^9 bytes that one thread of the near host takes to copy memory, before and after the run:
 /// the name of the condition in a trial.
@@ -32,13 +32,6 @@ const MIN_BLOCKS: usize = 8;
 /// How often an arm that leaves a condition alone is taken for one that changes it, at each look. Where that is
 /// by chance, the differences that chance made are left in: so this adds to the false alarms, and is small.
 const CHANGED_LEVEL: f64 = 0.01;
-
-/// What is left of a difference: `value - effect * weight` is symmetric about zero.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Residual {
-    pub(crate) value: f64,
-    pub(crate) weight: f64,
-}
 
 /// The differences without what the copy beside the runs explains, and whether anything was taken out.
 /// It is left in if a copy is missing, if none differs, if there are too few blocks, and if the arm changes the

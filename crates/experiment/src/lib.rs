@@ -21,6 +21,7 @@ mod latency;
 pub mod looks;
 pub mod mechanism;
 mod mser;
+mod next_step;
 mod pair;
 mod pairs;
 pub mod quantile;
@@ -33,7 +34,8 @@ pub mod steady;
 
 pub use analyse::{ArmAnalysis, analyse};
 pub use compare::conclude;
-pub use design::{Design, Step, StopReason, TimeLeft, WARM_UP};
+pub use design::{Design, WARM_UP};
 pub use doubts::doubts;
 pub use file_parts::file_parts;
 pub use mechanism::{Suspect, mechanism};
+pub use next_step::{Step, StopReason, TimeLeft};

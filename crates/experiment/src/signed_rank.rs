@@ -12,9 +12,14 @@
 //! the median), 14 % (percentile bootstrap of the 20 %-trimmed mean), 24 % (Student's t of the
 //! trimmed mean) and 9 % (Student's t). The studentised bootstrap mostly held 5 %, but has no
 //! finite interval with 6 blocks. The signed-rank test with the levels of `looks` and the orders
-//! of `design` stayed between 3.6 and 4.4 %; `tests/false_alarms.rs` repeats that part.
+//! of `next_step` stayed between 3.6 and 4.4 %; `tests/false_alarms.rs` repeats that part.
 
-use crate::conditions::Residual;
+/// What is left of a difference: `value - effect * weight` is symmetric about zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Residual {
+    pub(crate) value: f64,
+    pub(crate) weight: f64,
+}
 
 /// Where a paired difference lies.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -9,9 +9,10 @@ use goodput_netlink::{Offload, Qdisc, Route, Tbf, set_offload};
 
 use crate::error::LabError;
 use crate::host::{Host, Port};
+use crate::host_name::HostName;
 use crate::netem;
 use crate::relay::{Devices, Relay, Shape, Tun};
-use crate::scenario::{HostName, LinkDirection};
+use crate::scenario::LinkDirection;
 use crate::wiring::{Cable, Wiring};
 
 /// Packets that a TUN device may hold while the relay is busy: at the kernel's default of 500 a

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::scenario::Lack;
+use crate::need::Lack;
 
 /// Length of one period of a quota: the kernel's own default, microseconds.
 const PERIOD_US: u64 = 100_000;

@@ -13,7 +13,7 @@ use goodput_netlink::{Netlink, NetlinkError, namespace};
 use rustix::thread::LinkNameSpaceType;
 
 use crate::error::LabError;
-use crate::scenario::HostName;
+use crate::host_name::HostName;
 
 /// A network device of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]

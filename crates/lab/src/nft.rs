@@ -9,7 +9,8 @@ use std::process::{Output, Stdio};
 use crate::error::LabError;
 use crate::faults::{Fault, FaultTarget, Kind, Undo};
 use crate::host::Host;
-use crate::scenario::{HostName, Need};
+use crate::host_name::HostName;
+use crate::need::Need;
 
 /// A fault that is nothing but rules of a host's packet filter. They go with the host.
 pub(crate) trait FilterRules: fmt::Debug + Send + Sync {

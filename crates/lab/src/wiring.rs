@@ -4,7 +4,8 @@
 //! Whatever limits or spoils packets sits between the ends, in a router's queues or in a relay:
 //! at an end it would be that host's own qdisc, and another diagnosis.
 
-use crate::scenario::{HostName, Link, LinkDirection, Scenario, Switch, Topology};
+use crate::host_name::HostName;
+use crate::scenario::{Link, LinkDirection, Scenario, Switch, Topology};
 
 /// How delay, loss and reordering are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,17 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::end::End;
 use crate::known::{Known, Missing};
 
-/// The clock by which one end counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OwnClock {
-    /// What its `CLOCK_MONOTONIC` read, nanoseconds, when the times of its samples were zero.
-    pub began_ns: u64,
-    /// Boot and time namespace of the clock: two ends that report the same text have one clock
-    /// (`/proc/sys/kernel/random/boot_id`; inode of `/proc/self/ns/time`, time_namespaces(7)).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<String>,
-}
-
 /// One question of the near end and its answer, nanoseconds of each end's `CLOCK_MONOTONIC`. The clock
 /// of the near end stamps `sent` and `back`, that of the far end the two others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,47 +1,13 @@
 //! One end of a path: who it is and everything it saw during one measurement.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::MoverChoice;
-use crate::clocks::OwnClock;
 use crate::facts::Snapshot;
 use crate::held_to::HeldTo;
 use crate::placement::Placement;
 use crate::sample::Sample;
-
-/// Which of the two ends. The near end is where the user typed the command.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum EndName {
-    /// This host.
-    Near,
-    /// The target.
-    Far,
-}
-
-impl EndName {
-    /// The end opposite to this one.
-    pub fn other(self) -> Self {
-        match self {
-            Self::Near => Self::Far,
-            Self::Far => Self::Near,
-        }
-    }
-}
-
-impl fmt::Display for EndName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Near => "near",
-            Self::Far => "far",
-        })
-    }
-}
 
 /// What a machine says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +34,17 @@ impl Host {
     pub fn is_goodput(&self) -> bool {
         !self.goodput.is_empty()
     }
+}
+
+/// The clock by which one end counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnClock {
+    /// What its `CLOCK_MONOTONIC` read, nanoseconds, when the times of its samples were zero.
+    pub began_ns: u64,
+    /// Boot and time namespace of the clock: two ends that report the same text have one clock
+    /// (`/proc/sys/kernel/random/boot_id`; inode of `/proc/self/ns/time`, time_namespaces(7)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
 }
 
 /// Everything one end saw during one measurement.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::clocks::Clocks;
-use crate::end::{End, EndName};
+use crate::end::End;
+use crate::end_name::EndName;
 use crate::fetches::Fetches;
 use crate::known::{Known, Missing};
 use crate::latency::Latency;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::Effect;
+use crate::effect::Effect;
 use crate::known::Known;
 use crate::units::BitRate;
 

@@ -13,7 +13,9 @@ pub mod choice;
 pub mod clocks;
 pub mod comparison;
 pub mod connection;
+pub mod effect;
 pub mod end;
+pub mod end_name;
 pub mod evidence;
 pub mod facts;
 pub mod fetches;
@@ -50,13 +52,14 @@ pub use ceiling::{
 pub use change::Change;
 pub use check::CheckReport;
 pub use choice::MoverChoice;
-pub use clocks::{ClockRelation, Clocks, Exchange, OwnClock};
+pub use clocks::{ClockRelation, Clocks, Exchange};
 pub use comparison::{
-    ArmResult, Comparison, DoseCurve, Effect, FactorEffect, FilesAlone, Judgement, Mechanism,
-    ResponseResult, Trial,
+    ArmResult, Comparison, DoseCurve, FactorEffect, FilesAlone, Mechanism, ResponseResult, Trial,
 };
 pub use connection::Connection;
-pub use end::{End, EndName, Host};
+pub use effect::{Effect, Judgement};
+pub use end::{End, Host, OwnClock};
+pub use end_name::EndName;
 pub use evidence::{Evidence, Measured};
 pub use facts::{Fact, Snapshot};
 pub use fetches::{Fetch, FetchTimes, Fetches};

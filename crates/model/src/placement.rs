@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::end::EndName;
+use crate::end_name::EndName;
 use crate::sample::Role;
 
 /// Where the flows' threads of each end shall run.

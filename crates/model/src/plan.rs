@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::end::EndName;
+use crate::end_name::EndName;
 use crate::mount::MountPlan;
 use crate::nfs::NfsPlan;
 use crate::placement::Pins;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::end::EndName;
+use crate::end_name::EndName;
 
 /// One setting of one host: `offload.tso@eth3`, `far:sysctl.net.ipv4.tcp_rmem`.
 #[derive(

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::end::EndName;
+use crate::end_name::EndName;
 use crate::known::Known;
 
 /// Where a limit sits.

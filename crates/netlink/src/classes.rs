@@ -1,6 +1,6 @@
 //! Classes of classful queueing disciplines, and what htb's are configured to.
 
-use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_REPLACE, NlasIterator};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcAttribute;
 
@@ -13,11 +13,8 @@ use crate::{Netlink, NetlinkError};
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
-const TCA_HTB_INIT: u16 = 2;
 const KINDS: Kinds =
     Kinds { parms: TCA_HTB_PARMS, first64: TCA_HTB_RATE64, second64: TCA_HTB_CEIL64 };
-/// `struct tc_htb_glob`: version, rate2quantum, default class, debug, direct packets.
-const ROOT_BYTES: usize = 20;
 /// `struct tc_htb_opt`: rate, ceil, buffer, cbuffer, quantum, level, prio.
 const PARMS_BYTES: usize = 2 * RATE_SPEC_BYTES + 20;
 
@@ -56,34 +53,6 @@ pub struct HtbClass {
     pub prio: u32,
     rate_spec: RateSpec,
     ceil_spec: RateSpec,
-}
-
-/// Parameters and a counter of htb itself (net/sched/sch_htb.c `htb_dump`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HtbRoot {
-    /// Minor number of the class that takes what no filter matches; 0 where such packets bypass htb.
-    pub default_class: u32,
-    /// Packets that bypassed it.
-    pub direct_packets: u32,
-}
-
-/// The content of `TCA_OPTIONS` of a new htb: `TCA_HTB_INIT` with version 3, 10 for rate to quantum and the
-/// minor number of the default class, as tc(8) has it.
-pub(crate) fn htb_options(default_class: u32) -> Vec<u8> {
-    let init = [3u32, 10, default_class, 0, 0].map(u32::to_ne_bytes);
-    attribute(TCA_HTB_INIT, init.as_flattened())
-}
-
-impl HtbRoot {
-    /// Reads the content of `TCA_OPTIONS`. `None` if the bytes are not htb's.
-    pub fn parse(options: &[u8]) -> Option<Self> {
-        let init = NlasIterator::new(options)
-            .map_while(Result::ok)
-            .find(|attribute| attribute.kind() == TCA_HTB_INIT)?;
-        let init = init.value().first_chunk::<ROOT_BYTES>()?;
-        let word = |at: usize| init[at..].first_chunk().map(|v| u32::from_ne_bytes(*v));
-        Some(Self { default_class: word(8)?, direct_packets: word(16)? })
-    }
 }
 
 impl Netlink {
@@ -207,6 +176,7 @@ pub(crate) fn class(message: &RouteNetlinkMessage) -> Option<Class> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HtbRoot;
     use crate::Qdisc;
     use goodput_testing::in_namespace;
 

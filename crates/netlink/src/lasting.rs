@@ -1,7 +1,7 @@
 //! How long an address or a route is still to last: what router advertisements and DHCP have set, and
 //! what must come back with the object (include/uapi/linux/{if_addr,rtnetlink}.h).
 
-use crate::ObjectKind;
+use crate::object_kind::ObjectKind;
 use crate::raw::word;
 
 /// `IFA_CACHEINFO` with `struct ifa_cacheinfo`: preferred, valid, created, updated.

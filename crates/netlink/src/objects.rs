@@ -7,36 +7,9 @@
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 
 use crate::lasting::Lasting;
+use crate::object_kind::ObjectKind;
 use crate::raw::{self, NLA_F_NESTED, RawMessage};
 use crate::{Netlink, NetlinkError};
-
-/// A kind of object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ObjectKind {
-    /// An address of a link. The temporary ones of IPv6 are left out: nobody but the kernel can make them,
-    /// and it makes others of the address that they belong to (`IFA_F_MANAGETEMPADDR`). One that a
-    /// router advertisement made comes back with its lifetimes, which the next advertisement renews.
-    Address,
-    /// A route of any table. One that a router advertisement made comes back with its protocol and
-    /// what was left of its lifetime; the next advertisement renews it (net/ipv6/ip6_fib.c
-    /// `fib6_add_rt2node`), and without one it ends as it would have.
-    Route,
-    /// A rule that chooses a table.
-    Rule,
-    /// A neighbour that someone set for good.
-    Neighbour,
-    /// A next hop, or a group of them, that routes refer to by number.
-    NextHop,
-    /// An entry that someone set for good in the table of a bridge or of a tunnel.
-    Forwarding,
-    /// A queueing discipline.
-    Qdisc,
-    /// A traffic class that has parameters.
-    Class,
-    /// A filter of a queueing discipline. Its presence is reported, not its content: its actions count,
-    /// and programs can't be read back.
-    Filter,
-}
 
 /// One object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,9 +26,6 @@ pub struct Object {
     pub lasting: Option<Lasting>,
 }
 
-/// `RTM_NEWNEXTHOP` and `RTM_NEWTFILTER`.
-const NEW_NEXT_HOP: u16 = 104;
-const NEW_FILTER: u16 = 44;
 /// `NUD_NOARP`: an entry of a bridge that does not age.
 const STATIC: u16 = 0x40;
 /// `NTF_SELF` and `NTF_OFFLOADED`.
@@ -75,81 +45,6 @@ const CLONED: u32 = 0x200;
 const PERMANENT: u16 = 0x80;
 const AF_INET6: u8 = libc::AF_INET6 as u8;
 const AF_BRIDGE: u8 = libc::AF_BRIDGE as u8;
-
-impl ObjectKind {
-    /// `RTM_NEW…`; the messages that delete and list follow it.
-    fn new_message(self) -> u16 {
-        match self {
-            Self::Address => libc::RTM_NEWADDR,
-            Self::Route => libc::RTM_NEWROUTE,
-            Self::Rule => libc::RTM_NEWRULE,
-            Self::Neighbour | Self::Forwarding => libc::RTM_NEWNEIGH,
-            Self::NextHop => NEW_NEXT_HOP,
-            Self::Filter => NEW_FILTER,
-            Self::Qdisc => libc::RTM_NEWQDISC,
-            Self::Class => libc::RTM_NEWTCLASS,
-        }
-    }
-
-    fn header_bytes(self) -> usize {
-        match self {
-            Self::Address | Self::NextHop => 8,
-            Self::Route | Self::Rule | Self::Neighbour | Self::Forwarding => 12,
-            Self::Qdisc | Self::Class | Self::Filter => 20,
-        }
-    }
-
-    /// The attributes that distinguish one from another.
-    fn key_attributes(self) -> &'static [u16] {
-        match self {
-            // IFA_ADDRESS, IFA_LOCAL.
-            Self::Address => &[1, 2],
-            // RTA_DST, RTA_SRC, RTA_OIF, RTA_GATEWAY, RTA_PRIORITY, RTA_TABLE, RTA_NH_ID.
-            Self::Route => &[1, 2, 4, 5, 6, 15, 30],
-            Self::Rule => &[],
-            // NDA_DST.
-            Self::Neighbour => &[1],
-            // NHA_ID.
-            Self::NextHop => &[1],
-            // NDA_DST, NDA_LLADDR, NDA_VLAN.
-            Self::Forwarding => &[1, 2, 5],
-            // TCA_KIND, TCA_CHAIN.
-            Self::Filter => &[1, 11],
-            Self::Qdisc | Self::Class => &[],
-        }
-    }
-
-    /// The attributes that hold others, if the kernel wants that to be said.
-    fn nested_attributes(self) -> &'static [u16] {
-        match self {
-            // NHA_ENCAP, NHA_RES_GROUP.
-            Self::NextHop => &[8, 12],
-            _ => &[],
-        }
-    }
-
-    /// The attributes that move on their own, or that are only reported.
-    fn passing_attributes(self) -> &'static [u16] {
-        match self {
-            // IFA_CACHEINFO.
-            Self::Address => &[6],
-            // RTA_CACHEINFO, RTA_EXPIRES.
-            Self::Route => &[12, 23],
-            // FRA_PAD.
-            Self::Rule => &[18],
-            // NDA_CACHEINFO, NDA_PROBES.
-            Self::Neighbour => &[3, 4],
-            // NHA_OP_FLAGS, NHA_GROUP_STATS, NHA_HW_STATS_USED.
-            Self::NextHop => &[14, 15, 17],
-            // The same as of a neighbour, and NDA_MASTER.
-            Self::Forwarding => &[3, 4, 9],
-            // All but its key.
-            Self::Filter => &[],
-            // TCA_STATS, TCA_XSTATS, TCA_FCNT, TCA_STATS2, TCA_PAD, TCA_HW_OFFLOAD.
-            Self::Qdisc | Self::Class => &[3, 4, 6, 7, 9, 12],
-        }
-    }
-}
 
 impl Netlink {
     /// All objects of a kind in this namespace. `links` are all its links, by index: classes are

@@ -4,6 +4,7 @@ use netlink_packet_core::{DefaultNla, Emitable, NLM_F_CREATE, NLM_F_REPLACE, Nla
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption, TcStats2};
 
+use crate::htb_root::htb_options;
 use crate::rounded_times::written_for;
 use crate::{Netlink, NetlinkError, Tbf};
 
@@ -83,7 +84,7 @@ impl Qdisc {
     /// htb with no classes yet as the root of a link. What no filter takes to a class goes to
     /// `default_class`, of which the minor number counts.
     pub fn root_htb(index: u32, handle: u32, default_class: u32) -> Self {
-        let options = QdiscOptions::Other(crate::classes::htb_options(default_class & 0xffff));
+        let options = QdiscOptions::Other(htb_options(default_class & 0xffff));
         Self { handle, ..Self::root(index, "htb", options) }
     }
 

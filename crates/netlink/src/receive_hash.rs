@@ -2,7 +2,8 @@
 //! (include/uapi/linux/ethtool.h; Documentation/networking/scaling.rst). Neither takes a privilege.
 
 use crate::NetlinkError;
-use crate::ethtool::{MAX_TABLE_BYTES, call};
+use crate::ethtool::call;
+use crate::ethtool_ioctl::MAX_TABLE_BYTES;
 use crate::raw;
 
 const ETHTOOL_GRXFH: u32 = 0x29;
@@ -80,7 +81,7 @@ pub fn hashes_ports(device: &str, kind: FlowKind) -> Result<bool, NetlinkError> 
     Ok(all & (PORTS | ADDRESSES) == PORTS | ADDRESSES)
 }
 
-/// What of a hash is set.
+/// The part of a hash that is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashPart {
     /// The queue of each remainder, as words in this machine's order.
@@ -120,8 +121,8 @@ pub fn reset_receive_table(device: &str) -> Result<(), NetlinkError> {
     call(&operation, device, ETHTOOL_SRSSH, &mut order)
 }
 
-/// The order for a device that has told this head. A function of 0 is no change; the transform, which
-/// older kernels want to be 0, is what it is now.
+/// The request for a device that reported this head. A function of 0 changes nothing. The transform stays as it is;
+/// on older kernels that is 0, the only value that they accept.
 fn order(head: &[u8; HASH_BYTES], part: HashPart, bytes: &[u8]) -> Option<Vec<u8>> {
     let (table, key) = match part {
         HashPart::Table => (u32::try_from(bytes.len() / 4).ok()?, 0),
@@ -136,12 +137,6 @@ fn order(head: &[u8; HASH_BYTES], part: HashPart, bytes: &[u8]) -> Option<Vec<u8
     order[KEY_LENGTH_AT..][..4].copy_from_slice(&key.to_ne_bytes());
     order[TRANSFORM_AT] = head[TRANSFORM_AT];
     (fits && !bytes.is_empty()).then(|| [&order[..], bytes].concat())
-}
-
-/// The table that the kernel makes for so many queues: one after the other (include/linux/ethtool.h
-/// `ethtool_rxfh_indir_default`). Without a queue there is none.
-pub fn default_receive_table(entries: usize, queues: u32) -> Vec<u32> {
-    (0..queues).cycle().take(entries).collect()
 }
 
 fn parse(whole: &[u8]) -> Option<ReceiveHash> {
@@ -162,6 +157,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::receive_table::default_receive_table;
     use crate::{Netlink, scripted};
     use goodput_testing::in_namespace;
     use proptest::prelude::*;

@@ -2,7 +2,8 @@
 //! ethtool_rxnfc` of include/uapi/linux/ethtool.h, as bytes that can be compared and written again.
 
 use crate::NetlinkError;
-use crate::ethtool::{MAX_TABLE_BYTES, call};
+use crate::ethtool::call;
+use crate::ethtool_ioctl::MAX_TABLE_BYTES;
 use crate::raw;
 
 const ETHTOOL_GRXCLSRLCNT: u32 = 0x2e;

@@ -10,8 +10,8 @@
 use std::cell::RefCell;
 use std::io;
 
-use crate::ethtool;
-use crate::receive_hash::default_receive_table;
+use crate::ethtool_ioctl::ask_kernel;
+use crate::receive_table::default_receive_table;
 
 /// `ETHTOOL_G*` and `ETHTOOL_S*` of the groups.
 const GET_COALESCE: u32 = 0x0e;
@@ -254,7 +254,7 @@ impl Card {
 fn make_queues(device: &str, queues: u32) -> io::Result<()> {
     let words = [SET_CHANNELS, 0, 0, 0, 0, queues, queues, 0, 0].map(u32::to_ne_bytes);
     let operation = format!("make {queues} queues of {device}");
-    let asked = ethtool::ask_kernel(&operation, device, SET_CHANNELS, &mut words.concat());
+    let asked = ask_kernel(&operation, device, SET_CHANNELS, &mut words.concat());
     asked.map_err(|error| io::Error::other(error.to_string()))
 }
 

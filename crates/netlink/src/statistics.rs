@@ -2,7 +2,8 @@
 //! include/uapi/linux/ethtool.h).
 
 use crate::NetlinkError;
-use crate::ethtool::{MAX_TABLE_BYTES, call};
+use crate::ethtool::call;
+use crate::ethtool_ioctl::MAX_TABLE_BYTES;
 use crate::strings::{self, NAME_BYTES};
 
 const ETHTOOL_GSTATS: u32 = 0x1d;

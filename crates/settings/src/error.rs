@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 use goodput_netlink::NetlinkError;
 
-use crate::machine::device;
+use crate::scope;
 
 /// What went wrong with a setting. Unless it says otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -291,7 +291,7 @@ fn from_errno(
             needs: "a writable /proc/sys, which a container gets with --privileged",
         },
         // `netif_device_present` of include/linux/netdevice.h, which net/ethtool and net/core ask first.
-        Some(ENODEV) if device::is_there(&setting) => {
+        Some(ENODEV) if scope::is_there(&setting) => {
             SettingError::NotReady { operation, setting, cause }
         }
         Some(ENODEV | ENXIO | ENOENT | ESRCH) => {

@@ -11,7 +11,6 @@ use crate::life;
 use crate::lookup::machine;
 use crate::place::Place;
 use crate::restore::{self, Forget, Outcome, RestoreReport, Restored};
-use crate::undo::unopened;
 
 /// How long a guard may take: a device that resets takes seconds to come back.
 const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -100,7 +99,7 @@ pub(crate) fn settle(
                 match open_one(path) {
                     Ok(Some(journal)) => return Some(restore::settle(journal, forget)),
                     Ok(None) => {}
-                    Err(cause) => return Some(unopened(path.into(), &cause)),
+                    Err(cause) => return Some(RestoreReport::unopened(path.into(), &cause)),
                 }
             }
             Ok(Some((contents, true))) => {
@@ -110,7 +109,7 @@ pub(crate) fn settle(
                 // Later its guard has taken some of it off.
                 first.get_or_insert(contents);
             }
-            Err(cause) => return Some(unopened(path.into(), &cause)),
+            Err(cause) => return Some(RestoreReport::unopened(path.into(), &cause)),
         }
         let held = first.as_ref()?;
         if !patience.wait(path, held) {

@@ -9,6 +9,7 @@
 pub mod allowlist;
 mod changes;
 mod error;
+mod footprint;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guard;
@@ -25,9 +26,11 @@ mod place;
 mod private_mount;
 mod restore;
 mod saved;
+mod scope;
 mod setting;
 pub mod settings;
 mod side_effects;
+mod sysctl_cell;
 mod undo;
 mod value;
 
@@ -42,16 +45,16 @@ mod testing;
 
 pub use changes::Changes;
 pub use error::SettingError;
+pub use footprint::Footprint;
 pub use guard::{GuardProgram, guard_main};
 pub use held::{Awaited, Patience};
 pub use journal::make_own_folder;
 pub use leftover::{Leftover, Whereabouts, leftovers};
-pub use lookup::{apply_to_plan, find, find_for, read};
-pub use permanent::{Form, freebsd, merged, permanent};
+pub use lookup::{apply_to_plan, find, find_for, permanent, read};
+pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;
 pub use private_mount::{MountAgain, PrivateMountError};
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{SaveError, SavedFile, remove_saved, save, saved};
 pub use setting::{Backend, Machine, Scope, Setting};
-pub use side_effects::Footprint;
 pub use undo::{settle_before, undo, undo_and_forget};

@@ -1,6 +1,6 @@
 //! From a name to its setting, and what a setting can do without changing the machine.
 
-use goodput_model::{EndName, Plan, SettingRef};
+use goodput_model::{EndName, Permanent, Plan, SettingRef};
 
 use crate::error::SettingError;
 use crate::machine::sysctl_name;
@@ -47,6 +47,19 @@ pub fn apply_to_plan(
         Backend::Plan(edit) => edit(plan, setting, value),
         Backend::Machine(_) => Err(SettingError::NotInThePlan(setting.clone())),
     }
+}
+
+/// The files that make `value` of `setting` outlive a reboot, Linux first; what FreeBSD would have
+/// in its place begins with `FreeBSD`. For a setting of the plan: what the application must do.
+/// Looks up hardware addresses and gateways of this host where `setting` is its own; of another
+/// host they are left open.
+///
+/// # Errors
+/// When there is no such setting, or not with this scope.
+pub fn permanent(setting: &SettingRef, value: &str) -> Result<Vec<Permanent>, SettingError> {
+    // A line break would begin a line of its own in the file.
+    let value = value.replace(char::is_control, " ");
+    Ok((find_for(setting)?.permanent)(setting, &value))
 }
 
 /// What reads and writes `setting`, whose scope is checked; whether its object exists is not.

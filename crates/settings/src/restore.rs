@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
+use crate::footprint::Footprint;
 use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN_FORMAT_VERSIONS, Line};
 use crate::life::{self, Life};
 use crate::lookup::machine;
 use crate::machine::device;
 use crate::place::Place;
 use crate::setting::Machine;
-use crate::side_effects::{self, Changed, Footprint};
+use crate::side_effects::{self, Changed};
 
 /// What became of the changes of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +92,11 @@ pub enum Outcome {
 }
 
 impl RestoreReport {
+    /// On a journal that can't be opened.
+    pub(crate) fn unopened(journal: PathBuf, cause: &std::io::Error) -> Self {
+        Self { journal, entries: Vec::new(), problem: Some(format!("it can't be opened: {cause}")) }
+    }
+
     /// Whether everything is as it was before.
     pub fn is_clean(&self) -> bool {
         let back = |e: &Restored| {

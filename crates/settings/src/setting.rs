@@ -3,8 +3,8 @@
 use goodput_model::{Plan, SettingRef};
 
 use crate::error::SettingError;
+use crate::footprint::Footprint;
 use crate::permanent::Form;
-use crate::side_effects::Footprint;
 
 /// One thing that can be changed.
 pub struct Setting {

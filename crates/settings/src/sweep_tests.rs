@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::{EndName, SettingRef};
 
+use crate::footprint::Footprint;
 use crate::lookup::machine;
-use crate::side_effects::{Cells, Footprint, capture, changed};
+use crate::side_effects::{Cells, capture, changed};
 use crate::testing::{guard, in_scene};
 use crate::{Changes, Machine};
 

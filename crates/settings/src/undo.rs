@@ -1,6 +1,6 @@
 //! Finishing what a power cut, or the death of a run and of its guard, left changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::SettingError;
 use crate::held::{self, Patience};
@@ -52,7 +52,7 @@ fn settle_own(
         abandoned(state_dir)?.into_iter().rev().filter_map(|(path, opened)| match opened {
             Ok(Some(journal)) => Some(settle(journal, forget)),
             Ok(None) => held::settle(&path, forget, patience),
-            Err(cause) => Some(unopened(path, &cause)),
+            Err(cause) => Some(RestoreReport::unopened(path, &cause)),
         });
     Ok(reports.collect())
 }
@@ -72,7 +72,7 @@ fn settle_elsewhere(
     match is_ours.then(|| open_one(path))? {
         Ok(Some(journal)) => Some(settle(journal, forget)),
         Ok(None) => held::settle(path, forget, patience),
-        Err(cause) => Some(unopened(path.into(), &cause)),
+        Err(cause) => Some(RestoreReport::unopened(path.into(), &cause)),
     }
 }
 
@@ -89,9 +89,4 @@ pub fn settle_before(
     let mut reports = settle_own(state_dir, Forget::Nothing, &mut patience)?;
     reports.retain(|report| !report.entries.is_empty() && !report.is_held());
     Ok(reports)
-}
-
-pub(crate) fn unopened(journal: PathBuf, cause: &std::io::Error) -> RestoreReport {
-    let problem = Some(format!("it can't be opened: {cause}"));
-    RestoreReport { journal, entries: Vec::new(), problem }
 }

@@ -2,6 +2,7 @@
 
 use super::Format;
 use super::nuttcp::account::Lines;
+use super::nuttcp::classic::CLASSIC;
 use super::nuttcp::verbose::Verbose;
 
 /// The format.
@@ -9,7 +10,7 @@ pub const FORMAT: Format = Format {
     id: "nuttcp-verbose",
     summary: "the lines of nuttcp -v, of both ends",
     writer: |context| {
-        let lines = Lines::new(context.clone(), &super::nuttcp::CLASSIC);
+        let lines = Lines::new(context.clone(), &CLASSIC);
         Box::new(Verbose::new(context, lines, false))
     },
 };

@@ -4,17 +4,12 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::files::Files;
-use super::table::{Means, Mode, Opt, Refusal, Shim, Value};
+use super::option::{Means, Mode, Opt, Refusal, Value};
+use super::parsed::ParsedArguments;
+use super::program::Program;
 
 /// Key of the operands among clap's arguments; no option has it.
 const OPERANDS: &str = "operands";
-
-/// What was typed, by the table's names of options.
-#[derive(Debug)]
-pub struct ParsedArguments {
-    given: Vec<(&'static Opt, String)>,
-    operands: Vec<String>,
-}
 
 /// What a command line comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,49 +29,15 @@ pub enum Invocation {
     Print(String),
 }
 
-impl ParsedArguments {
-    /// Whether an option was given, by its short name if it has one: `-R`, `--bidir`.
-    pub fn has(&self, name: &str) -> bool {
-        self.value(name).is_some()
-    }
-
-    /// The value of an option, the last one if it was given several times. Empty if the option takes none.
-    pub fn value(&self, name: &str) -> Option<&str> {
-        let mut same = self.given.iter().filter(|(option, _)| option.name() == name);
-        same.next_back().map(|(_, value)| value.as_str())
-    }
-
-    /// Which of `names` was given last.
-    pub fn last_of<'a>(&self, names: &[&'a str]) -> Option<&'a str> {
-        let mut given = self.given.iter().rev().map(|(option, _)| option.name());
-        given.find_map(|given| names.iter().find(|name| **name == given).copied())
-    }
-
-    /// The value of an option, converted; an error names the option.
-    pub fn read<T>(
-        &self,
-        name: &str,
-        convert: impl FnOnce(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, Refusal> {
-        let read = self.value(name).map(convert).transpose();
-        read.map_err(|why| Refusal(format!("option {name}: {why}")))
-    }
-
-    /// What stands without an option.
-    pub fn operands(&self) -> &[String] {
-        &self.operands
-    }
-}
-
 /// Carries `arguments`, without the program's name, over to goodput.
-pub fn translate(shim: &'static Shim, arguments: &[String]) -> Result<Invocation, Refusal> {
-    let typed = parse(shim, arguments)?;
-    let mode = (shim.mode)(&typed)?;
+pub fn translate(program: &'static Program, arguments: &[String]) -> Result<Invocation, Refusal> {
+    let typed = parse(program, arguments)?;
+    let mode = (program.mode)(&typed)?;
     let (verb, finish) = match mode {
-        Mode::Help => return Ok(Invocation::Print(help(shim))),
-        Mode::Version => return Ok(Invocation::Print(version(shim))),
-        Mode::Client => ("test", shim.client),
-        Mode::Server => ("serve", shim.server),
+        Mode::Help => return Ok(Invocation::Print(help(program))),
+        Mode::Version => return Ok(Invocation::Print(version(program))),
+        Mode::Client => ("test", program.client),
+        Mode::Server => ("serve", program.server),
     };
     let mut own = vec![verb.to_string()];
     for (at, (option, value)) in typed.given.iter().enumerate() {
@@ -87,10 +48,10 @@ pub fn translate(shim: &'static Shim, arguments: &[String]) -> Result<Invocation
         }
     }
     let arguments = finish(&typed, own)?;
-    let again = (shim.again)(&typed).filter(|_| mode == Mode::Client);
+    let again = (program.again)(&typed).filter(|_| mode == Mode::Client);
     let again = again.map(|also| [&arguments[..], &[also.into()]].concat());
-    let background = mode == Mode::Server && (shim.background)(&typed);
-    Ok(Invocation::Run { arguments, background, again, files: (shim.files)(&typed) })
+    let background = mode == Mode::Server && (program.background)(&typed);
+    Ok(Invocation::Run { arguments, background, again, files: (program.files)(&typed) })
 }
 
 fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> Result<(), Refusal> {
@@ -112,16 +73,16 @@ fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> R
     Ok(())
 }
 
-fn parse(shim: &'static Shim, arguments: &[String]) -> Result<ParsedArguments, Refusal> {
-    let matches = command(shim)
-        .try_get_matches_from(arguments.iter().map(|word| attached(shim, word)))
+fn parse(program: &'static Program, arguments: &[String]) -> Result<ParsedArguments, Refusal> {
+    let matches = command(program)
+        .try_get_matches_from(arguments.iter().map(|word| attached(program, word)))
         .map_err(|error| Refusal(as_getopt(&error)))?;
     let mut given: Vec<(usize, &'static Opt, String)> = Vec::new();
-    for option in shim.options {
+    for option in program.options {
         given.extend(occurrences(&matches, option));
     }
     given.sort_by_key(|(at, ..)| *at);
-    let operands = match shim.takes_host {
+    let operands = match program.takes_host {
         true => matches.get_many::<String>(OPERANDS).into_iter().flatten().cloned().collect(),
         false => Vec::new(),
     };
@@ -132,13 +93,13 @@ fn parse(shim: &'static Shim, arguments: &[String]) -> Result<ParsedArguments, R
 }
 
 /// A value that may be left out stands in the same word, `-bx` (getopt(3)); clap has it `-b=x`.
-fn attached(shim: &Shim, word: &str) -> String {
+fn attached(program: &Program, word: &str) -> String {
     let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
     let letter = letters.next();
     let maybe = |option: &Opt| option.short == letter && matches!(option.value, Value::Maybe(_));
     let value = letters.as_str();
     match letter {
-        Some(letter) if !value.is_empty() && shim.options.iter().any(maybe) => {
+        Some(letter) if !value.is_empty() && program.options.iter().any(maybe) => {
             format!("-{letter}={}", value.trim_start_matches('='))
         }
         _ => word.into(),
@@ -160,14 +121,14 @@ fn occurrences(matches: &ArgMatches, option: &'static Opt) -> Vec<(usize, &'stat
 }
 
 /// The program's command line, as clap reads it.
-pub fn command(shim: &'static Shim) -> Command {
-    let command = Command::new(shim.name)
+pub fn command(program: &'static Program) -> Command {
+    let command = Command::new(program.name)
         .no_binary_name(true)
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .override_usage(shim.usage.join("\n       "))
-        .args(shim.options.iter().map(argument));
-    match shim.takes_host {
+        .override_usage(program.usage.join("\n       "))
+        .args(program.options.iter().map(argument));
+    match program.takes_host {
         true => command.arg(Arg::new(OPERANDS).num_args(0..).value_name("host")),
         false => command,
     }
@@ -231,10 +192,10 @@ fn as_getopt(error: &clap::Error) -> String {
     }
 }
 
-fn help(shim: &'static Shim) -> String {
-    format!("{}\n{}", version(shim), command(shim).render_long_help())
+fn help(program: &'static Program) -> String {
+    format!("{}\n{}", version(program), command(program).render_long_help())
 }
 
-fn version(shim: &Shim) -> String {
-    format!("goodput {} in place of {}\n", env!("CARGO_PKG_VERSION"), shim.version)
+fn version(program: &Program) -> String {
+    format!("goodput {} in place of {}\n", env!("CARGO_PKG_VERSION"), program.version)
 }

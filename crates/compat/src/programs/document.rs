@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::ALL;
-use super::table::{Opt, Shim};
+use super::option::Opt;
+use super::program::Program;
 
 /// What stands above the tables.
 const HEAD: &str = "\
@@ -35,20 +36,20 @@ pub fn document() -> String {
     for format in crate::formats::ALL {
         let _ = writeln!(text, "| `{}` | {} |", format.id, format.summary);
     }
-    ALL.iter().for_each(|shim| section(&mut text, shim));
+    ALL.iter().for_each(|program| section(&mut text, program));
     text
 }
 
-fn section(text: &mut String, shim: &Shim) {
-    let [client, server] = shim.usage;
+fn section(text: &mut String, program: &Program) {
+    let [client, server] = program.usage;
     // Writing to a String cannot fail, here and below.
     let _ = write!(
         text,
         "\n## {}\n\nThe options are those of {}; it speaks `{}`.\n\n    {client}\n    {server}\n\n\
          | option | of a client | of a server |\n|---|---|---|\n",
-        shim.name, shim.version, shim.protocol
+        program.name, program.version, program.protocol
     );
-    shim.options.iter().for_each(|option| row(text, option));
+    program.options.iter().for_each(|option| row(text, option));
 }
 
 fn row(text: &mut String, option: &Opt) {

@@ -1,15 +1,16 @@
 //! iperf 2, by the options of 2.1.8 (`iperf --help`). Unknown options end it, where iperf itself would
 //! warn and go on without them.
 
-use super::arguments::ParsedArguments;
 use super::files::Files;
-use super::table::Means::{Flag, Ignored, Joined, Refused, With};
-use super::table::Value::{Maybe, None as Nothing, One};
-use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
+use super::option::Means::{Flag, Ignored, Joined, Refused, With};
+use super::option::Value::{Maybe, None as Nothing, One};
+use super::option::{Mode, Opt, Refusal, both, client, ignored, refused, server};
+use super::parsed::ParsedArguments;
+use super::program::Program;
 use super::values::{self, mixed, mixed_rate_text, mixed_size, same, tos_or_dscp};
 
 /// The program.
-pub const SHIM: Shim = Shim {
+pub const PROGRAM: Program = Program {
     name: "iperf",
     protocol: "iperf2",
     version: "iperf version 2.1.8",
@@ -220,7 +221,7 @@ fn mode(typed: &ParsedArguments) -> Result<Mode, Refusal> {
 fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let (host, device) = values::host_and_device(typed.value("-c").unwrap_or_default());
     let (bind, bind_device) = values::host_and_device(typed.value("-B").unwrap_or_default());
-    own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
+    own.insert(1, values::target(PROGRAM.protocol, host, typed.value("-p")));
     own.extend(device.or(bind_device).map(|device| format!("--device={device}")));
     own.extend((!bind.is_empty()).then(|| format!("--bind={bind}")));
     let two_ways = ["-d", "-r", "-R"].into_iter().filter(|way| typed.has(way)).collect::<Vec<_>>();
@@ -285,7 +286,7 @@ fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
 
 fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5001");
-    own.extend(values::listen(SHIM.protocol, port));
+    own.extend(values::listen(PROGRAM.protocol, port));
     let protocol = if typed.has("-u") { "UDP" } else { "TCP" };
     let format = format(typed)?;
     own.push(format!("--format={format}"));

@@ -1,15 +1,16 @@
 //! iperf3, by the options of 3.12 and those of later versions to 3.22 (iperf_api.c,
 //! iperf_parse_arguments).
 
-use super::arguments::ParsedArguments;
 use super::files::Files;
-use super::table::Means::{Flag, Ignored, Joined, Refused, With};
-use super::table::Value::{Maybe, None as Nothing, One};
-use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
+use super::option::Means::{Flag, Ignored, Joined, Refused, With};
+use super::option::Value::{Maybe, None as Nothing, One};
+use super::option::{Mode, Opt, Refusal, both, client, ignored, refused, server};
+use super::parsed::ParsedArguments;
+use super::program::Program;
 use super::values::{self, bytes, decimal_rate, decimal_rate_text, dscp, same, size, tos};
 
 /// The program.
-pub const SHIM: Shim = Shim {
+pub const PROGRAM: Program = Program {
     name: "iperf3",
     protocol: "iperf3",
     version: "iperf 3.12",
@@ -256,7 +257,7 @@ fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
     let host = typed.value("-c").unwrap_or_default();
     let (host, device) = values::host_and_device(host);
     let (bind, bind_device) = values::host_and_device(typed.value("-B").unwrap_or_default());
-    own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
+    own.insert(1, values::target(PROGRAM.protocol, host, typed.value("-p")));
     own.extend(device.or(bind_device).map(|device| format!("--device={device}")));
     own.extend((!bind.is_empty()).then(|| format!("--bind={bind}")));
     own.extend(affinity(typed)?);
@@ -377,7 +378,7 @@ fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
 
 fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5201");
-    own.extend(values::listen(SHIM.protocol, port));
+    own.extend(values::listen(PROGRAM.protocol, port));
     let limit = typed.read("--server-bitrate-limit", limit)?.filter(|rate| *rate > 0.0);
     own.extend(limit.map(|rate| format!("--max-rate={rate}")));
     // One client at a time, as iperf3 has it: others are told that the server is busy.

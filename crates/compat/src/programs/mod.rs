@@ -8,7 +8,9 @@ mod iperf;
 mod iperf3;
 mod names;
 mod nuttcp;
-pub mod table;
+pub mod option;
+pub mod parsed;
+pub mod program;
 mod ttcp;
 mod values;
 
@@ -16,21 +18,21 @@ use std::path::Path;
 
 pub use document::document;
 pub use names::install;
-pub use table::Shim;
+pub use program::Program;
 
 /// The list is the truth: the names that goodput answers to, `goodput as --list`, `docs/old-names.md`
 /// and the tests are made from it.
-pub const ALL: &[&Shim] = &[&iperf3::SHIM, &iperf::SHIM, &nuttcp::SHIM, &ttcp::SHIM];
+pub const ALL: &[&Program] = &[&iperf3::PROGRAM, &iperf::PROGRAM, &nuttcp::PROGRAM, &ttcp::PROGRAM];
 
 /// The program of this name.
-pub fn find(name: &str) -> Result<&'static Shim, String> {
-    ALL.iter().copied().find(|shim| shim.name == name).ok_or_else(|| {
-        let known: Vec<_> = ALL.iter().map(|shim| shim.name).collect();
+pub fn find(name: &str) -> Result<&'static Program, String> {
+    ALL.iter().copied().find(|program| program.name == name).ok_or_else(|| {
+        let known: Vec<_> = ALL.iter().map(|program| program.name).collect();
         format!("goodput can't replace {name:?}; it can replace {}", known.join(", "))
     })
 }
 
 /// The program that goodput was called as, by the name of its file.
-pub fn called_as(argument: &str) -> Option<&'static Shim> {
+pub fn called_as(argument: &str) -> Option<&'static Program> {
     find(Path::new(argument).file_name()?.to_str()?).ok()
 }

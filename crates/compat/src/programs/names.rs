@@ -12,7 +12,7 @@ use super::ALL;
 /// already is replaced, but a link of ours.
 pub fn install(directory: &Path) -> Result<Vec<PathBuf>> {
     let program = std::env::current_exe().context("cannot find goodput's own file")?;
-    let links: Vec<_> = ALL.iter().map(|shim| directory.join(shim.name)).collect();
+    let links: Vec<_> = ALL.iter().map(|program| directory.join(program.name)).collect();
     // All or none: a half that is there already would be found out later only.
     for link in &links {
         let taken = fs::symlink_metadata(link).is_ok();

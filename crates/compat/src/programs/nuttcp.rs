@@ -1,17 +1,18 @@
 //! nuttcp, by the options of 6.1.2 (nuttcp-6.1.2.c, main).
 
-use super::arguments::ParsedArguments;
 use super::files::Files;
-use super::table::Means::{Flag, Ignored, Joined, Refused, With};
-use super::table::Value::{Maybe, None as Nothing, One};
-use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
+use super::option::Means::{Flag, Ignored, Joined, Refused, With};
+use super::option::Value::{Maybe, None as Nothing, One};
+use super::option::{Mode, Opt, Refusal, both, client, ignored, refused, server};
+use super::parsed::ParsedArguments;
+use super::program::Program;
 use super::values::{
     self, NuttcpRate, bytes, dscp, nuttcp_rate, nuttcp_seconds, nuttcp_window, same, tos,
 };
 use crate::formats;
 
 /// The program.
-pub const SHIM: Shim = Shim {
+pub const PROGRAM: Program = Program {
     name: "nuttcp",
     protocol: "nuttcp",
     version: "nuttcp-6.1.2",
@@ -179,7 +180,7 @@ fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
     if host.contains('/') && !host.contains("://") {
         return Err(Refusal::because("goodput's control and data connections go to one address"));
     }
-    own.insert(1, values::target(SHIM.protocol, host, typed.value("-P")));
+    own.insert(1, values::target(PROGRAM.protocol, host, typed.value("-P")));
     own.extend(typed.has("-u").then(|| "--udp".into()));
     own.extend(rate(typed)?.map(|rate| format!("--rate={}", values::rate(rate))));
     own.extend(typed.read("-x", cpu)?.map(|cpu| format!("--pin={cpu}")));
@@ -295,7 +296,7 @@ fn dscp_or_tos(text: &str) -> Result<String, String> {
 
 fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-P").unwrap_or("5000");
-    own.extend(values::listen(SHIM.protocol, port));
+    own.extend(values::listen(PROGRAM.protocol, port));
     own.push("--announce=".into());
     Ok(own)
 }

@@ -1,14 +1,15 @@
 //! ttcp, by the options that its versions share (ttcp.c, main; the manual page of BRL's).
 
-use super::arguments::ParsedArguments;
 use super::files::Files;
-use super::table::Means::{Flag, Ignored, Joined, Refused, With};
-use super::table::Value::{None as Nothing, One};
-use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused};
+use super::option::Means::{Flag, Ignored, Joined, Refused, With};
+use super::option::Value::{None as Nothing, One};
+use super::option::{Mode, Opt, Refusal, both, client, ignored, refused};
+use super::parsed::ParsedArguments;
+use super::program::Program;
 use super::values::{self, bytes, size};
 
 /// The program.
-pub const SHIM: Shim = Shim {
+pub const PROGRAM: Program = Program {
     name: "ttcp",
     protocol: "ttcp",
     version: "ttcp",
@@ -92,7 +93,7 @@ fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
     let [host] = typed.operands() else {
         return Err(Refusal::because("name the host of the receiver"));
     };
-    own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
+    own.insert(1, values::target(PROGRAM.protocol, host, typed.value("-p")));
     let buffer = typed.read("-l", bytes)?.unwrap_or(LENGTH_BYTES);
     let count = typed.read("-n", values::count)?.unwrap_or(BUFFER_COUNT);
     let too_many = || Refusal::because("option -n: too many bytes");
@@ -104,7 +105,7 @@ fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
 
 fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5001");
-    own.extend(values::listen(SHIM.protocol, port));
+    own.extend(values::listen(PROGRAM.protocol, port));
     own.extend(["--one-off", "--format=ttcp", "--announce=ttcp-r: socket"].map(String::from));
     Ok(own)
 }

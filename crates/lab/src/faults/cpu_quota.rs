@@ -6,8 +6,9 @@ use serde::Deserialize;
 use super::{Fault, FaultTarget, Kind, PlantTime, Undo, read};
 use crate::cgroup::Group;
 use crate::error::LabError;
+use crate::host_name::HostName;
+use crate::need::Need;
 use crate::scenario::amount::{self, Percent};
-use crate::scenario::{HostName, Need};
 
 pub(super) const KIND: Kind = Kind {
     id: "cpu-quota",

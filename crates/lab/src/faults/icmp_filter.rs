@@ -4,8 +4,8 @@
 use serde::Deserialize;
 
 use super::{Kind, read};
+use crate::host_name::HostName;
 use crate::nft::FilterRules;
-use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "icmp-filter",

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
-use crate::scenario::HostName;
+use crate::host_name::HostName;
 use crate::scenario::amount::{self, Time};
 
 pub(super) const KIND: Kind = Kind {

@@ -6,8 +6,8 @@
 use serde::Deserialize;
 
 use super::{Kind, read};
+use crate::host_name::HostName;
 use crate::nft::FilterRules;
-use crate::scenario::HostName;
 use crate::scenario::amount::{self, Percent};
 
 pub(super) const KIND: Kind = Kind {

@@ -27,7 +27,8 @@ mod txqueuelen;
 
 use crate::error::LabError;
 use crate::host::Host;
-use crate::scenario::{HostName, Need};
+use crate::host_name::HostName;
+use crate::need::Need;
 
 /// Every kind of fault.
 pub const ALL: &[&Kind] = &[

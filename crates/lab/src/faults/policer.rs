@@ -9,8 +9,8 @@ use goodput_model::units::BitRate;
 use serde::Deserialize;
 
 use super::{Kind, read};
+use crate::host_name::HostName;
 use crate::nft::FilterRules;
-use crate::scenario::HostName;
 use crate::scenario::amount;
 
 pub(super) const KIND: Kind = Kind {

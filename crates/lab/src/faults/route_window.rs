@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
+use crate::host_name::HostName;
 use crate::route_metrics;
-use crate::scenario::HostName;
 use crate::scenario::amount;
 
 pub(super) const KIND: Kind = Kind {

@@ -6,8 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::{Kind, read};
+use crate::host_name::HostName;
 use crate::nft::FilterRules;
-use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "syn-without",

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::host::Host;
-use crate::scenario::HostName;
+use crate::host_name::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "sysctl",

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
-use crate::scenario::HostName;
+use crate::host_name::HostName;
 use crate::scenario::amount;
 
 pub(super) const KIND: Kind = Kind {

@@ -12,9 +12,10 @@ use crate::build::{self, Built};
 use crate::error::LabError;
 use crate::faults::{FaultTarget, PlantTime, Undo};
 use crate::host::Host;
+use crate::host_name::HostName;
 use crate::netem;
 use crate::relay::Counters;
-use crate::scenario::{HostName, Scenario};
+use crate::scenario::Scenario;
 use crate::wiring::{Emulator, Wiring};
 
 /// How long the hosts may take to reach each other.

@@ -15,8 +15,9 @@ pub use judge::Expectation;
 use crate::error::LabError;
 use crate::faults::PlantTime;
 use crate::host::Host;
+use crate::host_name::HostName;
 use crate::lab::Lab;
-use crate::scenario::{HostName, Scenario};
+use crate::scenario::Scenario;
 use process::{Finished, Process};
 
 /// How long the server may take until it listens.

@@ -1,6 +1,5 @@
 //! A scenario: hosts, links, what is wrong, what to run and what to expect; one TOML file.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -17,35 +16,13 @@ mod plan;
 pub use amount::Switch;
 pub use expect::{Expect, GoodputRange};
 pub use link::{DEFAULT_MTU, Link, LinkDirection, Links};
-pub use needs::{Lack, Need};
 pub use plan::Run;
 
 use crate::error::LabError;
 use crate::faults::Planned;
+use crate::host_name::HostName;
 use load::File;
 pub(crate) use load::source;
-
-/// A host of the lab.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HostName {
-    /// Where the client runs.
-    Near,
-    /// Where the server runs.
-    Far,
-    /// Between the two, if the scenario has it.
-    Router,
-}
-
-impl fmt::Display for HostName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Near => "near",
-            Self::Far => "far",
-            Self::Router => "router",
-        })
-    }
-}
 
 /// One scenario; if its file stands for several, one case of it.
 #[derive(Debug, Clone, Deserialize)]

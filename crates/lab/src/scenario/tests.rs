@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::need::Need;
 
 const HEAD: &str = "name = \"x\"\ntitle = \"X.\"\n";
 

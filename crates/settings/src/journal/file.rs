@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner};
 use super::list::List;
+use super::own_folder::{lock_folder, make_own_folder, own, sync_folder};
 use crate::error::SettingError;
 use crate::place::Place;
 
@@ -191,38 +192,6 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Makes a directory that only this user can write to; one that exists must be so.
-pub fn make_own_folder(path: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
-        // The check reports what is there instead.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => check_folder(path),
-    }
-}
-
-/// Refuses a directory that someone else owns or can write to.
-pub(super) fn check_folder(path: &Path) -> io::Result<()> {
-    let status = fs::metadata(path)?;
-    if !status.is_dir() {
-        let why = "it is not a directory; name another one with --state-dir";
-        return Err(io::Error::new(io::ErrorKind::NotADirectory, why));
-    }
-    own(&status)?;
-    if status.mode() & 0o022 == 0 {
-        return Ok(());
-    }
-    let why = format!("others can write to it (mode {:o}); chmod it to 700", status.mode() & 0o777);
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
-}
-
-fn own(status: &fs::Metadata) -> io::Result<()> {
-    if status.uid() == rustix::process::geteuid().as_raw() {
-        return Ok(());
-    }
-    let why = format!("it belongs to the user with id {}", status.uid());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
-}
-
 /// Cuts off a last line without its end, which its writer died over: the next line would be joined to it, and
 /// neither could be read. Returns the length of the whole lines, bytes.
 fn cut_torn_line(file: &mut File) -> io::Result<u64> {
@@ -243,17 +212,6 @@ pub(crate) enum Durable {
     Yes,
     /// It must survive the death of this process, for which it need only be written.
     No,
-}
-
-/// Keeps [`super::abandoned`] from seeing a journal that is not locked yet.
-pub(super) fn lock_folder(folder: &Path) -> io::Result<File> {
-    let folder = File::open(folder)?;
-    rustix::io::retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))?;
-    Ok(folder)
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 /// Makes names differ within one process. Their order also shows people which came first.

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use goodput_model::SettingRef;
 
 use super::contents::{Contents, Entry};
-use super::file::{JournalFile, SUFFIX, check_folder, lock_folder};
+use super::file::{JournalFile, SUFFIX};
 use super::list::List;
+use super::own_folder::{check_folder, lock_folder};
 use crate::error::SettingError;
+use crate::footprint::Footprint;
 use crate::life;
 use crate::lookup;
 use crate::place::Place;
 use crate::setting::Machine;
-use crate::side_effects::Footprint;
 
 /// A journal whose owner is dead.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::file::{lock_folder, make_own_folder};
+use super::own_folder::{lock_folder, make_own_folder};
 use crate::error::SettingError;
 use crate::place::list_dir;
 

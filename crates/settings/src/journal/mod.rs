@@ -7,8 +7,9 @@ mod contents;
 mod file;
 mod folder;
 mod list;
+mod own_folder;
 
 pub(crate) use contents::{Contents, Entry, KNOWN_FORMAT_VERSIONS, Line};
-pub use file::make_own_folder;
 pub(crate) use file::{Durable, JournalFile};
 pub(crate) use folder::{abandoned, claim, left, listed_elsewhere, open_one};
+pub use own_folder::make_own_folder;

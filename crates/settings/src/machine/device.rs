@@ -5,27 +5,11 @@ use goodput_netlink::{Netlink, Qdisc};
 
 use super::sysctl_name;
 use crate::error::{SettingError, from_netlink};
+pub(crate) use crate::scope::{name, scope};
 
 /// A conversation with the kernel of the calling thread's network namespace.
 pub(super) fn netlink(setting: &SettingRef) -> Result<Netlink, SettingError> {
     Netlink::open().map_err(|e| from_netlink(setting, "ask the kernel", "netlink", e))
-}
-
-/// What stands behind the `@`.
-pub(super) fn scope(setting: &SettingRef) -> &str {
-    setting.scope.as_deref().unwrap_or_default()
-}
-
-/// The name of the device behind the `@`. What follows a colon is not part of it: the kernel lets
-/// no name have one (net/core/dev.c `dev_valid_name`).
-pub(crate) fn name(setting: &SettingRef) -> &str {
-    let scope = scope(setting);
-    scope.split_once(':').map_or(scope, |(device, _)| device)
-}
-
-/// Whether the device of a setting is among the links of this namespace.
-pub(crate) fn is_there(setting: &SettingRef) -> bool {
-    Netlink::open().and_then(|mut netlink| netlink.link(name(setting))).is_ok()
 }
 
 /// The index of the link that a setting belongs to, if it is one's.

@@ -10,8 +10,8 @@ use goodput_model::SettingRef;
 
 use super::host_file::host_file;
 use crate::error::{SettingError, from_io};
+use crate::footprint::Footprint;
 use crate::setting::Machine;
-use crate::side_effects::Footprint;
 use crate::value::bad;
 
 /// The backend of `cpu.governor`: one name where all CPUs have the same, else one for each policy, with spaces

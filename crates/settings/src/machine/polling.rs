@@ -11,8 +11,8 @@ use super::host_file::host_file;
 use super::napi::instances;
 use super::{device, sysfs};
 use crate::error::{SettingError, from_io, from_netlink};
+use crate::footprint::Footprint;
 use crate::setting::Machine;
-use crate::side_effects::Footprint;
 use crate::value::bad;
 
 /// The backend of `polling`.

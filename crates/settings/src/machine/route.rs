@@ -8,8 +8,8 @@ use goodput_netlink::{Family, Netlink, ROUTE_FEATURE_ECN, Route, RouteMetrics};
 
 use super::device;
 use crate::error::{SettingError, from_netlink};
+use crate::footprint::Footprint;
 use crate::setting::Machine;
-use crate::side_effects::Footprint;
 use crate::value;
 
 /// `RT_TABLE_MAIN` of include/uapi/linux/rtnetlink.h.

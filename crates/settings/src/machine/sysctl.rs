@@ -7,8 +7,9 @@ use goodput_model::SettingRef;
 
 use super::{sysctl_couplings, sysctl_name, sysctl_range, sysctl_rules};
 use crate::error::{SettingError, from_io};
+use crate::footprint::Footprint;
 use crate::setting::Machine;
-use crate::side_effects::{self, Footprint};
+use crate::sysctl_cell;
 use crate::value::bad;
 
 /// The backend of `sysctl.<any>`.
@@ -58,7 +59,7 @@ impl Machine for Sysctl {
     }
 
     fn cell(&self, setting: &SettingRef) -> Option<String> {
-        side_effects::sysctl_cell(&sysctl_name::path(setting).ok()?)
+        sysctl_cell::name(&sysctl_name::path(setting).ok()?)
     }
 
     fn namespaced(&self, setting: &SettingRef) -> bool {

@@ -22,24 +22,8 @@ pub(crate) use sysctl::sysctl;
 pub(crate) use tmpfiles::tmpfile;
 pub(crate) use udev::{ethtool, queue_rule, udev_rule};
 
-use crate::error::SettingError;
-use crate::lookup::find_for;
-
 /// From a setting and a value to the files that keep it; empty if nothing does.
 pub type Form = fn(&SettingRef, &str) -> Vec<Permanent>;
-
-/// The files that make `value` of `setting` outlive a reboot, Linux first; what FreeBSD would have
-/// in its place begins with `FreeBSD`. For a setting of the plan: what the application must do.
-/// Looks up hardware addresses and gateways of this host where `setting` is its own; of another
-/// host they are left open.
-///
-/// # Errors
-/// When there is no such setting, or not with this scope.
-pub fn permanent(setting: &SettingRef, value: &str) -> Result<Vec<Permanent>, SettingError> {
-    // A line break would begin a line of its own in the file.
-    let value = value.replace(char::is_control, " ");
-    Ok((find_for(setting)?.permanent)(setting, &value))
-}
 
 /// What several settings need, with one entry for each file and no line of it twice.
 pub fn merged(all: impl IntoIterator<Item = Permanent>) -> Vec<Permanent> {
@@ -108,6 +92,7 @@ pub(crate) fn in_bits(rate: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lookup::permanent;
     use crate::settings::ALL;
     use proptest::prelude::*;
 

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use goodput_model::{EndName, SettingRef};
 
 use crate::error::SettingError;
-use crate::permanent::{merged, permanent};
+use crate::lookup::permanent;
+use crate::permanent::merged;
 use contents::{Assignment, Contents};
 use place::{FOLDERS, below, is_ours, own_file};
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use goodput_model::SettingRef;
 use goodput_netlink::Link;
 
-use super::Footprint;
 use super::host::{Host, Trouble};
+use crate::footprint::Footprint;
 use crate::machine::device;
 
 /// A part of the namespace.

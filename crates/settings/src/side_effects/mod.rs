@@ -2,7 +2,7 @@
 //!
 //! A captured state is a flat list of cells, each with a name like `link/eth0/mtu` and a text. An
 //! area reads and writes the cells of one kind; [`areas::ALL`] lists them. A setting's backend says
-//! which part of the namespace it may touch ([`Footprint`]); that part is compared before and
+//! which part of the namespace it may touch ([`crate::Footprint`]); that part is compared before and
 //! after.
 
 mod areas;
@@ -20,55 +20,18 @@ mod spreading;
 mod sysctls;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
+use crate::footprint::Footprint;
 use host::Host;
 pub(crate) use lasting::same;
-pub(crate) use sysctls::name as sysctl_cell;
 
 /// Cells by name.
 pub(crate) type Cells = BTreeMap<String, String>;
 /// Cells that differ from others: the text, or `None` if there is no such cell.
 pub(crate) type Changed = BTreeMap<String, Option<String>>;
-
-/// Which part of the namespace a setting may touch beside its own value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Footprint {
-    /// None.
-    Nothing,
-    /// Everything about its device, and about the devices that stand on it or that it is part of.
-    Device,
-    /// The same, and these parameters of the whole host, as files below /proc/sys.
-    DeviceAnd(Vec<PathBuf>),
-    /// The addresses, routes and rules of the namespace.
-    Routes,
-    /// These parameters, as files below /proc/sys: those that the kernel is known to alter along with it.
-    Sysctls(Vec<PathBuf>),
-    /// Everything.
-    Namespace,
-}
-
-impl Footprint {
-    /// Whether a cell may belong to it. Journals of older versions have cells of a whole directory.
-    pub(crate) fn covers(&self, cell: &str) -> bool {
-        match self {
-            Self::Sysctls(_) => self.parameters().any(|name| name == cell),
-            _ => true,
-        }
-    }
-
-    /// The names of the cells that are certain to be altered.
-    pub(crate) fn parameters(&self) -> impl Iterator<Item = String> {
-        let files = match self {
-            Self::Sysctls(files) | Self::DeviceAnd(files) => files.as_slice(),
-            _ => &[],
-        };
-        files.iter().filter_map(|file| sysctl_cell(file))
-    }
-}
 
 /// More cells than this are not kept for one setting: a router with all routes of the Internet
 /// would write gigabytes before each change.

@@ -3,10 +3,10 @@
 
 use goodput_netlink::NetlinkError;
 use goodput_netlink::receive_hash::{
-    HashPart, default_receive_table, receive_hash, receive_queues, reset_receive_table,
-    set_receive_hash,
+    HashPart, receive_hash, receive_queues, reset_receive_table, set_receive_hash,
 };
 use goodput_netlink::receive_rules::{ReceiveRule, add_receive_rule, receive_rules};
+use goodput_netlink::receive_table::default_receive_table;
 
 use super::devices::Part;
 use super::host::{Host, Trouble};

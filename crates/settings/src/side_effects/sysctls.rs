@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use super::Cells;
 use super::devices::Part;
 use super::host::{Host, Trouble};
-
-pub(super) const ID: &str = "sysctl";
-const ROOT: &str = "/proc/sys";
+pub(super) use crate::sysctl_cell::ID;
+use crate::sysctl_cell::{ROOT, name};
 
 pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<(), Trouble> {
     part.files.iter().for_each(|file| add_file(file, cells));
@@ -37,11 +36,6 @@ fn add_file(file: &Path, cells: &mut Cells) {
     {
         cells.insert(name, text.trim_end().into());
     }
-}
-
-/// The name of the cell that a parameter is.
-pub(crate) fn name(file: &Path) -> Option<String> {
-    Some(format!("{ID}/{}", file.strip_prefix(ROOT).ok()?.to_str()?))
 }
 
 pub(super) fn write(

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use goodput_model::SettingRef;
 
 use crate::error::{SettingError, from_io};
+use crate::footprint::Footprint;
 use crate::setting::{Backend, Machine, Scope, Setting};
-use crate::side_effects::Footprint;
 
 /// `test.file@/path`: the content of that file. A value `clamp` becomes `clamped`, and a value
 /// `spoil` is half written and then fails.

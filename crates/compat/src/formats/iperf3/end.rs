@@ -3,9 +3,9 @@
 use goodput_model::{EndName, EndResult, Known, Record, Role, TcpInfo, Totals, Transport};
 use serde::Serialize;
 
+use super::counts::Counts;
 use super::socket;
 use super::spans::cwnd_bytes;
-use super::tree::Counts;
 use crate::formats::account::{self, DirectionAccount, FlowAccount, Side};
 
 /// `end`.

@@ -1,6 +1,7 @@
 //! iperf3's JSON tree (`-J`), with the keys of iperf 3.12 and those of later versions to 3.21 that we
 //! have a value for.
 
+pub mod counts;
 pub mod end;
 pub mod spans;
 pub mod start;

@@ -3,8 +3,8 @@
 use goodput_model::{Role, TcpInfo};
 use serde::Serialize;
 
+use super::counts::Counts;
 use super::socket;
-use super::tree::Counts;
 use crate::formats::account::percent;
 use crate::formats::cut::{FlowSpan, Span};
 

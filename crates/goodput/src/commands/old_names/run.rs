@@ -9,7 +9,8 @@ use clap::Parser;
 
 use goodput_compat::programs::arguments::{Invocation, translate};
 use goodput_compat::programs::files::Files;
-use goodput_compat::programs::table::{Refusal, Shim};
+use goodput_compat::programs::option::Refusal;
+use goodput_compat::programs::program::Program;
 
 use crate::args::Cli;
 use crate::exit::{self, Exit};
@@ -20,15 +21,18 @@ const FAILURE: Exit = Exit::Problem;
 /// How often is looked whether a server that does not listen yet has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs goodput as `shim` with `arguments`, without the name in front. `show` prints what it would
+/// Runs goodput as `program` with `arguments`, without the name in front. `show` prints what it would
 /// run instead.
-pub fn run(shim: &'static Shim, arguments: &[String], show: bool) -> Exit {
-    let work = match translate(shim, arguments) {
+pub fn run(program: &'static Program, arguments: &[String], show: bool) -> Exit {
+    let work = match translate(program, arguments) {
         Ok(work) => work,
         Err(Refusal(why)) => {
-            complain(shim, &why);
-            let [client, server] = shim.usage;
-            screen::say(format_args!("Usage: {client}\n       {server}\nTry `{} -h`.", shim.name));
+            complain(program, &why);
+            let [client, server] = program.usage;
+            screen::say(format_args!(
+                "Usage: {client}\n       {server}\nTry `{} -h`.",
+                program.name
+            ));
             return FAILURE;
         }
     };
@@ -38,7 +42,7 @@ pub fn run(shim: &'static Shim, arguments: &[String], show: bool) -> Exit {
     };
     // Nothing has begun yet, so that no output in JSON could carry this in itself.
     if let Err(error) = runs.into_iter().flatten().try_for_each(|run| parsed(run).map(drop)) {
-        complain(shim, &exit::in_words(&error));
+        complain(program, &exit::in_words(&error));
         return FAILURE;
     }
     match carry_out(work, show) {
@@ -48,7 +52,7 @@ pub fn run(shim: &'static Shim, arguments: &[String], show: bool) -> Exit {
         Err(error) => {
             // Output in JSON carries its error in itself (iperf3 -J).
             if !is_json(arguments) {
-                complain(shim, &exit::in_words(&error));
+                complain(program, &exit::in_words(&error));
             }
             FAILURE
         }
@@ -60,9 +64,9 @@ fn is_json(arguments: &[String]) -> bool {
 }
 
 /// `iperf3: error - …`, as iperf3 begins; the others have no word for it.
-fn complain(shim: &Shim, why: &str) {
-    let error = if shim.name == "iperf3" && !why.contains("error -") { "error - " } else { "" };
-    screen::say(format_args!("{}: {error}{why}", shim.name));
+fn complain(program: &Program, why: &str) {
+    let error = if program.name == "iperf3" && !why.contains("error -") { "error - " } else { "" };
+    screen::say(format_args!("{}: {error}{why}", program.name));
 }
 
 fn carry_out(work: Invocation, show: bool) -> Result<Exit> {

@@ -6,27 +6,28 @@ use proptest::prelude::*;
 use crate::args::{Cli, Command};
 use goodput_compat::programs::arguments::{Invocation, command, translate};
 use goodput_compat::programs::files::Files;
-use goodput_compat::programs::table::{Means, Mode, Opt, Shim, Value};
+use goodput_compat::programs::option::{Means, Mode, Opt, Value};
+use goodput_compat::programs::program::Program;
 use goodput_compat::programs::{ALL, called_as, find};
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(String::from).collect()
 }
 
-fn shim(name: &str) -> &'static Shim {
+fn program(name: &str) -> &'static Program {
     find(name).unwrap()
 }
 
 /// What a command line comes to, in one line.
 fn becomes(name: &str, typed: &str) -> String {
-    match translate(shim(name), &words(typed)) {
+    match translate(program(name), &words(typed)) {
         Ok(Invocation::Run { arguments, .. }) => arguments.join(" "),
         other => panic!("{name} {typed}: {other:?}"),
     }
 }
 
 fn refusal(name: &str, typed: &str) -> String {
-    match translate(shim(name), &words(typed)) {
+    match translate(program(name), &words(typed)) {
         Err(refusal) => refusal.0,
         other => panic!("{name} {typed}: {other:?}"),
     }
@@ -34,11 +35,11 @@ fn refusal(name: &str, typed: &str) -> String {
 
 #[test]
 fn names_and_options_are_told_apart() {
-    for shim in ALL {
-        command(shim).debug_assert();
-        for option in shim.options {
-            let same = shim.options.iter().filter(|other| other.name() == option.name());
-            assert_eq!(same.count(), 1, "{} {}", shim.name, option.name());
+    for program in ALL {
+        command(program).debug_assert();
+        for option in program.options {
+            let same = program.options.iter().filter(|other| other.name() == option.name());
+            assert_eq!(same.count(), 1, "{} {}", program.name, option.name());
         }
     }
     assert_eq!(called_as("/usr/local/bin/iperf3").unwrap().name, "iperf3");
@@ -46,8 +47,8 @@ fn names_and_options_are_told_apart() {
 }
 
 /// The shortest command line of a mode.
-fn least(shim: &Shim, mode: Mode) -> Vec<String> {
-    words(match (shim.name, mode) {
+fn least(program: &Program, mode: Mode) -> Vec<String> {
+    words(match (program.name, mode) {
         ("iperf3" | "iperf", Mode::Server) => "-s",
         ("iperf3" | "iperf", _) => "-c goodput://192.0.2.1",
         ("nuttcp", Mode::Server) => "-S",
@@ -71,8 +72,8 @@ fn sample(name: &str) -> &'static str {
     }
 }
 
-fn typed(shim: &Shim, mode: Mode, option: &Opt) -> Vec<String> {
-    let mut arguments = least(shim, mode);
+fn typed(program: &Program, mode: Mode, option: &Opt) -> Vec<String> {
+    let mut arguments = least(program, mode);
     if arguments.contains(&option.name()) {
         return arguments;
     }
@@ -93,11 +94,11 @@ fn turns(option: &Opt) -> bool {
 
 #[test]
 fn every_option_maps_or_is_refused_by_name() {
-    for shim in ALL {
+    for program in ALL {
         for mode in [Mode::Client, Mode::Server] {
-            for option in shim.options.iter().filter(|option| !turns(option)) {
-                let arguments = typed(shim, mode, option);
-                let outcome = translate(shim, &arguments);
+            for option in program.options.iter().filter(|option| !turns(option)) {
+                let arguments = typed(program, mode, option);
+                let outcome = translate(program, &arguments);
                 match (option.means(mode), outcome) {
                     (Means::Refused(why), Err(refusal)) => {
                         assert_eq!(
@@ -109,11 +110,11 @@ fn every_option_maps_or_is_refused_by_name() {
                         assert!(refusal.0.contains(&option.name()), "{refusal:?}");
                     }
                     (Means::Refused(_) | Means::Elsewhere, other) => {
-                        panic!("{} {arguments:?}: {other:?}", shim.name)
+                        panic!("{} {arguments:?}: {other:?}", program.name)
                     }
                     (_, Ok(Invocation::Run { arguments, .. })) => understood(&arguments, mode),
                     (_, Ok(Invocation::Print(text))) => assert!(text.contains("goodput"), "{text}"),
-                    (_, Err(refusal)) => panic!("{} {arguments:?}: {refusal:?}", shim.name),
+                    (_, Err(refusal)) => panic!("{} {arguments:?}: {refusal:?}", program.name),
                 }
             }
         }
@@ -183,7 +184,7 @@ fn iperf3_lines_come_to_what_they_mean() {
 
 #[test]
 fn files_are_those_that_were_named() {
-    let files = |name, typed| match translate(shim(name), &words(typed)) {
+    let files = |name, typed| match translate(program(name), &words(typed)) {
         Ok(Invocation::Run { files, .. }) => files,
         other => panic!("{other:?}"),
     };
@@ -212,7 +213,7 @@ fn iperf_lines_come_to_what_they_mean() {
     ));
     assert!(server.contains("\nServer listening on UDP port 5001\n"), "{server}");
     assert!(!becomes("iperf", "-c h -e -m").contains("reverse"));
-    let again = |typed| match translate(shim("iperf"), &words(typed)) {
+    let again = |typed| match translate(program("iperf"), &words(typed)) {
         Ok(Invocation::Run { again, .. }) => again.map(|run| run.join(" ")),
         other => panic!("{other:?}"),
     };
@@ -271,7 +272,7 @@ fn ttcp_lines_come_to_what_they_mean() {
 
 #[test]
 fn servers_leave_the_terminal_where_the_program_does() {
-    let background = |name: &str, typed: &str| match translate(shim(name), &words(typed)) {
+    let background = |name: &str, typed: &str| match translate(program(name), &words(typed)) {
         Ok(Invocation::Run { background, .. }) => background,
         other => panic!("{other:?}"),
     };
@@ -283,7 +284,7 @@ fn servers_leave_the_terminal_where_the_program_does() {
 #[test]
 fn the_document_names_every_option() {
     let text = goodput_compat::programs::document();
-    for option in ALL.iter().flat_map(|shim| shim.options) {
+    for option in ALL.iter().flat_map(|program| program.options) {
         assert!(text.contains(&option.name()), "{}", option.name());
     }
 }
@@ -315,7 +316,7 @@ proptest! {
 fn the_affinity_of_iperf3_is_of_one_end_or_of_both() {
     let run = |value: &str| {
         let typed = ["-c", "h", "-A", value].map(String::from);
-        match translate(ALL.iter().find(|shim| shim.protocol == "iperf3").unwrap(), &typed) {
+        match translate(ALL.iter().find(|program| program.protocol == "iperf3").unwrap(), &typed) {
             Ok(Invocation::Run { arguments, .. }) => arguments.join(" "),
             other => format!("{other:?}"),
         }
