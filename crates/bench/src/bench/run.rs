@@ -48,11 +48,11 @@ pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values
     let job = Job { load: &contest.load, address, port: stage.port, seconds };
     let mut watched = Watched::start(contest.watch, stage)?;
     let cpu_before = children_cpu_s()?;
-    let mut server = Running::start(stage.server(program).args((program.server)(&job)))?;
+    let mut server = StartedProgram::start(stage.server(program).args((program.server)(&job)))?;
     stage.net.wait_for_listener(stage.place, &mut server.child, stage.port)?;
     let began = SystemTime::now();
     let mut client =
-        Running::start(stage.client(program).args((program.client)(&job)).args(extra))?;
+        StartedProgram::start(stage.client(program).args((program.client)(&job)).args(extra))?;
     let processes = [client.child.id(), server.child.id()];
     let patience = Duration::from_secs(seconds.into()) + WAIT_TIMEOUT;
     let peaks = client.accompany(&server, patience, || watched.look(processes))?;
@@ -108,13 +108,13 @@ struct Peaks {
 }
 
 /// A program that does not outlive us, and what it prints.
-struct Running {
+struct StartedProgram {
     child: Child,
     out: File,
     err: File,
 }
 
-impl Running {
+impl StartedProgram {
     fn start(command: &mut Command) -> Result<Self> {
         let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);
         command.stdout(out.try_clone()?).stderr(err.try_clone()?).stdin(Stdio::null());
@@ -183,7 +183,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for StartedProgram {
     fn drop(&mut self) {
         // If this fails it has ended before.
         let _ = self.child.kill();
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_program_that_fails_says_why() {
-        let mut running = Running::start(
+        let mut running = StartedProgram::start(
             command("sh").args(["-c", "echo hint >&2; echo 'Error: no' >&2; exit 3"]),
         )
         .unwrap();
@@ -234,13 +234,13 @@ mod tests {
     fn a_server_that_stays_is_asked_to_leave() {
         // In the background of a script the signal is ignored, and would be here as well.
         let interruptible = ["--default-signal=INT", "sleep", "60"];
-        let mut server = Running::start(command("env").args(interruptible)).unwrap();
+        let mut server = StartedProgram::start(command("env").args(interruptible)).unwrap();
         server.leave(ServerExit::Interrupted).unwrap();
     }
 
     #[test]
     fn our_own_peak_is_not_that_of_a_child() {
-        let mut child = Running::start(command("sleep").arg("60")).unwrap();
+        let mut child = StartedProgram::start(command("sleep").arg("60")).unwrap();
         wait_for("it to be itself", || {
             Ok(peak_bytes(&child.child).is_some_and(|bytes| bytes > 0.0))
         })

@@ -69,15 +69,15 @@ enum State {
     /// The flows come about.
     Gathering(Plan),
     /// Payload moves.
-    Running(Running),
+    Running(DirectTransfer),
     /// The flows have ended; the driver gathers what it saw.
     Reporting,
     /// Another session took over.
     Elsewhere(Box<dyn Session>),
 }
 
-/// Payload that moves.
-struct Running {
+/// A transfer while payload moves.
+struct DirectTransfer {
     /// When the payload is ended from this side.
     finish_at: Instant,
     /// Why that is, if it is not what was asked for.
@@ -238,7 +238,7 @@ impl Answering {
     /// The flows are there: payload moves at once, because nobody else has to be asked.
     fn begin(&mut self, now: Instant) {
         let (State::Preparing(plan) | State::Gathering(plan)) = &self.state else { return };
-        let running = Running::new(now, plan, self.config.limits.duration_s);
+        let running = DirectTransfer::new(now, plan, self.config.limits.duration_s);
         self.outbox.act(Action::Begin);
         let due = running.next_timeout(now);
         self.enter(State::Running(running), due);
@@ -290,7 +290,7 @@ impl Answering {
     }
 }
 
-impl Running {
+impl DirectTransfer {
     /// Payload of `plan`, which moves for `limit_s` seconds at most.
     fn new(now: Instant, plan: &Plan, limit_s: f64) -> Self {
         let sends = plan.direction != Direction::Send;

@@ -101,19 +101,19 @@ pub enum Said {
     Over(Result<(), String>),
 }
 
-/// One that is being made; dropping it ends it.
-pub struct Running {
+/// A measurement that is being made for a client; dropping it ends it.
+pub struct ThirdPartyRun {
     said: mpsc::UnboundedReceiver<Said>,
     stop: Raise,
 }
 
-impl Drop for Running {
+impl Drop for ThirdPartyRun {
     fn drop(&mut self) {
         self.stop.raise();
     }
 }
 
-impl Running {
+impl ThirdPartyRun {
     /// What comes of it next.
     pub async fn next(&mut self) -> Said {
         let broke_off = || Said::Over(Err("an internal task failed".into()));
@@ -128,7 +128,7 @@ pub async fn begin(
     client: IpAddr,
     third_party: Option<&ThirdParty>,
     admission: &Admission,
-) -> Result<Running, String> {
+) -> Result<ThirdPartyRun, String> {
     let ThirdParty { run, .. } = allowed(&test, third_party)?;
     let run = Arc::clone(run);
     let seen_here = turned(&test.plan);
@@ -144,7 +144,7 @@ pub async fn begin(
         // The client may be gone.
         let _ = to.send(Said::Over(outcome));
     });
-    Ok(Running { said, stop })
+    Ok(ThirdPartyRun { said, stop })
 }
 
 fn allowed<'a>(

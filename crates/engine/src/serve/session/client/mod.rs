@@ -1,7 +1,7 @@
 //! One client: its conversation, its measurements one after the other, its settings.
 
+mod far_run;
 mod log_line;
-mod measurement;
 mod sample_shedding;
 
 use std::os::fd::OwnedFd;
@@ -27,7 +27,7 @@ use crate::run::watched::Failure;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::echoes::Echoing;
 use crate::serve::admit::gate::Permit;
-use crate::serve::session::client::measurement::FarRun;
+use crate::serve::session::client::far_run::FarRun;
 use crate::serve::session::third_party::{self, Said};
 use crate::serve::{AUDIT, Shared};
 use crate::threads::blocking;
@@ -119,7 +119,7 @@ enum Run {
     /// That conversation.
     Conversing { _place: Box<Place> },
     /// Something with a third party.
-    ThirdParty(Box<third_party::Running>),
+    ThirdParty(Box<third_party::ThirdPartyRun>),
 }
 
 /// What woke the driver.

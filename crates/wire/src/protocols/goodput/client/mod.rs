@@ -10,7 +10,7 @@
 //! An input that does not fit the state has no effect: it crossed a message of the server.
 
 mod greeting;
-mod measurement;
+mod plan_to_reports;
 mod questions;
 
 use std::time::Instant;

@@ -10,14 +10,14 @@
 //! sender begins, so that this end listens, and has a port before it names it.
 
 mod agreement;
-mod measurement;
+mod transfer;
 
 use std::time::Instant;
 
 use goodput_model::{Host, Plan};
 
 use self::agreement::Agreement;
-use self::measurement::Running;
+use self::transfer::Transfer;
 use super::account::Account;
 use super::lines::Lines;
 use super::version::{HELO, Version};
@@ -62,7 +62,7 @@ enum State {
     /// The driver observes, and then begins.
     Ready(Box<Plan>),
     /// Payload moves, or the server's account of it is on its way.
-    Running(Running),
+    Running(Transfer),
     /// The one measurement is over.
     Over,
 }

@@ -13,8 +13,8 @@ use crate::session::{Action, Input};
 /// Why a server's own view is not there.
 const UNREPORTED: &str = "a nuttcp server reports only totals";
 
-/// A measurement that has begun.
-pub struct Running {
+/// The transfer of a measurement that has begun.
+pub struct Transfer {
     plan: Box<Plan>,
     finishing: bool,
     /// The last sample of this end, once its flows have ended.
@@ -40,7 +40,7 @@ impl ClientSession {
         let plan = plan.clone();
         let until =
             after_s(now, check::duration_s(&plan).unwrap_or(f64::MAX)) + DRAIN_TIMEOUT + GRACE_TIME;
-        let running = Running { plan, finishing: false, ended: None, told: false };
+        let running = Transfer { plan, finishing: false, ended: None, told: false };
         self.enter(State::Running(running), Some(until));
         self.out.act(Action::Begin);
     }
@@ -76,7 +76,7 @@ impl ClientSession {
 
     /// Goes on when both ends have ended.
     pub(super) fn conclude(&mut self) {
-        let State::Running(Running { plan, ended: Some(last), told: true, .. }) = &self.state
+        let State::Running(Transfer { plan, ended: Some(last), told: true, .. }) = &self.state
         else {
             return;
         };

@@ -9,14 +9,14 @@
 //! A client says nothing more after its parameters. If this end sends, its silence ends with the
 //! measurement: nuttcp stops when it finds anything to read, and so does this end.
 
-mod measurement;
 mod third_party;
+mod transfer;
 
 use std::time::Instant;
 
 use goodput_model::{Host, Plan};
 
-use self::measurement::Running;
+use self::transfer::Transfer;
 use super::lines::Lines;
 use super::parameters::Parameters;
 use super::plan::plan_of;
@@ -59,7 +59,7 @@ enum State {
     /// The client was told OK; its data connections are to come.
     Expecting(Box<ClientRequest>),
     /// Payload moves.
-    Running(Box<Running>),
+    Running(Box<Transfer>),
     /// The host measures with another server.
     ThirdParty(third_party::Stage),
     /// Everything was said.

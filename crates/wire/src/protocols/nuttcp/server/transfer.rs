@@ -14,15 +14,15 @@ use crate::session::{Action, Input};
 /// What a client of nuttcp reports about itself.
 const UNREPORTED: &str = "a nuttcp client reports nothing about itself";
 
-/// A measurement that has begun.
-pub struct Running {
+/// The transfer of a measurement that has begun.
+pub struct Transfer {
     asked: Box<ClientRequest>,
     intervals: Intervals,
     finishing: bool,
     last: Option<Box<Sample>>,
 }
 
-impl Running {
+impl Transfer {
     fn new(asked: Box<ClientRequest>) -> Self {
         let intervals = Intervals::new(&asked.parameters);
         Self { asked, intervals, finishing: false, last: None }
@@ -63,7 +63,7 @@ impl ServerSession {
             State::Expecting(asked) => {
                 let until = self.finish_at(now, &asked);
                 self.out.act(Action::Begin);
-                self.enter(State::Running(Box::new(Running::new(asked))), until);
+                self.enter(State::Running(Box::new(Transfer::new(asked))), until);
             }
             other => self.state = other,
         }
