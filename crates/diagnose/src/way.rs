@@ -50,16 +50,23 @@ fn socket(view: &View, side: &Side) -> Step {
     let stream = || nothing("bytes and packets are counted separately");
     let (entered, left, dropped) = match side.role {
         Role::Sender => (stream(), through, nothing("a sending socket waits instead")),
-        Role::Receiver => (through, stream(), dropped_by_socket(side).into()),
+        Role::Receiver => (through, stream(), dropped_by_socket(view, side).into()),
     };
     let unit = if view.is_tcp() { StepUnit::Segments } else { StepUnit::Datagrams };
     Step { place: side.place(), name: StepName::Socket, unit, entered, left, dropped }
 }
 
-/// The kernel counts what a socket drops in packets.
-fn dropped_by_socket(side: &Side) -> Result<u64, Missing> {
+/// The kernel counts what a socket drops in packets. With TCP it also counts segments that came before
+/// (`SKB_DROP_REASON_TCP_OLD_DATA` and `TCP_OFOMERGE`, net/ipv4/tcp_input.c). These are not lost.
+fn dropped_by_socket(view: &View, side: &Side) -> Result<u64, Missing> {
     let packets = total(side, |flow| Ok(flow.memory.get()?.drops))?;
-    if packets > 0 && total(side, |flow| Ok(flow.datagrams.map_or(0, |d| d.joined)))? > 0 {
+    if packets == 0 {
+        return Ok(0);
+    }
+    if view.is_tcp() {
+        return Ok(packets.saturating_sub(came_before(view)?));
+    }
+    if total(side, |flow| Ok(flow.datagrams.map_or(0, |d| d.joined)))? > 0 {
         return Err(Missing::because(JOINED));
     }
     Ok(packets)
@@ -141,8 +148,14 @@ fn lost(view: &View) -> Result<u64, Missing> {
         return total(&view.receiver, |f| f.datagrams.ok_or_else(uncounted)?.lost());
     }
     let again = total(&view.sender, |f| f.tcp.get()?.total_retrans_segments())?;
-    let needless = total(&view.sender, |f| f.tcp.get()?.dsack_dups())?;
-    again.checked_sub(needless).ok_or_else(|| Missing::because("the path duplicates segments"))
+    again
+        .checked_sub(came_before(view)?)
+        .ok_or_else(|| Missing::because("the path duplicates segments"))
+}
+
+/// The segments of which the receiver reports that it had them already (RFC 2883).
+fn came_before(view: &View) -> Result<u64, Missing> {
+    total(&view.sender, |flow| flow.tcp.get()?.dsack_dups())
 }
 
 /// What was lost, less what the hosts dropped themselves.
@@ -166,7 +179,7 @@ fn lost_on_the_path(view: &View) -> Result<u64, Missing> {
         Ok("veth") => device.max(backlog),
         _ => device.saturating_add(backlog),
     };
-    let socket = match dropped_by_socket(&view.receiver) {
+    let socket = match dropped_by_socket(view, &view.receiver) {
         Err(why) if why.missing == JOINED => return Err(why),
         dropped => dropped.unwrap_or(0),
     };
@@ -230,6 +243,20 @@ mod tests {
             assert!(steps[step].get().unwrap_err().to_string().contains("several datagrams"));
         }
         assert_eq!(dropped(datagrams(0.0).joined(45))[4], Known::Value(0));
+    }
+
+    #[test]
+    fn segments_that_come_twice_are_not_lost_at_the_socket() {
+        let steps = |needless: fn(u64) -> u64| {
+            let again = Case::healthy().retransmitted(0.01).dropped(0.001);
+            let again = again.tcp(move |tcp, _| {
+                tcp.dsack_dups = tcp.total_retrans_segments.map(needless);
+            });
+            dropped(again)
+        };
+        let (none, all) = (steps(|_| 0), steps(|again| again));
+        assert!(none[7].value().is_some_and(|drops| *drops > 0), "{none:?}");
+        assert_eq!((&all[4], &all[7]), (&Known::Value(0), &Known::Value(0)), "{all:?}");
     }
 
     #[test]
