@@ -55,8 +55,11 @@ pub struct Cli {
 impl Cli {
     /// What these words ask for, the program's own name first.
     pub fn from_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let matches = with_negative_numbers(Self::command()).try_get_matches_from(words)?;
-        Self::from_arg_matches(&matches)
+        let words: Vec<OsString> = words.into_iter().collect();
+        let read = |command| with_negative_numbers(command).try_get_matches_from(&words);
+        // The usage in an error names what was given. Without the environment, that is only what was typed.
+        let typed = |error| read(without_environment(Self::command())).err().unwrap_or(error);
+        Self::from_arg_matches(&read(Self::command()).map_err(typed)?)
     }
 }
 
@@ -73,6 +76,11 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
         false => arg,
     });
     command.mut_subcommands(with_negative_numbers)
+}
+
+fn without_environment(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| arg.env(clap::builder::Resettable::Reset));
+    command.mut_subcommands(without_environment)
 }
 
 #[cfg(test)]

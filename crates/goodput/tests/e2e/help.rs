@@ -1,6 +1,6 @@
 //! What the program says of itself: help, lists, explanations.
 
-use crate::common::{Home, Server, stdout};
+use crate::common::{Home, Server, stderr, stdout};
 
 fn shown(arguments: &[&str]) -> String {
     let home = Home::new();
@@ -19,12 +19,21 @@ fn options(help: &str) -> Vec<&str> {
 fn short_help_has_what_matters_and_long_help_has_all() {
     let (short, long) = (shown(&["test", "-h"]), shown(&["test", "--help"]));
     let (few, all) = (options(&short), options(&long));
-    assert!(few.len() <= 30, "{} options are too many for a first look", few.len());
+    assert!(few.len() <= 20, "{} options are too many for a first look", few.len());
     assert!(all.len() > 2 * few.len() && few.iter().all(|option| all.contains(option)), "{few:?}");
     assert!(short.contains("goodput test --help"), "the short help names the long one");
     for heading in ["Direction", "Length", "Load", "Sockets", "Files", "Far end", "Output"] {
         assert_eq!(long.matches(&format!("\n{heading}:\n")).count(), 1, "{heading}");
     }
+}
+
+/// [`Home::run`] sets an option by the environment.
+#[test]
+fn the_usage_in_an_error_has_only_what_was_typed() {
+    let output = Home::new().run(&["settings", "get"]);
+    assert_eq!(output.status.code(), Some(2));
+    let usage = stderr(&output);
+    assert!(usage.contains("Usage: goodput settings get <SETTING>"), "{usage}");
 }
 
 /// An option that stands under none of its verb's headings would be in clap's own list, `Options:`.

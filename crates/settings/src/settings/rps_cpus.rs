@@ -10,7 +10,7 @@ pub static SETTING: Setting = Setting {
     title: "CPUs that received packets are spread over",
     why: "A device with one queue, or no hardware queues, keeps one CPU busy with everything it receives.",
     scope: Scope::Device,
-    values: "a hexadecimal mask of CPUs like f, or 0 for the one that was interrupted",
+    values: "a hexadecimal mask of CPUs (f is CPUs 0 to 3), or 0 for the CPU that was interrupted",
     example: "rps.cpus@eth0=0,1",
     unset: None,
     permanent: |setting, value| vec![queue_rule(setting, "rx-*/rps_cpus", value)],

@@ -10,7 +10,7 @@ pub static SETTING: Setting = Setting {
     title: "CPUs that send through each queue (XPS)",
     why: "CPUs that share a send queue wait for its lock; a queue for each keeps them apart, and its completions on the CPU that sent.",
     scope: Scope::Device,
-    values: "a hexadecimal mask of CPUs like f, or 0 for any",
+    values: "a hexadecimal mask of CPUs (f is CPUs 0 to 3), or 0 for any",
     example: "xps.cpus@eth0=0,1",
     unset: None,
     permanent: |setting, value| vec![queue_rule(setting, "tx-*/xps_cpus", value)],

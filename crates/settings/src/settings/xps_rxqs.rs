@@ -10,7 +10,7 @@ pub static SETTING: Setting = Setting {
     title: "receive queues whose flows each queue sends (XPS)",
     why: "A flow whose packets come and go through one pair of queues stays on one CPU.",
     scope: Scope::Device,
-    values: "a hexadecimal mask of receive queues like f, or 0 for none",
+    values: "a hexadecimal mask of receive queues (f is queues 0 to 3), or 0 for none",
     example: "xps.rxqs@eth0=0,1",
     unset: None,
     permanent: |setting, value| vec![queue_rule(setting, "tx-*/xps_rxqs", value)],

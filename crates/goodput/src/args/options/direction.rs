@@ -21,10 +21,10 @@ pub struct DirectionArgs {
           value_parser = clap::value_parser!(u16).range(1..))]
     pub flows: u16,
     /// Use IPv4 only
-    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
     pub ipv4: bool,
     /// Use IPv6 only
-    #[arg(short = '6', long)]
+    #[arg(short = '6', long, hide_short_help = true)]
     pub ipv6: bool,
 }
 

@@ -12,7 +12,7 @@ pub struct StorageArgs {
     /// Send this file, once unless -t or -n is given; - is standard input
     ///
     /// With --reverse the file is at the far end, in the directory given by `serve --files`.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"], hide_short_help = true)]
     pub source: Option<String>,
     /// Send a file of this size from memory, once unless -t or -n is given
     #[arg(long, value_name = "BYTES", value_parser = size::positive,
@@ -24,7 +24,7 @@ pub struct StorageArgs {
     /// Write the payload to this file; - is standard output
     ///
     /// The file is at the far end, in the directory given by `serve --sinks`; with --reverse it is here. Several flows write FILE.0, FILE.1 and so on.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"], hide_short_help = true)]
     pub sink: Option<String>,
     /// Bypass the page cache when writing (O_DIRECT)
     #[arg(long, requires = "sink", hide_short_help = true)]

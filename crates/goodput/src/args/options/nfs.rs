@@ -15,7 +15,7 @@ pub struct NfsArgs {
     /// NFS READs in flight on each connection [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(NfsPlan::MOST_SLOTS)), hide_short_help = true)]
     pub slots: Option<u16>,
-    /// Bytes of one WRITE to the server of an NFS mount [default: as it is mounted]
+    /// Size of one WRITE on an NFS mount [default: as it is mounted]
     #[arg(long, value_name = "BYTES", value_parser = size::nfs_read, hide_short_help = true)]
     pub wsize: Option<Bytes>,
     /// Connections of an NFS mount [default: as it is mounted]

@@ -37,7 +37,7 @@ pub struct CredentialArgs {
     /// directory]
     ///
     /// The default key is only shown to servers that you already know, and to servers that refuse unknown clients.
-    #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE", value_parser = path("GOODPUT_KEY_FILE"))]
+    #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE", value_parser = path("GOODPUT_KEY_FILE"), hide_short_help = true)]
     pub key: Option<PathBuf>,
     /// Show no key, not even the default one or that of GOODPUT_KEY_FILE
     ///
@@ -67,9 +67,9 @@ pub struct CredentialArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "File servers")]
 pub struct ProxyArgs {
-    /// Reach http:// and https:// by this HTTP proxy [default: http_proxy, https_proxy, all_proxy]
+    /// Reach http:// and https:// through this HTTP proxy [default: http_proxy, https_proxy, all_proxy]
     ///
-    /// As with curl: HTTP_PROXY in upper case is not read, https goes through a tunnel (CONNECT), and an empty value means none. What is measured then is the path to the proxy.
+    /// As with curl: HTTP_PROXY in upper case is not read, https goes through a tunnel (CONNECT), and an empty value means none. goodput then measures the path to the proxy.
     #[arg(long, value_name = "URL", hide_short_help = true)]
     pub proxy: Option<String>,
     /// Reach these hosts, domains and networks directly, separated by commas; * is all [default: no_proxy]
@@ -83,7 +83,7 @@ pub struct ProxyArgs {
 pub struct FileServerArgs {
     /// Upload instead of fetching: store scratch files beside the named file, and remove them at the end
     ///
-    /// Each flow stores a file of 64 MiB again and again, or the file of --source or --size. The name begins with .goodput-write-. The path of a folder ends with a slash. What an interrupted run left, the next test of the same server removes, or `goodput settings undo`.
+    /// Each flow stores a file of 64 MiB again and again, or the file of --source or --size. Their names begin with .goodput-write-. To name a folder, end the path with a slash. The next test of the same server, or `goodput settings undo`, removes what an interrupted run left.
     #[arg(long, conflicts_with_all = ["reverse", "both", "udp", "sink"])]
     pub write: bool,
     /// Follow redirects to other hosts, and from https to http
@@ -94,7 +94,7 @@ pub struct FileServerArgs {
     /// Trust the authorities in this file (PEM) instead of the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub cacert: Option<PathBuf>,
-    /// Accept any certificate, so that the server may be anyone
+    /// Accept any certificate; the server may then be anyone
     #[arg(long, conflicts_with = "cacert", hide_short_help = true)]
     pub insecure: bool,
     /// Use this address for a host and port, as in curl

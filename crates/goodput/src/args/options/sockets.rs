@@ -42,17 +42,17 @@ pub struct SocketArgs {
     /// Let the kernel pace each flow at this rate, at both ends (SO_MAX_PACING_RATE)
     #[arg(long, value_name = "RATE", conflicts_with_all = ["udp", "rate"], hide_short_help = true)]
     pub max_pacing: Option<BitRate>,
-    /// Acknowledge what was read at once (TCP_QUICKACK)
+    /// Acknowledge received segments at once (TCP_QUICKACK)
     #[arg(long, conflicts_with_all = ["udp", "mptcp"], hide_short_help = true)]
     pub quickack: bool,
-    /// Wait while more than this is unsent, at both ends (TCP_NOTSENT_LOWAT)
+    /// Write no more while this much is unsent, at both ends (TCP_NOTSENT_LOWAT)
     ///
-    /// The kernel then holds little beyond what is on its way, so newer data overtakes less.
+    /// The kernel then holds little data that is not on its way yet, so new data waits less.
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["udp", "mptcp"], hide_short_help = true)]
     pub notsent_lowat: Option<Bytes>,
     /// Let a reader poll the device for this many microseconds, at both ends (SO_BUSY_POLL)
     ///
-    /// Older kernels want CAP_NET_ADMIN for a longer time than sysctl net.core.busy_read. A program that waits with poll(2), as goodput does, polls longer than once only if sysctl net.core.busy_poll is set too.
+    /// On older kernels, a time above sysctl net.core.busy_read needs CAP_NET_ADMIN. A program that waits with poll(2), as goodput does, polls longer than once only if sysctl net.core.busy_poll is set too.
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(0..=1_000_000), hide_short_help = true)]
     pub busy_poll: Option<u32>,
     /// Priority of the packets in this host's queues, at both ends (SO_PRIORITY)
@@ -61,7 +61,7 @@ pub struct SocketArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=0x7fff_ffff), hide_short_help = true)]
     pub priority: Option<u32>,
     /// Mark packets with this differentiated services code point, 0 to 63
-    #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
+    #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64), hide_short_help = true)]
     pub dscp: Option<u8>,
     /// Never fragment a datagram over IPv4; a datagram larger than the path's MTU is an error
     #[arg(long, requires = "udp", hide_short_help = true)]
