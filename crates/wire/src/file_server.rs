@@ -10,7 +10,7 @@ use crate::error::WireError;
 use crate::far_end::FarEnd;
 use crate::greeting;
 use crate::session::{First, FirstDatagram, Protocol};
-use crate::ticket::{FlowTicket, Proof};
+use crate::ticket::FlowTicket;
 
 /// What a target is whose URL names a file. No server of ours speaks it, so it is not in the list.
 pub const PROTOCOL: Protocol = Protocol {
@@ -77,13 +77,7 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if !lost.is_empty() {
         return Err(format!("a server of files can't be asked for {}", lost.join(", ")));
     }
-    let ticket = |flow| FlowTicket {
-        flow,
-        proof: Proof::default(),
-        framing: goodput_framing::ttcp(),
-        shares: None,
-    };
-    Ok(plan.flow_plans().into_iter().map(ticket).collect())
+    Ok(FlowTicket::without_proofs(plan, &goodput_framing::ttcp()))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::error::WireError;
 use crate::far_end::FarEnd;
 use crate::greeting;
 use crate::session::{First, FirstDatagram, Protocol};
-use crate::ticket::{FlowTicket, Proof};
+use crate::ticket::FlowTicket;
 
 /// What a target is that is a path. No server speaks it, so it is not in the list.
 pub const PROTOCOL: Protocol = Protocol {
@@ -70,13 +70,7 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
             lost.join(", ")
         ));
     }
-    let ticket = |flow| FlowTicket {
-        flow,
-        proof: Proof::default(),
-        framing: goodput_framing::ttcp(),
-        shares: None,
-    };
-    Ok(plan.flow_plans().into_iter().map(ticket).collect())
+    Ok(FlowTicket::without_proofs(plan, &goodput_framing::ttcp()))
 }
 
 #[cfg(test)]

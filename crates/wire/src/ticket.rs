@@ -1,7 +1,7 @@
 //! How the data connections of a measurement are made, and how they prove that they belong to it.
 
 use goodput_framing::Framing;
-use goodput_model::{EndName, FlowPlan};
+use goodput_model::{EndName, FlowPlan, Plan};
 
 /// What the connecting side shows first on a TCP data connection: what comes after it is payload.
 /// Empty if a protocol has none, and flows are known by their address and port.
@@ -54,6 +54,13 @@ pub enum FlowSetup {
 }
 
 impl FlowTicket {
+    /// A ticket for each flow of a plan, all framed alike. Nothing proves a flow but its address and port.
+    pub fn without_proofs(plan: &Plan, framing: &Framing) -> Vec<Self> {
+        let ticket =
+            |flow| Self { flow, proof: Proof::default(), framing: framing.clone(), shares: None };
+        plan.flow_plans().into_iter().map(ticket).collect()
+    }
+
     /// Who sends on it, seen from `end`: does this end send?
     pub fn is_sender(&self, end: EndName) -> bool {
         self.flow.sender == end

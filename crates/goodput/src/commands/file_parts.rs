@@ -63,17 +63,8 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
     let (record, interrupted) = measured::block_on(async |interrupt| {
         file_parts(&request, &interrupt, &mut |event| live.show(&event)).await
     })?;
-    let text = || report::file_parts::text(&record);
-    let exit = measured::finish(&record, text, &args.output, keeper)?;
-    if let Some(why) = &record.incomplete {
-        screen::say(format_args!("goodput: {why}"));
-        return Ok(Exit::CouldNot);
-    }
-    Ok(match exit {
-        _ if interrupted => Exit::CouldNot,
-        Exit::Fine => conclusive(&record),
-        other => other,
-    })
+    let text = || screen::fitted(&report::file_parts::text(&record));
+    measured::finish_judged((&record, interrupted), text, &args.output, keeper, conclusive)
 }
 
 fn conclusive(record: &Record) -> Exit {

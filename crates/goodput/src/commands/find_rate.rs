@@ -38,17 +38,8 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
         find_rate(&request, &interrupt, &mut |event| live.show(&event)).await
     })?;
     drop(live);
-    let text = || report::rate_search::text(&record);
-    let exit = measured::finish(&record, text, &args.output, keeper)?;
-    if let Some(why) = &record.incomplete {
-        screen::say(format_args!("goodput: {why}"));
-        return Ok(Exit::CouldNot);
-    }
-    Ok(match exit {
-        _ if interrupted => Exit::CouldNot,
-        Exit::Fine => found(&record),
-        other => other,
-    })
+    let text = || screen::fitted(&report::rate_search::text(&record));
+    measured::finish_judged((&record, interrupted), text, &args.output, keeper, found)
 }
 
 /// The worst of all sizes: loss at any rate is a problem found, and what was not found inconclusive.

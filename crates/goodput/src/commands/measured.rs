@@ -131,6 +131,27 @@ pub fn finish(
     Ok(check(record, output))
 }
 
+/// As [`finish`], of a record of several runs. One that is not complete could not be made; `judge` says what the others
+/// come to, unless something else is wrong.
+pub fn finish_judged(
+    (record, interrupted): (&Record, bool),
+    text: impl FnOnce() -> String,
+    output: &OutputArgs,
+    keeper: Keeper,
+    judge: impl FnOnce(&Record) -> Exit,
+) -> Result<Exit> {
+    let exit = finish(record, text, output, keeper)?;
+    if let Some(why) = &record.incomplete {
+        screen::say(format_args!("goodput: {why}"));
+        return Ok(Exit::CouldNot);
+    }
+    Ok(match exit {
+        _ if interrupted => Exit::CouldNot,
+        Exit::Fine => judge(record),
+        other => other,
+    })
+}
+
 /// Lets Ctrl-C and SIGTERM end the program: only printing is left, and its reader may stall for ever.
 fn end_at_the_next_signal() {
     let wait = || {

@@ -40,19 +40,43 @@ fn of_tcp_alone(options: &SocketOptions) -> [(bool, &'static str); 2] {
     ]
 }
 
-/// The options of a plan that matter at the far end, and that only goodput's own protocol carries there.
-pub(crate) fn only_in_goodput(plan: &Plan) -> Vec<&'static str> {
+/// An option that may matter at the far end, where only goodput's own protocol carries it. Older servers don't know it.
+pub(crate) struct OwnOption {
+    /// Whether the plan has it.
+    pub(crate) given: bool,
+    /// Who sends if it matters at the far end.
+    sender: EndName,
+    /// Its name in the plan.
+    pub(crate) name: &'static str,
+    /// What the user typed.
+    pub(crate) option: &'static str,
+}
+
+impl OwnOption {
+    /// Whether the far end has to do it.
+    pub(crate) fn is_asked_of_far_end(&self, plan: &Plan) -> bool {
+        self.given && plan.direction.senders().contains(&self.sender)
+    }
+}
+
+/// A row for each such option.
+pub(crate) fn own_options(plan: &Plan) -> [OwnOption; 4] {
     let options = &plan.socket;
+    let row = |given, sender, name, option| OwnOption { given, sender, name, option };
     let (near, far) = (EndName::Near, EndName::Far);
-    let lost = [
-        (options.quickack.is_some(), near, "--quickack"),
-        (options.busy_poll_us.is_some(), near, "--busy-poll"),
-        (options.notsent_lowat_bytes.is_some(), far, "--notsent-lowat"),
-        (options.priority.is_some(), far, "--priority"),
-    ];
-    let senders = plan.direction.senders();
-    let lost = lost.into_iter().filter(|(given, sender, _)| *given && senders.contains(sender));
-    lost.map(|(_, _, option)| option).collect()
+    let notsent = options.notsent_lowat_bytes.is_some();
+    [
+        row(options.quickack.is_some(), near, "quickack", "--quickack"),
+        row(notsent, far, "notsent_lowat_bytes", "--notsent-lowat"),
+        row(options.busy_poll_us.is_some(), near, "busy_poll_us", "--busy-poll"),
+        row(options.priority.is_some(), far, "priority", "--priority"),
+    ]
+}
+
+/// What of a plan another protocol can't carry to the far end.
+pub(crate) fn only_in_goodput(plan: &Plan) -> Vec<&'static str> {
+    let options = own_options(plan).into_iter();
+    options.filter(|own| own.is_asked_of_far_end(plan)).map(|own| own.option).collect()
 }
 
 /// What may be wrong with each of a plan's options alone.

@@ -131,13 +131,7 @@ fn only_receives(option: &str) -> String {
 }
 
 fn flows(plan: &Plan) -> Vec<FlowTicket> {
-    let ticket = |flow| FlowTicket {
-        flow,
-        proof: Proof::default(),
-        framing: goodput_framing::ttcp(),
-        shares: None,
-    };
-    plan.flow_plans().into_iter().map(ticket).collect()
+    FlowTicket::without_proofs(plan, &goodput_framing::ttcp())
 }
 
 #[cfg(test)]

@@ -34,24 +34,21 @@ struct Part {
     words: &'static str,
 }
 
-fn parts(plan: &Plan) -> [Part; 5] {
-    let socket = &plan.socket;
-    let carried = check::only_in_goodput(plan);
-    let option =
-        |given, name, words| Part { given, at_far_end: carried.contains(&words), name, words };
+fn parts(plan: &Plan) -> Vec<Part> {
+    let options = check::own_options(plan).into_iter().map(|own| Part {
+        given: own.given,
+        at_far_end: own.is_asked_of_far_end(plan),
+        name: own.name,
+        words: own.option,
+    });
     let alone = plan.storage.sink_alone;
-    [
-        option(socket.quickack.is_some(), "quickack", "--quickack"),
-        option(socket.notsent_lowat_bytes.is_some(), "notsent_lowat_bytes", "--notsent-lowat"),
-        option(socket.busy_poll_us.is_some(), "busy_poll_us", "--busy-poll"),
-        option(socket.priority.is_some(), "priority", "--priority"),
-        Part {
-            given: alone,
-            at_far_end: alone && plan.direction.senders().contains(&EndName::Near),
-            name: "sink_alone",
-            words: "how to write a sink alone (test files --sink)",
-        },
-    ]
+    let sink = Part {
+        given: alone,
+        at_far_end: alone && plan.direction.senders().contains(&EndName::Near),
+        name: "sink_alone",
+        words: "how to write a sink alone (test files --sink)",
+    };
+    options.chain([sink]).collect()
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ use goodput_model::{Plan, Transport};
 use crate::far_end::FarEnd;
 use crate::greeting;
 use crate::session::{First, FirstDatagram, Protocol};
-use crate::ticket::{FlowTicket, Proof};
+use crate::ticket::FlowTicket;
 
 /// The registry's entry.
 pub const PROTOCOL: Protocol = Protocol {
@@ -118,10 +118,7 @@ fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
 
 /// A ticket for each flow of a plan; nothing proves a flow but its address and port.
 fn tickets(plan: &Plan, interval_s: f64) -> Vec<FlowTicket> {
-    let framing = goodput_framing::nuttcp(is_counted(plan, interval_s));
-    let ticket =
-        |flow| FlowTicket { flow, proof: Proof::default(), framing: framing.clone(), shares: None };
-    plan.flow_plans().into_iter().map(ticket).collect()
+    FlowTicket::without_proofs(plan, &goodput_framing::nuttcp(is_counted(plan, interval_s)))
 }
 
 /// Whether each datagram shows how many bytes were sent by then (line 4736), on this flow: with
