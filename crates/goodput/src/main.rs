@@ -11,6 +11,7 @@ mod data_dirs;
 mod exit;
 mod expect;
 mod file_servers;
+mod fit;
 mod key_files;
 mod known_servers;
 mod logging;

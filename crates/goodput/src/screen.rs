@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use goodput_model::{Direction, Plan};
 
+use crate::fit::fit;
+
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static ALONE: AtomicBool = AtomicBool::new(false);
@@ -50,6 +52,24 @@ pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
     };
     let mut out = BufWriter::new(out);
     write(&mut out).and_then(|()| out.flush()).map_err(unprinted)
+}
+
+/// Columns that a line may have: those of the terminal, or those that `COLUMNS` names (environ(7)). `None` if neither
+/// is known: then a line is as long as it is, for grep and awk.
+pub fn columns() -> Option<usize> {
+    let terminal = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col.into());
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.filter(|columns| *columns > 0).or_else(named).filter(|columns| *columns > 0)
+}
+
+/// A text for people, in lines that fit the screen.
+pub fn fitted(text: &str) -> String {
+    fit(text, columns())
+}
+
+/// Prints a text for people, in lines that fit the screen.
+pub fn print_fitted(text: &str) -> io::Result<()> {
+    print(&fitted(text))
 }
 
 /// Prints a line of a result. Unlike `println!` it never panics: a reader that has seen enough

@@ -24,7 +24,7 @@ pub fn run(args: &CheckArgs, state: Option<PathBuf>) -> Result<Exit> {
     if args.json {
         screen::line(serde_json::to_string_pretty(&report)?)?;
     } else {
-        screen::print(&report::check::text(&report, args.undecided))?;
+        screen::print_fitted(&report::check::text(&report, args.undecided))?;
     }
     Ok(if report.findings.iter().any(is_seen) { Exit::Problem } else { Exit::Fine })
 }

@@ -18,6 +18,7 @@ use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::Exit;
 use crate::file_servers;
 use crate::report::{self, live::Live};
+use crate::screen;
 
 /// Length of one run if the user names none: past slow start on most paths, and short enough
 /// for the dozen runs that a proof takes.
@@ -62,7 +63,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         tables.close()
     })?;
     drop(live);
-    let exit = measured::finish(&record, || text(&record), &args.output, keeper)?;
+    let exit = measured::finish(&record, || screen::fitted(&text(&record)), &args.output, keeper)?;
     Ok(match exit {
         _ if broke_off.is_some() => broke_off.unwrap_or(Exit::CouldNot),
         _ if interrupted => Exit::CouldNot,

@@ -16,8 +16,27 @@ pub fn run(name: &str) -> Result<Exit> {
             suggestion(name)
         );
     }
-    screen::print(found.concat().trim_start())?;
+    screen::print_fitted(&with_whole_paragraphs(found.concat().trim_start()))?;
     Ok(Exit::Fine)
+}
+
+/// The page with each paragraph in one line, for the screen to break. In the sources they are broken already.
+fn with_whole_paragraphs(page: &str) -> String {
+    let mut out = String::new();
+    let mut in_paragraph = false;
+    for line in page.lines() {
+        let is_prose =
+            line.starts_with(|first: char| !first.is_whitespace() && !"#|".contains(first));
+        if in_paragraph {
+            out.push(if is_prose && !line.starts_with("- ") { ' ' } else { '\n' });
+        }
+        out += line;
+        in_paragraph = is_prose;
+        if !is_prose {
+            out.push('\n');
+        }
+    }
+    out.trim_end().to_string() + "\n"
 }
 
 fn find(name: &str) -> Vec<String> {
@@ -61,6 +80,13 @@ mod tests {
             assert!(!find(setting.example).is_empty(), "{}", setting.example);
         }
         assert!(find("far:qdisc.kind@eth0=fq").concat().contains("qdisc.kind"));
+    }
+
+    #[test]
+    fn paragraphs_are_one_line_and_headings_lists_and_examples_stay() {
+        let page = "# Title\n\nOne\ntwo.\n\n- a\n- b\n  goes on\n\n    code\n    more\n";
+        let whole = "# Title\n\nOne two.\n\n- a\n- b\n  goes on\n\n    code\n    more\n";
+        assert_eq!(with_whole_paragraphs(page), whole);
     }
 
     #[test]

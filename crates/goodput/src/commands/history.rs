@@ -18,7 +18,9 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
     match args.ids[..] {
         [] => list(&store, args.last)?,
         [id] => show(&store.get(id)?, args, Detail { verbose, ..Detail::default() })?,
-        [a, b, ..] => screen::print(&report::difference::text(&store.get(a)?, &store.get(b)?))?,
+        [a, b, ..] => {
+            screen::print_fitted(&report::difference::text(&store.get(a)?, &store.get(b)?))?
+        }
     }
     Ok(Exit::Fine)
 }
@@ -61,5 +63,5 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
         Kind::Compare => report::compare::text(record),
         Kind::Tune => report::tune::text(record),
     };
-    Ok(screen::print(&text)?)
+    Ok(screen::print_fitted(&text)?)
 }

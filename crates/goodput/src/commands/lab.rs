@@ -90,7 +90,7 @@ fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
     }
     match compared? {
         Ok(record) => {
-            screen::print(&report::compare::text(&record))?;
+            screen::print_fitted(&report::compare::text(&record))?;
             Ok(Exit::Fine)
         }
         Err(failed) => {

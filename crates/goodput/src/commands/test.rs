@@ -83,7 +83,9 @@ fn finish(
         outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
     let incomplete = incomplete.filter(|_| !interrupted);
     let detail = Detail { failure_is_told: incomplete.is_some(), ..detail };
-    let text = || live.rest(&record).unwrap_or_else(|| report::test::text(&record, detail));
+    let text = || {
+        live.rest(&record).unwrap_or_else(|| screen::fitted(&report::test::text(&record, detail)))
+    };
     let printed = measured::finish(&record, text, &args.output, keeper);
     match incomplete {
         Some(incomplete) => part(&incomplete, printed),

@@ -16,6 +16,7 @@ use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::Exit;
 use crate::file_servers;
 use crate::report::{self, live::Live};
+use crate::screen;
 
 /// Length of a run if the user names none: past slow start on most paths, and short enough for the dozens of runs that
 /// several proofs take.
@@ -53,7 +54,12 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         true if record.incomplete.is_none() => keep(&mut record, &request.state_dir),
         _ => Ok(()),
     };
-    let exit = measured::finish(&record, || report::tune::text(&record), &args.output, keeper)?;
+    let exit = measured::finish(
+        &record,
+        || screen::fitted(&report::tune::text(&record)),
+        &args.output,
+        keeper,
+    )?;
     kept?;
     Ok(match exit {
         Exit::Fine if interrupted || record.incomplete.is_some() => Exit::CouldNot,

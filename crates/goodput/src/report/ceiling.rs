@@ -140,7 +140,8 @@ fn arithmetic(out: &mut String, bound: &CeilingBound) {
     line(out, &bound.id, &head);
     bound.lines.iter().for_each(|step| {
         let CeilingLine { label, formula, .. } = step;
-        let _ = writeln!(out, "  {label:NAME_COLUMNS$} {formula} = {}", style::strong(value(step)));
+        let label = style::faint(format!("  {label:NAME_COLUMNS$} "));
+        let _ = writeln!(out, "{label}{formula} = {}", style::strong(value(step)));
     });
     if let Some(why) = &bound.beside {
         let _ = writeln!(out, "  {:NAME_COLUMNS$} {why}", "beside");

@@ -9,7 +9,7 @@ use super::{permanent, style};
 use crate::shell;
 
 /// Width of the labels.
-const WIDTH_CHARS: usize = 12;
+pub(super) const WIDTH_CHARS: usize = 12;
 
 /// One line.
 pub(super) fn line(out: &mut String, label: &str, text: &str) {

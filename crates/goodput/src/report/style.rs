@@ -5,6 +5,11 @@ use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
 
+/// How [`strong`] text begins: the escape sequence for bold (ECMA-48, SGR 1).
+pub const STRONG_BEGINS: &str = "\x1b[1m";
+/// How [`faint`] text begins (SGR 2).
+pub const FAINT_BEGINS: &str = "\x1b[2m";
+
 /// The one thing to see first.
 pub fn strong(text: impl Display) -> String {
     paint(Style::new().bold(), text)
@@ -27,4 +32,14 @@ pub fn bad(text: impl Display) -> String {
 
 fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strong_and_faint_text_begin_as_they_say() {
+        assert!(strong("x").starts_with(STRONG_BEGINS) && faint("x").starts_with(FAINT_BEGINS));
+    }
 }

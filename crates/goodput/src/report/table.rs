@@ -45,21 +45,24 @@ impl Table {
 
     /// Prints it, as the screen prints everything.
     pub fn print(self) -> io::Result<()> {
-        let columns = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col);
-        let text = self.within(columns.filter(|columns| *columns > 0));
-        screen::print(&text)
+        screen::print(&self.text())
     }
 
-    /// The lines, each row on one.
+    /// The lines, as wide as the screen at most.
     pub fn text(self) -> String {
-        self.within(None)
+        self.within(screen::columns())
+    }
+
+    /// The lines beside a label of this width.
+    pub fn beside(self, label_columns: usize) -> String {
+        self.within(screen::columns().map(|columns| columns.saturating_sub(label_columns)))
     }
 
     /// The lines, within `width` columns if that is given. The first column names the row, so it is
     /// never broken.
-    fn within(mut self, width: Option<u16>) -> String {
+    fn within(mut self, width: Option<usize>) -> String {
         self.columns.set_content_arrangement(ContentArrangement::Disabled);
-        if let Some(width) = width {
+        if let Some(width) = width.map(|width| u16::try_from(width).unwrap_or(u16::MAX)) {
             self.columns.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         }
         for column in self.columns.column_iter_mut() {

@@ -2,8 +2,8 @@
 
 use goodput_model::{Bytes, Known, Step, StepName, StepUnit};
 
-use super::style;
 use super::table::Table;
+use super::{labelled, style};
 
 /// What to show of the way.
 pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
@@ -33,7 +33,7 @@ fn drops(step: &Step, way: &[Step]) -> bool {
 }
 
 fn table(way: &[Step]) -> Vec<String> {
-    let mut table = Table::new(&["", "in", "out", "lost", "counted by"]);
+    let mut table = Table::new(&["", "in", "out", "lost", "of", "counted by"]);
     for step in way {
         let dropped = match &step.dropped {
             Known::Value(count) => count_of(*count),
@@ -42,27 +42,38 @@ fn table(way: &[Step]) -> Vec<String> {
         };
         let [entered, left] = [&step.entered, &step.left].map(|count| amount(count, step.unit));
         let by = if step.dropped.value().is_some() { counter(step) } else { "" };
-        table.row(&[&label(step), &entered, &left, &dropped, by]);
+        table.row(&[&label(step), &entered, &left, &dropped, unit(step.unit), by]);
     }
-    let text = table.text();
-    let marked = |(line, step): (&str, Option<&Step>)| {
-        let lost = step.and_then(|step| step.dropped.value()).is_some_and(|count| *count > 0);
-        if lost { style::bad(line).to_string() } else { line.to_string() }
+    marked(&table.beside(labelled::WIDTH_CHARS), way)
+}
+
+/// The lines of the table, with those of each step that has lost anything in red. A step whose row is too wide has
+/// several; only the first begins with its name.
+fn marked(table: &str, way: &[Step]) -> Vec<String> {
+    let mut steps = way.iter();
+    let mut has_lost = false;
+    let line = |line: &str| {
+        if !line.starts_with(' ') {
+            let dropped = steps.next().and_then(|step| step.dropped.value());
+            has_lost = dropped.is_some_and(|count| *count > 0);
+        }
+        if has_lost { style::bad(line) } else { line.to_string() }
     };
-    let steps = std::iter::once(None).chain(way.iter().map(Some));
-    text.lines().zip(steps).map(marked).collect()
+    let (heading, rows) = table.split_once('\n').unwrap_or_default();
+    std::iter::once(heading.to_string()).chain(rows.lines().map(line)).collect()
 }
 
 /// Where the number of what was lost comes from.
 fn counter(step: &Step) -> &'static str {
     match (step.name, step.unit) {
         (StepName::Application, ..) => "",
+        (StepName::Socket, StepUnit::Segments) => "ss -m: d, less duplicates",
         (StepName::Socket, ..) => "ss -m: d",
         (StepName::Qdisc, ..) => "tc -s qdisc: dropped",
-        (StepName::Device, ..) => "ip -s -s link: dropped, missed, errors",
+        (StepName::Device, ..) => "ip -s -s link",
         (StepName::Path, StepUnit::Datagrams) => "sequence numbers",
-        (StepName::Path, ..) => "segments sent again, minus drops at the hosts",
-        (StepName::Backlog, ..) => "/proc/net/softnet_stat, second column",
+        (StepName::Path, ..) => "sent again, not dropped by a host",
+        (StepName::Backlog, ..) => "softnet_stat, column 2",
     }
 }
 
@@ -79,14 +90,22 @@ fn label(step: &Step) -> String {
     format!("{} {name}", step.place)
 }
 
-/// `12.3k packets`; nothing for what is not counted at this step.
+/// `12.3k`; nothing for what is not counted at this step.
 fn amount(count: &Known<u64>, unit: StepUnit) -> String {
-    let Known::Value(count) = count else { return String::new() };
+    match (count, unit) {
+        (Known::Missing(_), _) => String::new(),
+        (Known::Value(count), StepUnit::Bytes) => Bytes(*count).to_string(),
+        (Known::Value(count), _) => count_of(*count),
+    }
+}
+
+/// What the numbers of a step count.
+fn unit(unit: StepUnit) -> &'static str {
     match unit {
-        StepUnit::Bytes => Bytes(*count).to_string(),
-        StepUnit::Segments => format!("{} segments", count_of(*count)),
-        StepUnit::Datagrams => format!("{} datagrams", count_of(*count)),
-        StepUnit::Packets => format!("{} packets", count_of(*count)),
+        StepUnit::Bytes => "payload",
+        StepUnit::Segments => "segments",
+        StepUnit::Datagrams => "datagrams",
+        StepUnit::Packets => "packets",
     }
 }
 
@@ -125,10 +144,10 @@ mod tests {
         let text = plain(&way, false);
         let row =
             |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
-        assert!(row("near app").ends_with("1.20 GB"), "{text}");
-        assert!(row("near qdisc").ends_with('?'), "{text}");
+        assert!(row("near app").contains("1.20 GB"), "{text}");
+        assert!(row("near qdisc").contains("?  packets"), "{text}");
         let device = row("near device");
-        assert!(device.contains("829k packets  3") && device.contains("link"), "{text}");
+        assert!(device.contains("829k  3     packets") && device.contains("link"), "{text}");
     }
 
     #[test]

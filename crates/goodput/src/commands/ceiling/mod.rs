@@ -20,7 +20,7 @@ pub fn run(args: &CeilingArgs) -> Result<Exit> {
     if args.question.json {
         screen::line(serde_json::to_string_pretty(&report)?)?;
     } else {
-        screen::print(&report::ceiling::text(&report))?;
+        screen::print_fitted(&report::ceiling::text(&report))?;
     }
     Ok(match (report.doubts.is_empty(), is_answered(&report)) {
         (false, _) => Exit::Problem,
@@ -123,7 +123,7 @@ fn fit(text: &str, json: bool) -> Result<Exit> {
     if json {
         screen::line(serde_json::to_string_pretty(&fitted)?)?;
     } else {
-        screen::print(&report::ceiling::fit(&fitted))?;
+        screen::print_fitted(&report::ceiling::fit(&fitted))?;
     }
     Ok(Exit::Fine)
 }

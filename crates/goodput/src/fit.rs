@@ -1,0 +1,105 @@
+//! Text on a terminal: what is too long for a line goes on in the next one, below where it began.
+
+use crate::report::style;
+
+/// A continued line has at least this many columns; otherwise it begins at the left.
+const MIN_TEXT_COLUMNS: usize = 30;
+
+/// The text in lines of at most `columns`, or as it is if that is `None`. What is strong (a command, a rate) is not
+/// broken, so that it can be copied.
+pub fn fit(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.into() };
+    let wrapped = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
+        Some(line) => wrap(line, columns) + "\n",
+        None => wrap(line, columns),
+    });
+    wrapped.collect()
+}
+
+fn wrap(line: &str, columns: usize) -> String {
+    if width(line) <= columns {
+        return line.into();
+    }
+    let indent = Some(text_column(line)).filter(|at| at + MIN_TEXT_COLUMNS <= columns).unwrap_or(0);
+    let mut out = String::new();
+    let mut used = 0;
+    for (blank, word) in words(line) {
+        if used > indent && used + blank.len() + width(word) > columns {
+            out += "\n";
+            out += &" ".repeat(indent);
+            used = indent;
+        } else {
+            out += blank;
+            used += blank.len();
+        }
+        out += word;
+        used += width(word);
+    }
+    out
+}
+
+/// Where a line's text begins: behind its label, which is faint, or behind the mark of a list.
+fn text_column(line: &str) -> usize {
+    let text = line.trim_start_matches(' ');
+    let begin = line.len() - text.len();
+    let label = text.strip_prefix(style::FAINT_BEGINS).and_then(|text| text.split('\x1b').next());
+    begin + label.map_or(if text.starts_with("- ") { 2 } else { 0 }, width)
+}
+
+/// Each word with the blanks before it. What is strong is one word.
+fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let blanks = rest.len() - rest.trim_start_matches(' ').len();
+        let (blank, behind) = rest.split_at(blanks);
+        let whole = behind.strip_prefix(style::STRONG_BEGINS).and_then(|text| text.find('\x1b'));
+        let strong = whole.map_or(0, |end| style::STRONG_BEGINS.len() + end);
+        let end = behind[strong..].find(' ').map_or(behind.len(), |end| strong + end);
+        let (word, left) = behind.split_at(end);
+        rest = left;
+        (!word.is_empty() || !blank.is_empty()).then_some((blank, word))
+    })
+}
+
+/// Columns of a text, without its colours.
+fn width(text: &str) -> usize {
+    anstream::adapter::strip_str(text).to_string().chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str, columns: usize) -> String {
+        anstream::adapter::strip_str(&fit(text, Some(columns))).to_string()
+    }
+
+    #[test]
+    fn a_long_line_goes_on_below_its_text() {
+        let line = format!("{}{}\n", style::faint("evidence    "), "many words ".repeat(12).trim());
+        let text = plain(&line, 60);
+        assert!(text.lines().count() > 1 && text.lines().all(|line| line.chars().count() <= 60));
+        assert!(text.starts_with("evidence    many"), "{text}");
+        assert!(text.lines().skip(1).all(|line| line.starts_with("            ")), "{text}");
+        assert_eq!(text.split_whitespace().count(), 25);
+        assert_eq!(fit(&line, None), line);
+    }
+
+    #[test]
+    fn a_command_is_not_broken() {
+        let command = "goodput settings set sysctl.net.ipv4.tcp_rmem='4096 131072 67108864'";
+        let line =
+            format!("to try      {}   # a reason of several words\n", style::strong(command));
+        let text = plain(&line, 80);
+        assert!(text.contains(command), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(plain(&line, 40).contains(command));
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        for line in ["", "  a   b  \n", "ä\n\n"] {
+            assert_eq!(fit(line, Some(10)), line);
+        }
+    }
+}
