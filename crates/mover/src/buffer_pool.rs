@@ -11,8 +11,8 @@ use crate::ring::Memory;
 /// at once.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
-/// Most buffers in the pool. A thread that is preempted within a call keeps its buffer, so with many flows
-/// on few processors there would else be as many buffers as flows.
+/// Most buffers in the pool. A thread that is preempted within a call keeps its buffer. Without a bound, many flows
+/// on few processors would have as many buffers as flows.
 const MAX_BUFFERS: usize = 32;
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), made: 0, waiting: 0 });
@@ -28,8 +28,8 @@ struct Pool {
     waiting: usize,
 }
 
-/// Takes the buffer that was given back last, or a new one; if there are as many as there may be, waits
-/// for one of the calls that have them, none of which waits for its socket.
+/// Takes the buffer that was given back last, or a new one. If the pool has its most buffers already, waits for one of
+/// the calls that have them. None of these calls waits for its socket.
 fn take() -> Box<[u8]> {
     let mut pool = pool();
     loop {

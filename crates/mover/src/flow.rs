@@ -53,7 +53,7 @@ pub struct FlowConfig {
     pub limit_bytes: Option<u64>,
     /// How the payload looks on the wire, and how it ends.
     pub framing: Framing,
-    /// What of the payload moved before the flow had its mover.
+    /// The payload that moved before the flow had its mover.
     pub early: EarlyPayload,
     /// What it shares with the other sending flows of its measurement, if a receiver reads all
     /// streams in turn. Only for a sender of a stream.
@@ -104,7 +104,7 @@ impl FlowConfig {
     }
 }
 
-/// What of a flow's payload moved before its mover did.
+/// The part of a flow's payload that moved before its mover began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EarlyPayload {
     /// Bytes of a stream that were read to find out what it is, or written to show it.
@@ -158,7 +158,7 @@ impl Flow {
         }
     }
 
-    /// Waits until the socket has room, as far as the stop lets it; in bodies no longer than these may stand still.
+    /// Waits until the socket has room, as far as the stop lets it. A body waits no longer than bodies may stand still.
     /// Counts as blocked.
     pub(crate) fn wait_writable(&self) -> Result<(), MoveError> {
         let until = self.config.bodies.as_deref().map(BodySource::patient_until);

@@ -2,10 +2,9 @@
 //!
 //! All of it happens in two network namespaces of our own, joined by a veth pair. In each round the client
 //! measures three times, in random order: alone; while the crowd is at another server of the same host; and
-//! while the crowd is at the client's own server. Only runs of the same round are compared. The crowd takes
-//! processor time of the same machine, to send and to be served, in the last two alike. So what they differ
-//! by is what the strangers take from a client because they share its server, and the difference to "alone"
-//! has the whole machine's load in it.
+//! while the crowd is at the client's own server. Only runs of the same round are compared. In the
+//! last two, the crowd takes the same processor time of the machine. Their difference is therefore what strangers take
+//! from a client because they share its server. The difference to "alone" includes the load of the whole machine.
 
 pub mod server;
 pub mod strangers;

@@ -18,7 +18,7 @@ pub enum Scope {
     Device,
 }
 
-/// One thing that a host can be found wanting in.
+/// One thing about a host that could limit traffic.
 pub struct Check {
     /// Id of the rule that names the same cause once it limits a transfer, if there is one.
     pub id: &'static str,
@@ -44,8 +44,8 @@ impl<F: Fn(&Check, &HostView) -> Answer + Sync> Ask for F {
 }
 
 impl Check {
-    /// Fires, stays quiet, or says what it lacks. `Possible`: could limit, were there traffic;
-    /// anything more: seen to harm, or wrong for certain.
+    /// Fires, stays quiet, or says what it is missing. `Possible` means that it could limit traffic; anything more means
+    /// that harm was seen, or that something is certainly wrong.
     pub fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
         self.ask.ask(self, host)
     }

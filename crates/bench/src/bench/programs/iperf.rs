@@ -18,7 +18,7 @@ pub static IPERF: Program = Program {
     count,
 };
 
-/// More than any host sends: it takes no rate to mean none.
+/// More than any host sends. iperf 2 has no word for an unlimited rate of datagrams.
 const UNLIMITED: u64 = 1_000_000_000_000;
 
 fn server(job: &Job<'_>) -> Vec<String> {
