@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::kept::Values;
-use super::programs::Program;
-use super::quantity::Quantity;
-use super::run::Stage;
+use super::load::Load;
+use super::place::Place;
+use super::programs::{GOODPUT, Program};
+use super::quantity::{Quantity, Values};
+use super::stage::Stage;
 use super::watch::Watch;
 
 /// One contest. In each round every entry runs once at every place.
@@ -32,41 +33,6 @@ pub struct Contest {
     pub columns: &'static [&'static Quantity],
     /// What is asked of it.
     pub goals: &'static [Goal],
-}
-
-/// Where client and server are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In two network namespaces joined by a veth pair.
-    Veth,
-    /// In these two, both on the same CPU: what one does with it the other lacks, and it does not matter
-    /// where the scheduler puts them.
-    OneCpu,
-    /// In one, over its loopback device.
-    Loopback,
-}
-
-/// What every entry sends.
-#[derive(Debug, Clone, Copy)]
-pub struct Load {
-    /// Over what.
-    pub transport: Transport,
-    /// Bytes of a write, or of the payload of a datagram.
-    pub chunk_bytes: u32,
-    /// Connections, or UDP flows.
-    pub flows: u32,
-    /// Payload bits per second of all flows; `None` is as fast as it goes.
-    pub rate_bits_per_s: Option<u64>,
-    /// Milliseconds at the beginning that goodput leaves out, instead of what it takes for slow
-    /// start: the others count from the beginning.
-    pub omit_ms: u32,
-}
-
-/// Over what payload is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    Tcp,
-    Udp,
 }
 
 /// For how long an entry sends.
@@ -167,59 +133,6 @@ impl Entry {
 
     /// Whether it is one of those that goodput is compared with.
     pub fn is_peer(&self) -> bool {
-        matches!(&self.kind, Kind::Runs(program, _) if program.name != super::programs::GOODPUT.name)
-    }
-}
-
-impl Place {
-    /// What the kept lines call it.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Veth => "veth",
-            Self::OneCpu => "one-cpu",
-            Self::Loopback => "loopback",
-        }
-    }
-
-    /// What a page calls it.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Veth => "two namespaces, veth",
-            Self::OneCpu => "veth, both on one CPU",
-            Self::Loopback => "loopback",
-        }
-    }
-}
-
-impl Load {
-    /// One TCP connection with writes of this length.
-    pub const fn tcp(chunk_bytes: u32) -> Self {
-        Self {
-            transport: Transport::Tcp,
-            chunk_bytes,
-            flows: 1,
-            rate_bits_per_s: None,
-            omit_ms: 10,
-        }
-    }
-
-    /// One UDP flow with datagrams of this payload.
-    pub const fn udp(chunk_bytes: u32) -> Self {
-        Self { transport: Transport::Udp, ..Self::tcp(chunk_bytes) }
-    }
-
-    /// So many of them.
-    pub const fn flows(self, flows: u32) -> Self {
-        Self { flows, ..self }
-    }
-
-    /// Without what goodput moves in the first moment.
-    pub const fn omit_ms(self, omit_ms: u32) -> Self {
-        Self { omit_ms, ..self }
-    }
-
-    /// At this rate, payload bits per second.
-    pub const fn at(self, rate_bits_per_s: u64) -> Self {
-        Self { rate_bits_per_s: Some(rate_bits_per_s), ..self }
+        matches!(&self.kind, Kind::Runs(program, _) if program.name != GOODPUT.name)
     }
 }

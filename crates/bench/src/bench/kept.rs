@@ -1,6 +1,5 @@
 //! What is kept of a bench, one JSON line a run, so that the page can be made from it again.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -8,12 +7,10 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::contest::{Contest, Place};
+use super::contest::Contest;
 use super::machine::Machine;
+use super::place::Place;
 use super::quantity::Quantity;
-
-/// What was measured of a run, under the ids of the quantities.
-pub type Values = BTreeMap<String, f64>;
 
 /// A line.
 #[derive(Debug, Clone, Serialize, Deserialize)]

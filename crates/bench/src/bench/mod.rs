@@ -7,13 +7,16 @@
 pub mod contest;
 mod contests;
 mod kept;
+mod load;
 mod machine;
 pub mod net;
 mod page;
+pub mod place;
 mod programs;
 mod quantity;
 mod run;
 mod schedule;
+mod stage;
 pub mod stats;
 mod watch;
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use goodput_mover::allowed_cpus;
 
-use super::contest::Place;
+use super::place::Place;
 use xtask::shell::{command, run};
 
 /// Address of the far end (TEST-NET-1, RFC 5737).

@@ -1,5 +1,10 @@
 //! What is measured of a run: a value of each of these, under its id in what is kept.
 
+use std::collections::BTreeMap;
+
+/// What was measured of a run, under the ids of the quantities.
+pub type Values = BTreeMap<String, f64>;
+
 /// One quantity, and how a page shows it.
 #[derive(Debug)]
 pub struct Quantity {

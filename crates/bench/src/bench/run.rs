@@ -10,26 +10,13 @@ use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::contest::{Contest, Entry, Kind, Load, Place, Transport};
-use super::kept::Values;
-use super::net::{Net, address, wait_for};
-use super::programs::{Counted, GOODPUT, Job, Program, ProgramOutputs, ServerExit};
-use super::quantity::{CPU, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE};
+use super::contest::{Contest, Entry, Kind};
+use super::load::{Load, Transport};
+use super::net::{address, wait_for};
+use super::programs::{Counted, Job, ProgramOutputs, ServerExit};
+use super::quantity::{CPU, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE, Values};
+use super::stage::Stage;
 use super::watch::Watched;
-
-/// Where a run takes place.
-pub struct Stage<'a> {
-    /// The namespaces.
-    pub net: &'a Net,
-    /// Which of them.
-    pub place: Place,
-    /// A port that no earlier run has used lately, and the next 100.
-    pub port: u16,
-    /// How long payload is sent.
-    pub seconds: u32,
-    /// The goodput that is measured.
-    pub goodput: &'a Path,
-}
 
 /// How long a program may take beyond what it was asked for: a client, and then its server.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -63,24 +50,6 @@ pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values
     let mut values = values(&contest.load, counted, cpu_s, peaks)?;
     values.extend(watched.finish(&job, program, began)?);
     Ok(values)
-}
-
-impl Stage<'_> {
-    fn server(&self, program: &Program) -> Command {
-        self.net.at_server(self.place, &self.file(program))
-    }
-
-    fn client(&self, program: &Program) -> Command {
-        Net::at_client(self.place, &self.file(program))
-    }
-
-    fn file(&self, program: &Program) -> String {
-        if program.name == GOODPUT.name {
-            self.goodput.to_string_lossy().into_owned()
-        } else {
-            program.name.into()
-        }
-    }
 }
 
 fn values(load: &Load, counted: Counted, cpu_s: f64, peaks: Peaks) -> Result<Values> {

@@ -6,12 +6,14 @@ use std::time::Duration;
 use anyhow::Result;
 use rand::seq::SliceRandom;
 
-use super::contest::{Contest, Entry, Place};
+use super::contest::{Contest, Entry};
 use super::kept::{Kept, Line, ResultLog, RunOutcome, RunRecord};
 use super::machine::Machine;
 use super::net::Net;
 use super::page::one_line;
-use super::run::{self, Stage};
+use super::place::Place;
+use super::run;
+use super::stage::Stage;
 
 /// What is to be run.
 pub struct Schedule<'a> {

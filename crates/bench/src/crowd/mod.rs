@@ -20,8 +20,8 @@ use anyhow::{Context, Result, bail};
 use rand::seq::SliceRandom;
 use serde_json::Value;
 
-use crate::bench::contest::Place;
 use crate::bench::net::{NEAR, Net, address};
+use crate::bench::place::Place;
 use crate::bench::stats::{Estimate, estimate};
 use server::Server;
 use strangers::{Crowd, NETWORK, Sizes};

@@ -6,8 +6,8 @@ use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result};
 
-use crate::bench::contest::Place;
 use crate::bench::net::{Net, address, wait_for};
+use crate::bench::place::Place;
 
 /// The server; it ends with us.
 pub struct Server(Child);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-use crate::bench::contest::Place;
 use crate::bench::net::{Net, address};
+use crate::bench::place::Place;
 use crate::crowd::PORT;
 
 /// What they measure with.

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::bench::contest::Place;
 use crate::bench::net::{NEAR, Net, address};
+use crate::bench::place::Place;
 use crate::crowd::server::Server;
 use crate::crowd::strangers::{Crowd, NETWORK, Sizes};
 use crate::crowd::{PORT, raise_open_files};

@@ -61,6 +61,38 @@ fn a_list_can_be_narrowed_and_made_longer() {
     assert!(long.contains("values") && long.contains("fq_codel"), "{long}");
 }
 
+/// Lists, pages and reports, as a terminal of 80 columns shows them. Commands to copy stay whole.
+#[test]
+fn what_people_read_fits_80_columns() {
+    let home = Home::new();
+    let lists =
+        ["rules", "checks", "bounds", "settings", "movers", "protocols", "formats", "scenarios"];
+    let lists = lists.map(|what| format!("list {what}"));
+    let long = lists.clone().map(|list| format!("{list} --long"));
+    let others = [
+        "settings list qdisc",
+        "lab list",
+        "as --list",
+        "as --list iperf3",
+        "explain path-loss",
+        "explain xps.cpus",
+        "explain Record.verdict",
+        "check lo --undecided",
+        "ceiling --link 10gbit --rtt 20ms --window 1M --loss 0.1% -P 2",
+        "ceiling --here lo",
+    ];
+    for command in lists.iter().chain(&long).cloned().chain(others.map(String::from)) {
+        let arguments: Vec<_> = command.split(' ').collect();
+        let output = home.goodput(&arguments).env("COLUMNS", "80").output().expect("goodput runs");
+        let text = stdout(&output);
+        assert!(!text.is_empty(), "{command}: {output:?}");
+        let is_wide =
+            |line: &&str| line.chars().count() > 80 && !line.contains("goodput settings set");
+        let wide: Vec<_> = text.lines().filter(is_wide).collect();
+        assert!(wide.is_empty(), "{command}: {wide:#?}");
+    }
+}
+
 #[test]
 fn a_rule_a_setting_and_a_field_are_explained() {
     assert!(shown(&["explain", "path-loss"]).contains("### How it is seen"));

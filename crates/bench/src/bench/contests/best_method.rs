@@ -1,7 +1,8 @@
 //! TCP, one flow, each program by the fastest method that it has.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, RATE};
 use crate::bench::watch::Watch;
 

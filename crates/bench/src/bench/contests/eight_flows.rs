@@ -1,7 +1,8 @@
 //! TCP, 8 flows at once.
 
 use super::*;
-use crate::bench::contest::{Length, Load};
+use crate::bench::contest::Length;
+use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, RATE};
 use crate::bench::watch::Watch;
 

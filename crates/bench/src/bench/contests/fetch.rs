@@ -11,11 +11,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
-use crate::bench::kept::Values;
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::net::{Net, address};
+use crate::bench::quantity::Values;
 use crate::bench::quantity::{CPU, Quantity, RATE};
-use crate::bench::run::{Stage, children_cpu_s};
+use crate::bench::run::children_cpu_s;
+use crate::bench::stage::Stage;
 use crate::bench::watch::Watch;
 use xtask::shell::capture;
 

@@ -1,7 +1,8 @@
 //! How soon after its start a program sends payload.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::FIRST_BYTE;
 use crate::bench::watch::Watch;
 

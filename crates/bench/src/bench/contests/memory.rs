@@ -1,7 +1,8 @@
 //! The memory of 256 flows at each end.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{FAR_PEAK, NEAR_PEAK, RATE};
 use crate::bench::watch::Watch;
 

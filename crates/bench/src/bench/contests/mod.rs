@@ -17,7 +17,8 @@ mod udp_rate;
 mod udp_throughput;
 mod unpaced;
 
-use super::contest::{Against, Bound, Contest, Entry, Goal, Kind, Place};
+use super::contest::{Against, Bound, Contest, Entry, Goal, Kind};
+use super::place::Place;
 use super::programs::{GOODPUT, IPERF, IPERF3, NUTTCP, Program, QPERF, SOCKPERF};
 use super::quantity::{CPU, RATE};
 

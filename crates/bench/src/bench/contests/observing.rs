@@ -1,7 +1,8 @@
 //! What it costs to observe the hosts and the flows during a measurement.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{BESIDE, CPU, RATE};
 use crate::bench::watch::Watch;
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 use anyhow::Result;
 use goodput_mover::reference::{beyond_cache_bytes, call_cost, copy_speed};
 
-use crate::bench::contest::{Entry, Kind, Load};
-use crate::bench::kept::Values;
+use crate::bench::contest::{Entry, Kind};
+use crate::bench::load::Load;
 use crate::bench::quantity::RATE;
-use crate::bench::run::Stage;
+use crate::bench::quantity::Values;
+use crate::bench::stage::Stage;
 
 /// How long each is measured.
 const TIME: Duration = Duration::from_millis(200);

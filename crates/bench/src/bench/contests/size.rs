@@ -5,10 +5,11 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
-use crate::bench::kept::Values;
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::STRIPPED;
-use crate::bench::run::Stage;
+use crate::bench::quantity::Values;
+use crate::bench::stage::Stage;
 use crate::bench::watch::Watch;
 use xtask::shell::{capture, command};
 

@@ -1,7 +1,8 @@
 //! TCP, one flow, in writes of 1500 bytes, where system calls cost more than copying.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, RATE};
 use crate::bench::watch::Watch;
 

@@ -1,7 +1,8 @@
 //! Whether a thousand flows work.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, FAR_PEAK, NEAR_PEAK, RATE};
 use crate::bench::watch::Watch;
 

@@ -1,7 +1,8 @@
 //! UDP, one flow of datagrams of 64 bytes: how many are received.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, LOSS, PACKETS};
 use crate::bench::watch::Watch;
 

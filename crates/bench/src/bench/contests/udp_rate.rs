@@ -1,7 +1,8 @@
 //! UDP at a rate: how exact its mean is, and how even its packets are.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, EVEN_GAPS, LOSS, RATE_ERROR};
 use crate::bench::watch::Watch;
 

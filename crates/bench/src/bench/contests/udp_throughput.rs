@@ -2,7 +2,8 @@
 
 use super::udp_packets::{ENTRIES, JOINED, MANY_A_CALL};
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, LOSS, RATE};
 use crate::bench::watch::Watch;
 

@@ -1,7 +1,8 @@
 //! The best methods again with a congestion control that does not pace: what the host's own costs them.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Against, Length};
+use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, RATE, TIMERS};
 use crate::bench::watch::Watch;
 

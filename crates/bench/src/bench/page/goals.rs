@@ -5,8 +5,9 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::shown;
-use crate::bench::contest::{Against, Bound, Contest, Goal, Place};
+use crate::bench::contest::{Against, Bound, Contest, Goal};
 use crate::bench::kept::{Kept, RunRecord};
+use crate::bench::place::Place;
 use crate::bench::quantity::Quantity;
 use crate::bench::stats::{Estimate, estimate};
 
@@ -129,7 +130,8 @@ impl Bound {
 mod tests {
     use super::*;
     use crate::bench::contests::ALL;
-    use crate::bench::kept::{RunOutcome, Values};
+    use crate::bench::kept::RunOutcome;
+    use crate::bench::quantity::Values;
     use crate::bench::quantity::{BESIDE, CPU, RATE};
 
     fn near(median: f64) -> Estimate {

@@ -7,9 +7,10 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::contest::{Contest, Place};
+use super::contest::Contest;
 use super::kept::{Kept, RunOutcome, RunRecord};
 use super::machine::Machine;
+use super::place::Place;
 use super::quantity::Quantity;
 use super::stats::{CONFIDENCE, Estimate};
 
@@ -114,7 +115,7 @@ fn shown(value: Estimate, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::contests::ALL;
-    use super::super::kept::Values;
+    use super::super::quantity::Values;
     use super::*;
 
     /// Three rounds in which everyone has the same value of everything, but one peer fails.

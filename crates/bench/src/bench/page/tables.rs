@@ -6,8 +6,9 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::shown;
-use crate::bench::contest::{Contest, Place};
+use crate::bench::contest::Contest;
 use crate::bench::kept::{Kept, RunOutcome};
+use crate::bench::place::Place;
 use crate::bench::stats::estimate;
 
 /// A row for each entry, a column for each quantity.

@@ -57,7 +57,7 @@ fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::contest::Load;
+    use super::super::super::load::Load;
     use super::*;
 
     fn counted(load: Load, result: &str) -> Counted {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments};
-use crate::bench::contest::Transport;
+use crate::bench::load::Transport;
 
 pub static IPERF: Program = Program {
     name: "iperf",
@@ -72,7 +72,7 @@ fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::contest::Load;
+    use super::super::super::load::Load;
     use super::*;
 
     fn counted(load: Load, server: &str) -> Result<Counted> {

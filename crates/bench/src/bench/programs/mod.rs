@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::contest::{Load, Transport};
+use super::load::{Load, Transport};
 
 pub use goodput::GOODPUT;
 pub use iperf::IPERF;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
-use crate::bench::contest::Transport;
+use crate::bench::load::Transport;
 
 pub static NUTTCP: Program = Program {
     name: "nuttcp",
@@ -54,7 +54,7 @@ fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::contest::Load;
+    use super::super::super::load::Load;
     use super::*;
 
     /// Of nuttcp 6.1.2.

@@ -51,7 +51,7 @@ fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::contest::Load;
+    use super::super::super::load::Load;
     use super::*;
 
     fn counted(load: Load, client: &str) -> Counted {

@@ -9,7 +9,7 @@ use pcap_parser::pcap::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bench::net::device;
-use crate::bench::run::Stage;
+use crate::bench::stage::Stage;
 
 /// Enough for the heads of Ethernet, IPv4 and TCP with its options.
 const HEAD_BYTES: u32 = 96;

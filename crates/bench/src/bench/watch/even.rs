@@ -4,8 +4,8 @@ use anyhow::{Context, Result, bail};
 use etherparse::{Ethernet2HeaderSlice, Ipv4HeaderSlice, UdpHeaderSlice};
 
 use super::capture::Packet;
-use crate::bench::contest::Load;
-use crate::bench::kept::Values;
+use crate::bench::load::Load;
+use crate::bench::quantity::Values;
 use crate::bench::quantity::{EVEN_GAPS, RATE_ERROR};
 
 /// A gap that differs from the ideal by at most this share of it is even.

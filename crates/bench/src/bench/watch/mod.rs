@@ -11,9 +11,9 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 
-use super::kept::Values;
 use super::programs::{Job, Program};
-use super::run::Stage;
+use super::quantity::Values;
+use super::stage::Stage;
 use capture::Capture;
 use threads::Threads;
 use timers::Timers;

@@ -6,8 +6,8 @@ use std::fs;
 
 use anyhow::{Result, bail};
 
-use crate::bench::kept::Values;
 use crate::bench::quantity::BESIDE;
+use crate::bench::quantity::Values;
 
 /// CPU time of every thread that was seen, as it was when it was seen last.
 #[derive(Debug, Default)]

@@ -1,0 +1,42 @@
+//! The stage of a run: namespaces, ports, and how the programs are started in them.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::net::Net;
+use super::place::Place;
+use super::programs::{GOODPUT, Program};
+
+/// Where a run takes place.
+pub struct Stage<'a> {
+    /// The namespaces.
+    pub net: &'a Net,
+    /// Which of them.
+    pub place: Place,
+    /// A port that no earlier run has used lately, and the next 100.
+    pub port: u16,
+    /// How long payload is sent.
+    pub seconds: u32,
+    /// The goodput that is measured.
+    pub goodput: &'a Path,
+}
+
+impl Stage<'_> {
+    /// The command of a server.
+    pub fn server(&self, program: &Program) -> Command {
+        self.net.at_server(self.place, &self.file(program))
+    }
+
+    /// The command of a client.
+    pub fn client(&self, program: &Program) -> Command {
+        Net::at_client(self.place, &self.file(program))
+    }
+
+    fn file(&self, program: &Program) -> String {
+        if program.name == GOODPUT.name {
+            self.goodput.to_string_lossy().into_owned()
+        } else {
+            program.name.into()
+        }
+    }
+}
