@@ -178,9 +178,9 @@ mod tests {
     #[test]
     fn nothing_found_says_where_the_time_went() {
         let summary = diagnose(&Case::healthy().evidence()).verdict.summary;
-        assert_eq!(summary, "nothing found; the sender spent 100 % of its time on the path");
+        assert!(summary.contains("100 %") && summary.contains("path"), "{summary}");
         let summary = diagnose(&Case::empty().evidence()).verdict.summary;
-        assert_eq!(summary, format!("nothing found; {} rules could not decide", rules::ALL.len()));
+        assert!(summary.contains(&format!("{} rules", rules::ALL.len())), "{summary}");
     }
 
     #[test]

@@ -78,10 +78,10 @@ mod tests {
         );
         let policer = of(96.53e6).unwrap();
         assert_eq!((policer.rate.round(), policer.counts), (1e8, "a limit that counts IP packets"));
-        assert_eq!(
-            of(95.64e6).unwrap().text(95.64e6),
-            "95.6 Mbit/s is 100 Mbit/s × 0.9564, as a shaper that counts Ethernet frames gives"
-        );
+        let text = shaper.text(95.64e6);
+        for fact in ["95.6 Mbit/s", "100 Mbit/s", "0.9564", shaper.counts] {
+            assert!(text.contains(fact), "{fact} in {text}");
+        }
     }
 
     #[test]

@@ -200,7 +200,7 @@ mod tests {
         let parts =
             file_parts(&crate::conclude(Vec::new(), values, &design, trials.collect(), "enough"));
         let why = parts.limit.get().unwrap_err().to_string();
-        assert_eq!(why, "no run could rate the sink alone (the far end does not tell it)");
+        assert!(why.contains("the sink alone") && why.contains("the far end"), "{why}");
         assert_eq!(parts.parts.len(), 3, "those that were rated stay");
     }
 

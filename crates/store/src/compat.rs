@@ -34,10 +34,8 @@ mod tests {
     #[test]
     fn a_newer_format_is_named_and_not_guessed() {
         let error = read_record(r#"{"format": 2, "whatever": []}"#).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "it has format 2, and this goodput knows up to 1: use a newer goodput"
-        );
+        let text = error.to_string();
+        assert!(text.contains("format 2") && text.contains("newer goodput"), "{text}");
     }
 
     proptest! {

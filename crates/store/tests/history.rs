@@ -41,10 +41,8 @@ fn an_unknown_number_is_named() {
     let store = Store::open(&directory.path().join("history.db")).unwrap();
     let error = store.get(41).unwrap_err();
     assert!(matches!(error, StoreError::UnknownId { id: 41 }));
-    assert_eq!(
-        error.to_string(),
-        "there is no record 41; `goodput history` lists the existing ones"
-    );
+    let text = error.to_string();
+    assert!(text.contains("41") && text.contains("goodput history"), "{text}");
 }
 
 #[test]

@@ -166,8 +166,8 @@ mod tests {
         });
         let finding = fires(&RULE, case);
         assert_eq!(finding.confidence, Confidence::Certain);
-        assert_eq!(finding.summary, "its own pacing (--rate 50mbit)");
-        assert_eq!(finding.advice, ["raise or drop --rate, which holds the sender at 50 Mbit/s"]);
+        assert!(finding.summary.contains("--rate 50mbit"), "{}", finding.summary);
+        assert!(finding.advice[0].contains("--rate"), "{:?}", finding.advice);
     }
 
     #[test]

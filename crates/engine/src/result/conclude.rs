@@ -211,6 +211,7 @@ mod tests {
     #[test]
     fn a_test_that_ends_before_its_flows_has_no_verdict() {
         let nothing = conclude(through_a_slow_card(0), "x", "now").map(|_| ()).unwrap_err();
-        assert_eq!(nothing.to_string(), "x: the test ended before any payload was sent");
+        let why = nothing.to_string();
+        assert!(why.starts_with("x: ") && why.contains("before any payload"), "{why}");
     }
 }

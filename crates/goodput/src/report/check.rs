@@ -64,9 +64,8 @@ mod tests {
         };
         let plain = anstream::adapter::strip_str(&text(&report, false)).to_string();
         let last = plain.lines().last().unwrap();
-        assert_eq!(
-            last,
-            "in all      0 found, 0 could limit, 1 could not be decided (--undecided says why)"
-        );
+        for fact in ["0 found", "0 could limit", "1 could not be decided", "--undecided"] {
+            assert!(last.contains(fact), "{fact} in {last}");
+        }
     }
 }

@@ -92,10 +92,9 @@ mod tests {
         let labels: Vec<_> = lines.iter().map(|(label, _)| *label).collect();
         assert_eq!(labels, ["because", "next", "reversal"]);
         assert!(lines[0].1.contains("202.2 → 6.7"), "{lines:?}");
-        assert_eq!(
-            lines[1].1,
-            "the next limit is shaper-rate; as predicted: 94 Mbit/s of 95 Mbit/s"
-        );
+        for fact in ["shaper-rate", "as predicted", "94 Mbit/s of 95 Mbit/s"] {
+            assert!(lines[1].1.contains(fact), "{fact} in {lines:?}");
+        }
     }
 
     #[test]

@@ -246,27 +246,27 @@ mod tests {
     #[test]
     fn every_limit_is_named_with_the_servers_value() {
         let why = refused(|p| p.length = Length::Seconds(61.0));
-        assert_eq!(why, "a duration of 61 s is too much; this server allows 60 s");
+        assert!(why.contains("61 s") && why.contains("60 s"), "{why}");
         let why = refused(|p| {
             p.length = Length::Auto { precision_percent: 2.0, min_s: 1.0, max_s: 90.0 }
         });
         assert!(why.contains("90 s") && why.contains("60 s"), "{why}");
         let why = refused(|p| (p.direction, p.flows) = (Direction::Both, 65));
-        assert_eq!(why, "a number of flows of 130 is too much; this server allows 128");
+        assert!(why.contains("130") && why.contains("128"), "{why}");
         let why = refused(|p| p.chunk_bytes = Bytes(1 << 30));
         assert!(why.contains("a chunk of 1073741824 bytes"), "{why}");
         let why = refused(|p| p.socket.rcvbuf_bytes = Some(Bytes(1 << 40)));
         assert!(why.contains("a receive buffer"), "{why}");
         let why = refused(|p| p.socket.busy_poll_us = Some(2000));
-        assert_eq!(why, "a busy poll of 2000 us is too much; this server allows 1000 us");
+        assert!(why.contains("2000 us") && why.contains("1000 us"), "{why}");
         assert!(refused(|p| p.socket.priority = Some(7)).contains("a socket priority of 7"));
         // Classes that networks keep for their own control (CS6, RFC 4594 section 3.1).
         let why = refused(|p| p.socket.dscp = Some(48));
-        assert_eq!(why, "a DSCP of 48 is too much; this server allows 47");
+        assert!(why.contains("DSCP of 48") && why.contains("47"), "{why}");
         let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
         let fast = changed(|p| p.rate_bits_per_s = Some(BitRate(2e9)));
         let why = within(&fast, &capped).unwrap_err();
-        assert_eq!(why, "a rate of 2 Gbit/s is too much; this server allows 1 Gbit/s");
+        assert!(why.contains("2 Gbit/s") && why.contains("1 Gbit/s"), "{why}");
     }
 
     #[test]

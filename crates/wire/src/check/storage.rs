@@ -80,12 +80,12 @@ mod tests {
     #[test]
     fn what_would_do_nothing_is_refused() {
         let more = problems(|plan| plan.storage.header_more = true);
-        assert_eq!(more, ["MSG_MORE needs a header (--header)"]);
+        assert!(more.len() == 1 && more[0].contains("--header"), "{more:?}");
         let cork = problems(|plan| {
             (plan.socket.cork, plan.transport) = (true, Transport::Udp);
             (plan.storage, plan.length) = (Storage::default(), Length::Seconds(1.0));
         });
-        assert_eq!(cork, ["a cork (TCP_CORK) is for TCP, and this is UDP"]);
+        assert!(cork.len() == 1 && cork[0].contains("TCP_CORK"), "{cork:?}");
     }
 
     #[test]
