@@ -19,13 +19,14 @@ returns its exit code: 0, or 1 on failure.
     goodput as --show iperf3 -c host -P 4   # what it comes to, without running it
 
 A host that names its scheme keeps it: `goodput as iperf3 -c goodput://host` measures with goodput's own
-protocol and prints as iperf3. Results are not kept in the history. Options that goodput can't follow
-are refused by name; what changes nothing that is measured is accepted without effect. A server says
-that it listens as the program does; iperf3's and iperf's print each measurement as this end sees it.
+protocol and prints as iperf3. Results are not kept in the history. goodput refuses options that it can't
+follow, and names them. It accepts options that do not change the measurement, without effect. A server
+announces that it listens as the program does. As a server of iperf3 or iperf, goodput prints each
+measurement as this end sees it.
 
-Numbers are in the format's own places: the receiver's count where the program has the receiver's, the
-sender's where it has the sender's. What is not known is left out where the format allows it; else it
-is what the program itself prints when it does not know.
+Each number stands where the program puts it: the receiver's count in the receiver's place, the sender's in
+the sender's. An unknown value is left out if the format allows it. Otherwise goodput prints what the
+program prints for an unknown value.
 ";
 
 /// The document.
