@@ -115,7 +115,7 @@ fn costs(out: &mut String, record: &Record) {
     let mut text =
         format!("near {}   far {}", cpu(&result.near.cpu_percent), cpu(&result.far.cpu_percent));
     if let [only] = &result.directions[..] {
-        text = format!("{text}      {}", transfer(only));
+        text = format!("{text}      {}", transfer(only)).trim_end().into();
     }
     line(out, "cpu", &text);
     if record.plan.transport == Transport::Udp {

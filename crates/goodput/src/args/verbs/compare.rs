@@ -53,7 +53,7 @@ pub struct ComparisonArgs {
     /// Stop after this time, even if the result is inconclusive
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time::seconds)]
     pub max_time: f64,
-    /// How several settings are combined
+    /// How to combine several settings
     #[arg(long, value_enum, default_value = "factorial", hide_short_help = true)]
     pub design: Combination,
     /// Also run the baseline as an arm that must make no difference

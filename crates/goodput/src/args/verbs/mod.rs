@@ -39,7 +39,7 @@ pub enum Command {
     Test(Box<TestArgs>),
     /// Prove a change: interleaved runs, statistics, always put back
     Compare(Box<CompareArgs>),
-    /// Try what could help, keep what is proven to, and put everything back
+    /// Try what could help, prove what does, and put everything back
     Tune(Box<TuneArgs>),
     /// Find what could limit this host, from its settings and counters, without traffic
     Check(CheckArgs),

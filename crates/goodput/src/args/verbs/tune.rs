@@ -10,9 +10,9 @@ use crate::args::values::{percent, time};
 const MORE: &str = "\
 How it works: goodput measures once. Then it tries what the findings propose, and what `goodput check` would, one change \
 after the other: interleaved runs without and with it, on top of what has helped so far. A change that is proven to \
-gain enough stays for the changes after it. In the end all of them together are compared with the start; only what this \
-last comparison supports counts as proven. Everything is put back, whatever happens. With --keep, what is \
-proven and belongs to this host is then set again and saved in files of goodput's own.
+gain enough stays for the changes after it. In the end goodput compares all of them together with the start; only what \
+this last comparison supports counts as proven. goodput puts everything back, whatever happens. With --keep, it then \
+sets what is proven on this host again, and saves it in files of its own.
 
 Settings of the far end can be changed if its server allows it (`goodput serve --allow-settings`).
 
@@ -40,10 +40,10 @@ pub struct TuningArgs {
     #[arg(long = "for", value_name = "PURPOSE", default_value_t = Purpose::Throughput)]
     pub purpose: Purpose,
     /// Smallest gain for which a change is kept
-    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = percent::difference)]
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent::difference)]
     pub min_gain: f64,
     /// Stop after this time at the latest
-    #[arg(long, value_name = "TIME", default_value = "180", value_parser = time::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = time::seconds)]
     pub max_time: f64,
     /// Measure once, and print what would be tried, and the values now
     #[arg(long)]
