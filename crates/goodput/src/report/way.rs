@@ -142,12 +142,13 @@ mod tests {
             made(StepName::Device, StepUnit::Packets, Known::Value(829_000), Known::Value(3)),
         ];
         let text = plain(&way, false);
-        let row =
-            |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
-        assert!(row("near app").contains("1.20 GB"), "{text}");
-        assert!(row("near qdisc").contains("?  packets"), "{text}");
-        let device = row("near device");
-        assert!(device.contains("829k  3     packets") && device.contains("link"), "{text}");
+        let row = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(row("near app"), "1.20 GB payload", "{text}");
+        assert_eq!(row("near qdisc"), "? packets", "{text}");
+        assert!(row("near device").starts_with("829k 3 packets"), "{text}");
     }
 
     #[test]
