@@ -57,9 +57,8 @@ pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
 /// Columns that a line may have: those of the terminal, or those that `COLUMNS` names (environ(7)). `None` if neither
 /// is known: then a line is as long as it is, for grep and awk.
 pub fn columns() -> Option<usize> {
-    let terminal = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col.into());
     let named = || std::env::var("COLUMNS").ok()?.parse().ok();
-    terminal.filter(|columns| *columns > 0).or_else(named).filter(|columns| *columns > 0)
+    terminal_columns().map(usize::from).or_else(named).filter(|columns| *columns > 0)
 }
 
 /// A text for people, in lines that fit the screen.
@@ -99,9 +98,13 @@ pub fn can_redraw() -> bool {
 
 /// Width of the terminal that standard output is.
 pub fn width_columns() -> u16 {
-    let size = rustix::termios::tcgetwinsize(io::stdout());
-    // A terminal that does not know its size says 0 (ioctl_tty(2)).
-    size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0).unwrap_or(80)
+    terminal_columns().unwrap_or(80)
+}
+
+/// A terminal that does not know its size says 0 (ioctl_tty(2)).
+fn terminal_columns() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    size.map(|size| size.ws_col).filter(|columns| *columns > 0)
 }
 
 /// Prints a part of a result as soon as the reader takes it, and never waits for that.

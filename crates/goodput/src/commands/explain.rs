@@ -16,7 +16,11 @@ pub fn run(name: &str) -> Result<Exit> {
             suggestion(name)
         );
     }
-    screen::print_fitted(&with_whole_paragraphs(found.concat().trim_start()))?;
+    let page = found.concat();
+    match screen::columns() {
+        Some(_) => screen::print_fitted(&with_whole_paragraphs(page.trim_start()))?,
+        None => screen::print(page.trim_start())?,
+    }
     Ok(Exit::Fine)
 }
 
