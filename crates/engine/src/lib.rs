@@ -23,6 +23,7 @@ pub use events::{Event, Listener};
 pub use goodput_mover::{run_promptly, share_heaps};
 pub use interrupt::{Interrupt, Raise, interrupt};
 pub use near::client::{self, Client};
+pub use near::fetch::Meeting;
 pub use near::fetch::leftovers::{LeftUpload, undo_uploads};
 pub use near::kept_samples;
 pub use result::conclude::{self, Conclusion, conclude, conclude_at_least};

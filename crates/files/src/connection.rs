@@ -62,8 +62,8 @@ pub(crate) struct Heard<T> {
 /// What a parser made of bytes: how many it needs no more, and what they say once that is whole.
 pub(crate) type Parsed<T> = Result<(usize, Option<T>), FileError>;
 
-/// The raw bytes of a connection.
-struct Raw<'a>(&'a OwnedFd);
+/// The raw bytes of a connection, written with these flags.
+struct Raw<'a>(&'a OwnedFd, SendFlags);
 
 impl Read for Raw<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
@@ -73,7 +73,7 @@ impl Read for Raw<'_> {
 
 impl Write for Raw<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
+        Ok(send(self.0, bytes, self.1 | SendFlags::NOSIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -120,9 +120,9 @@ impl Connection {
         let mut session = Box::new(tls.connection(host)?);
         while session.is_handshaking() {
             let done = if session.wants_write() {
-                session.write_tls(&mut Raw(&self.socket))
+                session.write_tls(&mut Raw(&self.socket, SendFlags::empty()))
             } else {
-                session.read_tls(&mut Raw(&self.socket))
+                session.read_tls(&mut Raw(&self.socket, SendFlags::empty()))
             };
             let ready = if session.wants_write() { Ready::Write } else { Ready::Read };
             match done {
@@ -140,7 +140,7 @@ impl Connection {
             }
             if let Err(why) = session.process_new_packets() {
                 // The server shall hear why, if it listens.
-                let _ = session.write_tls(&mut Raw(&self.socket));
+                let _ = session.write_tls(&mut Raw(&self.socket, SendFlags::empty()));
                 return Err(tls::refused(host, &why));
             }
         }
@@ -151,16 +151,38 @@ impl Connection {
     /// Writes all of `bytes`.
     pub(crate) fn say(
         &mut self,
+        bytes: &[u8],
+        wait: &dyn Wait,
+        until: Instant,
+    ) -> Result<(), Broken> {
+        self.say_with(SendFlags::empty(), bytes, wait, until)
+    }
+
+    /// Writes all of `bytes`, which payload follows at once: both share a segment (`MSG_MORE`, send(2)). Otherwise
+    /// payload that is shorter than a segment waits until these bytes are acknowledged (Nagle, RFC 896), which the peer
+    /// may put off for 40 ms.
+    pub(crate) fn say_before_payload(
+        &mut self,
+        bytes: &[u8],
+        wait: &dyn Wait,
+        until: Instant,
+    ) -> Result<(), Broken> {
+        self.say_with(SendFlags::MORE, bytes, wait, until)
+    }
+
+    fn say_with(
+        &mut self,
+        flags: SendFlags,
         mut bytes: &[u8],
         wait: &dyn Wait,
         until: Instant,
     ) -> Result<(), Broken> {
         if let Some(session) = &mut self.tls {
             session.writer().write_all(bytes).map_err(FileError::io("encrypt a request"))?;
-            return self.flush(wait, until);
+            return self.flush_with(flags, wait, until);
         }
         while !bytes.is_empty() {
-            match Raw(&self.socket).write(bytes) {
+            match Raw(&self.socket, flags).write(bytes) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(cause) => self.bear(cause, wait, until)?,
             }
@@ -170,13 +192,15 @@ impl Connection {
 
     /// Writes payload as far as there is room, without waiting: an error of the kind `WouldBlock` where there is none.
     pub(crate) fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
-        let Some(session) = &mut self.tls else { return Raw(&self.socket).write(payload) };
+        let Some(session) = &mut self.tls else {
+            return Raw(&self.socket, SendFlags::empty()).write(payload);
+        };
         while session.wants_write() {
-            session.write_tls(&mut Raw(&self.socket))?;
+            session.write_tls(&mut Raw(&self.socket, SendFlags::empty()))?;
         }
         let taken = session.writer().write(payload)?;
         while session.wants_write() {
-            match session.write_tls(&mut Raw(&self.socket)) {
+            match session.write_tls(&mut Raw(&self.socket, SendFlags::empty())) {
                 // What is not sent now is sent before the next payload.
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
                 sent => _ = sent?,
@@ -232,8 +256,17 @@ impl Connection {
 
     /// Writes what is encrypted and not sent.
     pub(crate) fn flush(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), Broken> {
+        self.flush_with(SendFlags::empty(), wait, until)
+    }
+
+    fn flush_with(
+        &mut self,
+        flags: SendFlags,
+        wait: &dyn Wait,
+        until: Instant,
+    ) -> Result<(), Broken> {
         while let Some(session) = self.tls.as_mut().filter(|session| session.wants_write()) {
-            if let Err(cause) = session.write_tls(&mut Raw(&self.socket)) {
+            if let Err(cause) = session.write_tls(&mut Raw(&self.socket, flags)) {
                 self.bear(cause, wait, until)?;
             }
         }
@@ -363,19 +396,21 @@ impl Connection {
             self.pending.drain(..taken);
             return Ok(taken);
         }
-        let Some(session) = &mut self.tls else { return Raw(&self.socket).read(room) };
+        let Some(session) = &mut self.tls else {
+            return Raw(&self.socket, SendFlags::empty()).read(room);
+        };
         loop {
             match session.reader().read(room) {
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
                 outcome => return outcome,
             }
-            session.read_tls(&mut Raw(&self.socket))?;
+            session.read_tls(&mut Raw(&self.socket, SendFlags::empty()))?;
             session.process_new_packets().map_err(|why| {
                 io::Error::other(format!("what the server sends by TLS can't be read: {why}"))
             })?;
             if session.wants_write() {
                 // What is not sent now is sent with the next question.
-                let _ = session.write_tls(&mut Raw(&self.socket));
+                let _ = session.write_tls(&mut Raw(&self.socket, SendFlags::empty()));
             }
         }
     }

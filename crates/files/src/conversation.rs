@@ -92,6 +92,11 @@ pub trait Conversation: Send {
         Err(FileError::Place("goodput can't remove files from servers of this kind".into()))
     }
 
+    /// Has the next question be about another file of the same server, over the same connection. Whether it can.
+    fn turn_to(&mut self, _place: &Place) -> bool {
+        false
+    }
+
     /// The socket of the last body.
     fn socket(&self) -> Option<&OwnedFd>;
 

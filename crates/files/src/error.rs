@@ -14,6 +14,9 @@ pub enum FileError {
     /// The server said that it won't or can't.
     #[error("{0}")]
     Refused(String),
+    /// The server said that it tried and failed: nobody knows how far it came.
+    #[error("{0}")]
+    Failed(String),
     /// The server said or did what its protocol does not allow, or what would be without end.
     #[error("{0}")]
     Protocol(String),
@@ -37,6 +40,19 @@ impl FileError {
     /// Names what was tried on what, for an error of the system.
     pub(crate) fn io(operation: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Io { operation: operation.into(), cause }
+    }
+
+    /// A refusal of a server that had taken payload by then.
+    pub(crate) fn after_payload(self) -> Self {
+        match self {
+            Self::Refused(why) => Self::Failed(why),
+            other => other,
+        }
+    }
+
+    /// Whether the server, or goodput before asking it, said no: then nothing was stored.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Place(_) | Self::NotPermitted(_) | Self::Refused(_))
     }
 
     /// Whether a permission is missing.

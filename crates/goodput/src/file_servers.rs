@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use goodput_engine::{EngineError, FileTarget, Target};
+use goodput_engine::{EngineError, FileTarget, Meeting, Target};
 use goodput_files::{Login, Options, Place, Proxy};
 
 use crate::args::{FileServerArgs, ProxyArgs};
@@ -53,21 +53,38 @@ pub fn uploads(state: &Path) -> PathBuf {
     state.join("uploads")
 }
 
-/// The target whose file an earlier run stored at a place, to be met as usual, with the login that ~/.netrc has for its host.
-pub fn left_target(place: &Place) -> Result<Target, EngineError> {
+/// The target whose file an earlier run stored at a place, met as that run met it, with the login that ~/.netrc has for its
+/// host.
+pub fn left_target(place: &Place, met: &Meeting) -> Result<Target, EngineError> {
     let mut target: Target = place.to_string().parse()?;
-    if let Some(FileTarget { place, options, .. }) = &mut target.file {
+    if let Some(FileTarget { place, options, resolved, .. }) = &mut target.file {
         let unfit = |why: anyhow::Error| EngineError::Target(format!("{why:#}"));
-        let usual = ProxyArgs { proxy: None, noproxy: None };
-        let proxy = proxies::proxy(place, &usual, |name| std::env::var(name).ok());
+        let proxy = met.proxy.as_deref().map(|noted| noted_proxy(place, noted)).transpose();
         // The environment's password is for the server that a command names, and a note may name any other.
         let (login, proxy) = (login_of_netrc(place).map_err(unfit)?, proxy.map_err(unfit)?);
         if let Some(Proxy { host, port, .. }) = &proxy {
             (target.host, target.port) = (host.clone(), *port);
         }
-        *options = Arc::new(Options { login, proxy, ..Options::default() });
+        resolved.clone_from(&met.addresses);
+        *options = Arc::new(Options {
+            login,
+            authorities: met.authorities.clone(),
+            insecure: met.insecure,
+            proxy,
+            ..Options::default()
+        });
     }
     Ok(target)
+}
+
+/// A proxy of which only host and port were noted, with the login that the environment has for it.
+fn noted_proxy(place: &Place, noted: &str) -> Result<Proxy> {
+    let usual = ProxyArgs { proxy: None, noproxy: None };
+    let known = proxies::proxy(place, &usual, |name| std::env::var(name).ok());
+    match known.ok().flatten().filter(|known| known.to_string() == noted) {
+        Some(known) => Ok(known),
+        None => Ok(Proxy::parse(noted)?),
+    }
 }
 
 /// Who asks: by the environment, or else by ~/.netrc.

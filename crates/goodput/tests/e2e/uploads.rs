@@ -110,6 +110,13 @@ fn a_web_server_takes_uploads_and_keeps_none() {
         let record = record(&run(&home, &server.plain, more));
         let bytes = more.iter().filter_map(|word| word.parse().ok()).filter(|n| *n > 10_000);
         check(&record, "HTTP/1.1", bytes.max().expect("there is one"));
+        if more.contains(&"1000") {
+            // A header in a segment of its own would keep the payload waiting until it is acknowledged.
+            let near = record.ends.near.value().expect("it is observed");
+            let sent =
+                near.samples.last().and_then(|last| last.flows[0].tcp.value()?.data_segs_out);
+            assert!(sent.is_none_or(|segments| segments < 200), "150 uploads took {sent:?}");
+        }
         asked.extend(record.fetches.and_then(|fetches| fetches.first_byte_us.value().copied()));
         assert!(server.names().is_empty(), "{:?}", server.names());
     }
@@ -142,6 +149,8 @@ fn what_a_web_server_refuses_to_take_is_said() {
         let said = stderr(&output);
         assert!(output.status.code() == Some(code) && said.contains(words), "{folder}: {said}");
         assert!(server.names().is_empty(), "{folder}: {:?}", server.names());
+        let noted = names(&home.path().join("state/uploads"));
+        assert!(noted.is_empty(), "{folder}: what was refused needs no removal: {noted:?}");
     }
     let mine = server.plain.replace("http://", "http://me@") + "mine/";
     let output = upload(&home, &mine, &["-n", "2000000"])
@@ -171,7 +180,12 @@ fn a_server_that_removes_nothing_gets_one_byte_and_is_named_until_it_is_forgotte
 
 /// An upload that goes on until it is ended, once the server has a file of it.
 fn long_upload(home: &Home, server: &Server) -> Child {
-    let mut command = upload(home, &server.plain, &["-t", "100", "--size", "100000"]);
+    long_upload_to(home, server, &server.plain, &[])
+}
+
+fn long_upload_to(home: &Home, server: &Server, url: &str, more: &[&str]) -> Child {
+    let mut command = upload(home, url, &["-t", "100", "--size", "100000"]);
+    command.args(more);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.expect("the program under test can be started");
     let stored = || {
@@ -230,6 +244,24 @@ fn what_a_killed_upload_left_the_next_run_removes() {
 }
 
 #[test]
+fn what_was_stored_at_a_server_that_was_met_specially_is_removed_without_saying_how() {
+    let home = Home::new();
+    let Some(server) = nginx(&home) else { return };
+    // No resolver knows this name (RFC 6761), and no authority that the system trusts has signed the certificate.
+    let url = server.encrypted.replace("127.0.0.1", "nas.invalid");
+    let resolve =
+        url.trim_start_matches("https://").trim_end_matches('/').to_owned() + ":127.0.0.1";
+    let mut child = long_upload_to(&home, &server, &url, &["--insecure", "--resolve", &resolve]);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert_eq!(server.names().len(), 1, "nobody removed it");
+    let mut undo = home.goodput(&["settings", "undo"]);
+    let output = undo.env("HOME", home.path()).output().expect("it can be started");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(server.names().is_empty(), "{:?}", server.names());
+}
+
+#[test]
 fn an_ftp_server_takes_uploads_plain_and_encrypted_and_keeps_none() {
     if !(has("vsftpd") && has("openssl")) {
         return;
@@ -271,6 +303,7 @@ fn an_ftp_server_takes_uploads_plain_and_encrypted_and_keeps_none() {
     assert!(names(&folder).is_empty(), "{:?}", names(&folder));
     let refused = run(&home, &format!("ftp://127.0.0.1:{port}/"), &["-n", "1000000"]);
     assert!(matches!(refused.status.code(), Some(2 | 3)), "{}", stderr(&refused));
+    assert!(names(&home.path().join("state/uploads")).is_empty(), "what was refused is not there");
 }
 
 #[test]

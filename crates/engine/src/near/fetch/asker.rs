@@ -1,19 +1,18 @@
 //! Begins conversations with one server.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use goodput_files::{Conversation, Options, Place};
 use goodput_model::SocketOptions;
 
-use super::dialler::Dialler;
+use super::dialler::{Addresses, Dialler};
 use crate::control::target::Target;
 
 /// Who asks one server for its files, as the user wants it met.
 #[derive(Clone)]
 pub struct Asker {
     pub target: Target,
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Addresses,
     pub socket: SocketOptions,
     pub options: Arc<Options>,
 }
@@ -49,7 +48,7 @@ mod tests {
         let login = user.map(|user| Login::new(user, "s3cret"));
         let asker = Asker {
             target: place.parse().unwrap(),
-            addresses: Vec::new(),
+            addresses: Addresses::new(Vec::new()),
             socket: SocketOptions::default(),
             options: Arc::new(Options { login, ..Options::default() }),
         };

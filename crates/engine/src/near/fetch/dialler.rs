@@ -1,8 +1,9 @@
 //! Connections to a server of files, with the plan's socket options.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use goodput_files::{Dial, FileError, Ready, Wait};
@@ -16,29 +17,56 @@ use crate::control::target::Target;
 /// How long one address may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Addresses of one host. The one that was reached last is tried first, by everyone who shares them: one that drops what
+/// it is sent costs its time only once.
+#[derive(Clone)]
+pub struct Addresses(Arc<Mutex<Vec<SocketAddr>>>);
+
+impl Addresses {
+    pub fn new(all: Vec<SocketAddr>) -> Self {
+        Self(Arc::new(Mutex::new(all)))
+    }
+
+    fn in_order(&self) -> Vec<SocketAddr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn reached(&self, ip: IpAddr) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.sort_by_key(|address| address.ip() != ip);
+    }
+}
+
 /// Connects to the target, or to where it leads.
 pub struct Dialler {
     host: String,
-    /// Addresses of that host, with any port.
-    addresses: Vec<SocketAddr>,
+    /// Those of that host, with any port.
+    addresses: Addresses,
+    /// The one that was reached: what follows goes to the same machine, as the data of FTP must.
+    reached: Option<SocketAddr>,
     options: SocketOptions,
     /// Whether a local port below 1024 is tried first.
     low_port: bool,
 }
 
 impl Dialler {
-    pub fn new(target: &Target, addresses: &[SocketAddr], options: &SocketOptions) -> Self {
-        let options = options.clone();
+    pub fn new(target: &Target, addresses: &Addresses, options: &SocketOptions) -> Self {
         let low_port = target.file.as_ref().is_some_and(|file| file.place.scheme().low_port);
-        Self { host: target.host.clone(), addresses: addresses.to_vec(), options, low_port }
+        Self {
+            host: target.host.clone(),
+            addresses: addresses.clone(),
+            reached: None,
+            options: options.clone(),
+            low_port,
+        }
     }
 
     /// The addresses of a host. Those of the target are known; another one is where a redirect leads that the user
     /// allowed.
     fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, FileError> {
         if host.eq_ignore_ascii_case(&self.host) {
-            let at = |address: &SocketAddr| SocketAddr::new(address.ip(), port);
-            return Ok(self.addresses.iter().map(at).collect());
+            let all = self.reached.map_or_else(|| self.addresses.in_order(), |one| vec![one]);
+            return Ok(all.iter().map(|address| SocketAddr::new(address.ip(), port)).collect());
         }
         let all = (host, port).to_socket_addrs();
         let operation = format!("resolve {host}");
@@ -106,9 +134,9 @@ impl Dial for Dialler {
         let mut first = None;
         for address in self.addresses(host, port)? {
             match self.reach_as_asked(address, wait) {
-                // What follows goes to the same machine, as the data of FTP must.
                 Ok(socket) if host.eq_ignore_ascii_case(&self.host) => {
-                    self.addresses = vec![address];
+                    self.reached = Some(address);
+                    self.addresses.reached(address.ip());
                     return Ok(socket);
                 }
                 Err(FileError::Stopped) => return Err(FileError::Stopped),
@@ -118,5 +146,20 @@ impl Dial for Dialler {
         }
         let none = || FileError::Refused(format!("{host} has no address to connect to"));
         Err(first.unwrap_or_else(none))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_begins_with_the_address_that_was_reached() {
+        let all =
+            ["192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80"].map(|text| text.parse().unwrap());
+        let addresses = Addresses::new(all.to_vec());
+        let other = addresses.clone();
+        addresses.reached(all[1].ip());
+        assert_eq!(other.in_order(), [all[1], all[0], all[2]]);
     }
 }

@@ -6,8 +6,9 @@ use goodput_files::Place;
 use goodput_model::SocketOptions;
 
 use super::asker::Asker;
-use super::notes::Note;
-use super::scratch::{self, Removal};
+use super::dialler::Addresses;
+use super::notes::{Meeting, Note};
+use super::removal::{self, Patience, Removal};
 use crate::control::target::Target;
 use crate::error::EngineError;
 
@@ -24,58 +25,56 @@ pub struct LeftUpload {
 pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     let Ok(left) = Note::left(notes) else { return Vec::new() };
     let mut words = Vec::new();
-    for note in left.into_iter().filter(|note| note.places.iter().any(|p| is_same(p, place))) {
-        let Removal { removed, left } = scratch::remove(asker, &note.places);
-        words.extend(removed.iter().map(|place| {
+    for mut note in left.into_iter().filter(|note| note.places.iter().any(|p| is_same(p, place))) {
+        let removal = removal::remove(asker, &mut note, Patience::BESIDE_A_RUN);
+        words.extend(removal.removed().map(|place| {
             format!("removed {place}, which an interrupted run had left at the server")
         }));
-        words.extend(left.iter().map(|(place, why)| scratch::kept(place, why)));
-        if left.is_empty()
-            && let Err(cause) = note.settle()
-        {
-            words.push(format!(
-                "the note of what an interrupted run had stored can't be removed: {cause}"
-            ));
-        }
+        words.extend(removal.trouble());
     }
     words
 }
 
-/// Removes what dead runs have left at any server; `meet` says how each is to be met. With `forget`, what can't be
-/// removed is no more noted. Blocks for as long as the servers take.
+/// Removes what dead runs have left at any server; `meet` makes a target of how each was met. With `forget`, what can't
+/// be removed is no more noted. Blocks for as long as the servers take.
 pub fn undo_uploads(
     notes: &Path,
-    meet: impl Fn(&Place) -> Result<Target, EngineError>,
+    meet: impl Fn(&Place, &Meeting) -> Result<Target, EngineError>,
     forget: bool,
 ) -> Result<Vec<LeftUpload>, EngineError> {
     let read = EngineError::io(format!("read the notes in {}", notes.display()));
     let mut all = Vec::new();
-    for note in Note::left(notes).map_err(read)? {
-        let mut is_gone = true;
-        for place in &note.places {
-            let failure = undo_one(place, &meet).err();
-            is_gone &= failure.is_none();
-            all.push(LeftUpload { place: place.clone(), failure });
-        }
-        if is_gone || forget {
-            note.settle().map_err(EngineError::io("remove the note of an upload"))?;
-        }
+    for mut note in Note::left(notes).map_err(read)? {
+        let removal = undo(&mut note, &meet);
+        all.extend(removal.files.into_iter().map(|(place, outcome)| {
+            let failure = outcome.err();
+            LeftUpload { place, failure }
+        }));
+        let is_noted = !note.places.is_empty();
+        let forgotten = if is_noted && forget { note.forget() } else { removal.noted };
+        forgotten.map_err(EngineError::io("change the note of an upload"))?;
     }
     Ok(all)
 }
 
-fn undo_one(
-    place: &Place,
-    meet: &impl Fn(&Place) -> Result<Target, EngineError>,
-) -> Result<(), String> {
-    let asker = meet(place).and_then(|target| {
-        let (addresses, socket) = (target.addresses(None)?, SocketOptions::default());
+/// Removes what one note names.
+fn undo(
+    note: &mut Note,
+    meet: &impl Fn(&Place, &Meeting) -> Result<Target, EngineError>,
+) -> Removal {
+    let Some(first) = note.places.first() else {
+        // Its run died before it had named anything.
+        return Removal { files: Vec::new(), noted: note.forget() };
+    };
+    let asker = meet(first, &note.met).and_then(|target| {
+        let addresses = Addresses::new(target.addresses(None)?);
         let options = target.file.as_ref().map(|file| file.options.clone()).unwrap_or_default();
-        Ok(Asker { target, addresses, socket, options })
+        Ok(Asker { target, addresses, socket: SocketOptions::default(), options })
     });
-    let asker = asker.map_err(|why| why.to_string())?;
-    let removal = scratch::remove(&asker, std::slice::from_ref(place));
-    removal.left.into_iter().next().map_or(Ok(()), |(_, why)| Err(why))
+    match asker {
+        Ok(asker) => removal::remove(&asker, note, Patience::ON_REQUEST),
+        Err(why) => Removal::failed(note, &why.to_string()),
+    }
 }
 
 /// Whether two places are of one server.

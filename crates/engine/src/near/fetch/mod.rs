@@ -9,6 +9,7 @@ mod dialler;
 pub mod leftovers;
 mod log;
 mod notes;
+mod removal;
 mod scratch;
 mod warm_up;
 
@@ -28,9 +29,11 @@ use crate::run::traffic::Connected;
 use asker::Asker;
 use bodies::FileBodies;
 use connections::PastConnections;
+use dialler::Addresses;
 use warm_up::Patient;
 
 pub use log::FetchLog;
+pub use notes::Meeting;
 pub use scratch::Scratch;
 
 /// Flows that a server of files serves.
@@ -54,13 +57,13 @@ pub fn open(
     let not_one = || EngineError::Target(format!("{target} names no file"));
     let file = target.file.as_ref().ok_or_else(not_one)?;
     let options = Arc::new(Options { nfs: nfs_options(plan), ..(*file.options).clone() });
-    let (target, addresses) = (target.clone(), addresses.to_vec());
+    let (target, addresses) = (target.clone(), Addresses::new(addresses.to_vec()));
     let asker = Asker { target, addresses, socket: plan.socket.clone(), options };
     let notes = file.notes.as_deref();
     let done = notes.map(|notes| leftovers::settle(&asker, &file.place, notes));
     let mut fetching = match plan.direction.senders().contains(&EndName::Near) {
         true => {
-            let begun = Scratch::begin(asker.clone(), &file.place, plan.flows, notes, awaited)?;
+            let begun = Scratch::begin(asker.clone(), file, plan.flows, awaited)?;
             store(&asker, begun, plan, tickets, awaited)?
         }
         false => fetch(&asker, file, plan, tickets, awaited)?,

@@ -1,10 +1,13 @@
 //! What is stored at servers of files, on disk before the first byte of it leaves, so that a later run finds it.
 //!
-//! One file for each run, one URL a line; none has a password. Its owner holds a lock (flock(2)) on it while alive. A file
-//! that is gone has nothing left to remove.
+//! One file for each run, whose lines are only added: how the server was met, the URLs, and those that are gone again.
+//! None has a password. Its owner holds a lock (flock(2)) on it while alive. A file that is gone has nothing left to
+//! remove.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -12,29 +15,67 @@ use goodput_files::Place;
 use goodput_settings::make_own_folder;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::control::target::FileTarget;
 
 /// How the names of notes end.
 const SUFFIX: &str = ".upload";
-/// Bytes of a note that are read: it has a line for each flow.
+/// Bytes of a note that are read: it has two lines for each flow.
 const MAX_NOTE_BYTES: u64 = 64 << 20;
+/// What stands before how the server was met.
+const MET: &str = "met ";
+/// What stands before a file that is gone again.
+const GONE: &str = "gone ";
+
+/// How a server was met, as far as a later run needs it to remove what was stored there. Without any secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meeting {
+    /// File of certificates (PEM) that are trusted instead of the system's.
+    pub authorities: Option<PathBuf>,
+    /// Whether any certificate will do.
+    pub insecure: bool,
+    /// Host and port of the proxy.
+    pub proxy: Option<String>,
+    /// Addresses that the user gave, in place of the resolver's.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Meeting {
+    /// How the server of a target is met. A later run may start in another folder, so the path is made absolute.
+    pub fn of(target: &FileTarget) -> io::Result<Self> {
+        let FileTarget { options, resolved, .. } = target;
+        Ok(Self {
+            authorities: options.authorities.as_ref().map(std::path::absolute).transpose()?,
+            insecure: options.insecure,
+            proxy: options.proxy.as_ref().map(ToString::to_string),
+            addresses: resolved.clone(),
+        })
+    }
+}
 
 /// A note, which nobody else settles as long as this lives.
 #[derive(Debug)]
 pub struct Note {
-    _lock: File,
+    /// Locked.
+    file: File,
     path: PathBuf,
+    /// How the server was met.
+    pub met: Meeting,
     /// What is stored, or was about to be.
     pub places: Vec<Place>,
 }
 
 impl Note {
     /// Brings a note to the disk, in a folder that only this user can write to.
-    pub fn write(folder: &Path, id: &str, places: Vec<Place>) -> io::Result<Self> {
+    pub fn write(folder: &Path, id: &str, met: Meeting, places: Vec<Place>) -> io::Result<Self> {
         make_own_folder(folder)?;
         let (draft, path) =
             (folder.join(format!("{id}.new")), folder.join(format!("{id}{SUFFIX}")));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        let text: String = places.iter().map(|place| format!("{place}\n")).collect();
+        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&draft)?;
+        let mut text = format!("{MET}{}\n", serde_json::to_string(&met)?);
+        text.extend(places.iter().map(|place| format!("{place}\n")));
         let written = file
             .write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
@@ -47,11 +88,20 @@ impl Note {
             let _ = fs::remove_file(&draft).or_else(|_| fs::remove_file(&path));
             return Err(cause);
         }
-        Ok(Self { _lock: file, path, places })
+        Ok(Self { file, path, met, places })
     }
 
-    /// Nothing of it is left.
-    pub fn settle(self) -> io::Result<()> {
+    /// A file is not at the server any more. A later run need not ask for it again; after the last one, the note goes.
+    pub fn is_gone(&mut self, place: &Place) -> io::Result<()> {
+        self.places.retain(|noted| noted != place);
+        match self.places.is_empty() {
+            true => self.forget(),
+            false => self.file.write_all(format!("{GONE}{place}\n").as_bytes()),
+        }
+    }
+
+    /// Removes the note.
+    pub fn forget(&self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 
@@ -70,7 +120,7 @@ impl Note {
     /// One note, unless its owner lives or it is settled.
     fn open_left(path: PathBuf) -> io::Result<Option<Self>> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path)?;
+        let file = OpenOptions::new().read(true).append(true).custom_flags(flags).open(&path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             locked => locked?,
@@ -82,29 +132,68 @@ impl Note {
         }
         let mut text = String::new();
         (&file).take(MAX_NOTE_BYTES).read_to_string(&mut text)?;
-        let places = text.lines().filter_map(|line| Place::parse(line).ok()).collect();
-        Ok(Some(Self { _lock: file, path, places }))
+        let (met, places) = read(&text);
+        Ok(Some(Self { file, path, met, places }))
     }
+}
+
+/// How a server was met, and what may still be there.
+fn read(text: &str) -> (Meeting, Vec<Place>) {
+    let met = text.lines().find_map(|line| serde_json::from_str(line.strip_prefix(MET)?).ok());
+    let gone: HashSet<_> = text.lines().filter_map(|line| line.strip_prefix(GONE)).collect();
+    let stored = text.lines().filter(|line| !gone.contains(line));
+    let places = stored.filter_map(|line| Place::parse(line).ok()).collect();
+    (met.unwrap_or_default(), places)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn place(number: u32) -> Place {
+        Place::parse(&format!("http://me@nas/a/.goodput-write-1-{number}")).unwrap()
+    }
+
     #[test]
-    fn a_note_is_found_once_its_owner_is_dead_and_gone_once_it_is_settled() {
+    fn a_note_is_found_once_its_owner_is_dead_and_gone_once_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("uploads");
         assert!(Note::left(&folder).unwrap().is_empty(), "no folder is no note");
-        let place = Place::parse("http://me@nas/a/.goodput-write-1-0").unwrap();
-        let note = Note::write(&folder, "1", vec![place.clone()]).unwrap();
+        let met = Meeting {
+            authorities: Some("/a b/ca.pem".into()),
+            insecure: true,
+            proxy: Some("cache:3128".into()),
+            addresses: vec!["2001:db8::1".parse().unwrap()],
+        };
+        let note = Note::write(&folder, "1", met.clone(), vec![place(0)]).unwrap();
         assert!(Note::left(&folder).unwrap().is_empty(), "its owner lives");
         drop(note);
         let mode = fs::metadata(folder.join("1.upload")).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
         let left = Note::left(&folder).unwrap();
-        assert_eq!(left[0].places, [place]);
-        left.into_iter().for_each(|note| note.settle().unwrap());
+        assert_eq!((&left[0].places, &left[0].met), (&vec![place(0)], &met));
+        left.into_iter().for_each(|note| note.forget().unwrap());
         assert!(Note::left(&folder).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_gone_is_not_asked_for_again_by_a_later_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("uploads");
+        let all = (0..3).map(place).collect();
+        let mut note = Note::write(&folder, "1", Meeting::default(), all).unwrap();
+        note.is_gone(&place(1)).unwrap();
+        drop(note);
+        let mut left = Note::left(&folder).unwrap();
+        assert_eq!(left[0].places, [place(0), place(2)]);
+        left[0].is_gone(&place(0)).unwrap();
+        left[0].is_gone(&place(2)).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left to note");
+    }
+
+    #[test]
+    fn a_note_of_urls_alone_or_one_that_was_cut_short_is_read() {
+        let text = format!("{}\n{}\ngone http://me@nas/a/.good", place(0), place(1));
+        assert_eq!(read(&text), (Meeting::default(), vec![place(0), place(1)]));
     }
 }

@@ -131,7 +131,9 @@ impl Conversation for Ftp {
             return Ok(());
         };
         data.end_of_file(wait)?;
-        control.transferred("to keep the file", STORED_TIMEOUT, wait)?;
+        let kept = control.transferred("to keep the file", STORED_TIMEOUT, wait);
+        // It has taken bytes, and says nothing of what became of them.
+        kept.map_err(FileError::after_payload)?;
         self.data = None;
         Ok(())
     }
@@ -139,7 +141,7 @@ impl Conversation for Ftp {
     fn refusal(&mut self, wait: &dyn Wait) -> Option<FileError> {
         let ended =
             self.control.as_mut()?.transferred("to take more of the file", REFUSAL_TIMEOUT, wait);
-        ended.err().filter(|why| matches!(why, FileError::Refused(_) | FileError::NotPermitted(_)))
+        ended.err().filter(FileError::is_refusal).map(FileError::after_payload)
     }
 
     fn remove(&mut self, wait: &dyn Wait) -> Result<bool, FileError> {
@@ -149,6 +151,11 @@ impl Conversation for Ftp {
         self.connect(wait)?;
         let Some(control) = &mut self.control else { return Err(FileError::Stopped) };
         control.delete(&control::path(&self.place)?, wait)
+    }
+
+    fn turn_to(&mut self, place: &Place) -> bool {
+        self.place = place.clone();
+        true
     }
 
     fn socket(&self) -> Option<&OwnedFd> {

@@ -161,6 +161,11 @@ impl Conversation for Http {
         self.ask_to_remove(wait)
     }
 
+    fn turn_to(&mut self, place: &Place) -> bool {
+        (self.named, self.place) = (place.clone(), place.clone());
+        true
+    }
+
     fn socket(&self) -> Option<&OwnedFd> {
         self.connection.as_ref().map(Connection::socket)
     }
@@ -234,7 +239,13 @@ impl Http {
         let proxy = self.options.proxy.as_ref().filter(|_| self.place.scheme().id == HTTP.id);
         let question = Question::new(wish, &self.place, login, proxy)?;
         let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
-        connection.say(&question.bytes, wait, Instant::now() + RESPONSE_TIMEOUT)?;
+        let until = Instant::now() + RESPONSE_TIMEOUT;
+        match wish {
+            Wish::Store { asks: false, .. } => {
+                connection.say_before_payload(&question.bytes, wait, until)?;
+            }
+            _ => connection.say(&question.bytes, wait, until)?,
+        }
         Ok(question)
     }
 

@@ -108,7 +108,7 @@ impl Http {
             connection.hear(HEADER_BYTES, wait, until, |words| answer::parse(&mut call, words));
         let Heard { said, .. } = heard.map_err(Broken::error)?;
         answer::note(&said, &mut self.about);
-        judge(&said, "take the file")?;
+        judge_body(&said)?;
         self.storing.takes = true;
         self.pass_over(&said, call, wait)
     }
@@ -117,7 +117,7 @@ impl Http {
         let (connection, call) = (self.connection.as_mut()?, self.storing.call.as_mut()?);
         let until = Instant::now() + REFUSAL_TIMEOUT;
         let heard = connection.hear(HEADER_BYTES, wait, until, |words| answer::parse(call, words));
-        judge(&heard.ok()?.said, "take the file").err()
+        judge_body(&heard.ok()?.said).err()
     }
 
     pub(super) fn ask_to_remove(&mut self, wait: &dyn Wait) -> Result<bool, FileError> {
@@ -181,6 +181,16 @@ fn page_bytes(body: &Call<RecvBody>) -> Option<u64> {
     }
 }
 
+/// Whether the server has taken a body of which it got something.
+fn judge_body(response: &Response<()>) -> Result<(), FileError> {
+    let judged = judge(response, "take the file");
+    // A server that does not know the method has done nothing. How far it came before another failure of its own, nobody
+    // knows (RFC 9110 section 15.6).
+    let failed =
+        |status: StatusCode| status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED;
+    if failed(response.status()) { judged.map_err(FileError::after_payload) } else { judged }
+}
+
 /// Whether the server did what was asked for; why not, with what the user can do.
 fn judge(response: &Response<()>, what: &str) -> Result<(), FileError> {
     let status = response.status();
@@ -237,6 +247,16 @@ mod tests {
         ] {
             let (not_permitted, why) = said(status).unwrap_err();
             assert!(not_permitted == permission && why.contains(words), "{why}");
+        }
+    }
+
+    #[test]
+    fn only_a_server_that_failed_may_hold_what_it_did_not_take() {
+        for (status, is_refusal) in
+            [(403, true), (405, true), (501, true), (500, false), (507, false)]
+        {
+            let response = Response::builder().status(status).body(()).unwrap();
+            assert_eq!(judge_body(&response).unwrap_err().is_refusal(), is_refusal, "{status}");
         }
     }
 }

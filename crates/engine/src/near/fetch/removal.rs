@@ -1,0 +1,232 @@
+//! Removes what is noted as stored at a server, over one connection, within bounds.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use goodput_files::{Conversation, FileError, Place, Ready, Wait};
+
+use super::asker::Asker;
+use super::notes::Note;
+use super::warm_up::wait_at_most;
+
+/// How long after a server said that a file is not there it is asked once more: it may not have carried out yet what was
+/// asked for on a connection that is closed by now.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
+/// How long a server that refuses is asked again: it may still hold a file open whose upload was just cut off.
+const HELD_TIME: Duration = Duration::from_secs(3);
+/// Why a file may be there all the same that the server did not find.
+const UNSEEN: &str =
+    "the server shows no such file, but another user stored it: use that user's login (~/.netrc)";
+
+/// How long a removal may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// All files together, and the login before the first.
+    all: Duration,
+    /// One file.
+    one: Duration,
+}
+
+impl Patience {
+    /// Whoever ended a measurement, or begins one, waits for something else.
+    pub const BESIDE_A_RUN: Self =
+        Self { all: Duration::from_secs(10), one: Duration::from_secs(5) };
+    /// Of someone who asked for nothing but this.
+    pub const ON_REQUEST: Self =
+        Self { all: Duration::from_secs(120), one: Duration::from_secs(30) };
+}
+
+/// What became of the removal of files.
+#[derive(Debug)]
+pub struct Removal {
+    /// Each of them: whether it was there, or why it may still be.
+    pub files: Vec<(Place, Result<bool, String>)>,
+    /// Whether the note says the same.
+    pub noted: io::Result<()>,
+}
+
+impl Removal {
+    /// None of what is noted could be removed.
+    pub fn failed(note: &Note, why: &str) -> Self {
+        let files = note.places.iter().map(|place| (place.clone(), Err(why.to_owned())));
+        Self { files: files.collect(), noted: Ok(()) }
+    }
+
+    /// The files that were there, and are no more.
+    pub fn removed(&self) -> impl Iterator<Item = &Place> {
+        self.files.iter().filter(|(_, outcome)| *outcome == Ok(true)).map(|(place, _)| place)
+    }
+
+    /// What went wrong, in words.
+    pub fn trouble(&self) -> impl Iterator<Item = String> {
+        let kept = self.files.iter().filter_map(|(place, outcome)| {
+            let why = outcome.as_ref().err()?;
+            Some(format!(
+                "{place} may be left there: {why}; the next test of this server removes it, and so does goodput settings undo"
+            ))
+        });
+        let noted = self.noted.as_ref().err().map(|cause| {
+            format!("the note of what was stored at the server can't be changed: {cause}")
+        });
+        kept.chain(noted)
+    }
+}
+
+/// Removes the files of a note, which forgets each that is gone.
+pub fn remove(asker: &Asker, note: &mut Note, patience: Patience) -> Removal {
+    let until = Instant::now() + patience.all;
+    let mut removal = Removal { files: Vec::new(), noted: Ok(()) };
+    let Some(first) = note.places.first() else { return removal };
+    let mut conversation = asker.converse(first);
+    if let Err(why) = conversation.connect(&Within(until)) {
+        return Removal::failed(note, &why.to_string());
+    }
+    for place in note.places.clone() {
+        if !conversation.turn_to(&place) {
+            conversation = asker.converse(&place);
+        }
+        let outcome = match remove_one(conversation.as_mut(), until, patience.one) {
+            Ok(false) if asker.own(place.clone()) != place => Err(UNSEEN.to_owned()),
+            outcome => outcome.map_err(|why| why.to_string()),
+        };
+        if outcome.is_ok()
+            && let Err(cause) = note.is_gone(&place)
+        {
+            removal.noted = Err(cause);
+        }
+        removal.files.push((place, outcome));
+    }
+    removal
+}
+
+fn remove_one(
+    conversation: &mut dyn Conversation,
+    all_until: Instant,
+    patience: Duration,
+) -> Result<bool, FileError> {
+    let begun = Instant::now();
+    let until = all_until.min(begun + patience);
+    let mut was_missing = false;
+    loop {
+        if Instant::now() >= all_until {
+            let why = "there was no time left to ask for its removal";
+            return Err(FileError::TimedOut(why.into()));
+        }
+        let outcome = conversation.remove(&Within(until));
+        let is_over = match &outcome {
+            Ok(is_removed) => *is_removed || std::mem::replace(&mut was_missing, true),
+            Err(FileError::Refused(_)) => begun.elapsed() >= HELD_TIME,
+            Err(why) => {
+                if !why.is_refusal() {
+                    // What comes late must not be taken for the answer to the next question.
+                    conversation.hang_up();
+                }
+                why.is_refusal()
+            }
+        };
+        if is_over || Instant::now() + RETRY_DELAY >= until {
+            return outcome;
+        }
+        std::thread::sleep(RETRY_DELAY);
+    }
+}
+
+/// Waits until an instant.
+struct Within(Instant);
+
+impl Wait for Within {
+    fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
+        if Instant::now() >= self.0 {
+            return Err(FileError::TimedOut("the server did not answer in time".into()));
+        }
+        wait_at_most(socket, ready, until.min(self.0))
+    }
+
+    fn rest(&self, until: Instant) -> Result<(), FileError> {
+        std::thread::sleep(until.min(self.0).saturating_duration_since(Instant::now()));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, channel};
+
+    use goodput_files::Options;
+    use goodput_model::SocketOptions;
+
+    use super::super::dialler::Addresses;
+    use super::super::notes::Meeting;
+    use super::*;
+
+    /// An FTP server that answers to the wish to remove a file as `delete` says; what it heard, and who asks it.
+    fn serve(delete: fn(&str) -> &'static str) -> (Asker, Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (say, said) = channel();
+        std::thread::spawn(move || {
+            for mut client in listener.incoming().flatten() {
+                let lines = BufReader::new(client.try_clone().unwrap()).lines();
+                let mut reply = |words: &str| client.write_all(format!("{words}\r\n").as_bytes());
+                let _ = reply("220 hello");
+                for line in lines.map_while(Result::ok) {
+                    let _ = say.send(line.clone());
+                    let _ = reply(match line.split(' ').next() {
+                        Some("DELE") => delete(&line),
+                        Some("USER") => "230 in",
+                        Some("SIZE") => "213 1",
+                        _ => "200 fine",
+                    });
+                }
+            }
+        });
+        let asker = Asker {
+            target: format!("ftp://{address}/in/").parse().unwrap(),
+            addresses: Addresses::new(vec![address]),
+            socket: SocketOptions::default(),
+            options: Arc::new(Options::default()),
+        };
+        (asker, said)
+    }
+
+    fn noted(asker: &Asker, folder: &Path) -> Note {
+        let place = |number| Place::parse(&format!("{}{number}", asker.target.text)).unwrap();
+        Note::write(folder, "1", Meeting::default(), (0..3).map(place).collect()).unwrap()
+    }
+
+    #[test]
+    fn all_files_are_removed_with_one_login() {
+        let (asker, said) = serve(|_| "250 gone");
+        let folder = tempfile::tempdir().unwrap();
+        let mut note = noted(&asker, folder.path());
+        let removal = remove(&asker, &mut note, Patience::ON_REQUEST);
+        assert_eq!((removal.removed().count(), removal.trouble().count()), (3, 0));
+        let said: Vec<_> = said.try_iter().collect();
+        let count = |word: &str| said.iter().filter(|line| line.starts_with(word)).count();
+        assert_eq!((count("USER"), count("DELE")), (1, 3), "{said:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is noted");
+    }
+
+    #[test]
+    fn what_the_server_keeps_is_all_that_stays_noted() {
+        let delete = |line: &str| match line.ends_with("/0") {
+            true => "550 Permission denied.",
+            false => "250 gone",
+        };
+        let (asker, _said) = serve(delete);
+        let folder = tempfile::tempdir().unwrap();
+        let mut note = noted(&asker, folder.path());
+        let removal = remove(&asker, &mut note, Patience::ON_REQUEST);
+        let trouble: Vec<_> = removal.trouble().collect();
+        assert!(trouble.len() == 1 && trouble[0].contains("550"), "{trouble:?}");
+        drop(note);
+        let left = Note::left(folder.path()).unwrap();
+        assert_eq!(left[0].places.len(), 1, "{left:?}");
+        assert!(left[0].places[0].to_string().ends_with("/in/0"), "{left:?}");
+    }
+}
