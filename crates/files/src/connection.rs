@@ -11,6 +11,7 @@ use rustls::ClientConnection;
 use crate::error::FileError;
 use crate::link::{Ready, Wait};
 use crate::tls::{self, Tls};
+use crate::tls_words;
 
 /// Bytes that are looked at at once.
 const LOOK_BYTES: usize = 16 << 10;
@@ -406,6 +407,7 @@ impl Connection {
             }
             session.read_tls(&mut Raw(&self.socket, SendFlags::empty()))?;
             session.process_new_packets().map_err(|why| {
+                let why = tls_words::of_tls(&why);
                 io::Error::other(format!("what the server sends by TLS can't be read: {why}"))
             })?;
             if session.wants_write() {

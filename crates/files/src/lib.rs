@@ -17,6 +17,7 @@ mod place;
 mod proxy;
 pub mod schemes;
 mod tls;
+mod tls_words;
 mod words;
 
 pub use conversation::{About, Body, Conversation, Extent, Options, Scheme};

@@ -16,6 +16,7 @@ use rustls::{
 
 use crate::conversation::Options;
 use crate::error::FileError;
+use crate::tls_words;
 
 /// How connections of one conversation are encrypted; they share what resumes a session.
 #[derive(Clone)]
@@ -27,7 +28,9 @@ impl Tls {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|why| FileError::Refused(format!("TLS can't be used: {why}")))?;
+            .map_err(|why| {
+                FileError::Refused(format!("TLS can't be used: {}", tls_words::of_tls(&why)))
+            })?;
         let verifier: Arc<dyn ServerCertVerifier> = match (options.insecure, &options.authorities) {
             (true, _) => Arc::new(Any(provider)),
             (false, None) => usual(system_roots()?, &provider)?,
@@ -43,7 +46,8 @@ impl Tls {
     pub(crate) fn connection(&self, host: &str) -> Result<ClientConnection, FileError> {
         let unfit = |why: String| FileError::Refused(format!("TLS to {host} can't begin: {why}"));
         let name = ServerName::try_from(host.to_owned()).map_err(|why| unfit(why.to_string()))?;
-        ClientConnection::new(Arc::clone(&self.0), name).map_err(|why| unfit(why.to_string()))
+        ClientConnection::new(Arc::clone(&self.0), name)
+            .map_err(|why| unfit(tls_words::of_tls(&why)))
     }
 }
 
@@ -63,7 +67,7 @@ pub(crate) fn refused(host: &str, why: &rustls::Error) -> FileError {
         }
         _ => "",
     };
-    FileError::Refused(format!("no TLS connection to {host}: {why}{advice}"))
+    FileError::Refused(format!("no TLS connection to {host}: {}{advice}", tls_words::of_tls(why)))
 }
 
 /// The authorities that this host trusts.
@@ -102,10 +106,12 @@ impl Listed {
             FileError::Refused(format!("the authorities in {file} can't be used: {why}"))
         };
         let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
-        let certificates: Vec<CertificateDer> = read.map_err(|why| unfit(why.to_string()))?;
+        let certificates: Vec<CertificateDer> =
+            read.map_err(|why| unfit(tls_words::of_pem(&why)))?;
         let mut roots = RootCertStore::empty();
         for certificate in &certificates {
-            roots.add(certificate.clone()).map_err(|why| unfit(why.to_string()))?;
+            let added = roots.add(certificate.clone());
+            added.map_err(|why| unfit(tls_words::of_tls(&why)))?;
         }
         if roots.is_empty() {
             return Err(unfit("there is no certificate in it".into()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use goodput_framing::Framing;
 use goodput_model::Bytes;
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{FileType, MemfdFlags, fstat, ftruncate, memfd_create};
 
 use crate::awaited::Awaited;
 use crate::limits::available_bytes;
@@ -55,6 +55,17 @@ pub struct FileSink {
     pub fsync: bool,
     /// Who is asked before anything is written, if that is not the user's own file.
     pub allowance: Option<Arc<dyn Allowance>>,
+}
+
+impl FileSink {
+    /// Takes away what the file held before, once there is something to write. A pipe or a device holds nothing.
+    pub fn empty(&self) -> io::Result<()> {
+        let kind = FileType::from_raw_mode(fstat(&self.file)?.st_mode);
+        match kind {
+            FileType::RegularFile => Ok(ftruncate(&self.file, 0)?),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Allows what is written to a sink.

@@ -43,6 +43,8 @@ struct BufferedSink<'a> {
     /// Bytes of the header that are still to come.
     header: usize,
     written: u64,
+    /// Whether what the file held before is gone.
+    is_emptied: bool,
 }
 
 impl<'a> BufferedSink<'a> {
@@ -50,7 +52,8 @@ impl<'a> BufferedSink<'a> {
         let room = room.next_multiple_of(ALIGNMENT_BYTES);
         let buffer = AlignedBuffer::new(room);
         let header = flow.config.storage.header_bytes;
-        Self { flow, sink, buffer, room, filled: 0, header, written: 0 }
+        let (filled, written, is_emptied) = (0, 0, false);
+        Self { flow, sink, buffer, room, filled, header, written, is_emptied }
     }
 
     /// Most bytes of one read.
@@ -81,6 +84,10 @@ impl<'a> BufferedSink<'a> {
     fn flush(&mut self) -> Result<(), MoveError> {
         if let Some(allowance) = &self.sink.allowance {
             allowance.take(self.filled as u64).map_err(|why| self.failed(io::Error::other(why)))?;
+        }
+        if !self.is_emptied {
+            self.sink.empty().map_err(|cause| self.failed(cause))?;
+            self.is_emptied = true;
         }
         let mut at = 0;
         while at < self.filled {

@@ -169,7 +169,7 @@ pub(crate) fn receive_with(
         if let Some(bodies) = &mut bodies
             && !bodies.go_on(&mut low_water)?
         {
-            return Ok(());
+            break;
         }
         match read(bodies.as_ref().map_or(pacer.piece, |bodies| bodies.at_most(pacer.piece))) {
             Ok(0) => match &mut bodies {
@@ -197,7 +197,7 @@ pub(crate) fn receive_with(
             }
         }
     }
-    Ok(())
+    bodies.map_or(Ok(()), Succession::end)
 }
 
 /// Sets how what comes is acknowledged, if the flow has a wish.

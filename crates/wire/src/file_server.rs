@@ -60,6 +60,11 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
                 "the URL names the file: leave out --source and --size, or add --write".into()
             );
         }
+        Direction::Reverse if plan.rate_bits_per_s.is_some() || plan.burst_bytes.is_some() => {
+            return Err(
+                "nobody can tell a server of files how fast to send: leave out --rate and --burst, or add --write".into()
+            );
+        }
         Direction::Send if plan.storage.sink.is_some() => {
             return Err("the URL says where uploads go: leave out --sink".into());
         }
@@ -98,6 +103,8 @@ mod tests {
         };
         assert!(why(|plan| plan.transport = Transport::Udp).contains("--udp"));
         assert!(why(|plan| plan.direction = Direction::Both).contains("--both"));
+        let rate = why(|plan| plan.rate_bits_per_s = Some(goodput_model::BitRate(1e6)));
+        assert!(rate.contains("--rate"), "{rate}");
         assert!(why(|plan| plan.socket.sndbuf_bytes = Some(Bytes(1))).contains("--sndbuf"));
     }
 }

@@ -20,8 +20,8 @@ use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
 
-/// Says what became known of what was asked for a file, once all is over.
-pub type Concluding = Box<dyn Fn() -> Fetches + Send + Sync>;
+/// Says what became known of what was asked for a file, once all is over, and what the user should know of it.
+pub type Concluding = Box<dyn Fn() -> (Fetches, Option<String>) + Send + Sync>;
 
 /// Flows, and what comes with those that are of a file.
 #[derive(Default)]
@@ -219,7 +219,7 @@ async fn fetch(
     let opened = beside(client, opening, heard).await;
     drop(waiter);
     let Fetching { opened, log, scratch } = opened???;
-    let log: Concluding = Box::new(move || log.conclude());
+    let log: Concluding = Box::new(move || (log.conclude(), log.change()));
     Ok((opened, Beside { log: Some(log), scratch, mount: None }))
 }
 
@@ -237,7 +237,7 @@ async fn read_mounted(
     let opened = beside(client, opening, heard).await;
     drop(waiter);
     let MountedFlows { opened, log, mount, facts } = opened???;
-    let log: Concluding = Box::new(move || log.conclude());
+    let log: Concluding = Box::new(move || (log.conclude(), None));
     Ok((opened, Beside { log: Some(log), scratch: None, mount: Some((mount, facts)) }))
 }
 

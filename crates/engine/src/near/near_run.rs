@@ -169,7 +169,11 @@ impl<'a> NearRun<'a> {
         listener(Event::Ended);
         self.gather(interrupt, listener).await;
         // Before anything that takes time and moves no payload.
-        self.fetches = self.log.take().map(|conclude| conclude());
+        if let Some(conclude) = self.log.take() {
+            let (fetches, doubt) = conclude();
+            self.fetches = Some(fetches);
+            self.doubts.extend(doubt);
+        }
         self.remove_scratch().await;
         self.check_source()?;
         let comparing = self.last_exchanges();

@@ -55,9 +55,9 @@ fn confirmed(fetches: &Fetches) -> Option<String> {
 }
 
 fn moved(fetches: &Fetches) -> String {
-    let file = match fetches.file_bytes {
-        Known::Value(bytes) => format!("{} each", Bytes(bytes)),
-        Known::Missing(_) => "length not announced".into(),
+    let file = match &fetches.file_bytes {
+        Known::Value(bytes) => format!("{} each", Bytes(*bytes)),
+        Known::Missing(why) => why.missing.to_string(),
     };
     let by = [fetches.version.value(), fetches.tls.as_ref(), fetches.server.value()];
     let by: Vec<&str> = by.into_iter().flatten().map(String::as_str).collect();
@@ -210,7 +210,7 @@ mod tests {
     fn what_is_not_known_is_left_out() {
         let given_up = Fetch { whole: false, ..FIRST };
         let fetches = Fetches {
-            file_bytes: Known::missing("x"),
+            file_bytes: Known::missing("length not announced"),
             whole_s: Known::missing("x"),
             asking_share: Known::Value(0.25),
             ..fetches()

@@ -5,6 +5,7 @@ mod common;
 
 mod activation;
 mod attach;
+mod bad_file_servers;
 mod bad_input;
 mod ceiling;
 mod check;

@@ -176,6 +176,18 @@ impl Pause<'_> {
     }
 }
 
+/// A shorter silence at the end is no stall: lost packets alone can cause it (retransmission timeouts, RFC 6298).
+const MIN_STALL_NS: u64 = 1_000_000_000;
+
+/// How long a flow that began at `began_ns` has stood still by its end, if that is the larger part of its time: then what it
+/// has moved is no rate. Nanoseconds.
+fn stall_at_end(began_ns: u64, moved_ns: u64) -> Option<u64> {
+    let now_ns = now_ns();
+    let still_ns = now_ns.saturating_sub(moved_ns);
+    let is_long = still_ns >= MIN_STALL_NS && still_ns > now_ns.saturating_sub(began_ns) / 2;
+    is_long.then_some(still_ns)
+}
+
 /// Where a flow has its bodies from.
 pub struct BodySource {
     inner: Mutex<Inner>,

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::{BodyError, BodySource, Extent, Pause};
+use super::{BodyError, BodySource, Extent, Pause, stall_at_end};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -18,6 +18,8 @@ pub(crate) struct Succession<'a> {
     got: u64,
     /// When it brought something last.
     heard_ns: u64,
+    /// When the flow began.
+    began_ns: u64,
 }
 
 enum Left {
@@ -29,7 +31,8 @@ impl<'a> Succession<'a> {
     /// Of a flow that has bodies.
     pub(crate) fn of(flow: &'a Flow) -> Option<Self> {
         let source = flow.config.bodies.as_deref()?;
-        Some(Self { flow, source, left: None, got: 0, heard_ns: 0 })
+        let began_ns = now_ns();
+        Some(Self { flow, source, left: None, got: 0, heard_ns: began_ns, began_ns })
     }
 
     /// Sees to it that there is a body to read. Whether there is one.
@@ -126,16 +129,25 @@ impl<'a> Succession<'a> {
         if now_ns() < self.until() {
             return Ok(());
         }
-        let seconds = self.source.patience_ns as f64 / 1e9;
-        let why = format!(
-            "the server stalled: after {} bytes of a body nothing came for {seconds:.1} s",
-            self.got
-        );
+        let why = self.stalled(self.source.patience_ns);
         if self.source.inner().bodies.cut(&why) {
             self.left = None;
             return Ok(());
         }
         Err(self.failed(why, true))
+    }
+
+    /// The flow ends here. Fails if nothing had come for the larger part of its time.
+    pub(crate) fn end(self) -> Result<(), MoveError> {
+        match stall_at_end(self.began_ns, self.heard_ns) {
+            Some(still_ns) => Err(self.failed(self.stalled(still_ns), true)),
+            None => Ok(()),
+        }
+    }
+
+    fn stalled(&self, still_ns: u64) -> String {
+        let (got, seconds) = (self.got, still_ns as f64 / 1e9);
+        format!("the server stalled: after {got} bytes of a body nothing came for {seconds:.1} s")
     }
 
     fn failed(&self, why: String, by_peer: bool) -> MoveError {

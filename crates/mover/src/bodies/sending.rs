@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 
-use super::{BodyError, BodySource, Extent, Pause};
+use super::{BodyError, BodySource, Extent, Pause, stall_at_end};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -23,6 +23,8 @@ pub(crate) struct Uploads<'a> {
     body: Option<Written>,
     /// When it went on last.
     moved_ns: u64,
+    /// When the flow began.
+    began_ns: u64,
 }
 
 struct Written {
@@ -48,7 +50,8 @@ impl<'a> Uploads<'a> {
     pub(crate) fn of(flow: &'a Flow) -> Option<Self> {
         let source = flow.config.bodies.as_deref()?;
         let most_bytes = source.inner().bodies.most_bytes().max(1);
-        Some(Self { flow, source, most_bytes, body: None, moved_ns: 0 })
+        let began_ns = now_ns();
+        Some(Self { flow, source, most_bytes, body: None, moved_ns: began_ns, began_ns })
     }
 
     /// Sees to it that there is a body to write, if there is none a new one of `left` bytes or the longest.
@@ -105,13 +108,20 @@ impl<'a> Uploads<'a> {
         Ok(())
     }
 
-    /// No more is sent. A body that is cut off has its connection reset, so that nothing of it is on its way any more.
+    /// No more is sent. A body that is cut off has its connection reset, so that nothing of it is on its way any more. Fails
+    /// if nothing had moved for the larger part of the flow's time.
     pub(crate) fn end(self) -> Result<(), MoveError> {
         if self.body.is_some() {
             // Fails only if the peer has reset the connection already.
             let _ = set_socket_linger(&self.flow.socket, Some(Duration::ZERO));
         }
-        if self.flow.stop.phase() == Phase::Abort { Err(self.flow.aborted()) } else { Ok(()) }
+        if self.flow.stop.phase() == Phase::Abort {
+            return Err(self.flow.aborted());
+        }
+        match stall_at_end(self.began_ns, self.moved_ns) {
+            Some(still_ns) => Err(BodySource::failed(self.flow, self.stalled(still_ns), true)),
+            None => Ok(()),
+        }
     }
 
     /// Fails if the body has stood still for too long.
@@ -119,10 +129,12 @@ impl<'a> Uploads<'a> {
         if now_ns() < self.moved_ns.saturating_add(self.source.patience_ns) {
             return Ok(());
         }
-        let seconds = self.source.patience_ns as f64 / 1e9;
-        let why =
-            format!("the server stalled: {} it took no more for {seconds:.1} s", self.so_far());
-        Err(self.told(why))
+        Err(self.told(self.stalled(self.source.patience_ns)))
+    }
+
+    fn stalled(&self, still_ns: u64) -> String {
+        let seconds = still_ns as f64 / 1e9;
+        format!("the server stalled: {} it took no more for {seconds:.1} s", self.so_far())
     }
 
     /// A write failed.

@@ -76,6 +76,7 @@ impl Bodies for FileBodies {
             return Err(BodyError::Peer("the file is empty by now".into()));
         }
         self.log.answered(self.flow, &body, self.conversation.about());
+        body.announced_bytes.into_iter().for_each(|bytes| self.log.announced(bytes));
         handed_on(self.conversation.as_ref(), &body).map(Some)
     }
 

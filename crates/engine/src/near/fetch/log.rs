@@ -19,6 +19,8 @@ struct Inner {
     proxy: Option<String>,
     about: About,
     file_bytes: Option<u64>,
+    /// The shortest and the longest that the file was announced to be, if it is fetched.
+    announced: Option<(u64, u64)>,
     flows: Vec<Flow>,
     answers: u64,
     connections: u64,
@@ -44,7 +46,10 @@ struct Flow {
 
 impl FetchLog {
     pub fn new(first: Known<Fetch>, flows: u16, proxy: Option<String>, about: About) -> Self {
+        let whole = first.value().filter(|first| first.whole);
+        let announced = whole.map(|first| (first.bytes, first.bytes));
         Self(Mutex::new(Inner {
+            announced,
             first,
             proxy,
             about,
@@ -79,6 +84,21 @@ impl FetchLog {
         if let Some(asked) = of_flow.asked.take() {
             keep(&mut inner.whole_s, now.saturating_duration_since(asked).as_secs_f64());
         }
+    }
+
+    /// What is fetched was announced to have so many bytes.
+    pub fn announced(&self, bytes: u64) {
+        let mut inner = self.inner();
+        let (least, most) = inner.announced.unwrap_or((bytes, bytes));
+        inner.announced = Some((least.min(bytes), most.max(bytes)));
+    }
+
+    /// That the file was not the same throughout, if it was not.
+    pub fn change(&self) -> Option<String> {
+        let (least, most) = self.inner().announced.filter(|(least, most)| least < most)?;
+        Some(format!(
+            "the file changed between fetches: it had {least} to {most} bytes, so their times can't be compared"
+        ))
     }
 
     /// A flow was answered.
@@ -135,6 +155,7 @@ impl FetchLog {
         let whole_s = std::mem::take(&mut inner.whole_s);
         let confirmed_us = std::mem::take(&mut inner.confirmed_us);
         let longest = inner.longest_first_byte_us;
+        let announced = inner.announced.filter(|(least, most)| least < most);
         Fetches {
             version: about.version.map_or(Known::missing("no answer came"), Known::Value),
             server: about.server.map_or(Known::missing("the server does not tell"), Known::Value),
@@ -143,9 +164,11 @@ impl FetchLog {
             moved_to: about.moved_to,
             remarks: about.remarks,
             first: inner.first.clone(),
-            file_bytes: inner
-                .file_bytes
-                .map_or(Known::missing("the server announces no length"), Known::Value),
+            file_bytes: match (announced, inner.file_bytes) {
+                (Some(_), _) => Known::missing("of a length that changed"),
+                (None, Some(bytes)) => Known::Value(bytes),
+                (None, None) => Known::missing("length not announced"),
+            },
             answers: inner.answers,
             connections: inner.connections,
             longest_first_byte_us: match first_byte_us.is_empty() {
@@ -207,5 +230,21 @@ fn asking_share(flows: &[Flow], now: Instant) -> Known<f64> {
         Known::Value((asking / all).min(1.0))
     } else {
         Known::missing("nothing was asked")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changes_its_size_has_none() {
+        let log = FetchLog::new(Known::missing("cut off"), 1, None, About::default());
+        log.announced(1000);
+        log.announced(1000);
+        assert_eq!(log.change(), None);
+        log.announced(999);
+        assert!(log.change().is_some_and(|words| words.contains("999 to 1000 bytes")));
+        assert!(log.conclude().file_bytes.value().is_none());
     }
 }

@@ -105,6 +105,9 @@ impl OpenFiles {
         let sink = plan.storage.sink.as_ref().filter(|_| plan.storage.sink_alone);
         let (Some(sink), Some((_, first))) = (sink, self.sinks.first()) else { return Ok(()) };
         self.facts.push(ready::write_sink_alone(first, plan, awaited)?);
+        first.empty().map_err(|cause| {
+            StorageError::of(format!("cannot empty {}: {cause}", first.name), &cause)
+        })?;
         self.sinks.clear();
         self.sinks = open::sinks(sink, plan, end, reach)?;
         Ok(())
@@ -155,7 +158,8 @@ pub fn for_memory_only(plan: &Plan, near: &OpenFiles) -> Result<Plan, EngineErro
             "only a goodput server reads and writes files; this one speaks another protocol";
         return Err(EngineError::Flow(words.into()));
     }
-    if plan.length != Length::Source {
+    // A number of fetches is this end's to count.
+    if plan.length != Length::Source || plan.fetches.is_some() {
         return Ok(plan.clone());
     }
     let whole = near.source_bytes().map(|bytes| bytes.saturating_mul(u64::from(plan.flows)));

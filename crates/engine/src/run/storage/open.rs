@@ -161,11 +161,12 @@ fn open_sink(name: &str, direct: bool, reach: &FileAccess) -> Result<Opened, Sto
 
 fn user_sink(name: &str, direct: bool) -> Result<OwnedFd, StorageError> {
     let direct_flag = if direct { OFlags::DIRECT.bits() as i32 } else { 0 };
-    // To open a named pipe that nobody reads would wait for its reader, and hear of no interrupt.
+    // What the file holds stays until there is payload: the test may be refused. To open a named pipe that nobody reads
+    // would wait for its reader, and hear of no interrupt.
     let file = OpenOptions::new()
         .write(true)
         .create(true)
-        .truncate(true)
+        .truncate(false)
         .custom_flags(direct_flag | nonblock())
         .open(name)
         .map_err(|cause| cannot("write to", name, &cause).and(sink_advice(direct, &cause)))?;

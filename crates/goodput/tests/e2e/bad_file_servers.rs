@@ -1,0 +1,122 @@
+//! Servers of files that stop, lie or break off in the middle of a file: it is said, and nothing is taken for a result.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{Home, record, stderr, stdout};
+
+/// Bytes of the file.
+const FILE_BYTES: usize = 500_000;
+/// Bytes that come before a server misbehaves.
+const PART_BYTES: usize = 5000;
+
+/// What a server makes of a question, the first of which has the number 0. An error ends the connection.
+type Behaviour = fn(&mut TcpStream, number: u64) -> std::io::Result<()>;
+
+/// Serves as long as the test runs.
+fn serve(behave: Behaviour) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let asked = Arc::new(AtomicU64::new(0));
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let asked = Arc::clone(&asked);
+            // A client that is gone ends its thread.
+            thread::spawn(move || _ = answer(client, behave, &asked));
+        }
+    });
+    format!("http://127.0.0.1:{port}/file")
+}
+
+fn answer(mut client: TcpStream, behave: Behaviour, asked: &AtomicU64) -> std::io::Result<()> {
+    for line in BufReader::new(client.try_clone()?).lines() {
+        if line?.is_empty() {
+            behave(&mut client, asked.fetch_add(1, Ordering::Relaxed))?;
+        }
+    }
+    Ok(())
+}
+
+/// A header that announces so many bytes, and so many of them.
+fn give(client: &mut TcpStream, announced: usize, bytes: usize) -> std::io::Result<()> {
+    write!(client, "HTTP/1.1 200 OK\r\nContent-Length: {announced}\r\n\r\n")?;
+    client.write_all(&vec![7; bytes])
+}
+
+/// The first file as it should be, then only a part of each.
+fn a_part(client: &mut TcpStream, number: u64) -> std::io::Result<()> {
+    give(client, FILE_BYTES, if number == 0 { FILE_BYTES } else { PART_BYTES })
+}
+
+fn over() -> std::io::Error {
+    std::io::ErrorKind::Other.into()
+}
+
+#[test]
+fn a_server_that_breaks_off_or_lies_is_an_error() {
+    let stalls: Behaviour = |client, number| {
+        a_part(client, number)?;
+        if number > 0 {
+            thread::sleep(Duration::from_secs(3600));
+        }
+        Ok(())
+    };
+    let ends: Behaviour = |client, number| {
+        a_part(client, number)?;
+        if number > 0 { Err(over()) } else { Ok(()) }
+    };
+    let adds: Behaviour = |client, _| give(client, FILE_BYTES, FILE_BYTES + PART_BYTES);
+    let redirects: Behaviour = |client, _| {
+        client.write_all(b"HTTP/1.1 302 Found\r\nLocation: /on\r\nContent-Length: 0\r\n\r\n")
+    };
+    let bombs: Behaviour = |client, _| {
+        client.write_all(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 99\r\n\r\n")
+    };
+    for (behave, words) in [
+        (stalls, "the server stalled: after 5000 bytes"),
+        (ends, "after 5000 of the 500000 bytes"),
+        (adds, "no HTTP"),
+        (redirects, "redirects more than"),
+        (bombs, "compressed"),
+    ] {
+        let home = Home::new();
+        let output = home.run(&["test", &serve(behave), "-t", "3"]);
+        let said = stderr(&output);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_file_that_changes_its_length_is_noticed() {
+    let grows: Behaviour = |client, number| {
+        let bytes = FILE_BYTES + number as usize;
+        give(client, bytes, bytes)
+    };
+    let record = record(&Home::new().run(&["test", &serve(grows), "--json", "--fetches", "3"]));
+    let noticed = record.doubts.iter().any(|doubt| doubt.contains("500000 to 500003 bytes"));
+    assert!(noticed, "{:?}", record.doubts);
+    assert!(record.fetches.is_some_and(|fetches| fetches.file_bytes.value().is_none()));
+}
+
+#[test]
+fn a_sink_keeps_what_it_holds_until_payload_comes() {
+    let home = Home::new();
+    let sink = home.file("sink", "precious").display().to_string();
+    let refuses: Behaviour =
+        |client, _| client.write_all(b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n");
+    let refused = home.run(&["test", &serve(refuses), "--sink", &sink, "-t", "1"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
+    assert_eq!(fs::read(&sink).expect("it is there"), b"precious");
+    let serves: Behaviour = |client, _| give(client, FILE_BYTES, FILE_BYTES);
+    let fetched = home.run(&["test", &serve(serves), "--sink", &sink, "--fetches", "2", "--json"]);
+    record(&fetched);
+    assert!(
+        fs::read(&sink).expect("it is there") == vec![7; 2 * FILE_BYTES],
+        "all of it, and nothing else"
+    );
+}
