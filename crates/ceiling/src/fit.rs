@@ -31,10 +31,11 @@ pub fn fit(points: &[(f64, BitRate)]) -> Result<CeilingFit, Missing> {
         format: FIT_FORMAT_VERSION,
         fixed_s_per_byte: fixed,
         clocks_per_byte: clocks,
-        asymptote_bits_per_s: rate_of(
-            fixed,
-            "the fit gives no time to what the clock does not shorten",
-        ),
+        asymptote_bits_per_s: match clocks > 0.0 {
+            true => rate_of(fixed, "the fit gives no time to what the clock does not shorten"),
+            // What falls approaches nothing from below.
+            false => Known::missing("the rates do not rise with the clock"),
+        },
         points: points.iter().map(|point| beside(*point, fixed, clocks)).collect(),
     })
 }
@@ -123,6 +124,13 @@ mod tests {
         assert!(why(&[(1.0, 1.0), (2.0, 2.0), (2.0, 3.0)]).ends_with("there are 2"));
         assert!(why(&[(1.0, 1.0), (2.0, 2.0), (3.0, 0.0)]).contains("above 0"));
         assert!(why(&[]).contains("there are 0"));
+    }
+
+    #[test]
+    fn rates_that_do_not_rise_with_the_clock_have_no_asymptote() {
+        let falling = [(1e6, BitRate(4e6)), (2e6, BitRate(3e6)), (4e6, BitRate(2e6))];
+        let asymptote = fit(&falling).unwrap().asymptote_bits_per_s;
+        assert!(asymptote.get().unwrap_err().to_string().contains("do not rise"));
     }
 
     #[test]

@@ -24,8 +24,9 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 /// Width at which a difference is known well enough, and the smallest that counts, percent: those of `compare`.
 const PRECISION_PERCENT: f64 = 2.0;
 const THRESHOLD_PERCENT: f64 = 3.0;
-/// Longest time for all runs: that of `compare`.
+/// Longest time for all runs: that of `compare`, or that of so many runs if the user asks for longer ones.
 const MAX_TIME: Duration = Duration::from_secs(300);
+const MIN_RUNS: f64 = 20.0;
 
 /// Measures the parts and reports which limits.
 pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -52,7 +53,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         responses: vec![Response::Throughput],
         precision_percent: PRECISION_PERCENT,
         threshold_percent: THRESHOLD_PERCENT,
-        max_time: MAX_TIME,
+        max_time: max_time(args.measure.length.time),
         seed: rand::random(),
         state_dir: state_dir(state)?,
         started: measured::now(),
@@ -67,7 +68,23 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
     measured::finish_judged((&record, interrupted), text, &args.output, keeper, conclusive)
 }
 
+fn max_time(asked_s: Option<f64>) -> Duration {
+    let runs_s = asked_s.unwrap_or_default() * MIN_RUNS;
+    MAX_TIME.max(Duration::try_from_secs_f64(runs_s).unwrap_or(Duration::MAX))
+}
+
 fn conclusive(record: &Record) -> Exit {
     let named = record.file_parts.as_ref().is_some_and(|parts| parts.limit.value().is_some());
     if named { Exit::Fine } else { Exit::Inconclusive }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_runs_have_longer_in_all() {
+        let all = [None, Some(2.0), Some(60.0)].map(|asked_s| max_time(asked_s).as_secs());
+        assert_eq!(all, [300, 300, 1200]);
+    }
 }

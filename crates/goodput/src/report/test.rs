@@ -91,6 +91,9 @@ fn number(out: &mut String, record: &Record) {
     let text =
         format!("{goodput}   {counted}, {:.1} s{part}, {precision}{ceiling}", result.duration_s);
     line(out, "goodput", &text);
+    if let (Some(_), Known::Missing(why)) = (&record.fetches, &result.ceiling_bits_per_s) {
+        line(out, "ceiling", &format!("not known: {}", why.missing));
+    }
 }
 
 /// The direction in which `sender` sends.
