@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::contest::Contest;
 use super::machine::Machine;
 use super::place::Place;
-use super::quantity::Quantity;
+use super::quantity::{Quantity, Values};
 
 /// A line.
 #[derive(Debug, Clone, Serialize, Deserialize)]

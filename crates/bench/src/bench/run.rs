@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
