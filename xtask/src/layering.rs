@@ -75,7 +75,10 @@ const LAYERS: &[Layer] = &[
     layer(SANDBOX, &[]),
     layer(
         ENGINE,
-        &[MODEL, FRAMING, FILES, WIRE, CEILING, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS],
+        &[
+            MODEL, FRAMING, FILES, WIRE, CEILING, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS,
+            REMOTE,
+        ],
     ),
     // All that reads what others wrote, for the fuzzer; no part of the program.
     layer(
@@ -87,8 +90,8 @@ const LAYERS: &[Layer] = &[
     layer(
         "goodput",
         &[
-            MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB,
-            SANDBOX, ENGINE, COMPAT,
+            MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS,
+            REMOTE, LAB, SANDBOX, ENGINE, COMPAT,
         ],
     ),
     // What tests leave is counted.

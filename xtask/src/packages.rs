@@ -32,6 +32,13 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "curl", program: "curl", reason: "fetches the same, to compare" },
     Package { name: "iproute2", program: "ip", reason: "gives a namespace another address" },
     Package {
+        name: "openssh-server",
+        program: "sshd",
+        reason: "is how hosts without goodput are reached",
+    },
+    Package { name: "openssh-client", program: "ssh", reason: "reaches them" },
+    Package { name: "ethtool", program: "ethtool", reason: "reads and changes their devices" },
+    Package {
         name: "qemu-system-x86",
         program: "qemu-system-x86_64",
         reason: "runs a second kernel",

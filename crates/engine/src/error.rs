@@ -2,6 +2,7 @@
 
 use goodput_files::FileError;
 use goodput_mover::socket::SocketError;
+use goodput_remote::RemoteError;
 use goodput_settings::{PrivateMountError, SettingError};
 use goodput_wire::error::WireError;
 
@@ -71,6 +72,9 @@ pub enum EngineError {
     /// A setting could not be read, changed or put back.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// A host reached by SSH could not be read, changed or put back.
+    #[error(transparent)]
+    Remote(Box<RemoteError>),
     /// The export of a mount could not be mounted with other options.
     #[error(transparent)]
     Mount(#[from] PrivateMountError),
@@ -103,6 +107,12 @@ pub enum EngineError {
     Interrupted,
 }
 
+impl From<RemoteError> for EngineError {
+    fn from(error: RemoteError) -> Self {
+        Self::Remote(Box::new(error))
+    }
+}
+
 impl EngineError {
     /// Names what was tried on what, for an error of the operating system.
     pub(crate) fn io(operation: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
@@ -123,6 +133,7 @@ impl EngineError {
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::Setting(error) => error.not_permitted(),
+            Self::Remote(error) => error.not_permitted(),
             Self::NotPutBack { cause, .. } => cause.not_permitted(),
             Self::FarSetting { not_permitted, .. }
             | Self::Attach { not_permitted, .. }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use goodput_engine::EngineError;
 use goodput_lab::LabError;
+use goodput_remote::RemoteError;
 use goodput_sandbox::SandboxError;
 use goodput_settings::SettingError;
 
@@ -88,11 +89,13 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
 fn lacks_permission(cause: &(dyn std::error::Error + 'static)) -> bool {
     let engine = cause.downcast_ref::<EngineError>().is_some_and(EngineError::not_permitted);
     let setting = cause.downcast_ref::<SettingError>().is_some_and(SettingError::not_permitted);
+    let remote = cause.downcast_ref::<RemoteError>().is_some_and(RemoteError::not_permitted);
     let lab = cause.downcast_ref::<LabError>().is_some_and(LabError::not_permitted);
     let sandbox = cause.downcast_ref::<SandboxError>().is_some_and(SandboxError::not_permitted);
     let io = cause.downcast_ref::<std::io::Error>();
     engine
         || setting
+        || remote
         || lab
         || sandbox
         || io.is_some_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)

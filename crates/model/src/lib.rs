@@ -8,6 +8,7 @@
 
 pub mod ceiling;
 pub mod change;
+pub mod changed_host;
 pub mod check;
 pub mod choice;
 pub mod clocks;
@@ -50,6 +51,7 @@ pub use ceiling::{
     CeilingUnread,
 };
 pub use change::Change;
+pub use changed_host::ChangedHost;
 pub use check::CheckReport;
 pub use choice::MoverChoice;
 pub use clocks::{ClockRelation, Clocks, Exchange};

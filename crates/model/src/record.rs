@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ceiling::CeilingInputs;
+use crate::changed_host::ChangedHost;
 use crate::clocks::Clocks;
 use crate::comparison::Comparison;
 use crate::connection::Connection;
@@ -98,6 +99,9 @@ pub struct Record {
     /// What was found for each size of datagrams, if the highest rate without loss was searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_searches: Vec<RateSearch>,
+    /// Hosts without goodput whose settings were changed, and put back, by SSH.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_hosts: Vec<ChangedHost>,
     /// Why this is only a part of what was asked for, if it is: payload ended before its time, or the far
     /// end's report did not come.
     #[serde(default, skip_serializing_if = "Option::is_none")]

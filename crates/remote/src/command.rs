@@ -25,6 +25,13 @@ impl Command {
         self
     }
 
+    /// The same with more arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = String>) -> Self {
+        self.args.extend(args);
+        self
+    }
+
     /// As a person would type it: only what needs quotes has them. For messages.
     pub fn typed(&self) -> String {
         let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);

@@ -16,6 +16,90 @@ pub enum RemoteError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// The OpenSSH client does not start.
+    #[error(
+        "can't reach {host}: the program ssh does not start ({cause}); install the OpenSSH client"
+    )]
+    NoSsh {
+        /// The host.
+        host: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The host's key is not known, or is another one than before.
+    #[error(
+        "can't log in to {host}: its host key is not the known one ({said}); compare the key's fingerprint, and log in \
+         once with ssh"
+    )]
+    HostKey {
+        /// The host.
+        host: String,
+        /// What ssh said.
+        said: String,
+    },
+    /// The login needs a password, or is not allowed.
+    #[error(
+        "can't log in to {host} without a password ({said}); set up a key for it, as ssh-copy-id(1) does, or name \
+         another user like ssh://root@host"
+    )]
+    Login {
+        /// The host.
+        host: String,
+        /// What ssh said.
+        said: String,
+    },
+    /// There is no connection to the host.
+    #[error("can't reach {host}: {said}")]
+    Unreachable {
+        /// The host.
+        host: String,
+        /// What ssh said.
+        said: String,
+    },
+    /// The host lets nobody in, and does not refuse either.
+    #[error("{host} did not let goodput in within {seconds} s ({said}); does `ssh` reach it?")]
+    NoLogin {
+        /// The host.
+        host: String,
+        /// How long it had.
+        seconds: u64,
+        /// What ssh said.
+        said: String,
+    },
+    /// The login does not lead to a shell.
+    #[error("{host} gives no POSIX shell for a login without a terminal, but printed: {said}")]
+    NoShell {
+        /// The host.
+        host: String,
+        /// What was printed instead.
+        said: String,
+    },
+    /// The session ended. What it had changed is put back by the host's own process.
+    #[error("lost the connection to {host} during {doing:?}: {why}")]
+    Lost {
+        /// The host.
+        host: String,
+        /// What was under way: a command, as one would type it.
+        doing: String,
+        /// What happened.
+        why: String,
+    },
+    /// The process that puts settings back answered something else than it should.
+    #[error("can't {doing} at {host}: its shell answered {words:?}; nothing more is changed there")]
+    Unexpected {
+        /// The host.
+        host: String,
+        /// What was under way.
+        doing: String,
+        /// The answer.
+        words: String,
+    },
+    /// A word of a command has a line break.
+    #[error("a session by SSH carries no line breaks: {command:?}")]
+    LineBreak {
+        /// The command, as one would type it.
+        command: String,
+    },
     /// The host has a program that is missing.
     #[error("{host} has no program {program:?}; install it there")]
     NoProgram {
@@ -78,6 +162,46 @@ pub enum RemoteError {
         /// What is missing, and what could be done.
         why: String,
     },
+    /// The journal could not be kept, so nothing may be changed.
+    #[error("can't keep the journal in {}: {cause}; without a journal goodput changes nothing", path.display())]
+    Journal {
+        /// The journal or its directory.
+        path: std::path::PathBuf,
+        /// The cause.
+        cause: std::io::Error,
+    },
+    /// Another goodput is changing the host.
+    #[error("{host} is being changed by another goodput ({process}); wait until it is done")]
+    Busy {
+        /// The host.
+        host: String,
+        /// A process of it, and where that is.
+        process: String,
+    },
+    /// A run that died left the host changed, and that can't be put back.
+    #[error(
+        "{host} is still as an interrupted run left it; put it back first with `goodput settings undo`: {left}"
+    )]
+    LeftChanged {
+        /// The host.
+        host: String,
+        /// What is left.
+        left: String,
+    },
+    /// A change cut the connection.
+    #[error(
+        "{setting}: the change cut the connection, so that the host puts it back ({why}); the values before and after \
+         don't both work on this path"
+    )]
+    CutOff {
+        /// The setting.
+        setting: String,
+        /// What was seen of it.
+        why: String,
+    },
+    /// Everything has been put back or kept.
+    #[error("these changes are closed")]
+    Closed,
     /// The same that can go wrong with a setting of this host.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -87,7 +211,7 @@ impl RemoteError {
     /// Whether a privilege is missing.
     pub fn not_permitted(&self) -> bool {
         match self {
-            Self::NotPermitted { .. } => true,
+            Self::NotPermitted { .. } | Self::Login { .. } => true,
             Self::Setting(error) => matches!(error, SettingError::NotPermitted { .. }),
             _ => false,
         }

@@ -1,26 +1,41 @@
 //! Hosts that have no goodput, reached by SSH: their settings are read, changed and put back with
 //! their own programs.
 //!
-//! [`Shell`] runs programs there, a [`System`] knows the programs of one operating system.
+//! A [`Shell`] runs programs there, a [`System`] knows the programs of one operating system. [`RemoteChanges`] is the
+//! only way to change a host: the original is on this host's disk, and with a process of that host, before a change.
 #![forbid(unsafe_code)]
 // A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod address;
+mod changes;
 mod command;
 mod counters;
+mod entry;
 mod error;
+mod host;
+mod hosts;
+mod journal;
+mod look;
 mod polling;
+mod put_back;
 #[cfg(test)]
 mod scripted;
 mod shell;
+mod ssh;
 mod system;
 pub mod systems;
+mod undo;
 
 pub use address::Address;
+pub use changes::RemoteChanges;
 pub use command::{Command, Condition};
 pub use counters::{Counted, Counters, CpuTime, Packets};
 pub use error::RemoteError;
+pub use host::Host;
+pub use hosts::Hosts;
 pub use polling::PollingRates;
 pub use shell::{Output, Shell};
+pub use ssh::{Access, Session};
 pub use system::{Listed, System};
+pub use undo::{RemoteReport, undo};

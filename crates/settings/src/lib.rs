@@ -21,6 +21,7 @@ mod life;
 mod lookup;
 mod machine;
 mod nearest;
+pub mod parameters;
 mod permanent;
 mod place;
 mod private_mount;
@@ -32,7 +33,7 @@ pub mod settings;
 mod side_effects;
 mod sysctl_cell;
 mod undo;
-mod value;
+pub mod value;
 
 #[cfg(test)]
 mod conformance;

@@ -9,19 +9,19 @@ use goodput_model::{Bytes, SettingRef};
 use crate::error::SettingError;
 
 /// The word that stands for the kernel's own choice.
-pub(crate) const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
 
 /// Longest name of a congestion control: `TCP_CA_NAME_MAX` less the final zero byte
 /// (include/net/tcp.h).
-pub(crate) const CONGESTION_NAME_MAX: usize = 15;
+pub const CONGESTION_NAME_MAX: usize = 15;
 
 /// A value that is not one.
-pub(crate) fn bad(setting: &SettingRef, value: &str, why: impl Into<String>) -> SettingError {
+pub fn bad(setting: &SettingRef, value: &str, why: impl Into<String>) -> SettingError {
     SettingError::BadValue { setting: setting.clone(), value: value.into(), why: why.into() }
 }
 
 /// `default` as `None`, anything else through `parse`.
-pub(crate) fn or_default<T>(
+pub fn or_default<T>(
     value: &str,
     parse: impl FnOnce(&str) -> Result<T, SettingError>,
 ) -> Result<Option<T>, SettingError> {
@@ -29,7 +29,7 @@ pub(crate) fn or_default<T>(
 }
 
 /// A size of at least one byte and at most `max_bytes`.
-pub(crate) fn size(setting: &SettingRef, value: &str, max_bytes: u64) -> Result<u64, SettingError> {
+pub fn size(setting: &SettingRef, value: &str, max_bytes: u64) -> Result<u64, SettingError> {
     let bytes = value.parse::<Bytes>().map_err(|e| bad(setting, value, e.to_string()))?.0;
     if bytes == 0 || bytes > max_bytes {
         return Err(bad(setting, value, format!("it must be 1 to {max_bytes} bytes")));
@@ -38,7 +38,7 @@ pub(crate) fn size(setting: &SettingRef, value: &str, max_bytes: u64) -> Result<
 }
 
 /// A plain number within `range`.
-pub(crate) fn number<N>(
+pub fn number<N>(
     setting: &SettingRef,
     value: &str,
     range: &RangeInclusive<N>,
@@ -57,7 +57,7 @@ where
 }
 
 /// `on` or `off`.
-pub(crate) fn switch(setting: &SettingRef, value: &str) -> Result<bool, SettingError> {
+pub fn switch(setting: &SettingRef, value: &str) -> Result<bool, SettingError> {
     match value {
         "on" => Ok(true),
         "off" => Ok(false),
@@ -66,16 +66,12 @@ pub(crate) fn switch(setting: &SettingRef, value: &str) -> Result<bool, SettingE
 }
 
 /// How a switch is printed.
-pub(crate) fn on_off(on: bool) -> &'static str {
+pub fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
 /// A short plain word, as the names of movers and congestion controls are.
-pub(crate) fn word(
-    setting: &SettingRef,
-    value: &str,
-    max_len: usize,
-) -> Result<String, SettingError> {
+pub fn word(setting: &SettingRef, value: &str, max_len: usize) -> Result<String, SettingError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let begins = value.starts_with(|c: char| c.is_ascii_alphanumeric());
     if !begins || value.len() > max_len || !value.chars().all(plain) {

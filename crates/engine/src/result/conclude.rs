@@ -93,6 +93,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         transfers: Vec::new(),
         nfs_reads: None,
         rate_searches: Vec::new(),
+        changed_hosts: Vec::new(),
         file_parts: None,
         thinned: measurement.thinned,
         incomplete: measurement.incomplete.as_ref().map(|incomplete| incomplete.why.clone()),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use goodput_diagnose::probes::{Answer, Pair, Probe, Rivals, Seen, SetUp, rivals, settle};
 use goodput_model::{BitRate, Known, Missing, ProbeRun, Record};
+use goodput_remote::Hosts;
 
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -57,7 +58,7 @@ async fn run(
     state_dir: &std::path::Path,
     interrupt: &Interrupt,
 ) -> Result<Result<Seen, Missing>, EngineError> {
-    let mut appliers = Appliers::new(state_dir.to_path_buf());
+    let mut appliers = Appliers::new(state_dir.to_path_buf(), Hosts::default());
     let measured = async {
         let plan = appliers.apply(client, &Arm(set_up.settings), &set_up.plan).await?;
         let measurement = client.measure_whole(&plan, interrupt, &mut |_| {}).await?;

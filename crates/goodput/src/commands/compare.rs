@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use goodput_engine::compare::{Arm, CompareRequest, Factor, compare, factorial, one_at_a_time};
 use goodput_model::{Comparison, Judgement, Length, Record, Response};
+use goodput_remote::Hosts;
 use goodput_settings::SettingError;
 
 use super::cells::{Tables, cells};
@@ -27,7 +28,8 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 /// Runs the comparison and reports.
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
-    let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
+    let hosts = args.hosts.hosts();
+    let factors = args.factors.iter().map(|f| factor(f, &hosts)).collect::<Result<Vec<_>>>()?;
     let responses = responses(&args.comparison.response, &factors)?;
     let mut plan = args.measure.plan_towards(&target, RUN_LENGTH);
     plan.latency |= responses.contains(&Response::Latency);
@@ -44,6 +46,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         max_time: Duration::from_secs_f64(args.comparison.max_time / cells.len() as f64),
         seed,
         state_dir: state_dir(state)?,
+        hosts,
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
@@ -113,17 +116,22 @@ fn text(record: &Record) -> String {
 }
 
 /// `NAME=A,B`: a known setting and at least two values.
-fn factor(text: &str) -> Result<Factor> {
+fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
     let Some((setting, values)) = text.split_once('=') else {
         bail!("{text:?} has no values; write SETTING=A,B like mover=copy,sendfile");
     };
     let setting: goodput_model::SettingRef = setting.parse()?;
-    let known = goodput_settings::find_for(&setting)?;
+    // A host reached by SSH knows itself what it has.
+    let is_plan = match goodput_settings::find_for(&setting) {
+        Ok(known) => known.is_plan(),
+        Err(_) if hosts.at(setting.end).is_some() => false,
+        Err(error) => return Err(error.into()),
+    };
     let values = steps::values(values).map_err(|why| anyhow!("{setting}: {why}"))?;
     if values.len() < 2 || values.iter().any(String::is_empty) {
         bail!("{text:?} needs at least two values, the first is the baseline: {setting}=A,B");
     }
-    if known.is_plan() {
+    if is_plan {
         check_plan_values(&setting, &values)?;
     }
     Ok(Factor { setting, values })

@@ -56,6 +56,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         max_time: max_time(args.measure.length.time),
         seed: rand::random(),
         state_dir: state_dir(state)?,
+        hosts: Default::default(),
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);

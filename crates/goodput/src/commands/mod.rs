@@ -16,6 +16,7 @@ mod list;
 mod measured;
 mod notifier;
 pub mod old_names;
+mod remote_settings;
 mod saved;
 mod serve;
 mod served;

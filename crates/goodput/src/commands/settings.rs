@@ -10,8 +10,8 @@ use goodput_settings::{
 };
 use rustix::process::geteuid;
 
-use super::{list, saved};
-use crate::args::Settings;
+use super::{list, remote_settings, saved};
+use crate::args::{AtArgs, Settings};
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::file_servers;
@@ -20,12 +20,23 @@ use crate::screen;
 /// Carries out one of the subcommands.
 pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
     match what {
-        Settings::List(narrowed) => {
+        Settings::List { narrowed, at: AtArgs { on: Some(host), access } } => {
+            remote_settings::list(&host, &access.access(), narrowed.containing.as_deref())
+        }
+        Settings::List { narrowed, .. } => {
             list::settings(&narrowed)?;
             Ok(Exit::Fine)
         }
-        Settings::Get { setting } => get(&setting),
-        Settings::Set { assignment, save } => set(&assignment, save, &state_dir(state)?),
+        Settings::Get { setting, at: AtArgs { on: Some(host), access } } => {
+            remote_settings::get(&host, &access.access(), &setting)
+        }
+        Settings::Get { setting, .. } => get(&setting),
+        Settings::Set { assignment, at: AtArgs { on: Some(host), access }, .. } => {
+            let (setting, value) = assigned(&assignment)?;
+            let state_dir = state_dir(state)?;
+            remote_settings::set(&host, &access.access(), (&setting, value), &state_dir)
+        }
+        Settings::Set { assignment, save, .. } => set(&assignment, save, &state_dir(state)?),
         Settings::Saved => saved::list(),
         Settings::Undo { saved: true, .. } => saved::remove(),
         Settings::ShowFiles { assignments } => show_files(&assignments),
@@ -37,8 +48,11 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
             };
             let state_dir = state_dir(state)?;
             let uploads = undo_uploads(&state_dir, forget != Forget::Nothing)?;
-            let settings = undo(&state_dir, forget, uploads.is_some())?;
-            Ok(uploads.filter(|exit| *exit != Exit::Fine).unwrap_or(settings))
+            let hosts = remote_settings::undo(&state_dir, forget == Forget::Unseen)?;
+            let said = uploads.is_some() || hosts.is_some();
+            let settings = undo(&state_dir, forget, said)?;
+            let failed = [uploads, hosts].into_iter().flatten().find(|exit| *exit != Exit::Fine);
+            Ok(failed.unwrap_or(settings))
         }
         Settings::Guard { journal } => match goodput_settings::guard_main(&journal) {
             0 => Ok(Exit::Fine),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use goodput_engine::{TuneRequest, tune};
 use goodput_model::{EndName, Length, Plan, Purpose, Record, TuningOutcome};
 use goodput_settings::Setting;
@@ -39,6 +39,7 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         seed: args.tuning.seed.unwrap_or_else(rand::random),
         dry_run: args.tuning.dry_run,
         state_dir: state_dir(state)?,
+        hosts: args.hosts.hosts(),
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
@@ -51,6 +52,9 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     })?;
     drop(live);
     let kept = match args.tuning.keep {
+        true if request.hosts.near.is_some() => Err(anyhow!(
+            "nothing is kept: --near is another host; set there what is proven with `goodput settings set --on`"
+        )),
         true if record.incomplete.is_none() => keep(&mut record, &request.state_dir),
         _ => Ok(()),
     };

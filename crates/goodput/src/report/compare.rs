@@ -35,9 +35,13 @@ pub fn text(record: &Record) -> String {
     out
 }
 
-/// The doubts.
+/// The hosts that were changed by SSH, and the doubts.
 pub fn notes(record: &Record) -> String {
     let mut out = String::new();
+    for host in &record.changed_hosts {
+        let label = style::faint(format!("{:<12}", format!("{} host", host.end)));
+        let _ = writeln!(out, "{label}{}, changed by SSH ({})", host.address, host.system);
+    }
     for doubt in &record.doubts {
         let _ = writeln!(out, "{}{doubt}", style::faint("note        "));
     }

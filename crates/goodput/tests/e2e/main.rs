@@ -7,6 +7,7 @@ mod activation;
 mod attach;
 mod bad_file_servers;
 mod bad_input;
+mod by_ssh;
 mod ceiling;
 mod check;
 mod clocks;

@@ -1,6 +1,7 @@
 //! The operating systems, one folder each, and the list of all.
 
 mod freebsd;
+mod linux;
 
 use crate::command::Command;
 use crate::error::RemoteError;
@@ -8,7 +9,7 @@ use crate::shell::Shell;
 use crate::system::System;
 
 /// Every system that goodput can change by SSH.
-pub const ALL: &[&dyn System] = &[&freebsd::FreeBsd];
+pub const ALL: &[&dyn System] = &[&linux::Linux, &freebsd::FreeBsd];
 
 /// The system of a host (uname(1)).
 ///
@@ -27,6 +28,12 @@ pub fn of(shell: &mut dyn Shell) -> Result<&'static dyn System, RemoteError> {
 mod tests {
     use super::*;
     use crate::scripted::Scripted;
+
+    #[test]
+    fn a_system_is_known_by_its_name() {
+        let mut shell = Scripted::default().prints("uname -s", "Linux\n");
+        assert_eq!(of(&mut shell).unwrap().name(), "Linux");
+    }
 
     #[test]
     fn another_system_is_named() {

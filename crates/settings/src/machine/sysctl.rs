@@ -38,19 +38,9 @@ impl Machine for Sysctl {
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         sysctl_rules::check(setting)?;
-        let wanted = one_space(value);
-        if wanted.is_empty() || wanted.chars().any(char::is_control) {
-            return Err(bad(setting, value, "it is empty or has control characters"));
-        }
         let now = self.read(setting)?;
         refuse_read_only(setting)?;
-        let (has, gets) = (now.split(' ').count(), wanted.split(' ').count());
-        // A shorter vector would silently change the first numbers only.
-        if is_numbers(&now) && has != gets {
-            let why = format!("it needs {has} numbers; now it is {now:?}");
-            return Err(bad(setting, value, why));
-        }
-        Ok(wanted)
+        fitting(setting, value, &now)
     }
 
     fn footprint(&self, setting: &SettingRef) -> Footprint {
@@ -65,6 +55,25 @@ impl Machine for Sysctl {
     fn namespaced(&self, setting: &SettingRef) -> bool {
         sysctl_name::dotted(setting).is_some_and(|name| name.starts_with("net"))
     }
+}
+
+/// The value as the kernel prints it; refuses what is of another form than the value now.
+pub(crate) fn fitting(
+    setting: &SettingRef,
+    value: &str,
+    now: &str,
+) -> Result<String, SettingError> {
+    let wanted = one_space(value);
+    if wanted.is_empty() || wanted.chars().any(char::is_control) {
+        return Err(bad(setting, value, "it is empty or has control characters"));
+    }
+    let (has, gets) = (now.split(' ').count(), wanted.split(' ').count());
+    // A shorter vector would silently change the first numbers only.
+    if is_numbers(now) && has != gets {
+        let why = format!("it needs {has} numbers; now it is {now:?}");
+        return Err(bad(setting, value, why));
+    }
+    Ok(wanted)
 }
 
 /// What the kernel said to a value, with the values that it takes.

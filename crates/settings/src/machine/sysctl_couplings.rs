@@ -73,6 +73,12 @@ pub(super) fn altered(file: &Path) -> Vec<PathBuf> {
     closure(&first, &folders).into_iter().filter(exists).map(|n| Path::new(ROOT).join(n)).collect()
 }
 
+/// The parameters that another host's kernel may alter along with `name`, as paths below /proc/sys. Which devices it
+/// has is not known here, so that what belongs to each of them is left out.
+pub(crate) fn named(name: &str) -> BTreeSet<String> {
+    closure(name, &|_| Vec::new())
+}
+
 /// What is coupled with `first`, with what is coupled with that, and so on.
 fn closure(first: &str, folders: &dyn Fn(&str) -> Vec<String>) -> BTreeSet<String> {
     let mut found = BTreeSet::from([first.to_owned()]);

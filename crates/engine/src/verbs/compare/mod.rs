@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::{Design, Step, WARM_UP};
 use goodput_model::{Plan, Record, Response};
+use goodput_remote::Hosts;
 
 pub use arms::{Arm, Factor, factorial, one_at_a_time};
 
@@ -56,6 +57,8 @@ pub struct CompareRequest {
     pub seed: u64,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
+    /// Which hosts are changed by SSH.
+    pub hosts: Hosts,
     /// When it began, RFC 3339, UTC.
     pub started: String,
 }
@@ -80,8 +83,11 @@ pub(crate) async fn compare_whole(
     let CompareRequest { target, credentials, plan, .. } = request;
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
-    let mut appliers = Appliers::new(request.state_dir.clone());
-    let outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
+    let mut appliers = Appliers::new(request.state_dir.clone(), request.hosts.clone());
+    let mut outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
+    if let Ok(compared) = &mut outcome {
+        compared.record.changed_hosts = appliers.changed_hosts();
+    }
     // Put back first, then report what went wrong, if anything did.
     let restored = appliers.restore(&mut client).await;
     client.leave().await;

@@ -1,9 +1,11 @@
-//! Brings the settings of one arm about: in the plan, on this host, or at the far end.
+//! Brings the settings of one arm about: in the plan, on this host, at the far end, or at a host reached by SSH.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use goodput_model::{EndName, Plan, SettingRef, Transport};
-use goodput_settings::{Backend, Changes, GuardProgram, SettingError};
+use goodput_model::{ChangedHost, EndName, Plan, SettingRef, Transport};
+use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
+use goodput_settings::{Backend, Changes, GuardProgram, Setting, SettingError};
 use goodput_wire::session::SettingRequest;
 
 use super::Arm;
@@ -17,14 +19,17 @@ const METRICS: &str = "sysctl.net.ipv4.tcp_no_metrics_save";
 /// What was changed so far, at either end.
 pub struct Appliers {
     state_dir: PathBuf,
+    hosts: Hosts,
     near: Option<Changes>,
     far_touched: bool,
+    /// By the addresses of their hosts.
+    remote: BTreeMap<Address, RemoteChanges>,
 }
 
 impl Appliers {
-    /// Nothing changed yet; the journal of this host will be in `state_dir`.
-    pub fn new(state_dir: PathBuf) -> Self {
-        Self { state_dir, near: None, far_touched: false }
+    /// Nothing changed yet; the journals will be in `state_dir`, and `hosts` stand for the ends.
+    pub fn new(state_dir: PathBuf, hosts: Hosts) -> Self {
+        Self { state_dir, hosts, near: None, far_touched: false, remote: BTreeMap::new() }
     }
 
     /// Keeps the kernels of the sending ends from noting what a connection learned, so that no run
@@ -66,6 +71,10 @@ impl Appliers {
     ) -> Result<Plan, EngineError> {
         let mut plan = plan.clone();
         for (setting, value) in &arm.0 {
+            if self.hosts.at(setting.end).is_some() && !is_of_plan(setting) {
+                self.change(client, setting, value).await?;
+                continue;
+            }
             match goodput_settings::find_for(setting)?.backend {
                 Backend::Plan(_) => goodput_settings::apply_to_plan(setting, value, &mut plan)?,
                 Backend::Machine(_) => self.change(client, setting, value).await?,
@@ -80,6 +89,9 @@ impl Appliers {
         setting: &SettingRef,
         value: &str,
     ) -> Result<(), EngineError> {
+        if let Some(address) = self.hosts.at(setting.end) {
+            return self.change_remote(address.clone(), setting.clone(), value.into()).await;
+        }
         match setting.end {
             EndName::Near => self.change_near(setting.clone(), value.into()).await,
             EndName::Far => {
@@ -103,8 +115,56 @@ impl Appliers {
         applied.map_err(Into::into)
     }
 
+    async fn change_remote(
+        &mut self,
+        address: Address,
+        setting: SettingRef,
+        value: String,
+    ) -> Result<(), EngineError> {
+        let changes = self.remote.remove(&address);
+        let (state_dir, access) = (self.state_dir.clone(), self.hosts.access.clone());
+        let to = address.clone();
+        let (changes, applied) = blocking(move || {
+            let begun = match changes {
+                Some(changes) => Ok(changes),
+                None => RemoteChanges::begin(&state_dir, &to, &access),
+            };
+            match begun {
+                Ok(mut changes) => {
+                    let applied = changes.apply(&setting, &value).map(drop);
+                    (Some(changes), applied)
+                }
+                Err(error) => (None, Err::<(), RemoteError>(error)),
+            }
+        })
+        .await?;
+        self.remote.extend(changes.map(|changes| (address, changes)));
+        applied.map_err(Into::into)
+    }
+
+    /// The hosts reached by SSH that were changed.
+    pub fn changed_hosts(&self) -> Vec<ChangedHost> {
+        let at = |end| {
+            let address = self.hosts.at(end)?;
+            let system = self.remote.get(address)?.system().to_owned();
+            Some(ChangedHost { end, address: address.to_string(), system })
+        };
+        [EndName::Near, EndName::Far].into_iter().filter_map(at).collect()
+    }
+
+    /// Puts everything back at hosts reached by SSH; what is not back.
+    async fn restore_remote(&mut self) -> Result<Vec<String>, EngineError> {
+        let mut left = Vec::new();
+        for (_, mut changes) in std::mem::take(&mut self.remote) {
+            let restored = blocking(move || changes.restore()).await?;
+            left.extend((!restored.report.is_clean()).then(|| restored.to_string()));
+        }
+        Ok(left)
+    }
+
     /// Puts everything back at both ends.
     pub async fn restore(&mut self, client: &mut Client) -> Result<(), EngineError> {
+        let remote = self.restore_remote().await;
         let near = match self.near.take() {
             Some(mut changes) => blocking(move || changes.restore()).await.map(Some)?,
             None => None,
@@ -114,9 +174,11 @@ impl Appliers {
             true => client.setting(SettingRequest::Restore).await.map(drop),
             false => Ok(()),
         };
-        let near = near
-            .filter(|report| !report.is_clean())
-            .map(|report| EngineError::Flow(format!("not everything was put back: {report}")));
+        let near = near.filter(|report| !report.is_clean()).map(|report| report.to_string());
+        let left: Vec<_> = near.into_iter().chain(remote?).collect();
+        let near = (!left.is_empty()).then(|| {
+            EngineError::Flow(format!("not everything was put back: {}", left.join("; ")))
+        });
         match (near, far) {
             (None, far) => far,
             (Some(near), Ok(())) => Err(near),
@@ -125,6 +187,12 @@ impl Appliers {
             }
         }
     }
+}
+
+/// Whether a setting belongs to the measurement. One that this host does not know belongs to another host.
+fn is_of_plan(setting: &SettingRef) -> bool {
+    let near = SettingRef { end: EndName::Near, ..setting.clone() };
+    goodput_settings::find_for(&near).is_ok_and(Setting::is_plan)
 }
 
 type Applied = (Option<Changes>, Result<(), SettingError>);

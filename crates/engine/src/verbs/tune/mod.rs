@@ -12,6 +12,7 @@ use goodput_model::{
     BitRate, Comparison, Confidence, Finding, Kind, Known, Length, Plan, Purpose, Record, Tuning,
     TuningOutcome, TuningStep,
 };
+use goodput_remote::Hosts;
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -50,6 +51,8 @@ pub struct TuneRequest {
     pub dry_run: bool,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
+    /// Which hosts are changed by SSH.
+    pub hosts: Hosts,
     /// When it began, RFC 3339, UTC.
     pub started: String,
 }
@@ -110,7 +113,8 @@ fn with_proof(start: Record, whole: Option<Record>) -> Record {
     doubts.extend(whole.doubts);
     doubts.dedup();
     let (comparison, incomplete) = (whole.comparison, start.incomplete.or(whole.incomplete));
-    Record { kind: Kind::Tune, comparison, incomplete, doubts, ..start }
+    let changed_hosts = whole.changed_hosts;
+    Record { kind: Kind::Tune, comparison, changed_hosts, incomplete, doubts, ..start }
 }
 
 async fn measure(
@@ -271,6 +275,7 @@ impl Tuner<'_> {
             max_time,
             seed: request.seed.wrapping_add(self.steps.len() as u64),
             state_dir: request.state_dir.clone(),
+            hosts: request.hosts.clone(),
             started: request.started.clone(),
         };
         let began = Instant::now();

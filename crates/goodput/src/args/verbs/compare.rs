@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use goodput_model::{Bytes, Response};
 
-use crate::args::options::{MeasureArgs, OutputArgs};
+use crate::args::options::{HostArgs, MeasureArgs, OutputArgs};
 use crate::args::values::{percent, time};
 
 /// `goodput compare`
@@ -19,6 +19,8 @@ pub struct CompareArgs {
     pub factors: Vec<String>,
     #[command(flatten)]
     pub comparison: ComparisonArgs,
+    #[command(flatten)]
+    pub hosts: HostArgs,
     #[command(flatten)]
     pub measure: MeasureArgs,
     #[command(flatten)]

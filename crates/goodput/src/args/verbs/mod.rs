@@ -26,7 +26,7 @@ pub use lab::Lab;
 pub use list::{ListArgs, Listed, Narrowed};
 pub use old_names::AsArgs;
 pub use serve::{ServeArgs, ServedFileArgs, WhenBusy};
-pub use settings::Settings;
+pub use settings::{AtArgs, Settings};
 pub use test::TestArgs;
 pub use tune::TuneArgs;
 

@@ -2,30 +2,53 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use goodput_model::SettingRef;
+use goodput_remote::Address;
 use goodput_settings::allowlist::Pattern;
 
 use super::Narrowed;
+use crate::args::options::AccessArgs;
+
+/// Which host it is about.
+#[derive(Debug, Args)]
+pub struct AtArgs {
+    /// Do it on this host by SSH, like ssh://root@b [default: this host]
+    ///
+    /// The host needs no goodput, only a login with a key and its own programs (ip, ethtool, tc, sysctl).
+    #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]")]
+    pub on: Option<Address>,
+    #[command(flatten)]
+    pub access: AccessArgs,
+}
 
 /// `goodput settings`
 #[derive(Debug, Subcommand)]
 pub enum Settings {
     /// List what can be changed
-    List(Narrowed),
+    List {
+        #[command(flatten)]
+        narrowed: Narrowed,
+        #[command(flatten)]
+        at: AtArgs,
+    },
     /// Print the value of a setting that is in effect
     Get {
         /// NAME[@SCOPE], like offload.tso@eth0; `goodput settings list` has the names
         setting: SettingRef,
+        #[command(flatten)]
+        at: AtArgs,
     },
-    /// Change a setting of this host until the next boot
+    /// Change a setting of a host until the next boot
     Set {
         /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off; `goodput settings list` has the names
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
         /// Also keep it after a reboot: in a sysctl.d file of goodput's, or by a unit that sets it at boot
-        #[arg(long)]
+        #[arg(long, conflicts_with = "on")]
         save: bool,
+        #[command(flatten)]
+        at: AtArgs,
     },
     /// List the files that goodput wrote to keep values after a reboot
     Saved,

@@ -3,7 +3,7 @@
 use clap::Args;
 use goodput_model::Purpose;
 
-use crate::args::options::{MeasureArgs, OutputArgs};
+use crate::args::options::{HostArgs, MeasureArgs, OutputArgs};
 use crate::args::values::{percent, time};
 
 /// What the longer help adds.
@@ -26,6 +26,8 @@ pub struct TuneArgs {
     pub target: String,
     #[command(flatten)]
     pub tuning: TuningArgs,
+    #[command(flatten)]
+    pub hosts: HostArgs,
     #[command(flatten)]
     pub measure: MeasureArgs,
     #[command(flatten)]

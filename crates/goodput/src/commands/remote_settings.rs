@@ -1,0 +1,73 @@
+//! `goodput settings --on ssh://…`: the same on a host without goodput.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use goodput_model::SettingRef;
+use goodput_remote::{Access, Address, Host, RemoteChanges};
+
+use crate::exit::Exit;
+use crate::screen;
+
+/// Lists what can be changed there, with the values now: the lines that have `containing` in them.
+pub fn list(address: &Address, access: &Access, containing: Option<&str>) -> Result<Exit> {
+    let mut host = Host::open(address, access)?;
+    for setting in host.list()? {
+        let (name, value, meaning) = (setting.setting, setting.value, setting.meaning);
+        let line = format!("{name:<34} {value:<24} {meaning}");
+        if containing.is_none_or(|text| line.contains(text)) {
+            screen::line(line.trim_end())?;
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// Prints the value that is in effect there.
+pub fn get(address: &Address, access: &Access, setting: &SettingRef) -> Result<Exit> {
+    machine(setting)?;
+    screen::line(Host::open(address, access)?.read(setting)?)?;
+    Ok(Exit::Fine)
+}
+
+/// Changes a setting there until the next boot.
+pub fn set(
+    address: &Address,
+    access: &Access,
+    (setting, value): (&SettingRef, &str),
+    state_dir: &Path,
+) -> Result<Exit> {
+    machine(setting)?;
+    let before = Host::open(address, access)?.read(setting)?;
+    let mut changes = RemoteChanges::begin(state_dir, address, access)?;
+    let settled = changes.settled().iter();
+    settled.for_each(|report| screen::say(format_args!("left by an interrupted run:\n{report}")));
+    let effective = changes.apply(setting, value)?;
+    changes.keep()?;
+    screen::line(format_args!(
+        "{address}: {setting}: {before} → {effective} (until its next boot)"
+    ))?;
+    Ok(Exit::Fine)
+}
+
+/// Puts back what interrupted runs left changed at hosts; `None` if they left nothing.
+pub fn undo(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
+    let mut exit = None;
+    for report in goodput_remote::undo(state_dir, forget) {
+        screen::line(&report)?;
+        let now = if report.report.is_clean() { Exit::Fine } else { Exit::CouldNot };
+        exit = Some(if exit == Some(Exit::CouldNot) { Exit::CouldNot } else { now });
+    }
+    Ok(exit)
+}
+
+fn machine(setting: &SettingRef) -> Result<()> {
+    // FreeBSD has names that this host does not know.
+    let known = goodput_settings::find_for(&SettingRef {
+        end: goodput_model::EndName::Near,
+        ..setting.clone()
+    });
+    if known.is_ok_and(goodput_settings::Setting::is_plan) {
+        bail!("{setting} belongs to a measurement, not to a host; give it to test or compare");
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Hosts without goodput, reached through a real SSH server on loopback whose account is in a network namespace of its
+//! own.
+
+use std::process::{Child, Command, Output, Stdio};
+
+use goodput_testing::{Sshd, skip, wait_for};
+
+use crate::common::{Home, Server, stderr, stdout};
+
+const PARAMETER: &str = "net.ipv4.tcp_rmem";
+const OURS: &str = "4096 65536 262144";
+
+/// A host with the devices v0 and v1, and a way to log in to it.
+struct Host {
+    /// Keeps the network namespace.
+    holder: Child,
+    sshd: Sshd,
+    home: Home,
+}
+
+impl Host {
+    /// `None` where this machine can't host it.
+    fn start() -> Option<Self> {
+        let script = "ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up && echo ready \
+                      && exec sleep 100000";
+        let mut holder = Command::new("unshare");
+        let holder = holder.args(["--net", "sh", "-c", script]).stdout(Stdio::piped());
+        let mut holder = holder.spawn().ok()?;
+        let mut said = String::new();
+        let out = holder.stdout.take()?;
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut said).ok()?;
+        if said.trim() != "ready" {
+            let _ = (holder.kill(), holder.wait());
+            skip("root for a network namespace");
+            return None;
+        }
+        let forced = format!("exec nsenter --net=/proc/{}/ns/net -- /bin/sh", holder.id());
+        let sshd = Sshd::start(&forced)?;
+        Some(Self { holder, sshd, home: Home::new() })
+    }
+
+    /// goodput with the configuration of the test's ssh.
+    fn goodput(&self, arguments: &[&str]) -> Command {
+        let mut command = self.home.goodput(arguments);
+        command.env("GOODPUT_SSH_CONFIG", self.sshd.config());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.goodput(arguments).output().unwrap()
+    }
+
+    /// What a shell in the namespace prints.
+    fn sh(&self, script: &str) -> String {
+        let net = format!("--net=/proc/{}/ns/net", self.holder.id());
+        let output = Command::new("nsenter").args([&net, "sh", "-c", script]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn parameter(&self) -> String {
+        self.sh(&format!("sysctl -n {PARAMETER}"))
+    }
+
+    /// A comparison under way that has changed the parameter.
+    fn comparing(&self, server: &Server) -> Child {
+        let setting = format!("far:sysctl.{PARAMETER}={},{OURS}", self.parameter());
+        let compare =
+            ["compare", &server.address, &setting, "--far", "ssh://b", "--no-store", "-t", "0.5"];
+        let mut command = self.goodput(&compare);
+        let compare = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_for("the change", || self.parameter() == OURS);
+        compare
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = (self.holder.kill(), self.holder.wait());
+    }
+}
+
+fn kill(pid: u32) {
+    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// The process of the host that would put back.
+fn dead_man(host: &Host) -> u32 {
+    let script = "for p in $(grep -ls '[g]oodput-dead-man' /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
+                  [ \"$(readlink $p/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ] || echo ${p#/proc/}; done";
+    host.sh(script).split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn settings_of_a_host_are_read_changed_and_listed() {
+    let Some(host) = Host::start() else { return };
+    let get = host.run(&["settings", "get", "link.mtu@v0", "--on", "ssh://b"]);
+    assert_eq!(stdout(&get).trim(), "1500", "{}", stderr(&get));
+    let set = host.run(&["settings", "set", "link.mtu@v0=1400", "--on", "ssh://b"]);
+    assert!(stdout(&set).contains("1500 → 1400"), "{}{}", stdout(&set), stderr(&set));
+    assert_eq!(host.sh("ip -j link show v0 | grep -o '\"mtu\":1400'"), "\"mtu\":1400");
+    let list = stdout(&host.run(&["settings", "list", "--on", "ssh://b"]));
+    assert!(list.contains("link.mtu@v0") && list.contains("offload.tso@v1"), "{list}");
+    let refused = host.run(&["settings", "set", "link.mtu@v0=7", "--on", "ssh://b"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+}
+
+#[test]
+fn each_way_not_to_get_in_has_its_own_words() {
+    let Some(host) = Host::start() else { return };
+    for (at, code, words) in [
+        ("ssh://stranger", 2, "host key"),
+        ("ssh://locked", 3, "without a password"),
+        ("ssh://gone", 2, "refused"),
+        ("ssh://-oProxyCommand=x", 2, "plain name"),
+    ] {
+        let output = host.run(&["settings", "get", "link.mtu@v0", &format!("--on={at}")]);
+        let said = stderr(&output);
+        assert!(output.status.code() == Some(code) && said.contains(words), "{at}: {said}");
+    }
+}
+
+#[test]
+fn a_comparison_changes_the_far_host_and_puts_it_back() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.parameter();
+    let setting = format!("far:sysctl.{PARAMETER}={before},{OURS}");
+    let compare = ["compare", &server.address, &setting, "--far", "ssh://b", "--no-store"];
+    let output = host.run(&[&compare[..], &["-t", "0.2", "--max-time", "8"]].concat());
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", stderr(&output));
+    assert_eq!(host.parameter(), before);
+    let undo = host.run(&["settings", "undo"]);
+    assert!(stdout(&undo).contains("nothing to undo"), "{}", stdout(&undo));
+}
+
+#[test]
+fn whoever_is_killed_the_host_is_as_before() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.parameter();
+    let run_dies = |run: u32| kill(run);
+    let ssh_dies = |run: u32| kill(*children(run).last().expect("an ssh"));
+    for who in [&run_dies as &dyn Fn(u32), &ssh_dies] {
+        let mut compare = host.comparing(&server);
+        who(compare.id());
+        wait_for("the host to put back", || host.parameter() == before);
+        let _ = (compare.kill(), compare.wait());
+        wait_for("the host to be as before", || host.parameter() == before);
+        let undo = host.run(&["settings", "undo"]);
+        assert!(undo.status.success(), "{}{}", stdout(&undo), stderr(&undo));
+    }
+}
+
+#[test]
+fn undo_puts_back_what_the_host_could_not() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.parameter();
+    let mut compare = host.comparing(&server);
+    let second = host.run(&["settings", "set", "link.mtu@v0=1400", "--on", "ssh://b"]);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("another goodput"), "{}", stderr(&second));
+    // Not one moment in which it could do anything else.
+    let run = compare.id();
+    Command::new("kill").args(["-STOP", &run.to_string()]).status().unwrap();
+    let stopped_at = host.parameter();
+    kill(dead_man(&host));
+    kill(run);
+    compare.wait().unwrap();
+    let undo = host.run(&["settings", "undo"]);
+    assert!(undo.status.success(), "{}{}", stdout(&undo), stderr(&undo));
+    assert!(stopped_at == before || stdout(&undo).contains("put back"), "{}", stdout(&undo));
+    assert_eq!(host.parameter(), before);
+}

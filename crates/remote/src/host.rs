@@ -1,0 +1,82 @@
+//! A host that is logged in to, and the system it runs.
+
+use goodput_model::{EndName, SettingRef};
+
+use crate::address::Address;
+use crate::error::RemoteError;
+use crate::shell::Shell;
+use crate::ssh::{Access, Session};
+use crate::system::{Listed, System};
+use crate::systems;
+
+/// A host reached by SSH.
+pub struct Host {
+    pub(crate) session: Session,
+    pub(crate) system: &'static dyn System,
+    /// What differs after a reboot, and in another network namespace or jail there.
+    pub(crate) identity: Vec<String>,
+    pub(crate) address: Address,
+    pub(crate) access: Access,
+    login: Login,
+}
+
+/// Logs in once more.
+type Login = Box<dyn Fn() -> Result<Session, RemoteError> + Send>;
+
+impl Host {
+    /// Logs in, and finds out what it is.
+    ///
+    /// # Errors
+    /// When there is no login, or the system is not one that goodput knows.
+    pub fn open(address: &Address, access: &Access) -> Result<Self, RemoteError> {
+        let (to, by) = (address.clone(), access.clone());
+        Self::through(Box::new(move || Session::open(&to, &by)), address, access)
+    }
+
+    /// The host that `login` leads to.
+    pub(crate) fn through(
+        login: Login,
+        address: &Address,
+        access: &Access,
+    ) -> Result<Self, RemoteError> {
+        let mut session = login()?;
+        let system = systems::of(&mut session)?;
+        let identity = system.identity();
+        let told = identity.iter().map(|command| session.output(command));
+        let told = told.map(|told| told.map(|text| text.trim().to_owned()));
+        let identity = told.collect::<Result<_, _>>()?;
+        let (address, access) = (address.clone(), access.clone());
+        Ok(Self { session, system, identity, address, access, login })
+    }
+
+    /// Another session at the same host.
+    pub(crate) fn again(&self) -> Result<Session, RemoteError> {
+        (self.login)()
+    }
+
+    /// What its system is called.
+    pub fn system(&self) -> &'static str {
+        self.system.name()
+    }
+
+    /// The effective value of a setting now.
+    ///
+    /// # Errors
+    /// When the host has no such setting, or what it prints is not understood.
+    pub fn read(&mut self, setting: &SettingRef) -> Result<String, RemoteError> {
+        self.system.read(&mut self.session, &its_own(setting))
+    }
+
+    /// What can be changed there, with the values now.
+    ///
+    /// # Errors
+    /// When the connection is lost, or what the host prints is not understood.
+    pub fn list(&mut self) -> Result<Vec<Listed>, RemoteError> {
+        self.system.list(&mut crate::look::Look::new(&mut self.session))
+    }
+}
+
+/// The host is the near one of its own settings.
+pub(crate) fn its_own(setting: &SettingRef) -> SettingRef {
+    SettingRef { end: EndName::Near, ..setting.clone() }
+}

@@ -1,0 +1,312 @@
+//! What was changed at a host, on this host's disk, for the case that the host could not put it back.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use goodput_settings::make_own_folder;
+use rustix::fs::{FlockOperation, OFlags, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::entry::{Cell, Entry};
+use crate::error::RemoteError;
+use crate::ssh::Access;
+
+/// How the names of these journals end.
+const SUFFIX: &str = ".remote.jsonl";
+
+/// The version of the format that is written, and the only one that is read.
+const FORMAT: u32 = 1;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+pub(crate) enum Line {
+    /// The first line.
+    Begin(Owner),
+    /// A setting is about to be changed. The first time, all that may change along with it is named.
+    Intent {
+        /// The setting before the first change.
+        main: Cell,
+        /// What is around it, as before the first change.
+        around: Vec<Cell>,
+        /// What it is about to be.
+        to: String,
+    },
+    /// The last change was carried out.
+    Effective {
+        /// The setting now.
+        main: Cell,
+        /// What was changed along with it.
+        around: Vec<Cell>,
+    },
+    /// There is nothing left to do about a setting.
+    Settled {
+        /// The setting.
+        main: Cell,
+    },
+}
+
+/// Which host was changed, from where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    /// [`FORMAT`] of the writer.
+    pub(crate) format: u32,
+    /// Process id of the run here, for people.
+    pub(crate) pid: u32,
+    /// The host, as `ssh://…`.
+    pub(crate) host: String,
+    /// How it was reached.
+    pub(crate) access: Access,
+    /// What the host said of its boot and of where the session was.
+    pub(crate) identity: Vec<String>,
+    /// Process id of the dead-man there.
+    pub(crate) dead_man: u32,
+}
+
+/// What a journal says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// The first line, if it can be read.
+    pub(crate) owner: Option<Owner>,
+    /// What is to be put back, in the order of the changes.
+    pub(crate) entries: Vec<Entry>,
+    /// Numbers of the lines that can't be read, from 1.
+    pub(crate) unreadable: Vec<usize>,
+}
+
+impl Contents {
+    /// Reads a journal. A last line without its end was cut short before its change was made.
+    fn parse(bytes: &[u8]) -> Self {
+        let mut contents = Self::default();
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+        for (index, line) in bytes[..end].split(|byte| *byte == b'\n').enumerate() {
+            match serde_json::from_slice(line) {
+                Ok(line) => contents.add(line),
+                Err(_) if end > 0 => contents.unreadable.push(index + 1),
+                Err(_) => {}
+            }
+        }
+        contents
+    }
+
+    fn add(&mut self, line: Line) {
+        match line {
+            Line::Begin(owner) => self.owner = Some(owner),
+            Line::Intent { main, around, .. } => {
+                match self.entries.iter_mut().find(|entry| entry.main.setting == main.setting) {
+                    Some(entry) => entry.doubt = true,
+                    None => self.entries.push(Entry { main, around, doubt: true }),
+                }
+            }
+            Line::Effective { main, around } => {
+                let found = self.entries.iter_mut().find(|e| e.main.setting == main.setting);
+                let Some(entry) = found else { return };
+                entry.doubt = false;
+                for made in std::iter::once(main).chain(around) {
+                    let cell = entry.cells_mut().find(|cell| cell.setting == made.setting);
+                    cell.into_iter().for_each(|cell| cell.made.clone_from(&made.made));
+                }
+            }
+            Line::Settled { main } => self.entries.retain(|e| e.main.setting != main.setting),
+        }
+    }
+
+    /// Why nothing can be put back by it, if so.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let advice = "put back by hand what it names, then remove it";
+        match (&self.owner, self.unreadable.first()) {
+            (Some(owner), _) if owner.format != FORMAT => {
+                Some(format!("its format is {}; use the version that wrote it", owner.format))
+            }
+            (_, Some(line)) => Some(format!("its line {line} is not valid; {advice}")),
+            (None, None) if !self.entries.is_empty() => {
+                Some(format!("its first line is not valid; {advice}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An open journal, locked as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: File,
+    path: PathBuf,
+}
+
+impl Journal {
+    /// Begins one in `state_dir`.
+    pub(crate) fn create(
+        state_dir: &Path,
+        owner: impl FnOnce(u32, u32) -> Owner,
+    ) -> Result<Self, RemoteError> {
+        let fail = |cause| RemoteError::Journal { path: state_dir.into(), cause };
+        make_own_folder(state_dir).map_err(fail)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let pid = std::process::id();
+        let path = state_dir.join(format!("{now}-{pid}{SUFFIX}"));
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(fail)?;
+        flock(&file, FlockOperation::LockExclusive).map_err(|cause| fail(cause.into()))?;
+        let mut journal = Self { file, path };
+        let begun = journal.append(&Line::Begin(owner(FORMAT, pid)));
+        let synced = begun.and_then(|()| File::open(state_dir)?.sync_all());
+        match synced {
+            Ok(()) => Ok(journal),
+            Err(cause) => {
+                // It holds no change yet.
+                let _ = fs::remove_file(&journal.path);
+                Err(fail(cause))
+            }
+        }
+    }
+
+    /// Adds a line, which is on disk when this returns.
+    fn append(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        let length = self.file.metadata()?.len();
+        self.file.write_all(&text).and_then(|()| self.file.sync_all()).inspect_err(|_| {
+            // Part of a line in front of the next one would spoil both.
+            let _ = self.file.set_len(length);
+        })
+    }
+
+    /// Adds a line, which is on disk when this returns.
+    pub(crate) fn note(&mut self, line: &Line) -> Result<(), RemoteError> {
+        let written = self.append(line);
+        written.map_err(|cause| RemoteError::Journal { path: self.path.clone(), cause })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it: nothing is left to put back.
+    pub(crate) fn close(&self) -> Result<(), RemoteError> {
+        match fs::remove_file(&self.path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(RemoteError::Journal { path: self.path.clone(), cause })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A journal in a directory.
+pub(crate) struct Found {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// What it says.
+    pub(crate) contents: Contents,
+    /// The journal itself, unless a run that lives holds it.
+    pub(crate) journal: Option<Journal>,
+}
+
+/// The journals in `state_dir`, the last one first. One that can't be read is an error in its place.
+pub(crate) fn all(state_dir: &Path) -> Vec<Result<Found, (PathBuf, io::Error)>> {
+    let entries = fs::read_dir(state_dir).into_iter().flatten().flatten();
+    let ours = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(SUFFIX));
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).filter(ours).collect();
+    paths.sort();
+    let open = |path: PathBuf| match open(&path) {
+        Ok(found) => found.map(Ok),
+        Err(error) => Some(Err((path, error))),
+    };
+    paths.into_iter().rev().filter_map(open).collect()
+}
+
+/// `None`: it was closed meanwhile.
+fn open(path: &Path) -> io::Result<Option<Found>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let opened = OpenOptions::new().read(true).append(true).custom_flags(flags).open(path);
+    let mut file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let status = file.metadata()?;
+    // What someone else wrote must not steer what we change.
+    if !status.is_file() || status.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is no file of this user"));
+    }
+    let free = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => false,
+        other => other.map(|()| true)?,
+    };
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    if file.metadata()?.nlink() == 0 {
+        return Ok(None);
+    }
+    let contents = Contents::parse(&bytes);
+    let journal = free.then(|| Journal { file, path: path.into() });
+    Ok(Some(Found { path: path.into(), contents, journal }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::Scripted;
+    use crate::systems;
+    use proptest::prelude::*;
+
+    fn cell(made: Option<&str>) -> Cell {
+        let show = "ip -j -p link show dev eth0";
+        let mut shell = Scripted::default().prints(show, "[{\"mtu\":1500}]");
+        let system = systems::of(&mut Scripted::default().prints("uname -s", "Linux")).unwrap();
+        let setting = "link.mtu@eth0".parse().unwrap();
+        let mut cell = Cell::found(system, &mut shell, setting).unwrap();
+        cell.made = made.map(Into::into);
+        cell
+    }
+
+    fn owner(format: u32, pid: u32) -> Owner {
+        let (host, identity) = ("ssh://b".into(), vec!["boot".into()]);
+        Owner { format, pid, host, access: Access::default(), identity, dead_man: 7 }
+    }
+
+    #[test]
+    fn a_journal_says_what_is_to_be_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(folder.path(), owner).unwrap();
+        let intent = Line::Intent { main: cell(None), around: Vec::new(), to: "9000".into() };
+        journal.note(&intent).unwrap();
+        let contents = || all(folder.path()).remove(0).ok().unwrap().contents;
+        assert!(contents().entries[0].doubt);
+        journal.note(&Line::Effective { main: cell(Some("9000")), around: Vec::new() }).unwrap();
+        assert_eq!(contents().entries[0].main, cell(Some("9000")));
+        assert!(all(folder.path())[0].as_ref().ok().unwrap().journal.is_none(), "its run lives");
+        journal.note(&Line::Settled { main: cell(None) }).unwrap();
+        assert!(contents().entries.is_empty());
+        journal.close().unwrap();
+        assert!(all(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn damage_is_told_and_a_torn_line_is_none() {
+        let line = serde_json::to_string(&Line::Begin(owner(FORMAT, 1))).unwrap();
+        assert_eq!(Contents::parse(format!("{line}\n{{\"li").as_bytes()).problem(), None);
+        assert!(
+            Contents::parse(format!("{line}\nx\n").as_bytes()).problem().unwrap().contains("2")
+        );
+        let newer = line.replace("\"format\":1", "\"format\":2") + "\n";
+        assert!(Contents::parse(newer.as_bytes()).problem().unwrap().contains("format is 2"));
+        assert_eq!(Contents::parse(b"").problem(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_contents(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            Contents::parse(&bytes);
+        }
+    }
+}

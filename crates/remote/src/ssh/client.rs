@@ -1,0 +1,202 @@
+//! The OpenSSH client as a process: its input, its output, and its end.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::address::Address;
+use crate::error::RemoteError;
+
+/// How often a session says that it is there. The dead-man hears it well before its patience ends.
+const BEAT: Duration = Duration::from_secs(3);
+
+/// Pieces of output that may wait for us. More than that makes the host wait.
+const MAX_PIECES: usize = 16;
+
+/// Bytes of output that are read at once.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// How long an ssh whose output has ended may take to end itself.
+const END_TIME: Duration = Duration::from_secs(2);
+
+/// How to reach hosts: what differs from one user to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Access {
+    /// Configuration file instead of the user's and the host's own (ssh(1), `-F`).
+    pub config: Option<PathBuf>,
+}
+
+/// Which stream of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error of the host's programs and of ssh itself.
+    Err,
+}
+
+/// A piece of output; empty when the stream has ended.
+pub(super) type Piece = (Stream, Vec<u8>);
+
+/// A running ssh. Dropping it ends it, and with it the session.
+#[derive(Debug)]
+pub(super) struct Client {
+    child: Child,
+    input: Option<Sender<Input>>,
+    output: Receiver<Piece>,
+}
+
+/// What is to be written.
+enum Input {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// These bytes again and again, as long as there is nothing else.
+    Beats(&'static [u8]),
+}
+
+impl Client {
+    /// Starts ssh with a shell at `address`. Of the user's configuration nothing is overruled but what would ask or
+    /// need a terminal.
+    pub(super) fn start(address: &Address, access: &Access) -> Result<Self, RemoteError> {
+        Self::spawn(command(address, access))
+            .map_err(|cause| RemoteError::NoSsh { host: address.to_string(), cause })
+    }
+
+    /// Starts a program that carries a shell's input and output.
+    pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
+        // An interrupt from the terminal is for goodput, which then puts settings back through this process.
+        command.process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (pieces, output) = mpsc::sync_channel(MAX_PIECES);
+        if let Some(stdout) = child.stdout.take() {
+            let pieces = pieces.clone();
+            thread::spawn(move || pass_on(Stream::Out, stdout, &pieces));
+        }
+        if let Some(stderr) = child.stderr.take() {
+            thread::spawn(move || pass_on(Stream::Err, stderr, &pieces));
+        }
+        let input = child.stdin.take().map(|stdin| {
+            let (input, inputs) = mpsc::channel();
+            thread::spawn(move || write(stdin, &inputs));
+            input
+        });
+        Ok(Self { child, input, output })
+    }
+
+    /// Has bytes written, which need not be soon: whoever waits for the answer has a deadline.
+    pub(super) fn send(&self, text: &str) {
+        self.pass(Input::Bytes(text.into()));
+    }
+
+    /// Has `beat` written from now on whenever there is nothing else.
+    pub(super) fn keep_sending(&self, beat: &'static str) {
+        self.pass(Input::Beats(beat.as_bytes()));
+    }
+
+    fn pass(&self, input: Input) {
+        if let Some(inputs) = &self.input {
+            // A writer that is gone has met the end of ssh, which the reader meets too.
+            let _ = inputs.send(input);
+        }
+    }
+
+    /// Ends the input, so that the host knows that the session is over.
+    pub(super) fn end_input(&mut self) {
+        self.input = None;
+    }
+
+    /// The next piece of output; why there is none at the deadline or after the end of both streams.
+    pub(super) fn piece(&self, deadline: Instant) -> Result<Piece, RecvTimeoutError> {
+        self.output.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// How ssh ended, after its output has; it is ended if it does not end itself.
+    pub(super) fn end(&mut self) -> Option<ExitStatus> {
+        self.input = None;
+        let deadline = Instant::now() + END_TIME;
+        while Instant::now() < deadline {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) => thread::sleep(Duration::from_millis(10)),
+                Err(_) => return None,
+            }
+        }
+        self.kill();
+        None
+    }
+
+    /// Ends ssh at once.
+    pub(super) fn kill(&mut self) {
+        // It may have ended meanwhile, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.input = None;
+        self.kill();
+    }
+}
+
+fn command(address: &Address, access: &Access) -> Command {
+    let mut command = Command::new("ssh");
+    command.args(["-T", "-o", "BatchMode=yes"]);
+    if let Some(config) = &access.config {
+        command.arg("-F").arg(config);
+    }
+    if let Some(port) = address.port {
+        command.arg("-p").arg(port.to_string());
+    }
+    if let Some(user) = &address.user {
+        command.arg("-l").arg(user);
+    }
+    // The login's own shell need not be a POSIX one. `exec` means the same in all of them.
+    command.args([&address.host, "exec /bin/sh"]);
+    // The words in which it says what is wrong.
+    command.env("LC_ALL", "C");
+    command
+}
+
+fn pass_on(stream: Stream, mut from: impl Read, pieces: &SyncSender<Piece>) {
+    let mut buffer = vec![0; PIECE_BYTES];
+    loop {
+        let read = match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // An error here is an end like any other.
+            read => read.unwrap_or(0),
+        };
+        if pieces.send((stream, buffer[..read].to_vec())).is_err() || read == 0 {
+            return;
+        }
+    }
+}
+
+/// Writes until there is nobody any more who says what. Dropping the input then ends the session.
+fn write(mut stdin: ChildStdin, inputs: &Receiver<Input>) {
+    let mut beat: &[u8] = &[];
+    loop {
+        let input = match beat.is_empty() {
+            true => inputs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            false => inputs.recv_timeout(BEAT),
+        };
+        let written = match &input {
+            Ok(Input::Bytes(bytes)) => stdin.write_all(bytes),
+            Ok(Input::Beats(bytes)) => {
+                beat = bytes;
+                Ok(())
+            }
+            Err(RecvTimeoutError::Timeout) => stdin.write_all(beat),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if written.and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}

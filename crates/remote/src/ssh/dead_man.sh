@@ -1,0 +1,65 @@
+: goodput-dead-man
+# It puts back what a session changed, if the session ends or falls silent. POSIX sh; $1 marks its answers, after $2
+# seconds of silence the session counts as lost. It counts ticks and reads no clock, because a clock can jump.
+trap '' HUP INT QUIT TERM PIPE
+mark=$1
+limit=$2
+top=0
+quiet=0
+main=
+left=0
+due=
+say() { printf '\n%s %s\n' "$mark" "$*"; }
+undo() {
+  eval "text=\${undo_$1}"
+  eval "undo_$1=:"
+  (eval "$text") </dev/null >/dev/null 2>&1
+}
+say guard "$$"
+while IFS= read -r line; do
+  rest=${line#* }
+  case $line in
+    tick)
+      quiet=$((quiet + 1))
+      if [ "$quiet" -ge "$limit" ]; then
+        # The session must change nothing more.
+        kill -9 "$main"
+        break
+      fi
+      if [ -n "$due" ]; then
+        left=$((left - 1))
+        if [ "$left" -le 0 ]; then
+          undo "$due"
+          due=
+        fi
+      fi
+      ;;
+    beat) quiet=0 ;;
+    'main '*) main=$rest ;;
+    'undo '*)
+      number=${rest%% *}
+      eval "undo_$number=\${rest#* }"
+      [ "$number" -le "$top" ] || top=$number
+      say armed "$number"
+      ;;
+    'confirm '*)
+      due=${rest%% *}
+      left=${rest#* }
+      say waiting "$due"
+      ;;
+    'confirmed '*)
+      if [ "$due" = "$rest" ]; then
+        due=
+        say confirmed "$rest"
+      else
+        say late "$rest"
+      fi
+      ;;
+    end) break ;;
+    bye) exit 0 ;;
+  esac
+done
+while [ "$top" -gt 0 ]; do
+  undo "$top"
+  top=$((top - 1))
+done

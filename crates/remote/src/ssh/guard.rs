@@ -1,0 +1,261 @@
+//! The dead-man at the host, as the session sees it.
+
+use crate::command::Command;
+use crate::error::RemoteError;
+
+use super::session::Session;
+
+/// The dead-man's script.
+const DEAD_MAN: &str = include_str!("dead_man.sh");
+
+/// What processes of a dead-man have in their command line.
+pub(crate) const MARK: &str = "goodput-dead-man";
+
+/// Seconds without a word after which the dead-man counts the session as lost.
+const PATIENCE_S: u32 = 30;
+
+/// What the session has done whenever there is nothing else to do.
+const BEAT: &str = "echo beat >&4\n";
+
+/// A dead-man that watches over a session.
+#[derive(Debug)]
+pub(crate) struct DeadMan {
+    /// Its process id at the host.
+    pub(crate) pid: u32,
+}
+
+impl DeadMan {
+    /// Starts it. From now on the end of `session` makes it put back what it is armed with.
+    pub(crate) fn start(session: &mut Session) -> Result<Self, RemoteError> {
+        // One line, as every request: printf(1) makes the line breaks of the script anew.
+        let script = DEAD_MAN.replace('\\', r"\\").replace('\n', r"\n");
+        let script = Command::new("printf", ["%b", &script]);
+        session.send(&format!("guarded \"$({script})\" {PATIENCE_S}"));
+        let words = session.answer("start the process that puts settings back")?;
+        let pid = match &words[..] {
+            [guard, pid] if guard == "guard" => pid.parse().ok(),
+            _ => None,
+        };
+        let pid = pid.ok_or_else(|| unexpected(session, "start its guard", &words))?;
+        session.keep_sending(BEAT);
+        Ok(Self { pid })
+    }
+
+    /// Has it keep `script` to put back number `number`, instead of what it had. It is kept when this returns.
+    pub(crate) fn arm(
+        &self,
+        session: &mut Session,
+        number: usize,
+        script: &str,
+    ) -> Result<(), RemoteError> {
+        self.tell(session, &format!("undo {number} {script}"), "armed", number).map(drop)
+    }
+
+    /// Has it put nothing back for `number`.
+    pub(crate) fn disarm(&self, session: &mut Session, number: usize) -> Result<(), RemoteError> {
+        self.arm(session, number, ":")
+    }
+
+    /// Has it put back number `number` after some seconds, unless it is confirmed before.
+    pub(crate) fn expect(
+        &self,
+        session: &mut Session,
+        number: usize,
+        seconds: u32,
+    ) -> Result<(), RemoteError> {
+        self.tell(session, &format!("confirm {number} {seconds}"), "waiting", number).map(drop)
+    }
+
+    /// Confirms number `number`. Whether that was in time; otherwise it is put back already.
+    pub(crate) fn confirm(
+        &self,
+        session: &mut Session,
+        number: usize,
+    ) -> Result<bool, RemoteError> {
+        let said = self.tell(session, &format!("confirmed {number}"), "confirmed", number);
+        match said {
+            Ok(()) => Ok(true),
+            Err(RemoteError::Unexpected { words, .. }) if words == format!("late {number}") => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets it go without putting anything back.
+    pub(crate) fn release(self, session: &mut Session) {
+        session.send("echo bye >&4");
+        session.end();
+    }
+
+    fn tell(
+        &self,
+        session: &mut Session,
+        line: &str,
+        answer: &str,
+        number: usize,
+    ) -> Result<(), RemoteError> {
+        let print = Command::new("printf", [r"%s\n", line]);
+        session.send(&format!("{print} >&4"));
+        let words = session.answer("tell the process that puts settings back")?;
+        match words == [answer, &number.to_string()] {
+            true => Ok(()),
+            false => Err(unexpected(session, answer, &words)),
+        }
+    }
+}
+
+fn unexpected(session: &Session, doing: &str, words: &[String]) -> RemoteError {
+    use crate::shell::Shell;
+    RemoteError::Unexpected {
+        host: session.host().into(),
+        doing: doing.into(),
+        words: words.join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::Shell;
+    use goodput_testing::wait_for;
+    use std::io::Write;
+    use std::path::{Path, PathBuf};
+    use std::process;
+
+    /// A file for a host's setting, and a dead-man armed to write `original` into it.
+    struct Scene {
+        folder: tempfile::TempDir,
+        session: Session,
+        dead_man: DeadMan,
+    }
+
+    impl Scene {
+        fn new(shell: &[&str]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let mut session = match shell {
+                [one] => Session::with_shell([one]),
+                [one, two, ..] => Session::with_shell([one, two]),
+                [] => unreachable!("a shell has a name"),
+            }
+            .unwrap();
+            let dead_man = DeadMan::start(&mut session).unwrap();
+            let mut scene = Self { folder, session, dead_man };
+            std::fs::write(scene.file("value"), "original").unwrap();
+            let script = scene.script("original");
+            scene.dead_man.arm(&mut scene.session, 1, &script).unwrap();
+            std::fs::write(scene.file("value"), "ours").unwrap();
+            scene
+        }
+
+        fn file(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn script(&self, text: &str) -> String {
+            format!("printf '%s' {text} >'{}'", self.file("value").display())
+        }
+
+        fn comes_back(&self) {
+            let value = self.file("value");
+            wait_for("the value to come back", || read(&value) == "original");
+            wait_for("the dead-man to end", || is_over(self.dead_man.pid));
+        }
+    }
+
+    fn read(path: &Path) -> String {
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    /// A process that has ended has no command line any more, whether or not someone has waited for it.
+    fn is_over(pid: u32) -> bool {
+        std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().is_empty()
+    }
+
+    /// As a test ends processes: by their ids, which it got from them.
+    fn kill(pid: &str) {
+        let status = process::Command::new("kill").args(["-9", pid.trim()]).status();
+        assert!(status.unwrap().success());
+    }
+
+    #[test]
+    fn whatever_ends_the_session_the_dead_man_puts_back() {
+        for shell in [&["sh"][..], &["bash"], &["busybox", "sh"]] {
+            let known = process::Command::new(shell[0]).arg("--help").output();
+            if known.is_err() {
+                continue;
+            }
+            let mut ended = Scene::new(shell);
+            ended.session.end();
+            ended.comes_back();
+            let mut killed = Scene::new(shell);
+            killed.session.cut();
+            killed.comes_back();
+            let mut inner = Scene::new(shell);
+            let ppid = Command::new("sh", ["-c", "echo $PPID"]);
+            let pid = inner.session.output(&ppid).unwrap();
+            kill(&pid);
+            inner.comes_back();
+        }
+    }
+
+    #[test]
+    fn a_released_one_puts_nothing_back() {
+        let mut scene = Scene::new(&["sh"]);
+        let pid = scene.dead_man.pid;
+        let dead_man = std::mem::replace(&mut scene.dead_man, DeadMan { pid: 0 });
+        dead_man.release(&mut scene.session);
+        wait_for("the dead-man to end", || is_over(pid));
+        assert_eq!(read(&scene.file("value")), "ours");
+    }
+
+    #[test]
+    fn what_is_not_confirmed_in_time_comes_back_at_once() {
+        let mut scene = Scene::new(&["sh"]);
+        scene.dead_man.expect(&mut scene.session, 1, 1).unwrap();
+        let value = scene.file("value");
+        wait_for("the value to come back", || read(&value) == "original");
+        assert!(!scene.dead_man.confirm(&mut scene.session, 1).unwrap(), "it is too late");
+        assert!(
+            scene.session.output(&Command::new("true", [""; 0])).is_ok(),
+            "the session goes on"
+        );
+        let mut scene = Scene::new(&["sh"]);
+        scene.dead_man.expect(&mut scene.session, 1, 600).unwrap();
+        assert!(scene.dead_man.confirm(&mut scene.session, 1).unwrap());
+    }
+
+    #[test]
+    fn silence_ends_the_session_and_puts_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("value");
+        let mut session = process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut dead_man = process::Command::new("sh")
+            .args(["-c", DEAD_MAN, MARK, "m1", "3"])
+            .stdin(process::Stdio::piped())
+            .stdout(process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = dead_man.stdin.take().unwrap();
+        let mut tell = |line: &str| writeln!(input, "{line}").unwrap();
+        tell(&format!("main {}", session.id()));
+        tell(&format!("undo 1 echo first >>'{}'", file.display()));
+        tell(&format!("undo 2 echo second >>'{}'", file.display()));
+        ["tick", "tick", "beat", "tick", "tick"].iter().for_each(|line| tell(line));
+        assert!(
+            session.try_wait().unwrap().is_none() && !file.exists(),
+            "it was heard of meanwhile"
+        );
+        tell("tick");
+        assert!(dead_man.wait().unwrap().success());
+        assert_eq!(read(&file), "second\nfirst\n", "the last change goes first");
+        assert!(!session.wait().unwrap().success(), "the session changes nothing more");
+    }
+
+    #[test]
+    fn the_dead_man_is_found_by_its_command_line() {
+        let scene = Scene::new(&["sh"]);
+        let line = read(Path::new(&format!("/proc/{}/cmdline", scene.dead_man.pid)));
+        assert!(line.contains(MARK), "{line:?}");
+    }
+}

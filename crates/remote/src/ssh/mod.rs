@@ -1,0 +1,12 @@
+//! Hosts over the system's OpenSSH client: one session, whose shell answers requests, and the dead-man there, which
+//! puts settings back when the session ends.
+
+mod client;
+mod frames;
+mod guard;
+mod session;
+mod trouble;
+
+pub use client::Access;
+pub(crate) use guard::{DeadMan, MARK};
+pub use session::Session;

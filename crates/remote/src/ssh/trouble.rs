@@ -1,0 +1,75 @@
+//! What it means when ssh ends: which of its own words say what the user can do.
+
+use std::process::ExitStatus;
+
+use crate::error::RemoteError;
+
+/// Exit code of ssh(1) for its own errors; any other one is that of the host's command.
+const SSH_FAILED: i32 = 255;
+
+/// Longest piece of ssh's words in an error, characters from its end.
+const MAX_SAID: usize = 600;
+
+/// Why a session that never began did not. `printed` is what the host's shell printed.
+pub(super) fn before_it_began(
+    host: &str,
+    status: Option<ExitStatus>,
+    printed: &str,
+    said: &str,
+) -> RemoteError {
+    let host = host.to_owned();
+    let said = last(said);
+    if status.and_then(|status| status.code()) != Some(SSH_FAILED) {
+        let said = last(&format!("{printed}\n{said}"));
+        return RemoteError::NoShell { host, said };
+    }
+    let has = |words: &[&str]| words.iter().any(|words| said.contains(words));
+    // sshconnect.c, sshconnect2.c and misc.c of OpenSSH 9.
+    if has(&[
+        "Host key verification failed",
+        "HOST IDENTIFICATION HAS CHANGED",
+        "host key is known",
+    ]) {
+        return RemoteError::HostKey { host, said };
+    }
+    if has(&["Permission denied", "Too many authentication failures"]) {
+        return RemoteError::Login { host, said };
+    }
+    RemoteError::Unreachable { host, said }
+}
+
+/// What ssh and the host said last.
+pub(super) fn last(said: &str) -> String {
+    let said = said.trim();
+    let from = said.char_indices().rev().nth(MAX_SAID - 1).map_or(0, |(at, _)| at);
+    match &said[from..] {
+        "" => "no reason was given".into(),
+        said => said.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn each_trouble_says_what_to_do() {
+        let error = |code: i32, said: &str| {
+            before_it_began("ssh://b", Some(ExitStatus::from_raw(code << 8)), "", said)
+        };
+        let key = error(255, "No ED25519 host key is known for b\r\nHost key verification failed.");
+        assert!(matches!(key, RemoteError::HostKey { .. }), "{key}");
+        let login = error(255, "root@b: Permission denied (publickey,password).");
+        assert!(matches!(login, RemoteError::Login { .. }) && login.not_permitted(), "{login}");
+        let gone = error(255, "ssh: Could not resolve hostname b: Name or service not known");
+        assert!(matches!(gone, RemoteError::Unreachable { .. }), "{gone}");
+        let shell = error(1, "This account is currently not available.");
+        assert!(matches!(shell, RemoteError::NoShell { .. }), "{shell}");
+    }
+
+    #[test]
+    fn long_words_are_cut_at_a_character() {
+        assert_eq!(last(&"ä".repeat(2 * MAX_SAID)).chars().count(), MAX_SAID);
+    }
+}

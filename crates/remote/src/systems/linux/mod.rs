@@ -1,0 +1,166 @@
+//! Linux: sysctl(8), ip(8), tc(8), ethtool(8) and files of /sys, one file a family and one row a setting.
+
+mod ethtool;
+mod governor;
+mod link;
+mod qdisc;
+mod routes;
+mod row;
+mod sysctl;
+
+use goodput_model::{EndName, SettingRef};
+
+use crate::command::{Command, Condition};
+use crate::error::RemoteError;
+use crate::shell::Shell;
+use crate::system::{Listed, System};
+use row::{At, Row, refused};
+
+/// The operating system.
+pub(super) struct Linux;
+
+/// Every setting that has a faithful command; a `sysctl.…` is the last one.
+fn rows() -> impl Iterator<Item = (&'static str, &'static dyn Row)> {
+    let device = ethtool::ROWS.iter().map(|row| (row.id, row as &dyn Row));
+    let links = link::ROWS.iter().map(|row| (row.id, row as &dyn Row));
+    let routes = routes::ROWS.iter().map(|row| (row.id, row as &dyn Row));
+    let host = governor::ROWS.iter().map(|row| (row.id, row as &dyn Row));
+    let qdisc: [(&str, &dyn Row); 1] = [("qdisc.kind", &qdisc::RootKind)];
+    device.chain(links).chain(qdisc).chain(routes).chain(host)
+}
+
+fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, RemoteError> {
+    if setting.name.starts_with("sysctl.") {
+        return Ok(&sysctl::Parameter);
+    }
+    let found = rows().find(|(id, _)| *id == setting.name).map(|(_, row)| row);
+    let found = found.or_else(|| ethtool::feature(&setting.name).map(|row| row as &dyn Row));
+    found.ok_or_else(|| {
+        let why =
+            "Linux has no command whose text says exactly what it is, or goodput does not know it";
+        refused(shell.host(), setting, why)
+    })
+}
+
+impl System for Linux {
+    fn name(&self) -> &'static str {
+        "Linux"
+    }
+
+    fn list(&self, shell: &mut dyn Shell) -> Result<Vec<Listed>, RemoteError> {
+        let devices = link::names(shell)?;
+        let mut listed = Vec::new();
+        let mut add = |shell: &mut dyn Shell, name: &str, scope: Option<&str>, row: &dyn Row| {
+            let setting = near(name, scope);
+            match row.read(&mut At { shell, setting: &setting }) {
+                Ok(value) => {
+                    let meaning = row.meaning(&setting);
+                    listed.push(Listed { setting: setting.to_string(), value, meaning });
+                    Ok(())
+                }
+                Err(error @ RemoteError::Lost { .. }) => Err(error),
+                // A driver that does not have it.
+                Err(_) => Ok(()),
+            }
+        };
+        for device in &devices {
+            for (name, row) in rows().filter(|(_, row)| row.of_device()) {
+                add(shell, name, Some(device), row)?;
+            }
+            add(shell, "qdisc.kind", Some(device), &qdisc::RootKind)?;
+        }
+        for row in &governor::ROWS {
+            add(shell, row.id, None, row)?;
+        }
+        for name in sysctl::LISTED {
+            add(shell, name, None, &sysctl::Parameter)?;
+        }
+        Ok(listed)
+    }
+
+    fn read(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<String, RemoteError> {
+        row(shell, setting)?.read(&mut At { shell, setting })
+    }
+
+    fn normalise(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<String, RemoteError> {
+        row(shell, setting)?.normalise(&mut At { shell, setting }, value)
+    }
+
+    fn write(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Vec<Command>, RemoteError> {
+        row(shell, setting)?.write(&mut At { shell, setting }, value)
+    }
+
+    fn holds(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Condition, RemoteError> {
+        row(shell, setting)?.holds(&mut At { shell, setting }, value)
+    }
+
+    fn comes_back(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<(), RemoteError> {
+        row(shell, setting)?.comes_back(&mut At { shell, setting })
+    }
+
+    /// A device's setting keeps all of the device that can be read; a parameter keeps its known couplings.
+    fn coupled(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+    ) -> Result<Vec<SettingRef>, RemoteError> {
+        if setting.name.starts_with("sysctl.") {
+            return sysctl::coupled(setting);
+        }
+        if !row(shell, setting)?.of_device() {
+            return Ok(governor::coupled(setting));
+        }
+        let device = setting.scope.as_deref().unwrap_or_default();
+        let rows = rows().filter(|(id, row)| row.of_device() && !ethtool::is_whole(id));
+        let rows = rows.map(|(id, _)| id.to_owned());
+        let features = ethtool::features(shell, device)?;
+        let ipv6 = format!("sysctl.net/ipv6/conf/{device}/mtu");
+        let all = rows.chain(features).map(|name| near(&name, Some(device)));
+        let all = all.chain([near(&ipv6, None)]).filter(|other| other != setting);
+        Ok(all.collect())
+    }
+
+    fn may_cut(&self, setting: &SettingRef) -> bool {
+        setting.scope.is_some() || setting.name.contains("conf")
+    }
+
+    fn identity(&self) -> Vec<Command> {
+        vec![
+            Command::new("cat", ["/proc/sys/kernel/random/boot_id"]),
+            Command::new("readlink", ["/proc/self/ns/net"]),
+        ]
+    }
+
+    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
+        // grep(1) has its own pattern in its command line; in brackets the first letter does not match itself.
+        let (first, rest) = mark.split_at(1);
+        let script = "for p in $(grep -ls -e \"$1\" /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
+                      [ \"$(readlink $p/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ] || \
+                      printf '%s\\n' \"${p#/proc/}\"; done";
+        let command = Command::new("sh", ["-c", script, "sh", &format!("[{first}]{rest}")]);
+        let printed = shell.output(&command)?;
+        let id = |line: &str| {
+            line.parse().map_err(|_| row::misread(shell.host(), &command, line, "a process id"))
+        };
+        printed.lines().map(id).collect()
+    }
+}
+
+fn near(name: &str, scope: Option<&str>) -> SettingRef {
+    SettingRef { end: EndName::Near, name: name.into(), scope: scope.map(Into::into) }
+}

@@ -1,0 +1,75 @@
+//! What every setting of Linux has to say for itself.
+
+use goodput_model::SettingRef;
+
+use crate::command::{Command, Condition};
+use crate::error::RemoteError;
+use crate::shell::Shell;
+
+/// A setting at a host.
+pub(super) struct At<'a> {
+    /// The host.
+    pub(super) shell: &'a mut dyn Shell,
+    /// The setting; its name is that of the row.
+    pub(super) setting: &'a SettingRef,
+}
+
+impl At<'_> {
+    /// What stands behind the `@`.
+    pub(super) fn scope(&self) -> &str {
+        self.setting.scope.as_deref().unwrap_or_default()
+    }
+
+    /// A line that is not as it should be.
+    pub(super) fn misread(&self, command: &Command, line: &str, expected: &str) -> RemoteError {
+        misread(self.shell.host(), command, line, expected)
+    }
+
+    /// A setting that can't be changed there.
+    pub(super) fn refused(&self, why: &str) -> RemoteError {
+        refused(self.shell.host(), self.setting, why)
+    }
+}
+
+/// One setting, or several that differ only in their names. The contract is that of [`crate::System`].
+pub(super) trait Row: Sync {
+    /// See [`crate::System::read`].
+    fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError>;
+    /// See [`crate::System::normalise`].
+    fn normalise(&self, at: &mut At<'_>, value: &str) -> Result<String, RemoteError>;
+    /// See [`crate::System::write`].
+    fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError>;
+    /// See [`crate::System::holds`].
+    fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError>;
+
+    /// See [`crate::System::comes_back`].
+    fn comes_back(&self, _at: &mut At<'_>) -> Result<(), RemoteError> {
+        Ok(())
+    }
+
+    /// Whether it belongs to a network device, and may change with another one that does.
+    fn of_device(&self) -> bool {
+        false
+    }
+
+    /// What it is, in a few words: as the registry of settings says.
+    fn meaning(&self, setting: &SettingRef) -> String {
+        let far = SettingRef { end: goodput_model::EndName::Far, ..setting.clone() };
+        goodput_settings::find_for(&far).map(|known| known.title.into()).unwrap_or_default()
+    }
+}
+
+/// A line that is not as it should be.
+pub(super) fn misread(host: &str, command: &Command, line: &str, expected: &str) -> RemoteError {
+    RemoteError::NotUnderstood {
+        host: host.into(),
+        command: command.typed(),
+        line: line.into(),
+        why: format!("goodput expected {expected}"),
+    }
+}
+
+/// A setting that can't be changed at a host.
+pub(super) fn refused(host: &str, setting: &SettingRef, why: &str) -> RemoteError {
+    RemoteError::NoSuchSetting { host: host.into(), setting: setting.to_string(), why: why.into() }
+}
