@@ -1,6 +1,6 @@
 //! What the tests of several crates share: what a test does that can't run here ([`skip`]), waiting for a
-//! condition ([`wait_for`]), a network namespace of its own ([`in_namespace`]), an SSH server ([`Sshd`]), and the
-//! corpora of the fuzzer ([`seeds`]). No part of the program.
+//! condition ([`wait_for`]), a network namespace of its own ([`in_namespace`]), an SSH server ([`Sshd`]), servers of files
+//! ([`servers`]), and the corpora of the fuzzer ([`seeds`]). No part of the program.
 #![forbid(unsafe_code)]
 
 mod freebsd;
@@ -8,6 +8,7 @@ mod namespace;
 mod outcome;
 mod running;
 pub mod seeds;
+pub mod servers;
 mod sshd;
 mod wait;
 

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::process::{Command, Output};
 
 use goodput_model::{Known, Record};
-use goodput_testing::{skip, wait_for};
+use goodput_testing::servers::{self, Nginx, Running, has, has_v6, vsftpd};
+use goodput_testing::skip;
 
 use crate::common::{Home, record, set_mode, stderr, stdout};
 
@@ -15,51 +15,6 @@ use crate::common::{Home, record, set_mode, stderr, stdout};
 const FILE_BYTES: usize = 3_000_000;
 /// A password that must be nowhere.
 pub const PASSWORD: &str = "n0bodys-business";
-
-/// A program that ends with the test.
-pub struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-pub fn has(program: &str) -> bool {
-    let found = ["/usr/sbin", "/usr/bin"].iter().any(|dir| Path::new(dir).join(program).exists());
-    if !found {
-        skip(&format!("{program} is not installed"));
-    }
-    found
-}
-
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
-pub fn start(program: &str, arguments: &[&str], port: u16) -> Running {
-    start_at(program, arguments, (Ipv4Addr::LOCALHOST, port).into())
-}
-
-fn start_at(program: &str, arguments: &[&str], address: SocketAddr) -> Running {
-    let child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the server can be started");
-    let running = Running(child);
-    wait_for(&format!("{program} to listen"), || TcpStream::connect(address).is_ok());
-    running
-}
-
-/// Whether this host has an IPv6 address of its own.
-fn has_v6() -> bool {
-    TcpListener::bind("[::1]:0").is_ok()
-}
 
 /// What the file holds.
 fn content() -> Vec<u8> {
@@ -75,61 +30,22 @@ fn files(home: &Home) -> std::path::PathBuf {
     directory
 }
 
-/// A certificate that signs itself, and whether it says that it is an authority.
-pub fn certificate(home: &Home, is_authority: &str) {
-    let made = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-        ])
-        .args(["-keyout", "key.pem", "-out", "cert.pem", "-addext", "subjectAltName=IP:127.0.0.1"])
-        .args(["-addext", &format!("basicConstraints=critical,CA:{is_authority}")])
-        .current_dir(home.path())
-        .stderr(Stdio::null())
-        .status();
-    assert!(made.expect("openssl can be started").success());
-}
-
 /// nginx, and where it answers: plain, encrypted.
 fn nginx(home: &Home) -> (Running, String, String) {
-    nginx_with(home, "FALSE")
+    nginx_with(home, false)
 }
 
-fn nginx_with(home: &Home, is_authority: &str) -> (Running, String, String) {
-    let (plain, encrypted) = (free_port(), free_port());
-    let also = if has_v6() { format!("listen [::1]:{plain};") } else { String::new() };
+fn nginx_with(home: &Home, is_authority: bool) -> (Running, String, String) {
     let files = files(home);
-    certificate(home, is_authority);
     let at = home.path().display();
-    let files = files.display();
     home.file("users", &format!("me:{{PLAIN}}{PASSWORD}\n"));
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .iter()
-        .map(|of| format!("{of}_temp_path {at}/{of};"))
-        .collect();
-    let configuration = home.file(
-        "nginx.conf",
-        &format!(
-            "daemon off; master_process off; pid {at}/nginx.pid; error_log {at}/nginx.log;
-             events {{}}
-             http {{ access_log off; {temporary} server {{
-                 listen 127.0.0.1:{plain}; listen 127.0.0.1:{encrypted} ssl; root {files};
-                 {also}
-                 ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem;
-                 location /away {{ return 302 http://192.0.2.1/file; }}
-                 location /private/ {{ auth_basic x; auth_basic_user_file {at}/users; alias {files}/; }}
-             }} }}"
-        ),
+    let more = format!(
+        "location /away {{ return 302 http://192.0.2.1/file; }}
+         location /private/ {{ auth_basic x; auth_basic_user_file {at}/users; alias {}/; }}",
+        files.display()
     );
-    let configuration = configuration.display().to_string();
-    let running = start("/usr/sbin/nginx", &["-c", &configuration], plain);
+    let Nginx { running, plain, encrypted } =
+        servers::nginx(home.path(), &files, is_authority, &more);
     (running, format!("http://127.0.0.1:{plain}"), format!("https://127.0.0.1:{encrypted}"))
 }
 
@@ -181,7 +97,7 @@ fn a_server_that_is_its_own_authority_is_trusted_if_its_certificate_is_named() {
         return;
     }
     let home = Home::new();
-    let (_nginx, _, encrypted) = nginx_with(&home, "TRUE");
+    let (_nginx, _, encrypted) = nginx_with(&home, true);
     let url = format!("{encrypted}/file");
     let authority = home.path().join("cert.pem").display().to_string();
     let mut curl = Command::new("curl");
@@ -232,32 +148,13 @@ fn a_file_of_an_ftp_server_is_fetched_plain_and_encrypted() {
         return skip("vsftpd needs root to let anyone in");
     }
     let home = Home::new();
-    let (port, files) = (free_port(), files(&home));
-    certificate(&home, "FALSE");
-    let (at, files) = (home.path().display(), files.display());
-    let configuration = home.file(
-        "vsftpd.conf",
-        &format!(
-            "listen=YES\nlisten_address=127.0.0.1\nlisten_port={port}\nbackground=NO\nanonymous_enable=YES\n\
-             anon_root={files}\nlocal_enable=NO\nsecure_chroot_dir={at}/empty\nseccomp_sandbox=NO\n\
-             ssl_enable=YES\nallow_anon_ssl=YES\nforce_local_data_ssl=NO\nforce_local_logins_ssl=NO\n\
-             rsa_cert_file={at}/cert.pem\nrsa_private_key_file={at}/key.pem\nssl_ciphers=HIGH\n"
-        ),
-    );
-    fs::create_dir(home.path().join("empty")).expect("the home is writable");
+    let files = files(&home);
     if has_v6() {
-        let text = fs::read_to_string(&configuration).expect("it was written");
-        let text = text.replace(
-            "listen=YES\nlisten_address=127.0.0.1",
-            "listen_ipv6=YES\nlisten_address6=::1",
-        );
-        let v6 = home.file("vsftpd6.conf", &text).display().to_string();
-        let _vsftpd = start_at("/usr/sbin/vsftpd", &[&v6], (Ipv6Addr::LOCALHOST, port).into());
+        let (_vsftpd, port) = vsftpd(home.path(), &files, Ipv6Addr::LOCALHOST.into(), "");
         let fetched = record(&test(&home, &format!("ftp://[::1]:{port}/file"), &[]));
         check_fetches(&fetched, "FTP");
     }
-    let configuration = configuration.display().to_string();
-    let _vsftpd = start("/usr/sbin/vsftpd", &[&configuration], port);
+    let (_vsftpd, port) = vsftpd(home.path(), &files, Ipv4Addr::LOCALHOST.into(), "");
     let url = format!("ftp://127.0.0.1:{port}/file");
     check_fetches(&record(&test(&home, &url, &["--receive-mover", "discard"])), "FTP");
     let authority = home.path().join("cert.pem").display().to_string();

@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use goodput_model::{EndName, Known, Record};
+use goodput_testing::servers::{self, Nginx, Running, has, vsftpd};
 use goodput_testing::{skip, wait_for};
 
 use crate::common::{Home, record, set_mode, stderr, stdout};
-use crate::file_servers::{PASSWORD, Running, certificate, free_port, has, start};
+use crate::file_servers::PASSWORD;
 
 /// A server with a folder that takes uploads.
 struct Server {
@@ -40,34 +41,19 @@ fn nginx(home: &Home) -> Option<Server> {
     if !(has("nginx") && has("openssl")) {
         return None;
     }
-    let (plain, encrypted) = (free_port(), free_port());
     let folder = home.path().join("folder");
     fs::create_dir(&folder).expect("the home is writable");
     set_mode(&folder, 0o777);
-    certificate(home, "FALSE");
     let (at, root) = (home.path().display(), folder.display());
     home.file("users", &format!("me:{{PLAIN}}{PASSWORD}\n"));
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .iter()
-        .map(|of| format!("{of}_temp_path {at}/{of};"))
-        .collect();
-    let configuration = home.file(
-        "nginx.conf",
-        &format!(
-            "daemon off; master_process off; pid {at}/nginx.pid; error_log {at}/nginx.log;
-             events {{}}
-             http {{ access_log off; {temporary} client_max_body_size 0; server {{
-                 listen 127.0.0.1:{plain}; listen 127.0.0.1:{encrypted} ssl; root {root};
-                 ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem;
-                 location / {{ dav_methods PUT DELETE; }}
-                 location /none/ {{ alias {root}/; }}
-                 location /mine/ {{ dav_methods PUT DELETE; auth_basic x; auth_basic_user_file {at}/users; alias {root}/; }}
-                 location /stays/ {{ dav_methods PUT; alias {root}/; }}
-                 location /short/ {{ dav_methods PUT DELETE; client_max_body_size 1000; alias {root}/; }}
-             }} }}"
-        ),
+    let more = format!(
+        "location / {{ dav_methods PUT DELETE; }}
+         location /none/ {{ alias {root}/; }}
+         location /mine/ {{ dav_methods PUT DELETE; auth_basic x; auth_basic_user_file {at}/users; alias {root}/; }}
+         location /stays/ {{ dav_methods PUT; alias {root}/; }}
+         location /short/ {{ dav_methods PUT DELETE; client_max_body_size 1000; alias {root}/; }}"
     );
-    let running = start("/usr/sbin/nginx", &["-c", &configuration.display().to_string()], plain);
+    let Nginx { running, plain, encrypted } = servers::nginx(home.path(), &folder, false, &more);
     let at = |scheme: &str, port| format!("{scheme}://127.0.0.1:{port}/");
     let (plain, encrypted) = (at("http", plain), at("https", encrypted));
     Some(Server { _running: running, plain, encrypted, folder })
@@ -270,26 +256,13 @@ fn an_ftp_server_takes_uploads_plain_and_encrypted_and_keeps_none() {
         return skip("vsftpd needs root to let anyone in");
     }
     let home = Home::new();
-    let (port, root) = (free_port(), home.path().join("root"));
+    let root = home.path().join("root");
     let folder = root.join("in");
     fs::create_dir_all(&folder).expect("the home is writable");
     set_mode(&folder, 0o777);
     set_mode(&root, 0o555);
-    certificate(&home, "FALSE");
-    let (at, root) = (home.path().display(), root.display());
-    let configuration = home.file(
-        "vsftpd.conf",
-        &format!(
-            "listen=YES\nlisten_address=127.0.0.1\nlisten_port={port}\nbackground=NO\nanonymous_enable=YES\n\
-             anon_root={root}\nlocal_enable=NO\nsecure_chroot_dir={at}/empty\nseccomp_sandbox=NO\n\
-             write_enable=YES\nanon_upload_enable=YES\nanon_other_write_enable=YES\n\
-             ssl_enable=YES\nallow_anon_ssl=YES\nforce_local_data_ssl=NO\nforce_local_logins_ssl=NO\n\
-             rsa_cert_file={at}/cert.pem\nrsa_private_key_file={at}/key.pem\nssl_ciphers=HIGH\n"
-        ),
-    );
-    fs::create_dir(home.path().join("empty")).expect("the home is writable");
-    let configuration = configuration.display().to_string();
-    let _vsftpd = start("/usr/sbin/vsftpd", &[&configuration], port);
+    let takes = "write_enable=YES\nanon_upload_enable=YES\nanon_other_write_enable=YES\n";
+    let (_vsftpd, port) = vsftpd(home.path(), &root, Ipv4Addr::LOCALHOST.into(), takes);
     let url = format!("ftp://127.0.0.1:{port}/in/");
     for (mover, bytes) in [("copy", 150_000_000), ("zerocopy", 70_000_000)] {
         let output = run(&home, &url, &["-n", &bytes.to_string(), "--mover", mover]);
