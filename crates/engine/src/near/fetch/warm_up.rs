@@ -108,7 +108,10 @@ pub fn fetch(
     if let Some(why) = question.failure.take() {
         return Err(failed(why));
     }
-    moved.map_err(|why| failed(FileError::Protocol(why.to_string())))?;
+    // One that was given up may have stood still: whether that goes on, the measurement will show.
+    if !cut {
+        moved.map_err(|why| failed(FileError::Protocol(why.to_string())))?;
+    }
     let nothing = || EngineError::Flow("the file server's connection is gone".into());
     let mut conversation = question.conversation.take().ok_or_else(nothing)?;
     conversation.hang_up();
