@@ -70,6 +70,9 @@ pub const FOR_BENCH: &[Package] = &[
     Package { name: "nginx-light", program: "nginx", reason: "is a web server to fetch from" },
     Package { name: "vsftpd", program: "vsftpd", reason: "is an FTP server to fetch from" },
     Package { name: "curl", program: "curl", reason: "is a peer that fetches files" },
+    Package { name: "nfs-ganesha-vfs", program: "ganesha.nfsd", reason: "is an NFS server" },
+    Package { name: "rpcbind", program: "rpcbind", reason: "is a port mapper, which that wants" },
+    Package { name: "libnfs-utils", program: "nfs-cat", reason: "is a peer that reads from it" },
     Package { name: "tcpdump", program: "tcpdump", reason: "has the kernel's time of each packet" },
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
 ];

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::FileError;
-use crate::link::{Dial, Wait};
+use crate::link::{Dial, Ready, Wait};
 use crate::login::Login;
 use crate::place::Place;
 use crate::proxy::Proxy;
@@ -48,7 +48,7 @@ pub struct Options {
     pub proxy: Option<Proxy>,
     /// Whether redirects may lead to hosts that the user did not name.
     pub follow: bool,
-    /// How files of NFS servers are read.
+    /// How files of NFS servers are read and written.
     pub nfs: NfsOptions,
 }
 
@@ -75,6 +75,11 @@ pub trait Conversation: Send {
     /// there is no room.
     fn write(&mut self, _payload: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What a body that is [`Extent::Decoded`] and takes no more waits for.
+    fn awaits(&self) -> Ready {
+        Ready::Write
     }
 
     /// All payload of the body is written: returns when the server has said that it has the file.

@@ -18,6 +18,8 @@ pub enum Ready {
     Read,
     /// There is room to write.
     Write,
+    /// One of both.
+    Either,
 }
 
 /// Waits for sockets.

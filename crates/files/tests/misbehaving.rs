@@ -24,7 +24,11 @@ struct Patient;
 
 impl Wait for Patient {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, _: Instant) -> Result<(), FileError> {
-        let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
+        let events = match ready {
+            Ready::Read => PollFlags::IN,
+            Ready::Write => PollFlags::OUT,
+            Ready::Either => PollFlags::IN | PollFlags::OUT,
+        };
         let waited = poll(&mut [PollFd::from_borrowed_fd(socket, events)], None);
         assert_eq!(waited.ok(), Some(1));
         Ok(())

@@ -23,7 +23,11 @@ struct Waiting;
 
 impl Wait for Waiting {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
-        let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
+        let events = match ready {
+            Ready::Read => PollFlags::IN,
+            Ready::Write => PollFlags::OUT,
+            Ready::Either => PollFlags::IN | PollFlags::OUT,
+        };
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         poll(&mut [PollFd::from_borrowed_fd(socket, events)], Some(&left)).expect("it can wait");

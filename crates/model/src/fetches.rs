@@ -53,7 +53,7 @@ pub struct Fetches {
     pub whole_times: Known<FetchTimes>,
     /// Share of the flows' time in which no payload could move, as a question was on its way or not yet answered: 0 to 1.
     pub asking_share: Known<f64>,
-    /// The calls that asked for the file piece by piece, if it was asked for so.
+    /// The calls that asked for the file piece by piece or carried it, if it was moved so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpcs: Option<Rpcs>,
 }

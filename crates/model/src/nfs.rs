@@ -1,4 +1,4 @@
-//! How files of an NFS server are read, and how its answers were.
+//! How files of an NFS server are read and written, and how its answers were.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,17 +9,18 @@ use crate::units::Bytes;
 /// Why a number of an older record is missing.
 const UNKEPT: &str = "the goodput that wrote the record did not keep it";
 
-/// How files of an NFS server are read.
+/// How files of an NFS server are read and written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NfsPlan {
     /// Bytes of one READ, 1 byte to 64 MiB; `None`: 1 MiB, or the most that the server allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rsize_bytes: Option<Bytes>,
-    /// READs in flight on each connection, 1 to [`Self::MOST_SLOTS`]; `None`: 16. Only of goodput's own client.
+    /// READs or WRITEs in flight on each connection, 1 to [`Self::MOST_SLOTS`]; `None`: 16. Only of goodput's own client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u16>,
-    /// Bytes of one WRITE; `None`: as the server and the kernel agree.
+    /// Bytes of one WRITE; `None`: 1 MiB, or the most that the server allows; on a mount, as the kernel agreed with the
+    /// server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wsize_bytes: Option<Bytes>,
     /// Connections of a mount, 1 to [`Self::MOST_CONNECTIONS`]; `None`: as it is mounted.
@@ -30,7 +31,7 @@ pub struct NfsPlan {
 impl NfsPlan {
     /// Bytes of one READ at most.
     pub const MOST_RSIZE_BYTES: u64 = 64 << 20;
-    /// READs in flight at most.
+    /// Calls in flight at most.
     pub const MOST_SLOTS: u16 = 1024;
     /// Connections of a mount at most (nfs(5); `NFS_MAX_CONNECTIONS`, fs/nfs/internal.h).
     pub const MOST_CONNECTIONS: u16 = 16;
@@ -41,16 +42,17 @@ impl NfsPlan {
     }
 }
 
-/// The calls of one measurement that asked for payload, all flows together.
+/// The calls of one measurement that asked for payload or carried it, all flows together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rpcs {
-    /// Bytes that one call asks for.
+    /// Bytes that one call asks for or carries.
     pub call_bytes: Bytes,
     /// Calls in flight on each connection at most.
     pub slots: u16,
     /// Calls that were answered.
     pub answered: u64,
-    /// Answers that brought less than was asked for; the rest was asked for again.
+    /// Answers that brought less than was asked for, and the rest was asked for again; or that took less, and the rest is
+    /// not counted.
     pub short: u64,
     /// Calls that were made again, as their connection broke or no answer came.
     #[serde(default = "unkept_count")]

@@ -158,11 +158,14 @@ impl Flow {
         }
     }
 
-    /// Waits until the socket has room, as far as the stop lets it. A body waits no longer than bodies may stand still.
+    /// Waits until the socket has room, or for what else a body waits, as far as the stop lets it. A body waits no longer
+    /// than bodies may stand still.
     /// Counts as blocked.
     pub(crate) fn wait_writable(&self) -> Result<(), MoveError> {
-        let until = self.config.bodies.as_deref().map(BodySource::patient_until);
-        self.counters.blocked.during(|| self.park(Some(PollFlags::OUT), until))
+        let bodies = self.config.bodies.as_deref();
+        let until = bodies.map(BodySource::patient_until);
+        let events = bodies.map_or(PollFlags::OUT, BodySource::awaits);
+        self.counters.blocked.during(|| self.park(Some(events), until))
     }
 
     /// Waits until the socket has data, as far as the stop lets it, or until `until` on the

@@ -11,6 +11,7 @@ use goodput_mover::{
     Bodies, Body, BodyError, BodySource, Connections, Extent, FileSource, FlowConfig, FlowStorage,
     Gate, MoveError, Pause, Stop,
 };
+use rustix::event::PollFlags;
 
 /// Bodies of these extents, each asked for by a byte; some on a connection of its own.
 struct Asking {
@@ -30,7 +31,7 @@ impl Bodies for Asking {
         }
         self.socket.write_all(b"?").expect("it works");
         let until = Instant::now() + Duration::from_secs(60);
-        pause.on(self.socket.as_fd(), false, until)?;
+        pause.on(self.socket.as_fd(), PollFlags::IN, until)?;
         Ok(Some(Body { extent, socket }))
     }
 
@@ -151,7 +152,7 @@ impl Bodies for Taking {
 
     fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {
         // Once is enough: nothing but the answer ends the wait.
-        pause.on(self.socket.as_fd(), false, Instant::now() + LONG)?;
+        pause.on(self.socket.as_fd(), PollFlags::IN, Instant::now() + LONG)?;
         let mut answer = [0];
         match self.socket.read(&mut answer) {
             Ok(1) if answer == *b"!" => Ok(()),

@@ -112,7 +112,7 @@ impl Target {
     }
 
     /// Whether it is a file of an NFS server.
-    pub fn reads_from_nfs(&self) -> bool {
+    pub fn is_nfs(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.place.scheme().id == "nfs")
     }
 

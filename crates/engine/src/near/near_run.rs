@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use goodput_kernel::Context;
 use goodput_model::{
-    Connection, End, EndName, Fetches, Known, Missing, Plan, Sample, Snapshot, Transport,
+    Connection, Direction, End, EndName, Fetches, Known, Missing, Plan, Sample, Snapshot, Transport,
 };
 use goodput_wire::session::{Action, Input};
 
@@ -341,13 +341,19 @@ impl<'a> NearRun<'a> {
 /// What is asked of a file must fit what the target is.
 fn check_file_options(client: &Client, plan: &Plan) -> Result<(), EngineError> {
     let target = &client.target;
-    let why = match (target.reads_from_nfs(), target.mounted.is_some()) {
+    let why = match (target.is_nfs(), target.mounted.is_some()) {
         (_, true) if plan.nfs.slots.is_some() => {
             "nfs.slots is for targets that begin with nfs://; the slots of a mount are the kernel's \
              (sunrpc.tcp_slot_table_entries, nfs.max_session_slots)"
         }
-        (true, _) if plan.nfs.wsize_bytes.is_some() || plan.nfs.nconnect.is_some() => {
-            "nfs.wsize and nfs.nconnect are for files on NFS mounts: name the file by its path"
+        (true, _) if plan.nfs.nconnect.is_some() => {
+            "nfs.nconnect is for files on NFS mounts: name the file by its path"
+        }
+        (true, _) if plan.nfs.wsize_bytes.is_some() && plan.direction == Direction::Reverse => {
+            "nfs.wsize is for writing: add --write, or take nfs.rsize"
+        }
+        (true, _) if plan.nfs.rsize_bytes.is_some() && plan.direction == Direction::Send => {
+            "nfs.rsize is for reading: leave out --write, or take nfs.wsize"
         }
         (_, false) if !plan.mount.is_default() => {
             "mount.direct is for files on mounts: name the file by its path"

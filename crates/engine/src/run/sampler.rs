@@ -262,7 +262,8 @@ fn detail(flow: &RunningFlow) -> FlowSample {
     };
     let stores = config.bodies.is_some() && config.role == Role::Sender;
     let waiting = queued_bytes.value().filter(|_| stores);
-    let acked_payload_bytes = waiting.map(|waiting| bytes.saturating_sub(*waiting));
+    let confirmed = config.bodies.as_ref().filter(|_| stores).and_then(|b| b.confirmed_bytes());
+    let acked_payload_bytes = confirmed.or(waiting.map(|waiting| bytes.saturating_sub(*waiting)));
     FlowSample {
         flow: config.id,
         role: config.role,

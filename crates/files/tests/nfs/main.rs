@@ -1,7 +1,8 @@
-//! Reading from NFS servers, good and bad ones.
+//! Reading from NFS servers and writing to them, good and bad ones.
 
 mod ganesha;
 mod server;
+mod storing;
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -29,7 +30,11 @@ struct Patient;
 
 impl Wait for Patient {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, _: Instant) -> Result<(), FileError> {
-        let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
+        let events = match ready {
+            Ready::Read => PollFlags::IN,
+            Ready::Write => PollFlags::OUT,
+            Ready::Either => PollFlags::IN | PollFlags::OUT,
+        };
         poll(&mut [PollFd::from_borrowed_fd(socket, events)], None).expect("it can be waited for");
         Ok(())
     }
@@ -60,7 +65,7 @@ fn converse(server: &Server, path: &str, nfs: NfsOptions) -> Box<dyn Conversatio
 }
 
 fn slots(read_bytes: u32, slots: u16) -> NfsOptions {
-    NfsOptions { read_bytes: Some(read_bytes), slots: Some(slots) }
+    NfsOptions { read_bytes: Some(read_bytes), slots: Some(slots), ..NfsOptions::default() }
 }
 
 /// Reads the file to its end.
@@ -153,7 +158,7 @@ fn what_is_not_there_is_named() {
     let nothing = fails(Manner::Honest, "/");
     assert!(nothing.to_string().contains("names no file"), "{nothing}");
     let large = Server::start(Manner::Honest);
-    let large = converse(&large, "/export/file", slots(1 << 20, 1)).connect(&Patient);
+    let large = converse(&large, "/export/file", slots(1 << 20, 1)).fetch(&Patient).map(drop);
     let large = large.expect_err("it is more than the server reads at once").to_string();
     assert!(large.contains("at most 65536 bytes"), "{large}");
 }

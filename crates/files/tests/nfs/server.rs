@@ -2,8 +2,8 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// Length of the file, bytes.
@@ -50,8 +50,38 @@ pub enum Manner {
     SaysLonger,
     /// A file handle of 4 GiB is announced.
     HugeHandle,
+    /// CREATE is refused with this status.
+    NoCreate(u32),
+    /// CREATE says no handle.
+    NamelessCreate,
+    /// WRITEs after so many are refused with this status.
+    WriteFails {
+        after: u32,
+        status: u32,
+    },
+    /// No WRITE takes more than this.
+    WritesShort(u32),
+    /// The server has another verifier after so many WRITEs, as if it had restarted.
+    Forgets {
+        after: u32,
+    },
+    /// The connection is closed after so many WRITEs.
+    WriteCloses {
+        after: u32,
+    },
     /// A record of 2 GiB is announced in answer to a READ, and begins with nothing that is an answer.
     HugeRecord,
+}
+
+/// What is stored as `/export/new`: its bytes and where they were written to, and whether it was committed.
+pub type Stored = Arc<Mutex<Option<New>>>;
+
+/// A file that a client made.
+#[derive(Debug, Default, Clone)]
+pub struct New {
+    pub bytes: Vec<u8>,
+    pub writes: u32,
+    pub commits: u32,
 }
 
 /// A server, until it is dropped.
@@ -59,6 +89,7 @@ pub struct Server {
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
     mounted: Arc<AtomicI64>,
+    stored: Stored,
     accepting: Option<JoinHandle<()>>,
 }
 
@@ -66,6 +97,8 @@ impl Server {
     pub fn start(manner: Manner) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
+        let stored = Stored::default();
+        let store = Arc::clone(&stored);
         let (stop, mounted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI64::new(0)));
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&mounted));
         let accepting = std::thread::spawn(move || {
@@ -75,11 +108,17 @@ impl Server {
                     return;
                 }
                 let (count, readers) = (Arc::clone(&count), Arc::clone(&readers));
-                let session = Session { socket, manner, count, readers, reads: 0 };
+                let stored = Arc::clone(&store);
+                let session = Session { socket, manner, count, readers, reads: 0, stored };
                 std::thread::spawn(move || drop(session.run()));
             }
         });
-        Self { address, stop, mounted, accepting: Some(accepting) }
+        Self { address, stop, mounted, stored, accepting: Some(accepting) }
+    }
+
+    /// The file that a client made, if it is there.
+    pub fn stored(&self) -> Option<New> {
+        self.stored.lock().expect("no session panics with it").clone()
     }
 
     /// Mounts that nobody took back.
@@ -106,6 +145,7 @@ struct Session {
     /// Connections on which something was read.
     readers: Arc<AtomicU32>,
     reads: u32,
+    stored: Stored,
 }
 
 /// Words of a call.
@@ -158,9 +198,28 @@ impl Session {
                 let said = if self.manner == Manner::SaysLonger { 2 } else { 1 } * FILE_BYTES;
                 [words(&[0, 1, 7, 1]), attributes(said), words(&[0])].concat()
             }
+            (100_003, 3) if call.args.ends_with(b"new\0") && self.stored().is_some() => {
+                [words(&[0, 1, 7, 1]), attributes(0), words(&[0])].concat()
+            }
             (100_003, 3) => words(&[2, 0]),
-            (100_003, 19) => words(&[0, 0, 65536, 65536, 1, 1, 1, 1, 1, 0, 9, 0, 1, 0]),
+            (100_003, 19) => words(&[0, 0, 65536, 65536, 1, 65536, 1, 1, 1, 0, 9, 0, 1, 0]),
             (100_003, 6) => return self.read(call.xid, &call.args),
+            (100_003, 2) => {
+                self.stored().as_mut().expect("it was made").bytes.clear();
+                words(&[0, 0, 0])
+            }
+            (100_003, 7) => return self.write(&call.args),
+            (100_003, 8) => self.create(),
+            (100_003, 12) => match self.stored().take() {
+                Some(_) => words(&[0, 0, 0]),
+                None => words(&[2, 0, 0]),
+            },
+            (100_003, 21) => {
+                let mut stored = self.stored();
+                let new = stored.as_mut().expect("it was made");
+                new.commits += 1;
+                [words(&[0, 0, 0]), self.verifier(new.writes)].concat()
+            }
             other => panic!("{other:?} is called"),
         }))
     }
@@ -175,6 +234,52 @@ impl Session {
             }
             _ => words(&[2]),
         }
+    }
+
+    fn stored(&self) -> std::sync::MutexGuard<'_, Option<New>> {
+        self.stored.lock().expect("no session panics with it")
+    }
+
+    fn create(&self) -> Vec<u8> {
+        if let Manner::NoCreate(status) = self.manner {
+            return words(&[status, 0, 0]);
+        }
+        *self.stored() = Some(New::default());
+        match self.manner {
+            Manner::NamelessCreate => words(&[0, 0, 0, 0, 0]),
+            _ => words(&[0, 1, 1, 7, 0, 0, 0]),
+        }
+    }
+
+    /// A verifier of a server that takes writes.
+    fn verifier(&self, writes: u32) -> Vec<u8> {
+        let restarts = matches!(self.manner, Manner::Forgets { after } if writes > after);
+        words(&[9, u32::from(restarts)])
+    }
+
+    /// Takes payload, with the attributes before and after it.
+    fn write(&self, args: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let at = u64::from_be_bytes(args[8..16].try_into().expect("eight bytes")) as usize;
+        let asked = u32::from_be_bytes(args[16..20].try_into().expect("four bytes"));
+        let payload = &args[28..28 + asked as usize];
+        assert_eq!(args.len(), (28 + payload.len()).next_multiple_of(4), "it is padded");
+        let mut stored = self.stored();
+        let Some(new) = stored.as_mut() else { return Ok(Some(words(&[70, 0, 0]))) };
+        new.writes += 1;
+        let taken = match self.manner {
+            Manner::WriteFails { after, status } if new.writes > after => {
+                return Ok(Some(words(&[status, 0, 0])));
+            }
+            Manner::WriteCloses { after } if new.writes > after => {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            Manner::WritesShort(most) => asked.min(most),
+            _ => asked,
+        };
+        new.bytes.resize(new.bytes.len().max(at + taken as usize), 0);
+        new.bytes[at..at + taken as usize].copy_from_slice(&payload[..taken as usize]);
+        let attributes = [words(&[0, 1, 0, 0, 0, 0, 0, 0, 1]), attributes(0)].concat();
+        Ok(Some([attributes, words(&[taken, 0]), self.verifier(new.writes)].concat()))
     }
 
     fn read(&mut self, xid: u32, args: &[u8]) -> io::Result<Option<Vec<u8>>> {

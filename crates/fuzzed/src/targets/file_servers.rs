@@ -19,8 +19,9 @@ const LAST_FRAGMENT_BIT: u32 = 1 << 31;
 pub fn run(data: &[u8]) {
     let Some((&kind, script)) = data.split_first() else { return };
     // Encrypted ones are rustls's to read.
-    let open = ["http", "ftp", "nfs"];
-    let scheme = schemes::find(open[usize::from(kind) % open.len()]).expect("it is in the list");
+    let open = [("http", false), ("ftp", false), ("nfs", false), ("nfs", true)];
+    let (scheme, stores) = open[usize::from(kind) % open.len()];
+    let scheme = schemes::find(scheme).expect("it is in the list");
     let place = format!("{}://server/export/file", scheme.id);
     let place = Place::parse(&place).expect("it is one");
     let server = Server(Arc::new(Mutex::new(Script {
@@ -30,11 +31,15 @@ pub fn run(data: &[u8]) {
         far: Vec::new(),
         waits: 0,
     })));
-    let nfs = NfsOptions { read_bytes: Some(1000), slots: Some(3) };
+    let nfs = NfsOptions { read_bytes: Some(1000), write_bytes: Some(500), slots: Some(3) };
     let options = Arc::new(Options { nfs, ..Options::default() });
     let mut conversation = (scheme.open)(place, options, Box::new(server.clone()));
     for _ in 0..3 {
-        if fetch(conversation.as_mut(), &server).is_none() {
+        let done = match stores {
+            true => store(conversation.as_mut(), &server),
+            false => fetch(conversation.as_mut(), &server),
+        };
+        if done.is_none() {
             return;
         }
     }
@@ -53,6 +58,24 @@ fn fetch(conversation: &mut dyn Conversation, server: &Server) -> Option<()> {
             Err(_) => return None,
         }
     }
+}
+
+/// Stores a file as a mover does, and removes it. `None`: there is no more to hope for.
+fn store(conversation: &mut dyn Conversation, server: &Server) -> Option<()> {
+    let mut left = 1501;
+    conversation.store(Some(left as u64), server).ok()?;
+    while left > 0 {
+        match conversation.write(&[7; 700][..left.min(700)]) {
+            Ok(written) => {
+                assert!((1..=left).contains(&written), "no more than there is");
+                left -= written;
+            }
+            Err(why) if why.kind() == ErrorKind::WouldBlock => server.say_more().ok()?,
+            Err(_) => return None,
+        }
+    }
+    conversation.stored(server).ok()?;
+    conversation.remove(server).ok().map(drop)
 }
 
 /// The server, which answers when it is waited for.
@@ -134,7 +157,7 @@ impl Dial for Server {
 impl Wait for Server {
     fn wait(&self, _: BorrowedFd<'_>, ready: Ready, _: Instant) -> Result<(), FileError> {
         match ready {
-            Ready::Read => self.say_more(),
+            Ready::Read | Ready::Either => self.say_more(),
             // Nobody reads what is asked.
             Ready::Write => Err(FileError::Stopped),
         }

@@ -27,7 +27,7 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let answered = if stores { "go-ahead" } else { "first byte" };
     lines.extend(answers(fetches).map(|text| (answered, text)));
     if let Some(rpcs) = &fetches.rpcs {
-        lines.push(("calls", calls(rpcs)));
+        lines.push(("calls", calls(rpcs, if stores { "WRITEs" } else { "READs" })));
         lines.extend(round_trips(rpcs).map(|text| ("round trip", text)));
         lines.extend(again(rpcs).map(|text| ("sent again", text)));
     }
@@ -89,11 +89,11 @@ pub(super) fn as_typed(Bytes(bytes): Bytes) -> String {
     }
 }
 
-/// The calls that asked for the file piece by piece.
-fn calls(rpcs: &Rpcs) -> String {
+/// The calls that asked for the file piece by piece, or carried it.
+fn calls(rpcs: &Rpcs, name: &str) -> String {
     let Rpcs { call_bytes, slots, answered, short, .. } = rpcs;
     let short = if *short == 0 { String::new() } else { format!(", {short} answered in part") };
-    format!("{answered} READs of {}, {slots} in flight{short}", as_typed(*call_bytes))
+    format!("{answered} {name} of {}, {slots} in flight{short}", as_typed(*call_bytes))
 }
 
 /// How long the calls took.
@@ -192,7 +192,7 @@ mod tests {
             p99_round_trip_us: Known::missing("x"),
             longest_round_trip_us: Known::Value(5000.0),
         };
-        assert_eq!(calls(&rpcs), "4000 READs of 32K, 8 in flight, 2 answered in part");
+        assert_eq!(calls(&rpcs, "READs"), "4000 READs of 32K, 8 in flight, 2 answered in part");
         assert_eq!(round_trips(&rpcs).unwrap(), "median 400 µs, mean 500 µs, at most 5.00 ms");
         let text = "16 calls, over 1 new connection, as the old one broke or brought no answer";
         assert_eq!(again(&rpcs).unwrap(), text);

@@ -19,9 +19,9 @@ impl Drop for Running {
     }
 }
 
-fn export(id: u32, path: &Path, squash: &str) -> String {
+fn export(id: u32, path: &Path, squash: &str, access: &str) -> String {
     format!(
-        "EXPORT {{ Export_Id = {id}; Path = {path}; Pseudo = /{id}; Protocols = 3; Access_Type = RO; \
+        "EXPORT {{ Export_Id = {id}; Path = {path}; Pseudo = /{id}; Protocols = 3; Access_Type = {access}; \
          Squash = {squash}; SecType = sys; Transports = TCP; FSAL {{ Name = VFS; }} }}\n",
         path = path.display()
     )
@@ -46,20 +46,115 @@ fn start(home: &Home, exports: &str) -> Running {
 }
 
 fn test(home: &Home, place: &str, more: &[&str]) -> Output {
+    run(home, place, &[&["-n", "1M"], more].concat())
+}
+
+fn run(home: &Home, place: &str, more: &[&str]) -> Output {
     let target = format!("nfs://127.0.0.1{}/{place}", home.path().display());
-    let arguments = ["test", &target, "--json", "--no-store", "-n", "1M"];
-    home.run(&[&arguments[..], more].concat())
+    home.run(&[&["test", &target, "--json", "--no-store"], more].concat())
+}
+
+/// Whether the servers are there; a word if they are not.
+fn has_servers() -> bool {
+    let there = |program: &str| Path::new(program).exists();
+    let all = there("/usr/bin/ganesha.nfsd") && there("/usr/sbin/rpcbind");
+    if !all {
+        skip("nfs-ganesha, nfs-ganesha-vfs and rpcbind");
+    }
+    all
+}
+
+fn loopback_up() {
+    let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+    assert!(up.expect("ip is there").success());
+}
+
+/// The names in a folder of the home.
+fn names(home: &Home, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(home.path().join(folder)).expect("the folder is there");
+    entries.map(|entry| entry.expect("it is").file_name().to_string_lossy().into()).collect()
+}
+
+#[test]
+fn an_nfs_server_takes_uploads_and_keeps_none() {
+    if !has_servers() {
+        return;
+    }
+    in_namespace(|| {
+        loopback_up();
+        let home = Home::new();
+        let mut exports = String::new();
+        for (id, name, squash, access) in
+            [(1, "open", "None", "RW"), (2, "squashed", "All", "RW"), (3, "fixed", "None", "RO")]
+        {
+            let directory = home.path().join(name);
+            fs::create_dir(&directory).expect("the home is writable");
+            set_mode(&directory, 0o755);
+            exports += &export(id, &directory, squash, access);
+        }
+        fs::write(home.path().join("open/file"), "x").expect("it is writable");
+        let _servers = start(&home, &exports);
+        let write = |place: &str, more: &[&str]| run(&home, place, &[&["--write"], more].concat());
+        wait_for("ganesha", || write("open/", &["-n", "1M"]).status.success());
+        for (more, bytes) in [
+            (&["-n", "30000001"][..], 30_000_001),
+            (&["-n", "7000000", "--wsize", "32K", "--slots", "1", "--flows", "2"], 7_000_000),
+            (&["--size", "100001", "-n", "1000010"], 1_000_010),
+        ] {
+            let record = record(&write("open/file", more));
+            let fetches = record.fetches.expect("the target is a file");
+            assert!(fetches.confirmed_us.is_some() && fetches.rpcs.is_some(), "{fetches:?}");
+            let last = record.ends.near.value().and_then(|near| near.samples.last());
+            let last = last.expect("a sample");
+            let taken: Option<u64> = last.flows.iter().map(|f| f.acked_payload_bytes).sum();
+            assert_eq!((last.sent_bytes, taken), (bytes, Some(bytes)), "what the server said");
+            assert_eq!(names(&home, "open"), ["file"]);
+        }
+        let timed = record(&write("open/", &["-t", "1"]));
+        assert!(timed.result.goodput_bits_per_s.0 > 0.0);
+        assert_eq!(names(&home, "open"), ["file"]);
+        for (place, more, code, words) in [
+            ("squashed/", &["-n", "1M"][..], 3, "CREATE: permission denied"),
+            ("fixed/", &["-n", "1M"], 2, "read-only"),
+            ("none/", &["-n", "1M"], 3, "exports no part"),
+            ("open/", &["--rsize", "4K"], 2, "nfs.wsize"),
+        ] {
+            let output = write(place, more);
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(code), "{place}: {said}");
+            assert!(said.contains(words) && !said.contains("may be left"), "{place}: {said}");
+            assert_eq!(names(&home, "state/uploads"), [""; 0], "{place}");
+        }
+        what_a_killed_upload_left_is_removed(&home);
+    });
+}
+
+fn what_a_killed_upload_left_is_removed(home: &Home) {
+    let target = format!("nfs://127.0.0.1{}/open/", home.path().display());
+    let mut command = home.goodput(&["test", &target, "--write", "--json", "-t", "100"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program under test can be started");
+    wait_for("an upload", || {
+        let files = fs::read_dir(home.path().join("open")).expect("it is there").flatten();
+        files.filter_map(|file| file.metadata().ok()).any(|file| file.len() > 1_000_000)
+    });
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert_eq!(names(home, "open").len(), 2, "nobody removed it");
+    let record = record(&test(home, "open/", &["--write"]));
+    let said = record.doubts.iter().any(|doubt| doubt.starts_with("removed nfs://127.0.0.1"));
+    assert!(said, "{:?}", record.doubts);
+    assert_eq!(names(home, "open"), ["file"]);
+    assert_eq!(names(home, "state/uploads"), [""; 0]);
 }
 
 #[test]
 fn what_an_nfs_server_gives_and_refuses_is_told_by_the_exit_code() {
-    let there = |program: &str| Path::new(program).exists();
-    if !there("/usr/bin/ganesha.nfsd") || !there("/usr/sbin/rpcbind") {
-        return skip("nfs-ganesha, nfs-ganesha-vfs and rpcbind");
+    if !has_servers() {
+        return;
     }
     in_namespace(|| {
-        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
-        assert!(up.expect("ip is there").success());
+        loopback_up();
         let home = Home::new();
         for name in ["open", "squashed"] {
             let directory = home.path().join(name);
@@ -69,8 +164,8 @@ fn what_an_nfs_server_gives_and_refuses_is_told_by_the_exit_code() {
         }
         let secret = home.path().join("squashed/file");
         fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).expect("it is our own");
-        let open = export(1, &home.path().join("open"), "None");
-        let squashed = export(2, &home.path().join("squashed"), "All");
+        let open = export(1, &home.path().join("open"), "None", "RO");
+        let squashed = export(2, &home.path().join("squashed"), "All", "RO");
         let _servers = start(&home, &(open + &squashed));
         wait_for("ganesha", || test(&home, "open/file", &[]).status.success());
         let read = record(&test(&home, "open/file", &[]));

@@ -54,6 +54,11 @@ pub trait Bodies: Send {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// What a body that is [`Extent::Decoded`] and takes no more waits for at its socket.
+    fn awaits(&self) -> PollFlags {
+        PollFlags::OUT
+    }
+
     /// All of the body that was begun last is written: returns when the peer has said that it has it.
     fn stored(&mut self, _pause: &Pause<'_>) -> Result<(), BodyError> {
         Ok(())
@@ -86,6 +91,11 @@ pub trait Connections: Send + Sync {
 
     /// What was counted on this one and on those before it.
     fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo>;
+
+    /// Payload that the peer said it has, bytes; `None`: it does not say so while it comes.
+    fn confirmed_bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Payload that was asked for, or that may be sent.
@@ -139,15 +149,14 @@ impl<'a> Pause<'a> {
 }
 
 impl Pause<'_> {
-    /// Waits until `socket` can be read, or written where `for_room`, or until `until`. Counts as blocked. Fails with
+    /// Waits until one of `events` happens at `socket`, or until `until`. Counts as blocked. Fails with
     /// [`BodyError::Stopped`] if the flow is to end.
     pub fn on(
         &self,
         socket: BorrowedFd<'_>,
-        for_room: bool,
+        events: PollFlags,
         until: Instant,
     ) -> Result<(), BodyError> {
-        let events = if for_room { PollFlags::OUT } else { PollFlags::IN };
         self.park(socket, Some(events), until)
     }
 
@@ -224,6 +233,17 @@ impl BodySource {
     /// Until when the flow may wait for room, on the monotonic clock.
     pub(crate) fn patient_until(&self) -> u64 {
         now_ns().saturating_add(self.patience_ns)
+    }
+
+    /// What the socket of a sender that can't go on is waited for.
+    pub(crate) fn awaits(&self) -> PollFlags {
+        let inner = self.inner();
+        if inner.decodes { inner.bodies.awaits() } else { PollFlags::OUT }
+    }
+
+    /// Payload that the peer said it has, bytes, if it says so while it comes.
+    pub fn confirmed_bytes(&self) -> Option<u64> {
+        self.connections.confirmed_bytes()
     }
 
     /// What the kernel counted on all connections of the flow, the last of which is `socket`.

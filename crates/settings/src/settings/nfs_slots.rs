@@ -1,4 +1,4 @@
-//! `nfs.slots`: READs in flight on one connection to an NFS server.
+//! `nfs.slots`: READs or WRITEs in flight on one connection to an NFS server.
 
 use goodput_model::NfsPlan;
 
@@ -9,8 +9,8 @@ use crate::value;
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "nfs.slots",
-    title: "READs in flight on one NFS connection",
-    why: "No more than slots × rsize can come in one round trip.",
+    title: "READs or WRITEs in flight on one NFS connection",
+    why: "No more than slots × rsize can come in one round trip, and no more than slots × wsize can leave.",
     scope: Scope::Plan,
     values: "1 to 1024, or default",
     example: "nfs.slots=1,8,64",

@@ -1,10 +1,11 @@
-//! A file of a web server and of an FTP server, fetched by goodput and by curl.
+//! A file of a web server and of an FTP server, fetched by goodput and by curl; of an NFS server, by goodput and nfs-cat.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -19,7 +20,7 @@ use crate::bench::quantity::{CPU, Quantity, RATE};
 use crate::bench::run::children_cpu_s;
 use crate::bench::stage::Stage;
 use crate::bench::watch::Watch;
-use xtask::shell::capture;
+use xtask::shell::{capture, run};
 
 /// Length of the file, bytes: it has no blocks on the disk, and is in the server's page cache after the first fetch.
 const FILE_BYTES: u64 = 1 << 30;
@@ -29,9 +30,11 @@ const FETCHES: u32 = 4;
 pub static HTTP: Contest = contest(
     "http-fetch",
     "A file of a web server (nginx)",
+    ABOUT_CURL,
+    &GOALS,
     &[
-        Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &NGINX, "copy")) },
-        Entry { name: DISCARD, kind: Kind::Measured(|stage, _| goodput(stage, &NGINX, "discard")) },
+        Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &NGINX, &COPY)) },
+        Entry { name: DISCARD, kind: Kind::Measured(|stage, _| goodput(stage, &NGINX, &DROP)) },
         Entry { name: "curl", kind: Kind::Measured(|stage, _| curl(stage, &NGINX)) },
     ],
 );
@@ -39,62 +42,104 @@ pub static HTTP: Contest = contest(
 pub static FTP: Contest = contest(
     "ftp-fetch",
     "A file of an FTP server (vsftpd)",
+    ABOUT_CURL,
+    &GOALS,
     &[
-        Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &VSFTPD, "copy")) },
-        Entry {
-            name: DISCARD,
-            kind: Kind::Measured(|stage, _| goodput(stage, &VSFTPD, "discard")),
-        },
+        Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &VSFTPD, &COPY)) },
+        Entry { name: DISCARD, kind: Kind::Measured(|stage, _| goodput(stage, &VSFTPD, &DROP)) },
         Entry { name: "curl", kind: Kind::Measured(|stage, _| curl(stage, &VSFTPD)) },
     ],
 );
+
+pub static NFS: Contest = contest(
+    "nfs-fetch",
+    "A file of an NFS server (nfs-ganesha)",
+    "A file of 1 GiB is read to nothing, once as a warm-up and then four times; the rate is that of the four. \
+     goodput has 16 READs of 1 MiB in flight, or one. nfs-cat, of libnfs, asks for 1 MiB after the other and writes to \
+     /dev/null; the milliseconds in which it starts and mounts are in its rate. The CPU time is that of the client \
+     alone, over all five.",
+    &NFS_GOALS,
+    &[
+        Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &GANESHA, &[])) },
+        Entry {
+            name: ONE_READ,
+            kind: Kind::Measured(|stage, _| goodput(stage, &GANESHA, &["--slots", "1"])),
+        },
+        Entry { name: NFS_CAT, kind: Kind::Measured(|stage, _| nfs_cat(stage)) },
+    ],
+);
+
+const ABOUT_CURL: &str = "A file of 1 GiB is fetched to nothing, once as a warm-up and then four times; the rate is that \
+                          of the four. The CPU time is that of the client alone, over all five. curl writes to /dev/null.";
+
+const COPY: [&str; 2] = ["--receive-mover", "copy"];
+const DROP: [&str; 2] = ["--receive-mover", "discard"];
+
+const NFS_CAT: &str = "nfs-cat";
+const ONE_READ: &str = "goodput, one READ at a time";
 
 const DISCARD: &str = "goodput, payload dropped";
 
 static COLUMNS: [&Quantity; 2] = [&RATE, &CPU];
 
 static GOALS: [Goal; 3] = [
-    beside_curl("throughput / curl", "goodput", &RATE, Bound::AtLeast(1.0)),
-    beside_curl("CPU per byte / curl", "goodput", &CPU, Bound::AtMost(1.0)),
-    beside_curl("CPU per byte / curl, payload dropped", DISCARD, &CPU, Bound::Below(1.0)),
+    beside("curl", "throughput / curl", "goodput", &RATE, Bound::AtLeast(1.0)),
+    beside("curl", "CPU per byte / curl", "goodput", &CPU, Bound::AtMost(1.0)),
+    beside("curl", "CPU per byte / curl, payload dropped", DISCARD, &CPU, Bound::Below(1.0)),
 ];
 
-const fn contest(id: &'static str, title: &'static str, entries: &'static [Entry]) -> Contest {
+static NFS_GOALS: [Goal; 4] = [
+    beside(NFS_CAT, "throughput / nfs-cat", "goodput", &RATE, Bound::AtLeast(1.0)),
+    beside(NFS_CAT, "CPU per byte / nfs-cat", "goodput", &CPU, Bound::AtMost(1.0)),
+    beside(NFS_CAT, "throughput / nfs-cat, one READ each", ONE_READ, &RATE, Bound::AtLeast(1.0)),
+    beside(NFS_CAT, "CPU per byte / nfs-cat, one READ each", ONE_READ, &CPU, Bound::AtMost(1.0)),
+];
+
+const fn contest(
+    id: &'static str,
+    title: &'static str,
+    about: &'static str,
+    goals: &'static [Goal],
+    entries: &'static [Entry],
+) -> Contest {
     Contest {
         id,
         title,
-        about: "A file of 1 GiB is fetched to nothing, once as a warm-up and then four times; the rate is that of \
-                the four. The CPU time is that of the client alone, over all five. curl writes to /dev/null.",
+        about,
         places: LOOPBACK,
         load: Load::tcp(128 << 10),
         length: Length::Asked,
         watch: Watch::Nothing,
         entries,
         columns: &COLUMNS,
-        goals: &GOALS,
+        goals,
     }
 }
 
-const fn beside_curl(
+const fn beside(
+    peer: &'static str,
     what: &'static str,
     of: &'static str,
     quantity: &'static Quantity,
     bound: Bound,
 ) -> Goal {
-    Goal { what, of, quantity, against: Against::Entry("curl"), bound }
+    Goal { what, of, quantity, against: Against::Entry(peer), bound }
 }
 
 /// A program that serves files.
 struct FileServer {
     program: &'static str,
-    scheme: &'static str,
+    url: fn(&Path, &str, u16) -> String,
+    /// Ports on which it listens, from the first one on.
+    ports: u16,
     arguments: fn(&Path) -> Vec<String>,
     configuration: fn(&Path, &str, u16) -> String,
 }
 
 static NGINX: FileServer = FileServer {
     program: "nginx",
-    scheme: "http",
+    url: |_, address, port| format!("http://{address}:{port}/file"),
+    ports: 1,
     arguments: |file| vec!["-c".into(), file.display().to_string()],
     configuration: |folder, address, port| {
         let folder = folder.display();
@@ -111,7 +156,8 @@ static NGINX: FileServer = FileServer {
 
 static VSFTPD: FileServer = FileServer {
     program: "vsftpd",
-    scheme: "ftp",
+    url: |_, address, port| format!("ftp://{address}:{port}/file"),
+    ports: 1,
     arguments: |file| vec![file.display().to_string()],
     configuration: |folder, address, port| {
         let folder = folder.display();
@@ -122,10 +168,43 @@ static VSFTPD: FileServer = FileServer {
     },
 };
 
+/// It wants a port mapper, and talks with that over a socket in `/run`, which is therefore their own. They are in a process
+/// namespace, so that both end with the first.
+static GANESHA: FileServer = FileServer {
+    program: "unshare",
+    url: |folder, address, port| {
+        let mount_port = mount_port(port);
+        format!("nfs://{address}:{port}{}/files/file?mountport={mount_port}", folder.display())
+    },
+    ports: 2,
+    arguments: |file| {
+        let file = file.display();
+        let script = format!(
+            "mount -t tmpfs tmpfs /run && rpcbind && exec ganesha.nfsd -F -f {file} -L {file}.log -p {file}.pid"
+        );
+        let namespaces = ["--mount", "--pid", "--fork", "--kill-child", "sh", "-c", &script];
+        namespaces.map(str::to_owned).to_vec()
+    },
+    configuration: |folder, address, port| {
+        let (folder, mount_port) = (folder.display(), mount_port(port));
+        format!(
+            "NFS_CORE_PARAM {{ Protocols = 3; Bind_addr = {address}; NFS_Port = {port}; MNT_Port = {mount_port}; \
+             Enable_NLM = false; Enable_RQUOTA = false; }}
+             EXPORT {{ Export_Id = 1; Path = {folder}/files; Pseudo = /1; Protocols = 3; Access_Type = RO; \
+             Squash = None; SecType = sys; Transports = TCP; FSAL {{ Name = VFS; }} }}"
+        )
+    },
+};
+
+/// Where MOUNT listens beside NFS.
+fn mount_port(port: u16) -> u16 {
+    port + 1
+}
+
 /// A server that runs, and the file that it serves.
 struct Serving {
     child: Child,
-    _folder: TempDir,
+    folder: TempDir,
     url: String,
 }
 
@@ -151,9 +230,11 @@ impl Serving {
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| format!("can't start {}", server.program))?;
-        let url = format!("{}://{address}:{}/file", server.scheme, stage.port);
-        let mut serving = Self { child, _folder: folder, url };
-        stage.net.wait_for_listener(stage.place, &mut serving.child, stage.port)?;
+        let url = (server.url)(at, address, stage.port);
+        let mut serving = Self { child, folder, url };
+        for port in stage.port..stage.port + server.ports {
+            stage.net.wait_for_listener(stage.place, &mut serving.child, port)?;
+        }
         Ok(serving)
     }
 }
@@ -166,12 +247,12 @@ impl Drop for Serving {
     }
 }
 
-fn goodput(stage: &Stage<'_>, server: &FileServer, mover: &str) -> Result<Values> {
+fn goodput(stage: &Stage<'_>, server: &FileServer, more: &[&str]) -> Result<Values> {
     let serving = Serving::start(stage, server)?;
     let bytes = (FILE_BYTES * u64::from(FETCHES)).to_string();
     let mut client = Net::at_client(stage.place, &stage.goodput.to_string_lossy());
     client.args(["test", &serving.url, "--json", "--no-store", "-n", &bytes]);
-    client.args(["--receive-mover", mover]);
+    client.args(more);
     let before = children_cpu_s()?;
     let record: Value = serde_json::from_str(&capture(&mut client)?)?;
     let rate = record["result"]["goodput_bits_per_s"].as_f64();
@@ -187,6 +268,23 @@ fn curl(stage: &Stage<'_>, server: &FileServer) -> Result<Values> {
     }
     let before = children_cpu_s()?;
     values(rate_of(&capture(&mut client)?)?, before)
+}
+
+fn nfs_cat(stage: &Stage<'_>) -> Result<Values> {
+    let serving = Serving::start(stage, &GANESHA)?;
+    let (address, folder) = (address(stage.place), serving.folder.path().display());
+    let (port, mount_port) = (stage.port, mount_port(stage.port));
+    let url = format!("nfs://{address}{folder}/files/file?nfsport={port}&mountport={mount_port}");
+    let read = || {
+        let mut client = Net::at_client(stage.place, NFS_CAT);
+        run(client.arg(&url).stdout(Stdio::null()))
+    };
+    let before = children_cpu_s()?;
+    read()?;
+    let began = Instant::now();
+    (0..FETCHES).try_for_each(|_| read())?;
+    let bits = (FILE_BYTES * u64::from(FETCHES)) as f64 * 8.0;
+    values(bits / began.elapsed().as_secs_f64(), before)
 }
 
 /// The rate of what curl printed, a line for each fetch, bit/s; the first does not count.

@@ -39,6 +39,7 @@ pub const ALL: &[&Contest] = &[
     &first_byte::CONTEST,
     &fetch::HTTP,
     &fetch::FTP,
+    &fetch::NFS,
     &size::CONTEST,
 ];
 

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use goodput_files::{Conversation, Extent, FileError, Ready, Wait};
 use goodput_kernel::tcp_info;
 use goodput_mover::{self as mover, Bodies, Body, BodyError, Pause};
+use rustix::event::PollFlags;
 
 use super::log::FetchLog;
+use super::warm_up::events;
 
 /// Bytes of an upload whose length nobody asked for: long enough that the questions between two take little of the time,
 /// and short enough for the disk of a small server, where each flow has one file.
@@ -42,7 +44,7 @@ struct Paused<'a>(&'a Pause<'a>);
 
 impl Wait for Paused<'_> {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
-        self.0.on(socket, ready == Ready::Write, until).map_err(ended)
+        self.0.on(socket, events(ready), until).map_err(ended)
     }
 
     fn rest(&self, until: Instant) -> Result<(), FileError> {
@@ -98,6 +100,10 @@ impl Bodies for FileBodies {
 
     fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
         self.conversation.write(payload)
+    }
+
+    fn awaits(&self) -> PollFlags {
+        events(self.conversation.awaits())
     }
 
     fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {

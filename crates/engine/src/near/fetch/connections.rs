@@ -1,26 +1,46 @@
 //! What the kernel counted on the connections of one flow, one after the other.
 
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use goodput_files::RpcLog;
 use goodput_kernel::tcp_info;
 use goodput_model::{Known, TcpInfo};
 use goodput_mover::Connections;
 
 /// Sums over the connections that are gone.
 #[derive(Default)]
-pub struct PastConnections(Mutex<TcpInfo>);
+pub struct PastConnections {
+    past: Mutex<TcpInfo>,
+    /// The calls of a flow that stores a file by calls, whose answers say what the server took.
+    stores: Option<Arc<RpcLog>>,
+}
+
+impl PastConnections {
+    /// None yet, of a flow that stores a file by such calls, if it does.
+    pub fn of(stores: Option<Arc<RpcLog>>) -> Self {
+        Self { stores, ..Self::default() }
+    }
+
+    fn past(&self) -> MutexGuard<'_, TcpInfo> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Connections for PastConnections {
     fn leaves(&self, socket: BorrowedFd<'_>) {
         if let Known::Value(info) = tcp_info(socket) {
-            let mut past = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut past = self.past();
             *past = info.after(&past);
         }
     }
 
     fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo> {
-        let past = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let past = self.past();
         tcp_info(socket).map(|info| info.after(&past))
+    }
+
+    fn confirmed_bytes(&self) -> Option<u64> {
+        self.stores.as_ref().map(|calls| calls.stored_bytes())
     }
 }

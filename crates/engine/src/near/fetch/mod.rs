@@ -118,11 +118,13 @@ fn connect(
     let mut flows = Vec::new();
     for (ticket, mut conversation) in tickets.iter().zip(conversations) {
         conversation.connect(&Patient(awaited)).map_err(failed)?;
-        log.calls(ticket.flow.id, conversation.rpcs());
+        let calls = conversation.rpcs();
+        log.calls(ticket.flow.id, calls.clone());
+        let stores = calls.filter(|_| ticket.flow.sender == EndName::Near);
         let socket = socket_of(conversation.as_ref())?;
         let id = ticket.flow.id;
         let bodies = FileBodies::new(id, conversation, Arc::clone(log), plan.fetches);
-        flows.push(connected(ticket, socket, bodies));
+        flows.push(connected(ticket, socket, bodies, PastConnections::of(stores)));
     }
     let peer = flows.first().and_then(|flow| peer_of(&flow.socket));
     let peer = peer.ok_or_else(|| EngineError::Flow("there is no flow to open".into()))?;
@@ -134,12 +136,21 @@ fn connect(
 
 fn nfs_options(plan: &Plan) -> NfsOptions {
     let bytes = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
-    NfsOptions { read_bytes: plan.nfs.rsize_bytes.map(bytes), slots: plan.nfs.slots }
+    NfsOptions {
+        read_bytes: plan.nfs.rsize_bytes.map(bytes),
+        write_bytes: plan.nfs.wsize_bytes.map(bytes),
+        slots: plan.nfs.slots,
+    }
 }
 
-fn connected(ticket: &FlowTicket, socket: OwnedFd, bodies: FileBodies) -> Connected {
+fn connected(
+    ticket: &FlowTicket,
+    socket: OwnedFd,
+    bodies: FileBodies,
+    connections: PastConnections,
+) -> Connected {
     let flow = ticket.flow;
-    let bodies = Some(Arc::new(BodySource::new(bodies, PastConnections::default())));
+    let bodies = Some(Arc::new(BodySource::new(bodies, connections)));
     let framing = ticket.framing.clone();
     Connected { flow, socket, framing, early: EarlyPayload::default(), bodies, file: None }
 }

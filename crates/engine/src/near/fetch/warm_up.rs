@@ -47,7 +47,7 @@ impl Wait for Patient<'_> {
 
 /// Waits until `socket` is ready or until `until`, and for a moment at most.
 pub fn wait_at_most(socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
-    let events = if ready == Ready::Read { PollFlags::IN } else { PollFlags::OUT };
+    let events = events(ready);
     let left = until.saturating_duration_since(Instant::now()).min(WAIT_SLICE_TIME);
     let left = Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
@@ -58,6 +58,15 @@ pub fn wait_at_most(socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Res
         Err(cause) => {
             Err(FileError::Io { operation: "wait for the server".into(), cause: cause.into() })
         }
+    }
+}
+
+/// What poll(2) is to look for.
+pub fn events(ready: Ready) -> PollFlags {
+    match ready {
+        Ready::Read => PollFlags::IN,
+        Ready::Write => PollFlags::OUT,
+        Ready::Either => PollFlags::IN | PollFlags::OUT,
     }
 }
 

@@ -3,7 +3,8 @@
 use goodput_ceiling::answers::segments_of_read;
 use goodput_diagnose::names::RING_RX;
 use goodput_model::{
-    Comparison, EndName, Known, Missing, Place, ReadArm, ReadTable, Record, StepName, median,
+    Comparison, Direction, EndName, Known, Missing, Place, ReadArm, ReadTable, Record, StepName,
+    median,
 };
 
 /// What one run shows.
@@ -18,8 +19,11 @@ pub struct ReadRun {
 }
 
 impl ReadRun {
-    /// Of a run, if it made calls.
+    /// Of a run, if it made calls to read.
     pub fn of(record: &Record) -> Option<Self> {
+        if record.plan.direction != Direction::Reverse {
+            return None;
+        }
         let rpcs = record.fetches.as_ref()?.rpcs.as_ref()?;
         Some(Self {
             call_bytes: rpcs.call_bytes.0,

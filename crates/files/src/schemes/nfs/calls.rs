@@ -1,4 +1,7 @@
-//! The calls of NFS version 3 (RFC 1813), its MOUNT protocol and the port mapper (RFC 1833) that reading a file takes.
+//! The calls of NFS version 3 (RFC 1813), its MOUNT protocol and the port mapper (RFC 1833) that reading and
+//! writing a file takes.
+
+use std::time::Duration;
 
 use super::rpc::Procedure;
 use super::xdr::{Reader, Unread, broken, put, put_opaque, put_u64};
@@ -11,22 +14,43 @@ pub const PORTMAP_PORT: u16 = 111;
 
 const IPPROTO_TCP: u32 = 6;
 
-const fn nfs(number: u32, name: &'static str) -> Procedure {
-    Procedure { program: 100_003, version: 3, number, name }
+/// How long an answer may take for which nothing is read or written.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it may take for which a directory or a file is changed.
+const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take to bring a file to a disk.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(120);
+
+const fn of(
+    (program, version): (u32, u32),
+    number: u32,
+    name: &'static str,
+    patience: Duration,
+) -> Procedure {
+    Procedure { program, version, number, name, patience }
 }
 
-const fn mount(number: u32, name: &'static str) -> Procedure {
-    Procedure { program: 100_005, version: 3, number, name }
-}
+const PORTMAP_2: (u32, u32) = (100_000, 2);
+const MOUNT_3: (u32, u32) = (100_005, 3);
+const NFS_3: (u32, u32) = (100_003, 3);
 
-pub const GETPORT: Procedure =
-    Procedure { program: 100_000, version: 2, number: 3, name: "GETPORT" };
-pub const MNT: Procedure = mount(1, "MNT");
-pub const UMNT: Procedure = mount(3, "UMNT");
-pub const GETATTR: Procedure = nfs(1, "GETATTR");
-pub const LOOKUP: Procedure = nfs(3, "LOOKUP");
-pub const READ: Procedure = nfs(6, "READ");
-pub const FSINFO: Procedure = nfs(19, "FSINFO");
+pub const GETPORT: Procedure = of(PORTMAP_2, 3, "GETPORT", PATIENCE);
+pub const MNT: Procedure = of(MOUNT_3, 1, "MNT", PATIENCE);
+pub const UMNT: Procedure = of(MOUNT_3, 3, "UMNT", PATIENCE);
+pub const GETATTR: Procedure = of(NFS_3, 1, "GETATTR", PATIENCE);
+pub const SETATTR: Procedure = of(NFS_3, 2, "SETATTR", CHANGE_PATIENCE);
+pub const LOOKUP: Procedure = of(NFS_3, 3, "LOOKUP", PATIENCE);
+pub const READ: Procedure = of(NFS_3, 6, "READ", PATIENCE);
+pub const WRITE: Procedure = of(NFS_3, 7, "WRITE", CHANGE_PATIENCE);
+pub const CREATE: Procedure = of(NFS_3, 8, "CREATE", CHANGE_PATIENCE);
+pub const REMOVE: Procedure = of(NFS_3, 12, "REMOVE", CHANGE_PATIENCE);
+pub const FSINFO: Procedure = of(NFS_3, 19, "FSINFO", PATIENCE);
+pub const COMMIT: Procedure = of(NFS_3, 21, "COMMIT", COMMIT_PATIENCE);
+
+/// `NFS3ERR_NOENT`.
+const NO_ENTRY: u32 = 2;
+/// Who may read and write a file that is made here: its owner.
+const SCRATCH_MODE: u32 = 0o600;
 
 /// What names a file or directory at the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +63,26 @@ pub struct Attributes {
     pub kind: u32,
     /// Bytes.
     pub size: u64,
+}
+
+/// How much one call carries at most, bytes (`rtmax` and `wtmax`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub read_bytes: u32,
+    pub write_bytes: u32,
+}
+
+/// What a server has from one start to the next (`writeverf3`): if it changes, what was written and not committed may be
+/// lost (RFC 1813 section 3.3.7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verifier([u8; 8]);
+
+/// A good answer to a WRITE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    pub bytes: u32,
+    /// Of the server's start in whose memory the payload may still be; `None`: it is on the disk.
+    pub uncommitted: Option<Verifier>,
 }
 
 /// The head of a good answer to a READ. Its payload follows, and then what pads it.
@@ -70,7 +114,8 @@ pub fn mounted(reader: &mut Reader<'_>) -> Result<Result<Handle, u32>, Unread> {
     }
 }
 
-pub fn lookup_args(out: &mut Vec<u8>, directory: &Handle, name: &[u8]) {
+/// A name in a directory: the arguments of LOOKUP and REMOVE.
+pub fn entry_args(out: &mut Vec<u8>, directory: &Handle, name: &[u8]) {
     put_opaque(out, &directory.0);
     put_opaque(out, name);
 }
@@ -86,11 +131,87 @@ pub fn attributes_of(reader: &mut Reader<'_>) -> Result<Attributes, Unread> {
     attributes(reader)
 }
 
-/// Bytes that one READ can bring at most (`rtmax`).
-pub fn most_at_once(reader: &mut Reader<'_>) -> Result<u32, Unread> {
+/// Whether there is such an entry.
+pub fn is_there(reader: &mut Reader<'_>) -> Result<bool, Unread> {
+    unless_missing(reader, LOOKUP)
+}
+
+/// The limits among what a file system says of itself (section 3.3.19): `rtmax`, `rtpref`, `rtmult`, `wtmax` come first.
+pub fn limits(reader: &mut Reader<'_>) -> Result<Limits, Unread> {
     check(reader, FSINFO)?;
     maybe_attributes(reader)?;
-    reader.u32()
+    let read_bytes = reader.u32()?;
+    reader.take(8)?;
+    Ok(Limits { read_bytes, write_bytes: reader.u32()? })
+}
+
+/// A file that is made, or emptied if it is there (`UNCHECKED`, section 3.3.8).
+pub fn create_args(out: &mut Vec<u8>, directory: &Handle, name: &[u8]) {
+    const UNCHECKED: u32 = 0;
+    entry_args(out, directory, name);
+    put(out, UNCHECKED);
+    put_attributes(out, Some(SCRATCH_MODE));
+}
+
+/// The handle of the file that was made, if the server says it.
+pub fn created(reader: &mut Reader<'_>) -> Result<Option<Handle>, Unread> {
+    check(reader, CREATE)?;
+    if reader.bool()? { handle(reader).map(Some) } else { Ok(None) }
+}
+
+/// A file that is to have no content, whatever it was like before (no guard, section 3.3.2).
+pub fn empty_args(out: &mut Vec<u8>, file: &Handle) {
+    put_opaque(out, &file.0);
+    put_attributes(out, None);
+    put(out, 0);
+}
+
+pub fn emptied(reader: &mut Reader<'_>) -> Result<(), Unread> {
+    check(reader, SETATTR)
+}
+
+/// `sattr3` (section 2.5.3): a mode if there is one, no owner, no content, no times.
+fn put_attributes(out: &mut Vec<u8>, mode: Option<u32>) {
+    put(out, u32::from(mode.is_some()));
+    mode.into_iter().for_each(|mode| put(out, mode));
+    [0, 0, 1].into_iter().for_each(|word| put(out, word));
+    put_u64(out, 0);
+    [0, 0].into_iter().for_each(|word| put(out, word));
+}
+
+/// Whether there was something to remove.
+pub fn removed(reader: &mut Reader<'_>) -> Result<bool, Unread> {
+    unless_missing(reader, REMOVE)
+}
+
+/// The arguments of a WRITE up to its payload, which the server may keep in memory (`UNSTABLE`, section 3.3.7).
+pub fn write_args(out: &mut Vec<u8>, file: &Handle, offset: u64, bytes: u32) {
+    const UNSTABLE: u32 = 0;
+    put_opaque(out, &file.0);
+    put_u64(out, offset);
+    [bytes, UNSTABLE, bytes].into_iter().for_each(|word| put(out, word));
+}
+
+pub fn written(reader: &mut Reader<'_>) -> Result<Written, Unread> {
+    const FILE_SYNC: u32 = 2;
+    check(reader, WRITE)?;
+    before_and_after(reader)?;
+    let (bytes, stability) = (reader.u32()?, reader.u32()?);
+    let verifier = verifier(reader)?;
+    Ok(Written { bytes, uncommitted: (stability < FILE_SYNC).then_some(verifier) })
+}
+
+/// All of a file.
+pub fn commit_args(out: &mut Vec<u8>, file: &Handle) {
+    put_opaque(out, &file.0);
+    put_u64(out, 0);
+    put(out, 0);
+}
+
+pub fn committed(reader: &mut Reader<'_>) -> Result<Verifier, Unread> {
+    check(reader, COMMIT)?;
+    before_and_after(reader)?;
+    verifier(reader)
 }
 
 pub fn read_args(out: &mut Vec<u8>, file: &Handle, offset: u64, bytes: u32) {
@@ -115,6 +236,20 @@ fn handle(reader: &mut Reader<'_>) -> Result<Handle, Unread> {
     Ok(Handle(reader.opaque(HANDLE_BYTES, "a file handle")?.to_vec()))
 }
 
+fn verifier(reader: &mut Reader<'_>) -> Result<Verifier, Unread> {
+    let mut verifier = [0; 8];
+    verifier.copy_from_slice(reader.take(8)?);
+    Ok(Verifier(verifier))
+}
+
+/// `wcc_data` (section 2.6): 24 bytes of what a file was like, and what it is like, if the server says them.
+fn before_and_after(reader: &mut Reader<'_>) -> Result<(), Unread> {
+    if reader.bool()? {
+        reader.take(24)?;
+    }
+    maybe_attributes(reader).map(drop)
+}
+
 fn maybe_attributes(reader: &mut Reader<'_>) -> Result<Option<Attributes>, Unread> {
     if reader.bool()? { attributes(reader).map(Some) } else { Ok(None) }
 }
@@ -135,15 +270,28 @@ fn check(reader: &mut Reader<'_>, procedure: Procedure) -> Result<(), Unread> {
     }
 }
 
+/// The same, but that something is not there is an answer: whether it is.
+fn unless_missing(reader: &mut Reader<'_>, procedure: Procedure) -> Result<bool, Unread> {
+    match reader.u32()? {
+        0 => Ok(true),
+        NO_ENTRY => Ok(false),
+        status => Err(refusal(procedure, status).into()),
+    }
+}
+
 /// What a status means (`nfsstat3`, RFC 1813 section 2.6; the numbers of `mountstat3` are the same).
 pub fn refusal(procedure: Procedure, status: u32) -> FileError {
     let why = match status {
         1 => "the operation is not permitted",
-        2 => "there is no such file or directory",
+        NO_ENTRY => "there is no such file or directory",
         5 => "the server's disk failed",
         13 => "permission denied",
         20 => "a part of the path is no directory",
         21 => "it is a directory",
+        27 => "the file would be larger than the server allows",
+        28 => "the server's disk is full: choose a smaller --size or fewer --flows",
+        30 => "the file system is read-only, or exported so",
+        69 => "the user's quota at the server is used up: choose a smaller --size or fewer --flows",
         22 => "the server finds the arguments invalid",
         63 => "the name is too long",
         70 => "the file handle is stale: the file was removed, or its export was changed",

@@ -1,41 +1,39 @@
-//! One call after the other: what has to be known before the file can be read.
+//! One call after the other: what has to be known or done before and after payload moves.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::time::Timespec;
 
-use super::calls::{self, Attributes, Handle, PORTMAP_PORT};
+use super::calls::{self, Attributes, Handle, Limits, PORTMAP_PORT, Verifier};
 use super::rpc::{self, Credential, Procedure};
-use super::xdr::{Reader, Unread};
+use super::xdr::{Reader, Unread, put_opaque};
 use crate::connection::{Broken, Connection};
 use crate::error::FileError;
-use crate::link::{Dial, Wait};
+use crate::link::{Dial, Ready, Wait};
 
-/// How long one answer may take.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of an answer at most. The longest is that to MNT, with a list of flavours.
 const ANSWER_BYTES: usize = 16 << 10;
 
 /// Calls on one connection.
-pub struct Dialogue<'a> {
-    wait: &'a dyn Wait,
+pub struct Dialogue {
     connection: Connection,
     credential: Credential,
     xid: u32,
 }
 
-impl<'a> Dialogue<'a> {
+impl Dialogue {
     pub fn connect(
         dial: &mut dyn Dial,
         host: &str,
         port: u16,
-        wait: &'a dyn Wait,
+        wait: &dyn Wait,
     ) -> Result<Self, FileError> {
-        let connection = Connection::new(dial.connect(host, port, wait)?)?;
-        Ok(Self { wait, connection, credential: Credential::own(), xid: first_xid() })
+        let connection = connection(dial.connect(host, port, wait)?)?;
+        Ok(Self { connection, credential: Credential::own(), xid: first_xid() })
     }
 
     /// The connection, whose last call was answered, and the number of the next call.
@@ -47,19 +45,38 @@ impl<'a> Dialogue<'a> {
         self.connection.socket()
     }
 
-    /// Calls, and reads the results.
+    /// Waits until the socket is ready; an error once it is too late.
+    pub fn wait(&self, wait: &dyn Wait, ready: Ready, until: Instant) -> Result<(), FileError> {
+        self.connection.wait(wait, ready, until)
+    }
+
+    /// Adds a call whose last `tail` bytes the caller sends, and returns its number. Nobody waits for its answer here.
+    pub fn begin_call(
+        &mut self,
+        out: &mut Vec<u8>,
+        procedure: Procedure,
+        tail: usize,
+        args: impl FnOnce(&mut Vec<u8>),
+    ) -> u32 {
+        let xid = self.xid;
+        self.xid = xid.wrapping_add(1);
+        rpc::call_with_tail(out, xid, procedure, &self.credential, tail, args);
+        xid
+    }
+
+    /// Calls, and reads the results. No other call may be without an answer.
     pub fn call<T>(
         &mut self,
+        wait: &dyn Wait,
         procedure: Procedure,
         args: impl FnOnce(&mut Vec<u8>),
         results: impl Fn(&mut Reader<'_>) -> Result<T, Unread>,
     ) -> Result<T, FileError> {
-        let (xid, until) = (self.xid, Instant::now() + REPLY_TIMEOUT);
-        self.xid = xid.wrapping_add(1);
+        let until = Instant::now() + procedure.patience;
         let mut out = Vec::new();
-        rpc::call(&mut out, xid, procedure, &self.credential, args);
-        let said = self.connection.say(&out, self.wait, until).and_then(|()| {
-            self.connection.hear(ANSWER_BYTES, self.wait, until, |bytes| match rpc::record(bytes) {
+        let xid = self.begin_call(&mut out, procedure, 0, args);
+        let said = self.connection.say(&out, wait, until).and_then(|()| {
+            self.connection.hear(ANSWER_BYTES, wait, until, |bytes| match rpc::record(bytes) {
                 Some((used, whole)) => Ok((used, Some(whole))),
                 None => Ok((0, None)),
             })
@@ -70,8 +87,8 @@ impl<'a> Dialogue<'a> {
     }
 
     /// Where a program listens.
-    pub fn port(&mut self, of: Procedure, what: &str) -> Result<u16, FileError> {
-        let port = self.call(calls::GETPORT, |out| calls::port_args(out, of), calls::port)?;
+    pub fn port(&mut self, wait: &dyn Wait, of: Procedure, what: &str) -> Result<u16, FileError> {
+        let port = self.call(wait, calls::GETPORT, |out| calls::port_args(out, of), calls::port)?;
         port.ok_or_else(|| {
             FileError::Refused(format!(
                 "the server's port mapper has no {what} version {} over TCP",
@@ -82,31 +99,88 @@ impl<'a> Dialogue<'a> {
 
     pub fn lookup(
         &mut self,
+        wait: &dyn Wait,
         directory: &Handle,
         name: &[u8],
     ) -> Result<(Handle, Attributes), FileError> {
-        let args = |out: &mut Vec<u8>| calls::lookup_args(out, directory, name);
-        let (found, attributes) = self.call(calls::LOOKUP, args, calls::found)?;
+        let args = |out: &mut Vec<u8>| calls::entry_args(out, directory, name);
+        let (found, attributes) = self.call(wait, calls::LOOKUP, args, calls::found)?;
         let attributes = match attributes {
             Some(attributes) => attributes,
             None => self.call(
+                wait,
                 calls::GETATTR,
-                |out| super::xdr::put_opaque(out, &found.0),
+                |out| put_opaque(out, &found.0),
                 calls::attributes_of,
             )?,
         };
         Ok((found, attributes))
     }
 
-    /// Bytes that one READ brings at most.
-    pub fn most_at_once(&mut self, file: &Handle) -> Result<u32, FileError> {
-        let args = |out: &mut Vec<u8>| super::xdr::put_opaque(out, &file.0);
-        let most = self.call(calls::FSINFO, args, calls::most_at_once)?;
-        if most == 0 {
-            return Err(FileError::Protocol("FSINFO: the server reads 0 bytes at most".into()));
+    /// How much one call carries at most.
+    pub fn limits(&mut self, wait: &dyn Wait, file: &Handle) -> Result<Limits, FileError> {
+        let limits =
+            self.call(wait, calls::FSINFO, |out| put_opaque(out, &file.0), calls::limits)?;
+        let none = |what: &str| {
+            Err(FileError::Protocol(format!("FSINFO: the server {what} 0 bytes at most")))
+        };
+        match limits {
+            Limits { read_bytes: 0, .. } => none("reads"),
+            Limits { write_bytes: 0, .. } => none("writes"),
+            limits => Ok(limits),
         }
-        Ok(most)
     }
+
+    /// Makes a file without content, or takes away the content that it has.
+    pub fn create(
+        &mut self,
+        wait: &dyn Wait,
+        directory: &Handle,
+        name: &[u8],
+    ) -> Result<Handle, FileError> {
+        let args = |out: &mut Vec<u8>| calls::create_args(out, directory, name);
+        if let Some(made) = self.call(wait, calls::CREATE, args, calls::created)? {
+            return Ok(made);
+        }
+        // It was made, so that it is not there is no refusal.
+        let found = self.lookup(wait, directory, name);
+        found.map(|(file, _)| file).map_err(|why| match why {
+            FileError::Refused(why) | FileError::NotPermitted(why) => {
+                FileError::Protocol(format!("after CREATE: {why}"))
+            }
+            why => why,
+        })
+    }
+
+    /// Takes away the content of a file.
+    pub fn empty(&mut self, wait: &dyn Wait, file: &Handle) -> Result<(), FileError> {
+        self.call(wait, calls::SETATTR, |out| calls::empty_args(out, file), calls::emptied)
+    }
+
+    /// Removes a file. Whether it was there.
+    pub fn remove(
+        &mut self,
+        wait: &dyn Wait,
+        directory: &Handle,
+        name: &[u8],
+    ) -> Result<bool, FileError> {
+        let args = |out: &mut Vec<u8>| calls::entry_args(out, directory, name);
+        // Who may not remove may see all the same that there is nothing to remove.
+        let is_there = self.call(wait, calls::LOOKUP, args, calls::is_there)?;
+        Ok(is_there && self.call(wait, calls::REMOVE, args, calls::removed)?)
+    }
+
+    /// Has the server bring to its disk what was written to a file.
+    pub fn commit(&mut self, wait: &dyn Wait, file: &Handle) -> Result<Verifier, FileError> {
+        self.call(wait, calls::COMMIT, |out| calls::commit_args(out, file), calls::committed)
+    }
+}
+
+/// A connection on which no call waits for the acknowledgement of the one before (RFC 896).
+pub fn connection(socket: OwnedFd) -> Result<Connection, FileError> {
+    // Without it calls only take longer.
+    let _ = set_tcp_nodelay(&socket, true);
+    Connection::new(socket)
 }
 
 /// Asks the port mapper of a host.
@@ -124,7 +198,7 @@ pub fn ports(
         )),
         other => other,
     })?;
-    of.iter().map(|(procedure, what)| mapper.port(*procedure, what)).collect()
+    of.iter().map(|(procedure, what)| mapper.port(wait, *procedure, what)).collect()
 }
 
 fn answer<T>(
@@ -168,7 +242,7 @@ fn in_words(procedure: Procedure, why: Broken) -> FileError {
             "{name}: the server closed the connection without an answer"
         )),
         Broken::Error(FileError::TimedOut(_)) => {
-            let seconds = REPLY_TIMEOUT.as_secs();
+            let seconds = procedure.patience.as_secs();
             FileError::TimedOut(format!("{name}: the server did not answer within {seconds} s"))
         }
         Broken::Error(why) => why,

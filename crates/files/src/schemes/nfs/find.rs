@@ -1,4 +1,4 @@
-//! From a URL to the handle of its file: ports, the export, and the way from there to the file.
+//! From a URL to the handle of its file: ports, the export, the way from there to the directory, and the file in it.
 
 use super::calls::{self, Attributes, FSINFO, Handle, MNT, UMNT};
 use super::dialogue::{self, Dialogue};
@@ -11,23 +11,18 @@ use crate::place::Place;
 /// Names of a path at most.
 const MAX_NAMES: usize = 64;
 
-/// A file that was found, and the connection to its server.
-pub struct Found<'a> {
-    pub dialogue: Dialogue<'a>,
+/// A directory that was found, and the connection to its server.
+pub struct Directory {
+    pub dialogue: Dialogue,
     /// Where NFS listens.
     pub port: u16,
-    pub file: Handle,
-    pub bytes: u64,
-    /// Bytes that one READ brings at most.
-    pub most_at_once: u32,
+    pub handle: Handle,
+    /// The name in it that the place ends with.
+    pub name: Vec<u8>,
 }
 
-/// Finds the file.
-pub fn find<'a>(
-    place: &Place,
-    dial: &mut dyn Dial,
-    wait: &'a dyn Wait,
-) -> Result<Found<'a>, FileError> {
+/// Finds the directory of a file.
+pub fn find(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<Directory, FileError> {
     let names = place.names()?;
     let Some((name, directories)) = names.split_last() else {
         return Err(FileError::Place(format!("{place} names no file")));
@@ -35,24 +30,39 @@ pub fn find<'a>(
     if names.len() > MAX_NAMES {
         return Err(FileError::Place(format!("{place} has more than {MAX_NAMES} names")));
     }
-    let (nfs_port, mount_port) = ports(place, dial, wait)?;
+    let (port, mount_port) = ports(place, dial, wait)?;
     let mut mounting = Dialogue::connect(dial, place.host(), mount_port, wait)?;
-    let mounted = mount(&mut mounting, directories);
-    let (mut directory, exported) = mounted.map_err(|why| match why {
-        FileError::Refused(why) if nfs_port == mount_port => FileError::Refused(format!(
+    let mounted = mount(&mut mounting, directories, wait);
+    let (mut handle, exported) = mounted.map_err(|why| match why {
+        FileError::Refused(why) if port == mount_port => FileError::Refused(format!(
             "{why}; if MOUNT has a port of its own, name it: ?mountport=PORT"
         )),
         why => why,
     })?;
     drop(mounting);
-    let mut dialogue = Dialogue::connect(dial, place.host(), nfs_port, wait)?;
+    let mut dialogue = Dialogue::connect(dial, place.host(), port, wait)?;
     for name in &directories[exported..] {
-        directory = dialogue.lookup(&directory, name)?.0;
+        handle = dialogue.lookup(wait, &handle, name)?.0;
     }
-    let (file, attributes) = dialogue.lookup(&directory, name)?;
-    check(attributes)?;
-    let most_at_once = dialogue.most_at_once(&file)?;
-    Ok(Found { dialogue, port: nfs_port, file, bytes: attributes.size, most_at_once })
+    Ok(Directory { dialogue, port, handle, name: name.clone() })
+}
+
+/// A file that can be read.
+pub struct Found {
+    pub file: Handle,
+    pub bytes: u64,
+    /// Bytes that one READ brings at most.
+    pub most_at_once: u32,
+}
+
+impl Directory {
+    /// Finds the file in it.
+    pub fn file(&mut self, wait: &dyn Wait) -> Result<Found, FileError> {
+        let (file, attributes) = self.dialogue.lookup(wait, &self.handle, &self.name)?;
+        check(attributes)?;
+        let most_at_once = self.dialogue.limits(wait, &file)?.read_bytes;
+        Ok(Found { file, bytes: attributes.size, most_at_once })
+    }
 }
 
 /// The ports of NFS and of MOUNT. If the URL has a port, it is that of both, unless it says another one for MOUNT.
@@ -84,16 +94,17 @@ fn ports(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<(u16, u1
 /// The handle of the longest beginning of the path that the server exports, and how many names it has. What the server
 /// noted of it is taken back at once: the handle stays good.
 fn mount(
-    mounting: &mut Dialogue<'_>,
+    mounting: &mut Dialogue,
     directories: &[Vec<u8>],
+    wait: &dyn Wait,
 ) -> Result<(Handle, usize), FileError> {
     let mut refused = None;
     for length in (0..=directories.len()).rev() {
         let path = path(&directories[..length]);
         let args = |out: &mut Vec<u8>| put_opaque(out, &path);
-        match mounting.call(MNT, args, calls::mounted)? {
+        match mounting.call(wait, MNT, args, calls::mounted)? {
             Ok(handle) => {
-                mounting.call(UMNT, args, |_| Ok(()))?;
+                mounting.call(wait, UMNT, args, |_| Ok(()))?;
                 return Ok((handle, length));
             }
             Err(status) => {

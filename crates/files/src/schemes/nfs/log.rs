@@ -20,18 +20,20 @@ struct Inner {
 /// Calls for payload.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rpcs {
-    /// Bytes that one call asks for.
+    /// Bytes that one call asks for or carries.
     pub call_bytes: u32,
     /// Calls in flight at most.
     pub slots: u16,
     /// Calls that were answered.
     pub answered: u64,
-    /// Answers that brought less than was asked for.
+    /// Answers that brought, or took, less than was asked for.
     pub short: u64,
     /// Calls that were made again, as their connection broke or no answer came.
     pub retransmitted: u64,
     /// Connections that took the place of one that broke, or that was given up.
     pub reconnects: u64,
+    /// Payload that the server said it took, bytes.
+    pub stored_bytes: u64,
     /// Times from a call to the end of its answer, microseconds; if there are many, of each n-th call.
     pub round_trips_us: Vec<f64>,
     /// The sum of all.
@@ -49,6 +51,16 @@ impl RpcLog {
     pub(super) fn begin(&self, call_bytes: u32, slots: u16) {
         let rpcs = Rpcs { call_bytes, slots, ..Rpcs::default() };
         *self.inner() = Inner { rpcs, thinned: 0 };
+    }
+
+    /// A call with payload was answered: so much of it was taken.
+    pub(super) fn stored(&self, bytes: u32) {
+        self.inner().rpcs.stored_bytes += u64::from(bytes);
+    }
+
+    /// Payload that the server said it took, bytes.
+    pub fn stored_bytes(&self) -> u64 {
+        self.inner().rpcs.stored_bytes
     }
 
     /// Calls are made again on a new connection.

@@ -1,4 +1,4 @@
-//! NFS version 3 (RFC 1813) over TCP, as a program of any user: no mount, no cache, and many READs in flight.
+//! NFS version 3 (RFC 1813) over TCP, as a program of any user: no mount, no cache, and many READs or WRITEs in flight.
 
 mod calls;
 mod dialogue;
@@ -7,6 +7,7 @@ mod log;
 mod pipeline;
 mod reading;
 mod rpc;
+mod writing;
 mod xdr;
 
 use std::io;
@@ -14,21 +15,21 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::connection::Connection;
 use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
 use crate::error::FileError;
-use crate::link::{Dial, Wait};
+use crate::link::{Dial, Ready, Wait};
 use crate::place::Place;
-use find::Found;
+use find::Directory;
 use pipeline::{Pipeline, Reads};
 use reading::Reading;
+use writing::{Writes, Writing};
 
 pub use log::{RpcLog, Rpcs};
 
 /// The registry's entry.
 pub const NFS: Scheme = Scheme {
     id: "nfs",
-    summary: "read a file of an NFS server (version 3, TCP)",
+    summary: "read or write a file of an NFS server (version 3, TCP)",
     port: 2049,
     decoded: true,
     low_port: true,
@@ -36,11 +37,11 @@ pub const NFS: Scheme = Scheme {
     open,
 };
 
-/// Bytes of one READ, if the server takes that many and nobody says otherwise.
+/// Bytes of one READ or WRITE, if the server takes that many and nobody says otherwise.
 const DEFAULT_CALL_BYTES: u32 = 1 << 20;
-/// READs in flight, if nobody says otherwise.
+/// Calls in flight, if nobody says otherwise.
 const DEFAULT_SLOTS: u16 = 16;
-/// READs in flight at most.
+/// Calls in flight at most.
 pub const MOST_SLOTS: u16 = 1024;
 
 /// How long to rest before each of the connections that take the place of one that broke, until one brings payload.
@@ -48,12 +49,14 @@ pub const MOST_SLOTS: u16 = 1024;
 const RECONNECT_PAUSES: [Duration; 3] =
     [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(4)];
 
-/// How files of NFS servers are read.
+/// How files of NFS servers are read and written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NfsOptions {
     /// Bytes of one READ; `None`: 1 MiB, or what the server takes at most.
     pub read_bytes: Option<u32>,
-    /// READs in flight, 1 to [`MOST_SLOTS`]; `None`: 16.
+    /// Bytes of one WRITE; `None`: 1 MiB, or what the server takes at most.
+    pub write_bytes: Option<u32>,
+    /// Calls in flight, 1 to [`MOST_SLOTS`]; `None`: 16.
     pub slots: Option<u16>,
 }
 
@@ -62,7 +65,9 @@ fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Con
         place,
         options: options.nfs,
         dial,
+        found: None,
         reading: None,
+        writing: None,
         port: 0,
         fruitless: 0,
         log: Arc::default(),
@@ -74,7 +79,10 @@ struct Nfs {
     place: Place,
     options: NfsOptions,
     dial: Box<dyn Dial>,
+    /// The directory of the file, on a connection that nothing is read or written on.
+    found: Option<Directory>,
     reading: Option<Reading>,
+    writing: Option<Writing>,
     /// Where NFS listens, once that is known.
     port: u16,
     /// Connections in a row that brought no payload.
@@ -84,11 +92,8 @@ struct Nfs {
 
 impl Conversation for Nfs {
     fn connect(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
-        if self.reading.is_none() {
-            let found = find::find(&self.place, self.dial.as_mut(), wait)?;
-            self.port = found.port;
-            self.reading = Some(self.begin(found)?);
-            self.fruitless = 0;
+        if !self.is_connected() {
+            self.found = Some(find::find(&self.place, self.dial.as_mut(), wait)?);
         }
         Ok(())
     }
@@ -98,8 +103,10 @@ impl Conversation for Nfs {
         if !goes_on && self.reading.as_ref().is_some_and(|reading| !reading.is_over()) {
             self.hang_up();
         }
-        let mut anew = goes_on || self.reading.is_none();
-        self.connect(wait)?;
+        let mut anew = goes_on || !self.is_connected();
+        if self.reading.is_none() {
+            self.begin_reading(wait)?;
+        }
         let asked = if goes_on { Instant::now() } else { self.reading()?.begin_pass()? };
         loop {
             if self.reading()?.lost().is_some() {
@@ -124,6 +131,60 @@ impl Conversation for Nfs {
         Ok(read)
     }
 
+    fn store(&mut self, bytes: Option<u64>, wait: &dyn Wait) -> Result<Body, FileError> {
+        if self.writing.as_ref().is_some_and(|writing| !writing.is_over()) {
+            self.hang_up();
+        }
+        let anew = !self.is_connected();
+        let asked;
+        match &mut self.writing {
+            Some(writing) => {
+                asked = Instant::now();
+                writing.empty(wait)?;
+            }
+            None => {
+                self.connect(wait)?;
+                asked = Instant::now();
+                self.begin_writing(wait)?;
+            }
+        }
+        self.writing.iter_mut().for_each(|writing| writing.expect(bytes));
+        let answered = Instant::now();
+        Ok(Body { extent: Extent::Decoded, announced_bytes: bytes, anew, asked, answered })
+    }
+
+    fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
+        let Some(writing) = &mut self.writing else { return Ok(0) };
+        match writing.write(payload) {
+            Ok(0) => Err(io::ErrorKind::WouldBlock.into()),
+            Ok(written) => Ok(written),
+            Err(why) => Err(io::Error::other(why.to_string())),
+        }
+    }
+
+    fn awaits(&self) -> Ready {
+        self.writing.as_ref().map_or(Ready::Write, Writing::awaits)
+    }
+
+    fn stored(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        let finished = self.writing.as_mut().map_or(Ok(()), |writing| writing.finish(wait));
+        match finished {
+            Err(why) if why.is_refusal() => Err(self.take_back(why, wait)),
+            finished => finished,
+        }
+    }
+
+    fn remove(&mut self, wait: &dyn Wait) -> Result<bool, FileError> {
+        match self.writing.take() {
+            Some(writing) if writing.is_over() => self.found = Some(writing.into_directory()),
+            Some(_) => self.hang_up(),
+            None => {}
+        }
+        self.connect(wait)?;
+        let Directory { dialogue, handle, name, .. } = self.found()?;
+        dialogue.remove(wait, handle, name)
+    }
+
     fn is_cut(&self) -> bool {
         self.reading.as_ref().is_some_and(|reading| !reading.is_over() && reading.lost().is_some())
     }
@@ -134,11 +195,13 @@ impl Conversation for Nfs {
     }
 
     fn socket(&self) -> Option<&OwnedFd> {
-        self.reading.as_ref().map(Reading::socket)
+        let found = self.found.as_ref().map(|found| found.dialogue.socket());
+        let reading = self.reading.as_ref().map(Reading::socket);
+        reading.or(self.writing.as_ref().map(Writing::socket)).or(found)
     }
 
     fn hang_up(&mut self) {
-        self.reading = None;
+        (self.found, self.reading, self.writing) = (None, None, None);
     }
 
     fn about(&self) -> About {
@@ -151,8 +214,24 @@ impl Conversation for Nfs {
 }
 
 impl Nfs {
+    fn is_connected(&self) -> bool {
+        self.found.is_some() || self.reading.is_some() || self.writing.is_some()
+    }
+
+    /// Removes a file that the server made and then refused to fill: what it refused to take, it shall not have.
+    fn take_back(&mut self, refusal: FileError, wait: &dyn Wait) -> FileError {
+        match self.remove(wait) {
+            Ok(_) => refusal,
+            Err(why) => FileError::Protocol(format!("{refusal}; the file stays, as {why}")),
+        }
+    }
+
+    fn found(&mut self) -> Result<&mut Directory, FileError> {
+        self.found.as_mut().ok_or_else(gone)
+    }
+
     fn reading(&mut self) -> Result<&mut Reading, FileError> {
-        self.reading.as_mut().ok_or_else(|| FileError::Protocol("there is no connection".into()))
+        self.reading.as_mut().ok_or_else(gone)
     }
 
     /// Connects again, and sends the calls again that are not answered. A file handle outlives the connection, and a
@@ -169,28 +248,57 @@ impl Nfs {
             self.fruitless += 1;
             wait.rest(Instant::now() + *rest)?;
             match self.dial.connect(self.place.host(), self.port, wait) {
-                Ok(socket) => return self.reading()?.renew(Connection::new(socket)?),
+                Ok(socket) => return self.reading()?.renew(dialogue::connection(socket)?),
                 Err(FileError::Stopped) => return Err(FileError::Stopped),
                 Err(why) => broke = why.to_string(),
             }
         }
     }
 
-    fn begin(&self, found: Found<'_>) -> Result<Reading, FileError> {
-        let most = found.most_at_once;
-        let call_bytes = match self.options.read_bytes {
-            Some(bytes) if bytes > most => {
-                return Err(FileError::Refused(format!(
-                    "the server reads at most {most} bytes at once, and {bytes} are asked for: lower nfs.rsize"
-                )));
-            }
-            Some(bytes) => bytes.max(1),
-            None => most.min(DEFAULT_CALL_BYTES),
-        };
-        let slots = self.options.slots.unwrap_or(DEFAULT_SLOTS).clamp(1, MOST_SLOTS);
-        let (connection, credential, xid): (Connection, _, u32) = found.dialogue.into_parts();
-        let reads = Reads { file: found.file, file_bytes: found.bytes, call_bytes, slots };
+    fn begin_reading(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        self.connect(wait)?;
+        let mut directory = self.found.take().ok_or_else(gone)?;
+        let found = directory.file(wait)?;
+        let call_bytes =
+            call_bytes(self.options.read_bytes, found.most_at_once, ("reads", "nfs.rsize"))?;
+        let (connection, credential, xid) = directory.dialogue.into_parts();
+        let reads =
+            Reads { file: found.file, file_bytes: found.bytes, call_bytes, slots: self.slots() };
         let pipeline = Pipeline::new(reads, credential, Arc::clone(&self.log), xid);
-        Ok(Reading::new(connection, pipeline))
+        self.reading = Some(Reading::new(connection, pipeline));
+        (self.port, self.fruitless) = (directory.port, 0);
+        Ok(())
     }
+
+    fn begin_writing(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        let mut directory = self.found.take().ok_or_else(gone)?;
+        let most = directory.dialogue.limits(wait, &directory.handle)?.write_bytes;
+        let call_bytes = call_bytes(self.options.write_bytes, most, ("writes", "nfs.wsize"))?;
+        let writes = Writes { call_bytes, slots: self.slots() };
+        self.writing = Some(Writing::begin(directory, writes, Arc::clone(&self.log), wait)?);
+        Ok(())
+    }
+
+    fn slots(&self) -> u16 {
+        self.options.slots.unwrap_or(DEFAULT_SLOTS).clamp(1, MOST_SLOTS)
+    }
+}
+
+/// Bytes of one call: as asked for, as far as the server does that many at once.
+fn call_bytes(
+    asked: Option<u32>,
+    most: u32,
+    (does, setting): (&str, &str),
+) -> Result<u32, FileError> {
+    match asked {
+        Some(bytes) if bytes > most => Err(FileError::Refused(format!(
+            "the server {does} at most {most} bytes at once, and {bytes} are asked for: lower {setting}"
+        ))),
+        Some(bytes) => Ok(bytes.max(1)),
+        None => Ok(most.min(DEFAULT_CALL_BYTES)),
+    }
+}
+
+fn gone() -> FileError {
+    FileError::Protocol("there is no connection".into())
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::net::getsockname;
 
@@ -31,6 +32,8 @@ pub struct Procedure {
     pub number: u32,
     /// Its name, for errors.
     pub name: &'static str,
+    /// How long its answer may take.
+    pub patience: Duration,
 }
 
 /// Who calls: the flavour `AUTH_SYS` (RFC 5531 appendix A), which the server believes or not.
@@ -66,6 +69,18 @@ pub fn call(
     credential: &Credential,
     args: impl FnOnce(&mut Vec<u8>),
 ) {
+    call_with_tail(out, xid, procedure, credential, 0, args);
+}
+
+/// Adds a call but for the last `tail` bytes of its record, which follow.
+pub fn call_with_tail(
+    out: &mut Vec<u8>,
+    xid: u32,
+    procedure: Procedure,
+    credential: &Credential,
+    tail: usize,
+    args: impl FnOnce(&mut Vec<u8>),
+) {
     let mark = out.len();
     for word in [0, xid, CALL, VERSION, procedure.program, procedure.version, procedure.number] {
         put(out, word);
@@ -76,7 +91,7 @@ pub fn call(
     put(out, 0);
     put_opaque(out, &[]);
     args(out);
-    let length = (out.len() - mark - 4) as u32;
+    let length = (out.len() - mark - 4 + tail) as u32;
     out[mark..mark + 4].copy_from_slice(&(LAST_FRAGMENT_BIT | length).to_be_bytes());
 }
 
@@ -133,7 +148,7 @@ pub fn with_advice(why: FileError, socket: &OwnedFd) -> FileError {
             "{why}; the call came from port {port}, and the server may insist on one below 1024, which takes root or \
              CAP_NET_BIND_SERVICE; the export's option \"insecure\" (nfs-ganesha: PrivilegedPort = false) allows others"
         ),
-        _ => format!("{why}; look at the export's clients, and who may read the file"),
+        _ => format!("{why}; look at the export's clients, and who may read or write there"),
     })
 }
 
@@ -156,7 +171,8 @@ pub fn record(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
 mod tests {
     use super::*;
 
-    const NULL: Procedure = Procedure { program: 1, version: 2, number: 0, name: "NULL" };
+    const NULL: Procedure =
+        Procedure { program: 1, version: 2, number: 0, name: "NULL", patience: Duration::ZERO };
 
     #[test]
     fn a_call_is_a_record() {
@@ -167,6 +183,10 @@ mod tests {
         assert!(record(&out[..out.len() - 1]).is_none());
         assert_eq!(whole[..8], [0, 0, 0, 9, 0, 0, 0, 0]);
         assert_eq!(whole[whole.len() - 4..], [0, 0, 0, 77]);
+        let mut rest = Vec::new();
+        call_with_tail(&mut rest, 9, NULL, &Credential::of(1, 2, &[3; 40]), 4, |_| ());
+        put(&mut rest, 77);
+        assert_eq!(rest, out, "what follows is counted");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How files of NFS servers, and files on mounts, are read.
+//! How files of NFS servers, and files on mounts, are read and written.
 
 use clap::Args;
 use goodput_model::{Bytes, MountPlan, NfsPlan};
@@ -12,10 +12,10 @@ pub struct NfsArgs {
     /// Size of one NFS READ [default: 1M, or the most that the server allows]
     #[arg(long, value_name = "BYTES", value_parser = size::nfs_read, hide_short_help = true)]
     pub rsize: Option<Bytes>,
-    /// NFS READs in flight on each connection [default: 16]
+    /// NFS READs or WRITEs in flight on each connection [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(NfsPlan::MOST_SLOTS)), hide_short_help = true)]
     pub slots: Option<u16>,
-    /// Size of one WRITE on an NFS mount [default: as it is mounted]
+    /// Size of one NFS WRITE [default: 1M or what the server allows; of a mount, its own]
     #[arg(long, value_name = "BYTES", value_parser = size::nfs_read, hide_short_help = true)]
     pub wsize: Option<Bytes>,
     /// Connections of an NFS mount [default: as it is mounted]

@@ -1,0 +1,191 @@
+//! What comes back on a connection with READs in flight, told apart into the words of answers and their payload.
+
+use std::time::Instant;
+
+use super::super::calls::{self, Read};
+use super::super::rpc::{self, LAST_FRAGMENT_BIT};
+use super::super::xdr::{Reader, Unread, padding};
+use super::{Pipeline, Range};
+use crate::error::FileError;
+
+/// Bytes of an answer before its payload at most: with the longest verifier and all attributes they are below.
+pub(super) const HEAD_BYTES: usize = 1 << 10;
+
+/// Where in a record the stream is.
+#[derive(Default)]
+pub(super) struct Fragment {
+    mark: [u8; 4],
+    /// Bytes of the mark that have come.
+    marked: usize,
+    /// Bytes of the fragment that are to come.
+    left: usize,
+    /// Whether the record ends with it.
+    is_last: bool,
+}
+
+/// What of an answer comes next.
+#[derive(Clone, Copy)]
+pub(super) enum Stage {
+    Head,
+    Payload { left: u32, then: Ending },
+    Padding { left: usize, then: Ending },
+    End(Ending),
+}
+
+/// What is noted when an answer is whole.
+#[derive(Clone, Copy)]
+pub(super) struct Ending {
+    sent: Instant,
+    /// Where in the file its payload ends.
+    pub(super) end: u64,
+    bytes: u32,
+    is_short: bool,
+}
+
+impl Stage {
+    /// Goes on where nothing is left.
+    fn settled(self) -> Self {
+        match self {
+            Self::Payload { left: 0, then } => {
+                Self::Padding { left: padding(then.bytes as usize), then }.settled()
+            }
+            Self::Padding { left: 0, then } => Self::End(then),
+            other => other,
+        }
+    }
+}
+
+impl Pipeline {
+    /// How many of the next bytes are payload; 0: they are to be given to [`Self::take`].
+    pub fn payload(&self) -> usize {
+        match self.stage {
+            Stage::Payload { left, .. } => self.fragment.left.min(left as usize),
+            _ => 0,
+        }
+    }
+
+    /// `bytes` of payload came, at most [`Self::payload`].
+    pub fn took(&mut self, bytes: usize, now: Instant) -> Result<(), FileError> {
+        if let Stage::Payload { left, then } = self.stage {
+            let left = left.saturating_sub(bytes as u32);
+            self.stage = Stage::Payload { left, then }.settled();
+        }
+        self.advance(bytes, now)
+    }
+
+    /// Takes bytes that are no payload from the beginning of `bytes`, at least one. How many.
+    pub fn take(&mut self, bytes: &[u8], now: Instant) -> Result<usize, FileError> {
+        if self.fragment.left == 0 {
+            return self.take_mark(bytes, now);
+        }
+        let piece = &bytes[..bytes.len().min(self.fragment.left)];
+        let used = match self.stage {
+            Stage::Head => self.take_head(piece)?,
+            Stage::Payload { .. } => return Ok(0),
+            Stage::Padding { left, then } => {
+                let used = piece.len().min(left);
+                self.stage = Stage::Padding { left: left - used, then }.settled();
+                used
+            }
+            Stage::End(_) => return Err(protocol("the server's answer is longer than it says")),
+        };
+        self.advance(used, now)?;
+        Ok(used)
+    }
+
+    fn take_mark(&mut self, bytes: &[u8], now: Instant) -> Result<usize, FileError> {
+        let fragment = &mut self.fragment;
+        let used = bytes.len().min(4 - fragment.marked);
+        fragment.mark[fragment.marked..][..used].copy_from_slice(&bytes[..used]);
+        fragment.marked += used;
+        if fragment.marked == 4 {
+            let mark = u32::from_be_bytes(fragment.mark);
+            if mark == 0 {
+                // As many of them as one likes would bring nothing.
+                return Err(protocol("the server's answer has an empty fragment"));
+            }
+            *fragment = Fragment {
+                left: (mark & !LAST_FRAGMENT_BIT) as usize,
+                is_last: mark & LAST_FRAGMENT_BIT != 0,
+                ..Fragment::default()
+            };
+            self.advance(0, now)?;
+        }
+        Ok(used)
+    }
+
+    /// `bytes` of the fragment are over.
+    fn advance(&mut self, bytes: usize, now: Instant) -> Result<(), FileError> {
+        self.fragment.left = self.fragment.left.saturating_sub(bytes);
+        if self.fragment.left > 0 || !self.fragment.is_last {
+            return Ok(());
+        }
+        self.fragment = Fragment::default();
+        let Stage::End(answer) = self.stage else {
+            return Err(protocol("the server's answer is shorter than it says"));
+        };
+        self.stage = Stage::Head;
+        self.answers += 1;
+        self.log.answered(now.saturating_duration_since(answer.sent), answer.is_short);
+        Ok(())
+    }
+
+    fn take_head(&mut self, piece: &[u8]) -> Result<usize, FileError> {
+        let had = self.head.len();
+        let more = piece.len().min(HEAD_BYTES - had);
+        self.head.extend(&piece[..more]);
+        match read_head(&self.head) {
+            Ok((used, xid, read)) => {
+                self.head.clear();
+                let then = self.answered(xid, read)?;
+                self.stage = Stage::Payload { left: read.bytes, then }.settled();
+                // What was there before was too short, so the head ends in this piece.
+                Ok(used.saturating_sub(had))
+            }
+            Err(Unread::Short) if self.head.len() < HEAD_BYTES => Ok(more),
+            Err(Unread::Short) => Err(protocol("the head of the server's answer has no end")),
+            Err(Unread::Failed(why)) => Err(why),
+        }
+    }
+
+    /// Finds the call that an answer is to, and what of it is left to ask for.
+    fn answered(&mut self, xid: u32, read: Read) -> Result<Ending, FileError> {
+        let at = self.waiting.iter().position(|call| call.xid == xid);
+        let call = at.and_then(|at| self.waiting.remove(at));
+        let call = call.ok_or_else(|| {
+            protocol("the server answers a call that was not made, or one that it had answered")
+        })?;
+        let (asked, bytes) = (call.range.bytes, read.bytes);
+        if bytes > asked {
+            let why = format!("the server answers {bytes} bytes where {asked} were asked for");
+            return Err(FileError::Protocol(why));
+        }
+        if bytes < asked {
+            if read.is_end {
+                let at = call.range.offset + u64::from(bytes);
+                let announced = self.reads.file_bytes;
+                return Err(FileError::Refused(format!(
+                    "the file ends after {at} bytes, but the server had announced {announced}"
+                )));
+            }
+            if bytes == 0 {
+                return Err(protocol("the server answers a READ with nothing"));
+            }
+            let offset = call.range.offset + u64::from(bytes);
+            self.rest.push(Range { offset, bytes: asked - bytes });
+        }
+        let end = call.range.offset + u64::from(bytes);
+        Ok(Ending { sent: call.first, end, bytes, is_short: bytes < asked })
+    }
+}
+
+fn read_head(bytes: &[u8]) -> Result<(usize, u32, Read), Unread> {
+    let mut reader = Reader::new(bytes);
+    let xid = rpc::reply(&mut reader)?;
+    let read = calls::read(&mut reader)?;
+    Ok((reader.used(), xid, read))
+}
+
+fn protocol(why: &str) -> FileError {
+    FileError::Protocol(why.into())
+}

@@ -1,0 +1,177 @@
+//! Many READs in flight on one connection, without I/O: calls go out, and what comes back is told apart into the words
+//! of answers and their payload.
+//!
+//! The file is read from its beginning to its end, again and again. Answers may come in any order. Payload is never
+//! held: whoever reads the connection is told how much of what comes next is payload.
+
+mod answers;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::calls::{self, Handle, READ};
+use super::log::RpcLog;
+use super::rpc::{self, Credential};
+use crate::error::FileError;
+use answers::{Fragment, Stage};
+
+/// How often one call is sent at most.
+const MAX_TRIES: u32 = 4;
+
+/// What is read, and how.
+pub struct Reads {
+    pub file: Handle,
+    /// Length of the file, bytes; at least 1.
+    pub file_bytes: u64,
+    /// Bytes of one call; at least 1.
+    pub call_bytes: u32,
+    /// Calls in flight; at least 1.
+    pub slots: u16,
+}
+
+/// The calls and answers of one connection.
+pub struct Pipeline {
+    reads: Reads,
+    credential: Credential,
+    log: Arc<RpcLog>,
+    xid: u32,
+    /// Where the next call begins.
+    next: u64,
+    /// What short answers left out.
+    rest: Vec<Range>,
+    waiting: VecDeque<Waiting>,
+    /// Answers that were whole.
+    answers: u64,
+    /// When the calls for the beginning of the file left, of those passes that nobody has begun to read.
+    passes: VecDeque<Instant>,
+    fragment: Fragment,
+    stage: Stage,
+    head: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+struct Range {
+    offset: u64,
+    bytes: u32,
+}
+
+/// A call that is not answered.
+#[derive(Clone, Copy)]
+struct Waiting {
+    xid: u32,
+    range: Range,
+    /// When it was sent first, and last.
+    first: Instant,
+    sent: Instant,
+    /// Answers that were whole by then.
+    answers_before: u64,
+    tries: u32,
+}
+
+impl Pipeline {
+    pub fn new(reads: Reads, credential: Credential, log: Arc<RpcLog>, xid: u32) -> Self {
+        log.begin(reads.call_bytes, reads.slots);
+        Self {
+            reads,
+            credential,
+            log,
+            xid,
+            next: 0,
+            rest: Vec::new(),
+            waiting: VecDeque::new(),
+            answers: 0,
+            passes: VecDeque::new(),
+            fragment: Fragment::default(),
+            stage: Stage::Head,
+            head: Vec::new(),
+        }
+    }
+
+    /// Bytes of the file.
+    pub fn file_bytes(&self) -> u64 {
+        self.reads.file_bytes
+    }
+
+    /// Adds as many calls as there are free slots.
+    pub fn ask(&mut self, out: &mut Vec<u8>, now: Instant) {
+        while self.in_flight() < usize::from(self.reads.slots) {
+            let range = self.next_range(now);
+            let xid = self.xid;
+            self.xid = xid.wrapping_add(1);
+            self.call(out, xid, range);
+            let answers_before = self.answers;
+            let call = Waiting { xid, range, first: now, sent: now, answers_before, tries: 1 };
+            self.waiting.push_back(call);
+        }
+    }
+
+    fn call(&self, out: &mut Vec<u8>, xid: u32, range: Range) {
+        rpc::call(out, xid, READ, &self.credential, |out| {
+            calls::read_args(out, &self.reads.file, range.offset, range.bytes);
+        });
+    }
+
+    /// Goes on with a new connection: adds the calls that the old one left without an answer, by the same numbers
+    /// (RFC 5531 section 9). Fails if one of them was sent often enough.
+    pub fn ask_again(&mut self, out: &mut Vec<u8>, now: Instant) -> Result<(), FileError> {
+        self.fragment = Fragment::default();
+        self.head.clear();
+        let mut calls = self.waiting.len();
+        if let Stage::Payload { left, then } = std::mem::replace(&mut self.stage, Stage::Head) {
+            self.rest.push(Range { offset: then.end - u64::from(left), bytes: left });
+            calls += 1;
+        }
+        self.log.reconnected(calls);
+        for at in 0..self.waiting.len() {
+            let Waiting { xid, range, tries, .. } = self.waiting[at];
+            if tries == MAX_TRIES {
+                return Err(FileError::TimedOut(format!(
+                    "the server gave no answer to the READ of {} bytes at {}, which was sent {tries} times",
+                    range.bytes, range.offset
+                )));
+            }
+            self.call(out, xid, range);
+            let answers_before = self.answers;
+            let call = &mut self.waiting[at];
+            *call = Waiting { sent: now, answers_before, tries: tries + 1, ..*call };
+        }
+        Ok(())
+    }
+
+    /// Whether a call has been without an answer for longer than `patience`, while the server answered so many that were
+    /// sent later that it must have lost this one. That alone takes long is no sign: many large answers may be before it.
+    pub fn is_overdue(&self, patience: Duration, now: Instant) -> bool {
+        // Calls are sent in order, and all of them again on a new connection.
+        self.waiting.front().is_some_and(|call| {
+            let passed_by = self.answers - call.answers_before >= 2 * u64::from(self.reads.slots);
+            passed_by && now.saturating_duration_since(call.sent) > patience
+        })
+    }
+
+    /// Calls that are not answered to the end.
+    pub fn in_flight(&self) -> usize {
+        self.waiting.len() + usize::from(!matches!(self.stage, Stage::Head))
+    }
+
+    fn next_range(&mut self, now: Instant) -> Range {
+        if let Some(range) = self.rest.pop() {
+            return range;
+        }
+        let offset = self.next;
+        if offset == 0 {
+            self.passes.push_back(now);
+        }
+        let left = self.reads.file_bytes - offset;
+        let bytes = u32::try_from(left).unwrap_or(u32::MAX).min(self.reads.call_bytes);
+        self.next = if u64::from(bytes) == left { 0 } else { offset + u64::from(bytes) };
+        Range { offset, bytes }
+    }
+
+    /// When the calls for the next pass over the file left, if they did.
+    pub fn next_pass(&mut self) -> Option<Instant> {
+        self.passes.pop_front()
+    }
+}
