@@ -35,8 +35,8 @@ pub struct Fetches {
     pub file_bytes: Known<u64>,
     /// Questions that were answered while it was measured, the last ones cut off by its end among them.
     pub answers: u64,
-    /// Connections to the server that payload came on, all flows together.
-    pub connections: u64,
+    /// Connections to the server that payload came on, all flows together. Missing for mounts that count none.
+    pub connections: Known<u64>,
     /// Median time from a question to the first byte of its answer, microseconds; for uploads, to when payload could be
     /// sent.
     pub first_byte_us: Known<f64>,
@@ -65,8 +65,8 @@ pub struct Fetch {
     pub bytes: u64,
     /// Whether that is all; a long file is given up.
     pub whole: bool,
-    /// From the question to the first byte of the answer, microseconds.
-    pub first_byte_us: f64,
+    /// From the question to the first byte of the answer, microseconds. Missing if no byte came.
+    pub first_byte_us: Known<f64>,
     /// From the question to the last byte that was read, seconds.
     pub took_s: f64,
 }

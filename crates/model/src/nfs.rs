@@ -70,6 +70,12 @@ pub struct Rpcs {
     pub p99_round_trip_us: Known<f64>,
     /// The longest of them.
     pub longest_round_trip_us: Known<f64>,
+    /// The shortest of them: of a call that waited for no other.
+    #[serde(default = "unkept_time")]
+    pub shortest_round_trip_us: Known<f64>,
+    /// Share of the flows' time between the end of one answer with payload and the beginning of the next: 0 to 1.
+    #[serde(default = "unkept_time")]
+    pub idle_share: Known<f64>,
 }
 
 /// What the READs of a comparison were like, if its arms read from an NFS server.

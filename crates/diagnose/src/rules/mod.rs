@@ -2,6 +2,7 @@
 
 mod ack_path;
 mod cached_metrics;
+mod calls_in_flight;
 mod congestion_control;
 mod cpu_contention;
 mod cpu_frequency;
@@ -43,6 +44,7 @@ mod receiver_cpu;
 mod reordering;
 mod ring_overrun;
 mod route_window;
+mod rpc_queue;
 mod rto_bound;
 mod sack_off;
 mod send_buffer;
@@ -98,6 +100,8 @@ pub const ALL: &[&Rule] = &[
     &storage_write::RULE,
     &waiting_for_answers::RULE,
     &server_stalls::RULE,
+    &calls_in_flight::RULE,
+    &rpc_queue::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
     &receive_window::RULE,

@@ -74,7 +74,7 @@ impl First {
             false => first.bytes as f64 / *fetches.file_bytes.get()? as f64,
         };
         // The wait for the first byte and slow start come once, however much of the file follows.
-        let first_byte_s = first.first_byte_us / 1e6;
+        let first_byte_s = first.first_byte_us.get()? / 1e6;
         let payload_s = first.took_s - first_byte_s - slow_start_s(view, first.bytes as f64)?;
         let took_s = first_byte_s + payload_s / part;
         Ok(Self { took_s, others })
@@ -163,7 +163,8 @@ fn draft(view: &View, fetches: &Fetches, fetch: &Fetch, first: &First) -> Draft 
             format!("the others varied by {}", percent(others.geometric_deviation - 1.0))
         })
         .saw_if(own, "first_byte_us", fetches.first_byte_us.get().copied(), |us| {
-            let first = time(fetch.first_byte_us / 1e6);
+            let first =
+                fetch.first_byte_us.value().map_or_else(|| "unknown".into(), |us| time(us / 1e6));
             format!("the first byte came after {first}, later after {} (median)", time(us / 1e6))
         })
         .advice(
@@ -237,7 +238,8 @@ mod tests {
         // A tenth of the file: a second until the first byte, and a tenth of a second for the rest.
         let mut case = fetched_bytes(1000, 1.1, 20, 1.01);
         case.first_fetch(|first| {
-            *first = Fetch { bytes: 100, whole: false, first_byte_us: 1e6, ..*first }
+            let first_byte_us = Known::Value(1e6);
+            *first = Fetch { bytes: 100, whole: false, first_byte_us, ..first.clone() };
         });
         let evidence = case.evidence();
         let view = View::new(&evidence);

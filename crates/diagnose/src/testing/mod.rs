@@ -4,9 +4,9 @@ mod causes;
 mod make;
 
 use goodput_model::{
-    BitRate, Cache, Direction, EndName, Fact, Fetch, FetchTimes, Fetches, Finding, HeldTo,
-    IdleAndLoaded, Known, Latency, Missing, Plan, RateLimit, Role, RoundTrips, Sink, Snapshot,
-    Source, TcpInfo,
+    BitRate, Bytes, Cache, Direction, EndName, Fact, Fetch, FetchTimes, Fetches, Finding, HeldTo,
+    IdleAndLoaded, Known, Latency, Missing, Plan, RateLimit, Role, RoundTrips, Rpcs, Sink,
+    Snapshot, Source, TcpInfo,
 };
 
 use crate::names;
@@ -305,7 +305,8 @@ impl Case {
 
     /// A file was fetched, and this share of the time passed between two fetches.
     pub fn asking(mut self, share: f64) -> Self {
-        let first = Fetch { bytes: 1000, whole: true, first_byte_us: 500.0, took_s: 0.001 };
+        let first_byte_us = Known::Value(500.0);
+        let first = Fetch { bytes: 1000, whole: true, first_byte_us, took_s: 0.001 };
         self.fetches = Some(Fetches {
             version: Known::Value("HTTP/1.1".into()),
             server: Known::missing("not told"),
@@ -316,7 +317,7 @@ impl Case {
             first: Known::Value(first),
             file_bytes: Known::Value(1000),
             answers: 1000,
-            connections: 1,
+            connections: Known::Value(1),
             first_byte_us: Known::Value(500.0),
             longest_first_byte_us: Known::Value(900.0),
             whole_s: Known::Value(0.001),
@@ -328,10 +329,33 @@ impl Case {
         self
     }
 
+    /// The file was read by 4 READs of 64 KiB in flight, each of which took 20 ms, with gaps between answers.
+    pub fn calls(mut self, change: impl FnOnce(&mut Rpcs)) -> Self {
+        let us = |time: f64| Known::Value(time);
+        let mut calls = Rpcs {
+            call_bytes: Bytes(64 << 10),
+            slots: 4,
+            answered: 1000,
+            short: 0,
+            retransmitted: Known::Value(0),
+            reconnects: Known::Value(0),
+            round_trip_us: us(20_500.0),
+            mean_round_trip_us: us(20_500.0),
+            p99_round_trip_us: us(21_000.0),
+            longest_round_trip_us: us(22_000.0),
+            shortest_round_trip_us: us(20_000.0),
+            idle_share: Known::Value(0.75),
+        };
+        change(&mut calls);
+        self.fetches.iter_mut().for_each(|fetches| fetches.rpcs = Some(calls.clone()));
+        self
+    }
+
     /// The first of these fetches took so many seconds for so many bytes, the others as long as this.
     pub fn fetch_times(mut self, first_s: f64, bytes: u64, others: FetchTimes) -> Self {
         if let Some(fetches) = &mut self.fetches {
-            let first = Fetch { bytes, whole: true, first_byte_us: 500.0, took_s: first_s };
+            let first_byte_us = Known::Value(500.0);
+            let first = Fetch { bytes, whole: true, first_byte_us, took_s: first_s };
             fetches.first = Known::Value(first);
             fetches.whole_times = Known::Value(others);
         }

@@ -9,6 +9,10 @@ const UNPLANTED: &[(&str, &str)] = &[
         "`net.ipv4.tcp_no_metrics_save` is on in a new network namespace, and only an earlier bad connection fills the cache",
     ),
     (
+        "calls-in-flight",
+        "needs an NFS server, which a lab does not run; seen with nfs-ganesha on a path with delay",
+    ),
+    (
         "cpu-contention",
         "other programs use the machine's CPUs, not one lab host's; it shows on a busy machine",
     ),
@@ -41,6 +45,7 @@ const UNPLANTED: &[(&str, &str)] = &[
         "nothing needs to be planted: healthy scenarios on a cable expect this limit or none",
     ),
     ("ring-overrun", "virtual devices have no ring"),
+    ("rpc-queue", "needs the kernel's NFS client, and a server; tested with made-up counts"),
     (
         "sender-cpu",
         "nothing needs to be planted: healthy scenarios on a cable expect this limit or none",

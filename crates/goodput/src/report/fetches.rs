@@ -61,10 +61,14 @@ fn moved(fetches: &Fetches) -> String {
     };
     let by = [fetches.version.value(), fetches.tls.as_ref(), fetches.server.value()];
     let by: Vec<&str> = by.into_iter().flatten().map(String::as_str).collect();
-    let (answers, connections) = (fetches.answers, fetches.connections);
+    let answers = fetches.answers;
     let times = if answers == 1 { "time" } else { "times" };
-    let over = if connections == 1 { "connection" } else { "connections" };
-    format!("{answers} {times}, {file}, over {connections} {over}   {}", by.join(", "))
+    let over = match fetches.connections {
+        Known::Value(1) => ", over 1 connection".into(),
+        Known::Value(connections) => format!(", over {connections} connections"),
+        Known::Missing(_) => String::new(),
+    };
+    format!("{answers} {times}, {file}{over}   {}", by.join(", "))
 }
 
 /// The fetch before the measurement, beside the others.
@@ -146,7 +150,7 @@ mod tests {
     use super::*;
 
     const FIRST: Fetch =
-        Fetch { bytes: 1_000_000, whole: true, first_byte_us: 100.0, took_s: 0.08 };
+        Fetch { bytes: 1_000_000, whole: true, first_byte_us: Known::Value(100.0), took_s: 0.08 };
 
     fn fetches() -> Fetches {
         Fetches {
@@ -159,7 +163,7 @@ mod tests {
             first: Known::Value(FIRST),
             file_bytes: Known::Value(1_000_000),
             answers: 12,
-            connections: 1,
+            connections: Known::Value(1),
             first_byte_us: Known::Value(120.0),
             longest_first_byte_us: Known::Value(3000.0),
             whole_s: Known::Value(0.04),
@@ -191,6 +195,8 @@ mod tests {
             mean_round_trip_us: Known::Value(500.0),
             p99_round_trip_us: Known::missing("x"),
             longest_round_trip_us: Known::Value(5000.0),
+            shortest_round_trip_us: Known::missing("x"),
+            idle_share: Known::missing("x"),
         };
         assert_eq!(calls(&rpcs, "READs"), "4000 READs of 32K, 8 in flight, 2 answered in part");
         assert_eq!(round_trips(&rpcs).unwrap(), "median 400 µs, mean 500 µs, at most 5.00 ms");

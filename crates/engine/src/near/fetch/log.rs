@@ -170,7 +170,7 @@ impl FetchLog {
                 (None, None) => Known::missing("length not announced"),
             },
             answers: inner.answers,
-            connections: inner.connections,
+            connections: Known::Value(inner.connections),
             longest_first_byte_us: match first_byte_us.is_empty() {
                 true => Known::missing("no answer came"),
                 false => Known::Value(longest),
@@ -180,7 +180,7 @@ impl FetchLog {
             whole_times: FetchTimes::of(&whole_s),
             whole_s: middle(whole_s, "no file was moved to its end"),
             asking_share: asking_share(&inner.flows, now),
-            rpcs: rpcs(&inner.flows),
+            rpcs: rpcs(&inner.flows, now),
         }
     }
 }
@@ -196,10 +196,11 @@ fn middle(times: Vec<f64>, none: &'static str) -> Known<f64> {
 }
 
 /// The calls of all flows.
-fn rpcs(flows: &[Flow]) -> Option<Rpcs> {
+fn rpcs(flows: &[Flow], now: Instant) -> Option<Rpcs> {
     let all: Vec<_> = flows.iter().filter_map(|flow| Some(flow.calls.as_ref()?.so_far())).collect();
     let first = all.first()?;
     let longest = all.iter().map(|calls| calls.longest_us).fold(0.0, f64::max);
+    let shortest = all.iter().filter_map(|calls| calls.shortest_us).reduce(f64::min);
     let answered: u64 = all.iter().map(|calls| calls.answered).sum();
     let none = "no call was answered";
     let if_any = |time: f64| if answered == 0 { Known::missing(none) } else { Known::Value(time) };
@@ -214,10 +215,23 @@ fn rpcs(flows: &[Flow]) -> Option<Rpcs> {
         retransmitted: Known::Value(all.iter().map(|calls| calls.retransmitted).sum()),
         reconnects: Known::Value(all.iter().map(|calls| calls.reconnects).sum()),
         longest_round_trip_us: if_any(longest),
+        shortest_round_trip_us: shortest.map_or(Known::missing(none), Known::Value),
+        idle_share: idle_share(flows, &all, now),
         mean_round_trip_us: if_any(sum_us / answered as f64),
         p99_round_trip_us: nearest_rank(&times, 0.99).map_or(Known::missing(none), Known::Value),
         round_trip_us: middle(times, none),
     })
+}
+
+/// Share of the flows' time between the end of one answer and the beginning of the next.
+fn idle_share(flows: &[Flow], calls: &[goodput_files::Rpcs], now: Instant) -> Known<f64> {
+    let idle = calls.iter().filter_map(|calls| calls.idle).sum::<Duration>();
+    let began = flows.iter().filter_map(|flow| flow.began);
+    let all: Duration = began.map(|began| now.saturating_duration_since(began)).sum();
+    if calls.iter().all(|calls| calls.idle.is_none()) || all.is_zero() {
+        return Known::missing("no two answers with payload came");
+    }
+    Known::Value(idle.as_secs_f64() / all.as_secs_f64())
 }
 
 fn asking_share(flows: &[Flow], now: Instant) -> Known<f64> {

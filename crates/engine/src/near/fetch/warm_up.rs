@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use goodput_files::{Conversation, FileError, Ready, Wait};
-use goodput_model::{Fetch, Plan, Role, Transport};
+use goodput_model::{Fetch, Known, Plan, Role, Transport};
 use goodput_mover::{Awaited, BodySource, FlowConfig, Gate, Stop, for_role};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -130,7 +130,9 @@ pub fn fetch(
             Fetch {
                 bytes,
                 whole: !cut,
-                first_byte_us: answered.saturating_duration_since(asked).as_secs_f64() * 1e6,
+                first_byte_us: Known::Value(
+                    answered.saturating_duration_since(asked).as_secs_f64() * 1e6,
+                ),
                 took_s: ended.saturating_duration_since(asked).as_secs_f64(),
             },
             conversation,

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use goodput_model::{Fetch, Role, Transport};
+use goodput_model::{Fetch, Known, Role, Transport};
 use goodput_mover::{Awaited, FileMover, FlowConfig, Gate, MountedFile, PassLog, Stop};
 
 use crate::error::EngineError;
@@ -72,7 +72,9 @@ pub fn read(
     Ok(Fetch {
         bytes: counters.bytes(),
         whole: log.took.get().is_some(),
-        first_byte_us: log.first.get().map_or(0.0, |first| first.as_secs_f64() * 1e6),
+        first_byte_us: log.first.get().map_or(Known::missing("no byte came"), |first| {
+            Known::Value(first.as_secs_f64() * 1e6)
+        }),
         took_s: log.took.get().copied().unwrap_or(cut_after).as_secs_f64(),
     })
 }

@@ -20,7 +20,7 @@ pub struct About {
     /// Length of the file, bytes.
     pub file_bytes: u64,
     /// Connections of the mount, if it counts them.
-    pub connections: u64,
+    pub connections: Known<u64>,
 }
 
 /// The passes of all flows.
@@ -75,7 +75,7 @@ impl MountLog {
             proxy: None,
             file_bytes: Known::Value(self.about.file_bytes),
             answers: inner.passes,
-            connections: self.about.connections,
+            connections: self.about.connections.clone(),
             longest_first_byte_us: match inner.first_byte_us.is_empty() {
                 true => Known::missing(none),
                 false => Known::Value(inner.longest_first_byte_us),

@@ -81,7 +81,7 @@ fn about(placed: &PlacedFile) -> About {
         version: format!("{}{version}", mount.kind),
         source: mount.source.clone(),
         file_bytes: placed.bytes,
-        connections: placed.mount.statistics().map_or(0, |nfs| nfs.transports.len() as u64),
+        connections: placed.mount.statistics().map(|nfs| nfs.transports.len() as u64).into(),
     }
 }
 

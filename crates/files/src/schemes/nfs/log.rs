@@ -40,6 +40,10 @@ pub struct Rpcs {
     pub sum_us: f64,
     /// The longest of all.
     pub longest_us: f64,
+    /// The shortest of all; `None`: there are none.
+    pub shortest_us: Option<f64>,
+    /// Time between the end of one answer with payload and the beginning of the next; `None`: not known.
+    pub idle: Option<Duration>,
 }
 
 impl RpcLog {
@@ -88,6 +92,12 @@ impl RpcLog {
         rpcs.short += u64::from(is_short);
         rpcs.sum_us += took_us;
         rpcs.longest_us = rpcs.longest_us.max(took_us);
+        rpcs.shortest_us = Some(rpcs.shortest_us.map_or(took_us, |least| least.min(took_us)));
+    }
+
+    /// An answer with payload began so long after the one before had ended.
+    pub(super) fn idled(&self, time: Duration) {
+        *self.inner().rpcs.idle.get_or_insert_default() += time;
     }
 
     /// All that is known.

@@ -94,6 +94,9 @@ impl Pipeline {
     }
 
     fn take_mark(&mut self, bytes: &[u8], now: Instant) -> Result<usize, FileError> {
+        if let Some(since) = self.idle_since.take() {
+            self.log.idled(now.saturating_duration_since(since));
+        }
         let fragment = &mut self.fragment;
         let used = bytes.len().min(4 - fragment.marked);
         fragment.mark[fragment.marked..][..used].copy_from_slice(&bytes[..used]);
@@ -126,6 +129,7 @@ impl Pipeline {
         };
         self.stage = Stage::Head;
         self.answers += 1;
+        self.idle_since = Some(now);
         self.log.answered(now.saturating_duration_since(answer.sent), answer.is_short);
         Ok(())
     }

@@ -45,6 +45,8 @@ pub struct Pipeline {
     waiting: VecDeque<Waiting>,
     /// Answers that were whole.
     answers: u64,
+    /// When the last one was whole, if nothing came since.
+    idle_since: Option<Instant>,
     /// When the calls for the beginning of the file left, of those passes that nobody has begun to read.
     passes: VecDeque<Instant>,
     fragment: Fragment,
@@ -83,6 +85,7 @@ impl Pipeline {
             rest: Vec::new(),
             waiting: VecDeque::new(),
             answers: 0,
+            idle_since: None,
             passes: VecDeque::new(),
             fragment: Fragment::default(),
             stage: Stage::Head,
@@ -118,6 +121,7 @@ impl Pipeline {
     /// (RFC 5531 section 9). Fails if one of them was sent often enough.
     pub fn ask_again(&mut self, out: &mut Vec<u8>, now: Instant) -> Result<(), FileError> {
         self.fragment = Fragment::default();
+        self.idle_since = None;
         self.head.clear();
         let mut calls = self.waiting.len();
         if let Stage::Payload { left, then } = std::mem::replace(&mut self.stage, Stage::Head) {

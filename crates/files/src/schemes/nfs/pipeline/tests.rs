@@ -128,6 +128,23 @@ fn a_slot_is_free_when_its_answer_is_whole() {
 }
 
 #[test]
+fn time_between_answers_is_idle_and_time_within_them_is_not() {
+    let now = Instant::now();
+    let at = |ms| now + Duration::from_millis(ms);
+    let mut pipeline = pipeline(400, 2);
+    let calls = ask(&mut pipeline, now);
+    let bytes = |call: Call| in_fragments(&answer(call, call.bytes, true), 5000);
+    let (first, second) = (bytes(calls[0]), bytes(calls[1]));
+    feed(&mut pipeline, &first[..100], at(10)).unwrap();
+    feed(&mut pipeline, &first[100..], at(20)).unwrap();
+    assert_eq!(pipeline.log.so_far().idle, None, "there was one answer");
+    feed(&mut pipeline, &second, at(27)).unwrap();
+    let log = pipeline.log.so_far();
+    assert_eq!(log.idle, Some(Duration::from_millis(7)));
+    assert_eq!((log.shortest_us, log.longest_us), (Some(20_000.0), 27_000.0));
+}
+
+#[test]
 fn a_new_connection_goes_on_where_the_old_one_ended() {
     let now = Instant::now();
     let mut pipeline = pipeline(400, 2);
