@@ -4,16 +4,18 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use goodput_model::SettingRef;
+use goodput_model::{Permanent, SettingRef};
 use goodput_settings::{Outcome, RestoreReport, Restored, SettingError};
 
 use crate::address::Address;
 use crate::command::Command;
+use crate::counters::Counters;
 use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
 use crate::host::{Host, its_own};
 use crate::journal::{Contents, Journal, Line, Owner};
 use crate::look::Look;
+use crate::polling::PollingRates;
 use crate::put_back::put_back;
 use crate::shell::Shell;
 use crate::ssh::{Access, DeadMan, MARK, Session};
@@ -99,6 +101,27 @@ impl RemoteChanges {
     /// The host's system, as it calls itself.
     pub fn system(&self) -> &'static str {
         self.host.system.name()
+    }
+
+    /// What the host has counted since its start, of `device` as well if it is named.
+    ///
+    /// # Errors
+    /// When the connection is lost, and with it every change.
+    pub fn counters(&mut self, device: Option<&str>) -> Result<Counters, RemoteError> {
+        self.host.system.counters(&mut self.host.session, device)
+    }
+
+    /// How the host polls `device`; `None` if it takes interrupts.
+    ///
+    /// # Errors
+    /// When the connection is lost, or what the host prints is not understood.
+    pub fn polling(&mut self, device: &str) -> Result<Option<PollingRates>, RemoteError> {
+        self.host.system.polling(&mut self.host.session, device)
+    }
+
+    /// The files that make `value` of a setting outlive a reboot of the host.
+    pub fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
+        self.host.system.permanent(&its_own(setting), value)
     }
 
     /// Makes `value` the effective value of a setting of the host; what was read back. Of a setting that is changed

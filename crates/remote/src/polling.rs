@@ -20,11 +20,23 @@ impl PollingRates {
         self.hz.saturating_mul(self.burst_max)
     }
 
+    /// The bound in words; `None` if an idle CPU polls as well, between the ticks and as often as it can.
+    pub fn bound(self, device: &str) -> Option<String> {
+        (!self.idle_poll).then(|| {
+            format!(
+                "polling takes at most {} packets/s from {device} (HZ {} × burst_max {})",
+                self.packets_per_s(),
+                self.hz,
+                self.burst_max
+            )
+        })
+    }
+
     /// What is wrong with the clock, if it is too slow.
     pub fn too_slow(self) -> Option<String> {
         (self.hz < LEAST_HZ).then(|| {
             format!(
-                "its clock has {} ticks/s, and packets wait for the next tick; polling(4) asks for at least {LEAST_HZ}: \
+                "the host's clock has {} ticks/s, and packets wait for the next tick; polling(4) asks for at least {LEAST_HZ}: \
                  write kern.hz=\"{LEAST_HZ}\" into /boot/loader.conf and reboot",
                 self.hz
             )

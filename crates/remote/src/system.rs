@@ -1,6 +1,6 @@
 //! What goodput has to know about an operating system to change its settings by its own programs.
 
-use goodput_model::{Permanent, SettingRef};
+use goodput_model::{EndName, Permanent, SettingRef};
 
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
@@ -111,6 +111,9 @@ pub trait System: Sync {
 
     /// The files that make `value` of `setting` outlive a reboot there.
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
-        goodput_settings::permanent(setting, value).unwrap_or_default()
+        // Of another host: what only that one knows, as hardware addresses, is left open.
+        let far = SettingRef { end: EndName::Far, ..setting.clone() };
+        let files = goodput_settings::permanent(&far, value).unwrap_or_default();
+        files.into_iter().filter(|file| !file.file.starts_with("FreeBSD ")).collect()
     }
 }

@@ -7,6 +7,7 @@ use goodput_model::SettingRef;
 use goodput_remote::{Access, Address, Host, RemoteChanges};
 
 use crate::exit::Exit;
+use crate::report::permanent;
 use crate::screen;
 
 /// Lists what can be changed there, with the values now: the lines that have `containing` in them.
@@ -42,11 +43,28 @@ pub fn set(
     let settled = changes.settled().iter();
     settled.for_each(|report| screen::say(format_args!("left by an interrupted run:\n{report}")));
     let effective = changes.apply(setting, value)?;
+    let files = changes.permanent(setting, &effective);
+    let notes = of_polling(&mut changes, setting)?;
     changes.keep()?;
     screen::line(format_args!(
         "{address}: {setting}: {before} → {effective} (until its next boot)"
     ))?;
+    for line in permanent::lines(&files) {
+        screen::line(format_args!("to keep it there, {line}"))?;
+    }
+    for note in notes {
+        screen::line(note)?;
+    }
     Ok(Exit::Fine)
+}
+
+/// What polling can carry there, and whether the clock is fast enough.
+fn of_polling(changes: &mut RemoteChanges, setting: &SettingRef) -> Result<Vec<String>> {
+    let Some(device) = setting.scope.as_deref().filter(|_| setting.name == "polling") else {
+        return Ok(Vec::new());
+    };
+    let Some(rates) = changes.polling(device)? else { return Ok(Vec::new()) };
+    Ok(rates.bound(device).into_iter().chain(rates.too_slow()).collect())
 }
 
 /// Puts back what interrupted runs left changed at hosts; `None` if they left nothing.

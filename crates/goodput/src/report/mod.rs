@@ -21,7 +21,7 @@ mod mounts;
 pub mod movers;
 mod mptcp;
 mod peer;
-mod permanent;
+pub mod permanent;
 mod placement;
 mod progress;
 pub mod rate_search;

@@ -14,6 +14,7 @@ mod clocks;
 mod file_server_limits;
 mod file_servers;
 mod files;
+mod freebsd;
 mod help;
 mod hostile;
 mod keys;

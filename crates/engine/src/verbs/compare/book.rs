@@ -4,12 +4,15 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{Design, TimeLeft};
-use goodput_model::{EndName, FilesAlone, Kind, Known, Length, Record, Trial};
+use goodput_model::{EndName, FilesAlone, Kind, Known, Length, Record, SettingRef, Trial};
 
 use super::costs::{self, RunCost};
+use super::near_far::Appliers;
 use super::pace::Pace;
+use super::polled::{self, Bound};
 use super::readings::{changed_ends, readings};
 use super::reads::{self, ReadRun};
+use super::watch::{self, Watched};
 use super::{Arm, CompareRequest, winner};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -39,6 +42,8 @@ pub struct Run {
     pub conclusion: Conclusion,
     /// Cost of copying memory before and after, seconds per 10^9 bytes.
     pub copy_s_per_gb: Option<f64>,
+    /// What the hosts reached by SSH have counted.
+    pub watched: Vec<Watched>,
 }
 
 /// The runs so far.
@@ -61,6 +66,8 @@ pub struct RunLog {
     /// Whether only the first runs show how long a run takes.
     tries: bool,
     pub doubts: Vec<String>,
+    /// How near each run of a polled card came to what polling can take.
+    bound: Vec<Bound>,
 }
 
 impl RunLog {
@@ -88,6 +95,7 @@ impl RunLog {
             pace: Pace::new(Duration::from_secs_f64(run)),
             tries: !is_known,
             doubts: Vec::new(),
+            bound: Vec::new(),
         }
     }
 
@@ -117,7 +125,10 @@ impl RunLog {
         run: Run,
         listener: &mut Listener<'_>,
     ) {
-        let Run { conclusion: Conclusion { record, witnesses, .. }, copy_s_per_gb } = run;
+        let Run { conclusion: Conclusion { mut record, witnesses, .. }, copy_s_per_gb, watched } =
+            run;
+        watch::complete(&mut record, &watched);
+        self.bound.extend(watched.iter().filter_map(Watched::bound));
         let spent = RunCost::of(&record);
         let limiting = record.findings.iter().find(|finding| finding.rule == record.verdict.limit);
         let predicted = limiting.and_then(|finding| finding.predicted_bits_per_s.value());
@@ -128,7 +139,7 @@ impl RunLog {
             files_alone: files_alone(&record),
             limit: record.verdict.limit.clone(),
             witnesses,
-            responses: readings(&record, &self.changed),
+            responses: readings(&record, &self.changed, &watched),
             conditions: copy.into_iter().collect(),
             predicted_bits_per_s: predicted.copied(),
             discarded: discarded.map(Into::into),
@@ -172,11 +183,13 @@ impl RunLog {
         design: &Design,
         stopped: &str,
         broken: Option<Aborted>,
+        appliers: &Appliers,
     ) -> Result<Compared, EngineError> {
         let settings = request.arms.first().map_or_else(Vec::new, Arm::settings);
         let mut comparison =
             goodput_experiment::conclude(settings, self.values, design, self.trials, stopped);
-        winner::keep_for_good(&mut comparison);
+        let permanent = |setting: &SettingRef, value: &str| appliers.permanent(setting, value);
+        winner::keep_for_good(&mut comparison, &permanent);
         let doubts = goodput_experiment::doubts(design, &comparison);
         let no_baseline = self.first.is_none();
         let incomplete = broken.as_ref().map(|broken| broken.why.clone());
@@ -195,6 +208,7 @@ impl RunLog {
             .chain(self.doubts)
             .chain(doubts)
             .chain(no_baseline)
+            .chain(polled::notes(&self.bound))
             .collect();
         let files = request.plan.storage.source.is_some();
         let table = files.then(|| costs::table(&request.plan, &comparison, &self.costs));

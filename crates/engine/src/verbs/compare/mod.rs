@@ -8,8 +8,10 @@ mod costs;
 pub(crate) mod near_far;
 mod outlook;
 mod pace;
+mod polled;
 mod readings;
 mod reads;
+mod watch;
 mod winner;
 
 use std::path::PathBuf;
@@ -33,6 +35,7 @@ pub(crate) use book::Compared;
 use book::{Aborted, Run, RunLog};
 use near_far::Appliers;
 use outlook::outlook;
+use watch::Watch;
 
 /// What to compare, and for how long.
 #[derive(Clone)]
@@ -147,7 +150,8 @@ async fn run(
             }
         }
     };
-    runs.book.close(request, &design, &stopped, broken)
+    let Runs { book, appliers, .. } = runs;
+    book.close(request, &design, &stopped, broken, appliers)
 }
 
 /// Brings every arm about once, the baseline last, so that a value or a permission that is wrong, or an
@@ -255,10 +259,12 @@ impl Runs<'_> {
         let plan = self.appliers.apply(self.client, &request.arms[arm], &request.plan).await?;
         let quietly = &mut |event| quiet(event, listener);
         let before = beside::copy_s_per_gb().await;
+        let watch = Watch::begin(self.appliers, &request.arms).await?;
         let measurement = self.client.measure_whole(&plan, self.interrupt, quietly).await?;
+        let watched = watch.end(self.appliers).await?;
         let copy_s_per_gb = beside::mean(before, beside::copy_s_per_gb().await);
         let conclusion = conclude(measurement, &request.target.text, &request.started)?;
-        Ok(Run { conclusion, copy_s_per_gb })
+        Ok(Run { conclusion, copy_s_per_gb, watched })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use goodput_model::{ChangedHost, EndName, Plan, SettingRef, Transport};
+use goodput_model::{ChangedHost, EndName, Permanent, Plan, SettingRef, Transport};
 use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
 use goodput_settings::{Backend, Changes, GuardProgram, Setting, SettingError};
 use goodput_wire::session::SettingRequest;
@@ -150,6 +150,32 @@ impl Appliers {
             Some(ChangedHost { end, address: address.to_string(), system })
         };
         [EndName::Near, EndName::Far].into_iter().filter_map(at).collect()
+    }
+
+    /// Has something asked of the host that stands for `end`, if it was changed.
+    pub async fn ask<T: Send + 'static>(
+        &mut self,
+        end: EndName,
+        ask: impl FnOnce(&mut RemoteChanges) -> Result<T, RemoteError> + Send + 'static,
+    ) -> Result<Option<T>, EngineError> {
+        let Some(address) = self.hosts.at(end).cloned() else { return Ok(None) };
+        let Some(mut changes) = self.remote.remove(&address) else { return Ok(None) };
+        let (changes, answer) = blocking(move || {
+            let answer = ask(&mut changes);
+            (changes, answer)
+        })
+        .await?;
+        self.remote.insert(address, changes);
+        Ok(Some(answer?))
+    }
+
+    /// The files that make `value` of `setting` outlive a reboot of the host that it belongs to.
+    pub fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
+        match self.hosts.at(setting.end).and_then(|address| self.remote.get(address)) {
+            Some(changes) if !is_of_plan(setting) => changes.permanent(setting, value),
+            // A setting that only the far end knows has no known permanent form.
+            _ => goodput_settings::permanent(setting, value).unwrap_or_default(),
+        }
     }
 
     /// Puts everything back at hosts reached by SSH; what is not back.

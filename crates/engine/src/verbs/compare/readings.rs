@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{BitRate, EndName, Record, Response, StepUnit, Transport};
+use goodput_model::{BitRate, End, EndName, Known, Record, Response, StepUnit, Transport};
 
 use super::Arm;
+use super::watch::Watched;
 
-/// Those that the record has. `changed` are the ends whose hosts the arms change.
-pub fn readings(record: &Record, changed: &[EndName]) -> BTreeMap<Response, f64> {
-    let host_cpu = host_cpu_percent(record, changed);
+/// Those that the record or the hosts reached by SSH have. `changed` are the ends whose hosts the arms change.
+pub fn readings(
+    record: &Record,
+    changed: &[EndName],
+    watched: &[Watched],
+) -> BTreeMap<Response, f64> {
+    let host_cpu = host_cpu_percent(record, changed, watched);
     let goodput = record.result.goodput_bits_per_s;
     let all = [
-        (Response::Interrupts, interrupts_per_s(record)),
+        (Response::Interrupts, interrupts_per_s(record, watched)),
         (Response::Loss, loss_percent(record)),
-        (Response::Drops, drops_per_gb(record)),
+        (Response::Drops, drops_per_gb(record, watched)),
         (Response::HostCpu, host_cpu),
         (Response::PerCpu, host_cpu.map(|percent| per_cpu(goodput, percent))),
     ];
@@ -32,10 +37,14 @@ pub fn changed_ends(arms: &[Arm]) -> Vec<EndName> {
 }
 
 /// Of the busier one of these hosts; a clock that saw no CPU time is too coarse to tell.
-fn host_cpu_percent(record: &Record, ends: &[EndName]) -> Option<f64> {
-    let of = |end: &EndName| match end {
-        EndName::Near => record.result.near.host_cpu_percent.value().copied(),
-        EndName::Far => record.result.far.host_cpu_percent.value().copied(),
+fn host_cpu_percent(record: &Record, ends: &[EndName], watched: &[Watched]) -> Option<f64> {
+    let of = |end: &EndName| {
+        let by_ssh = watched.iter().find(|host| host.end == *end);
+        let result = match end {
+            EndName::Near => &record.result.near,
+            EndName::Far => &record.result.far,
+        };
+        by_ssh.map_or(&result.host_cpu_percent, |host| &host.counted.cpu_percent).value().copied()
     };
     ends.iter().filter_map(of).reduce(f64::max).filter(|percent| *percent > 0.0)
 }
@@ -46,14 +55,20 @@ fn per_cpu(goodput: BitRate, cpu_percent: f64) -> f64 {
 }
 
 /// Of the ends whose kernels count them for the path's device: a virtual one has none.
-fn interrupts_per_s(record: &Record) -> Option<f64> {
-    let ends = [&record.ends.near, &record.ends.far].into_iter().filter_map(|end| end.value());
-    let rates = ends.filter_map(|end| {
+fn interrupts_per_s(record: &Record, watched: &[Watched]) -> Option<f64> {
+    let rate = |name: EndName, end: &Known<End>| {
+        let by_ssh = watched.iter().find(|host| host.end == name);
+        if let Some(rate) = by_ssh.and_then(|host| host.counted.interrupts_per_s.value()) {
+            return Some(*rate);
+        }
+        let end = end.value()?;
         let seconds = end.samples.last()?.at_s;
         let interrupts = end.before.grown(&end.after, "interrupts.device").ok()?;
         (seconds > 0.0).then(|| interrupts as f64 / seconds)
-    });
-    rates.reduce(|near, far| near + far)
+    };
+    let (near, far) = (&record.ends.near, &record.ends.far);
+    let rates = [rate(EndName::Near, near), rate(EndName::Far, far)];
+    rates.into_iter().flatten().reduce(|near, far| near + far)
 }
 
 /// Over TCP the bytes sent again, of all sent; over UDP the datagrams that did not come. The worse direction.
@@ -69,14 +84,18 @@ fn loss_percent(record: &Record) -> Option<f64> {
     each.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// What the steps of the way counted as dropped, of all directions.
-fn drops_per_gb(record: &Record) -> Option<f64> {
+/// What the steps of the way counted as dropped, of all directions, and the far host if goodput there did not.
+fn drops_per_gb(record: &Record, watched: &[Watched]) -> Option<f64> {
     let directions = &record.result.directions;
     let received: u64 =
         directions.iter().map(|d| d.received_bytes.value().copied()).sum::<Option<u64>>()?;
     let steps = directions.iter().flat_map(|direction| &direction.way);
     let counted = steps.filter(|step| step.unit != StepUnit::Bytes);
-    let drops = counted.filter_map(|step| step.dropped.value().copied()).reduce(|a, b| a + b)?;
+    let of_steps = counted.filter_map(|step| step.dropped.value().copied());
+    let unseen = |host: &&Watched| host.end == EndName::Far && record.ends.far.value().is_none();
+    let of_hosts = watched.iter().filter(unseen);
+    let of_hosts = of_hosts.filter_map(|host| host.counted.dropped.value().copied());
+    let drops = of_steps.chain(of_hosts).reduce(|a, b| a + b)?;
     (received > 0).then(|| drops as f64 * 1e9 / received as f64)
 }
 

@@ -1,14 +1,17 @@
 //! The arm that won, and how its values outlive a reboot.
 
 use goodput_model::{ArmResult, Comparison, Judgement, Permanent, Response, SettingRef};
-use goodput_settings::{merged, permanent};
+use goodput_settings::merged;
+
+/// From a setting and a value to the files that keep it.
+type Form<'a> = &'a dyn Fn(&SettingRef, &str) -> Vec<Permanent>;
 
 /// Writes into the best of the arms that are better than the baseline how to keep what differs from
 /// it. Nothing if none is better.
-pub fn keep_for_good(comparison: &mut Comparison) {
+pub fn keep_for_good(comparison: &mut Comparison, permanent: Form<'_>) {
     let Some(base) = comparison.arms.first().map(|arm| arm.values.clone()) else { return };
     if let Some(winner) = winner(&mut comparison.arms) {
-        winner.permanent = files(&comparison.settings, &winner.values, &base);
+        winner.permanent = files(&comparison.settings, &winner.values, &base, permanent);
     }
 }
 
@@ -24,10 +27,14 @@ fn winner(arms: &mut [ArmResult]) -> Option<&mut ArmResult> {
     (gain(best) > f64::NEG_INFINITY).then_some(best)
 }
 
-fn files(settings: &[SettingRef], values: &[String], base: &[String]) -> Vec<Permanent> {
+fn files(
+    settings: &[SettingRef],
+    values: &[String],
+    base: &[String],
+    permanent: Form<'_>,
+) -> Vec<Permanent> {
     let differ = settings.iter().zip(values).zip(base).filter(|((_, now), was)| now != was);
-    // A setting that only the far end knows has no known permanent form.
-    merged(differ.flat_map(|((setting, value), _)| permanent(setting, value).unwrap_or_default()))
+    merged(differ.flat_map(|((setting, value), _)| permanent(setting, value)))
 }
 
 #[cfg(test)]
@@ -60,7 +67,10 @@ mod tests {
             threshold_percent: 3.0,
             stopped: String::new(),
         };
-        keep_for_good(&mut comparison);
+        let here = |setting: &SettingRef, value: &str| {
+            goodput_settings::permanent(setting, value).unwrap_or_default()
+        };
+        keep_for_good(&mut comparison, &here);
         comparison
     }
 

@@ -19,8 +19,8 @@ pub struct HostArgs {
     pub near: Option<Address>,
     /// Change settings with far: on this host by SSH, like ssh://root@b
     ///
-    /// The host needs no goodput, only a login with a key and its own programs (ip, ethtool, tc, sysctl). A process
-    /// of that host puts everything back if the connection goes.
+    /// The host needs no goodput, only a login with a key and its own programs: ip, ethtool, tc and sysctl of Linux, ifconfig
+    /// and sysctl of FreeBSD. A process of that host puts everything back if the connection goes.
     #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]")]
     pub far: Option<Address>,
     #[command(flatten)]

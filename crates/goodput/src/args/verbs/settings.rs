@@ -15,7 +15,8 @@ use crate::args::options::AccessArgs;
 pub struct AtArgs {
     /// Do it on this host by SSH, like ssh://root@b [default: this host]
     ///
-    /// The host needs no goodput, only a login with a key and its own programs (ip, ethtool, tc, sysctl).
+    /// The host needs no goodput, only a login with a key and its own programs: ip, ethtool, tc and sysctl of Linux,
+    /// ifconfig and sysctl of FreeBSD.
     #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]")]
     pub on: Option<Address>,
     #[command(flatten)]

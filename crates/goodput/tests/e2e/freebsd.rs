@@ -1,0 +1,177 @@
+//! A simulated FreeBSD host, reached through a real SSH server on loopback. No real FreeBSD was run.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use goodput_testing::{FreeBsd, Sshd, wait_for};
+use serde_json::Value;
+
+use crate::common::{Home, Server, stderr, stdout};
+
+/// The host, and a way to log in to it.
+struct Host {
+    userland: FreeBsd,
+    sshd: Sshd,
+    home: Home,
+    _folder: tempfile::TempDir,
+}
+
+impl Host {
+    /// `None` where this machine has no SSH server.
+    fn start(make: impl FnOnce(FreeBsd) -> FreeBsd) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let userland = make(FreeBsd::in_folder(folder.path()));
+        let variables = userland.environment().map(|(name, value)| set(name, &value));
+        let sshd = Sshd::start(&format!("export {}; exec /bin/sh", variables.join(" ")))?;
+        Some(Self { userland, sshd, home: Home::new(), _folder: folder })
+    }
+
+    /// goodput with the configuration of the test's ssh.
+    fn goodput(&self, arguments: &[&str]) -> Command {
+        let mut command = self.home.goodput(arguments);
+        command.env("GOODPUT_SSH_CONFIG", self.sshd.config());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.goodput(arguments).output().expect("goodput runs")
+    }
+
+    fn settings(&self, arguments: &[&str]) -> Output {
+        self.run(&[&["settings"], arguments, &["--on", "ssh://b"]].concat())
+    }
+
+    fn polls(&self) -> bool {
+        self.userland.get("if/em0/options").contains("POLLING")
+    }
+
+    /// The record of a short comparison.
+    fn compare(&self, server: &Server, setting: &str) -> Value {
+        let compare = ["compare", &server.address, setting, "--far", "ssh://b", "--no-store"];
+        let output =
+            self.run(&[&compare[..], &["-t", "0.2", "--max-time", "6", "--json"]].concat());
+        assert!(matches!(output.status.code(), Some(0 | 4)), "{}", stderr(&output));
+        serde_json::from_slice(&output.stdout).expect("a record")
+    }
+
+    /// A comparison that is under way.
+    fn comparing(&self, server: &Server, setting: &str) -> Child {
+        let compare =
+            ["compare", &server.address, setting, "--far", "ssh://b", "--no-store", "-t", "0.5"];
+        let mut command = self.goodput(&compare);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("goodput runs")
+    }
+}
+
+fn set(name: &str, value: &Path) -> String {
+    format!("{name}='{}'", value.display())
+}
+
+/// What an arm read in the median.
+fn median(record: &Value, arm: usize, response: &str) -> f64 {
+    let responses = record["comparison"]["arms"][arm]["responses"].as_array().expect("responses");
+    let found = responses.iter().find(|of| of["response"] == response);
+    found
+        .and_then(|of| of["median"].as_f64())
+        .unwrap_or_else(|| panic!("{response}: {responses:?}"))
+}
+
+#[test]
+fn settings_are_listed_read_and_changed() {
+    let Some(host) = Host::start(|userland| userland) else { return };
+    let list = host.settings(&["list"]);
+    for name in [
+        "polling@em0",
+        "offload.tso4@em0",
+        "sysctl.kern.polling.lost_polls",
+        "sysctl.kern.ipc.maxsockbuf",
+    ] {
+        assert!(stdout(&list).contains(name), "{name}: {}{}", stdout(&list), stderr(&list));
+    }
+    assert_eq!(stdout(&host.settings(&["get", "polling@em0"])).trim(), "off");
+    let changed = host.settings(&["set", "polling@em0=on"]);
+    for part in [
+        "off → on",
+        "/etc/rc.conf: ifconfig_em0=\"${ifconfig_em0} polling\"",
+        "150000 packets/s from em0",
+    ] {
+        assert!(
+            stdout(&changed).contains(part),
+            "{part}: {}{}",
+            stdout(&changed),
+            stderr(&changed)
+        );
+    }
+    assert!(host.polls());
+    let refused = host.settings(&["set", "sysctl.kern.polling.user_frac=100"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("0 to 99"), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_host_that_cannot_poll_says_what_is_missing() {
+    let Some(kernel) = Host::start(FreeBsd::without_kernel_polling) else { return };
+    let refused = kernel.settings(&["set", "polling@em0=on"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("options DEVICE_POLLING"), "{}", stderr(&refused));
+    let Some(driver) = Host::start(FreeBsd::without_driver_polling) else { return };
+    let refused = driver.settings(&["set", "polling@em0=on"]);
+    assert!(
+        stderr(&refused).contains("driver em of this FreeBSD can't poll"),
+        "{}",
+        stderr(&refused)
+    );
+    let Some(user) = Host::start(FreeBsd::as_user) else { return };
+    let before = user.userland.settings();
+    let refused = user.settings(&["set", "polling@em0=on"]);
+    assert_eq!(refused.status.code(), Some(3), "{}", stderr(&refused));
+    assert_eq!(user.userland.settings(), before);
+}
+
+/// The simulated host has the CPU of the how-to: 34 % while it polls, 73 % while it takes interrupts.
+#[test]
+fn comparing_polling_reports_cpu_interrupts_and_goodput_for_the_same_cpu() {
+    let Some(host) = Host::start(|userland| userland.hz(100)) else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.userland.settings();
+    let record = host.compare(&server, "far:polling@em0=off,on");
+    assert_eq!(host.userland.settings(), before);
+    for (arm, cpu, interrupts) in [(0, 73.0, 8000.0), (1, 34.0, 10.0)] {
+        assert!((median(&record, arm, "host-cpu") - cpu).abs() < 1.0, "{record:#}");
+        let counted = median(&record, arm, "interrupts");
+        assert!((interrupts / 4.0..interrupts * 2.0).contains(&counted), "{counted} in arm {arm}");
+        let per_cpu = median(&record, arm, "per-cpu");
+        assert!(per_cpu > median(&record, arm, "throughput"), "less than the whole CPU was needed");
+    }
+    let doubts = record["doubts"].to_string();
+    for part in [
+        "15000 packets/s from em0",
+        "173.8 Mbit/s in segments of 1448 bytes",
+        "clock has 100 ticks/s",
+    ] {
+        assert!(doubts.contains(part), "{part} is not in: {doubts}");
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_changed() {
+    let Some(host) = Host::start(|userland| userland) else { return };
+    host.userland.set("sysctl/kern.polling.each_burst", "120");
+    let server = Server::start(&host.home, &[]);
+    let before = host.userland.settings();
+    for setting in [
+        "far:polling@em0=off,on",
+        "far:offload.txcsum@em0=on,off",
+        "far:sysctl.kern.polling.burst_max=150,50",
+    ] {
+        let mut compare = host.comparing(&server, setting);
+        wait_for("the change", || host.userland.settings() != before);
+        let pid = compare.id().to_string();
+        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+        compare.wait().unwrap();
+        wait_for("the host to put back", || host.userland.settings() == before);
+        let undo = host.run(&["settings", "undo"]);
+        assert!(undo.status.success(), "{setting}: {}{}", stdout(&undo), stderr(&undo));
+        assert_eq!(host.userland.settings(), before, "{setting}");
+    }
+}
