@@ -11,7 +11,7 @@ use goodput_mover::{self as mover, Bodies, Body, BodyError, Pause};
 use rustix::event::PollFlags;
 
 use super::log::FetchLog;
-use super::warm_up::events;
+use super::readiness::events;
 
 /// Bytes of an upload whose length nobody asked for: long enough that the questions between two take little of the time,
 /// and short enough for the disk of a small server, where each flow has one file.

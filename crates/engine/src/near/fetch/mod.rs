@@ -9,6 +9,7 @@ mod dialler;
 pub mod leftovers;
 mod log;
 mod notes;
+mod readiness;
 mod removal;
 mod scratch;
 mod warm_up;

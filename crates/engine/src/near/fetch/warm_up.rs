@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use goodput_files::{Conversation, FileError, Ready, Wait};
 use goodput_model::{Fetch, Known, Plan, Role, Transport};
 use goodput_mover::{Awaited, BodySource, FlowConfig, Gate, Stop, for_role};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
 use super::bodies::{OneBody, Question};
 use super::connections::PastConnections;
+use super::readiness::events;
 use super::socket_of;
 use crate::control::target::Target;
 use crate::error::EngineError;
@@ -58,15 +59,6 @@ pub fn wait_at_most(socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Res
         Err(cause) => {
             Err(FileError::Io { operation: "wait for the server".into(), cause: cause.into() })
         }
-    }
-}
-
-/// What poll(2) is to look for.
-pub fn events(ready: Ready) -> PollFlags {
-    match ready {
-        Ready::Read => PollFlags::IN,
-        Ready::Write => PollFlags::OUT,
-        Ready::Either => PollFlags::IN | PollFlags::OUT,
     }
 }
 
