@@ -47,14 +47,16 @@ impl Host {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        self.goodput(arguments).output().unwrap()
+        self.goodput(arguments).output().expect("goodput starts")
     }
 
     /// What a shell in the namespace prints.
     fn sh(&self, script: &str) -> String {
         let net = format!("--net=/proc/{}/ns/net", self.holder.id());
-        let output = Command::new("nsenter").args([&net, "sh", "-c", script]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        let output = Command::new("nsenter").args([&net, "sh", "-c", script]).output();
+        let printed = output.expect("nsenter starts").stdout;
+        let printed = String::from_utf8_lossy(&printed);
+        printed.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     fn parameter(&self) -> String {
@@ -67,7 +69,8 @@ impl Host {
         let compare =
             ["compare", &server.address, &setting, "--far", "ssh://b", "--no-store", "-t", "0.5"];
         let mut command = self.goodput(&compare);
-        let compare = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let compare = command.spawn().expect("goodput starts");
         wait_for("the change", || self.parameter() == OURS);
         compare
     }
@@ -80,7 +83,8 @@ impl Drop for Host {
 }
 
 fn kill(pid: u32) {
-    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(killed.expect("kill starts").success());
 }
 
 fn children(pid: u32) -> Vec<u32> {
@@ -95,7 +99,8 @@ fn children(pid: u32) -> Vec<u32> {
 fn dead_man(host: &Host) -> u32 {
     let script = "for p in $(grep -ls '[g]oodput-dead-man' /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
                   [ \"$(readlink $p/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ] || echo ${p#/proc/}; done";
-    host.sh(script).split(' ').next().unwrap().parse().unwrap()
+    let found = host.sh(script);
+    found.split(' ').find_map(|pid| pid.parse().ok()).expect("a dead-man")
 }
 
 #[test]
