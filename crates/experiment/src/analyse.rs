@@ -10,7 +10,6 @@ use crate::conditions::adjusted;
 use crate::design::Design;
 use crate::judge::Criterion;
 use crate::latency::{Loaded, arm_latencies};
-use crate::looks::Looks;
 use crate::pair::Pair;
 use crate::pairs::{Runs, cpu, goodput};
 use crate::responses::{for_ratio, preference, result};
@@ -74,8 +73,7 @@ pub fn analyse(design: &Design, trials: &[Trial]) -> Vec<ArmAnalysis> {
         .chain([&Response::Throughput, &Response::Cpu])
         .map(|response| (*response, judged(design, &runs, *response)))
         .collect();
-    let latency =
-        arm_latencies(&runs, Looks::for_arms(design.arms), design.threshold_percent).into_iter();
+    let latency = arm_latencies(&runs, design.looks(), design.threshold_percent).into_iter();
     let arm = |(arm, latency): (usize, Option<Loaded>)| {
         let standing = |response: Response| &judged[&response][arm];
         let goodput = standing(Response::Throughput).effect.clone();
@@ -103,7 +101,7 @@ fn judged(design: &Design, runs: &Runs, response: Response) -> Vec<Standing> {
     let pairs: Vec<Vec<Pair>> = runs.candidates().map(pairs).collect();
     let threshold_percent = design.threshold_percent;
     let criterion = Criterion { threshold_percent, good: preference(response) };
-    let candidates = sequential(&pairs, Looks::for_arms(design.arms), criterion);
+    let candidates = sequential(&pairs, design.looks(), criterion);
     std::iter::once(Standing::default()).chain(candidates).collect()
 }
 
@@ -116,7 +114,7 @@ fn settled(
     named: &[&Standing],
     latency: Option<&Loaded>,
 ) -> Option<Settled> {
-    let looks = Looks::for_arms(design.arms);
+    let looks = design.looks();
     let blocks = runs.beside(arm).count() as u32;
     let is_decided = |standing: &&Standing| {
         standing.is_decided || (standing.effect.is_none() && blocks >= looks.first())
@@ -175,7 +173,7 @@ fn more_blocks(
     };
     let needed = blocks(DIFFERENCE_STANDARD_ERRORS, effect.percent.abs())
         .min(blocks(EQUIVALENCE_STANDARD_ERRORS, design.threshold_percent - effect.percent.abs()));
-    let first = f64::from(Looks::for_arms(design.arms).first());
+    let first = f64::from(design.looks().first());
     let more = (needed.max(first) - n).ceil().max(1.0);
     (more <= MAX_BLOCKS_ADVISED).then_some(more as u32)
 }

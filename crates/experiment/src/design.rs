@@ -2,6 +2,8 @@
 
 use goodput_model::Response;
 
+use crate::looks::Looks;
+
 /// Number of the warm-up block. It never counts: caches, routes and the CPU's clock settle in it.
 pub const WARM_UP_BLOCK: u32 = 0;
 
@@ -15,6 +17,8 @@ pub struct Design {
     pub arms: usize,
     /// What the arms are judged by. An arm is run until all are decided; the first is the one that counts.
     pub responses: Vec<Response>,
+    /// Responses of which any one may prove an arm better; they share the error. At least 1.
+    pub ways_to_win: usize,
     /// An arm is no longer run after a look at which the interval of its first response is no wider than ± this,
     /// percent.
     pub precision_percent: f64,
@@ -33,10 +37,18 @@ impl Default for Design {
         Self {
             arms: 2,
             responses,
+            ways_to_win: 1,
             precision_percent: 1.0,
             threshold_percent: 3.0,
             max_blocks: 44,
             seed: 0,
         }
+    }
+}
+
+impl Design {
+    /// When its arms are looked at. A claim for any of several responses is one more claim each (Bonferroni).
+    pub fn looks(&self) -> Looks {
+        Looks::for_arms(1 + self.arms.saturating_sub(1) * self.ways_to_win.max(1))
     }
 }

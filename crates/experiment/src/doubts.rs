@@ -7,7 +7,6 @@ use goodput_model::{ArmResult, Comparison, Judgement, Trial};
 use crate::analyse::analyse;
 use crate::checks::checks;
 use crate::design::{Design, WARM_UP_BLOCK};
-use crate::looks::Looks;
 use crate::pairs::{counts, goodput};
 
 /// Doubts about a comparison, one sentence each, for the record: runs that do not count and why,
@@ -18,7 +17,7 @@ pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     doubts.extend(checks(design, &comparison.trials));
     doubts.extend(placebo(comparison));
     let of_arms = comparison.arms.iter().skip(1).map(|arm| arm.n as u32);
-    let (complete, first) = (of_arms.min().unwrap_or(0), Looks::for_arms(design.arms).first());
+    let (complete, first) = (of_arms.min().unwrap_or(0), design.looks().first());
     if complete < first {
         doubts.push(format!(
             "{} of the {first} blocks needed to show anything: allow more time",
@@ -86,7 +85,7 @@ fn silent(trials: &[Trial]) -> Option<String> {
 }
 
 fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
-    let last = Looks::for_arms(design.arms).last();
+    let last = design.looks().last();
     let sentence = |(arm, analysis): (usize, crate::ArmAnalysis)| {
         let primary = analysis.responses.first()?.against.as_ref();
         let effect = primary.filter(|e| e.judgement == Judgement::Inconclusive)?;

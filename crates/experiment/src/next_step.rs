@@ -16,7 +16,6 @@ use rand::seq::SliceRandom;
 
 use crate::analyse::{Settled, analyse};
 use crate::design::{Design, WARM_UP_BLOCK};
-use crate::looks::Looks;
 
 /// The time that is left, as the caller estimates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +105,7 @@ impl Design {
         if blocks_left == 0 && !self.is_only_warm(done) {
             return Step::Stop(StopReason::OutOfTime);
         }
-        let first = Looks::for_arms(self.arms).first() as usize;
+        let first = self.looks().first() as usize;
         let block = match done.iter().map(|trial| trial.block).max() {
             Some(last) => last + 1,
             None if blocks_left > first => WARM_UP_BLOCK,

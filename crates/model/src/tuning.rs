@@ -47,6 +47,10 @@ pub struct TuningStep {
 pub enum TuningOutcome {
     /// It was proven to gain enough, and stayed for the steps after it.
     Kept,
+    /// It helped when it was tried, and makes no difference beside what was kept after it: it was let go.
+    Dropped,
+    /// Leaving it out again was tried, and it stayed.
+    Confirmed,
     /// It was not proven to gain enough.
     NotBetter,
     /// Its comparison ended before its first look: so few runs can show nothing.

@@ -5,6 +5,7 @@ use goodput_model::{EndName, Permanent, Plan, SettingRef};
 use crate::error::SettingError;
 use crate::machine::sysctl_name;
 use crate::nearest::nearest;
+use crate::permanent::merged;
 use crate::setting::{Backend, Machine, Setting};
 use crate::settings::ALL;
 
@@ -35,6 +36,36 @@ pub fn find_for(setting: &SettingRef) -> Result<&'static Setting, SettingError> 
 pub fn read(setting: &SettingRef) -> Result<String, SettingError> {
     find(&setting.name)?;
     machine(setting)?.read(setting)
+}
+
+/// What settings of either end need by `form`: a file of the far end is called that.
+pub fn at_both_ends<'a>(
+    assignments: impl IntoIterator<Item = (&'a SettingRef, &'a str)>,
+    form: impl Fn(&SettingRef, &str) -> Vec<Permanent>,
+) -> Vec<Permanent> {
+    merged(assignments.into_iter().flat_map(|(setting, value)| {
+        let mut files = form(setting, value);
+        if setting.end == EndName::Far {
+            files.iter_mut().for_each(|one| one.file = format!("the far end's {}", one.file));
+        }
+        files
+    }))
+}
+
+/// Refuses a value that can't be one of `setting`, as far as this host knows: of a device that is not here, and of the far
+/// end, it knows nothing.
+///
+/// # Errors
+/// If there is no such setting, or not with this scope or value.
+pub fn check_value(setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    match find_for(setting)?.backend {
+        Backend::Plan(edit) => edit(&mut Plan::standard(), setting, value),
+        Backend::Machine(_) if setting.end == EndName::Far => Ok(()),
+        Backend::Machine(machine) => match machine.normalise(setting, value) {
+            Err(bad @ SettingError::BadValue { .. }) => Err(bad),
+            _ => Ok(()),
+        },
+    }
 }
 
 /// Puts `value` into the plan; `default` clears it. Nothing on the machine changes.

@@ -30,6 +30,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
     let hosts = args.hosts.hosts();
     let factors = args.factors.iter().map(|f| factor(f, &hosts)).collect::<Result<Vec<_>>>()?;
+    each_once(&factors)?;
     let responses = responses(&args.comparison.response, &factors)?;
     let mut plan = args.measure.plan_towards(&target, RUN_LENGTH);
     plan.latency |= responses.contains(&Response::Latency);
@@ -41,6 +42,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         plan: plan.clone(),
         arms: arms(&factors, &args.comparison),
         responses,
+        ways_to_win: 1,
         precision_percent: args.comparison.precision,
         threshold_percent: args.comparison.threshold,
         max_time: Duration::from_secs_f64(args.comparison.max_time / cells.len() as f64),
@@ -73,6 +75,16 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         Exit::Fine => conclusive(&record),
         other => other,
     })
+}
+
+/// A setting that is named twice would have two values at once.
+fn each_once(factors: &[Factor]) -> Result<()> {
+    for (number, Factor { setting, .. }) in factors.iter().enumerate() {
+        if factors[..number].iter().any(|other| other.setting == *setting) {
+            bail!("{setting} is named twice; name it once, with all values: {setting}=A,B,C");
+        }
+    }
+    Ok(())
 }
 
 fn arms(factors: &[Factor], args: &ComparisonArgs) -> Vec<Arm> {
@@ -129,7 +141,10 @@ fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
     };
     let values = steps::values(values).map_err(|why| anyhow!("{setting}: {why}"))?;
     if values.len() < 2 || values.iter().any(String::is_empty) {
-        bail!("{text:?} needs at least two values, the first is the baseline: {setting}=A,B");
+        bail!(
+            "{text:?} needs at least two different values, the first is the baseline: {setting}=A,B; --placebo \
+             compares the baseline with itself"
+        );
     }
     if is_plan {
         check_plan_values(&setting, &values)?;

@@ -51,6 +51,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         plan,
         arms: Vec::new(),
         responses: vec![Response::Throughput],
+        ways_to_win: 1,
         precision_percent: PRECISION_PERCENT,
         threshold_percent: THRESHOLD_PERCENT,
         max_time: max_time(args.measure.length.time),

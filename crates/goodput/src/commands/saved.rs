@@ -22,6 +22,19 @@ pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Ve
     Ok(files)
 }
 
+/// What does not hold after a reboot although it is saved, in words.
+pub fn overruled(files: &[SavedFile]) -> Vec<String> {
+    let all = files.iter().flat_map(|file| file.overruled.iter().map(move |one| (file, one)));
+    let said = all.map(|(file, (setting, other))| {
+        format!(
+            "{} sets {setting} again after {}: at boot its value holds; remove that line there",
+            other.display(),
+            file.path.display()
+        )
+    });
+    said.collect()
+}
+
 /// Prints the files that keep values, and the values.
 pub fn list() -> Result<Exit> {
     let files = goodput_settings::saved();
@@ -30,6 +43,9 @@ pub fn list() -> Result<Exit> {
     }
     for file in &files {
         screen::line(described(file))?;
+    }
+    for warning in overruled(&files) {
+        screen::say(format_args!("warning: {warning}"));
     }
     Ok(Exit::Fine)
 }

@@ -88,9 +88,12 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
     let before = goodput_settings::read(&setting)?;
     if save {
         let files = saved::keep(&[(setting.clone(), value.into())], state_dir)?;
-        let files: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
-        let (effective, files) = (goodput_settings::read(&setting)?, files.join(", "));
-        screen::line(format_args!("{setting}: {before} → {effective} (kept by {files})"))?;
+        let paths: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
+        let (effective, paths) = (goodput_settings::read(&setting)?, paths.join(", "));
+        screen::line(format_args!("{setting}: {before} → {effective} (kept by {paths})"))?;
+        for warning in saved::overruled(&files) {
+            screen::say(format_args!("warning: {warning}"));
+        }
         return Ok(Exit::Fine);
     }
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
@@ -125,6 +128,7 @@ fn show_files(assignments: &[String]) -> Result<Exit> {
     let mut files = Vec::new();
     for assignment in assignments {
         let (setting, value) = assigned(assignment)?;
+        goodput_settings::check_value(&setting, value)?;
         files.extend(goodput_settings::permanent(&setting, value)?);
     }
     for Permanent { file, lines } in goodput_settings::merged(files) {

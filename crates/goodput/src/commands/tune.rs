@@ -89,6 +89,7 @@ fn keep(record: &mut Record, state_dir: &Path) -> Result<()> {
     }
     if !own.is_empty() {
         let files = saved::keep(&own, state_dir).context("cannot keep what is proven")?;
+        record.doubts.extend(saved::overruled(&files));
         tuning.kept_in = files.iter().map(|file| file.path.display().to_string()).collect();
     }
     Ok(())

@@ -55,6 +55,11 @@ impl Progress {
                 let tuning = self.tuning.get_or_insert_default();
                 match step.outcome {
                     TuningOutcome::Kept => tuning.kept += 1,
+                    TuningOutcome::Confirmed => {}
+                    TuningOutcome::Dropped => {
+                        (tuning.kept, tuning.others) =
+                            (tuning.kept.saturating_sub(1), tuning.others + 1);
+                    }
                     _ => tuning.others += 1,
                 }
             }

@@ -83,6 +83,8 @@ fn assignment(Change { setting, to, .. }: &Change) -> String {
 fn outcome(step: &TuningStep) -> String {
     match step.outcome {
         TuningOutcome::Kept => style::good("kept"),
+        TuningOutcome::Dropped => "let go: no longer needed".into(),
+        TuningOutcome::Confirmed => "stays".into(),
         TuningOutcome::NotBetter => "not proven better".into(),
         TuningOutcome::TooFewRuns => "too few runs".into(),
         TuningOutcome::Planned => "not tried yet".into(),
@@ -135,10 +137,12 @@ fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
         line(out, "", "`goodput settings undo --saved` removes these files");
     }
     lines(out, "to keep", open.iter().map(|change| command(change)));
-    let forms = open.iter().flat_map(|change| {
-        goodput_settings::permanent(&change.setting, &change.to).unwrap_or_default()
-    });
-    lines(out, "for good", permanent::lines(&goodput_settings::merged(forms)));
+    let forms = open.iter().map(|change| (&change.setting, change.to.as_str()));
+    // A setting that only the far end knows has no known permanent form.
+    let form = |setting: &SettingRef, value: &str| {
+        goodput_settings::permanent(setting, value).unwrap_or_default()
+    };
+    lines(out, "for good", permanent::lines(&goodput_settings::at_both_ends(forms, form)));
 }
 
 /// Whether it is a change of this host.

@@ -4,6 +4,7 @@
 
 mod boot_unit;
 mod contents;
+mod overruled;
 mod place;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::error::SettingError;
 use crate::lookup::permanent;
 use crate::permanent::merged;
 use contents::{Assignment, Contents};
+use overruled::overruled;
 use place::{FOLDERS, below, is_ours, own_file};
 
 /// Everyone may read what is saved.
@@ -34,9 +36,22 @@ pub enum SaveError {
     NotHere(SettingRef, &'static str),
     /// The file is there and is not ours.
     #[error(
-        "{0} is not goodput's file; it is left as it is. Move it away, or write these lines into it:\n{1}"
+        "{} is not goodput's file; it is left as it is. Move it away, or write these lines into it:\n{lines}", path.display()
     )]
-    Foreign(PathBuf, String),
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it would take to keep the values.
+        lines: String,
+    },
+    /// A link is there, which goodput never makes.
+    #[error("{} is a link to {}, which goodput did not make; it is left as it is. Move it away", path.display(), to.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
     /// The file is ours, and someone has edited it.
     #[error(
         "{0} was edited after goodput wrote it; it is left as it is. Move it away, or edit it yourself"
@@ -83,6 +98,15 @@ pub struct SavedFile {
     pub keeps: Vec<(SettingRef, String)>,
     /// Whether it is as goodput wrote it.
     pub intact: bool,
+    /// Values of it that another file sets again later at boot, and that file.
+    pub overruled: Vec<(SettingRef, PathBuf)>,
+}
+
+impl SavedFile {
+    fn new(root: &Path, path: PathBuf, keeps: Vec<Assignment>, intact: bool) -> Self {
+        let overruled = overruled(root, &path, &keeps);
+        Self { path, keeps, intact, overruled }
+    }
 }
 
 /// Writes files that keep these values after a reboot; the files. Values that are saved already stay. `program` is
@@ -112,7 +136,7 @@ fn save_below(
     assignments: &[Assignment],
     program: &Path,
 ) -> Result<Vec<SavedFile>, SaveError> {
-    let mut plans: BTreeMap<&str, Plan> = BTreeMap::new();
+    let mut wanted: BTreeMap<&str, Vec<Assignment>> = BTreeMap::new();
     for (setting, value) in assignments {
         if setting.end == EndName::Far {
             return Err(SaveError::NotHere(setting.clone(), "it belongs to the far end"));
@@ -125,18 +149,14 @@ fn save_below(
             ));
         }
         let path = own_file(&forms).unwrap_or(boot_unit::FILE);
-        let plan = match plans.remove(path) {
-            Some(plan) => plan,
-            None => Plan::found(root, path)?,
-        };
-        plans.insert(path, plan.with(setting, value));
+        wanted.entry(path).or_default().push((setting.clone(), value.clone()));
     }
-    if plans.contains_key(boot_unit::FILE) {
+    if wanted.contains_key(boot_unit::FILE) {
         check_program(program)?;
     }
-    let files: Vec<NewFile> = plans
-        .iter()
-        .map(|(path, plan)| plan.render(root, path, program))
+    let files: Vec<NewFile> = wanted
+        .into_iter()
+        .map(|(path, more)| Plan::found(root, path, program, more)?.render(root, path, program))
         .collect::<Result<_, _>>()?;
     write_all(root, &files)?;
     Ok(files.into_iter().map(|file| file.saved).collect())
@@ -148,16 +168,25 @@ struct Plan {
 }
 
 impl Plan {
-    /// With what the file keeps already.
-    fn found(root: &Path, path: &str) -> Result<Self, SaveError> {
-        let path = below(root, path);
-        let keeps = match read(&path)? {
-            None => Vec::new(),
-            Some((text, None)) => return Err(SaveError::Foreign(path, text)),
-            Some((_, Some(Contents { intact: false, .. }))) => return Err(SaveError::Edited(path)),
-            Some((_, Some(contents))) => contents.keeps,
+    /// `more` with what the file keeps already.
+    fn found(
+        root: &Path,
+        path: &str,
+        program: &Path,
+        more: Vec<Assignment>,
+    ) -> Result<Self, SaveError> {
+        let own = below(root, path);
+        let keeps = match read(&own)? {
+            Found::Nothing => Vec::new(),
+            Found::Foreign => {
+                let lines = Self { keeps: more }.lines(path, program)?;
+                return Err(SaveError::Foreign { path: own, lines });
+            }
+            Found::Ours(Contents { intact: false, .. }) => return Err(SaveError::Edited(own)),
+            Found::Ours(contents) => contents.keeps,
         };
-        Ok(Self { keeps })
+        let add = |plan: Self, (setting, value): (SettingRef, String)| plan.with(&setting, &value);
+        Ok(more.into_iter().fold(Self { keeps }, add))
     }
 
     /// With a value at the end: what was set last holds, also at boot.
@@ -168,13 +197,17 @@ impl Plan {
     }
 
     fn render(&self, root: &Path, path: &str, program: &Path) -> Result<NewFile, SaveError> {
-        let lines = match path {
-            boot_unit::FILE => boot_unit::lines(&self.keeps, program),
-            _ => self.own_lines(path)?,
-        };
-        let saved = SavedFile { path: below(root, path), keeps: self.keeps.clone(), intact: true };
-        let text = contents::render(&self.keeps, &lines);
+        let text = contents::render(&self.keeps, &self.lines(path, program)?);
+        let saved = SavedFile::new(root, below(root, path), self.keeps.clone(), true);
         Ok(NewFile { saved, text })
+    }
+
+    /// The lines that keep the values in this file.
+    fn lines(&self, path: &str, program: &Path) -> Result<String, SaveError> {
+        match path {
+            boot_unit::FILE => Ok(boot_unit::lines(&self.keeps, program)),
+            _ => self.own_lines(path),
+        }
     }
 
     /// What all the values need of this file.
@@ -259,8 +292,13 @@ fn enable(root: &Path) -> Result<(), SaveError> {
         fs::create_dir_all(folder).map_err(failed)?;
     }
     match symlink(boot_unit::FILE, &path) {
-        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(failed(cause)),
-        _ => Ok(()),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => match fs::read_link(&path) {
+            Ok(to) if to == Path::new(boot_unit::FILE) => Ok(()),
+            Ok(to) => Err(SaveError::Link { path: path.clone(), to }),
+            // A file that is no link.
+            Err(_) => Err(failed(cause)),
+        },
+        made => made.map_err(failed),
     }
 }
 
@@ -272,11 +310,10 @@ fn put_back(root: &Path, path: &Path, old: Option<Vec<u8>>) -> io::Result<()> {
 }
 
 fn remove(root: &Path, path: &Path) -> io::Result<()> {
-    if path == below(root, boot_unit::FILE) {
-        match fs::remove_file(below(root, boot_unit::WANTED)) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
-            _ => {}
-        }
+    let wanted = below(root, boot_unit::WANTED);
+    let is_ours = || fs::read_link(&wanted).is_ok_and(|to| to == Path::new(boot_unit::FILE));
+    if path == below(root, boot_unit::FILE) && is_ours() {
+        fs::remove_file(&wanted)?;
     }
     fs::remove_file(path)
 }
@@ -289,9 +326,8 @@ fn saved_below(root: &Path) -> Vec<SavedFile> {
         let named = entries.filter(|entry| is_ours(&entry.file_name().to_string_lossy()));
         files.extend(named.filter_map(|entry| {
             let path = entry.path();
-            let (_, contents) = read(&path).ok()??;
-            let Contents { keeps, intact } = contents?;
-            Some(SavedFile { path, keeps, intact })
+            let Ok(Found::Ours(Contents { keeps, intact })) = read(&path) else { return None };
+            Some(SavedFile::new(root, path, keeps, intact))
         }));
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -315,15 +351,25 @@ fn remove_below(root: &Path) -> Vec<(SavedFile, Result<(), SaveError>)> {
     removed.collect()
 }
 
-/// A file's text, and what it says if it is ours; `None` if there is no such file.
-fn read(path: &Path) -> Result<Option<(String, Option<Contents>)>, SaveError> {
+/// What stands where a file of ours may stand.
+enum Found {
+    Nothing,
+    Ours(Contents),
+    Foreign,
+}
+
+/// # Errors
+/// If a link stands there, even one that leads nowhere: to write the file would replace it.
+fn read(path: &Path) -> Result<Found, SaveError> {
+    if let Ok(to) = fs::read_link(path) {
+        return Err(SaveError::Link { path: path.into(), to });
+    }
     match fs::read(path) {
         Ok(bytes) => {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            let contents = contents::parse(&text);
-            Ok(Some((text, contents)))
+            let contents = contents::parse(&String::from_utf8_lossy(&bytes));
+            Ok(contents.map_or(Found::Foreign, Found::Ours))
         }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
         Err(cause) => Err(SaveError::Io { operation: "read", path: path.into(), cause }),
     }
 }

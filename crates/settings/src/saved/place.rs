@@ -10,7 +10,7 @@ use goodput_model::Permanent;
 /// Begins what belongs to another system.
 const FREEBSD: &str = "FreeBSD ";
 /// Where our parameters of the kernel stand.
-const PARAMETERS: &str = "/etc/sysctl.d/90-goodput.conf";
+pub const PARAMETERS: &str = "/etc/sysctl.d/90-goodput.conf";
 /// Where files of ours may stand.
 pub const FOLDERS: [&str; 2] = ["/etc/sysctl.d", "/etc/systemd/system"];
 

@@ -78,8 +78,47 @@ fn what_is_not_ours_any_more_is_left_alone() {
     assert!(matches!(removed[0].1, Err(SaveError::Edited(_))));
     fs::write(&path, "net.ipv4.tcp_sack = 1\n").unwrap();
     let foreign = save(root, &["sysctl.net.ipv4.tcp_ecn=1"]);
-    assert!(matches!(foreign, Err(SaveError::Foreign(..))), "{foreign:?}");
+    let Err(SaveError::Foreign { lines, .. }) = foreign else { panic!("{foreign:?}") };
+    assert_eq!(lines, "net.ipv4.tcp_ecn = 1", "what is to be written, not what is there");
     assert!(saved_below(root).is_empty() && all(root).len() == 1);
+}
+
+/// A link to nowhere looks like no file, and one to /dev/null is how an administrator switches a file off.
+#[test]
+fn a_link_is_never_replaced() {
+    for to in ["/dev/null", "/nowhere/at/all"] {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let path = below(root, "/etc/sysctl.d/90-goodput.conf");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(to, &path).unwrap();
+        let refused = save(root, &["sysctl.net.ipv4.tcp_ecn=1"]);
+        assert!(matches!(refused, Err(SaveError::Link { .. })), "{refused:?}");
+        assert_eq!(fs::read_link(&path).unwrap(), Path::new(to));
+        assert!(saved_below(root).is_empty());
+    }
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let wanted = below(root, boot_unit::WANTED);
+    fs::create_dir_all(wanted.parent().unwrap()).unwrap();
+    symlink("/dev/null", &wanted).unwrap();
+    let refused = save(root, &["qdisc.tbf.burst@eth0=9000"]);
+    assert!(matches!(refused, Err(SaveError::Link { .. })), "{refused:?}");
+    assert_eq!(fs::read_link(&wanted).unwrap(), Path::new("/dev/null"));
+    assert!(saved_below(root).is_empty(), "all or nothing");
+}
+
+#[test]
+fn what_another_file_sets_later_is_said() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let later = below(root, "/etc/sysctl.d/99-local.conf");
+    fs::create_dir_all(later.parent().unwrap()).unwrap();
+    fs::write(&later, "net.ipv4.tcp_sack = 0\n").unwrap();
+    let files = save(root, &["sysctl.net.ipv4.tcp_sack=1", "sysctl.net.ipv4.tcp_ecn=1"]).unwrap();
+    let sack = "sysctl.net.ipv4.tcp_sack".parse().unwrap();
+    assert_eq!(files[0].overruled, [(sack, later)]);
+    assert_eq!(saved_below(root)[0].overruled, files[0].overruled);
 }
 
 #[test]

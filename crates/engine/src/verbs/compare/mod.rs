@@ -50,6 +50,8 @@ pub struct CompareRequest {
     pub arms: Vec<Arm>,
     /// What the arms are judged by; the first is the one that counts.
     pub responses: Vec<Response>,
+    /// Responses of which any one may prove an arm better; they share the error.
+    pub ways_to_win: usize,
     /// Stop when every interval's half-width is below this, percent.
     pub precision_percent: f64,
     /// Smallest effect that counts, percent.
@@ -127,6 +129,7 @@ async fn run(
     let design = Design {
         arms: arms.len(),
         responses: request.responses.clone(),
+        ways_to_win: request.ways_to_win,
         precision_percent: request.precision_percent,
         threshold_percent: request.threshold_percent,
         seed: request.seed,

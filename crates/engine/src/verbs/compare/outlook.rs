@@ -1,6 +1,5 @@
 //! How far a comparison is, and how long it may take.
 
-use goodput_experiment::looks::Looks;
 use goodput_experiment::{ArmAnalysis, Design, analyse};
 use goodput_model::Judgement;
 
@@ -16,7 +15,7 @@ pub fn outlook(design: &Design, book: &RunLog, block: u32) -> Outlook {
         let judgement = arm.settled.and_then(|_| judgement(arm))?;
         Some(Decided { values: book.values[number].clone(), judgement })
     });
-    let looks = Looks::for_arms(design.arms);
+    let looks = design.looks();
     // An arm that lost runs is looked at later; the first look at any is meant.
     let made = open.iter().map(|(_, arm)| arm.n as u32).max().unwrap_or(0);
     let warm_up = u32::from(block == 0);

@@ -1,7 +1,7 @@
 //! The arm that won, and how its values outlive a reboot.
 
 use goodput_model::{ArmResult, Comparison, Judgement, Permanent, Response, SettingRef};
-use goodput_settings::merged;
+use goodput_settings::at_both_ends;
 
 /// From a setting and a value to the files that keep it.
 type Form<'a> = &'a dyn Fn(&SettingRef, &str) -> Vec<Permanent>;
@@ -34,7 +34,7 @@ fn files(
     permanent: Form<'_>,
 ) -> Vec<Permanent> {
     let differ = settings.iter().zip(values).zip(base).filter(|((_, now), was)| now != was);
-    merged(differ.flat_map(|((setting, value), _)| permanent(setting, value)))
+    at_both_ends(differ.map(|((setting, value), _)| (setting, value.as_str())), permanent)
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
         let arms = compared(vec![base.clone(), better, best]).arms;
         assert!(arms[0].permanent.is_empty() && arms[1].permanent.is_empty());
         let file = &arms[2].permanent[0];
-        assert_eq!(file.file, "/etc/sysctl.d/90-goodput.conf");
+        assert_eq!(file.file, "the far end's /etc/sysctl.d/90-goodput.conf");
         assert_eq!(file.lines, "net.ipv4.tcp_sack = 1\nnet.ipv4.tcp_ecn = 1");
 
         let unsure = arm(["1", "2"], 90.0, Judgement::Inconclusive);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_experiment::looks::Looks;
+use goodput_experiment::Design;
 
 /// How much longer than expected runs may take.
 const RUN_TIME_MARGIN_RATIO: f64 = 1.25;
@@ -14,12 +14,15 @@ pub struct Budget {
     began: Instant,
     all: Duration,
     run_s: f64,
+    /// Blocks of the shortest comparison that can speak.
+    first_look: u32,
 }
 
 impl Budget {
-    /// From now on. `run` is how long a run is expected to take.
-    pub fn new(all: Duration, run: Duration) -> Self {
-        Self { began: Instant::now(), all, run_s: run.as_secs_f64() }
+    /// From now on. `run` is how long a run is expected to take; `ways_to_win` as in the design of each comparison.
+    pub fn new(all: Duration, run: Duration, ways_to_win: usize) -> Self {
+        let first_look = Design { ways_to_win, ..Design::default() }.looks().first();
+        Self { began: Instant::now(), all, run_s: run.as_secs_f64(), first_look }
     }
 
     /// The first measurement has ended; its payload moved for `moved_s` seconds. What it took besides, each run takes.
@@ -42,7 +45,7 @@ impl Budget {
     /// The least time in which a comparison can speak, seconds.
     pub fn shortest_s(&self) -> f64 {
         // Two runs a block, the warm-up among the blocks.
-        let blocks = Looks::for_arms(2).first() + 1;
+        let blocks = self.first_look + 1;
         self.run_s * f64::from(2 * blocks) * RUN_TIME_MARGIN_RATIO
     }
 

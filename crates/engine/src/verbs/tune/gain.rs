@@ -1,6 +1,6 @@
 //! Whether an arm is better than the baseline, for what tuning is to gain.
 
-use goodput_experiment::looks::Looks;
+use goodput_experiment::Design;
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Purpose, Response};
 
 /// What comparisons for `purpose` are judged by; the first is what the report shows.
@@ -13,9 +13,25 @@ pub fn responses(purpose: Purpose) -> Vec<Response> {
     }
 }
 
+/// Responses of which any one that is better proves a change.
+pub fn ways_to_win(purpose: Purpose) -> usize {
+    if purpose == Purpose::Balanced { responses(purpose).len() } else { 1 }
+}
+
+/// Whether the second arm of `comparison` is shown to be no better: each response that is sought makes no difference or
+/// is worse. What is not shown is no reason to let go of what helped before.
+pub fn is_needless(comparison: &Comparison, purpose: Purpose) -> bool {
+    let Some(arm) = comparison.arms.get(1) else { return false };
+    responses(purpose).into_iter().take(ways_to_win(purpose)).all(|response| {
+        let judged = against(arm, response).map(|effect| effect.judgement);
+        matches!(judged, Some(Judgement::NoDifference | Judgement::Worse))
+    })
+}
+
 /// Whether `comparison` has as many blocks as its first look needs. With fewer it can show nothing.
-pub fn reached_first_look(comparison: &Comparison) -> bool {
-    let first = Looks::for_arms(comparison.arms.len()).first() as usize;
+pub fn reached_first_look(comparison: &Comparison, purpose: Purpose) -> bool {
+    let design = Design { ways_to_win: ways_to_win(purpose), ..Design::default() };
+    let first = design.looks().first() as usize;
     comparison.arms.get(1).is_some_and(|arm| arm.n >= first)
 }
 
@@ -24,7 +40,7 @@ pub fn reached_first_look(comparison: &Comparison) -> bool {
 pub fn gains(comparison: &Comparison, purpose: Purpose) -> bool {
     let Some(arm) = comparison.arms.get(1) else { return false };
     let judged = responses(purpose);
-    let sought = if purpose == Purpose::Balanced { &judged[..] } else { &judged[..1] };
+    let sought = &judged[..ways_to_win(purpose)];
     let effect = |response: &Response| against(arm, *response);
     let is_worse = |effect: &Effect| {
         matches!(effect.judgement, Judgement::Worse | Judgement::WorsePerhapsBelowThreshold)
@@ -72,13 +88,33 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_shown_to_do_nothing_is_let_go() {
+        use Judgement::{Better, Inconclusive, NoDifference, Worse};
+        let needless = |throughput, cpu, purpose| {
+            let judged = [
+                (Response::Throughput, throughput),
+                (Response::Cpu, cpu),
+                (Response::Latency, NoDifference),
+            ];
+            is_needless(&compared(&judged), purpose)
+        };
+        assert!(needless(NoDifference, Better, Purpose::Throughput));
+        assert!(!needless(Inconclusive, NoDifference, Purpose::Throughput));
+        assert!(!needless(NoDifference, Better, Purpose::Balanced));
+        assert!(needless(NoDifference, Worse, Purpose::Balanced));
+        assert!(!is_needless(&compared(&[]), Purpose::Throughput), "nothing was read");
+    }
+
+    #[test]
     fn fewer_blocks_than_the_first_look_needs_show_nothing() {
         let with_blocks = |n| {
             let mut comparison = compared(&[(Response::Throughput, Judgement::Inconclusive)]);
             comparison.arms[1].n = n;
             comparison
         };
-        assert!(!reached_first_look(&with_blocks(5)) && reached_first_look(&with_blocks(6)));
+        let reached = |n, purpose| reached_first_look(&with_blocks(n), purpose);
+        assert!(!reached(5, Purpose::Throughput) && reached(6, Purpose::Throughput));
+        assert!(!reached(7, Purpose::Balanced) && reached(8, Purpose::Balanced), "three claims");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    BitRate, Comparison, Confidence, Finding, Kind, Known, Length, Plan, Purpose, Record, Tuning,
-    TuningOutcome, TuningStep,
+    BitRate, Change, Comparison, Confidence, Finding, Kind, Known, Length, Plan, Purpose, Record,
+    Tuning, TuningOutcome, TuningStep,
 };
 use goodput_remote::Hosts;
 
@@ -25,7 +25,7 @@ use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, compare_whole};
 use budget::Budget;
-use gain::{gains, reached_first_look, responses};
+use gain::{gains, is_needless, reached_first_look, responses, ways_to_win};
 use search::{Candidate, Search};
 
 /// What to tune, and for how long.
@@ -74,7 +74,7 @@ pub async fn tune(
         Length::Auto { max_s, .. } => max_s,
         Length::Bytes(_) | Length::Source => 1.0,
     });
-    let mut budget = Budget::new(request.max_time, run);
+    let mut budget = Budget::new(request.max_time, run, ways_to_win(request.purpose));
     let mut start = measure(request, interrupt, listener).await?;
     let moved_s = start.intervals.last().map_or(0.0, |interval| interval.to_s);
     budget.beside_payload(moved_s);
@@ -89,6 +89,7 @@ pub async fn tune(
         }
         false => tuner.try_all(&start, listener).await,
     };
+    tuner.leave_out_again(listener).await;
     let whole = tuner.prove(listener).await;
     let Tuner { search, steps, broken, .. } = tuner;
     let proves = |whole: &Comparison| gains(whole, request.purpose);
@@ -222,7 +223,7 @@ impl Tuner<'_> {
                 Some(comparison) if gains(&comparison, self.request.purpose) => {
                     (TuningOutcome::Kept, Known::Value(comparison), challenger)
                 }
-                Some(comparison) if !reached_first_look(&comparison) => {
+                Some(comparison) if !reached_first_look(&comparison, self.request.purpose) => {
                     (TuningOutcome::TooFewRuns, Known::Value(comparison), None)
                 }
                 Some(comparison) => (TuningOutcome::NotBetter, Known::Value(comparison), None),
@@ -235,10 +236,54 @@ impl Tuner<'_> {
                 self.search.consider(&better.findings);
             }
         }
-        let step = TuningStep { change, rule, outcome, comparison };
+        self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
+        better
+    }
+
+    /// Tries all that is kept without each change again, the first one first: what came after may have made it needless,
+    /// or it was found better by chance. One that makes no difference is let go. Of one change alone the proof says as much.
+    async fn leave_out_again(&mut self, listener: &mut Listener<'_>) {
+        for change in self.search.kept().to_vec() {
+            let time = self.budget.for_a_change();
+            let Some(time) =
+                time.filter(|_| self.search.kept().len() > 1 && self.ended().is_none())
+            else {
+                return;
+            };
+            let rule = self.rule_of(&change);
+            let text = format!("tries all that helped without {}={}", change.setting, change.to);
+            listener(Event::Note { text });
+            let compared = self.compare(self.search.all_but(&change), time, listener).await;
+            // Without an answer it stays; the proof says what all of it is worth.
+            let Some(comparison) = compared.ok().and_then(|compared| compared.record.comparison)
+            else {
+                continue;
+            };
+            let outcome = match is_needless(&comparison, self.request.purpose) {
+                true => TuningOutcome::Dropped,
+                false => TuningOutcome::Confirmed,
+            };
+            if outcome == TuningOutcome::Dropped {
+                self.search.drop(&change);
+            }
+            self.ended_step(
+                TuningStep { change, rule, outcome, comparison: Known::Value(comparison) },
+                listener,
+            );
+        }
+    }
+
+    /// The rule that proposed what is kept.
+    fn rule_of(&self, change: &Change) -> String {
+        let kept = |step: &&TuningStep| {
+            step.outcome == TuningOutcome::Kept && step.change.setting == change.setting
+        };
+        self.steps.iter().rev().find(kept).map(|step| step.rule.clone()).unwrap_or_default()
+    }
+
+    fn ended_step(&mut self, step: TuningStep, listener: &mut Listener<'_>) {
         listener(Event::ChangeEnded { step: Box::new(step.clone()) });
         self.steps.push(step);
-        better
     }
 
     /// All that was kept against the start, if anything was.
@@ -270,6 +315,7 @@ impl Tuner<'_> {
             plan: Plan { length: request.run_length, ..request.plan.clone() },
             arms,
             responses: responses(request.purpose),
+            ways_to_win: ways_to_win(request.purpose),
             precision_percent: request.min_gain_percent / 2.0,
             threshold_percent: request.min_gain_percent,
             max_time,

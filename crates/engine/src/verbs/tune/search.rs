@@ -88,6 +88,22 @@ impl Search {
         }
     }
 
+    /// Lets go of a change that was kept.
+    pub fn drop(&mut self, change: &Change) {
+        self.kept.retain(|kept| kept.setting != change.setting);
+    }
+
+    /// All that is kept, with one of the changes as it was at the start, and all of it.
+    pub fn all_but(&self, change: &Change) -> Vec<Arm> {
+        let value = |kept: &Change| match kept.setting == change.setting {
+            true => at_start(kept),
+            false => kept.to.clone(),
+        };
+        let without = self.kept.iter().map(|kept| (kept.setting.clone(), value(kept)));
+        let with = self.kept.iter().map(|kept| (kept.setting.clone(), kept.to.clone()));
+        vec![Arm(without.collect()), Arm(with.collect())]
+    }
+
     /// All that is kept.
     pub fn kept(&self) -> &[Change] {
         &self.kept
@@ -171,6 +187,17 @@ mod tests {
         assert_eq!(search.next().unwrap().change, rcvbuf, "it may help on top of the other");
         assert_eq!(values(&search.without_and_with(&rcvbuf)), ["off default", "off 4M"]);
         assert!(search.next().is_none(), "what is kept is not tried again");
+    }
+
+    #[test]
+    fn each_kept_change_can_be_left_out_again() {
+        let mut search = Search::default();
+        let tso = change("offload.tso@e", Some("on"), "off");
+        search.keep(change("socket.rcvbuf", None, "4M"));
+        search.keep(tso.clone());
+        assert_eq!(values(&search.all_but(&tso)), ["4M on", "4M off"]);
+        search.drop(&tso);
+        assert_eq!(values(&search.start_and_kept()), ["default", "4M"]);
     }
 
     #[test]
