@@ -31,37 +31,39 @@ pub(super) static ROWS: [PolicyFile; 2] = [
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq/policy*/";
 
 impl PolicyFile {
+    /// One line for all CPUs, so that one that differs can't be overlooked.
     fn show(&self, file: &str) -> Command {
-        Command::new("sh", ["-c", &format!("cat {POLICIES}{file}")])
+        let words = format!("cat {POLICIES}{file} | tr -s ' ' '\\n' | sort -u");
+        Command::new("sh", ["-c", &format!("set -- $({words}); echo \"$*\"")])
     }
 
-    /// What all policies have in this file, in common.
-    fn common(&self, at: &mut At<'_>, file: &str) -> Result<String, RemoteError> {
-        let command = self.show(file);
-        let printed = at.shell.output(&command)?;
-        let mut lines = printed.lines().map(str::trim);
-        let first = lines.next().unwrap_or_default().to_owned();
-        match lines.all(|line| line == first) && !first.is_empty() {
-            true => Ok(first),
-            false => Err(at.misread(&command, &printed, "the same for all CPUs")),
+    /// Every word that a policy has in this file, once; several if they differ.
+    fn words(&self, at: &mut At<'_>, file: &str) -> Result<String, RemoteError> {
+        let printed = at.shell.output(&self.show(file))?;
+        match printed.trim() {
+            "" => Err(at.refused("no CPU there has it")),
+            words => Ok(words.into()),
         }
     }
 }
 
 impl Row for PolicyFile {
     fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError> {
-        self.common(at, self.file)
+        self.words(at, self.file)
     }
 
     fn normalise(&self, at: &mut At<'_>, value: &str) -> Result<String, RemoteError> {
-        let offered = self.common(at, self.offered)?;
+        let offered = self.words(at, self.offered)?;
         match offered.split(' ').any(|name| name == value) {
             true => Ok(value.into()),
             false => Err(at.refused(&format!("{value:?} is none of {offered}"))),
         }
     }
 
-    fn write(&self, _at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
+    fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
+        if value.contains(' ') {
+            return Err(at.refused("the CPUs differ, which would not come back"));
+        }
         let script = format!(
             "for file in {POLICIES}{}; do printf '%s\\n' \"$1\" >\"$file\" || exit 1; done",
             self.file
@@ -71,6 +73,24 @@ impl Row for PolicyFile {
 
     fn holds(&self, _at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
         Ok(Condition::line(self.show(self.file), Condition::literal(value)))
+    }
+
+    /// What the driver changes along with it has to come back as well.
+    fn comes_back(&self, at: &mut At<'_>) -> Result<(), RemoteError> {
+        for row in &ROWS {
+            match row.read(at) {
+                Ok(words) if words.contains(' ') => {
+                    let why = format!(
+                        "the {} of the CPUs differ ({words}), which would not come back",
+                        row.file
+                    );
+                    return Err(at.refused(&why));
+                }
+                Err(error @ RemoteError::Lost { .. }) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -88,15 +108,42 @@ mod tests {
     use super::*;
     use crate::scripted::Scripted;
 
+    fn scene(governors: &str) -> Scripted {
+        let show = ROWS[0].show(ROWS[0].file).typed();
+        Scripted::default().prints(&show, governors)
+    }
+
     #[test]
     fn cpus_that_differ_are_not_taken_for_one() {
-        let file = "sh -c 'cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor'";
         let setting = "cpu.governor".parse().unwrap();
         let read = |printed: &str| {
-            let mut shell = Scripted::default().prints(file, printed);
-            ROWS[0].read(&mut At { shell: &mut shell, setting: &setting })
+            let mut shell = scene(printed);
+            let mut at = At { shell: &mut shell, setting: &setting };
+            (ROWS[0].read(&mut at).ok(), ROWS[0].comes_back(&mut at).is_ok())
         };
-        assert_eq!(read("powersave\npowersave\n").unwrap(), "powersave");
-        assert!(read("powersave\nperformance\n").is_err() && read("").is_err());
+        assert_eq!(read("powersave\n"), (Some("powersave".into()), true));
+        assert!(!read("performance powersave\n").1);
+        assert_eq!(read("\n").0, None);
+    }
+
+    #[test]
+    fn the_host_looks_at_every_cpu() {
+        let setting = "cpu.governor".parse().unwrap();
+        let mut shell = Scripted::default();
+        let mut at = At { shell: &mut shell, setting: &setting };
+        let condition = ROWS[0].holds(&mut at, "powersave").unwrap().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        let condition =
+            condition.replace("/sys/devices/system/cpu/cpufreq", folder.path().to_str().unwrap());
+        let holds = |governors: [&str; 2]| {
+            for (number, governor) in governors.iter().enumerate() {
+                let policy = folder.path().join(format!("policy{number}"));
+                std::fs::create_dir_all(&policy).unwrap();
+                std::fs::write(policy.join("scaling_governor"), format!("{governor}\n")).unwrap();
+            }
+            std::process::Command::new("sh").args(["-c", &condition]).status().unwrap().success()
+        };
+        assert!(holds(["powersave", "powersave"]));
+        assert!(!holds(["powersave", "performance"]) && !holds(["performance", "performance"]));
     }
 }

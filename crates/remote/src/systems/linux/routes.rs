@@ -79,21 +79,16 @@ const WITH_VALUE: [&str; 25] = [
 /// States of a route, which nobody sets.
 const STATES: [&str; 2] = ["linkdown", "dead"];
 
-/// The words of a route: its destination, then pairs; `lock` belongs to the value behind it.
-struct Route {
-    destination: String,
-    pairs: Vec<(String, String)>,
-    onlink: bool,
-}
+/// The pairs of words of a route; `lock` belongs to the value behind it.
+type Pairs = Vec<(String, String)>;
 
 fn show(at: &At<'_>) -> Command {
-    let family = if at.scope().contains(':') { "-6" } else { "-4" };
-    let words = [family, "-o", "route", "show", "table", "main", "exact", at.scope()];
+    let words = [family(at), "-o", "route", "show", "table", "main", "exact", at.scope()];
     Command::new("ip", words)
 }
 
 /// The route, and the line that says it.
-fn route(at: &mut At<'_>) -> Result<(Route, String), RemoteError> {
+fn route(at: &mut At<'_>) -> Result<(Pairs, String), RemoteError> {
     let command = show(at);
     let printed = at.shell.output(&command)?;
     let line = printed.trim_end();
@@ -104,34 +99,40 @@ fn route(at: &mut At<'_>) -> Result<(Route, String), RemoteError> {
         return Err(at.refused("there are several such routes"));
     }
     match parse(line) {
-        Some(route) => Ok((route, line.into())),
+        Some(pairs) => Ok((pairs, line.into())),
         None => Err(at.misread(&command, line, "one plain route with one next hop")),
     }
 }
 
-fn parse(line: &str) -> Option<Route> {
+fn parse(line: &str) -> Option<Pairs> {
     let mut words = line.split_whitespace().filter(|word| !STATES.contains(word)).peekable();
-    let destination = words.next()?.to_owned();
-    let (mut pairs, mut onlink) = (Vec::new(), false);
+    let destination = words.next()?;
+    let mut pairs = Vec::new();
     while let Some(word) = words.next() {
         if word == "onlink" {
-            onlink = true;
             continue;
         }
         let known = WITH_VALUE.contains(&word);
-        let lock = words.next_if_eq(&"lock").map(|_| "lock ").unwrap_or_default();
+        // rto_min is always locked, and takes no such word (ip/iproute.c `iproute_modify`).
+        let lock = words.next_if_eq(&"lock").filter(|_| word != "rto_min");
+        let lock = lock.map(|_| "lock ").unwrap_or_default();
         let value = words.next().filter(|_| known)?;
         pairs.push((word.to_owned(), format!("{lock}{value}")));
     }
     let plain = destination.bytes().all(|b| b.is_ascii_alphanumeric() || b".:/".contains(&b));
-    plain.then_some(Route { destination, pairs, onlink })
+    plain.then_some(pairs)
 }
 
-/// Milliseconds of `5ms`, `200ms` or `1s`.
+/// Milliseconds of `5ms`, `200ms`, `1s` or `1.5s`.
 fn milliseconds(text: &str) -> Option<u32> {
     match text.strip_suffix("ms") {
         Some(number) => number.parse().ok(),
-        None => text.strip_suffix('s')?.parse::<u32>().ok()?.checked_mul(1000),
+        None => {
+            let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+            let milliseconds = (seconds * 1000.0).round();
+            let fits = (0.0..=f64::from(u32::MAX)).contains(&milliseconds);
+            fits.then_some(milliseconds as u32)
+        }
     }
 }
 
@@ -158,8 +159,33 @@ impl Metric {
         }
     }
 
-    fn of(&self, at: &mut At<'_>, route: &Route, line: &str) -> Result<String, RemoteError> {
-        let Some((_, printed)) = route.pairs.iter().find(|(word, _)| word == self.word) else {
+    /// Expressions of sed(1) that leave a printed route in the words that ip(8) takes, but for this metric.
+    fn others(&self) -> String {
+        let states: String = STATES.iter().map(|state| format!("s/ {state} / /;")).collect();
+        let word = self.word;
+        format!(
+            "-e 's/[[:blank:]][[:blank:]]*/ /g;s/$/ /;{states}s/ rto_min lock / rto_min /' \
+             -e 's/ {word} \\(lock \\)\\{{0,1\\}}[^ ]* / /'"
+        )
+    }
+
+    /// Expressions of sed(1) that leave the value of this metric of a printed route, as [`parse`] has it.
+    fn alone(&self) -> String {
+        let word = self.word;
+        format!(
+            "-e 's/[[:blank:]][[:blank:]]*/ /g;s/$/ /;s/ rto_min lock / rto_min /' \
+             -e '/ {word} /!s/.*/{}/' -e 's/.* {word} \\(\\(lock \\)\\{{0,1\\}}[^ ]*\\) .*/\\1/'",
+            value::DEFAULT
+        )
+    }
+
+    fn of(
+        &self,
+        at: &mut At<'_>,
+        pairs: &[(String, String)],
+        line: &str,
+    ) -> Result<String, RemoteError> {
+        let Some((_, printed)) = pairs.iter().find(|(word, _)| word == self.word) else {
             return Ok(value::DEFAULT.into());
         };
         self.setting(printed).ok_or_else(|| at.misread(&show(at), line, self.word))
@@ -168,8 +194,8 @@ impl Metric {
 
 impl Row for Metric {
     fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError> {
-        let (route, line) = route(at)?;
-        self.of(at, &route, &line)
+        let (pairs, line) = route(at)?;
+        self.of(at, &pairs, &line)
     }
 
     fn normalise(&self, at: &mut At<'_>, text: &str) -> Result<String, RemoteError> {
@@ -188,36 +214,39 @@ impl Row for Metric {
         })
     }
 
-    /// The route as it is now, with another value of this metric.
+    /// The route as it is when this runs, with another value of this metric: other metrics of it may have been changed
+    /// meanwhile.
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
-        let (route, line) = route(at)?;
-        let same = self.of(at, &route, &line)? == value;
-        let mut words = vec!["route".to_owned(), "replace".into(), route.destination.clone()];
-        for (word, printed) in &route.pairs {
-            if *word != self.word || same {
-                words.push(word.clone());
-                words.extend(printed.split(' ').map(str::to_owned));
-            }
-        }
-        if !same && value != value::DEFAULT {
-            words.extend([self.word.to_owned(), self.argument(value)]);
-        }
-        words.extend(route.onlink.then(|| "onlink".to_owned()));
-        let family = if at.scope().contains(':') { "-6" } else { "-4" };
-        Ok(vec![Command::new("ip", [family]).args(words)])
+        let (pairs, line) = route(at)?;
+        let same = self.of(at, &pairs, &line)? == value;
+        let printed = pairs.iter().find(|(word, _)| same && word == self.word);
+        let words = match printed {
+            Some((_, printed)) => format!(" {} {printed}", self.word),
+            None if value == value::DEFAULT => String::new(),
+            None => format!(" {} {}", self.word, self.argument(value)),
+        };
+        let (show, family) = (show(at).typed(), family(at));
+        let others = self.others();
+        let script = format!("set -f; ip {family} route replace $({show} | sed {others}){words}");
+        Ok(vec![Command::new("sh", ["-c", &script])])
     }
 
-    /// Only the value that the route has now can be told from its line.
+    /// Only this metric is looked at, of which nothing is printed when it is not there.
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
-        let (route, line) = route(at)?;
-        match self.of(at, &route, &line)? == value {
-            true => {
-                let line = format!("{}[[:blank:]]*", Condition::literal(&line));
-                Ok(Condition::line(show(at), line))
-            }
-            false => Err(at.refused(&format!("it is no longer {value}"))),
+        let (pairs, line) = route(at)?;
+        if self.of(at, &pairs, &line)? != value {
+            return Err(at.refused(&format!("it is no longer {value}")));
         }
+        let printed = pairs.into_iter().find(|(word, _)| word == self.word);
+        let printed = printed.map_or(value::DEFAULT.to_owned(), |(_, printed)| printed);
+        let script = format!("{} | sed {}", show(at).typed(), self.alone());
+        let line = Condition::literal(&printed);
+        Ok(Condition::line(Command::new("sh", ["-c", &script]), line))
     }
+}
+
+fn family(at: &At<'_>) -> &'static str {
+    if at.scope().contains(':') { "-6" } else { "-4" }
 }
 
 #[cfg(test)]
@@ -240,21 +269,49 @@ mod tests {
         assert_eq!(at("route.initcwnd", LINE, |row, at| row.read(at)).unwrap(), "20");
         assert_eq!(at("route.rto_min", LINE, |row, at| row.read(at)).unwrap(), "5");
         assert_eq!(at("route.ecn", LINE, |row, at| row.read(at)).unwrap(), "default");
-        let write = |id: &str, value: &str| {
-            at(id, LINE, |row, at| row.write(at, value)).unwrap()[0].typed()
+        let write = |id: &str, value: &str, line: &str| {
+            let command = at(id, LINE, |row, at| row.write(at, value)).unwrap();
+            told(&command[0].to_string(), line).0
         };
-        let begin = "ip -4 route replace 192.0.2.0/24 via 198.51.100.1 dev eth0 proto static";
+        let begin = "-4 route replace 192.0.2.0/24 via 198.51.100.1 dev eth0 proto static onlink";
+        let ten = "initcwnd 10";
+        assert_eq!(write("route.initcwnd", "10", LINE), format!("{begin} rto_min 5ms {ten}"));
+        assert_eq!(write("route.initcwnd", "default", LINE), format!("{begin} rto_min 5ms"));
+        let now = LINE.replace("20", "30").replace("5ms", "7ms mtu lock 1400");
         assert_eq!(
-            write("route.initcwnd", "10"),
-            format!("{begin} rto_min lock 5ms initcwnd 10 onlink")
+            write("route.initcwnd", "20", &now),
+            format!("{begin} rto_min 7ms mtu lock 1400 initcwnd 20"),
+            "the original comes back, whatever was done to the other metrics"
         );
-        assert_eq!(write("route.initcwnd", "default"), format!("{begin} rto_min lock 5ms onlink"));
-        let original = format!("{begin} initcwnd 20 rto_min lock 5ms onlink");
-        assert_eq!(
-            write("route.initcwnd", "20"),
-            original,
-            "the original comes back to the letter"
-        );
+    }
+
+    /// What `script` would tell ip to do where it prints `line`, and whether it succeeds.
+    fn told(script: &str, line: &str) -> (String, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let ip = "#!/bin/sh\ncase $* in *show*) printf %s \"$LINE\";; *) echo \"$*\";; esac\n";
+        let program = folder.path().join("ip");
+        std::fs::write(&program, ip).unwrap();
+        std::process::Command::new("chmod").arg("+x").arg(&program).status().unwrap();
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-c", script]).env("PATH", path).env("LINE", line).output();
+        let output = output.unwrap();
+        (String::from_utf8(output.stdout).unwrap().trim().into(), output.status.success())
+    }
+
+    #[test]
+    fn the_host_looks_at_one_metric_only() {
+        let holds = |id: &str, value: &str, line: &str| {
+            let condition = at(id, LINE, |row, at| row.holds(at, value)).unwrap();
+            told(&condition.to_string(), line).1
+        };
+        let other = LINE.replace("5ms", "9ms");
+        assert!(holds("route.initcwnd", "20", &other));
+        assert!(!holds("route.initcwnd", "20", &LINE.replace("20", "200")));
+        assert!(holds("route.rto_min", "5", LINE) && !holds("route.rto_min", "5", &other));
+        assert!(holds("route.mtu", "default", &other));
+        assert!(!holds("route.mtu", "default", &LINE.replace("5ms", "5ms mtu 1400")));
+        assert!(!holds("route.mtu", "default", ""), "the route is gone");
     }
 
     #[test]
