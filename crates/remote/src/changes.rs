@@ -18,17 +18,14 @@ use crate::look::Look;
 use crate::polling::PollingRates;
 use crate::put_back::put_back;
 use crate::shell::Shell;
-use crate::ssh::{Access, DeadMan, MARK, Session};
-use crate::undo::{RemoteReport, await_dead_man, finish, undo_at};
+use crate::ssh::{Access, DeadMan, Session};
+use crate::undo::{RemoteReport, await_dead_man, finish, refuse_others, undo_at};
 
 /// How long a change that could cut the connection may go unconfirmed, seconds.
 const CONFIRM_S: u32 = 10;
 
 /// Bytes that cross the connection in both directions to confirm a change: several full segments of any MTU.
 const CHECK_BYTES: usize = 48 << 10;
-
-/// What the command line of a guard of goodput on that host itself has.
-const LOCAL_GUARD: &str = ".journal.jsonl";
 
 /// Changes of one host that are put back together: by [`RemoteChanges::restore`], by dropping, or by the host itself
 /// when the session ends.
@@ -196,11 +193,12 @@ impl RemoteChanges {
     /// # Errors
     /// When the journal can't be removed, or the host is not connected any more; everything is then put back.
     pub fn keep(mut self) -> Result<(), RemoteError> {
-        let Some(Open { journal, dead_man }) = self.open.take() else { return Ok(()) };
-        // An answer shows that the dead-man has not acted yet.
-        dead_man.disarm(&mut self.host.session, 0)?;
-        journal.close()?;
-        dead_man.release(&mut self.host.session);
+        let Some(open) = &self.open else { return Ok(()) };
+        // Until the dead-man has said that it goes, it may put everything back. What then fails puts it back here.
+        open.dead_man.release(&mut self.host.session)?;
+        open.journal.close()?;
+        self.open = None;
+        self.host.session.end();
         Ok(())
     }
 
@@ -401,19 +399,6 @@ fn run_at_work(report: &RemoteReport) -> Option<String> {
         Outcome::InUse { pid } => Some(format!("process {pid} here")),
         _ => None,
     })
-}
-
-/// Refuses a host that another goodput is changing, from here, from elsewhere or on that host.
-fn refuse_others(host: &mut Host, own: u32) -> Result<(), RemoteError> {
-    let mut others = host.system.processes(&mut host.session, MARK)?;
-    others.extend(host.system.processes(&mut host.session, LOCAL_GUARD)?);
-    match others.into_iter().find(|pid| *pid != own) {
-        Some(pid) => Err(RemoteError::Busy {
-            host: host.address.to_string(),
-            process: format!("process {pid} there"),
-        }),
-        None => Ok(()),
-    }
 }
 
 /// Sends many full packets there and back.

@@ -145,18 +145,12 @@ impl Journal {
     ) -> Result<Self, RemoteError> {
         let fail = |cause| RemoteError::Journal { path: state_dir.into(), cause };
         make_own_folder(state_dir).map_err(fail)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let pid = std::process::id();
-        let path = state_dir.join(format!("{now}-{pid}{SUFFIX}"));
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(fail)?;
-        flock(&file, FlockOperation::LockExclusive).map_err(|cause| fail(cause.into()))?;
-        let mut journal = Self { file, path };
+        let mut journal = loop {
+            if let Some(journal) = Self::new(state_dir, pid).map_err(fail)? {
+                break journal;
+            }
+        };
         let begun = journal.append(&Line::Begin(owner(FORMAT, pid)));
         let synced = begun.and_then(|()| File::open(state_dir)?.sync_all());
         match synced {
@@ -167,6 +161,18 @@ impl Journal {
                 Err(fail(cause))
             }
         }
+    }
+
+    /// A new file that is locked. `None`: someone who tidies has removed it before it was locked.
+    fn new(state_dir: &Path, pid: u32) -> io::Result<Option<Self>> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let path = state_dir.join(format!("{now}-{pid}{SUFFIX}"));
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create_new(true).mode(0o600);
+        let file = options.open(&path)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        let is_there = file.metadata()?.nlink() > 0;
+        Ok(is_there.then_some(Self { file, path }))
     }
 
     /// Adds a line, which is on disk when this returns.
@@ -212,8 +218,11 @@ pub(crate) struct Found {
     pub(crate) journal: Option<Journal>,
 }
 
-/// The journals in `state_dir`, the last one first. One that can't be read is an error in its place.
-pub(crate) fn all(state_dir: &Path) -> Vec<Result<Found, (PathBuf, io::Error)>> {
+/// The journals in `state_dir`, the last one first. One that can't be read is an error in its place. Each is opened
+/// and locked only when its turn comes: others may need the rest meanwhile.
+pub(crate) fn all(
+    state_dir: &Path,
+) -> impl Iterator<Item = Result<Found, (PathBuf, io::Error)>> + use<> {
     let entries = fs::read_dir(state_dir).into_iter().flatten().flatten();
     let ours = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(SUFFIX));
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).filter(ours).collect();
@@ -222,7 +231,7 @@ pub(crate) fn all(state_dir: &Path) -> Vec<Result<Found, (PathBuf, io::Error)>> 
         Ok(found) => found.map(Ok),
         Err(error) => Some(Err((path, error))),
     };
-    paths.into_iter().rev().filter_map(open).collect()
+    paths.into_iter().rev().filter_map(open)
 }
 
 /// `None`: it was closed meanwhile.
@@ -280,15 +289,27 @@ mod tests {
         let mut journal = Journal::create(folder.path(), owner).unwrap();
         let intent = Line::Intent { main: cell(None), around: Vec::new(), to: "9000".into() };
         journal.note(&intent).unwrap();
-        let contents = || all(folder.path()).remove(0).ok().unwrap().contents;
+        let contents = || all(folder.path()).next().unwrap().ok().unwrap().contents;
         assert!(contents().entries[0].doubt);
         journal.note(&Line::Effective { main: cell(Some("9000")), around: Vec::new() }).unwrap();
         assert_eq!(contents().entries[0].main, cell(Some("9000")));
-        assert!(all(folder.path())[0].as_ref().ok().unwrap().journal.is_none(), "its run lives");
+        let found = all(folder.path()).next().unwrap().ok().unwrap();
+        assert!(found.journal.is_none(), "its run lives");
         journal.note(&Line::Settled { main: cell(None) }).unwrap();
         assert!(contents().entries.is_empty());
         journal.close().unwrap();
-        assert!(all(folder.path()).is_empty());
+        assert_eq!(all(folder.path()).count(), 0);
+    }
+
+    #[test]
+    fn a_journal_holds_up_no_other_one() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Journal::create(folder.path(), owner).unwrap());
+        drop(Journal::create(folder.path(), owner).unwrap());
+        let mut found = all(folder.path());
+        let first = found.next().unwrap().ok().unwrap();
+        let second = all(folder.path()).nth(1).unwrap().ok().unwrap();
+        assert!(first.journal.is_some() && second.journal.is_some());
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::ssh::MARK;
 /// How long a dead-man may take that has not heard of the end yet: its patience, and some for putting back.
 const DEAD_MAN_TIME: Duration = Duration::from_secs(45);
 
+/// What the command line of a guard of goodput on that host itself has.
+const LOCAL_GUARD: &str = ".journal.jsonl";
+
 /// What became of the changes of one run at one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteReport {
@@ -39,7 +42,7 @@ impl fmt::Display for RemoteReport {
 /// of runs that live are left alone, and are reported. With `forget`, what is at hosts that can't be reached is
 /// given up.
 pub fn undo(state_dir: &Path, forget: bool) -> Vec<RemoteReport> {
-    let settled = all(state_dir).into_iter().map(|found| match found {
+    let settled = all(state_dir).map(|found| match found {
         Ok(found) => settle(found, forget),
         Err((path, error)) => report("a host", path, Vec::new(), Some(error.to_string())),
     });
@@ -50,7 +53,7 @@ pub fn undo(state_dir: &Path, forget: bool) -> Vec<RemoteReport> {
 pub(crate) fn undo_at(state_dir: &Path, address: &Address) -> Vec<RemoteReport> {
     let host = address.to_string();
     let of_host = |found: &Found| found.contents.owner.as_ref().is_some_and(|o| o.host == host);
-    let found = all(state_dir).into_iter().flatten().filter(of_host);
+    let found = all(state_dir).flatten().filter(of_host);
     found.map(|found| settle(found, false)).filter(|found| !is_silent(found)).collect()
 }
 
@@ -124,7 +127,8 @@ fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restor
             return outcomes(entries, |_| Outcome::Failed(why.into()));
         }
     }
-    if let Err(error) = await_dead_man(host, owner.dead_man) {
+    let alone = await_dead_man(host, owner.dead_man);
+    if let Err(error) = alone.and_then(|()| refuse_others(host, owner.dead_man)) {
         return outcomes(entries, |_| Outcome::Failed(error.to_string()));
     }
     let mut restored = Vec::new();
@@ -148,6 +152,19 @@ pub(crate) fn await_dead_man(host: &mut Host, pid: u32) -> Result<(), RemoteErro
         sleep(Duration::from_millis(300));
     }
     Ok(())
+}
+
+/// Refuses a host that another goodput is changing, from here, from elsewhere or on that host.
+pub(crate) fn refuse_others(host: &mut Host, own: u32) -> Result<(), RemoteError> {
+    let mut others = host.system.processes(&mut host.session, MARK)?;
+    others.extend(host.system.processes(&mut host.session, LOCAL_GUARD)?);
+    match others.into_iter().find(|pid| *pid != own) {
+        Some(pid) => Err(RemoteError::Busy {
+            host: host.address.to_string(),
+            process: format!("process {pid} there"),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Notes what is settled, and closes the journal if that is all.

@@ -59,8 +59,8 @@ enum Input {
 }
 
 impl Client {
-    /// Starts ssh with a shell at `address`. Of the user's configuration nothing is overruled but what would ask or
-    /// need a terminal.
+    /// Starts ssh with a shell at `address`. Of the user's configuration nothing is overruled but what would ask,
+    /// need a terminal, share a connection or run another command.
     pub(super) fn start(address: &Address, access: &Access) -> Result<Self, RemoteError> {
         Self::spawn(command(address, access))
             .map_err(|cause| RemoteError::NoSsh { host: address.to_string(), cause })
@@ -148,6 +148,8 @@ impl Drop for Client {
 fn command(address: &Address, access: &Access) -> Command {
     let mut command = Command::new("ssh");
     command.args(["-T", "-o", "BatchMode=yes"]);
+    // A connection that is shared would pass for a new one, and outlive ours (ssh_config(5)).
+    command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "RemoteCommand=none"]);
     if let Some(config) = &access.config {
         command.arg("-F").arg(config);
     }

@@ -1,6 +1,7 @@
 : goodput-dead-man
 # It puts back what a session changed, if the session ends or falls silent. POSIX sh; $1 marks its answers, after $2
 # seconds of silence the session counts as lost. It counts ticks and reads no clock, because a clock can jump.
+# A text to put back stays after it was used: each asks first whether it is needed, and a change may come late.
 trap '' HUP INT QUIT TERM PIPE
 mark=$1
 limit=$2
@@ -9,10 +10,10 @@ quiet=0
 main=
 left=0
 due=
+more=
 say() { printf '\n%s %s\n' "$mark" "$*"; }
 undo() {
   eval "text=\${undo_$1}"
-  eval "undo_$1=:"
   (eval "$text") </dev/null >/dev/null 2>&1
 }
 say guard "$$"
@@ -36,9 +37,13 @@ while IFS= read -r line; do
       ;;
     beat) quiet=0 ;;
     'main '*) main=$rest ;;
+    'more '*) more=$more$rest ;;
     'undo '*)
       number=${rest%% *}
-      eval "undo_$number=\${rest#* }"
+      eval "undo_$number=\$more\${rest#* }"
+      more=
+      # What is known anew waits for no confirmation any more.
+      [ "$due" != "$number" ] || due=
       [ "$number" -le "$top" ] || top=$number
       say armed "$number"
       ;;
@@ -56,7 +61,10 @@ while IFS= read -r line; do
       fi
       ;;
     end) break ;;
-    bye) exit 0 ;;
+    bye)
+      say released 0
+      exit 0
+      ;;
   esac
 done
 while [ "$top" -gt 0 ]; do

@@ -17,6 +17,10 @@ const PATIENCE_S: u32 = 30;
 /// What the session has done whenever there is nothing else to do.
 const BEAT: &str = "echo beat >&4\n";
 
+/// Longest piece of a script in one line to the dead-man, bytes. Ticks come through the same pipe, where only writes
+/// of up to 512 bytes are whole everywhere (`PIPE_BUF`, POSIX.1-2024 limits.h; FreeBSD's is 512).
+const PIECE_BYTES: usize = 400;
+
 /// A dead-man that watches over a session.
 #[derive(Debug)]
 pub(crate) struct DeadMan {
@@ -48,12 +52,13 @@ impl DeadMan {
         number: usize,
         script: &str,
     ) -> Result<(), RemoteError> {
-        self.tell(session, &format!("undo {number} {script}"), "armed", number).map(drop)
-    }
-
-    /// Has it put nothing back for `number`.
-    pub(crate) fn disarm(&self, session: &mut Session, number: usize) -> Result<(), RemoteError> {
-        self.arm(session, number, ":")
+        let mut rest = script;
+        while rest.len() > PIECE_BYTES {
+            let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+            write_line(session, &format!("more {piece}"));
+            rest = behind;
+        }
+        self.tell(session, &format!("undo {number} {rest}"), "armed", number)
     }
 
     /// Has it put back number `number` after some seconds, unless it is confirmed before.
@@ -63,7 +68,7 @@ impl DeadMan {
         number: usize,
         seconds: u32,
     ) -> Result<(), RemoteError> {
-        self.tell(session, &format!("confirm {number} {seconds}"), "waiting", number).map(drop)
+        self.tell(session, &format!("confirm {number} {seconds}"), "waiting", number)
     }
 
     /// Confirms number `number`. Whether that was in time; otherwise it is put back already.
@@ -82,10 +87,9 @@ impl DeadMan {
         }
     }
 
-    /// Lets it go without putting anything back.
-    pub(crate) fn release(self, session: &mut Session) {
-        session.send("echo bye >&4");
-        session.end();
+    /// Lets it go without putting anything back. On an error it may have put back, or does so.
+    pub(crate) fn release(&self, session: &mut Session) -> Result<(), RemoteError> {
+        self.tell(session, "bye", "released", 0)
     }
 
     fn tell(
@@ -95,14 +99,19 @@ impl DeadMan {
         answer: &str,
         number: usize,
     ) -> Result<(), RemoteError> {
-        let print = Command::new("printf", [r"%s\n", line]);
-        session.send(&format!("{print} >&4"));
+        write_line(session, line);
         let words = session.answer("tell the process that puts settings back")?;
         match words == [answer, &number.to_string()] {
             true => Ok(()),
             false => Err(unexpected(session, answer, &words)),
         }
     }
+}
+
+/// Has the host's shell write a line to the dead-man.
+fn write_line(session: &mut Session, line: &str) {
+    let print = Command::new("printf", [r"%s\n", line]);
+    session.send(&format!("{print} >&4"));
 }
 
 fn unexpected(session: &Session, doing: &str, words: &[String]) -> RemoteError {
@@ -202,11 +211,13 @@ mod tests {
     #[test]
     fn a_released_one_puts_nothing_back() {
         let mut scene = Scene::new(&["sh"]);
-        let pid = scene.dead_man.pid;
-        let dead_man = std::mem::replace(&mut scene.dead_man, DeadMan { pid: 0 });
-        dead_man.release(&mut scene.session);
-        wait_for("the dead-man to end", || is_over(pid));
+        scene.dead_man.release(&mut scene.session).unwrap();
+        wait_for("the dead-man to end", || is_over(scene.dead_man.pid));
         assert_eq!(read(&scene.file("value")), "ours");
+        let mut scene = Scene::new(&["sh"]);
+        scene.session.cut();
+        assert!(scene.dead_man.release(&mut scene.session).is_err(), "nobody heard it");
+        scene.comes_back();
     }
 
     #[test]
@@ -216,13 +227,35 @@ mod tests {
         let value = scene.file("value");
         wait_for("the value to come back", || read(&value) == "original");
         assert!(!scene.dead_man.confirm(&mut scene.session, 1).unwrap(), "it is too late");
+        std::fs::write(&value, "came late").unwrap();
         assert!(
             scene.session.output(&Command::new("true", [""; 0])).is_ok(),
             "the session goes on"
         );
+        scene.session.end();
+        assert_eq!(read(&value), "original", "also what arrives after that");
         let mut scene = Scene::new(&["sh"]);
         scene.dead_man.expect(&mut scene.session, 1, 600).unwrap();
         assert!(scene.dead_man.confirm(&mut scene.session, 1).unwrap());
+    }
+
+    #[test]
+    fn a_long_script_arrives_whole_between_ticks() {
+        let mut scene = Scene::new(&["sh"]);
+        let text = "a b  ä'$x".repeat(1000);
+        let write = Command::new("printf", ["%s", &text]);
+        let script = format!("{write} >'{}'", scene.file("value").display());
+        scene.dead_man.arm(&mut scene.session, 1, &script).unwrap();
+        scene.session.end();
+        assert_eq!(read(&scene.file("value")), text);
+    }
+
+    #[test]
+    fn a_script_that_is_known_anew_waits_for_no_confirmation() {
+        let mut scene = Scene::new(&["sh"]);
+        scene.dead_man.expect(&mut scene.session, 1, 600).unwrap();
+        scene.dead_man.arm(&mut scene.session, 1, ":").unwrap();
+        assert!(!scene.dead_man.confirm(&mut scene.session, 1).unwrap(), "it waits for none");
     }
 
     #[test]

@@ -115,7 +115,17 @@ impl Session {
     pub(crate) fn end(&mut self) {
         self.client.end_input();
         let deadline = Instant::now() + PROGRAM_TIME;
-        while self.wait(Stream::Out, deadline, MAX_OUTPUT_BYTES).is_ok() {}
+        let ended = loop {
+            match self.wait(Stream::Out, deadline, MAX_OUTPUT_BYTES) {
+                // What has come already is read without waiting, so that the deadline is no end of that.
+                Ok(_) if Instant::now() < deadline => {}
+                Ok(_) => break Ended::Late,
+                Err(ended) => break ended,
+            }
+        };
+        if !matches!(ended, Ended::Closed) {
+            self.client.kill();
+        }
         self.over.get_or_insert("it was ended".into());
     }
 
