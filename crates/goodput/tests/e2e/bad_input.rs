@@ -88,7 +88,11 @@ fn unknown_options_settings_movers_and_schemes_suggest_what_exists() {
     fails(&home.run(&["test", "localhost", "--revers"]), 2, &["--reverse"]);
     fails(&home.run(&["test", "gopher://localhost"]), 2, &["gopher", "goodput"]);
     fails(&home.run(&["compare", "localhost", "ofload.tso@lo=on,off"]), 2, &["offload.tso"]);
-    fails(&home.run(&["compare", "localhost", "mover=copy"]), 2, &["at least two different values"]);
+    fails(
+        &home.run(&["compare", "localhost", "mover=copy"]),
+        2,
+        &["at least two different values"],
+    );
     fails(&home.run(&["compare", "localhost", "mover"]), 2, &["SETTING=A,B"]);
     fails(&home.run(&["compare", "localhost", "chunk=4M..4K"]), 2, &["to a larger one"]);
     let judged_by =

@@ -378,3 +378,50 @@ fn parameters_that_alter_each_other_are_not_changed_by_two_runs() {
         assert_eq!(parameter(&milliseconds), "30000");
     });
 }
+
+#[test]
+fn two_metrics_of_one_route_do_not_change_each_other() {
+    in_scene(|state_dir| {
+        let settings = ["route.initcwnd@192.0.2.0/24", "route.window@192.0.2.0/24"];
+        let [initcwnd, window] = settings.map(|name| name.parse::<SettingRef>().unwrap());
+        let routes = || {
+            let listed = std::process::Command::new("ip").args(["route", "show"]).output();
+            String::from_utf8(listed.unwrap().stdout).unwrap()
+        };
+        let before = routes();
+        let arms =
+            [("default", "default"), ("33", "default"), ("default", "65536"), ("33", "65536")];
+        for (first, last) in arms.iter().flat_map(|one| arms.iter().map(move |other| (one, other)))
+        {
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            for (cwnd, bytes) in [first, last, first, last, &arms[1], &arms[2], last] {
+                changes.apply(&initcwnd, cwnd).unwrap();
+                changes.apply(&window, bytes).unwrap();
+                let now = (crate::read(&initcwnd).unwrap(), crate::read(&window).unwrap());
+                assert_eq!((now.0.as_str(), now.1.as_str()), (*cwnd, *bytes));
+            }
+            let report = changes.restore();
+            assert!(report.is_clean(), "{first:?} {last:?}: {report}");
+            assert_eq!(routes(), before, "{first:?} {last:?}");
+        }
+    });
+}
+
+#[test]
+fn what_one_setting_drags_along_is_not_taken_for_somebody_elses() {
+    in_scene(|state_dir| {
+        let settings = ["offload.tx-checksum@eth2", "offload.tso@eth2"];
+        let [checksum, tso] = settings.map(|name| name.parse::<SettingRef>().unwrap());
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        changes.apply(&tso, "off").unwrap();
+        changes.apply(&tso, "on").unwrap();
+        changes.apply(&checksum, "off").unwrap();
+        assert_eq!(changes.apply(&tso, "off").unwrap(), "off", "it needs the checksums");
+        changes.apply(&checksum, "on").unwrap();
+        changes.apply(&tso, "on").unwrap();
+        changes.apply(&checksum, "off").unwrap();
+        let report = changes.restore();
+        assert!(report.is_clean(), "{report}");
+        assert_eq!([checksum, tso].map(|setting| crate::read(&setting).unwrap()), ["on", "on"]);
+    });
+}

@@ -95,7 +95,7 @@ fn jammed(setting: &SettingRef, value: &str) -> SettingError {
         setting: setting.clone(),
         value: value.into(),
         why:
-            "longer packets keep arriving and would block the queue; stop what sends them, or switch segmentation off (offload.tso, offload.gso)"
+            "nothing leaves its queue, and a longer packet there would block it for ever; look what stops the queue, or try again"
                 .into(),
     }
 }
