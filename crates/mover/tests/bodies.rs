@@ -118,6 +118,8 @@ struct Taking {
     anew: bool,
     most_bytes: u64,
     patience: Duration,
+    /// How much later it hears that it is told the end of one.
+    hears_after: Duration,
 }
 
 impl Bodies for Taking {
@@ -151,6 +153,7 @@ impl Bodies for Taking {
     }
 
     fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {
+        std::thread::sleep(self.hears_after);
         // Once is enough: nothing but the answer ends the wait.
         pause.on(self.socket.as_fd(), PollFlags::IN, Instant::now() + LONG)?;
         let mut answer = [0];
@@ -203,7 +206,8 @@ fn store(
     let server = listener.local_addr().expect("it works");
     let taken = take(listener, if extent == Extent::Decoded { 2 } else { 1 });
     let socket = TcpStream::connect(server).expect("it works");
-    let (counted, result) = send_to(mover, bytes, (extent, anew), storage, socket);
+    let (counted, result) =
+        send_to(mover, bytes, (extent, anew), storage, (socket, Duration::ZERO));
     let taken = taken.lock().expect("nobody panicked").clone();
     (taken, counted, result)
 }
@@ -213,13 +217,13 @@ fn send_to(
     bytes: u64,
     (extent, anew): (Extent, bool),
     storage: FlowStorage,
-    socket: TcpStream,
+    (socket, hears_after): (TcpStream, Duration),
 ) -> (u64, Result<(), MoveError>) {
     let server = socket.peer_addr().expect("it works");
     let flow = socket.try_clone().expect("it works");
     let patience = if extent == Extent::ToClose { Duration::from_millis(20) } else { LONG };
     let most_bytes = if extent == Extent::ToClose { u64::MAX } else { 100_000 };
-    let taking = Taking { server, socket, extent, anew, most_bytes, patience };
+    let taking = Taking { server, socket, extent, anew, most_bytes, patience, hears_after };
     let config = FlowConfig {
         bodies: Some(Arc::new(BodySource::new(taking, Uncounted))),
         limit_bytes: Some(bytes),
@@ -337,6 +341,20 @@ fn a_server_that_takes_no_more_is_quoted() {
     let (mut peer, _) = listener.accept().expect("it works");
     peer.write_all(b"full").expect("it works");
     let way = (Extent::ToClose, false);
-    let (_, result) = send_to("copy", 1 << 40, way, FlowStorage::default(), socket);
+    let (_, result) =
+        send_to("copy", 1 << 40, way, FlowStorage::default(), (socket, Duration::ZERO));
     assert_eq!(result.unwrap_err().to_string(), "full");
+}
+
+#[test]
+fn the_wait_for_the_word_of_a_server_that_has_all_is_no_standstill() {
+    let listener = TcpListener::bind("localhost:0").expect("it works");
+    let socket = TcpStream::connect(listener.local_addr().expect("it works")).expect("it works");
+    let taken = take(listener, 1);
+    // Longer than a silence that would be a stall.
+    let slow = (socket, Duration::from_millis(1200));
+    let way = (Extent::Bytes(0), false);
+    let (counted, result) = send_to("copy", 50_000, way, FlowStorage::default(), slow);
+    assert!(result.is_ok() && counted == 50_000, "{counted} {result:?}");
+    assert_eq!(*taken.lock().expect("nobody panicked"), [50_000]);
 }

@@ -98,18 +98,22 @@ impl<'a> Uploads<'a> {
         body.all.is_some_and(|all| body.sent >= all)
     }
 
-    /// The body ends here, and waits until the peer has it.
+    /// The body ends here, and waits until the peer has it. How long that takes is no standstill: all was sent.
     pub(crate) fn complete(&mut self) -> Result<(), MoveError> {
+        if let Some(body) = &mut self.body {
+            body.all = Some(body.sent);
+        }
         cork(self.flow, false)?;
         let stored = self.source.inner().bodies.stored(&Pause::to_deadline(self.flow));
         if self.heard(stored)?.is_some() {
             self.body = None;
+            self.moved_ns = now_ns();
         }
         Ok(())
     }
 
     /// No more is sent. A body that is cut off has its connection reset, so that nothing of it is on its way any more. Fails
-    /// if nothing had moved for the larger part of the flow's time.
+    /// if nothing had moved for the larger part of the flow's time, though there was something to send.
     pub(crate) fn end(self) -> Result<(), MoveError> {
         if self.body.is_some() {
             // Fails only if the peer has reset the connection already.
@@ -119,6 +123,7 @@ impl<'a> Uploads<'a> {
             return Err(self.flow.aborted());
         }
         match stall_at_end(self.began_ns, self.moved_ns) {
+            Some(_) if self.is_sent() => Ok(()),
             Some(still_ns) => Err(BodySource::failed(self.flow, self.stalled(still_ns), true)),
             None => Ok(()),
         }
@@ -130,6 +135,11 @@ impl<'a> Uploads<'a> {
             return Ok(());
         }
         Err(self.told(self.stalled(self.source.patience_ns)))
+    }
+
+    /// Whether all of the body was sent, so that the flow waits only for the peer's word.
+    fn is_sent(&self) -> bool {
+        self.body.as_ref().is_some_and(|body| body.all == Some(body.sent))
     }
 
     fn stalled(&self, still_ns: u64) -> String {
