@@ -21,11 +21,16 @@ pub struct LeftUpload {
     pub failure: Option<String>,
 }
 
-/// Removes what dead runs have left at the server of `place`, as far as it lets go of it. What was done, in words.
+/// Removes what dead runs have left at the server of `place`, as far as it lets go of it. What was done, in words. A run that
+/// met the server by another way may have met another machine: what this one says of its files means nothing.
 pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
-    let Ok(left) = Note::left(notes) else { return Vec::new() };
+    let met = asker.target.file.as_ref().and_then(|file| Meeting::of(file).ok());
+    let (Ok(left), Some(met)) = (Note::left(notes), met) else { return Vec::new() };
+    let is_here = |note: &Note| {
+        note.met.leads_where(&met) && note.places.iter().any(|noted| is_same(noted, place))
+    };
     let mut words = Vec::new();
-    for mut note in left.into_iter().filter(|note| note.places.iter().any(|p| is_same(p, place))) {
+    for mut note in left.into_iter().filter(is_here) {
         let removal = removal::remove(asker, &mut note, Patience::BESIDE_A_RUN);
         words.extend(removal.removed().map(|place| {
             format!("removed {place}, which an interrupted run had left at the server")

@@ -53,6 +53,11 @@ impl Meeting {
             addresses: resolved.clone(),
         })
     }
+
+    /// Whether the same host is the same machine by both, as far as the user says where it is.
+    pub fn leads_where(&self, other: &Self) -> bool {
+        (&self.proxy, &self.addresses) == (&other.proxy, &other.addresses)
+    }
 }
 
 /// A note, which nobody else settles as long as this lives.
@@ -132,13 +137,19 @@ impl Note {
         }
         let mut text = String::new();
         (&file).take(MAX_NOTE_BYTES).read_to_string(&mut text)?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            // What is noted next must not go on in a line that was cut short.
+            (&file).write_all(b"\n")?;
+        }
         let (met, places) = read(&text);
         Ok(Some(Self { file, path, met, places }))
     }
 }
 
-/// How a server was met, and what may still be there.
+/// How a server was met, and what may still be there. A last line without an end was cut short, and may be the beginning of
+/// another one.
 fn read(text: &str) -> (Meeting, Vec<Place>) {
+    let text = text.rfind('\n').map_or("", |end| &text[..end]);
     let met = text.lines().find_map(|line| serde_json::from_str(line.strip_prefix(MET)?).ok());
     let gone: HashSet<_> = text.lines().filter_map(|line| line.strip_prefix(GONE)).collect();
     let stored = text.lines().filter(|line| !gone.contains(line));
@@ -177,6 +188,17 @@ mod tests {
     }
 
     #[test]
+    fn another_proxy_or_address_may_lead_to_another_machine() {
+        let met = Meeting::default();
+        let proxy = Meeting { proxy: Some("cache:3128".into()), ..Meeting::default() };
+        let address =
+            Meeting { addresses: vec!["192.0.2.1".parse().unwrap()], ..Meeting::default() };
+        let insecure = Meeting { insecure: true, ..Meeting::default() };
+        assert!(met.leads_where(&insecure) && proxy.leads_where(&proxy));
+        assert!(!met.leads_where(&proxy) && !address.leads_where(&met));
+    }
+
+    #[test]
     fn what_is_gone_is_not_asked_for_again_by_a_later_run() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("uploads");
@@ -195,5 +217,19 @@ mod tests {
     fn a_note_of_urls_alone_or_one_that_was_cut_short_is_read() {
         let text = format!("{}\n{}\ngone http://me@nas/a/.good", place(0), place(1));
         assert_eq!(read(&text), (Meeting::default(), vec![place(0), place(1)]));
+        let text = format!("{}\n{}\ngone {}", place(1), place(10), place(1));
+        assert_eq!(read(&text).1, [place(1), place(10)], "it may be of the other one");
+    }
+
+    #[test]
+    fn what_is_noted_after_a_line_that_was_cut_short_is_a_line_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("uploads");
+        let all = (0..3).map(place).collect();
+        let note = Note::write(&folder, "1", Meeting::default(), all).unwrap();
+        (&note.file).write_all(b"gone http://me@n").unwrap();
+        drop(note);
+        Note::left(&folder).unwrap()[0].is_gone(&place(1)).unwrap();
+        assert_eq!(Note::left(&folder).unwrap()[0].places, [place(0), place(2)]);
     }
 }

@@ -10,7 +10,7 @@ use super::asker::Asker;
 use super::notes::Note;
 use super::warm_up::wait_at_most;
 
-/// How long after a server said that a file is not there it is asked once more: it may not have carried out yet what was
+/// How long after a server said that files are not there it is asked for them once more: it may not have carried out yet what was
 /// asked for on a connection that is closed by now.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// How long a server that refuses is asked again: it may still hold a file open whose upload was just cut off.
@@ -53,6 +53,16 @@ impl Removal {
         Self { files: files.collect(), noted: Ok(()) }
     }
 
+    /// This became of one; what is gone is noted no more.
+    fn concludes(&mut self, note: &mut Note, place: Place, outcome: Result<bool, String>) {
+        if outcome.is_ok()
+            && let Err(cause) = note.is_gone(&place)
+        {
+            self.noted = Err(cause);
+        }
+        self.files.push((place, outcome));
+    }
+
     /// The files that were there, and are no more.
     pub fn removed(&self) -> impl Iterator<Item = &Place> {
         self.files.iter().filter(|(_, outcome)| *outcome == Ok(true)).map(|(place, _)| place)
@@ -73,7 +83,8 @@ impl Removal {
     }
 }
 
-/// Removes the files of a note, which forgets each that is gone.
+/// Removes the files of a note, which forgets each that is gone. Those that the server does not find are asked for once more
+/// when all others were; without the time for that they stay noted.
 pub fn remove(asker: &Asker, note: &mut Note, patience: Patience) -> Removal {
     let until = Instant::now() + patience.all;
     let mut removal = Removal { files: Vec::new(), noted: Ok(()) };
@@ -82,24 +93,33 @@ pub fn remove(asker: &Asker, note: &mut Note, patience: Patience) -> Removal {
     if let Err(why) = conversation.connect(&Within(until)) {
         return Removal::failed(note, &why.to_string());
     }
-    for place in note.places.clone() {
-        if !conversation.turn_to(&place) {
-            conversation = asker.converse(&place);
+    let mut ask = |place: &Place| {
+        if !conversation.turn_to(place) {
+            conversation = asker.converse(place);
         }
-        let outcome = match remove_one(conversation.as_mut(), until, patience.one) {
+        remove_one(conversation.as_mut(), until, patience.one)
+    };
+    let mut missing = Vec::new();
+    for place in note.places.clone() {
+        match ask(&place) {
+            Ok(false) => missing.push(place),
+            outcome => removal.concludes(note, place, outcome.map_err(|why| why.to_string())),
+        }
+    }
+    if !missing.is_empty() {
+        std::thread::sleep(RETRY_DELAY);
+    }
+    for place in missing {
+        let outcome = match ask(&place) {
             Ok(false) if asker.own(place.clone()) != place => Err(UNSEEN.to_owned()),
             outcome => outcome.map_err(|why| why.to_string()),
         };
-        if outcome.is_ok()
-            && let Err(cause) = note.is_gone(&place)
-        {
-            removal.noted = Err(cause);
-        }
-        removal.files.push((place, outcome));
+        removal.concludes(note, place, outcome);
     }
     removal
 }
 
+/// Asks for the removal of one file until the server gives an answer that counts. Whether it found the file.
 fn remove_one(
     conversation: &mut dyn Conversation,
     all_until: Instant,
@@ -107,7 +127,6 @@ fn remove_one(
 ) -> Result<bool, FileError> {
     let begun = Instant::now();
     let until = all_until.min(begun + patience);
-    let mut was_missing = false;
     loop {
         if Instant::now() >= all_until {
             let why = "there was no time left to ask for its removal";
@@ -115,7 +134,7 @@ fn remove_one(
         }
         let outcome = conversation.remove(&Within(until));
         let is_over = match &outcome {
-            Ok(is_removed) => *is_removed || std::mem::replace(&mut was_missing, true),
+            Ok(_) => true,
             Err(FileError::Refused(_)) => begun.elapsed() >= HELD_TIME,
             Err(why) => {
                 if !why.is_refusal() {
@@ -179,6 +198,7 @@ mod tests {
                     let _ = reply(match line.split(' ').next() {
                         Some("DELE") => delete(&line),
                         Some("USER") => "230 in",
+                        Some("SIZE") if delete(&line).ends_with("No such file.") => delete(&line),
                         Some("SIZE") => "213 1",
                         _ => "200 fine",
                     });
@@ -195,7 +215,8 @@ mod tests {
     }
 
     fn noted(asker: &Asker, folder: &Path) -> Note {
-        let place = |number| Place::parse(&format!("{}{number}", asker.target.text)).unwrap();
+        let place =
+            |number| asker.own(Place::parse(&format!("{}{number}", asker.target.text)).unwrap());
         Note::write(folder, "1", Meeting::default(), (0..3).map(place).collect()).unwrap()
     }
 
@@ -228,5 +249,26 @@ mod tests {
         let left = Note::left(folder.path()).unwrap();
         assert_eq!(left[0].places.len(), 1, "{left:?}");
         assert!(left[0].places[0].to_string().ends_with("/in/0"), "{left:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_asked_for_once_more_after_all_others() {
+        let (asker, said) = serve(|_| "550 No such file.");
+        let folder = tempfile::tempdir().unwrap();
+        let mut note = noted(&asker, folder.path());
+        remove(&asker, &mut note, Patience::ON_REQUEST);
+        let said: Vec<_> = said.try_iter().filter(|line| line.starts_with("DELE")).collect();
+        assert!(said.len() == 6 && said[..3] == said[3..], "{said:?}");
+    }
+
+    #[test]
+    fn what_was_missing_once_stays_noted_if_there_is_no_time_to_ask_again() {
+        let (asker, _said) = serve(|_| "550 No such file.");
+        let folder = tempfile::tempdir().unwrap();
+        let mut note = noted(&asker, folder.path());
+        let short = Patience { all: RETRY_DELAY, one: RETRY_DELAY };
+        assert_eq!(remove(&asker, &mut note, short).trouble().count(), 3);
+        drop(note);
+        assert_eq!(Note::left(folder.path()).unwrap()[0].places.len(), 3);
     }
 }
