@@ -90,24 +90,25 @@ impl Dialler {
         wait: &dyn Wait,
     ) -> Result<OwnedFd, FileError> {
         let until = Instant::now() + CONNECT_TIMEOUT;
-        let mut stopped = false;
+        let mut waited = None;
         let connected = tcp_connect_waiting(address, options, |socket| {
-            stopped = false;
+            waited = None;
             while !is_writable(socket)? {
                 if Instant::now() >= until {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 wait.wait(socket, Ready::Write, until).map_err(|why| {
-                    stopped = true;
-                    io::Error::other(why.to_string())
+                    let told = io::Error::other(why.to_string());
+                    waited = Some(why);
+                    told
                 })?;
             }
             Ok(())
         });
-        connected.map_err(|failure| match failure.is_not_permitted() {
-            _ if stopped => FileError::Stopped,
-            true => FileError::NotPermitted(failure.to_string()),
-            false => FileError::Refused(failure.to_string()),
+        connected.map_err(|failure| match waited {
+            Some(why) => why,
+            None if failure.is_not_permitted() => FileError::NotPermitted(failure.to_string()),
+            None => FileError::Refused(failure.to_string()),
         })
     }
 
@@ -139,7 +140,7 @@ impl Dial for Dialler {
                     self.addresses.reached(address.ip());
                     return Ok(socket);
                 }
-                Err(FileError::Stopped) => return Err(FileError::Stopped),
+                Err(why @ (FileError::Stopped | FileError::TimedOut(_))) => return Err(why),
                 Ok(socket) => return Ok(socket),
                 Err(failure) => _ = first.get_or_insert(failure),
             }

@@ -228,6 +228,9 @@ fn idle_share(flows: &[Flow], calls: &[goodput_files::Rpcs], now: Instant) -> Kn
     let idle = calls.iter().filter_map(|calls| calls.idle).sum::<Duration>();
     let began = flows.iter().filter_map(|flow| flow.began);
     let all: Duration = began.map(|began| now.saturating_duration_since(began)).sum();
+    if calls.iter().any(|calls| calls.stored_bytes > 0) {
+        return Known::missing("only READs are timed");
+    }
     if calls.iter().all(|calls| calls.idle.is_none()) || all.is_zero() {
         return Known::missing("no two answers with payload came");
     }

@@ -129,6 +129,11 @@ pub fn fetch(
             },
             conversation,
         )),
+        _ if cut => {
+            let seconds = MAX_READ_TIME.as_secs();
+            let why = format!("the server answered, and sent no payload for {seconds} s");
+            Err(failed(FileError::TimedOut(why)))
+        }
         _ => {
             Err(failed(FileError::Refused("the file is empty: there is nothing to measure".into())))
         }
