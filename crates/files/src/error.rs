@@ -42,7 +42,7 @@ impl FileError {
         move |cause| Self::Io { operation: operation.into(), cause }
     }
 
-    /// A refusal of a server that had taken payload by then.
+    /// A refusal of a server that may have made a file, or taken payload, by then.
     pub(crate) fn after_payload(self) -> Self {
         match self {
             Self::Refused(why) => Self::Failed(why),

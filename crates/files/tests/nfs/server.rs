@@ -65,6 +65,8 @@ pub enum Manner {
     Forgets {
         after: u32,
     },
+    /// The same between the last WRITE and COMMIT.
+    ForgetsAtCommit,
     /// The connection is closed after so many WRITEs.
     WriteCloses {
         after: u32,
@@ -218,7 +220,10 @@ impl Session {
                 let mut stored = self.stored();
                 let new = stored.as_mut().expect("it was made");
                 new.commits += 1;
-                [words(&[0, 0, 0]), self.verifier(new.writes)].concat()
+                let restarts = self.manner == Manner::ForgetsAtCommit;
+                let verifier = words(&[9, 1]);
+                let verifier = if restarts { verifier } else { self.verifier(new.writes) };
+                [words(&[0, 0, 0]), verifier].concat()
             }
             other => panic!("{other:?} is called"),
         }))

@@ -138,12 +138,27 @@ fn what_a_server_refuses_is_told_apart() {
 }
 
 #[test]
+fn a_refusal_that_may_leave_a_file_is_no_sign_that_there_is_none() {
+    for status in [5, 28, 10006, 10008] {
+        let server = Server::start(Manner::NoCreate(status));
+        let mut conversation = converse(&server, "/export/new", writes(1000, 4));
+        let why = conversation.store(Some(1), &Patient).map(drop).expect_err("it is refused");
+        assert!(!why.is_refusal() && why.to_string().contains("CREATE"), "{status}: {why}");
+    }
+}
+
+#[test]
 fn a_server_that_forgets_what_it_took_is_found_out() {
     for after in [5, 99] {
         let why = fails(Manner::Forgets { after });
         assert!(why.contains("write verifier changed"), "{why}");
     }
-    // Between the last WRITE and the COMMIT.
+    let why = fails(Manner::ForgetsAtCommit);
+    assert!(why.contains("write verifier changed"), "{why}");
+}
+
+#[test]
+fn a_server_that_writes_nothing_or_goes_away_is_found_out() {
     let why = fails(Manner::WritesShort(0));
     assert!(why.contains("0 of the 1000 bytes"), "{why}");
     let why = fails(Manner::WriteCloses { after: 5 });

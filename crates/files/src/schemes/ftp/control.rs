@@ -129,7 +129,13 @@ impl Control {
     /// Asks to store a file.
     pub(super) fn store(&mut self, path: &[u8], wait: &dyn Wait) -> Result<(), FileError> {
         let reply = self.ask("STOR", path, wait)?;
-        if (100..200).contains(&reply.code) { Ok(()) } else { Err(reply.refused("to take a file")) }
+        let refused = || reply.refused("to take a file");
+        match reply.code {
+            100..200 => Ok(()),
+            // Only a permanent refusal (RFC 959 section 4.2) is sure to come before a file is made.
+            ..500 => Err(refused().after_payload()),
+            _ => Err(refused()),
+        }
     }
 
     /// Removes a file. Whether it was there: few servers say why they refuse it.

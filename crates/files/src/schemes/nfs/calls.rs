@@ -49,6 +49,9 @@ pub const COMMIT: Procedure = of(NFS_3, 21, "COMMIT", COMMIT_PATIENCE);
 
 /// `NFS3ERR_NOENT`.
 const NO_ENTRY: u32 = 2;
+/// What a server answers to CREATE before it makes anything (RFC 1813 section 2.6): PERM, ACCES, NOTDIR, ROFS, NAMETOOLONG
+/// and NOTSUPP. After any other status there may be a file.
+const LEAVES_NOTHING: [u32; 6] = [1, 13, 20, 30, 63, 10004];
 /// Who may read and write a file that is made here: its owner.
 const SCRATCH_MODE: u32 = 0o600;
 
@@ -155,7 +158,11 @@ pub fn create_args(out: &mut Vec<u8>, directory: &Handle, name: &[u8]) {
 
 /// The handle of the file that was made, if the server says it.
 pub fn created(reader: &mut Reader<'_>) -> Result<Option<Handle>, Unread> {
-    check(reader, CREATE)?;
+    match reader.u32()? {
+        0 => {}
+        status if LEAVES_NOTHING.contains(&status) => return Err(refusal(CREATE, status).into()),
+        status => return Err(refusal(CREATE, status).after_payload().into()),
+    }
     if reader.bool()? { handle(reader).map(Some) } else { Ok(None) }
 }
 

@@ -119,16 +119,7 @@ impl Dialogue {
 
     /// How much one call carries at most.
     pub fn limits(&mut self, wait: &dyn Wait, file: &Handle) -> Result<Limits, FileError> {
-        let limits =
-            self.call(wait, calls::FSINFO, |out| put_opaque(out, &file.0), calls::limits)?;
-        let none = |what: &str| {
-            Err(FileError::Protocol(format!("FSINFO: the server {what} 0 bytes at most")))
-        };
-        match limits {
-            Limits { read_bytes: 0, .. } => none("reads"),
-            Limits { write_bytes: 0, .. } => none("writes"),
-            limits => Ok(limits),
-        }
+        self.call(wait, calls::FSINFO, |out| put_opaque(out, &file.0), calls::limits)
     }
 
     /// Makes a file without content, or takes away the content that it has.

@@ -68,6 +68,7 @@ fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Con
         found: None,
         reading: None,
         writing: None,
+        refused: None,
         port: 0,
         fruitless: 0,
         log: Arc::default(),
@@ -83,6 +84,8 @@ struct Nfs {
     found: Option<Directory>,
     reading: Option<Reading>,
     writing: Option<Writing>,
+    /// Why the last write failed.
+    refused: Option<FileError>,
     /// Where NFS listens, once that is known.
     port: u16,
     /// Connections in a row that brought no payload.
@@ -140,7 +143,8 @@ impl Conversation for Nfs {
         match &mut self.writing {
             Some(writing) => {
                 asked = Instant::now();
-                writing.empty(wait)?;
+                // The file is there, whatever the server says to this.
+                writing.empty(wait).map_err(FileError::after_payload)?;
             }
             None => {
                 self.connect(wait)?;
@@ -158,7 +162,18 @@ impl Conversation for Nfs {
         match writing.write(payload) {
             Ok(0) => Err(io::ErrorKind::WouldBlock.into()),
             Ok(written) => Ok(written),
-            Err(why) => Err(io::Error::other(why.to_string())),
+            Err(why) => {
+                let told = io::Error::other(why.to_string());
+                self.refused = Some(why);
+                Err(told)
+            }
+        }
+    }
+
+    fn refusal(&mut self, wait: &dyn Wait) -> Option<FileError> {
+        match self.refused.take()? {
+            why if why.is_refusal() => Some(self.take_back(why, wait)),
+            why => Some(why),
         }
     }
 
@@ -291,6 +306,9 @@ fn call_bytes(
     (does, setting): (&str, &str),
 ) -> Result<u32, FileError> {
     match asked {
+        _ if most == 0 => {
+            Err(FileError::Protocol(format!("FSINFO: the server {does} 0 bytes at most")))
+        }
         Some(bytes) if bytes > most => Err(FileError::Refused(format!(
             "the server {does} at most {most} bytes at once, and {bytes} are asked for: lower {setting}"
         ))),
@@ -301,4 +319,18 @@ fn call_bytes(
 
 fn gone() -> FileError {
     FileError::Protocol("there is no connection".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_nothing_is_an_error_only_where_it_counts() {
+        let bytes = |asked, most| call_bytes(asked, most, ("writes", "nfs.wsize"));
+        let why = bytes(None, 0).unwrap_err().to_string();
+        assert!(why.contains("writes 0 bytes at most"), "{why}");
+        assert!(bytes(Some(1), 0).is_err());
+        assert_eq!(bytes(None, 1000).ok(), Some(1000));
+    }
 }

@@ -241,6 +241,9 @@ impl Writing {
             Unread::Failed(why) => rpc::with_advice(why, self.socket()),
         })?;
         let at = self.waiting.iter().position(|call| call.xid == xid);
+        if at.is_some_and(|at| at + 1 == self.waiting.len()) && self.payload > 0 {
+            return Err(protocol("the server answers a WRITE before it has all of it"));
+        }
         let call = at.and_then(|at| self.waiting.remove(at));
         let call = call.ok_or_else(|| {
             protocol("the server answers a call that was not made, or one that it had answered")
