@@ -46,13 +46,7 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
                 (true, false) => Forget::Gone,
                 (false, false) => Forget::Nothing,
             };
-            let state_dir = state_dir(state)?;
-            let uploads = undo_uploads(&state_dir, forget != Forget::Nothing)?;
-            let hosts = remote_settings::undo(&state_dir, forget == Forget::Unseen)?;
-            let said = uploads.is_some() || hosts.is_some();
-            let settings = undo(&state_dir, forget, said)?;
-            let failed = [uploads, hosts].into_iter().flatten().find(|exit| *exit != Exit::Fine);
-            Ok(failed.unwrap_or(settings))
+            undo_all(&state_dir(state)?, forget)
         }
         Settings::Guard { journal } => match goodput_settings::guard_main(&journal) {
             0 => Ok(Exit::Fine),
@@ -181,23 +175,48 @@ fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
     Ok(exit)
 }
 
-/// Puts back what dead runs left changed, and says so; that there is nothing is said unless something else was undone.
-fn undo(state_dir: &Path, forget: Forget, said: bool) -> Result<Exit> {
+/// Undoes all that dead runs left: first the settings of this host, then those of others and what is at servers of files,
+/// which may be out of reach. What fails keeps nothing else from being undone; the first error is returned, the others are
+/// said.
+fn undo_all(state_dir: &Path, forget: Forget) -> Result<Exit> {
+    let settings = undo(state_dir, forget);
+    let hosts = remote_settings::undo(state_dir, forget == Forget::Unseen);
+    let uploads = undo_uploads(state_dir, forget != Forget::Nothing);
+    let said = [&hosts, &uploads].iter().any(|undone| !matches!(undone, Ok(None)));
+    if let (Ok((_, Some(nothing))), false) = (&settings, said) {
+        screen::line(nothing)?;
+    }
+    let all = [settings.map(|(exit, _)| Some(exit)), hosts, uploads];
+    let (mut exit, mut error) = (Exit::Fine, None);
+    for undone in all {
+        match undone {
+            Ok(Some(failed)) if exit == Exit::Fine => exit = failed,
+            Ok(_) => {}
+            Err(why) if error.is_none() => error = Some(why),
+            Err(why) => screen::say(format_args!("error: {why:#}")),
+        }
+    }
+    error.map_or(Ok(exit), Err)
+}
+
+/// Puts back what dead runs left changed, and says so; if there is nothing, the words for that.
+fn undo(state_dir: &Path, forget: Forget) -> Result<(Exit, Option<&'static str>)> {
     let reports =
         goodput_settings::undo_and_forget(state_dir, forget, Patience::for_a_guard(tell))?;
     let mut left = goodput_settings::leftovers(state_dir);
     left.retain(|leftover| reports.iter().all(|report| report.journal != leftover.journal));
-    match (reports.is_empty(), left.is_empty()) {
-        (true, true) if said => {}
+    let nothing = match (reports.is_empty(), left.is_empty()) {
         (true, true) if geteuid().is_root() => {
-            screen::line("nothing to undo: no interrupted run left anything changed")?
+            Some("nothing to undo: no interrupted run left anything changed")
         }
-        (true, true) => screen::line(
+        (true, true) => Some(
             "nothing to undo: no interrupted run of this user left anything changed; only root sees \
              what others left",
-        )?,
-        (true, false) => screen::line("nothing to undo here")?,
-        _ => {}
+        ),
+        _ => None,
+    };
+    if reports.is_empty() && !left.is_empty() {
+        screen::line("nothing to undo here")?;
     }
     for report in &reports {
         screen::line(report)?;
@@ -207,5 +226,5 @@ fn undo(state_dir: &Path, forget: Forget, said: bool) -> Result<Exit> {
     let is_left =
         |leftover: &Leftover| matches!(leftover.place, Whereabouts::Here | Whereabouts::Damaged);
     let is_back = !left.iter().any(is_left) && reports.iter().all(RestoreReport::is_clean);
-    Ok(if is_back { Exit::Fine } else { Exit::CouldNot })
+    Ok((if is_back { Exit::Fine } else { Exit::CouldNot }, nothing))
 }
