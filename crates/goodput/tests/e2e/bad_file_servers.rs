@@ -85,7 +85,8 @@ fn a_server_that_breaks_off_or_lies_is_an_error() {
         (bombs, "compressed"),
     ] {
         let home = Home::new();
-        let output = home.run(&["test", &serve(behave), "-t", "3"]);
+        // Longer than a server that stands still is waited for.
+        let output = home.run(&["test", &serve(behave), "-t", "60"]);
         let said = stderr(&output);
         assert!(output.status.code() == Some(2) && said.contains(words), "{words}: {said}");
     }

@@ -36,9 +36,7 @@ fn printed(mut terminal: File, mut sees: impl FnMut(&str)) -> String {
 }
 
 fn compare<'a>(server: &'a Server, more: &[&'a str]) -> Vec<&'a str> {
-    let address = server.address.as_str();
-    let words =
-        ["compare", address, "chunk=64K,32K", "-t", "0.05", "--max-time", "2", "--no-store"];
+    let words = ["compare", &server.address, "chunk=64K,32K", "-t", "0.05", "--no-store"];
     [&words[..], more].concat()
 }
 
@@ -46,17 +44,29 @@ fn compare<'a>(server: &'a Server, more: &[&'a str]) -> Vec<&'a str> {
 fn a_terminal_shows_how_far_a_comparison_is_and_a_pipe_does_not() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let mut command = home.goodput(&compare(&server, &[]));
+    let mut command = home.goodput(&compare(&server, &["--max-time", "60"]));
     let terminal = on_a_terminal(command.stderr(Stdio::null()));
     let mut child = command.spawn().expect("it starts");
     drop(command);
-    let shown = printed(terminal, |_| {});
+    let pid = Pid::from_child(&child);
+    let mut is_seen = false;
+    let shown = printed(terminal, |shown| {
+        let has = |words| shown.contains(words);
+        if !is_seen && has("block 1 of 6") && has("runs 64K") && has("block 2 of ") {
+            is_seen = true;
+            kill_process(pid, Signal::INT).expect("it runs");
+        }
+    });
     child.wait().expect("it was a child");
-    assert!(shown.contains("block 1 of 6") && shown.contains("runs 64K"), "{shown}");
+    assert!(is_seen, "{shown}");
     let (_, report) = shown.rsplit_once(ERASE).expect("the line is drawn again");
-    assert!(report.contains("cpu-s/GB") && !report.contains("block "), "it is gone: {report}");
+    assert!(report.contains("it was interrupted"), "{report}");
+    assert!(!report.contains("block "), "it is gone: {report}");
     for more in [&[][..], &["--json"], &["--json-stream"]] {
-        let piped = home.goodput(&compare(&server, more)).output().expect("it starts");
+        let piped = home
+            .goodput(&compare(&server, &[&["--max-time", "2"], more].concat()))
+            .output()
+            .expect("it starts");
         let text = stdout(&piped);
         assert!(!text.contains(ERASE) && !text.contains("block 1 of 6"), "{more:?}: {text}");
     }
@@ -67,7 +77,7 @@ fn a_terminal_shows_how_far_a_comparison_is_and_a_pipe_does_not() {
 fn a_terminal_shows_nothing_beside_json() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let mut command = home.goodput(&compare(&server, &["--json"]));
+    let mut command = home.goodput(&compare(&server, &["--max-time", "60", "--json"]));
     let terminal = on_a_terminal(command.stderr(Stdio::null()));
     let mut child = command.spawn().expect("it starts");
     drop(command);

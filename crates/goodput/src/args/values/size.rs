@@ -14,14 +14,14 @@ pub fn positive(text: &str) -> Result<Bytes, String> {
     }
 }
 
-/// Bytes that one READ of an NFS server may ask for.
+/// Bytes that one READ or WRITE of an NFS server may have.
 ///
 /// # Errors
 /// A sentence that says what is wrong.
 pub fn nfs_read(text: &str) -> Result<Bytes, String> {
     match positive(text)? {
         bytes if bytes.0 <= NfsPlan::MOST_RSIZE_BYTES => Ok(bytes),
-        _ => Err("one READ asks for at most 64M".into()),
+        _ => Err("one READ or WRITE has at most 64M".into()),
     }
 }
 
