@@ -17,7 +17,7 @@ mod threads;
 mod verbs;
 
 pub use control::credentials::{Credentials, OwnKey, Servers};
-pub use control::target::{self, FileTarget, Target};
+pub use control::target::{self, FileTarget, MountedTarget, Target};
 pub use error::{EngineError, StorageError};
 pub use events::{Event, Listener};
 pub use goodput_mover::{run_promptly, share_heaps};

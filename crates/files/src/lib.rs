@@ -24,6 +24,6 @@ pub use conversation::{About, Body, Conversation, Extent, Options, Scheme};
 pub use error::FileError;
 pub use link::{Dial, Ready, Wait};
 pub use login::Login;
-pub use place::{Place, path_of_url};
+pub use place::{Place, path_of_url, url_of_path};
 pub use proxy::Proxy;
 pub use schemes::nfs::{MOST_SLOTS, NfsOptions, RpcLog, Rpcs};

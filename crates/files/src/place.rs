@@ -1,7 +1,7 @@
 //! Where a file is: its URL, without secrets.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -139,6 +139,11 @@ pub fn path_of_url(text: &str) -> Result<PathBuf, FileError> {
         Url::parse(text).map_err(|why| FileError::Place(format!("it can't be read: {why}")))?;
     let far = || FileError::Place("it names another host; write file:///PATH".into());
     url.to_file_path().map_err(|()| far())
+}
+
+/// The URL `file:///PATH` of an absolute path on this host; `None` if it is relative.
+pub fn url_of_path(path: &Path) -> Option<String> {
+    Url::from_file_path(path).ok().map(String::from)
 }
 
 impl fmt::Display for Place {

@@ -21,8 +21,12 @@ const NETRC_VARIABLE: &str = "NETRC";
 /// The target of that name, met as the options say if it is a file; what is stored at its server is noted below `state`.
 pub fn target(text: &str, args: &FileServerArgs, state: Option<PathBuf>) -> Result<Target> {
     let mut target: Target = text.parse()?;
-    if args.write && target.file.is_none() {
-        bail!("{text}: --write uploads to servers of files; this target is none");
+    if args.write && target.file.is_none() && target.mounted.is_none() {
+        bail!("{text}: --write is for servers of files and for paths; this target is neither");
+    }
+    if let Some(mounted) = &mut target.mounted {
+        mounted.write = args.write;
+        mounted.notes = state_dir(state.clone()).ok().map(|state| uploads(&state));
     }
     if let Some(FileTarget { place, options, resolved, write, notes }) = &mut target.file {
         let proxy = proxies::proxy(place, &args.proxy, |name| std::env::var(name).ok())?;

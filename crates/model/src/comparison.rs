@@ -24,7 +24,7 @@ pub struct Trial {
     pub arm: usize,
     /// Goodput of the run, or why it has none: a run that failed.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// CPU seconds of both ends per 10^9 payload bytes.
+    /// CPU seconds of both ends per 10^9 payload bytes; of this end if the target is a file.
     pub cpu_s_per_gb: Known<f64>,
     /// How long round trips took, if the plan has them probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ pub struct ArmResult {
     pub n: usize,
     /// Median goodput of its runs.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// Median CPU seconds of both ends per 10^9 payload bytes.
+    /// Median CPU seconds of both ends per 10^9 payload bytes; of this end if the target is a file.
     pub cpu_s_per_gb: Known<f64>,
     /// Goodput against the baseline; `None` for the baseline itself.
     pub goodput: Option<Effect>,

@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use goodput_framing::Framing;
@@ -33,6 +34,15 @@ pub struct MountedFile {
     pub passes: Option<u64>,
     /// Who keeps what becomes known of the passes.
     pub log: Arc<dyn PassLog>,
+    /// What was written and is beyond this host's page cache, bytes; each flow has its own.
+    pub confirmed: Arc<AtomicU64>,
+}
+
+impl MountedFile {
+    /// What was written and is beyond this host's page cache, bytes.
+    pub fn confirmed_bytes(&self) -> u64 {
+        self.confirmed.load(Ordering::Relaxed)
+    }
 }
 
 /// Keeps what becomes known of passes. Called by the flows' threads.
@@ -92,12 +102,14 @@ struct Passes<'a> {
     flow: &'a Flow,
     file: &'a MountedFile,
     pacer: Pacer,
+    /// What was written and may still be in the page cache, bytes.
+    unsynced: u64,
 }
 
 impl<'a> Passes<'a> {
     fn of(flow: &'a Flow, file: &'a MountedFile) -> Self {
         let pacer = Pacer::for_stream(flow, whole_pages(flow.config.chunk));
-        Self { flow, file, pacer }
+        Self { flow, file, pacer, unsynced: 0 }
     }
 
     /// Passes until the flow is to end; `way` moves up to so many bytes at a place of the file.
@@ -119,6 +131,7 @@ impl<'a> Passes<'a> {
             let whole = self.pass(&may, &mut way, &mut left, began)?;
             // What was written and is not on the server yet is part of the pass, also of one that the stop has cut.
             let sync = if writes { Some(self.sync()?) } else { None };
+            self.confirm();
             if whole {
                 self.file.log.ended(self.flow.config.id, began, began.elapsed(), sync);
             }
@@ -155,6 +168,10 @@ impl<'a> Passes<'a> {
                     at += moved;
                     *left = left.saturating_sub(moved);
                     self.flow.counters.moved(moved);
+                    self.unsynced += moved;
+                    if self.file.direct {
+                        self.confirm();
+                    }
                     self.pacer.sent(self.flow, usize::try_from(moved).unwrap_or(usize::MAX));
                 }
                 Err(Errno::INTR) => {}
@@ -171,6 +188,12 @@ impl<'a> Passes<'a> {
         let most = self.flow.config.chunk.max(1).min(bytes(of_part)).min(bytes(of_flow));
         let pages = whole_pages(self.pacer.piece.min(most));
         if self.file.direct { pages } else { pages.min(bytes(of_flow)) }
+    }
+
+    /// What was written has left the page cache.
+    fn confirm(&mut self) {
+        let bytes = std::mem::take(&mut self.unsynced);
+        self.file.confirmed.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Brings to the server's disk what was written.

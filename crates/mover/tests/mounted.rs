@@ -51,6 +51,7 @@ fn start(file: impl Into<OwnedFd>, role: Role, config: impl FnOnce(&mut FlowConf
         part: 0..LEN,
         passes: Some(3),
         log: Arc::<Seen>::clone(&seen),
+        confirmed: Arc::default(),
     };
     let standard = FlowConfig::new(role, Transport::Tcp, CHUNK);
     let mut wanted = FlowConfig { file: Some(mounted), ..standard };
@@ -107,7 +108,9 @@ fn what_is_written_is_brought_to_the_disk_in_each_pass() {
         *part(config) = MountedFile { part: 0..81_920, passes: Some(2), ..part(config).clone() };
     });
     let counters = Arc::clone(running.flow.counters());
+    let confirmed = running.flow.config().file.clone().expect("it has one");
     running.flow.join().unwrap();
+    assert_eq!(confirmed.confirmed_bytes(), counters.bytes());
     assert_eq!(counters.bytes(), 2 * 81_920);
     assert_eq!(
         std::fs::metadata(&path).unwrap().len(),

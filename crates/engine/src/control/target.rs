@@ -26,8 +26,19 @@ pub struct Target {
     pub protocol: &'static Protocol,
     /// The file, where the target is one at a server that this end talks with.
     pub file: Option<FileTarget>,
-    /// Its path, where the target is a file on a mount.
-    pub mounted: Option<PathBuf>,
+    /// The file, where the target is one on a mount.
+    pub mounted: Option<MountedTarget>,
+}
+
+/// A file on a mount.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MountedTarget {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether files are written beside it, or in it if it is a folder, instead of this one being read.
+    pub write: bool,
+    /// Directory of the notes of what is written; nothing is written without one.
+    pub notes: Option<PathBuf>,
 }
 
 /// A file at a server that is not goodput.
@@ -107,7 +118,7 @@ impl Target {
             port: 0,
             protocol: &mounted_file::PROTOCOL,
             file: None,
-            mounted: Some(path),
+            mounted: Some(MountedTarget { path, ..MountedTarget::default() }),
         }
     }
 
@@ -118,9 +129,10 @@ impl Target {
 
     /// Who sends, where the user asked for `asked`: files are fetched, unless they are to be stored.
     pub fn direction(&self, asked: Direction) -> Direction {
-        let is_read = match &self.file {
-            Some(file) => !file.write,
-            None => self.mounted.is_some(),
+        let is_read = match (&self.file, &self.mounted) {
+            (Some(file), _) => !file.write,
+            (None, Some(mounted)) => !mounted.write,
+            (None, None) => false,
         };
         if is_read && asked == Direction::Send { Direction::Reverse } else { asked }
     }
@@ -229,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_path_is_a_file_on_a_mount() {
-        let path = |text: &str| text.parse::<Target>().unwrap().mounted;
+        let path = |text: &str| text.parse::<Target>().unwrap().mounted.map(|file| file.path);
         assert_eq!(path("/mnt/nas/a b"), Some("/mnt/nas/a b".into()));
         assert_eq!(path("./file"), Some("./file".into()));
         assert_eq!(path("file:///mnt/a%20b"), Some("/mnt/a b".into()));

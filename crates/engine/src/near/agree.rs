@@ -12,7 +12,7 @@ use goodput_wire::ticket::{FlowSetup, FlowTicket};
 
 use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
-use crate::near::fetch::{self, Fetching, Scratch};
+use crate::near::fetch::{self, Fetching};
 use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
 use crate::near::host_before::path;
 use crate::near::mounted::{self, MountedFlows};
@@ -23,11 +23,14 @@ use crate::threads::blocking;
 /// Says what became known of what was asked for a file, once all is over, and what the user should know of it.
 pub type Concluding = Box<dyn Fn() -> (Fetches, Option<String>) + Send + Sync>;
 
+/// Removes what was stored; what could not be removed, in words. It is removed, too, when this is dropped.
+pub type Removal = Box<dyn FnOnce() -> Vec<String> + Send + Sync>;
+
 /// Flows, and what comes with those that are of a file.
 #[derive(Default)]
 struct Beside {
     log: Option<Concluding>,
-    scratch: Option<Scratch>,
+    scratch: Option<Removal>,
     mount: Option<(FileMount, Snapshot)>,
 }
 
@@ -39,8 +42,8 @@ pub struct Agreed {
     pub log: Option<Concluding>,
     /// The mount of the file, and what is known of that beside, if the target is one on a mount.
     pub mount: Option<(FileMount, Snapshot)>,
-    /// What they store at a server of files, to be removed.
-    pub scratch: Option<Scratch>,
+    /// Removes what they store at a server of files or on a mount.
+    pub scratch: Option<Removal>,
     /// What the session said.
     pub heard: AgreedAnswers,
     /// The hashes by which ports were chosen, if they were to be.
@@ -172,7 +175,7 @@ async fn open(
 ) -> Result<(Opened, Beside), EngineError> {
     match flow_setup {
         FlowSetup::Connect { .. } if client.target.mounted.is_some() => {
-            read_mounted(client, plan, tickets, heard).await
+            open_mounted(client, plan, tickets, heard).await
         }
         FlowSetup::Connect { .. } if client.target.file.is_some() => {
             fetch(client, plan, tickets, heard).await
@@ -220,25 +223,27 @@ async fn fetch(
     drop(waiter);
     let Fetching { opened, log, scratch } = opened???;
     let log: Concluding = Box::new(move || (log.conclude(), log.change()));
+    let scratch = scratch.map(|scratch| -> Removal { Box::new(move || scratch.remove()) });
     Ok((opened, Beside { log: Some(log), scratch, mount: None }))
 }
 
 /// Flows from a file on a mount.
-async fn read_mounted(
+async fn open_mounted(
     client: &mut Client,
     plan: &Plan,
     tickets: Vec<FlowTicket>,
     heard: &mut AgreedAnswers,
 ) -> Result<(Opened, Beside), EngineError> {
-    let (path, plan) = (client.target.mounted.clone().unwrap_or_default(), plan.clone());
+    let (target, plan) = (client.target.mounted.clone().unwrap_or_default(), plan.clone());
     let waiter = Waiter::default();
     let awaited = waiter.awaited();
-    let opening = blocking(move || mounted::open(&path, &plan, &tickets, &awaited));
+    let opening = blocking(move || mounted::open(&target, &plan, &tickets, &awaited));
     let opened = beside(client, opening, heard).await;
     drop(waiter);
-    let MountedFlows { opened, log, mount, facts } = opened???;
+    let MountedFlows { opened, log, mount, facts, scratch } = opened???;
     let log: Concluding = Box::new(move || (log.conclude(), None));
-    Ok((opened, Beside { log: Some(log), scratch: None, mount: Some((mount, facts)) }))
+    let scratch = scratch.map(|scratch| -> Removal { Box::new(move || scratch.remove()) });
+    Ok((opened, Beside { log: Some(log), scratch, mount: Some((mount, facts)) }))
 }
 
 /// Where there is no control connection, the first flow is what reaches the target, or does not.

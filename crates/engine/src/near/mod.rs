@@ -14,6 +14,7 @@ pub mod live_intervals;
 pub mod measure;
 mod mounted;
 pub mod near_run;
+mod notes;
 pub mod patience;
 pub mod probes;
 pub mod progress;

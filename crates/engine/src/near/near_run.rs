@@ -10,11 +10,10 @@ use goodput_model::{
 };
 use goodput_wire::session::{Action, Input};
 
-use super::agree::{self, Concluding};
+use super::agree::{self, Concluding, Removal};
 use super::client::{Client, unexpected};
 use super::clocks::{self, Comparing};
 use super::far_account::FarAccount;
-use super::fetch::Scratch;
 use super::host_before::{HostBefore, affinity, path};
 use super::kept_samples::KeptSamples;
 use super::latency::{self, Prober, Probing};
@@ -59,8 +58,8 @@ pub struct NearRun<'a> {
     pub(super) log: Option<Concluding>,
     /// What the log had when the flows were over.
     pub(super) fetches: Option<Fetches>,
-    /// What is stored at a server of files. It is removed when this is dropped, at the latest.
-    scratch: Option<Scratch>,
+    /// Removes what is stored at a server of files or on a mount. Dropping it does so, too.
+    scratch: Option<Removal>,
     /// What is missing from the measurement, once anything is.
     pub(super) incomplete: Option<Incomplete>,
     pub(super) doubts: Vec<String>,
@@ -314,12 +313,12 @@ impl<'a> NearRun<'a> {
         }
     }
 
-    /// Removes what was stored at a server of files.
+    /// Removes what was stored at a server of files or on a mount.
     async fn remove_scratch(&mut self) {
         let Some(scratch) = self.scratch.take() else { return };
-        match blocking(move || scratch.remove()).await {
+        match blocking(scratch).await {
             Ok(left) => self.doubts.extend(left),
-            Err(why) => self.doubts.push(format!("what was stored at the server: {why}")),
+            Err(why) => self.doubts.push(format!("what was stored: {why}")),
         }
     }
 

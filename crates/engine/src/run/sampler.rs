@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use goodput_model::{
     FlowPlacement, FlowSample, Known, Length, Plan, Role, Sample, Transport, no_storage,
 };
-use goodput_mover::{MoveError, RunningFlow};
+use goodput_mover::{MountedFile, MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
@@ -262,7 +262,11 @@ fn detail(flow: &RunningFlow) -> FlowSample {
     };
     let stores = config.bodies.is_some() && config.role == Role::Sender;
     let waiting = queued_bytes.value().filter(|_| stores);
-    let confirmed = config.bodies.as_ref().filter(|_| stores).and_then(|b| b.confirmed_bytes());
+    let confirmed = match (&config.bodies, &config.file) {
+        _ if config.role == Role::Receiver => None,
+        (Some(bodies), _) => bodies.confirmed_bytes(),
+        (None, file) => file.as_ref().map(MountedFile::confirmed_bytes),
+    };
     let acked_payload_bytes = confirmed.or(waiting.map(|waiting| bytes.saturating_sub(*waiting)));
     FlowSample {
         flow: config.id,

@@ -152,7 +152,7 @@ fn tell(awaited: &Awaited) {
     screen::say(awaited);
 }
 
-/// Removes what dead runs left at servers of files, and says so; `None` if they left nothing.
+/// Removes what dead runs left at servers of files and on mounts, and says so; `None` if they left nothing.
 fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
     let notes = file_servers::uploads(state_dir);
     let mut exit = None;
@@ -160,7 +160,7 @@ fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
         exit.get_or_insert(Exit::Fine);
         let place = left.place;
         match left.failure {
-            None => screen::line(format_args!("{place} is no longer at the server"))?,
+            None => screen::line(format_args!("{place} is no longer there"))?,
             Some(why) if forget => {
                 screen::line(format_args!("{place} is forgotten, and may still be there: {why}"))?;
             }

@@ -1,6 +1,6 @@
 //! The lines about a file on a mount: how it was read, what it is on, and what an NFS mount asked of its server.
 
-use goodput_model::{BitRate, Bytes, Fetch, Fetches, Known, MountCalls, MountUse, Record};
+use goodput_model::{BitRate, Bytes, EndName, Fetch, Fetches, Known, MountCalls, MountUse, Record};
 
 use super::micros::micros;
 
@@ -10,7 +10,9 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let chunk = record.plan.chunk_bytes;
     let mut lines = vec![("mount", mounted(mount))];
     if let Some(fetches) = &record.fetches {
-        lines.push(("read", passes(fetches, mount, chunk)));
+        let writes = record.plan.direction.senders().contains(&EndName::Near);
+        lines
+            .push((if writes { "written" } else { "read" }, passes(fetches, mount, chunk, writes)));
         lines.extend(fetches.first.value().map(|first| ("first read", first_read(first))));
     }
     for calls in mount.calls.value().into_iter().flatten() {
@@ -38,7 +40,7 @@ fn mounted(mount: &MountUse) -> String {
     format!("{source} on {point} ({})   {}{own}", kind, options.join(", ")).trim_end().to_string()
 }
 
-fn passes(fetches: &Fetches, mount: &MountUse, chunk: Bytes) -> String {
+fn passes(fetches: &Fetches, mount: &MountUse, chunk: Bytes, writes: bool) -> String {
     let file = match fetches.file_bytes {
         Known::Value(bytes) => Bytes(bytes).to_string(),
         Known::Missing(_) => "length not known".into(),
@@ -46,16 +48,20 @@ fn passes(fetches: &Fetches, mount: &MountUse, chunk: Bytes) -> String {
     let times = if fetches.answers == 1 { "pass" } else { "passes" };
     let how = match (mount.direct, &mount.resident_percent) {
         (true, _) => format!("past the page cache (O_DIRECT), {} at once", binary(chunk.0)),
+        (false, _) if writes => "through the page cache".into(),
         (false, Known::Value(percent)) if *percent > 0.0 => {
             format!("dropped from the page cache before each, where {percent:.0} % of it stayed")
         }
         (false, _) => "dropped from the page cache before each".into(),
     };
     let ahead = match mount.read_ahead_bytes {
-        Known::Value(Bytes(bytes)) if !mount.direct => format!(", read ahead {}", binary(bytes)),
+        Known::Value(Bytes(bytes)) if !(mount.direct || writes) => {
+            format!(", read ahead {}", binary(bytes))
+        }
         _ => String::new(),
     };
-    format!("{} {times} over {file}   {how}{ahead}", fetches.answers)
+    let sync = if writes { ", fsync after each pass" } else { "" };
+    format!("{} {times} over {file}   {how}{ahead}{sync}", fetches.answers)
 }
 
 /// The pass before the measurement, beside the others.

@@ -7,16 +7,17 @@ use goodput_model::SocketOptions;
 
 use super::asker::Asker;
 use super::dialler::Addresses;
-use super::notes::{Meeting, Note};
 use super::removal::{self, Patience, Removal};
 use crate::control::target::Target;
 use crate::error::EngineError;
+use crate::near::mounted;
+use crate::near::notes::{Meeting, Note};
 
-/// A file that a dead run has left at a server, and what became of it.
+/// A file that a dead run has left at a server or on a mount, and what became of it.
 #[derive(Debug)]
 pub struct LeftUpload {
-    /// Where it is, or was.
-    pub place: Place,
+    /// Where it is, or was: a URL or a path.
+    pub place: String,
     /// Why it could not be removed; `None`: it is gone.
     pub failure: Option<String>,
 }
@@ -25,8 +26,8 @@ pub struct LeftUpload {
 /// met the server by another way may have met another machine: what this one says of its files means nothing.
 pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     let met = asker.target.file.as_ref().and_then(|file| Meeting::of(file).ok());
-    let (Ok(left), Some(met)) = (Note::left(notes), met) else { return Vec::new() };
-    let is_here = |note: &Note| {
+    let (Ok(left), Some(met)) = (Note::<Place>::left(notes), met) else { return Vec::new() };
+    let is_here = |note: &Note<Place>| {
         note.met.leads_where(&met) && note.places.iter().any(|noted| is_same(noted, place))
     };
     let mut words = Vec::new();
@@ -40,20 +41,24 @@ pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     words
 }
 
-/// Removes what dead runs have left at any server; `meet` makes a target of how each was met. With `forget`, what can't
-/// be removed is no more noted. Blocks for as long as the servers take.
+/// Removes what dead runs have left at any server or on any mount; `meet` makes a target of how each server was met. With
+/// `forget`, what can't be removed is no more noted. Blocks for as long as the servers take.
 pub fn undo_uploads(
     notes: &Path,
     meet: impl Fn(&Place, &Meeting) -> Result<Target, EngineError>,
     forget: bool,
 ) -> Result<Vec<LeftUpload>, EngineError> {
-    let read = EngineError::io(format!("read the notes in {}", notes.display()));
+    let operation = format!("read the notes in {}", notes.display());
+    let read = |cause| EngineError::Io { operation: operation.clone(), cause };
     let mut all = Vec::new();
-    for mut note in Note::left(notes).map_err(read)? {
+    for (path, failure) in mounted::undo(notes, forget).map_err(&read)? {
+        all.push(LeftUpload { place: path.display().to_string(), failure });
+    }
+    for mut note in Note::<Place>::left(notes).map_err(&read)? {
         let removal = undo(&mut note, &meet);
         all.extend(removal.files.into_iter().map(|(place, outcome)| {
             let failure = outcome.err();
-            LeftUpload { place, failure }
+            LeftUpload { place: place.to_string(), failure }
         }));
         let is_noted = !note.places.is_empty();
         let forgotten = if is_noted && forget { note.forget() } else { removal.noted };

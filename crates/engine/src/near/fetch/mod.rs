@@ -8,7 +8,6 @@ mod connections;
 mod dialler;
 pub mod leftovers;
 mod log;
-mod notes;
 mod readiness;
 mod removal;
 mod scratch;
@@ -33,8 +32,8 @@ use connections::PastConnections;
 use dialler::Addresses;
 use warm_up::Patient;
 
+pub use super::notes::Meeting;
 pub use log::FetchLog;
-pub use notes::Meeting;
 pub use scratch::Scratch;
 
 /// Flows that a server of files serves.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use goodput_files::{Conversation, FileError, Place, Ready, Wait};
 
 use super::asker::Asker;
-use super::notes::Note;
 use super::warm_up::wait_at_most;
+use crate::near::notes::Note;
 
 /// How long after a server said that files are not there it is asked for them once more: it may not have carried out yet what was
 /// asked for on a connection that is closed by now.
@@ -180,8 +180,8 @@ mod tests {
     use goodput_model::SocketOptions;
 
     use super::super::dialler::Addresses;
-    use super::super::notes::Meeting;
     use super::*;
+    use crate::near::notes::Meeting;
 
     /// An FTP server that answers to the wish to remove a file as `delete` says; what it heard, and who asks it.
     fn serve(delete: fn(&str) -> &'static str) -> (Asker, Receiver<String>) {
@@ -246,7 +246,7 @@ mod tests {
         let trouble: Vec<_> = removal.trouble().collect();
         assert!(trouble.len() == 1 && trouble[0].contains("550"), "{trouble:?}");
         drop(note);
-        let left = Note::left(folder.path()).unwrap();
+        let left = Note::<Place>::left(folder.path()).unwrap();
         assert_eq!(left[0].places.len(), 1, "{left:?}");
         assert!(left[0].places[0].to_string().ends_with("/in/0"), "{left:?}");
     }

@@ -9,11 +9,11 @@ use goodput_files::{Conversation, FileError, Place, Ready, Wait};
 use goodput_mover::Awaited;
 
 use super::asker::Asker;
-use super::notes::{Meeting, Note};
 use super::removal::{self, Patience};
 use super::warm_up::Patient;
 use crate::control::target::FileTarget;
 use crate::error::EngineError;
+use crate::near::notes::{Meeting, Note};
 
 /// How long a write of the trial waits for room.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,21 +1,22 @@
-//! Flows that read a file on a mount. The kernel, or the program behind the mount, talks with the server; this end sees
-//! the payload, and of NFS what the kernel counts.
+//! Flows that read a file on a mount, or write files there. The kernel, or the program behind the mount, talks with the
+//! server; this end sees the payload, and of NFS what the kernel counts.
 
 mod first;
 mod log;
 mod place;
+mod scratch;
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
-use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goodput_kernel::FileMount;
-use goodput_model::{MountReach, Plan, Snapshot};
+use goodput_model::{EndName, MountReach, Plan, Snapshot};
 use goodput_mover::{Awaited, EarlyPayload, MountedFile};
 use goodput_wire::ticket::FlowTicket;
 
+use crate::control::target::MountedTarget;
 use crate::error::EngineError;
 use crate::near::flows::Opened;
 use crate::run::traffic::Connected;
@@ -23,8 +24,9 @@ use log::About;
 use place::PlacedFile;
 
 pub use log::MountLog;
+pub use scratch::{ScratchFiles, undo};
 
-/// Flows that are to read a file on a mount.
+/// Flows that are to read a file on a mount, or to write files there.
 pub struct MountedFlows {
     /// The flows.
     pub opened: Opened,
@@ -34,44 +36,100 @@ pub struct MountedFlows {
     pub mount: FileMount,
     /// What is known of the file beside.
     pub facts: Snapshot,
+    /// What they write, to be removed.
+    pub scratch: Option<ScratchFiles>,
 }
 
-/// Reads the file at `path` once, then opens it for the flows of `plan`. Each reads a part of its own. Blocks.
+/// Opens what the flows of `plan` read or write at `target`. Blocks.
 pub fn open(
+    target: &MountedTarget,
+    plan: &Plan,
+    tickets: &[FlowTicket],
+    awaited: &Awaited,
+) -> Result<MountedFlows, EngineError> {
+    if plan.direction.senders().contains(&EndName::Near) {
+        return write(target, plan, tickets);
+    }
+    read(&target.path, plan, tickets, awaited)
+}
+
+/// Reads the file at `path` once, then opens it for each flow, which reads a part of its own.
+fn read(
     path: &Path,
     plan: &Plan,
     tickets: &[FlowTicket],
     awaited: &Awaited,
 ) -> Result<MountedFlows, EngineError> {
-    let mut placed = PlacedFile::open(path, plan, tickets.len() + 1)?;
+    let path = find(path)?;
+    let mut placed = PlacedFile::open(&vec![path.clone(); tickets.len() + 1], plan)?;
     let parts = parts(placed.bytes, tickets.len())?;
     let none = || EngineError::Flow("there is no flow to open".into());
     let alone = placed.files.pop().ok_or_else(none)?;
     let chunk = usize::try_from(plan.chunk_bytes.0).unwrap_or(usize::MAX);
-    let about = about(&placed);
-    let log = Arc::new(MountLog::new(about));
-    let whole = MountedFile {
-        name: path.display().to_string(),
-        direct: placed.direct,
-        part: 0..placed.bytes,
-        passes: None,
-        log: Arc::<MountLog>::clone(&log),
-    };
-    log.first(first::read(alone, whole.clone(), chunk, awaited)?);
+    let log = Arc::new(MountLog::new(about(&placed)));
+    let whole = placed.whole(&path, &log);
+    log.first(first::read(alone, whole, chunk, awaited)?);
+    Ok(flows(placed, tickets, &vec![path; tickets.len()], parts, log))
+}
+
+/// Makes a file for each flow beside the one at the path of `target`, or in that folder, and opens it.
+fn write(
+    target: &MountedTarget,
+    plan: &Plan,
+    tickets: &[FlowTicket],
+) -> Result<MountedFlows, EngineError> {
+    let folder = folder(&target.path)?;
+    let notes = target.notes.as_deref();
+    let done = notes.map(|notes| scratch::settle(&folder, notes));
+    let scratch = ScratchFiles::make(&folder, tickets.len(), notes)?;
+    let mut placed = PlacedFile::open(scratch.paths(), plan)?;
+    placed.doubts.extend(done.into_iter().flatten());
+    let parts = std::iter::repeat_n(0..placed.bytes, tickets.len()).collect();
+    let log = Arc::new(MountLog::new(about(&placed)));
+    let flows = flows(placed, tickets, scratch.paths(), parts, log);
+    Ok(MountedFlows { scratch: Some(scratch), ..flows })
+}
+
+/// The folder that a path names, or that of the file which it names, without links.
+fn folder(path: &Path) -> Result<PathBuf, EngineError> {
+    if path.is_dir() {
+        return find(path);
+    }
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => find(Path::new(".")),
+        Some(parent) => find(parent),
+        None => find(path),
+    }
+}
+
+fn find(path: &Path) -> Result<PathBuf, EngineError> {
+    path.canonicalize().map_err(|cause| place::cannot("find", path, &cause))
+}
+
+/// The flows, each with its part of the file at its path.
+fn flows(
+    mut placed: PlacedFile,
+    tickets: &[FlowTicket],
+    paths: &[PathBuf],
+    parts: Vec<Range<u64>>,
+    log: Arc<MountLog>,
+) -> MountedFlows {
     let mut facts = Snapshot::default();
     placed.note(&mut facts);
-    let doubts = placed.doubts.drain(..).chain(local(path, &placed.mount)).collect();
-    let flow = |((ticket, file), part): ((&FlowTicket, OwnedFd), Range<u64>)| Connected {
+    let at = paths.first().map_or(Path::new(""), PathBuf::as_path);
+    let doubts = placed.doubts.drain(..).chain(local(at, &placed.mount)).collect();
+    let files: Vec<_> = placed.files.drain(..).collect();
+    let each = tickets.iter().zip(files).zip(paths.iter().zip(parts));
+    let flows = each.map(|((ticket, file), (path, part))| Connected {
         flow: ticket.flow,
         socket: file,
         framing: ticket.framing.clone(),
         early: EarlyPayload::default(),
         bodies: None,
-        file: Some(MountedFile { part, ..whole.clone() }),
-    };
-    let flows = tickets.iter().zip(placed.files.drain(..)).zip(parts).map(flow).collect();
-    let opened = Opened { flows, peer: peer(&placed.mount), doubts };
-    Ok(MountedFlows { opened, log, mount: placed.mount, facts })
+        file: Some(MountedFile { part, ..placed.whole(path, &log) }),
+    });
+    let opened = Opened { flows: flows.collect(), peer: peer(&placed.mount), doubts };
+    MountedFlows { opened, log, mount: placed.mount, facts, scratch: None }
 }
 
 fn about(placed: &PlacedFile) -> About {

@@ -1,22 +1,23 @@
-//! The file of a target that is a path: which mount it is on, and open as the plan has it read.
+//! The file of a target that is a path: which mount it is on, and open as the plan has it read or written.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goodput_kernel::{FileMount, Mounts, nfs_client};
-use goodput_model::{Plan, Snapshot};
-use goodput_mover::cache;
+use goodput_model::{EndName, Plan, Snapshot};
+use goodput_mover::{MountedFile, cache};
 use goodput_settings::MountAgain;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::log::MountLog;
 use crate::error::{EngineError, StorageError};
 
-/// A file that is open for each flow, and once more.
+/// A file that is open several times, or several files of one length on one mount.
 pub struct PlacedFile {
     /// The descriptors.
     pub files: Vec<OwnedFd>,
@@ -26,6 +27,8 @@ pub struct PlacedFile {
     pub mount: FileMount,
     /// Whether the descriptors pass by the page cache.
     pub direct: bool,
+    /// Whether they are written.
+    pub writes: bool,
     /// Whether the mount is this measurement's own.
     pub private: bool,
     /// What the user should know.
@@ -33,11 +36,11 @@ pub struct PlacedFile {
 }
 
 impl PlacedFile {
-    /// Opens the file at `path` `count` times. If the plan has options of an NFS mount, its export is mounted once more
-    /// with them, where nobody else sees it. Blocks.
-    pub fn open(path: &Path, plan: &Plan, count: usize) -> Result<Self, EngineError> {
-        let path = path.canonicalize().map_err(|cause| cannot("find", path, &cause))?;
-        let here = Opening { path: &path, direct: plan.mount.direct, count };
+    /// Opens what is at `paths`, none of which has links. If the plan has options of an NFS mount, its export is mounted
+    /// once more with them, where nobody else sees it. Blocks.
+    pub fn open(paths: &[PathBuf], plan: &Plan) -> Result<Self, EngineError> {
+        let writes = plan.direction.senders().contains(&EndName::Near);
+        let here = Opening { paths, direct: plan.mount.direct, writes };
         let placed = here.open()?;
         match changes(plan) {
             changes if changes.is_empty() => Ok(placed),
@@ -49,6 +52,10 @@ impl PlacedFile {
     pub fn note(&self, facts: &mut Snapshot) {
         facts.put("mount.direct", u64::from(self.direct));
         facts.put("mount.private", u64::from(self.private));
+        if self.writes {
+            facts.lacks("mount.resident_percent", "the file is written");
+            return;
+        }
         if self.direct {
             facts.lacks("mount.resident_percent", "the file is read past the page cache");
             return;
@@ -69,6 +76,20 @@ impl PlacedFile {
     }
 }
 
+impl PlacedFile {
+    /// All of the file at `path`, to be moved again and again.
+    pub fn whole(&self, path: &Path, log: &Arc<MountLog>) -> MountedFile {
+        MountedFile {
+            name: path.display().to_string(),
+            direct: self.direct,
+            part: 0..self.bytes,
+            passes: None,
+            log: Arc::<MountLog>::clone(log),
+            confirmed: Arc::default(),
+        }
+    }
+}
+
 /// Options of an NFS mount that the plan wants to be different.
 fn changes(plan: &Plan) -> Vec<(&'static str, String)> {
     let sizes = [("rsize", plan.nfs.rsize_bytes), ("wsize", plan.nfs.wsize_bytes)];
@@ -77,19 +98,21 @@ fn changes(plan: &Plan) -> Vec<(&'static str, String)> {
     sizes.chain(nconnect).collect()
 }
 
-/// How a file is to be opened.
+/// How files are to be opened.
 struct Opening<'a> {
-    path: &'a Path,
+    paths: &'a [PathBuf],
     direct: Option<bool>,
-    count: usize,
+    writes: bool,
 }
 
 impl Opening<'_> {
     /// Opens it in the mount namespace of the calling thread.
     fn open(&self) -> Result<PlacedFile, EngineError> {
-        let file = self.once(OFlags::empty()).map_err(|cause| cannot("read", self.path, &cause))?;
-        let about = file.metadata().map_err(|cause| cannot("ask about", self.path, &cause))?;
-        let name = self.path.display();
+        let path = self.path();
+        let failed = |cause| cannot(if self.writes { "write" } else { "read" }, path, &cause);
+        let file = self.once(path, OFlags::empty()).map_err(failed)?;
+        let about = file.metadata().map_err(|cause| cannot("ask about", path, &cause))?;
+        let name = path.display();
         if !about.is_file() {
             return Err(EngineError::Target(format!(
                 "{name} is no regular file: name one to read"
@@ -99,24 +122,28 @@ impl Opening<'_> {
             let why = "is empty: there is nothing to measure; name a file of some hundred MB";
             return Err(EngineError::Target(format!("{name} {why}")));
         }
-        let mounts =
-            Mounts::here().map_err(|cause| cannot("find the mount of", self.path, &cause))?;
+        let mounts = Mounts::here().map_err(|cause| cannot("find the mount of", path, &cause))?;
         let mount = FileMount::of(file.as_fd(), Arc::new(mounts)).map_err(|why| {
             EngineError::Target(format!("cannot find the mount of {name}: {why}"))
         })?;
         let direct = self.can_be_direct(&mount)?;
         let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
-        let open = |_| self.once(flags).map(OwnedFd::from);
-        let files = (0..self.count).map(open).collect::<io::Result<_>>();
-        let files = files.map_err(|cause| cannot("read", self.path, &cause))?;
-        let doubts = Vec::new();
-        Ok(PlacedFile { files, bytes: about.len(), mount, direct, private: false, doubts })
+        let open = |path: &PathBuf| self.once(path, flags).map(OwnedFd::from);
+        let files = self.paths.iter().map(open).collect::<io::Result<_>>().map_err(failed)?;
+        let (bytes, writes, doubts) = (about.len(), self.writes, Vec::new());
+        Ok(PlacedFile { files, bytes, mount, direct, writes, private: false, doubts })
     }
 
-    fn once(&self, flags: OFlags) -> io::Result<File> {
+    /// One of the paths: all are on one mount.
+    fn path(&self) -> &Path {
+        self.paths.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    fn once(&self, path: &Path, flags: OFlags) -> io::Result<File> {
         // No wait for the other end of a named pipe; files take no notice of it.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-        std::fs::OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(self.path)
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(self.writes).custom_flags(flags.bits() as i32).open(path)
     }
 
     /// Whether it can be read past the page cache: some file systems refuse to open a file so, others to read it.
@@ -124,11 +151,11 @@ impl Opening<'_> {
         if self.direct == Some(false) {
             return Ok(false);
         }
-        match self.once(OFlags::DIRECT).and_then(|file| read_page(&file)) {
+        match self.once(self.path(), OFlags::DIRECT).and_then(|file| read_page(&file)) {
             Ok(()) => Ok(true),
             Err(cause) if cause.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
                 if self.direct == Some(true) {
-                    let (path, kind) = (self.path.display(), &mount.mount.kind);
+                    let (path, kind) = (self.path().display(), &mount.mount.kind);
                     let why = format!(
                         "{path} is on a file system without O_DIRECT ({kind}): leave out mount.direct=on"
                     );
@@ -136,7 +163,7 @@ impl Opening<'_> {
                 }
                 Ok(false)
             }
-            Err(cause) => Err(cannot("read", self.path, &cause)),
+            Err(cause) => Err(cannot("read", self.path(), &cause)),
         }
     }
 }
@@ -149,7 +176,7 @@ fn read_page(file: &File) -> io::Result<()> {
     file.read_at(&mut room[start..start + PAGE_BYTES], 0).map(drop)
 }
 
-fn cannot(what: &str, path: &Path, cause: &io::Error) -> EngineError {
+pub fn cannot(what: &str, path: &Path, cause: &io::Error) -> EngineError {
     StorageError::of(format!("cannot {what} {}: {cause}", path.display()), cause).into()
 }
 
@@ -162,7 +189,7 @@ fn again(
 ) -> Result<PlacedFile, EngineError> {
     let there = &mount.mount;
     if !there.is_nfs() {
-        return Err(EngineError::Target(not_nfs(here.path, mount, &changes)));
+        return Err(EngineError::Target(not_nfs(here.path(), mount, &changes)));
     }
     let mut again = MountAgain {
         source: there.whole_source(),

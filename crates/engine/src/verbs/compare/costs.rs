@@ -13,6 +13,8 @@ pub struct RunCost {
     goodput: f64,
     near: EndUsage,
     far: EndUsage,
+    /// Whether the far end is goodput, and not a server of files or a mount, whose usage nobody tells.
+    has_far: bool,
     segments: Result<Segments, Missing>,
 }
 
@@ -28,7 +30,11 @@ impl RunCost {
     /// The cost of a run, if its payload was counted.
     pub fn of(record: &Record) -> Option<Self> {
         let direction = record.result.directions.first()?;
-        let of_all = record.result.directions.iter().map(|d| d.received_bytes.value().copied());
+        let has_far = record.fetches.is_none();
+        let of_all = record.result.directions.iter().map(|d| match d.received_bytes.value() {
+            None if !has_far => d.sent_bytes.value().copied(),
+            received => received.copied(),
+        });
         let bytes = of_all.sum::<Option<u64>>()? as f64;
         let (near, far) = (record.ends.near.get(), record.ends.far.get());
         let sends = if direction.sender == EndName::Near { &near } else { &far };
@@ -41,14 +47,15 @@ impl RunCost {
             segments: sends.as_ref().map_err(Clone::clone).and_then(|end| Segments::of(end)),
             near: EndUsage::of(&near),
             far: EndUsage::of(&far),
+            has_far,
         })
     }
 
-    /// CPU seconds of both ends per 10^9 payload bytes.
+    /// CPU seconds of both ends per 10^9 payload bytes; of this end if the other one is no goodput.
     pub fn cpu_s_per_gb(&self) -> Known<f64> {
-        let (near, far) = (&self.near, &self.far);
-        let parts = [&near.user_us, &near.system_us, &far.user_us, &far.system_us];
-        let all: Result<Vec<f64>, Missing> = parts.into_iter().cloned().collect();
+        let ends = [Some(&self.near), self.has_far.then_some(&self.far)];
+        let parts = ends.into_iter().flatten().flat_map(|end| [&end.user_us, &end.system_us]);
+        let all: Result<Vec<f64>, Missing> = parts.cloned().collect();
         all.and_then(|all| per(all.iter().sum::<f64>() * 1e3, self.bytes)).into()
     }
 }
@@ -202,7 +209,18 @@ mod tests {
         let (near, far) = (spent(system_us), spent(0.0));
         // A tenth of them was sent again.
         let segments = Ok(Segments { count: 11.0, bytes: 1.1 * bytes });
-        RunCost { bytes, time_s, goodput: bytes * 8.0 / time_s, near, far, segments }
+        let goodput = bytes * 8.0 / time_s;
+        RunCost { bytes, time_s, goodput, near, far, has_far: true, segments }
+    }
+
+    #[test]
+    fn cpu_is_that_of_the_ends_that_are_goodput() {
+        let unseen = || Err(Missing::because("it is a server of files"));
+        let mut run = run(1e9, 1.0, 500_000.0);
+        (run.far.user_us, run.far.system_us) = (unseen(), unseen());
+        assert!(run.cpu_s_per_gb().value().is_none(), "it may have taken anything");
+        run.has_far = false;
+        assert_eq!(run.cpu_s_per_gb(), Known::Value(0.5));
     }
 
     #[test]

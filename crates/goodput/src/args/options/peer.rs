@@ -81,9 +81,9 @@ pub struct ProxyArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "File servers")]
 pub struct FileServerArgs {
-    /// Upload instead of fetching: store scratch files beside the named file, and remove them at the end
+    /// Write instead of reading: store scratch files beside the named file, and remove them at the end
     ///
-    /// Each flow stores a file of 64 MiB again and again, or the file of --source or --size. Their names begin with .goodput-write-. To name a folder, end the path with a slash. The next test of the same server, or `goodput settings undo`, removes what an interrupted run left.
+    /// Each flow stores a file of 64 MiB again and again, or the file of --source or --size. Their names begin with .goodput-write-. To name a folder, end the path with a slash. On a mount, goodput writes past the page cache or up to the fsync. The next test of the same server or folder, or `goodput settings undo`, removes what an interrupted run left.
     #[arg(long, conflicts_with_all = ["reverse", "both", "udp", "sink"])]
     pub write: bool,
     /// Follow redirects to other hosts, and from https to http

@@ -1,4 +1,4 @@
-//! What is stored at servers of files, on disk before the first byte of it leaves, so that a later run finds it.
+//! What is stored at servers of files and on mounts, on disk before the first byte of it leaves, so that a later run finds it.
 //!
 //! One file for each run, whose lines are only added: how the server was met, the URLs, and those that are gone again.
 //! None has a password. Its owner holds a lock (flock(2)) on it while alive. A file that is gone has nothing left to
@@ -19,8 +19,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::target::FileTarget;
 
-/// How the names of notes end.
-const SUFFIX: &str = ".upload";
 /// Bytes of a note that are read: it has two lines for each flow.
 const MAX_NOTE_BYTES: u64 = 64 << 20;
 /// What stands before how the server was met.
@@ -60,27 +58,51 @@ impl Meeting {
     }
 }
 
+/// Where something is stored.
+pub trait Noted: PartialEq + Sized {
+    /// How the names of the notes end that have such lines.
+    const SUFFIX: &'static str;
+
+    /// It as a line.
+    fn line(&self) -> String;
+
+    /// What a line says; `None` if it is of no use.
+    fn of_line(line: &str) -> Option<Self>;
+}
+
+impl Noted for Place {
+    const SUFFIX: &'static str = ".upload";
+
+    fn line(&self) -> String {
+        self.to_string()
+    }
+
+    fn of_line(line: &str) -> Option<Self> {
+        Self::parse(line).ok()
+    }
+}
+
 /// A note, which nobody else settles as long as this lives.
 #[derive(Debug)]
-pub struct Note {
+pub struct Note<P = Place> {
     /// Locked.
     file: File,
     path: PathBuf,
     /// How the server was met.
     pub met: Meeting,
     /// What is stored, or was about to be.
-    pub places: Vec<Place>,
+    pub places: Vec<P>,
 }
 
-impl Note {
+impl<P: Noted> Note<P> {
     /// Brings a note to the disk, in a folder that only this user can write to.
-    pub fn write(folder: &Path, id: &str, met: Meeting, places: Vec<Place>) -> io::Result<Self> {
+    pub fn write(folder: &Path, id: &str, met: Meeting, places: Vec<P>) -> io::Result<Self> {
         make_own_folder(folder)?;
         let (draft, path) =
-            (folder.join(format!("{id}.new")), folder.join(format!("{id}{SUFFIX}")));
+            (folder.join(format!("{id}.new")), folder.join(format!("{id}{}", P::SUFFIX)));
         let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&draft)?;
         let mut text = format!("{MET}{}\n", serde_json::to_string(&met)?);
-        text.extend(places.iter().map(|place| format!("{place}\n")));
+        text.extend(places.iter().map(|place| place.line() + "\n"));
         let written = file
             .write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
@@ -97,11 +119,11 @@ impl Note {
     }
 
     /// A file is not at the server any more. A later run need not ask for it again; after the last one, the note goes.
-    pub fn is_gone(&mut self, place: &Place) -> io::Result<()> {
+    pub fn is_gone(&mut self, place: &P) -> io::Result<()> {
         self.places.retain(|noted| noted != place);
         match self.places.is_empty() {
             true => self.forget(),
-            false => self.file.write_all(format!("{GONE}{place}\n").as_bytes()),
+            false => self.file.write_all(format!("{GONE}{}\n", place.line()).as_bytes()),
         }
     }
 
@@ -118,7 +140,7 @@ impl Note {
         };
         make_own_folder(folder)?;
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let notes = paths.filter(|path| path.to_string_lossy().ends_with(SUFFIX));
+        let notes = paths.filter(|path| path.to_string_lossy().ends_with(P::SUFFIX));
         Ok(notes.filter_map(|path| Self::open_left(path).ok().flatten()).collect())
     }
 
@@ -148,12 +170,12 @@ impl Note {
 
 /// How a server was met, and what may still be there. A last line without an end was cut short, and may be the beginning of
 /// another one.
-fn read(text: &str) -> (Meeting, Vec<Place>) {
+fn read<P: Noted>(text: &str) -> (Meeting, Vec<P>) {
     let text = text.rfind('\n').map_or("", |end| &text[..end]);
     let met = text.lines().find_map(|line| serde_json::from_str(line.strip_prefix(MET)?).ok());
     let gone: HashSet<_> = text.lines().filter_map(|line| line.strip_prefix(GONE)).collect();
     let stored = text.lines().filter(|line| !gone.contains(line));
-    let places = stored.filter_map(|line| Place::parse(line).ok()).collect();
+    let places = stored.filter_map(P::of_line).collect();
     (met.unwrap_or_default(), places)
 }
 
@@ -169,7 +191,7 @@ mod tests {
     fn a_note_is_found_once_its_owner_is_dead_and_gone_once_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("uploads");
-        assert!(Note::left(&folder).unwrap().is_empty(), "no folder is no note");
+        assert!(Note::<Place>::left(&folder).unwrap().is_empty(), "no folder is no note");
         let met = Meeting {
             authorities: Some("/a b/ca.pem".into()),
             insecure: true,
@@ -177,14 +199,14 @@ mod tests {
             addresses: vec!["2001:db8::1".parse().unwrap()],
         };
         let note = Note::write(&folder, "1", met.clone(), vec![place(0)]).unwrap();
-        assert!(Note::left(&folder).unwrap().is_empty(), "its owner lives");
+        assert!(Note::<Place>::left(&folder).unwrap().is_empty(), "its owner lives");
         drop(note);
         let mode = fs::metadata(folder.join("1.upload")).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let left = Note::left(&folder).unwrap();
+        let left = Note::<Place>::left(&folder).unwrap();
         assert_eq!((&left[0].places, &left[0].met), (&vec![place(0)], &met));
         left.into_iter().for_each(|note| note.forget().unwrap());
-        assert!(Note::left(&folder).unwrap().is_empty());
+        assert!(Note::<Place>::left(&folder).unwrap().is_empty());
     }
 
     #[test]
@@ -206,7 +228,7 @@ mod tests {
         let mut note = Note::write(&folder, "1", Meeting::default(), all).unwrap();
         note.is_gone(&place(1)).unwrap();
         drop(note);
-        let mut left = Note::left(&folder).unwrap();
+        let mut left = Note::<Place>::left(&folder).unwrap();
         assert_eq!(left[0].places, [place(0), place(2)]);
         left[0].is_gone(&place(0)).unwrap();
         left[0].is_gone(&place(2)).unwrap();
