@@ -255,6 +255,12 @@ fn detail(flow: &RunningFlow) -> FlowSample {
     flow.look_where();
     let (config, counters, socket) = (flow.config(), flow.counters(), flow.socket());
     let tcp = config.transport == Transport::Tcp;
+    let confirmed = match (&config.bodies, &config.file) {
+        _ if config.role == Role::Receiver => None,
+        (Some(bodies), _) => bodies.confirmed_bytes(),
+        (None, file) => file.as_ref().map(MountedFile::confirmed_bytes),
+    };
+    // After what is confirmed, and before what waits: so what was acknowledged is never more than that.
     let bytes = counters.bytes();
     let queued_bytes = match config.role {
         Role::Sender => goodput_kernel::queued_output(socket),
@@ -262,11 +268,6 @@ fn detail(flow: &RunningFlow) -> FlowSample {
     };
     let stores = config.bodies.is_some() && config.role == Role::Sender;
     let waiting = queued_bytes.value().filter(|_| stores);
-    let confirmed = match (&config.bodies, &config.file) {
-        _ if config.role == Role::Receiver => None,
-        (Some(bodies), _) => bodies.confirmed_bytes(),
-        (None, file) => file.as_ref().map(MountedFile::confirmed_bytes),
-    };
     let acked_payload_bytes = confirmed.or(waiting.map(|waiting| bytes.saturating_sub(*waiting)));
     FlowSample {
         flow: config.id,
