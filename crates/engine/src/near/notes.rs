@@ -240,7 +240,7 @@ mod tests {
         let text = format!("{}\n{}\ngone http://me@nas/a/.good", place(0), place(1));
         assert_eq!(read(&text), (Meeting::default(), vec![place(0), place(1)]));
         let text = format!("{}\n{}\ngone {}", place(1), place(10), place(1));
-        assert_eq!(read(&text).1, [place(1), place(10)], "it may be of the other one");
+        assert_eq!(read::<Place>(&text).1, [place(1), place(10)], "it may be of the other one");
     }
 
     #[test]
@@ -252,6 +252,6 @@ mod tests {
         (&note.file).write_all(b"gone http://me@n").unwrap();
         drop(note);
         Note::left(&folder).unwrap()[0].is_gone(&place(1)).unwrap();
-        assert_eq!(Note::left(&folder).unwrap()[0].places, [place(0), place(2)]);
+        assert_eq!(Note::<Place>::left(&folder).unwrap()[0].places, [place(0), place(2)]);
     }
 }

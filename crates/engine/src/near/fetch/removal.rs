@@ -269,6 +269,6 @@ mod tests {
         let short = Patience { all: RETRY_DELAY, one: RETRY_DELAY };
         assert_eq!(remove(&asker, &mut note, short).trouble().count(), 3);
         drop(note);
-        assert_eq!(Note::left(folder.path()).unwrap()[0].places.len(), 3);
+        assert_eq!(Note::<Place>::left(folder.path()).unwrap()[0].places.len(), 3);
     }
 }
