@@ -1,7 +1,5 @@
 //! The only way to change the machine.
 
-mod shared;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -161,8 +159,7 @@ impl Changes {
                 (entry.original.clone(), entry.exact.clone(), around)
             }
             None => {
-                let originals = shared::originals(&self.contents.entries, &noted.around);
-                let around = side_effects::changed(&Cells::new(), &originals);
+                let around = side_effects::changed(&Cells::new(), &noted.around);
                 (noted.value.clone(), noted.exact.clone(), around)
             }
         };
@@ -234,13 +231,8 @@ impl Changes {
         around: &Cells,
     ) -> Result<String, SettingError> {
         let (machine, setting) = (view.machine, view.setting);
-        let beside = shared::values(&self.contents.entries, setting);
         // An arm with the original value is the original state, down to what `read` rounds.
         let written = match wanted == entry.original {
-            // What another setting of this run has made stays.
-            true if shared::is_shared(&self.contents.entries, entry) => {
-                machine.write(setting, &entry.exact)
-            }
             // The intent is noted already.
             true => everything_back(machine, entry),
             false => machine.write(setting, wanted),
@@ -253,29 +245,12 @@ impl Changes {
         let (of, value) = (setting.clone(), effective.clone());
         let line = Line::Effective { setting: of, value, around };
         self.append(line, Durable::No)?;
-        self.note_dragged(setting, beside)?;
         written?;
         if effective == wanted {
             return Ok(effective);
         }
         let (setting, asked) = (setting.clone(), wanted.into());
         Err(SettingError::NotEffective { setting, asked, effective, not_back: None })
-    }
-
-    /// Notes which other settings of this run changed with `setting`: that is this run's doing too.
-    fn note_dragged(
-        &mut self,
-        setting: &SettingRef,
-        before: Vec<(SettingRef, Option<String>)>,
-    ) -> Result<(), SettingError> {
-        let after = shared::values(&self.contents.entries, setting);
-        let dragged = after.into_iter().filter(|now| !before.contains(now));
-        dragged.filter_map(|(setting, value)| Some((setting, value?))).try_for_each(
-            |(setting, value)| {
-                let line = Line::Effective { setting, value, around: Default::default() };
-                self.append(line, Durable::No)
-            },
-        )
     }
 
     fn append(&mut self, line: Line, durable: Durable) -> Result<(), SettingError> {
