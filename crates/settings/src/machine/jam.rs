@@ -33,6 +33,8 @@ pub(super) fn change(
     let mut closed = from.clone();
     closed.limit_bytes = CLOSED_LIMIT_BYTES;
     netlink.replace_qdisc(&with(&closed))?;
+    #[cfg(test)]
+    crate::testing::step();
     let drains = drains(netlink, qdisc, from);
     let next = if matches!(drains, Ok(true)) { to } else { from };
     netlink.replace_qdisc(&with(next))?;

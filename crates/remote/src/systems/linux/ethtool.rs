@@ -85,39 +85,26 @@ pub(super) static ROWS: [Report; 25] = [
     times("coalescing.tx_frames", "tx-frames:", "tx-frames"),
 ];
 
-/// Features that are parts of one of the offloads above, by ethtool's own names; they are put back one by one.
+/// A row of a feature, by ethtool's own name.
+macro_rules! feature {
+    ($name:literal) => {
+        feature_row(concat!("feature.", $name), $name, concat!($name, ":"))
+    };
+}
+
+/// Features that are parts of one of the offloads above; they are put back one by one.
 static FEATURES: [Report; 11] = [
-    feature_row(
-        "feature.tx-tcp-mangleid-segmentation",
-        "tx-tcp-mangleid-segmentation",
-        "tx-tcp-mangleid-segmentation:",
-    ),
-    feature_row(
-        "feature.tx-tcp-accecn-segmentation",
-        "tx-tcp-accecn-segmentation",
-        "tx-tcp-accecn-segmentation:",
-    ),
-    feature_row("feature.tx-checksum-ipv4", "tx-checksum-ipv4", "tx-checksum-ipv4:"),
-    feature_row("feature.tx-checksum-ipv6", "tx-checksum-ipv6", "tx-checksum-ipv6:"),
-    feature_row(
-        "feature.tx-checksum-ip-generic",
-        "tx-checksum-ip-generic",
-        "tx-checksum-ip-generic:",
-    ),
-    feature_row("feature.tx-checksum-sctp", "tx-checksum-sctp", "tx-checksum-sctp:"),
-    feature_row("feature.tx-scatter-gather", "tx-scatter-gather", "tx-scatter-gather:"),
-    feature_row(
-        "feature.tx-scatter-gather-fraglist",
-        "tx-scatter-gather-fraglist",
-        "tx-scatter-gather-fraglist:",
-    ),
-    feature_row("feature.tx-tcp-segmentation", "tx-tcp-segmentation", "tx-tcp-segmentation:"),
-    feature_row(
-        "feature.tx-tcp-ecn-segmentation",
-        "tx-tcp-ecn-segmentation",
-        "tx-tcp-ecn-segmentation:",
-    ),
-    feature_row("feature.tx-tcp6-segmentation", "tx-tcp6-segmentation", "tx-tcp6-segmentation:"),
+    feature!("tx-tcp-mangleid-segmentation"),
+    feature!("tx-tcp-accecn-segmentation"),
+    feature!("tx-checksum-ipv4"),
+    feature!("tx-checksum-ipv6"),
+    feature!("tx-checksum-ip-generic"),
+    feature!("tx-checksum-sctp"),
+    feature!("tx-scatter-gather"),
+    feature!("tx-scatter-gather-fraglist"),
+    feature!("tx-tcp-segmentation"),
+    feature!("tx-tcp-ecn-segmentation"),
+    feature!("tx-tcp6-segmentation"),
 ];
 
 /// The part of an offload that is called so.
