@@ -1,5 +1,5 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | peers | new | advisories
-//! | fuzz | kernel | kills`.
+//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | tuning | same | peers | new |
+//! advisories | fuzz | kernel | kills`.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -8,19 +8,24 @@ mod failures;
 mod fuzz;
 mod kernel;
 mod kills;
+mod lab_program;
 mod layering;
 mod module_circles;
 mod module_layers;
 mod module_uses;
 mod new;
 mod peers;
+mod random;
 mod rust_source;
+mod same;
 mod supply;
 mod tally;
 mod test;
 mod tidy;
 mod transcript;
 mod truth;
+mod tuning;
+mod wilson;
 
 use std::process::ExitCode;
 
@@ -45,6 +50,10 @@ enum Task {
     Soak(bench::Arguments),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     Truth(truth::Options),
+    /// Tunes paths with faults and healthy ones in the lab, and says how often that came out right.
+    Tuning(tuning::Options),
+    /// Compares what is the same, and says how often that came out as different.
+    Same(same::Options),
     /// Measures with every program whose protocol goodput speaks, and writes docs/peers.md.
     Peers(peers::Options),
     /// Adds an entry to a registry: the file, and its two lines in mod.rs.
@@ -67,6 +76,8 @@ fn main() -> ExitCode {
         Task::Crowd(options) => bench::run("crowd", &options),
         Task::Soak(options) => bench::run("soak", &options),
         Task::Truth(options) => truth::run(&options),
+        Task::Tuning(options) => tuning::run(&options),
+        Task::Same(options) => same::run(&options),
         Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),
         Task::Advisories(options) => supply::run(&options),

@@ -30,6 +30,6 @@ pub use host::{Host, Port};
 pub use host_name::HostName;
 pub use lab::Lab;
 pub use need::{Lack, Need};
-pub use run::{Expectation, Failed, Observed, Server, compare, run};
+pub use run::{Expectation, Failed, Observed, Server, compare, run, tune};
 pub use scenario::Scenario;
 pub use scenarios::{Builtin, builtin, scenario_source};

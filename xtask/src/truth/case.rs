@@ -12,6 +12,8 @@ pub struct Ran {
     pub planted: Planted,
     /// What came of it.
     pub came: Came,
+    /// Share of the healthy twin's goodput that the fault cost; `None` if no twin was measured.
+    pub cost: Option<f64>,
 }
 
 /// What was planted, and with it what may be said.
@@ -87,7 +89,7 @@ impl Ran {
         } else {
             Came::Verdict(Box::new(verdict(&line)))
         };
-        Ok(Self { case, planted: planted(&line["expected"]), came })
+        Ok(Self { case, planted: planted(&line["expected"]), came, cost: line["cost"].as_f64() })
     }
 }
 

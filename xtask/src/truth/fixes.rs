@@ -3,11 +3,11 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::program::{Listed, Program};
+use crate::lab_program::LabProgram;
 
 /// The line of a run with `fix` added: the first change of its first finding, and what comparing it
 /// showed. The line as it is, if there is none.
-pub fn add(program: &Program, case: &Listed, line: &str) -> Result<String> {
+pub fn add(program: &LabProgram, case: &str, line: &str) -> Result<String> {
     let mut line: Value = serde_json::from_str(line)?;
     let Some(change) = argument(&line["record"]["findings"][0]["changes"][0]) else {
         return Ok(line.to_string());

@@ -3,10 +3,9 @@
 
 mod case;
 mod fixes;
-mod program;
 mod report;
 mod score;
-mod wilson;
+mod twin;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,9 +13,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::lab_program::LabProgram;
+use crate::random::{self, Which};
 use case::{Planted, Ran};
-use program::{Listed, Program};
-use xtask::shell::{cargo, root, run as run_command};
+pub use twin::LEAST_COST;
+use xtask::shell::root;
 
 /// Options of `cargo xtask truth`.
 #[derive(clap::Args)]
@@ -30,6 +31,15 @@ pub struct Options {
     /// Only scenarios or cases whose name begins so; nothing is written then.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// This many faults drawn at random instead, each beside its path without the fault.
+    #[arg(long, value_name = "N", conflicts_with_all = ["full", "quick", "only", "fixes"])]
+    random: Option<u64>,
+    /// Seed of the random faults.
+    #[arg(long, value_name = "SEED", default_value_t = 1, requires = "random")]
+    seed: u64,
+    /// Number of the first random fault.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "random")]
+    first: u64,
     /// How often each case runs.
     #[arg(long, default_value_t = 1)]
     repeat: u32,
@@ -43,7 +53,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", default_value = "target/truth.jsonl")]
     keep: PathBuf,
     /// Run nothing: make the tables of what an earlier run kept in this file.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "repeat", "fixes"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "repeat", "fixes", "random"])]
     from: Option<PathBuf>,
 }
 
@@ -53,7 +63,10 @@ pub fn run(options: &Options) -> Result<()> {
         Some(file) => {
             fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?
         }
-        None => measure(options)?,
+        None => match options.random {
+            Some(count) => measure_random(options, count)?,
+            None => measure(options)?,
+        },
     };
     let runs = lines.lines().map(Ran::parse).collect::<Result<Vec<_>>>()?;
     if runs.is_empty() {
@@ -73,10 +86,10 @@ pub fn run(options: &Options) -> Result<()> {
 /// Runs all cases one after the other: they share the CPUs that they measure. What each said is on
 /// disk before the next begins.
 fn measure(options: &Options) -> Result<String> {
-    let program = Program::at(built(options)?);
+    let program = LabProgram::given_or_built(options.program.as_deref())?;
     let mut kept = Kept::create(&root().join(&options.keep))?;
-    let wanted = |case: &&Listed| {
-        options.only.is_empty() || options.only.iter().any(|only| case.name.starts_with(only))
+    let wanted = |case: &&String| {
+        options.only.is_empty() || options.only.iter().any(|only| case.starts_with(only))
     };
     let cases = if options.full { program.every_case()? } else { program.default_cases()? };
     let cases: Vec<_> = cases.iter().filter(wanted).collect();
@@ -95,12 +108,20 @@ fn measure(options: &Options) -> Result<String> {
     Ok(kept.lines)
 }
 
-fn built(options: &Options) -> Result<PathBuf> {
-    if let Some(program) = &options.program {
-        return Ok(program.clone());
+/// Draws faults, and runs each beside its healthy twin.
+fn measure_random(options: &Options, count: u64) -> Result<String> {
+    let program = LabProgram::given_or_built(options.program.as_deref())?;
+    let mut kept = Kept::create(&root().join(&options.keep))?;
+    let folder = tempfile::tempdir().context("make a temporary directory")?;
+    for number in options.first..options.first.saturating_add(count) {
+        let case = random::draw(options.seed, number, Which::All)
+            .with_context(|| format!("no path fits fault {number} of seed {}", options.seed))?;
+        for line in twin::run(&program, folder.path(), &case)? {
+            println!("{}", report::one_line(&Ran::parse(&line)?));
+            kept.add(&line)?;
+        }
     }
-    run_command(&mut cargo(["build", "--quiet", "--package", "goodput"]))?;
-    Ok(root().join("target/debug/goodput"))
+    Ok(kept.lines)
 }
 
 /// What the runs said so far, in memory and on disk.

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::case::{Came, Planted, Ran, Verdict};
 use super::score::{Score, score};
-use super::wilson;
+use crate::wilson;
 use xtask::shell::{capture, command};
 
 /// One run in a line.
@@ -293,7 +293,7 @@ mod tests {
             ..Verdict::default()
         };
         let planted = Planted::One { rules: vec!["a".into()], end: None };
-        Ran { case: case.into(), planted, came: Came::Verdict(Box::new(verdict)) }
+        Ran { case: case.into(), planted, came: Came::Verdict(Box::new(verdict)), cost: None }
     }
 
     #[test]

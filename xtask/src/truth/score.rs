@@ -1,6 +1,7 @@
 //! How right a verdict was.
 
 use super::case::{Came, Planted, Ran, Verdict};
+use super::twin::LEAST_COST;
 
 /// How right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,8 +26,11 @@ pub enum Score {
     NoneFirst,
 }
 
-/// How right a run was; `None` if there is no verdict.
+/// How right a run was; `None` if there is no verdict, or if the fault cost too little to be one.
 pub fn score(ran: &Ran) -> Option<Score> {
+    if ran.cost.is_some_and(|cost| cost < LEAST_COST) {
+        return None;
+    }
     let Came::Verdict(verdict) = &ran.came else { return None };
     Some(match &ran.planted {
         Planted::One { rules, end } => one(verdict, rules, end.as_deref()),
@@ -104,7 +108,12 @@ mod tests {
     }
 
     fn scored(planted: Planted, found: &[&str]) -> Option<Score> {
-        score(&Ran { case: "x".into(), planted, came: Came::Verdict(Box::new(verdict(found))) })
+        score(&Ran {
+            case: "x".into(),
+            planted,
+            came: Came::Verdict(Box::new(verdict(found))),
+            cost: None,
+        })
     }
 
     #[test]
@@ -135,11 +144,23 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_that_costs_nothing_is_not_judged() {
+        let verdict = Came::Verdict(Box::new(verdict(&["b"])));
+        let planted = Planted::One { rules: vec!["a".into()], end: None };
+        let ran =
+            |cost| Ran { case: "x".into(), planted: planted.clone(), came: verdict.clone(), cost };
+        assert_eq!(score(&ran(Some(LEAST_COST / 2.0))), None);
+        assert_eq!(score(&ran(Some(LEAST_COST * 2.0))), Some(Score::Wrong));
+        assert_eq!(score(&ran(None)), Some(Score::Wrong));
+    }
+
+    #[test]
     fn what_did_not_run_has_no_score() {
         let ran = Ran {
             case: "x".into(),
             planted: Planted::Several(Vec::new()),
             came: Came::Skipped("x".into()),
+            cost: None,
         };
         assert_eq!(score(&ran), None);
     }

@@ -2,10 +2,13 @@
 
 use std::env;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use goodput_lab::{Expectation, Lab, Observed, Scenario};
+use anyhow::{Context, Result, anyhow};
+use goodput_lab::{Expectation, Failed, Lab, LabError, Observed, Scenario};
+use goodput_model::Record;
+use serde_json::Value;
+use tempfile::TempDir;
 
 use super::list;
 use super::measured::{self, Signals};
@@ -25,6 +28,7 @@ pub fn run(what: args::Lab) -> Result<Exit> {
         }
         args::Lab::Run { scenarios, full, json } => run_all(&scenarios, full, json),
         args::Lab::Compare { scenario, factor, json } => compare(&scenario, &factor, json),
+        args::Lab::Tune { scenario, max_time, json } => tune(&scenario, max_time, json),
         args::Lab::Up { scenario } => up(&scenario),
     }
 }
@@ -72,30 +76,64 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
 
 /// The change in a fresh lab of the same case; the record as `goodput compare` makes it.
 fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
-    goodput_lab::privilege::enter()?;
-    let scenario = Scenario::load(name)?;
-    let exe = env::current_exe().context("cannot find the program that runs")?;
-    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let compared = goodput_lab::compare(&scenario, &exe, factor, folder.path());
+    let stage = ChangeStage::of(name)?;
+    let compared = goodput_lab::compare(&stage.scenario, &stage.exe, factor, stage.folder.path());
     if json {
-        let mut line = serde_json::json!({ "case": scenario.case, "compared": factor });
-        let (key, value) = match &compared {
+        return stage.print_line(serde_json::json!({ "compared": factor }), &compared);
+    }
+    let record = stage.record("comparison", compared)?;
+    screen::print_fitted(&report::compare::text(&record))?;
+    Ok(Exit::Fine)
+}
+
+/// Tuning in a fresh lab of the case; the record as `goodput tune` makes it.
+fn tune(name: &str, max_time_s: f64, json: bool) -> Result<Exit> {
+    let stage = ChangeStage::of(name)?;
+    let tuned = goodput_lab::tune(&stage.scenario, &stage.exe, max_time_s, stage.folder.path());
+    if json {
+        return stage.print_line(serde_json::json!({}), &tuned);
+    }
+    let record = stage.record("tuning", tuned)?;
+    screen::print_fitted(&report::tune::text(&record))?;
+    Ok(Exit::Fine)
+}
+
+/// What a record came to: the lab may be broken, or the client may fail.
+type Changed = Result<Result<Record, Failed>, LabError>;
+
+/// A case in which settings are changed, and a folder for what the programs keep.
+struct ChangeStage {
+    scenario: Scenario,
+    exe: PathBuf,
+    folder: TempDir,
+}
+
+impl ChangeStage {
+    fn of(name: &str) -> Result<Self> {
+        goodput_lab::privilege::enter()?;
+        Ok(Self {
+            scenario: Scenario::load(name)?,
+            exe: env::current_exe().context("cannot find the program that runs")?,
+            folder: tempfile::tempdir().context("cannot make a temporary directory")?,
+        })
+    }
+
+    /// One line for programs: the case, what else is in `line`, and the record or why there is none.
+    fn print_line(&self, mut line: Value, changed: &Changed) -> Result<Exit> {
+        let (key, value) = match changed {
             Ok(Ok(record)) => ("record", serde_json::to_value(record)?),
             Ok(Err(failed)) => ("failed", failed.stderr.trim().into()),
             Err(why) => ("failed", why.to_string().into()),
         };
+        line["case"] = self.scenario.case.as_str().into();
         line[key] = value;
         screen::line(line)?;
-        return Ok(Exit::Fine);
+        Ok(Exit::Fine)
     }
-    match compared? {
-        Ok(record) => {
-            screen::print_fitted(&report::compare::text(&record))?;
-            Ok(Exit::Fine)
-        }
-        Err(failed) => {
-            bail!("the comparison in {} failed: {}", scenario.case, failed.stderr.trim())
-        }
+
+    fn record(&self, what: &str, changed: Changed) -> Result<Record> {
+        let case = &self.scenario.case;
+        changed?.map_err(|failed| anyhow!("the {what} in {case} failed: {}", failed.stderr.trim()))
     }
 }
 

@@ -1,15 +1,16 @@
 //! Running a scenario: the lab up, goodput in both hosts, and the result against what was expected.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use goodput_model::{Family, Record};
 
+mod change;
 mod judge;
 mod process;
 
+pub use change::{compare, tune};
 pub use judge::Expectation;
 
 use crate::error::LabError;
@@ -79,57 +80,6 @@ pub fn run(
     let finished = client.finish(within).map_err(|error| beside(error, &server.process))?;
     server.stop()?;
     Ok(observe(scenario, finished))
-}
-
-/// What lets the near host change settings of the far one. The lab's hosts reach nobody else.
-const TOKEN: &str = "5e0c7a91d3f2486bb8a4e61f09c27d35";
-
-/// Longest comparison, seconds.
-const COMPARE_S: &str = "120";
-
-/// Brings `scenario` up and compares the values of `factor`, `SETTING=A,B`, in it: short runs, so
-/// for an effect that is more than small. The record of the comparison, or how it failed. Files are
-/// kept in `folder`, the journal of settings among them. Call [`crate::privilege::enter`] first.
-pub fn compare(
-    scenario: &Scenario,
-    goodput: &Path,
-    factor: &str,
-    folder: &Path,
-) -> Result<Result<Record, Failed>, LabError> {
-    let token = folder.join("token");
-    write_secret(&token, TOKEN).map_err(|source| LabError::Io {
-        what: "write",
-        object: token.display().to_string(),
-        source,
-    })?;
-    let mut scenario = scenario.clone();
-    let token = ["--token-file".to_owned(), token.display().to_string()];
-    scenario.run.server.extend(token.clone());
-    scenario.run.server.extend(["--allow-settings".to_owned(), "*".to_owned()]);
-    let mut lab = Lab::up(&scenario)?;
-    let server = Server::start(&lab, &scenario, goodput)?;
-    let far = server.pid();
-    lab.plant(&scenario, PlantTime::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
-    let mut command = command(lab.near(), goodput)?;
-    pin(&mut command, &scenario);
-    command.arg("compare").arg(target(&lab, &scenario)).arg(factor);
-    command.args(["--json", "--no-store", "--max-time", COMPARE_S]).args(token);
-    command.args(length(&scenario, "1"));
-    command.args(&scenario.run.client).env("GOODPUT_STATE_DIR", folder.join("state"));
-    let client = Process::start(command, "goodput compare in near")?;
-    let near = client.pid();
-    lab.plant(&scenario, PlantTime::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
-    let finished = client.finish(CLIENT_TIMEOUT).map_err(|why| beside(why, &server.process))?;
-    server.stop()?;
-    Ok(observe(&scenario, finished).record)
-}
-
-/// Writes a file that only its owner can reach.
-fn write_secret(path: &Path, secret: &str) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(secret.as_bytes())
 }
 
 /// `goodput serve` in the far host of a lab. Dropping it kills it.

@@ -22,6 +22,8 @@ pub struct Expect {
     pub both: Vec<String>,
     /// Nothing is wrong: any finding but those of `limit` is a false alarm.
     pub healthy: bool,
+    /// A change of a setting of near or far removes the fault, so `goodput tune` should find it.
+    pub fixable: bool,
     /// Where that limit should sit.
     pub end: Option<Place>,
     /// Rules that must not be among the findings.

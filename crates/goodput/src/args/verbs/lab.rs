@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 use super::Narrowed;
+use crate::args::values::time;
 
 /// `goodput lab`
 #[derive(Debug, Subcommand)]
@@ -34,6 +35,17 @@ pub enum Lab {
         #[arg(value_name = "SETTING=A,B")]
         factor: String,
         /// Print one JSON line: case, what was compared, and the record
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tune the path of a scenario with settings of both hosts
+    Tune {
+        /// Name or file, with the case if there are several
+        scenario: String,
+        /// Stop after this time at the latest
+        #[arg(long, value_name = "TIME", default_value = "3m", value_parser = time::seconds)]
+        max_time: f64,
+        /// Print one JSON line: case and record
         #[arg(long)]
         json: bool,
     },

@@ -59,9 +59,7 @@ pub enum Command {
     As(AsArgs),
     /// List what goodput knows
     List(ListArgs),
-    /// Explain anything that goodput knows by name: a rule, setting, scenario, field of the record
-    ///
-    /// Also checks, probes, bounds, movers, protocols, formats, faults of the lab, and sources of facts.
+    /// Explain a rule, check, bound, setting, mover or field of the record
     Explain {
         /// The name, as in `goodput list`, a report or a record
         name: String,

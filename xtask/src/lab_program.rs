@@ -1,57 +1,65 @@
-//! The program whose verdicts are judged, and its lab.
+//! The program that is judged, and its lab.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use xtask::shell::capture;
+use xtask::shell::{capture, cargo, root, run};
 
 /// The program.
-pub struct Program {
+pub struct LabProgram {
     path: PathBuf,
 }
 
-/// One case, as `goodput lab list --json` has it.
-pub struct Listed {
-    /// `scenario/strength/link`.
-    pub name: String,
-}
-
-impl Program {
-    /// The one at this path.
-    pub fn at(path: PathBuf) -> Self {
-        Self { path }
+impl LabProgram {
+    /// The one at this path, or else the one of this tree, which it builds.
+    pub fn given_or_built(path: Option<&Path>) -> Result<Self> {
+        if let Some(path) = path {
+            return Ok(Self { path: path.into() });
+        }
+        run(&mut cargo(["build", "--quiet", "--package", "goodput"]))?;
+        Ok(Self { path: root().join("target/debug/goodput") })
     }
 
     /// Every case of every scenario.
-    pub fn every_case(&self) -> Result<Vec<Listed>> {
+    pub fn every_case(&self) -> Result<Vec<String>> {
         self.list(|_| true)
     }
 
     /// One case of each scenario.
-    pub fn default_cases(&self) -> Result<Vec<Listed>> {
+    pub fn default_cases(&self) -> Result<Vec<String>> {
         self.list(|case| case["default"] == true)
     }
 
-    fn list(&self, wanted: impl Fn(&Value) -> bool) -> Result<Vec<Listed>> {
+    fn list(&self, wanted: impl Fn(&Value) -> bool) -> Result<Vec<String>> {
         let said = capture(self.command().args(["lab", "list", "--json"]))?;
         let cases: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-        let name = |case: &Value| Some(Listed { name: case["case"].as_str()?.into() });
+        let name = |case: &Value| case["case"].as_str().map(Into::into);
         let names: Option<_> = cases.iter().filter(|case| wanted(case)).map(name).collect();
         names.context("a case of `goodput lab list --json` has no name")
     }
 
     /// Runs one case; the JSON line that it says. That it did not come out as expected is in the
     /// line, and no error.
-    pub fn run(&self, case: &Listed) -> Result<String> {
-        self.lab(&["lab", "run", &case.name, "--json"])
+    pub fn run(&self, case: &str) -> Result<String> {
+        self.lab(&["lab", "run", case, "--json"])
     }
 
     /// Compares a change in the hosts of a case; the JSON line that it says.
-    pub fn compare(&self, case: &Listed, setting: &str) -> Result<String> {
-        self.lab(&["lab", "compare", &case.name, setting, "--json"])
+    pub fn compare(&self, case: &str, setting: &str) -> Result<String> {
+        self.lab(&["lab", "compare", case, setting, "--json"])
+    }
+
+    /// Tunes the path of a case; the JSON line that it says.
+    pub fn tune(&self, case: &str) -> Result<String> {
+        self.lab(&["lab", "tune", case, "--json"])
+    }
+
+    /// A case as a file that has it alone.
+    pub fn show(&self, case: &str) -> Result<String> {
+        capture(self.command().args(["lab", "show", case]))
     }
 
     fn lab(&self, arguments: &[&str]) -> Result<String> {

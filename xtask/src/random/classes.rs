@@ -1,0 +1,465 @@
+//! What can be wrong on a drawn path: one row per class. A row says which rules name it, where it sits, and whether a
+//! setting removes it; its function draws how strong it is, or gives up if the path does not fit.
+//!
+//! A class is drawn over its whole range. What a fault costs is measured beside its healthy twin, so a fault that costs
+//! nothing is no failure of the diagnosis.
+
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom;
+
+use super::path::{Path, between};
+use super::scene::{Scene, bits, micros};
+
+/// A class of faults.
+pub struct Class {
+    /// Kebab-case; the beginning of a case's name.
+    pub id: &'static str,
+    /// What is wrong, in one sentence.
+    pub title: &'static str,
+    /// The rules that name it.
+    pub rules: &'static [&'static str],
+    /// Where it sits.
+    pub spot: Spot,
+    /// Whether a setting of one of the hosts removes it.
+    pub fixable: bool,
+    /// Plants it, and gives the healthy twin what it must have for a fair comparison, as a shaper of the same rate. `None`
+    /// if it can't be on this path.
+    pub plant: fn(&mut Xoshiro256PlusPlus, &Path, &mut Twins) -> Option<()>,
+}
+
+/// A path with a fault, and the same path without it.
+#[derive(Debug)]
+pub struct Twins {
+    /// With the fault.
+    pub faulty: Scene,
+    /// Without it.
+    pub healthy: Scene,
+}
+
+/// Where a fault sits, by the direction of the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spot {
+    /// The host that sends.
+    Sender,
+    /// The host that receives.
+    Receiver,
+    /// Between them.
+    Path,
+    /// Not judged.
+    Either,
+}
+
+impl Spot {
+    /// Where a scenario says that a limit sits, if the far host sends or not; `None` if that is not judged.
+    pub fn end(self, reverse: bool) -> Option<&'static str> {
+        match (self, reverse) {
+            (Self::Path, _) => Some("path"),
+            (Self::Sender, false) | (Self::Receiver, true) => Some("near"),
+            (Self::Sender, true) | (Self::Receiver, false) => Some("far"),
+            (Self::Either, _) => None,
+        }
+    }
+}
+
+/// Every class.
+pub const ALL: &[Class] = &[
+    Class {
+        id: "random-loss",
+        title: "The path loses single packets.",
+        rules: &["path-loss", "rto-bound"],
+        spot: Spot::Path,
+        fixable: false,
+        plant: random_loss,
+    },
+    Class {
+        id: "loss-in-runs",
+        title: "The path loses packets in runs.",
+        rules: &["path-loss", "rto-bound"],
+        spot: Spot::Path,
+        fixable: false,
+        plant: loss_in_runs,
+    },
+    Class {
+        id: "policer",
+        title: "A router drops what is above its rate.",
+        rules: &["policer"],
+        spot: Spot::Path,
+        fixable: false,
+        plant: policer,
+    },
+    Class {
+        id: "short-queue",
+        title: "The queue before the bottleneck is a small part of a round trip.",
+        rules: &["queue-too-short", "policer", "congestion-control"],
+        spot: Spot::Either,
+        fixable: false,
+        plant: short_queue,
+    },
+    Class {
+        id: "reordering",
+        title: "Packets overtake each other on the path.",
+        rules: &["reordering"],
+        spot: Spot::Path,
+        fixable: false,
+        plant: reordering,
+    },
+    Class {
+        id: "narrow-way-back",
+        title: "Acknowledgements wait on a narrow way back.",
+        rules: &["ack-path"],
+        spot: Spot::Path,
+        fixable: false,
+        plant: narrow_way_back,
+    },
+    Class {
+        id: "congestion-marks",
+        title: "A router marks packets although nothing waits.",
+        rules: &["ecn-marking"],
+        spot: Spot::Path,
+        fixable: false,
+        plant: congestion_marks,
+    },
+    Class {
+        id: "small-bucket",
+        title: "The sender's own token bucket holds too little for its rate.",
+        rules: &["shaper-burst"],
+        spot: Spot::Sender,
+        fixable: true,
+        plant: small_bucket,
+    },
+    Class {
+        id: "low-shaper",
+        title: "The sender's own shaper has a lower rate than the path.",
+        rules: &["shaper-rate"],
+        spot: Spot::Sender,
+        fixable: false,
+        plant: low_shaper,
+    },
+    Class {
+        id: "slow-class",
+        title: "The sender's flows fall into the slow class of its shaper.",
+        rules: &["wrong-class"],
+        spot: Spot::Sender,
+        fixable: false,
+        plant: slow_class,
+    },
+    Class {
+        id: "short-own-queue",
+        title: "The queue of the sender's own shaper is a small part of a round trip.",
+        rules: &["queue-too-short", "local-drop"],
+        spot: Spot::Sender,
+        fixable: true,
+        plant: short_own_queue,
+    },
+    Class {
+        id: "small-receive-buffer",
+        title: "The receiver's buffer may not grow to what the round trip needs.",
+        rules: &["receive-window"],
+        spot: Spot::Receiver,
+        fixable: true,
+        plant: small_receive_buffer,
+    },
+    Class {
+        id: "small-send-buffer",
+        title: "The sender's buffer may not grow to what the round trip needs.",
+        rules: &["send-buffer"],
+        spot: Spot::Sender,
+        fixable: true,
+        plant: small_send_buffer,
+    },
+    Class {
+        id: "route-window",
+        title: "A window metric on the receiver's route keeps its window small.",
+        rules: &["route-window"],
+        spot: Spot::Receiver,
+        fixable: true,
+        plant: route_window,
+    },
+    Class {
+        id: "no-window-scaling",
+        title: "A host does not offer window scaling.",
+        rules: &["window-scaling-off"],
+        spot: Spot::Receiver,
+        fixable: true,
+        plant: no_window_scaling,
+    },
+    Class {
+        id: "offload-off",
+        title: "The sender's device may not cut segments.",
+        rules: &["offload-off"],
+        spot: Spot::Sender,
+        fixable: true,
+        plant: offload_off,
+    },
+    Class {
+        id: "oversize-drop",
+        title: "A router drops super-packets.",
+        rules: &["tso-oversize"],
+        spot: Spot::Path,
+        fixable: true,
+        plant: oversize_drop,
+    },
+    Class {
+        id: "few-cpu",
+        title: "goodput may use only a small part of one CPU of a host.",
+        rules: &["cpu-quota"],
+        spot: Spot::Sender,
+        fixable: false,
+        plant: few_cpu,
+    },
+    Class {
+        id: "capped-pacing",
+        title: "The sending sockets are capped below the path's rate.",
+        rules: &["pacing-cap"],
+        spot: Spot::Sender,
+        fixable: false,
+        plant: capped_pacing,
+    },
+    Class {
+        id: "asked-rate",
+        title: "The sending program has less to send than the path carries.",
+        rules: &["sender-application"],
+        spot: Spot::Sender,
+        fixable: false,
+        plant: asked_rate,
+    },
+    Class {
+        id: "link-flap",
+        title: "The link goes down again and again.",
+        rules: &["link-flap"],
+        spot: Spot::Either,
+        fixable: false,
+        plant: link_flap,
+    },
+];
+
+type Rng = Xoshiro256PlusPlus;
+
+fn sender(path: &Path) -> &'static str {
+    if path.reverse { "far" } else { "near" }
+}
+
+fn receiver(path: &Path) -> &'static str {
+    if path.reverse { "near" } else { "far" }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.4}%", share * 100.0)
+}
+
+fn bytes(count: f64) -> String {
+    format!("{count:.0}")
+}
+
+/// A path on which something can be in flight: with a rate and a round trip.
+fn long(path: &Path) -> Option<(f64, f64)> {
+    let rate = path.rate.filter(|_| path.round_trip_s > 0.0)?;
+    Some((rate, path.flight_bytes()))
+}
+
+/// A path on which so much is in flight that a window below it is a fault, and not a detail: 16 segments a flow.
+fn needs_window(path: &Path) -> Option<f64> {
+    const SEGMENT_BYTES: f64 = 1448.0;
+    let per_flow = path.flight_bytes() / f64::from(path.flows);
+    (per_flow >= 16.0 * SEGMENT_BYTES).then_some(per_flow)
+}
+
+fn random_loss(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    long(path)?;
+    twins.faulty.link("loss", &percent(between(rng, 0.000_1, 0.05)));
+    Some(())
+}
+
+fn loss_in_runs(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    long(path)?;
+    twins.faulty.link("loss", &percent(between(rng, 0.000_2, 0.05)));
+    twins.faulty.link_number("loss_run", rng.random_range(2.0..8.0));
+    Some(())
+}
+
+fn policer(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let rate = path.rate.filter(|_| !path.reverse)?;
+    twins.faulty.route();
+    let (rate, burst) = (rate * rng.random_range(0.2..0.8), between(rng, 5.0, 500.0));
+    twins.faulty.fault(
+        "policer",
+        "router",
+        [("rate", bits(rate).into()), ("burst", (burst as i64).into())],
+    );
+    Some(())
+}
+
+fn short_queue(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let (_, flight) = long(path)?;
+    twins.faulty.link("queue", &bytes((flight * between(rng, 0.02, 0.3)).max(3_100.0)));
+    Some(())
+}
+
+fn reordering(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    long(path)?;
+    twins.faulty.link("reorder", &percent(between(rng, 0.001, 0.2)));
+    twins.faulty.link("displace", &micros(path.round_trip_s * between(rng, 0.05, 1.5)));
+    Some(())
+}
+
+fn narrow_way_back(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    // An acknowledgement of 66 bytes for two segments of 1514: at a 46th of the rate and less it waits.
+    let (rate, _) = long(path)?;
+    twins.faulty.rate_of_acknowledgements(rate / between(rng, 50.0, 800.0));
+    Some(())
+}
+
+fn congestion_marks(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    long(path).filter(|_| path.congestion != "bbr")?;
+    twins.faulty.link("mark", &percent(between(rng, 0.000_1, 0.05)));
+    let value = || [("name", "net.ipv4.tcp_ecn".into()), ("value", "1".into())];
+    twins.faulty.fault("sysctl", "near", value());
+    twins.faulty.fault("sysctl", "far", value());
+    Some(())
+}
+
+fn token_bucket(scene: &mut Scene, host: &str, rate: f64, burst: f64, limit: f64) {
+    let more = [
+        ("rate", bits(rate).into()),
+        ("burst", bytes(burst).into()),
+        ("limit", bytes(limit).into()),
+    ];
+    scene.fault("tbf", host, more);
+}
+
+/// A bucket that outlasts the timers of any kernel: what the rate sends in 10 ms, bytes.
+fn fitting_burst(rate: f64) -> f64 {
+    (rate / 8.0 * 0.01).max(16_000.0)
+}
+
+/// A queue that keeps a shaper busy after a loss: a round trip, and 100 ms at least, bytes.
+fn fitting_queue(rate: f64, path: &Path) -> f64 {
+    (rate / 8.0 * path.round_trip_s.max(0.1)).max(128_000.0)
+}
+
+fn small_bucket(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let rate = match path.rate {
+        Some(rate) => rate * rng.random_range(0.5..1.0),
+        None => between(rng, 5e8, 3e9),
+    };
+    let limit = (path.flight_bytes() * 2.0).max(1e6);
+    token_bucket(&mut twins.faulty, sender(path), rate, between(rng, 1_600.0, 6_000.0), limit);
+    token_bucket(&mut twins.healthy, sender(path), rate, fitting_burst(rate), limit);
+    Some(())
+}
+
+fn low_shaper(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let rate = match path.rate {
+        Some(rate) => rate * rng.random_range(0.1..0.8),
+        None => between(rng, 1e6, 5e8),
+    };
+    token_bucket(
+        &mut twins.faulty,
+        sender(path),
+        rate,
+        fitting_burst(rate),
+        fitting_queue(rate, path),
+    );
+    Some(())
+}
+
+fn slow_class(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let rate = path.rate.unwrap_or(1e9);
+    let slow = rate * rng.random_range(0.05..0.8);
+    let more = [
+        ("rate", bits(rate).into()),
+        ("default_rate", bits(slow).into()),
+        ("burst", bytes((rate / 8.0 * 0.002).max(16_000.0)).into()),
+    ];
+    twins.faulty.fault("htb", sender(path), more);
+    Some(())
+}
+
+fn short_own_queue(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let (rate, flight) = long(path)?;
+    let rate = rate * rng.random_range(0.5..0.95);
+    let limit = (flight * between(rng, 0.02, 0.2)).max(4_600.0);
+    token_bucket(&mut twins.faulty, sender(path), rate, fitting_burst(rate), limit);
+    token_bucket(
+        &mut twins.healthy,
+        sender(path),
+        rate,
+        fitting_burst(rate),
+        fitting_queue(rate, path),
+    );
+    Some(())
+}
+
+fn small_receive_buffer(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let most = (needs_window(path)? * between(rng, 0.2, 1.2)).max(4_096.0);
+    let value = format!("4096 {:.0} {most:.0}", most.min(65_536.0));
+    let more = [("name", "net.ipv4.tcp_rmem".into()), ("value", value.into())];
+    twins.faulty.fault("sysctl", receiver(path), more);
+    Some(())
+}
+
+fn small_send_buffer(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let most = (needs_window(path)? * between(rng, 0.2, 1.2)).max(4_608.0);
+    let value = format!("4096 {:.0} {most:.0}", most.min(16_384.0));
+    let more = [("name", "net.ipv4.tcp_wmem".into()), ("value", value.into())];
+    twins.faulty.fault("sysctl", sender(path), more);
+    Some(())
+}
+
+fn route_window(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let window = needs_window(path)? * between(rng, 0.05, 0.5);
+    twins.faulty.fault("route-window", receiver(path), [("window", bytes(window).into())]);
+    Some(())
+}
+
+fn no_window_scaling(_: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    needs_window(path).filter(|window| *window > 65_535.0)?;
+    let more = [("name", "net.ipv4.tcp_window_scaling".into()), ("value", "0".into())];
+    twins.faulty.fault("sysctl", receiver(path), more);
+    Some(())
+}
+
+fn offload_off(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    path.rate.is_none().then_some(())?;
+    let name = *["tso", "tx-checksum", "sg"].choose(rng)?;
+    twins.faulty.fault("offload", sender(path), [("name", name.into()), ("value", "off".into())]);
+    Some(())
+}
+
+fn oversize_drop(_: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    (path.rate.is_none() && !path.reverse).then_some(())?;
+    twins.faulty.route();
+    twins.faulty.fault("oversize", "router", [("bytes", 1_500.into())]);
+    Some(())
+}
+
+fn few_cpu(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    path.rate.is_none_or(|rate| rate > 1e8).then_some(())?;
+    let share = between(rng, 0.01, 0.2);
+    twins.faulty.fault("cpu-quota", sender(path), [("percent", percent(share).into())]);
+    Some(())
+}
+
+fn capped_pacing(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    let per_flow = path.rate? / f64::from(path.flows);
+    twins.faulty.client(&["--max-pacing", &bits(per_flow * rng.random_range(0.1..0.8))]);
+    Some(())
+}
+
+fn asked_rate(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    twins.faulty.client(&["--rate", &bits(path.rate? * rng.random_range(0.1..0.8))]);
+    Some(())
+}
+
+fn link_flap(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
+    long(path)?;
+    twins.faulty.route();
+    let every_s = between(rng, 0.6, 1.5);
+    let more = [
+        ("every", micros(every_s).into()),
+        ("lasts", micros(every_s * rng.random_range(0.1..0.4)).into()),
+    ];
+    twins.faulty.fault("link-flap", "router", more);
+    Some(())
+}

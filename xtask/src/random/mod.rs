@@ -1,0 +1,89 @@
+//! Faults drawn at random: a path, what is wrong on it, and the same path with nothing wrong, each as a scenario that
+//! `goodput lab` runs. The same seed and number always give the same case.
+
+mod classes;
+mod path;
+mod scene;
+
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom;
+
+use classes::{Class, Twins};
+use path::Path;
+use scene::Scene;
+
+/// Paths that are drawn before a class is given up on one of which it does not fit.
+const MAX_DRAWS: u32 = 10_000;
+
+/// One case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// `class-number`.
+    pub name: String,
+    /// The scenario with its fault.
+    pub faulty: String,
+    /// The same path with nothing wrong: what the fault costs is measured against it.
+    pub healthy: String,
+}
+
+/// Which classes are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Every class.
+    All,
+    /// Those that a setting of one of the hosts removes.
+    Fixable,
+}
+
+/// Case `number` of a seed. `None` if no path among very many fits its class.
+pub fn draw(seed: u64, number: u64, which: Which) -> Option<Case> {
+    let mut rng =
+        Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number));
+    let wanted = |class: &&Class| which == Which::All || class.fixable;
+    let classes: Vec<_> = classes::ALL.iter().filter(wanted).collect();
+    let class = classes.choose(&mut rng)?;
+    (0..MAX_DRAWS).find_map(|_| {
+        let path = Path::draw(&mut rng);
+        let name = format!("{}-{number}", class.id);
+        let end = class.spot.end(path.reverse);
+        let mut twins = Twins {
+            faulty: Scene::faulty(&name, class.title, class.rules, end, &path),
+            healthy: Scene::healthy(&format!("{name}-healthy"), &path),
+        };
+        (class.plant)(&mut rng, &path, &mut twins)?;
+        Some(Case { name, faulty: twins.faulty.into_toml(), healthy: twins.healthy.into_toml() })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_case_is_the_same_each_time_it_is_drawn() {
+        let cases = |seed| (0..50).map(|n| draw(seed, n, Which::All)).collect::<Vec<_>>();
+        assert_eq!(cases(1), cases(1));
+        assert_ne!(cases(1), cases(2));
+    }
+
+    #[test]
+    fn every_class_is_drawn_and_differs_from_its_healthy_twin() {
+        let cases: Vec<_> =
+            (0..1000).map(|n| draw(1, n, Which::All).expect("a path fits")).collect();
+        let class = |case: &Case| case.name.rsplit_once('-').unwrap().0.to_owned();
+        let drawn: BTreeSet<_> = cases.iter().map(class).collect();
+        assert_eq!(drawn.len(), classes::ALL.len(), "{drawn:?}");
+        for case in &cases {
+            let parse = |text: &str| text.parse::<toml::Table>().expect("TOML");
+            let (faulty, healthy) = (parse(&case.faulty), parse(&case.healthy));
+            let without_words = |mut table: toml::Table| {
+                ["name", "title", "expect"].iter().for_each(|key| drop(table.remove(*key)));
+                table
+            };
+            assert_ne!(without_words(faulty), without_words(healthy), "{}", case.name);
+        }
+    }
+}

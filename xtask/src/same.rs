@@ -1,0 +1,105 @@
+//! `cargo xtask same`: how often `goodput compare` calls two arms different that are the same, in real runs in the lab.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::lab_program::LabProgram;
+use crate::random::{self, Which};
+use crate::wilson;
+use xtask::shell::root;
+
+/// Two values that no queue of the drawn paths tells apart: none of them has bands.
+const SAME: &str = "socket.priority=0,1";
+
+/// Judgements that say that there is a difference, however large.
+const DIFFERENT: [&str; 4] =
+    ["better", "worse", "better-perhaps-below-threshold", "worse-perhaps-below-threshold"];
+
+/// Options of `cargo xtask same`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Comparisons, each on a random path with nothing wrong.
+    #[arg(default_value_t = 200)]
+    comparisons: u64,
+    /// Seed of the paths.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// Number of the first path.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    first: u64,
+    /// The program to judge instead of the one built here.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Keep what came of each comparison, one JSON line each, in this file.
+    #[arg(long, value_name = "FILE", default_value = "target/same.jsonl")]
+    keep: PathBuf,
+}
+
+/// Compares what is the same, and prints how often that came out as different.
+pub fn run(options: &Options) -> Result<()> {
+    let program = LabProgram::given_or_built(options.program.as_deref())?;
+    let keep = root().join(&options.keep);
+    let mut kept = File::create(&keep).with_context(|| format!("create {}", keep.display()))?;
+    let folder = tempfile::tempdir().context("make a temporary directory")?;
+    let mut judgements = Vec::new();
+    for number in options.first..options.first.saturating_add(options.comparisons) {
+        let case = random::draw(options.seed, number, Which::All)
+            .with_context(|| format!("no path fits fault {number} of seed {}", options.seed))?;
+        let path = folder.path().join(format!("{}.toml", case.name));
+        fs::write(&path, &case.healthy).with_context(|| format!("write {}", path.display()))?;
+        let line = program.compare(&path.display().to_string(), SAME)?;
+        writeln!(kept, "{line}").context("keep what came of a comparison")?;
+        let judged = judgement(&line)?;
+        println!("{}: {judged}", case.name);
+        judgements.push(judged);
+    }
+    print!("{}", summary(&judgements));
+    Ok(())
+}
+
+/// What a comparison found, or why it found nothing.
+fn judgement(line: &str) -> Result<String> {
+    let line: Value = serde_json::from_str(line).context("a comparison's line is not JSON")?;
+    let effect = &line["record"]["comparison"]["arms"][1]["goodput"]["judgement"];
+    let why = line["failed"].as_str().and_then(|why| why.lines().next());
+    Ok(effect.as_str().or(why).unwrap_or("no run counts").into())
+}
+
+fn summary(judgements: &[String]) -> String {
+    let count = |wanted: &[&str]| {
+        judgements.iter().filter(|judged| wanted.contains(&judged.as_str())).count()
+    };
+    let (different, same) = (count(&DIFFERENT), count(&["no-difference"]));
+    let undecided = count(&["inconclusive"]);
+    let decided = different + same + undecided;
+    format!(
+        "different: {}\nno difference: {}\ninconclusive: {}\nnot compared: {}\n",
+        wilson::shown(different, decided),
+        wilson::shown(same, decided),
+        wilson::shown(undecided, decided),
+        judgements.len() - decided
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_compared_counts() {
+        let line = |text: &str| judgement(text).unwrap();
+        let judged = r#"{"record":{"comparison":{"arms":[{},{"goodput":{"judgement":"worse"}}]}}}"#;
+        let failed = r#"{"failed":"no route\nmore"}"#;
+        let judgements = [line(judged), line(failed), "no-difference".into()];
+        assert_eq!(judgements[1], "no route");
+        let text = summary(&judgements);
+        assert!(
+            text.starts_with("different: 1 of 2 ") && text.ends_with("not compared: 1\n"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! One path that is tuned, beside the same path with nothing wrong.
+
+use std::fs;
+use std::path::Path as FilePath;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::lab_program::LabProgram;
+
+/// Runs of the healthy path before tuning, and as many after.
+const TWIN_RUNS: usize = 3;
+
+/// Length of a run of the healthy path, seconds: that of the runs that tuning compares.
+const TWIN_RUN_S: f64 = 1.0;
+
+/// Whether something is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A fault that a setting removes.
+    Faulty,
+    /// Nothing.
+    Healthy,
+}
+
+/// A path to tune.
+pub struct Path {
+    /// Its name.
+    pub name: String,
+    /// Whether something is wrong with it.
+    pub kind: Kind,
+    /// The scenario that is tuned.
+    pub tuned: String,
+    /// The scenario with nothing wrong.
+    pub healthy: String,
+}
+
+/// What came of tuning a path.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tuned {
+    /// Its name.
+    pub name: String,
+    /// Whether something was wrong.
+    pub kind: Kind,
+    /// Median goodput of the healthy path, bits per second; `None` if it could not be measured.
+    pub healthy_bits_per_s: Option<f64>,
+    /// Goodput before any change.
+    pub start_bits_per_s: Option<f64>,
+    /// Goodput with all that was proven; that of the start if nothing was.
+    pub tuned_bits_per_s: Option<f64>,
+    /// What was proven, `SETTING=VALUE`.
+    pub proven: Vec<String>,
+    /// Whether the last comparison found what was proven better.
+    pub supported: bool,
+    /// How long tuning took, seconds.
+    pub took_s: f64,
+    /// Why no more was tried, or what failed.
+    pub ended: String,
+}
+
+impl Path {
+    /// Measures the healthy path, tunes, and measures the healthy path again.
+    pub fn tune(&self, program: &LabProgram, folder: &FilePath) -> Result<Tuned> {
+        let tuned = write(folder, &self.name, &self.tuned)?;
+        let healthy = write(folder, &format!("{}-twin", self.name), &short(&self.healthy)?)?;
+        let mut twins = goodputs(program, &healthy)?;
+        let began = Instant::now();
+        let line: Value =
+            serde_json::from_str(&program.tune(&tuned)?).context("tuning printed no JSON")?;
+        let took_s = began.elapsed().as_secs_f64();
+        twins.extend(goodputs(program, &healthy)?);
+        Ok(self.read(&line, median(twins), took_s))
+    }
+
+    fn read(&self, line: &Value, healthy_bits_per_s: Option<f64>, took_s: f64) -> Tuned {
+        let (record, tuning) = (&line["record"], &line["record"]["tuning"]);
+        let arm = &record["comparison"]["arms"][1];
+        let start = record["result"]["goodput_bits_per_s"].as_f64();
+        let proven: Vec<String> =
+            tuning["proven"].as_array().into_iter().flatten().map(spelled).collect();
+        let with_proven = arm["goodput_bits_per_s"].as_f64().filter(|_| !proven.is_empty());
+        let ended = tuning["stopped"].as_str().or(line["failed"].as_str()).unwrap_or("no record");
+        Tuned {
+            name: self.name.clone(),
+            kind: self.kind,
+            healthy_bits_per_s,
+            start_bits_per_s: start,
+            tuned_bits_per_s: with_proven.or(start),
+            supported: proven.is_empty() || arm["goodput"]["judgement"] == "better",
+            proven,
+            took_s,
+            ended: ended.lines().next().unwrap_or_default().into(),
+        }
+    }
+}
+
+impl Tuned {
+    /// Share of the healthy path's goodput that the fault cost; `None` without both figures.
+    pub fn cost(&self) -> Option<f64> {
+        Some(1.0 - self.start_bits_per_s? / self.healthy_bits_per_s?)
+    }
+
+    /// Goodput after tuning, as a share of the healthy path's.
+    pub fn reached(&self) -> Option<f64> {
+        Some(self.tuned_bits_per_s? / self.healthy_bits_per_s?)
+    }
+}
+
+fn write(folder: &FilePath, name: &str, toml: &str) -> Result<String> {
+    let path = folder.join(format!("{}.toml", name.replace('/', "-")));
+    fs::write(&path, toml).with_context(|| format!("write {}", path.display()))?;
+    Ok(path.display().to_string())
+}
+
+/// The scenario with runs as short as those that tuning compares.
+fn short(scenario: &str) -> Result<String> {
+    let mut table: toml::Table = scenario.parse().context("a scenario is not TOML")?;
+    let run = table.entry("run").or_insert_with(|| toml::Table::new().into());
+    run.as_table_mut().context("run is no table")?.insert("seconds".into(), TWIN_RUN_S.into());
+    Ok(table.to_string())
+}
+
+fn goodputs(program: &LabProgram, case: &str) -> Result<Vec<f64>> {
+    let mut goodputs = Vec::new();
+    for _ in 0..TWIN_RUNS {
+        let line: Value =
+            serde_json::from_str(&program.run(case)?).context("a run printed no JSON")?;
+        goodputs.extend(line["record"]["result"]["goodput_bits_per_s"].as_f64());
+    }
+    Ok(goodputs)
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() % 2 {
+        1 => values.get(middle).copied(),
+        _ => Some((values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0),
+    }
+}
+
+/// `[far:]NAME[@SCOPE]=VALUE`.
+fn spelled(change: &Value) -> String {
+    let setting = &change["setting"];
+    let name = match setting.as_str() {
+        Some(name) => name.to_owned(),
+        None => {
+            let far = if setting["end"] == "far" { "far:" } else { "" };
+            let scope = setting["scope"].as_str().map(|scope| format!("@{scope}"));
+            let name = setting["name"].as_str().unwrap_or("?");
+            format!("{far}{name}{}", scope.unwrap_or_default())
+        }
+    };
+    format!("{name}={}", change["to"].as_str().unwrap_or("?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn path(kind: Kind) -> Path {
+        Path { name: "x".into(), kind, tuned: String::new(), healthy: String::new() }
+    }
+
+    #[test]
+    fn what_was_proven_counts_and_else_the_start() {
+        let proven =
+            json!([{ "setting": { "end": "far", "name": "mtu", "scope": "eth0" }, "to": "9000" }]);
+        let line = |proven: Value, judgement: &str| {
+            json!({ "record": {
+                "result": { "goodput_bits_per_s": 10.0 },
+                "tuning": { "proven": proven, "stopped": "nothing is left" },
+                "comparison": { "arms": [{}, { "goodput_bits_per_s": 95.0, "goodput": { "judgement": judgement } }] },
+            } })
+        };
+        let tuned = path(Kind::Faulty).read(&line(proven.clone(), "better"), Some(100.0), 1.0);
+        assert_eq!((tuned.reached(), tuned.supported), (Some(0.95), true));
+        assert_eq!(
+            (tuned.proven, tuned.ended.as_str()),
+            (vec!["far:mtu@eth0=9000".into()], "nothing is left")
+        );
+        let tuned = path(Kind::Faulty).read(&line(json!([]), "worse"), Some(100.0), 1.0);
+        assert_eq!((tuned.reached(), tuned.cost(), tuned.supported), (Some(0.1), Some(0.9), true));
+        assert!(
+            !path(Kind::Faulty).read(&line(proven, "inconclusive"), Some(100.0), 1.0).supported
+        );
+    }
+
+    #[test]
+    fn a_failure_is_what_ended_it() {
+        let tuned = path(Kind::Faulty).read(&json!({ "failed": "no route\nmore" }), None, 1.0);
+        assert_eq!((tuned.ended.as_str(), tuned.reached()), ("no route", None));
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![3.0, 1.0]), Some(2.0));
+        assert_eq!(median(Vec::new()), None);
+    }
+}
