@@ -50,6 +50,9 @@ pub enum EngineError {
     /// The peer broke a data flow off, and has not said why.
     #[error("{0}")]
     BrokenOff(String),
+    /// The server of a file does not let this user go on.
+    #[error("{0}")]
+    Forbidden(String),
     /// A measurement came to a part of what was asked for, if only the whole is of use.
     #[error("{why}")]
     Incomplete {
@@ -138,6 +141,7 @@ impl EngineError {
             Self::FarSetting { not_permitted, .. }
             | Self::Attach { not_permitted, .. }
             | Self::Incomplete { not_permitted, .. } => *not_permitted,
+            Self::Forbidden(_) => true,
             Self::Storage(error) => error.not_permitted,
             Self::Mount(error) => error.not_permitted(),
             Self::File { why, .. } => why.not_permitted(),

@@ -293,7 +293,7 @@ impl Connection {
         mut parse: impl FnMut(&[u8]) -> Parsed<T>,
     ) -> Result<Heard<T>, Broken> {
         let mut words = std::mem::take(&mut self.pending);
-        let (mut fresh, mut first) = (words.len(), None);
+        let (mut fresh, mut first, mut over) = (words.len(), None, 0);
         loop {
             if fresh == 0 {
                 fresh = self.look(&mut words, wait, until, first.is_some())?;
@@ -313,8 +313,10 @@ impl Connection {
             }
             self.take(fresh)?;
             fresh = 0;
+            // What says nothing yet counts, too: there may be as much of it as one likes.
             words.drain(..at);
-            if words.len() > most {
+            over += at;
+            if over + words.len() > most {
                 let why = format!("the server's answer has a header of more than {most} bytes");
                 return Err(FileError::Protocol(why).into());
             }

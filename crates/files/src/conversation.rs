@@ -121,6 +121,22 @@ pub trait Conversation: Send {
         false
     }
 
+    /// Why nothing moves, if it is not the server that stands still: its connection broke, and none has taken its place.
+    fn broken(&self) -> Option<String> {
+        None
+    }
+
+    /// When it goes on by itself, if the server asked for patience.
+    fn resumes_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Whether the next body was asked for long before this one was over, so that the time from its question to its end has
+    /// the wait for others in it.
+    fn asks_ahead(&self) -> bool {
+        false
+    }
+
     /// The round trips of a conversation that asks for a file piece by piece.
     fn rpcs(&self) -> Option<Arc<RpcLog>> {
         None

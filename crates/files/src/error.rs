@@ -31,6 +31,9 @@ pub enum FileError {
     /// Nothing came in time.
     #[error("{0}")]
     TimedOut(String),
+    /// The server asks to be asked again later.
+    #[error("{0}")]
+    Later(String),
     /// Whoever waits wants no more.
     #[error("it was stopped")]
     Stopped,
@@ -47,6 +50,33 @@ impl FileError {
         match self {
             Self::Refused(why) => Self::Failed(why),
             other => other,
+        }
+    }
+
+    /// The same, with these words before its own.
+    pub(crate) fn after(self, words: &str) -> Self {
+        let said = |why: String| format!("{words}: {why}");
+        match self {
+            Self::Place(why) => Self::Place(said(why)),
+            Self::NotPermitted(why) => Self::NotPermitted(said(why)),
+            Self::Refused(why) => Self::Refused(said(why)),
+            Self::Failed(why) => Self::Failed(said(why)),
+            Self::Protocol(why) => Self::Protocol(said(why)),
+            Self::TimedOut(why) => Self::TimedOut(said(why)),
+            Self::Later(why) => Self::Later(said(why)),
+            Self::Io { operation, cause } => {
+                Self::Protocol(said(format!("cannot {operation}: {cause}")))
+            }
+            Self::Stopped => Self::Stopped,
+        }
+    }
+
+    /// As an error of the system, which keeps whether a permission is missing.
+    pub(crate) fn into_io(self) -> io::Error {
+        match self {
+            Self::Io { cause, .. } => cause,
+            Self::NotPermitted(why) => io::Error::new(io::ErrorKind::PermissionDenied, why),
+            why => io::Error::other(why.to_string()),
         }
     }
 

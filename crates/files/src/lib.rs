@@ -13,6 +13,7 @@ mod conversation;
 mod error;
 mod link;
 mod login;
+mod patience;
 mod place;
 mod proxy;
 pub mod schemes;

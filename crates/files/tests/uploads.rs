@@ -149,6 +149,92 @@ fn a_web_server_that_has_no_room_left_is_quoted() {
     assert!(why.contains("507") && why.contains("no room"), "{why}");
 }
 
+/// Nothing comes in time.
+struct Late;
+
+impl Wait for Late {
+    fn wait(&self, _: BorrowedFd<'_>, ready: Ready, _: Instant) -> Result<(), FileError> {
+        match ready {
+            Ready::Read => Err(FileError::TimedOut("too late".into())),
+            _ => Ok(()),
+        }
+    }
+
+    fn rest(&self, _: Instant) -> Result<(), FileError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_web_server_that_takes_a_file_and_says_nothing_is_told_from_one_that_is_silent() {
+    let (mut conversation, _) = serve("http", "", |_, reader| {
+        let mut body = Vec::new();
+        reader.read_to_end(&mut body).ok()?;
+        None
+    });
+    conversation.store(Some(4), &Waiting).unwrap();
+    write(conversation.as_mut(), b"1234").unwrap();
+    let why = conversation.stored(&Late).unwrap_err();
+    assert!(matches!(why, FileError::TimedOut(_)), "{why:?}");
+    let words = "the server took the file, and did not confirm it within 30 s";
+    assert_eq!(why.to_string(), words);
+}
+
+#[test]
+fn a_web_server_that_only_says_to_go_on_is_not_heard_for_ever() {
+    let (mut conversation, _) = serve("http", "", |_, reader| {
+        let mut body = [0; 4];
+        reader.read_exact(&mut body).ok()?;
+        Some("HTTP/1.1 102 Processing\r\n\r\n".repeat(1 << 16))
+    });
+    conversation.store(Some(4), &Waiting).unwrap();
+    write(conversation.as_mut(), b"1234").unwrap();
+    let why = conversation.stored(&Waiting).unwrap_err().to_string();
+    assert!(why.contains("more than 65536 bytes"), "{why}");
+}
+
+/// What comes of fetching and storing through a proxy that answers so.
+fn through_proxy(answer: Option<&'static str>) -> [FileError; 2] {
+    [false, true].map(|stores| {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        std::thread::spawn(move || {
+            while let Ok((socket, _)) = listener.accept() {
+                let mut writer = socket.try_clone().expect("it works");
+                let mut reader = BufReader::new(socket);
+                while hear(&mut reader, true).is_some() {
+                    let Some(answer) = answer else { break };
+                    let _ = writer.write_all(answer.as_bytes());
+                }
+            }
+        });
+        let proxy = goodput_files::Proxy::parse(&address.to_string()).expect("it is one");
+        let options = Options { proxy: Some(proxy), ..Options::default() };
+        let place = Place::parse("http://nas.invalid/in/x").expect("a place");
+        let mut conversation =
+            (place.scheme().open)(place, Arc::new(options), Box::new(To(address)));
+        let answered = match stores {
+            true => conversation.store(Some(1), &Waiting),
+            false => conversation.fetch(&Waiting),
+        };
+        answered.map(drop).expect_err("it fails")
+    })
+}
+
+#[test]
+fn what_comes_by_a_proxy_names_it() {
+    let empty = "Content-Length: 0\r\n\r\n";
+    let login = format!("HTTP/1.1 407 Proxy Authentication Required\r\n{empty}").leak();
+    for why in through_proxy(Some(login)) {
+        assert!(why.not_permitted() && why.to_string().contains("the proxy"), "{why}");
+        assert!(!why.to_string().contains("the server does not"), "{why}");
+    }
+    let gateway = format!("HTTP/1.1 502 Bad Gateway\r\n{empty}").leak();
+    for why in [through_proxy(Some(gateway)), through_proxy(None)].into_iter().flatten() {
+        assert!(why.to_string().starts_with("through the proxy 127.0.0.1:"), "{why}");
+    }
+}
+
 /// Answers of an FTP server to all but what is about data.
 fn ftp_answer(heard: &str) -> String {
     let answer = match heard.split_whitespace().next().unwrap_or_default() {

@@ -83,8 +83,8 @@ pub enum MoveError {
         flow: u16,
         /// In words.
         why: String,
-        /// Whether the peer is what failed.
-        by_peer: bool,
+        /// Who failed it.
+        fault: BodyFault,
     },
     /// The far end showed no sign of life.
     #[error(
@@ -108,6 +108,17 @@ pub enum MoveError {
         /// Number of the flow.
         flow: u16,
     },
+}
+
+/// Who failed a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyFault {
+    /// The peer did or said something else than was to be.
+    Peer,
+    /// The peer does not let this user have or store it.
+    Forbidden,
+    /// This end could not go on.
+    Own,
 }
 
 impl MoveError {
@@ -178,7 +189,16 @@ impl MoveError {
 
     /// Whether the peer ended the flow, which then knows why.
     pub fn is_by_peer(&self) -> bool {
-        matches!(self, Self::PeerGone { .. } | Self::Body { by_peer: true, .. })
+        match self {
+            Self::PeerGone { .. } => true,
+            Self::Body { fault, .. } => *fault != BodyFault::Own,
+            _ => false,
+        }
+    }
+
+    /// Whether the peer, or this host, does not permit it to this user.
+    pub fn is_not_permitted(&self) -> bool {
+        matches!(self, Self::Body { fault: BodyFault::Forbidden, .. })
     }
 
     /// Whether it only says that something else ended the flow.

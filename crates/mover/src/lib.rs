@@ -57,7 +57,7 @@ pub use bodies::{Bodies, Body, BodyError, BodySource, Connections, Extent, Pause
 pub use choice::AUTO;
 pub use clock::{Arrivals, now_ns as monotonic_ns};
 pub use counters::Counters;
-pub use error::{MoveError, Unsupported};
+pub use error::{BodyFault, MoveError, Unsupported};
 pub use flow::{EarlyPayload, Flow, FlowConfig};
 pub use gate::Gate;
 pub use heaps::share_heaps;

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
 use crate::cache::drop_part;
-use crate::error::MoveError;
+use crate::error::{BodyFault, MoveError};
 use crate::flow::Flow;
 use crate::movers::Mover;
 use crate::pace::Pacer;
@@ -210,7 +210,7 @@ impl<'a> Passes<'a> {
             "{} ends after {at} bytes, and had {} when the test began: name a file that nobody writes to",
             self.file.name, self.file.part.end
         );
-        MoveError::Body { flow: self.flow.config.id, why, by_peer: false }
+        MoveError::Body { flow: self.flow.config.id, why, fault: BodyFault::Own }
     }
 
     fn failed(&self, operation: &str, at: u64, cause: std::io::Error) -> MoveError {
@@ -222,7 +222,11 @@ impl<'a> Passes<'a> {
             }
             _ => "",
         };
+        let fault = match cause.kind() {
+            std::io::ErrorKind::PermissionDenied => BodyFault::Forbidden,
+            _ => BodyFault::Own,
+        };
         let why = format!("cannot {operation} {} at byte {at}: {cause}{advice}", self.file.name);
-        MoveError::Body { flow: self.flow.config.id, why, by_peer: false }
+        MoveError::Body { flow: self.flow.config.id, why, fault }
     }
 }

@@ -19,6 +19,7 @@ struct Asking {
     socket: TcpStream,
     extents: std::vec::IntoIter<(Extent, bool)>,
     patience: Duration,
+    trouble: Option<String>,
 }
 
 impl Bodies for Asking {
@@ -40,9 +41,13 @@ impl Bodies for Asking {
         let half = room.len().div_ceil(2);
         let read = (&self.socket).read(&mut room[..half])?;
         if room[..read].contains(&b'!') {
-            return Err(io::Error::other("it cries"));
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it cries"));
         }
         Ok((2 * read).min(room.len()))
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
     }
 
     /// If there is another body, it goes on where this one ended.
@@ -96,7 +101,8 @@ fn fetch(
     let flow = socket.try_clone().expect("it works");
     let extents: Vec<_> = extents.to_vec();
     let extents = extents.into_iter();
-    let source = BodySource::new(Asking { server, socket, extents, patience }, Uncounted);
+    let asking = Asking { server, socket, extents, patience, trouble: None };
+    let source = BodySource::new(asking, Uncounted);
     let config = FlowConfig {
         bodies: Some(Arc::new(source)),
         ..FlowConfig::new(Role::Receiver, Transport::Tcp, 1 << 16)
@@ -154,19 +160,22 @@ impl Bodies for Taking {
 
     fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {
         std::thread::sleep(self.hears_after);
-        // Once is enough: nothing but the answer ends the wait.
-        pause.on(self.socket.as_fd(), PollFlags::IN, Instant::now() + LONG)?;
-        let mut answer = [0];
-        match self.socket.read(&mut answer) {
-            Ok(1) if answer == *b"!" => Ok(()),
-            other => Err(BodyError::Peer(format!("no answer: {other:?}"))),
+        loop {
+            pause.on(self.socket.as_fd(), PollFlags::IN, Instant::now() + LONG)?;
+            let mut answer = [0];
+            match self.socket.read(&mut answer) {
+                Ok(1) if answer == *b"!" => return Ok(()),
+                // The stop of the flow ends a wait, too.
+                Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Err(BodyError::Peer(format!("no answer: {other:?}"))),
+            }
         }
     }
 
-    fn refusal(&mut self, _pause: &Pause<'_>) -> Option<String> {
+    fn refusal(&mut self, _pause: &Pause<'_>) -> Option<BodyError> {
         let mut words = [0; 4];
         let read = self.socket.read(&mut words).ok()?;
-        (read > 0).then(|| String::from_utf8_lossy(&words[..read]).into_owned())
+        (read > 0).then(|| BodyError::Forbidden(String::from_utf8_lossy(&words[..read]).into()))
     }
 
     fn patience(&self) -> Duration {
@@ -215,6 +224,18 @@ fn store(
 fn send_to(
     mover: &str,
     bytes: u64,
+    way: (Extent, bool),
+    storage: FlowStorage,
+    peer: (TcpStream, Duration),
+) -> (u64, Result<(), MoveError>) {
+    send_until(&Arc::new(Stop::new().expect("it works")), mover, bytes, way, storage, peer)
+}
+
+/// The same, unless `stop` ends it.
+fn send_until(
+    stop: &Arc<Stop>,
+    mover: &str,
+    bytes: u64,
     (extent, anew): (Extent, bool),
     storage: FlowStorage,
     (socket, hears_after): (TcpStream, Duration),
@@ -230,10 +251,11 @@ fn send_to(
         storage,
         ..FlowConfig::new(Role::Sender, Transport::Tcp, 1 << 14)
     };
-    let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().expect("it works")));
+    let gate = Arc::new(Gate::default());
     gate.open();
     let mover = goodput_mover::find(mover).expect("it works");
-    let running = goodput_mover::start(mover, config, flow.into(), gate, stop).expect("it works");
+    let running =
+        goodput_mover::start(mover, config, flow.into(), gate, Arc::clone(stop)).expect("it works");
     let counters = Arc::clone(running.counters());
     let result = running.join();
     (counters.bytes(), result)
@@ -279,8 +301,10 @@ fn a_body_that_brings_nothing_more_may_go_on_on_another_connection() {
 fn a_body_is_decoded_by_who_asked_for_it() {
     let (bytes, result) = fetch("copy", b"12345", 1, &[(Extent::Decoded, false)], LONG);
     assert!(result.is_ok() && bytes == 10, "{bytes} {result:?}");
-    let why = fails("copy", b"12!45", &[(Extent::Decoded, false)]);
-    assert_eq!(why, "it cries");
+    let (_, result) = fetch("copy", b"12!45", 1, &[(Extent::Decoded, false)], LONG);
+    let why = result.unwrap_err();
+    assert_eq!(why.to_string(), "it cries");
+    assert!(why.is_not_permitted());
 }
 
 #[test]
@@ -343,7 +367,9 @@ fn a_server_that_takes_no_more_is_quoted() {
     let way = (Extent::ToClose, false);
     let (_, result) =
         send_to("copy", 1 << 40, way, FlowStorage::default(), (socket, Duration::ZERO));
-    assert_eq!(result.unwrap_err().to_string(), "full");
+    let why = result.unwrap_err();
+    assert_eq!(why.to_string(), "full");
+    assert!(why.is_not_permitted() && why.is_by_peer());
 }
 
 #[test]
@@ -357,4 +383,57 @@ fn the_wait_for_the_word_of_a_server_that_has_all_is_no_standstill() {
     let (counted, result) = send_to("copy", 50_000, way, FlowStorage::default(), slow);
     assert!(result.is_ok() && counted == 50_000, "{counted} {result:?}");
     assert_eq!(*taken.lock().expect("nobody panicked"), [50_000]);
+}
+
+#[test]
+fn a_server_that_never_confirms_a_whole_body_fails_the_flow() {
+    let listener = TcpListener::bind("localhost:0").expect("it works");
+    let socket = TcpStream::connect(listener.local_addr().expect("it works")).expect("it works");
+    let (mut peer, _) = listener.accept().expect("it works");
+    let reader = std::thread::spawn(move || io::copy(&mut peer, &mut io::sink()));
+    let stop = Arc::new(Stop::new().expect("it works"));
+    let ended = {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            // Longer than a silence that lost packets explain.
+            std::thread::sleep(Duration::from_millis(1100));
+            stop.finish(Duration::from_millis(100));
+        })
+    };
+    let way = (Extent::Bytes(0), false);
+    let (_, result) =
+        send_until(&stop, "copy", 50_000, way, FlowStorage::default(), (socket, Duration::ZERO));
+    let why = result.unwrap_err().to_string();
+    assert!(why.contains("all 50000 bytes of a body, and did not confirm"), "{why}");
+    ended.join().expect("nobody panicked");
+    drop(reader);
+}
+
+#[test]
+fn a_connection_that_broke_is_no_stall() {
+    let said = |trouble: Option<&str>| {
+        let listener = TcpListener::bind("localhost:0").expect("it works");
+        let server = listener.local_addr().expect("it works");
+        // It answers with nothing.
+        serve(listener, b"", 9);
+        let socket = TcpStream::connect(server).expect("it works");
+        let flow = socket.try_clone().expect("it works");
+        let extents = vec![(Extent::Bytes(5), false)].into_iter();
+        let trouble = trouble.map(str::to_owned);
+        let asking = Asking { server, socket, extents, patience: LONG, trouble };
+        let config = FlowConfig {
+            bodies: Some(Arc::new(BodySource::new(asking, Uncounted))),
+            ..FlowConfig::new(Role::Receiver, Transport::Tcp, 1 << 16)
+        };
+        let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().expect("it works")));
+        gate.open();
+        let mover = goodput_mover::find("copy").expect("it works");
+        let running = goodput_mover::start(mover, config, flow.into(), gate, Arc::clone(&stop));
+        // Longer than a silence that lost packets explain.
+        std::thread::sleep(Duration::from_millis(1100));
+        stop.finish(Duration::from_millis(100));
+        running.expect("it works").join().expect_err("nothing came").to_string()
+    };
+    assert!(said(None).contains("the server stalled"), "{}", said(None));
+    assert_eq!(said(Some("the connection broke")), "the connection broke");
 }

@@ -242,7 +242,11 @@ impl<'a> NearRun<'a> {
     ) -> Result<(), EngineError> {
         let seen = seen.map_err(|failure| {
             let why = format!("near end: {}", failure.why);
-            if failure.by_peer { EngineError::BrokenOff(why) } else { EngineError::Flow(why) }
+            match failure {
+                Failure { not_permitted: true, .. } => EngineError::Forbidden(why),
+                Failure { by_peer: true, .. } => EngineError::BrokenOff(why),
+                Failure { .. } => EngineError::Flow(why),
+            }
         });
         match seen? {
             Seen::Sample(sample) => {

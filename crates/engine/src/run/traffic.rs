@@ -153,7 +153,7 @@ impl Traffic {
             // Unreachable while `report` lives in `self`; if it ever were, the flows are gone.
             None => {
                 let why = "the sampling thread vanished".into();
-                FlowsEvent::Ended(Err(Failure { why, by_peer: false }))
+                FlowsEvent::Ended(Err(Failure { why, by_peer: false, not_permitted: false }))
             }
         }
     }

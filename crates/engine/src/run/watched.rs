@@ -109,11 +109,14 @@ pub struct Failure {
     pub why: String,
     /// Whether the peer broke it off, which then knows the reason.
     pub by_peer: bool,
+    /// Whether this user lacks a permission for it.
+    pub not_permitted: bool,
 }
 
 impl From<&MoveError> for Failure {
     fn from(error: &MoveError) -> Self {
-        Self { why: error.to_string(), by_peer: error.is_by_peer() }
+        let (by_peer, not_permitted) = (error.is_by_peer(), error.is_not_permitted());
+        Self { why: error.to_string(), by_peer, not_permitted }
     }
 }
 

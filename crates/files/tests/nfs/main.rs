@@ -8,10 +8,10 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use goodput_files::{Conversation, Dial, FileError, NfsOptions, Options, Place, Ready, Wait};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use server::{FILE_BYTES, Manner, Server};
 
@@ -25,17 +25,20 @@ impl Dial for Plain {
     }
 }
 
-/// Waits for ever: what a test waits for comes.
+/// Waits as long as it may.
 struct Patient;
 
 impl Wait for Patient {
-    fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, _: Instant) -> Result<(), FileError> {
+    fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
         let events = match ready {
             Ready::Read => PollFlags::IN,
             Ready::Write => PollFlags::OUT,
             Ready::Either => PollFlags::IN | PollFlags::OUT,
         };
-        poll(&mut [PollFd::from_borrowed_fd(socket, events)], None).expect("it can be waited for");
+        let left = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let watched = &mut [PollFd::from_borrowed_fd(socket, events)];
+        poll(watched, Some(&left)).expect("it can be waited for");
         Ok(())
     }
 
@@ -68,6 +71,11 @@ fn slots(read_bytes: u32, slots: u16) -> NfsOptions {
     NfsOptions { read_bytes: Some(read_bytes), slots: Some(slots), ..NfsOptions::default() }
 }
 
+/// When something comes at the latest.
+fn ready_at(conversation: &dyn Conversation) -> Instant {
+    conversation.resumes_at().unwrap_or(Instant::now() + Duration::from_secs(60))
+}
+
 /// Reads the file to its end.
 fn read(conversation: &mut dyn Conversation) -> Result<u64, String> {
     let mut bytes = read_until_cut(conversation)?;
@@ -91,7 +99,7 @@ fn read_until_cut(conversation: &mut dyn Conversation) -> Result<u64, String> {
             }
             Err(why) if why.kind() == ErrorKind::WouldBlock => {
                 let socket = conversation.socket().expect("there is one").as_fd();
-                Patient.wait(socket, Ready::Read, Instant::now()).expect("it waits");
+                Patient.wait(socket, Ready::Read, ready_at(conversation)).expect("it waits");
             }
             Err(why) if why.kind() == ErrorKind::Interrupted => {}
             Err(why) => return Err(why.to_string()),
@@ -207,6 +215,43 @@ fn a_broken_connection_is_replaced_and_its_calls_are_made_again() {
         let calls = conversation.rpcs().expect("it makes calls").so_far();
         assert!(cut > 0 && calls.reconnects >= cut, "{cut}, {}", calls.reconnects);
         assert!(calls.retransmitted > 0, "{}", calls.retransmitted);
+    }
+}
+
+#[test]
+fn what_a_server_puts_off_is_asked_for_again_later() {
+    let server = Server::start(Manner::Later { every: 10 });
+    let mut conversation = converse(&server, "/export/file", slots(1000, 4));
+    for _ in 0..2 {
+        assert_eq!(read(conversation.as_mut()), Ok(FILE_BYTES));
+    }
+    let calls = conversation.rpcs().expect("it makes calls").so_far();
+    assert!(calls.put_off >= 20, "{calls:?}");
+    assert!(calls.answered >= 200 && calls.short == 0, "{calls:?}");
+    assert_eq!((calls.reconnects, calls.retransmitted), (0, 0));
+}
+
+#[test]
+fn a_connection_that_broke_is_no_server_that_stands_still() {
+    let server = Server::start(Manner::GoneAfterFirst);
+    let mut conversation = converse(&server, "/export/file", slots(1000, 4));
+    assert_eq!(conversation.broken(), None);
+    read(conversation.as_mut()).expect_err("it does not come back");
+    let why = conversation.broken().expect("it is broken");
+    assert!(why.contains("connection") && !why.contains("stall"), "{why}");
+    let stalls = Server::start(Manner::Stalls { after: 0 });
+    let mut conversation = converse(&stalls, "/export/file", slots(1000, 4));
+    conversation.fetch(&Hasty).expect_err("it is not waited for");
+    assert_eq!(conversation.broken(), None, "a server that is silent has a connection");
+}
+
+#[test]
+fn the_next_pass_is_asked_for_ahead_if_the_calls_reach_over_the_file() {
+    let server = Server::start(Manner::Honest);
+    for (in_flight, ahead) in [(4, false), (200, true)] {
+        let mut conversation = converse(&server, "/export/file", slots(1000, in_flight));
+        conversation.fetch(&Patient).expect("it is answered");
+        assert_eq!(conversation.asks_ahead(), ahead, "{in_flight}");
     }
 }
 

@@ -71,6 +71,10 @@ pub enum Manner {
     WriteCloses {
         after: u32,
     },
+    /// Each READ or WRITE of so many is put off (`NFS3ERR_JUKEBOX`).
+    Later {
+        every: u32,
+    },
     /// A record of 2 GiB is announced in answer to a READ, and begins with nothing that is an answer.
     HugeRecord,
 }
@@ -275,6 +279,9 @@ impl Session {
             Manner::WriteFails { after, status } if new.writes > after => {
                 return Ok(Some(words(&[status, 0, 0])));
             }
+            Manner::Later { every } if new.writes % every == 1 => {
+                return Ok(Some(words(&[10008, 0, 0])));
+            }
             Manner::WriteCloses { after } if new.writes > after => {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
@@ -306,6 +313,9 @@ impl Session {
             Manner::Short(most) => bytes = bytes.min(most),
             Manner::ReadFails { after, status } if self.reads > after => {
                 return Ok(Some(words(&[status, 0])));
+            }
+            Manner::Later { every } if self.reads % every == 1 => {
+                return Ok(Some(words(&[10008, 0])));
             }
             Manner::TooMuch { after } if self.reads > after => bytes += 4,
             Manner::Stalls { after } if self.reads > after => return Ok(None),

@@ -2,12 +2,11 @@
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
-use std::time::Instant;
 
 use goodput_files::{Conversation, FileError, NfsOptions, Wait};
 
 use crate::server::{Manner, Server};
-use crate::{Patient, converse};
+use crate::{Patient, converse, ready_at};
 
 fn writes(write_bytes: u32, slots: u16) -> NfsOptions {
     NfsOptions { write_bytes: Some(write_bytes), slots: Some(slots), ..NfsOptions::default() }
@@ -34,7 +33,9 @@ fn store(
             Ok(written) => left = &left[written..],
             Err(why) if why.kind() == ErrorKind::WouldBlock => {
                 let socket = conversation.socket().expect("there is one").as_fd();
-                Patient.wait(socket, conversation.awaits(), Instant::now()).map_err(told)?;
+                Patient
+                    .wait(socket, conversation.awaits(), ready_at(conversation))
+                    .map_err(told)?;
             }
             Err(why) => return Err(why.to_string()),
         }
@@ -86,6 +87,38 @@ fn what_a_server_did_not_write_is_not_counted() {
     store(conversation.as_mut(), &payload(10_000), true, 10_000).expect("it is stored");
     let calls = conversation.rpcs().expect("it makes calls").so_far();
     assert_eq!((calls.stored_bytes, calls.short), (7000, 10));
+}
+
+#[test]
+fn what_a_server_puts_off_is_not_counted_and_the_rest_is_written_later() {
+    let server = Server::start(Manner::Later { every: 10 });
+    let mut conversation = converse(&server, "/export/new", writes(1000, 4));
+    store(conversation.as_mut(), &payload(50_000), true, 10_000).expect("it is stored");
+    let calls = conversation.rpcs().expect("it makes calls").so_far();
+    assert!(calls.put_off >= 5, "{calls:?}");
+    assert_eq!(calls.stored_bytes, 50_000 - 1000 * calls.put_off);
+}
+
+#[test]
+fn what_is_not_permitted_any_more_keeps_that_in_the_middle() {
+    let server = Server::start(Manner::WriteFails { after: 5, status: 13 });
+    let mut conversation = converse(&server, "/export/new", writes(1000, 4));
+    conversation.store(Some(100_000), &Patient).expect("it is taken");
+    let payload = payload(1000);
+    let cause = loop {
+        match conversation.write(&payload) {
+            Ok(_) => {}
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => {
+                let socket = conversation.socket().expect("there is one").as_fd();
+                let until = ready_at(conversation.as_ref());
+                Patient.wait(socket, conversation.awaits(), until).expect("it waits");
+            }
+            Err(cause) => break cause,
+        }
+    };
+    assert_eq!(cause.kind(), ErrorKind::PermissionDenied, "{cause}");
+    let why = conversation.refusal(&Patient).expect("it says why");
+    assert!(why.not_permitted() && why.to_string().contains("WRITE: permission denied"), "{why}");
 }
 
 #[test]

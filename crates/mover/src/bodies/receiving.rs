@@ -44,8 +44,7 @@ impl<'a> Succession<'a> {
             let body = match next {
                 Ok(Some(body)) => body,
                 Ok(None) | Err(BodyError::Stopped) => return Ok(false),
-                Err(BodyError::Peer(why)) => return Err(self.failed(why, true)),
-                Err(BodyError::Own(why)) => return Err(self.failed(why, false)),
+                Err(why) => return Err(BodySource::failed(self.flow, why)),
             };
             self.begin(body)?;
             if self.source.inner().bodies.is_asked_as_read() {
@@ -61,7 +60,7 @@ impl<'a> Succession<'a> {
         if !self.source.inner().take(is_decoded) {
             let why = "the server sends the file in chunks, which only the mover copy can receive: \
                        leave out --receive-mover";
-            return Err(self.failed(why.into(), false));
+            return Err(BodySource::failed(self.flow, BodyError::Own(why.into())));
         }
         self.left = match body.extent {
             Extent::Bytes(0) => None,
@@ -100,7 +99,7 @@ impl<'a> Succession<'a> {
                     "the server ended the connection after {} of the {all} bytes that it had announced",
                     self.got
                 );
-                Err(self.failed(why, true))
+                Err(self.failed(why))
             }
             Some(Left::Unknown) | None => Ok(()),
         }
@@ -109,11 +108,11 @@ impl<'a> Succession<'a> {
     /// A read failed.
     pub(crate) fn broke(&self, cause: Errno) -> MoveError {
         match self.source.inner().failure.take() {
-            Some(why) => self.failed(why, true),
+            Some(why) => BodySource::failed(self.flow, why),
             None if cause == Errno::CONNRESET => {
                 let why =
                     format!("the server reset the connection after {} bytes of a body", self.got);
-                self.failed(why, true)
+                self.failed(why)
             }
             None => self.flow.failed("receive", cause),
         }
@@ -121,12 +120,22 @@ impl<'a> Succession<'a> {
 
     /// Until when the body is waited for, on the monotonic clock.
     pub(crate) fn until(&self) -> u64 {
+        let patient_until = self.patient_until();
+        self.source.resumes_at().map_or(patient_until, |at| at.min(patient_until))
+    }
+
+    /// The same, if the peer says nothing.
+    fn patient_until(&self) -> u64 {
         self.heard_ns.saturating_add(self.source.patience_ns)
     }
 
     /// Fails if the body has brought nothing for too long.
     pub(crate) fn check_progress(&mut self) -> Result<(), MoveError> {
-        if now_ns() < self.until() {
+        if now_ns() < self.patient_until() {
+            return Ok(());
+        }
+        if self.source.resumes_at().is_some() {
+            self.heard_ns = now_ns();
             return Ok(());
         }
         let why = self.stalled(self.source.patience_ns);
@@ -134,13 +143,16 @@ impl<'a> Succession<'a> {
             self.left = None;
             return Ok(());
         }
-        Err(self.failed(why, true))
+        Err(self.failed(why))
     }
 
     /// The flow ends here. Fails if nothing had come for the larger part of its time.
     pub(crate) fn end(self) -> Result<(), MoveError> {
         match stall_at_end(self.began_ns, self.heard_ns) {
-            Some(still_ns) => Err(self.failed(self.stalled(still_ns), true)),
+            Some(still_ns) => {
+                let trouble = self.source.inner().bodies.trouble();
+                Err(self.failed(trouble.unwrap_or_else(|| self.stalled(still_ns))))
+            }
             None => Ok(()),
         }
     }
@@ -150,7 +162,7 @@ impl<'a> Succession<'a> {
         format!("the server stalled: after {got} bytes of a body nothing came for {seconds:.1} s")
     }
 
-    fn failed(&self, why: String, by_peer: bool) -> MoveError {
-        BodySource::failed(self.flow, why, by_peer)
+    fn failed(&self, why: String) -> MoveError {
+        BodySource::failed(self.flow, BodyError::Peer(why))
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Uploads<'a> {
     moved_ns: u64,
     /// When the flow began.
     began_ns: u64,
+    /// Whether the peer has confirmed a body.
+    is_heard: bool,
 }
 
 struct Written {
@@ -51,7 +53,15 @@ impl<'a> Uploads<'a> {
         let source = flow.config.bodies.as_deref()?;
         let most_bytes = source.inner().bodies.most_bytes().max(1);
         let began_ns = now_ns();
-        Some(Self { flow, source, most_bytes, body: None, moved_ns: began_ns, began_ns })
+        Some(Self {
+            flow,
+            source,
+            most_bytes,
+            body: None,
+            moved_ns: began_ns,
+            began_ns,
+            is_heard: false,
+        })
     }
 
     /// Sees to it that there is a body to write, if there is none a new one of `left` bytes or the longest.
@@ -77,7 +87,7 @@ impl<'a> Uploads<'a> {
         if !self.source.inner().take(body.extent == Extent::Decoded) {
             let why = "what this server takes is encrypted or in calls, which only the mover copy can send: leave out \
                        --mover";
-            return Err(BodySource::failed(self.flow, why.into(), false));
+            return Err(BodySource::failed(self.flow, BodyError::Own(why.into())));
         }
         cork(self.flow, true)?;
         self.body = Some(Written { sent: 0, all });
@@ -98,7 +108,7 @@ impl<'a> Uploads<'a> {
         body.all.is_some_and(|all| body.sent >= all)
     }
 
-    /// The body ends here, and waits until the peer has it. How long that takes is no standstill: all was sent.
+    /// The body ends here, and waits until the peer has it. How long that takes is no standstill once it has said so.
     pub(crate) fn complete(&mut self) -> Result<(), MoveError> {
         if let Some(body) = &mut self.body {
             body.all = Some(body.sent);
@@ -106,14 +116,15 @@ impl<'a> Uploads<'a> {
         cork(self.flow, false)?;
         let stored = self.source.inner().bodies.stored(&Pause::to_deadline(self.flow));
         if self.heard(stored)?.is_some() {
-            self.body = None;
+            (self.body, self.is_heard) = (None, true);
             self.moved_ns = now_ns();
         }
         Ok(())
     }
 
     /// No more is sent. A body that is cut off has its connection reset, so that nothing of it is on its way any more. Fails
-    /// if nothing had moved for the larger part of the flow's time, though there was something to send.
+    /// if nothing had moved for the larger part of the flow's time, up to its end, or if the peer took a whole body and has
+    /// never confirmed any: what was sent is no rate then.
     pub(crate) fn end(self) -> Result<(), MoveError> {
         if self.body.is_some() {
             // Fails only if the peer has reset the connection already.
@@ -122,19 +133,21 @@ impl<'a> Uploads<'a> {
         if self.flow.stop.phase() == Phase::Abort {
             return Err(self.flow.aborted());
         }
-        match stall_at_end(self.began_ns, self.moved_ns) {
-            Some(_) if self.is_sent() => Ok(()),
-            Some(still_ns) => Err(BodySource::failed(self.flow, self.stalled(still_ns), true)),
-            None => Ok(()),
-        }
+        // Before the first word of the server, even a short silence leaves open whether it has anything at all.
+        let unheard = self.is_sent() && !self.is_heard;
+        let since_ns = if unheard { self.moved_ns } else { self.began_ns };
+        let Some(still_ns) = stall_at_end(since_ns, self.moved_ns) else { return Ok(()) };
+        let why = if self.is_sent() { self.unconfirmed(still_ns) } else { self.stalled(still_ns) };
+        Err(BodySource::failed(self.flow, BodyError::Peer(why)))
     }
 
     /// Fails if the body has stood still for too long.
     pub(crate) fn check_progress(&self) -> Result<(), MoveError> {
-        if now_ns() < self.moved_ns.saturating_add(self.source.patience_ns) {
+        let is_in_time = now_ns() < self.moved_ns.saturating_add(self.source.patience_ns);
+        if is_in_time || self.source.resumes_at().is_some() {
             return Ok(());
         }
-        Err(self.told(self.stalled(self.source.patience_ns)))
+        Err(self.told(BodyError::Peer(self.stalled(self.source.patience_ns))))
     }
 
     /// Whether all of the body was sent, so that the flow waits only for the peer's word.
@@ -153,10 +166,19 @@ impl<'a> Uploads<'a> {
         match (failure, cause) {
             (Some(why), _) => self.told(why),
             (None, Errno::CONNRESET | Errno::PIPE) => {
-                self.told(format!("the server broke the connection off {}", self.so_far()))
+                let why = format!("the server broke the connection off {}", self.so_far());
+                self.told(BodyError::Peer(why))
             }
             (None, cause) => self.flow.failed("send", cause),
         }
+    }
+
+    fn unconfirmed(&self, still_ns: u64) -> String {
+        let (sent, seconds) =
+            (self.body.as_ref().map_or(0, |body| body.sent), still_ns as f64 / 1e9);
+        format!(
+            "the server took all {sent} bytes of a body, and did not confirm them for {seconds:.1} s"
+        )
     }
 
     fn so_far(&self) -> String {
@@ -165,9 +187,9 @@ impl<'a> Uploads<'a> {
     }
 
     /// An error in the peer's words if it has said any, else in these.
-    fn told(&self, why: String) -> MoveError {
+    fn told(&self, why: BodyError) -> MoveError {
         let words = self.source.inner().bodies.refusal(&Pause::to_deadline(self.flow));
-        BodySource::failed(self.flow, words.unwrap_or(why), true)
+        BodySource::failed(self.flow, words.unwrap_or(why))
     }
 
     /// What came of a question; `None` if the stop ended it.
@@ -175,8 +197,7 @@ impl<'a> Uploads<'a> {
         match answer {
             Ok(answer) => Ok(Some(answer)),
             Err(BodyError::Stopped) => Ok(None),
-            Err(BodyError::Peer(why)) => Err(BodySource::failed(self.flow, why, true)),
-            Err(BodyError::Own(why)) => Err(BodySource::failed(self.flow, why, false)),
+            Err(why) => Err(BodySource::failed(self.flow, why)),
         }
     }
 

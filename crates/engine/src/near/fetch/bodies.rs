@@ -55,6 +55,7 @@ impl Wait for Paused<'_> {
 fn ended(why: BodyError) -> FileError {
     match why {
         BodyError::Stopped => FileError::Stopped,
+        BodyError::Forbidden(why) => FileError::NotPermitted(why),
         BodyError::Peer(why) | BodyError::Own(why) => FileError::Protocol(why),
     }
 }
@@ -122,8 +123,16 @@ impl Bodies for FileBodies {
         Ok(())
     }
 
-    fn refusal(&mut self, pause: &Pause<'_>) -> Option<String> {
-        self.conversation.refusal(&Paused(pause)).map(|why| why.to_string())
+    fn refusal(&mut self, pause: &Pause<'_>) -> Option<BodyError> {
+        self.conversation.refusal(&Paused(pause)).map(told)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.conversation.broken()
+    }
+
+    fn resumes_at(&self) -> Option<Instant> {
+        self.conversation.resumes_at()
     }
 
     fn is_asked_as_read(&self) -> bool {
@@ -142,6 +151,7 @@ impl Bodies for FileBodies {
 fn told(why: FileError) -> BodyError {
     match why {
         FileError::Stopped => BodyError::Stopped,
+        FileError::NotPermitted(why) => BodyError::Forbidden(why),
         why => BodyError::Peer(why.to_string()),
     }
 }
@@ -218,6 +228,10 @@ impl Bodies for OneBody {
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         self.question().conversation.as_mut().map_or(Ok(0), |conversation| conversation.read(room))
+    }
+
+    fn resumes_at(&self) -> Option<Instant> {
+        self.question().conversation.as_ref()?.resumes_at()
     }
 
     fn cut(&mut self, why: &str) -> bool {

@@ -1,13 +1,13 @@
 //! A data connection, for one file.
 
 use std::io::{self, ErrorKind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
+use super::REPLY_TIMEOUT;
 use super::control::Control;
-use super::{REPLY_TIMEOUT, STORED_TIMEOUT};
 use crate::connection::Connection;
 use crate::error::FileError;
 use crate::link::{Dial, Ready, Wait};
@@ -66,8 +66,12 @@ impl Data {
     }
 
     /// The payload was written: the server learns that this is all.
-    pub(super) fn end_of_file(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
-        self.connection.end(wait, Instant::now() + STORED_TIMEOUT)
+    pub(super) fn end_of_file(
+        &mut self,
+        patience: Duration,
+        wait: &dyn Wait,
+    ) -> Result<(), FileError> {
+        self.connection.end(wait, Instant::now() + patience)
     }
 
     /// Waits until something is there to read: whether it is more than the end.

@@ -14,6 +14,7 @@ use crate::connection::Connection;
 use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
 use crate::error::FileError;
 use crate::link::{Dial, Wait};
+use crate::patience;
 use crate::place::Place;
 use control::Control;
 use data::Data;
@@ -42,15 +43,12 @@ pub const FTPS: Scheme = Scheme {
 
 /// How long a reply, a handshake or the first byte of a file may take.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the reply to a stored file may take: the kernel may still have some of it to send, and the server may bring it
-/// to a disk.
-const STORED_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long the words of a server that takes no more are waited for.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
     let about = About::default();
-    Box::new(Ftp { place, options, dial, control: None, data: None, about })
+    Box::new(Ftp { place, options, dial, control: None, data: None, storing: None, about })
 }
 
 /// A conversation with an FTP server.
@@ -60,6 +58,8 @@ struct Ftp {
     dial: Box<dyn Dial>,
     control: Option<Control>,
     data: Option<Data>,
+    /// Length of the file that is stored, bytes; `None`: not known.
+    storing: Option<u64>,
     about: About,
 }
 
@@ -118,7 +118,7 @@ impl Conversation for Ftp {
             Some(bytes) => Extent::Bytes(bytes),
             None => Extent::ToClose,
         };
-        self.data = Some(data);
+        (self.data, self.storing) = (Some(data), bytes);
         Ok(Body { extent, announced_bytes: bytes, anew: true, asked, answered })
     }
 
@@ -130,10 +130,11 @@ impl Conversation for Ftp {
         let (Some(data), Some(control)) = (&mut self.data, &mut self.control) else {
             return Ok(());
         };
-        data.end_of_file(wait)?;
-        let kept = control.transferred("to keep the file", STORED_TIMEOUT, wait);
+        let patience = patience::to_confirm(self.storing);
+        let ended = data.end_of_file(patience, wait);
+        let kept = ended.and_then(|()| control.transferred("to keep the file", patience, wait));
         // It has taken bytes, and says nothing of what became of them.
-        kept.map_err(FileError::after_payload)?;
+        kept.map_err(|why| patience::unconfirmed(why.after_payload(), patience))?;
         self.data = None;
         Ok(())
     }

@@ -88,9 +88,8 @@ fn without_body(response: &Response<()>) -> Result<Option<Outcome>, FileError> {
             })?;
             return Ok(Some(Outcome::Moved(to.as_bytes().to_vec())));
         }
-        StatusCode::UNAUTHORIZED
-        | StatusCode::FORBIDDEN
-        | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => return Err(unknown_to_proxy(&words)),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             return Err(FileError::NotPermitted(format!(
                 "the server does not give the file to this user: {words}"
             )));
@@ -105,6 +104,14 @@ fn without_body(response: &Response<()>) -> Result<Option<Outcome>, FileError> {
         ))),
         None => Ok(None),
     }
+}
+
+/// A proxy that does not know who asks.
+pub(super) fn unknown_to_proxy(words: &str) -> FileError {
+    FileError::NotPermitted(format!(
+        "the proxy lets nobody through without a login: {words}; write it into the proxy's URL, as http://USER:PASSWORD@HOST:PORT in \
+         the environment"
+    ))
 }
 
 /// Whether the server ends the connection after this answer (RFC 9112 section 9.3).

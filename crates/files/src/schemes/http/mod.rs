@@ -93,6 +93,70 @@ struct Http {
 
 impl Conversation for Http {
     fn connect(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        self.open_connection(wait).map_err(|why| self.by_way(why))
+    }
+
+    fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError> {
+        self.ask_and_follow(wait).map_err(|why| self.by_way(why))
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match (&mut self.coded, &mut self.connection) {
+            (Some(coded), Some(connection)) => coded.read(connection, room),
+            _ => Ok(0),
+        }
+    }
+
+    fn store(&mut self, bytes: Option<u64>, wait: &dyn Wait) -> Result<Body, FileError> {
+        self.begin_storing(bytes, wait).map_err(|why| self.by_way(why))
+    }
+
+    fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
+        self.connection.as_mut().map_or(Ok(0), |connection| connection.write(payload))
+    }
+
+    fn stored(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
+        self.hear_stored(wait).map_err(|why| self.by_way(why))
+    }
+
+    fn refusal(&mut self, wait: &dyn Wait) -> Option<FileError> {
+        self.hear_refusal(wait).map(|why| self.by_way(why))
+    }
+
+    fn remove(&mut self, wait: &dyn Wait) -> Result<bool, FileError> {
+        self.ask_to_remove(wait).map_err(|why| self.by_way(why))
+    }
+
+    fn turn_to(&mut self, place: &Place) -> bool {
+        (self.named, self.place) = (place.clone(), place.clone());
+        true
+    }
+
+    fn socket(&self) -> Option<&OwnedFd> {
+        self.connection.as_ref().map(Connection::socket)
+    }
+
+    fn hang_up(&mut self) {
+        (self.connection, self.coded, self.closes) = (None, None, false);
+        self.storing.hang_up();
+    }
+
+    fn about(&self) -> About {
+        self.about.clone()
+    }
+}
+
+impl Http {
+    /// Says of a failure by which proxy the server was asked: its words and the server's look alike.
+    fn by_way(&self, why: FileError) -> FileError {
+        match (&self.options.proxy, why) {
+            (None, why) | (_, why @ (FileError::Place(_) | FileError::Stopped)) => why,
+            (Some(proxy), why) if why.to_string().contains(&format!("the proxy {proxy}")) => why,
+            (Some(proxy), why) => why.after(&format!("through the proxy {proxy}")),
+        }
+    }
+
+    fn open_connection(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
         if self.connection.is_some() {
             return Ok(());
         }
@@ -116,7 +180,7 @@ impl Conversation for Http {
         Ok(())
     }
 
-    fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError> {
+    fn ask_and_follow(&mut self, wait: &dyn Wait) -> Result<Body, FileError> {
         for _ in 0..=redirect::MOST {
             let (answer, asked, first) = self.ask(wait)?;
             match answer.outcome {
@@ -134,53 +198,6 @@ impl Conversation for Http {
         Err(FileError::Protocol(format!("the server redirects more than {most} times")))
     }
 
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        match (&mut self.coded, &mut self.connection) {
-            (Some(coded), Some(connection)) => coded.read(connection, room),
-            _ => Ok(0),
-        }
-    }
-
-    fn store(&mut self, bytes: Option<u64>, wait: &dyn Wait) -> Result<Body, FileError> {
-        self.begin_storing(bytes, wait)
-    }
-
-    fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
-        self.connection.as_mut().map_or(Ok(0), |connection| connection.write(payload))
-    }
-
-    fn stored(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
-        self.hear_stored(wait)
-    }
-
-    fn refusal(&mut self, wait: &dyn Wait) -> Option<FileError> {
-        self.hear_refusal(wait)
-    }
-
-    fn remove(&mut self, wait: &dyn Wait) -> Result<bool, FileError> {
-        self.ask_to_remove(wait)
-    }
-
-    fn turn_to(&mut self, place: &Place) -> bool {
-        (self.named, self.place) = (place.clone(), place.clone());
-        true
-    }
-
-    fn socket(&self) -> Option<&OwnedFd> {
-        self.connection.as_ref().map(Connection::socket)
-    }
-
-    fn hang_up(&mut self) {
-        (self.connection, self.coded, self.closes) = (None, None, false);
-        self.storing.hang_up();
-    }
-
-    fn about(&self) -> About {
-        self.about.clone()
-    }
-}
-
-impl Http {
     /// Asks for the file, on the connection that there is or on a new one.
     fn ask(&mut self, wait: &dyn Wait) -> Result<(Answer, Instant, Instant), FileError> {
         self.on_connection(|http| http.ask_on_connection(wait))
@@ -232,7 +249,7 @@ impl Http {
     /// Says what is wished, on the connection that there is or on a new one.
     fn say(&mut self, wish: Wish, wait: &dyn Wait) -> Result<Question, Broken> {
         self.anew |= self.connection.is_none();
-        self.connect(wait)?;
+        self.open_connection(wait)?;
         self.coded = None;
         let login = self.options.login.as_ref().filter(|_| self.is_at_home());
         // What is encrypted goes through a tunnel of the proxy.

@@ -14,14 +14,12 @@ use crate::connection::{Broken, Connection, Heard};
 use crate::conversation::{Body, Conversation, Extent};
 use crate::error::FileError;
 use crate::link::Wait;
+use crate::patience;
 use crate::words::shown;
 
 /// How long the server may take to say that it takes a body; then it is sent all the same (RFC 9110 section 10.1.1),
 /// as curl does.
 const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the answer to a body may take: the kernel may still have some of it to send, and the server may bring it to
-/// a disk.
-const STORED_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long the words of a server that takes no more are waited for.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes of a page that says that a file was stored; a connection with a longer one is given up.
@@ -32,8 +30,9 @@ const MAX_PAGE_BYTES: u64 = 64 << 10;
 pub(super) struct Storing {
     /// Whether the server has taken a body on this connection, so that it need not be asked before the next.
     takes: bool,
-    /// Who reads the answer to the body that is written.
+    /// Who reads the answer to the body that is written, and how long that is, bytes.
     call: Option<Call<RecvResponse>>,
+    bytes: u64,
 }
 
 impl Storing {
@@ -62,7 +61,7 @@ impl Http {
                 true => http.await_go_ahead(&mut call, wait).map(|()| Instant::now())?,
                 false => asked,
             };
-            http.storing.call = Some(call);
+            (http.storing.call, http.storing.bytes) = (Some(call), bytes);
             Ok((asked, answered))
         })?;
         let encrypted = self.connection.as_ref().is_some_and(Connection::is_encrypted);
@@ -102,11 +101,13 @@ impl Http {
     pub(super) fn hear_stored(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
         let Some(mut call) = self.storing.call.take() else { return Ok(()) };
         let Some(connection) = &mut self.connection else { return Err(FileError::Stopped) };
-        let until = Instant::now() + STORED_TIMEOUT;
-        connection.flush(wait, until).map_err(Broken::error)?;
-        let heard =
-            connection.hear(HEADER_BYTES, wait, until, |words| answer::parse(&mut call, words));
-        let Heard { said, .. } = heard.map_err(Broken::error)?;
+        let patience = patience::to_confirm(Some(self.storing.bytes));
+        let until = Instant::now() + patience;
+        let heard = connection.flush(wait, until).and_then(|()| {
+            connection.hear(HEADER_BYTES, wait, until, |words| answer::parse(&mut call, words))
+        });
+        let heard = heard.map_err(|broken| patience::unconfirmed(broken.error(), patience));
+        let Heard { said, .. } = heard?;
         answer::note(&said, &mut self.about);
         judge_body(&said)?;
         self.storing.takes = true;
@@ -202,9 +203,8 @@ fn judge(response: &Response<()>, what: &str) -> Result<(), FileError> {
         status if status.is_redirection() => refused(
             "; it redirects, which an upload does not follow: name the place where it leads",
         ),
-        StatusCode::UNAUTHORIZED
-        | StatusCode::FORBIDDEN
-        | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => answer::unknown_to_proxy(&words),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             FileError::NotPermitted(format!("the server does not let this user {what}: {words}"))
         }
         // nginx answers 500 where others say that there is no such folder.

@@ -47,6 +47,8 @@ pub const REMOVE: Procedure = of(NFS_3, 12, "REMOVE", CHANGE_PATIENCE);
 pub const FSINFO: Procedure = of(NFS_3, 19, "FSINFO", PATIENCE);
 pub const COMMIT: Procedure = of(NFS_3, 21, "COMMIT", COMMIT_PATIENCE);
 
+/// `NFS3ERR_JUKEBOX`: the call can't be carried out in time, and is to be made again (RFC 1813 section 2.6).
+const LATER: u32 = 10008;
 /// `NFS3ERR_NOENT`.
 const NO_ENTRY: u32 = 2;
 /// What a server answers to CREATE before it makes anything (RFC 1813 section 2.6): PERM, ACCES, NOTDIR, ROFS, NAMETOOLONG
@@ -227,16 +229,22 @@ pub fn read_args(out: &mut Vec<u8>, file: &Handle, offset: u64, bytes: u32) {
     put(out, bytes);
 }
 
-/// The head of an answer to a READ.
-pub fn read(reader: &mut Reader<'_>) -> Result<Read, Unread> {
-    check(reader, READ)?;
+/// The head of an answer to a READ; `None`: the server asks to make the call again later.
+pub fn read(reader: &mut Reader<'_>) -> Result<Option<Read>, Unread> {
+    match check(reader, READ) {
+        Err(Unread::Failed(FileError::Later(_))) => {
+            maybe_attributes(reader)?;
+            return Ok(None);
+        }
+        checked => checked?,
+    }
     maybe_attributes(reader)?;
     let (bytes, is_end, announced) = (reader.u32()?, reader.bool()?, reader.u32()?);
     if announced != bytes {
         let why = format!("the server says that it read {bytes} bytes, and sends {announced}");
         return Err(broken(why));
     }
-    Ok(Read { bytes, is_end })
+    Ok(Some(Read { bytes, is_end }))
 }
 
 fn handle(reader: &mut Reader<'_>) -> Result<Handle, Unread> {
@@ -305,11 +313,12 @@ pub fn refusal(procedure: Procedure, status: u32) -> FileError {
         10001 => "the server does not know the file handle",
         10004 => "the server does not support the operation",
         10006 => "the server had an internal error",
-        10008 => "the server asks to come back later (JUKEBOX)",
+        LATER => "the server asks to come back later (JUKEBOX)",
         _ => "",
     };
     let name = procedure.name;
     match (status, why) {
+        (LATER, why) => FileError::Later(format!("{name}: {why}")),
         (1 | 13, why) => FileError::NotPermitted(format!("{name}: {why}")),
         (status, "") => FileError::Refused(format!("{name}: the server answers status {status}")),
         (_, why) => FileError::Refused(format!("{name}: {why}")),

@@ -9,6 +9,7 @@ use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::time::Timespec;
 
 use super::calls::{self, Attributes, Handle, Limits, PORTMAP_PORT, Verifier};
+use super::later;
 use super::rpc::{self, Credential, Procedure};
 use super::xdr::{Reader, Unread, put_opaque};
 use crate::connection::{Broken, Connection};
@@ -23,6 +24,8 @@ pub struct Dialogue {
     connection: Connection,
     credential: Credential,
     xid: u32,
+    /// Calls that the server asked to make again later.
+    put_off: u64,
 }
 
 impl Dialogue {
@@ -33,7 +36,7 @@ impl Dialogue {
         wait: &dyn Wait,
     ) -> Result<Self, FileError> {
         let connection = connection(dial.connect(host, port, wait)?)?;
-        Ok(Self { connection, credential: Credential::own(), xid: first_xid() })
+        Ok(Self { connection, credential: Credential::own(), xid: first_xid(), put_off: 0 })
     }
 
     /// The connection, whose last call was answered, and the number of the next call.
@@ -64,12 +67,36 @@ impl Dialogue {
         xid
     }
 
-    /// Calls, and reads the results. No other call may be without an answer.
+    /// Calls that the server asked to make again later, since this was asked last.
+    pub fn take_put_off(&mut self) -> u64 {
+        std::mem::take(&mut self.put_off)
+    }
+
+    /// Calls, and reads the results; once more if the server asks to come back later. No other call may be without an answer.
     pub fn call<T>(
         &mut self,
         wait: &dyn Wait,
         procedure: Procedure,
-        args: impl FnOnce(&mut Vec<u8>),
+        args: impl Fn(&mut Vec<u8>),
+        results: impl Fn(&mut Reader<'_>) -> Result<T, Unread>,
+    ) -> Result<T, FileError> {
+        for times in 1.. {
+            match self.call_once(wait, procedure, &args, &results) {
+                Err(FileError::Later(_)) => {
+                    self.put_off += 1;
+                    wait.rest(later::again_at(procedure, times, Instant::now())?)?;
+                }
+                answered => return answered,
+            }
+        }
+        Err(FileError::Stopped)
+    }
+
+    fn call_once<T>(
+        &mut self,
+        wait: &dyn Wait,
+        procedure: Procedure,
+        args: impl Fn(&mut Vec<u8>),
         results: impl Fn(&mut Reader<'_>) -> Result<T, Unread>,
     ) -> Result<T, FileError> {
         let until = Instant::now() + procedure.patience;

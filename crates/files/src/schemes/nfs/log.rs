@@ -30,6 +30,8 @@ pub struct Rpcs {
     pub short: u64,
     /// Calls that were made again, as their connection broke or no answer came.
     pub retransmitted: u64,
+    /// Calls that the server asked to make again later (`NFS3ERR_JUKEBOX`).
+    pub put_off: u64,
     /// Connections that took the place of one that broke, or that was given up.
     pub reconnects: u64,
     /// Payload that the server said it took, bytes.
@@ -72,6 +74,11 @@ impl RpcLog {
         let rpcs = &mut self.inner().rpcs;
         rpcs.reconnects += 1;
         rpcs.retransmitted += calls as u64;
+    }
+
+    /// The server asked to make so many calls again later.
+    pub(super) fn put_off(&self, calls: u64) {
+        self.inner().rpcs.put_off += calls;
     }
 
     pub(super) fn answered(&self, took: Duration, is_short: bool) {

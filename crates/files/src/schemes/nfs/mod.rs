@@ -3,6 +3,7 @@
 mod calls;
 mod dialogue;
 mod find;
+mod later;
 mod log;
 mod pipeline;
 mod reading;
@@ -71,6 +72,7 @@ fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Con
         refused: None,
         port: 0,
         fruitless: 0,
+        broke: None,
         log: Arc::default(),
     })
 }
@@ -90,6 +92,8 @@ struct Nfs {
     port: u16,
     /// Connections in a row that brought no payload.
     fruitless: usize,
+    /// Why the last one broke, until another brings payload.
+    broke: Option<String>,
     log: Arc<RpcLog>,
 }
 
@@ -129,7 +133,7 @@ impl Conversation for Nfs {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let read = self.reading.as_mut().map_or(Ok(0), |reading| reading.read(room))?;
         if read > 0 {
-            self.fruitless = 0;
+            (self.fruitless, self.broke) = (0, None);
         }
         Ok(read)
     }
@@ -163,7 +167,11 @@ impl Conversation for Nfs {
             Ok(0) => Err(io::ErrorKind::WouldBlock.into()),
             Ok(written) => Ok(written),
             Err(why) => {
-                let told = io::Error::other(why.to_string());
+                let told = match &why {
+                    FileError::NotPermitted(_) => io::ErrorKind::PermissionDenied,
+                    _ => io::ErrorKind::Other,
+                };
+                let told = io::Error::new(told, why.to_string());
                 self.refused = Some(why);
                 Err(told)
             }
@@ -207,6 +215,20 @@ impl Conversation for Nfs {
     fn cut(&mut self, why: &str) -> bool {
         self.reading.iter_mut().for_each(|reading| reading.lose(why));
         self.is_cut()
+    }
+
+    fn broken(&self) -> Option<String> {
+        let broke = self.broke.as_ref()?;
+        Some(format!("{broke}; {} new connections in a row brought no payload", self.fruitless))
+    }
+
+    fn resumes_at(&self) -> Option<Instant> {
+        let reading = self.reading.as_ref().and_then(Reading::resumes_at);
+        reading.or_else(|| self.writing.as_ref().and_then(Writing::resumes_at))
+    }
+
+    fn asks_ahead(&self) -> bool {
+        self.reading.as_ref().is_some_and(Reading::asks_ahead)
     }
 
     fn socket(&self) -> Option<&OwnedFd> {
@@ -260,6 +282,7 @@ impl Nfs {
                     "{broke}; {times} new connections in a row brought no payload"
                 )));
             };
+            self.broke = Some(broke);
             self.fruitless += 1;
             wait.rest(Instant::now() + *rest)?;
             match self.dial.connect(self.place.host(), self.port, wait) {
@@ -276,12 +299,14 @@ impl Nfs {
         let found = directory.file(wait)?;
         let call_bytes =
             call_bytes(self.options.read_bytes, found.most_at_once, ("reads", "nfs.rsize"))?;
+        let put_off = directory.dialogue.take_put_off();
         let (connection, credential, xid) = directory.dialogue.into_parts();
         let reads =
             Reads { file: found.file, file_bytes: found.bytes, call_bytes, slots: self.slots() };
         let pipeline = Pipeline::new(reads, credential, Arc::clone(&self.log), xid);
+        self.log.put_off(put_off);
         self.reading = Some(Reading::new(connection, pipeline));
-        (self.port, self.fruitless) = (directory.port, 0);
+        (self.port, self.fruitless, self.broke) = (directory.port, 0, None);
         Ok(())
     }
 

@@ -15,8 +15,10 @@ use crate::connection::Connection;
 use crate::error::FileError;
 use crate::link::{Ready, Wait};
 
-/// Bytes that are read at once where not only payload may come.
+/// Bytes that are read at once where not only payload may come. What of it is payload is copied once more.
 const BUFFER_BYTES: usize = 64 << 10;
+/// The same if answers are longer than that: the words between two of them need little more than half of it.
+const WORDS_BYTES: usize = 256;
 /// How long an answer may take before its call is sent again, on a new connection.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long one wait is for room to write.
@@ -61,7 +63,9 @@ enum Came {
 
 impl Reading {
     pub fn new(connection: Connection, pipeline: Pipeline) -> Self {
-        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        let is_long = pipeline.call_bytes() >= BUFFER_BYTES;
+        let bytes = if is_long { WORDS_BYTES } else { BUFFER_BYTES };
+        let buffer = vec![0; bytes].into_boxed_slice();
         Self {
             connection,
             pipeline,
@@ -90,6 +94,16 @@ impl Reading {
     /// Why the connection is to be replaced, if it is.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
+    }
+
+    /// When calls that the server put off are to be made.
+    pub fn resumes_at(&self) -> Option<Instant> {
+        self.pipeline.resumes_at()
+    }
+
+    /// Whether calls for the next pass leave before this one is over.
+    pub fn asks_ahead(&self) -> bool {
+        self.pipeline.asks_ahead()
     }
 
     /// Gives the connection up.
@@ -129,7 +143,7 @@ impl Reading {
     }
 
     fn try_await(&mut self, wait: &dyn Wait) -> Result<(), Trouble> {
-        let until = Instant::now() + REPLY_TIMEOUT;
+        let mut until = Instant::now() + REPLY_TIMEOUT;
         self.ask()?;
         loop {
             self.sort(&mut [])?;
@@ -140,7 +154,11 @@ impl Reading {
                 Came::Some(_) => {}
                 Came::Nothing if Instant::now() >= until => return Err(unanswered()),
                 Came::Nothing => {
-                    wait.wait(self.socket().as_fd(), Ready::Read, until)?;
+                    let resumes_at = self.pipeline.resumes_at();
+                    // What the server puts off, it does not leave without an answer.
+                    until = resumes_at.map_or(until, |at| until.max(at + REPLY_TIMEOUT));
+                    let first = resumes_at.map_or(until, |at| at.min(until));
+                    wait.wait(self.socket().as_fd(), Ready::Read, first)?;
                     self.ask()?;
                 }
             }
@@ -159,9 +177,8 @@ impl Reading {
                 self.lost = Some(why);
                 return Ok(0);
             }
-            Err(Trouble::Failed(FileError::Io { cause, .. })) => return Err(cause),
             Err(Trouble::Failed(why)) => {
-                return Err(io::Error::other(rpc::with_advice(why, self.socket()).to_string()));
+                return Err(rpc::with_advice(why, self.socket()).into_io());
             }
         };
         self.left -= taken as u64;
@@ -175,18 +192,26 @@ impl Reading {
         loop {
             let mut taken = self.sort(room)?;
             self.ask()?;
-            if taken > 0 {
+            if taken == room.len() {
                 return Ok(taken);
             }
-            match self.receive(room)? {
-                Came::Some(payload) => {
-                    taken = payload + self.sort(&mut room[payload..])?;
+            match self.receive(&mut room[taken..]) {
+                Ok(Came::Some(payload)) => {
+                    taken += payload;
+                    taken += self.sort(&mut room[taken..])?;
                     self.ask()?;
                     if taken > 0 {
                         return Ok(taken);
                     }
                 }
-                Came::Nothing => return Err(self.nothing()?.into()),
+                Ok(Came::Nothing) if taken == 0 => return Err(self.nothing()?.into()),
+                Ok(Came::Nothing) => return Ok(taken),
+                // What came before is good.
+                Err(Trouble::Lost(why)) if taken > 0 => {
+                    self.lost = Some(why);
+                    return Ok(taken);
+                }
+                Err(why) => return Err(why),
             }
         }
     }

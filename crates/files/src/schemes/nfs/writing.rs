@@ -7,21 +7,21 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
 use super::calls::{self, Handle, Verifier, WRITE};
 use super::find::Directory;
+use super::later;
 use super::log::RpcLog;
 use super::rpc;
 use super::xdr::{Reader, Unread, padding};
 use crate::error::FileError;
 use crate::link::{Ready, Wait};
+use crate::patience;
 
-/// How long the answers to the last calls may take: the kernel may still have some of them to send.
-const STORED_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes that are read at once, and of an answer at most: with the longest verifier and all attributes it is below 1 KiB.
 const ANSWER_BYTES: usize = 16 << 10;
 
@@ -56,6 +56,11 @@ pub struct Writing {
     verifier: Option<Verifier>,
     /// Whether all was stored that was begun.
     is_over: bool,
+    /// When the next call may be made, if the server asked to come back later, and how often in a row it did.
+    resumes_at: Option<Instant>,
+    put_off: usize,
+    /// Bytes of the file, if that is known.
+    bytes: Option<u64>,
 }
 
 /// A call that is not answered.
@@ -76,6 +81,7 @@ impl Writing {
         let Directory { dialogue, handle, name, .. } = &mut directory;
         let file = dialogue.create(wait, handle, name)?;
         log.begin(writes.call_bytes, writes.slots);
+        log.put_off(dialogue.take_put_off());
         Ok(Self {
             directory,
             file,
@@ -90,6 +96,9 @@ impl Writing {
             came: Vec::new(),
             verifier: None,
             is_over: true,
+            resumes_at: None,
+            put_off: 0,
+            bytes: None,
         })
     }
 
@@ -101,6 +110,7 @@ impl Writing {
     /// What comes next is the file from its beginning: so many bytes, if that is known.
     pub fn expect(&mut self, bytes: Option<u64>) {
         (self.offset, self.left, self.verifier, self.is_over) = (0, bytes, None, false);
+        self.bytes = bytes;
     }
 
     /// Whether all was stored that was begun, so that the connection is good for other calls.
@@ -127,6 +137,16 @@ impl Writing {
         }
     }
 
+    /// When it goes on, if the server asked to come back later.
+    pub fn resumes_at(&self) -> Option<Instant> {
+        self.resumes_at.filter(|at| Instant::now() < *at)
+    }
+
+    /// Whether no call is to be made yet.
+    fn is_put_off(&self) -> bool {
+        self.resumes_at().is_some()
+    }
+
     fn is_between_calls(&self) -> bool {
         self.payload == 0 && self.words.is_empty()
     }
@@ -137,7 +157,8 @@ impl Writing {
         while taken < payload.len() {
             if self.is_between_calls() {
                 self.hear()?;
-                if self.waiting.len() >= usize::from(self.writes.slots) || self.left == Some(0) {
+                let is_full = self.waiting.len() >= usize::from(self.writes.slots);
+                if is_full || self.left == Some(0) || self.is_put_off() {
                     break;
                 }
                 self.begin_call(payload.len() - taken);
@@ -234,12 +255,15 @@ impl Writing {
 
     fn answered(&mut self, answer: &[u8]) -> Result<(), FileError> {
         let mut reader = Reader::new(answer);
-        let results =
-            rpc::reply(&mut reader).and_then(|xid| Ok((xid, calls::written(&mut reader)?)));
-        let (xid, written) = results.map_err(|why| match why {
+        let unread = |why| match why {
             Unread::Short => protocol("WRITE: the server's answer is cut short"),
             Unread::Failed(why) => rpc::with_advice(why, self.socket()),
-        })?;
+        };
+        let xid = rpc::reply(&mut reader).map_err(unread)?;
+        let written = match calls::written(&mut reader).map_err(unread) {
+            Err(FileError::Later(_)) => None,
+            written => Some(written?),
+        };
         let at = self.waiting.iter().position(|call| call.xid == xid);
         if at.is_some_and(|at| at + 1 == self.waiting.len()) && self.payload > 0 {
             return Err(protocol("the server answers a WRITE before it has all of it"));
@@ -248,6 +272,8 @@ impl Writing {
         let call = call.ok_or_else(|| {
             protocol("the server answers a call that was not made, or one that it had answered")
         })?;
+        let Some(written) = written else { return self.come_back_later() };
+        self.put_off = 0;
         if written.bytes == 0 || written.bytes > call.bytes {
             let (bytes, sent) = (written.bytes, call.bytes);
             return Err(FileError::Protocol(format!(
@@ -260,6 +286,18 @@ impl Writing {
         // What it did not write leaves a hole in a file that nobody reads; it is not counted.
         self.log.stored(written.bytes);
         self.log.answered(call.sent.elapsed(), written.bytes < call.bytes);
+        Ok(())
+    }
+
+    /// The server did not carry out a call, and asks to come back later. What is written then is of the file's rest: what it did
+    /// not take leaves a hole in a file that nobody reads, and is not counted.
+    fn come_back_later(&mut self) -> Result<(), FileError> {
+        self.log.put_off(1);
+        // Calls in flight are put off together.
+        if !self.is_put_off() {
+            self.put_off += 1;
+            self.resumes_at = Some(later::again_at(WRITE, self.put_off, Instant::now())?);
+        }
         Ok(())
     }
 
@@ -280,7 +318,23 @@ impl Writing {
         if self.payload > 0 {
             return Err(protocol("the file ends in the middle of a WRITE"));
         }
-        let until = Instant::now() + STORED_TIMEOUT;
+        let patience = patience::to_confirm(self.bytes);
+        let until = Instant::now() + patience;
+        self.hear_all(wait, until).map_err(|why| patience::unconfirmed(why, patience))?;
+        if !self.came.is_empty() {
+            return Err(protocol("the server says more than was asked"));
+        }
+        let verifier = self.directory.dialogue.commit(wait, &self.file)?;
+        self.log.put_off(self.directory.dialogue.take_put_off());
+        if self.verifier.is_some() {
+            self.keeps(verifier)?;
+        }
+        self.is_over = true;
+        Ok(())
+    }
+
+    /// Sends what waits, and hears all answers.
+    fn hear_all(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), FileError> {
         while !self.words.is_empty() {
             if self.send(&[])?.is_none() {
                 self.directory.dialogue.wait(wait, Ready::Write, until)?;
@@ -289,19 +343,10 @@ impl Writing {
         loop {
             self.hear()?;
             if self.waiting.is_empty() {
-                break;
+                return Ok(());
             }
             self.directory.dialogue.wait(wait, Ready::Read, until)?;
         }
-        if !self.came.is_empty() {
-            return Err(protocol("the server says more than was asked"));
-        }
-        let verifier = self.directory.dialogue.commit(wait, &self.file)?;
-        if self.verifier.is_some() {
-            self.keeps(verifier)?;
-        }
-        self.is_over = true;
-        Ok(())
     }
 
     fn closed(&self) -> FileError {

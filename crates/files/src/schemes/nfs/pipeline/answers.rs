@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::super::calls::{self, Read};
 use super::super::rpc::{self, LAST_FRAGMENT_BIT};
 use super::super::xdr::{Reader, Unread, padding};
-use super::{Pipeline, Range};
+use super::{Pipeline, Range, Waiting};
 use crate::error::FileError;
 
 /// Bytes of an answer before its payload at most: with the longest verifier and all attributes they are below.
@@ -40,6 +40,8 @@ pub(super) struct Ending {
     pub(super) end: u64,
     bytes: u32,
     is_short: bool,
+    /// Whether the server asks to be asked later, and sent nothing.
+    is_later: bool,
 }
 
 impl Stage {
@@ -80,7 +82,7 @@ impl Pipeline {
         }
         let piece = &bytes[..bytes.len().min(self.fragment.left)];
         let used = match self.stage {
-            Stage::Head => self.take_head(piece)?,
+            Stage::Head => self.take_head(piece, now)?,
             Stage::Payload { .. } => return Ok(0),
             Stage::Padding { left, then } => {
                 let used = piece.len().min(left);
@@ -129,20 +131,27 @@ impl Pipeline {
         };
         self.stage = Stage::Head;
         self.answers += 1;
-        self.idle_since = Some(now);
+        // While calls are put off, it is not this end that asks for too little.
+        self.idle_since = self.later.is_empty().then_some(now);
+        if answer.is_later {
+            return Ok(());
+        }
         self.log.answered(now.saturating_duration_since(answer.sent), answer.is_short);
         Ok(())
     }
 
-    fn take_head(&mut self, piece: &[u8]) -> Result<usize, FileError> {
+    fn take_head(&mut self, piece: &[u8], now: Instant) -> Result<usize, FileError> {
         let had = self.head.len();
         let more = piece.len().min(HEAD_BYTES - had);
         self.head.extend(&piece[..more]);
         match read_head(&self.head) {
             Ok((used, xid, read)) => {
                 self.head.clear();
-                let then = self.answered(xid, read)?;
-                self.stage = Stage::Payload { left: read.bytes, then }.settled();
+                let then = match read {
+                    Some(read) => self.answered(xid, read)?,
+                    None => self.deferred(xid, now)?,
+                };
+                self.stage = Stage::Payload { left: then.bytes, then }.settled();
                 // What was there before was too short, so the head ends in this piece.
                 Ok(used.saturating_sub(had))
             }
@@ -154,11 +163,7 @@ impl Pipeline {
 
     /// Finds the call that an answer is to, and what of it is left to ask for.
     fn answered(&mut self, xid: u32, read: Read) -> Result<Ending, FileError> {
-        let at = self.waiting.iter().position(|call| call.xid == xid);
-        let call = at.and_then(|at| self.waiting.remove(at));
-        let call = call.ok_or_else(|| {
-            protocol("the server answers a call that was not made, or one that it had answered")
-        })?;
+        let call = self.take_call(xid)?;
         let (asked, bytes) = (call.range.bytes, read.bytes);
         if bytes > asked {
             let why = format!("the server answers {bytes} bytes where {asked} were asked for");
@@ -176,14 +181,29 @@ impl Pipeline {
                 return Err(protocol("the server answers a READ with nothing"));
             }
             let offset = call.range.offset + u64::from(bytes);
-            self.rest.push(Range { offset, bytes: asked - bytes });
+            self.rest.push(Range { offset, bytes: asked - bytes, put_off: 0 });
         }
         let end = call.range.offset + u64::from(bytes);
-        Ok(Ending { sent: call.first, end, bytes, is_short: bytes < asked })
+        Ok(Ending { sent: call.first, end, bytes, is_short: bytes < asked, is_later: false })
+    }
+
+    /// Finds the call that the server puts off.
+    fn deferred(&mut self, xid: u32, now: Instant) -> Result<Ending, FileError> {
+        let call = self.take_call(xid)?;
+        self.put_off(call.range, now)?;
+        let end = call.range.offset;
+        Ok(Ending { sent: call.first, end, bytes: 0, is_short: false, is_later: true })
+    }
+
+    fn take_call(&mut self, xid: u32) -> Result<Waiting, FileError> {
+        let at = self.waiting.iter().position(|call| call.xid == xid);
+        at.and_then(|at| self.waiting.remove(at)).ok_or_else(|| {
+            protocol("the server answers a call that was not made, or one that it had answered")
+        })
     }
 }
 
-fn read_head(bytes: &[u8]) -> Result<(usize, u32, Read), Unread> {
+fn read_head(bytes: &[u8]) -> Result<(usize, u32, Option<Read>), Unread> {
     let mut reader = Reader::new(bytes);
     let xid = rpc::reply(&mut reader)?;
     let read = calls::read(&mut reader)?;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::calls::{self, Handle, READ};
+use super::later;
 use super::log::RpcLog;
 use super::rpc::{self, Credential};
 use crate::error::FileError;
@@ -42,6 +43,8 @@ pub struct Pipeline {
     next: u64,
     /// What short answers left out.
     rest: Vec<Range>,
+    /// What the server asked to be asked for later, and when.
+    later: Vec<(Instant, Range)>,
     waiting: VecDeque<Waiting>,
     /// Answers that were whole.
     answers: u64,
@@ -58,6 +61,8 @@ pub struct Pipeline {
 struct Range {
     offset: u64,
     bytes: u32,
+    /// How often in a row the server put it off.
+    put_off: usize,
 }
 
 /// A call that is not answered.
@@ -83,6 +88,7 @@ impl Pipeline {
             xid,
             next: 0,
             rest: Vec::new(),
+            later: Vec::new(),
             waiting: VecDeque::new(),
             answers: 0,
             idle_since: None,
@@ -93,6 +99,11 @@ impl Pipeline {
         }
     }
 
+    /// Bytes of one call.
+    pub fn call_bytes(&self) -> usize {
+        self.reads.call_bytes as usize
+    }
+
     /// Bytes of the file.
     pub fn file_bytes(&self) -> u64 {
         self.reads.file_bytes
@@ -100,6 +111,8 @@ impl Pipeline {
 
     /// Adds as many calls as there are free slots.
     pub fn ask(&mut self, out: &mut Vec<u8>, now: Instant) {
+        let due = self.later.extract_if(.., |(at, _)| *at <= now);
+        self.rest.extend(due.map(|(_, range)| range));
         while self.in_flight() < usize::from(self.reads.slots) {
             let range = self.next_range(now);
             let xid = self.xid;
@@ -125,7 +138,7 @@ impl Pipeline {
         self.head.clear();
         let mut calls = self.waiting.len();
         if let Stage::Payload { left, then } = std::mem::replace(&mut self.stage, Stage::Head) {
-            self.rest.push(Range { offset: then.end - u64::from(left), bytes: left });
+            self.rest.push(Range { offset: then.end - u64::from(left), bytes: left, put_off: 0 });
             calls += 1;
         }
         self.log.reconnected(calls);
@@ -155,9 +168,28 @@ impl Pipeline {
         })
     }
 
-    /// Calls that are not answered to the end.
+    /// The server asks to be asked for this later. Fails if it did so often enough.
+    fn put_off(&mut self, range: Range, now: Instant) -> Result<(), FileError> {
+        let put_off = range.put_off + 1;
+        self.later.push((later::again_at(READ, put_off, now)?, Range { put_off, ..range }));
+        self.log.put_off(1);
+        Ok(())
+    }
+
+    /// When the first of the calls that were put off is to be made, if there is one.
+    pub fn resumes_at(&self) -> Option<Instant> {
+        self.later.iter().map(|(at, _)| *at).min()
+    }
+
+    /// Whether the calls in flight reach over the whole file, so that those for the next pass leave long before this one ends.
+    pub fn asks_ahead(&self) -> bool {
+        let Reads { file_bytes, call_bytes, slots, .. } = self.reads;
+        u64::from(call_bytes) * u64::from(slots) > file_bytes
+    }
+
+    /// Calls that are not answered to the end, and those that are to be made later.
     pub fn in_flight(&self) -> usize {
-        self.waiting.len() + usize::from(!matches!(self.stage, Stage::Head))
+        self.waiting.len() + self.later.len() + usize::from(!matches!(self.stage, Stage::Head))
     }
 
     fn next_range(&mut self, now: Instant) -> Range {
@@ -171,7 +203,7 @@ impl Pipeline {
         let left = self.reads.file_bytes - offset;
         let bytes = u32::try_from(left).unwrap_or(u32::MAX).min(self.reads.call_bytes);
         self.next = if u64::from(bytes) == left { 0 } else { offset + u64::from(bytes) };
-        Range { offset, bytes }
+        Range { offset, bytes, put_off: 0 }
     }
 
     /// When the calls for the next pass over the file left, if they did.
