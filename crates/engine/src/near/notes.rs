@@ -38,6 +38,8 @@ pub struct Meeting {
     pub proxy: Option<String>,
     /// Addresses that the user gave, in place of the resolver's.
     pub addresses: Vec<IpAddr>,
+    /// The one that was reached, of those that the name had; `None` where a proxy was asked.
+    pub reached: Option<IpAddr>,
 }
 
 impl Meeting {
@@ -49,6 +51,7 @@ impl Meeting {
             insecure: options.insecure,
             proxy: options.proxy.as_ref().map(ToString::to_string),
             addresses: resolved.clone(),
+            reached: None,
         })
     }
 
@@ -197,6 +200,7 @@ mod tests {
             insecure: true,
             proxy: Some("cache:3128".into()),
             addresses: vec!["2001:db8::1".parse().unwrap()],
+            reached: Some("2001:db8::1".parse().unwrap()),
         };
         let note = Note::write(&folder, "1", met.clone(), vec![place(0)]).unwrap();
         assert!(Note::<Place>::left(&folder).unwrap().is_empty(), "its owner lives");

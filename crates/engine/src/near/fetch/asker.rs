@@ -1,5 +1,6 @@
 //! Begins conversations with one server.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use goodput_files::{Conversation, Options, Place};
@@ -21,6 +22,16 @@ impl Asker {
     /// Host and port of the proxy that is asked instead of the server, if there is one.
     pub fn proxy(&self) -> Option<String> {
         self.options.proxy.as_ref().map(ToString::to_string)
+    }
+
+    /// The same that asks only the machine at this address, if there is one; why it can't be asked, in words.
+    pub fn at(&self, reached: Option<IpAddr>) -> Result<Self, String> {
+        let Some(ip) = reached else { return Ok(self.clone()) };
+        let addresses = self.addresses.only(ip).ok_or_else(|| {
+            let host = &self.target.host;
+            format!("{host} does not lead to {ip} any more, where it was stored; if that machine is gone for good: goodput settings undo --forget")
+        })?;
+        Ok(Self { addresses, ..self.clone() })
     }
 
     /// A place with the user who asks for it here, as its server is told.

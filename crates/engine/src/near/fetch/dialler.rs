@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use goodput_files::{Dial, FileError, Ready, Wait};
@@ -20,20 +20,43 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Addresses of one host. The one that was reached last is tried first, by everyone who shares them: one that drops what
 /// it is sent costs its time only once.
 #[derive(Clone)]
-pub struct Addresses(Arc<Mutex<Vec<SocketAddr>>>);
+pub struct Addresses(Arc<Mutex<Known>>);
+
+struct Known {
+    /// In the order in which they are tried.
+    all: Vec<SocketAddr>,
+    reached: Option<IpAddr>,
+}
 
 impl Addresses {
     pub fn new(all: Vec<SocketAddr>) -> Self {
-        Self(Arc::new(Mutex::new(all)))
+        Self(Arc::new(Mutex::new(Known { all, reached: None })))
+    }
+
+    /// The one that was reached last; `None`: none was, or all was asked of a proxy.
+    pub fn last_reached(&self) -> Option<IpAddr> {
+        self.known().reached
+    }
+
+    /// This one alone: each address of a name may be another machine. `None` if it is none of them.
+    pub fn only(&self, ip: IpAddr) -> Option<Self> {
+        let mut all = self.in_order();
+        all.retain(|address| address.ip() == ip);
+        (!all.is_empty()).then(|| Self::new(all))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn in_order(&self) -> Vec<SocketAddr> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known().all.clone()
     }
 
     fn reached(&self, ip: IpAddr) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.sort_by_key(|address| address.ip() != ip);
+        let mut known = self.known();
+        known.all.sort_by_key(|address| address.ip() != ip);
+        known.reached = Some(ip);
     }
 }
 
@@ -162,5 +185,14 @@ mod tests {
         let other = addresses.clone();
         addresses.reached(all[1].ip());
         assert_eq!(other.in_order(), [all[1], all[0], all[2]]);
+        assert_eq!(other.last_reached(), Some(all[1].ip()));
+    }
+
+    #[test]
+    fn one_address_of_a_name_is_one_machine() {
+        let all = ["192.0.2.1:80", "192.0.2.2:80"].map(|text| text.parse().unwrap());
+        let addresses = Addresses::new(all.to_vec());
+        assert_eq!(addresses.only(all[1].ip()).unwrap().in_order(), [all[1]]);
+        assert!(addresses.only("192.0.2.9".parse().unwrap()).is_none());
     }
 }

@@ -32,7 +32,10 @@ pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     };
     let mut words = Vec::new();
     for mut note in left.into_iter().filter(is_here) {
-        let removal = removal::remove(asker, &mut note, Patience::BESIDE_A_RUN);
+        let removal = match asker.at(note.met.reached) {
+            Ok(asker) => removal::remove(&asker, &mut note, Patience::BESIDE_A_RUN),
+            Err(why) => Removal::failed(&note, &why),
+        };
         words.extend(removal.removed().map(|place| {
             format!("removed {place}, which an interrupted run had left at the server")
         }));
@@ -79,7 +82,8 @@ fn undo(
     let asker = meet(first, &note.met).and_then(|target| {
         let addresses = Addresses::new(target.addresses(None)?);
         let options = target.file.as_ref().map(|file| file.options.clone()).unwrap_or_default();
-        Ok(Asker { target, addresses, socket: SocketOptions::default(), options })
+        let asker = Asker { target, addresses, socket: SocketOptions::default(), options };
+        asker.at(note.met.reached).map_err(EngineError::Target)
     });
     match asker {
         Ok(asker) => removal::remove(&asker, note, Patience::ON_REQUEST),

@@ -30,7 +30,7 @@ use asker::Asker;
 use bodies::FileBodies;
 use connections::PastConnections;
 use dialler::Addresses;
-use warm_up::Patient;
+use warm_up::{Patient, WarmUp};
 
 pub use super::notes::Meeting;
 pub use log::FetchLog;
@@ -64,7 +64,7 @@ pub fn open(
     let mut fetching = match plan.direction.senders().contains(&EndName::Near) {
         true => {
             let begun = Scratch::begin(asker.clone(), file, plan.flows, awaited)?;
-            store(&asker, begun, plan, tickets, awaited)?
+            store(begun, plan, tickets, awaited)?
         }
         false => fetch(&asker, file, plan, tickets, awaited)?,
     };
@@ -81,9 +81,11 @@ fn fetch(
     awaited: &Awaited,
 ) -> Result<Fetching, EngineError> {
     let converse = || asker.converse(&file.place);
-    let (first, conversation) = warm_up::fetch(&asker.target, converse(), plan, awaited)?;
+    let WarmUp { first, further_s, conversation } =
+        warm_up::fetch(&asker.target, converse(), plan, awaited)?;
     let (first, about) = (Known::Value(first), conversation.about());
     let log = Arc::new(FetchLog::new(first, plan.flows, asker.proxy(), about));
+    log.alone(further_s);
     // The first flow goes on where the warm-up was: what it learned of redirects holds.
     let conversations = std::iter::once(conversation).chain(std::iter::repeat_with(converse));
     let opened = connect(asker, plan, tickets, conversations, &log, awaited)?;
@@ -92,12 +94,12 @@ fn fetch(
 
 /// Flows that store, each in a file of its own.
 fn store(
-    asker: &Asker,
     scratch: Scratch,
     plan: &Plan,
     tickets: &[FlowTicket],
     awaited: &Awaited,
 ) -> Result<Fetching, EngineError> {
+    let asker = scratch.asker();
     let first = Known::missing("nothing was fetched");
     let log = Arc::new(FetchLog::new(first, plan.flows, asker.proxy(), About::default()));
     let conversations = scratch.places().iter().map(|place| asker.converse(place));

@@ -1,6 +1,7 @@
 //! The files that a measurement stores at a server: their names, the trial whether they can be stored and removed, and
 //! their removal after every kind of end.
 
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -39,7 +40,11 @@ impl Scratch {
         let mut conversation = asker.converse(&first);
         // A server that lets nobody in stores nothing, so there is nothing to note.
         conversation.connect(&Patient(awaited)).map_err(failed)?;
-        let note = write_note(target, &id, places)?;
+        let reached = asker.addresses.last_reached();
+        let note = write_note(target, reached, &id, places)?;
+        // Each address of a name may be another machine, which has none of this.
+        let asker = asker.at(reached).map_err(EngineError::Target)?;
+        let failed = |why: FileError| EngineError::File { target: asker.target.text.clone(), why };
         match attempt(conversation.as_mut(), &first, &Patient(awaited)) {
             Ok(()) => Ok(Self { asker, note: Some(note) }),
             // What the server refused to take, it does not have.
@@ -53,6 +58,11 @@ impl Scratch {
                 Err(why)
             }
         }
+    }
+
+    /// Who asks the machine that has the files.
+    pub fn asker(&self) -> &Asker {
+        &self.asker
     }
 
     /// The file of each flow.
@@ -89,11 +99,17 @@ fn names(asker: &Asker, place: &Place, flows: u16) -> Result<(String, Vec<Place>
     Ok((id, places))
 }
 
-fn write_note(target: &FileTarget, id: &str, places: Vec<Place>) -> Result<Note, EngineError> {
+fn write_note(
+    target: &FileTarget,
+    reached: Option<IpAddr>,
+    id: &str,
+    places: Vec<Place>,
+) -> Result<Note, EngineError> {
     let folder: &Path = target.notes.as_deref().ok_or_else(|| {
         EngineError::Flow("there is no place for the note of what is stored at the server: name one by --state-dir".into())
     })?;
-    let written = Meeting::of(target).and_then(|met| Note::write(folder, id, met, places));
+    let met = Meeting::of(target).map(|met| Meeting { reached, ..met });
+    let written = met.and_then(|met| Note::write(folder, id, met, places));
     let folder = folder.display();
     written.map_err(EngineError::io(format!(
         "note in {folder} what is about to be stored at the server"
