@@ -100,6 +100,11 @@ pub struct CeilingInputs {
     pub transfer_bytes: Option<u64>,
 }
 
+impl CeilingInputs {
+    /// Payload of a UDP datagram at most: what the headers of IPv4 and UDP leave of 65535 bytes (RFC 791, RFC 768).
+    pub const MAX_DATAGRAM_BYTES: u64 = 65_507;
+}
+
 /// One bound, with the arithmetic that gave it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingBound {

@@ -42,7 +42,8 @@ pub struct Fetches {
     pub first_byte_us: Known<f64>,
     /// The longest of them.
     pub longest_first_byte_us: Known<f64>,
-    /// Median time of a whole fetch, from its question to its last byte, seconds.
+    /// Median time of a whole fetch, from its question to its last byte, seconds. If it was asked for while the one before
+    /// still came, from the end of that one.
     pub whole_s: Known<f64>,
     /// Median time from the last byte that was written of an upload to the server's word that it has it, microseconds.
     /// What the kernel still had to send is in it. Absent for fetches, and where no upload came to its end.
@@ -51,6 +52,10 @@ pub struct Fetches {
     /// How the times of whole fetches spread.
     #[serde(default = "not_kept")]
     pub whole_times: Known<FetchTimes>,
+    /// How the times of further whole fetches spread that were made before the measurement just as the first was: alone, over a
+    /// connection of their own, none asked for before the one before was over.
+    #[serde(default = "not_kept")]
+    pub alone_times: Known<FetchTimes>,
     /// Share of the flows' time in which no payload could move, as a question was on its way or not yet answered: 0 to 1.
     pub asking_share: Known<f64>,
     /// The calls that asked for the file piece by piece or carried it, if it was moved so.
@@ -73,7 +78,7 @@ pub struct Fetch {
 
 /// How long several fetches of one file took, as the two parameters of a log-normal distribution: times are positive, and
 /// vary by factors.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FetchTimes {
     /// Number of fetches, 2 or more.
     pub n: u64,
@@ -81,6 +86,9 @@ pub struct FetchTimes {
     pub geometric_mean_s: f64,
     /// Geometric standard deviation (of the sample, `n - 1`): a factor, 1 or more.
     pub geometric_deviation: f64,
+    /// The longest, seconds.
+    #[serde(default = "no_longest")]
+    pub longest_s: Known<f64>,
 }
 
 impl FetchTimes {
@@ -97,12 +105,23 @@ impl FetchTimes {
             n: logs.len() as u64,
             geometric_mean_s: mean.exp(),
             geometric_deviation: (squares / (n - 1.0)).sqrt().exp(),
+            longest_s: times_s
+                .iter()
+                .copied()
+                .reduce(f64::max)
+                .map_or_else(no_longest, Known::Value),
         })
     }
 }
 
+const UNKEPT: &str = "this version of goodput did not keep it";
+
 fn not_kept() -> Known<FetchTimes> {
-    Known::missing("this version of goodput did not keep it")
+    Known::missing(UNKEPT)
+}
+
+fn no_longest() -> Known<f64> {
+    Known::missing(UNKEPT)
 }
 
 #[cfg(test)]
@@ -111,10 +130,12 @@ mod tests {
 
     #[test]
     fn times_are_summed_up_by_their_logarithms() {
-        let times = *FetchTimes::of(&[1.0, 2.0, 4.0]).get().unwrap();
+        let known = FetchTimes::of(&[1.0, 4.0, 2.0]);
+        let times = known.get().unwrap();
         assert_eq!(times.n, 3);
         assert!((times.geometric_mean_s - 2.0).abs() < 1e-12, "{times:?}");
         assert!((times.geometric_deviation - 2.0).abs() < 1e-12, "{times:?}");
+        assert_eq!(times.longest_s, Known::Value(4.0));
     }
 
     #[test]

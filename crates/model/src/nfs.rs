@@ -57,6 +57,9 @@ pub struct Rpcs {
     /// Calls that were made again, as their connection broke or no answer came.
     #[serde(default = "unkept_count")]
     pub retransmitted: Known<u64>,
+    /// Calls that the server asked to make again later (`NFS3ERR_JUKEBOX`).
+    #[serde(default = "unkept_count")]
+    pub put_off: Known<u64>,
     /// Connections that took the place of one that broke, or that was given up.
     #[serde(default = "unkept_count")]
     pub reconnects: Known<u64>,
@@ -76,12 +79,15 @@ pub struct Rpcs {
     /// Share of the flows' time between the end of one answer with payload and the beginning of the next: 0 to 1.
     #[serde(default = "unkept_time")]
     pub idle_share: Known<f64>,
+    /// Share of the flows' time between the break of a connection and the first payload on the one after it: 0 to 1.
+    #[serde(default = "unkept_time")]
+    pub reconnecting_share: Known<f64>,
 }
 
 /// What the READs of a comparison were like, if its arms read from an NFS server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadTable {
-    /// Payload of a full segment, bytes (`tcpi_snd_mss` of this end: segments of both ways are taken to be as large).
+    /// Payload of a segment that arrives at this end in the first arm's runs, bytes (`tcpi_rcv_mss`).
     pub segment_bytes: Known<u64>,
     /// Frames that the receive ring of this host's device holds.
     pub ring_frames: Known<u64>,

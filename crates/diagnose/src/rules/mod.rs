@@ -4,6 +4,7 @@ mod ack_path;
 mod cached_metrics;
 mod calls_in_flight;
 mod congestion_control;
+mod connection_breaks;
 mod cpu_contention;
 mod cpu_frequency;
 mod cpu_placement;
@@ -101,6 +102,7 @@ pub const ALL: &[&Rule] = &[
     &waiting_for_answers::RULE,
     &server_stalls::RULE,
     &calls_in_flight::RULE,
+    &connection_breaks::RULE,
     &rpc_queue::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,

@@ -48,7 +48,7 @@ const TRIED_CONNECTIONS: u64 = 4;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let near = view.side(EndName::Near);
     near.elapsed_s()?;
-    let Some(queued) = queued(near)? else { return Ok(None) };
+    let Some(queued) = queued(view)? else { return Ok(None) };
     if queued.share < MIN_STOPPED_TIME_SHARE {
         return Ok(None);
     }
@@ -90,21 +90,21 @@ struct Queued {
     mean_s: f64,
 }
 
-/// Of the calls that carried payload. `None`: no file on an NFS mount was moved.
-fn queued(side: &Side) -> Result<Option<Queued>, Missing> {
+/// Of the calls that carried the payload of this run: others of the mount may read while it writes. `None`: no file on an NFS
+/// mount was moved.
+fn queued(view: &View) -> Result<Option<Queued>, Missing> {
+    let side = view.side(EndName::Near);
     if !side.text("mount.type").is_ok_and(|kind| kind.starts_with("nfs")) {
         return Ok(None);
     }
-    for kind in ["read", "write"] {
-        let grown = |what: &str| side.grown(&format!("mount.{kind}.{what}"));
-        let (calls, queue_ms, all_ms) = (grown("calls")?, grown("queue_ms")?, grown("execute_ms")?);
-        if calls > 0 && all_ms > 0 {
-            let (share, mean_s) =
-                (queue_ms as f64 / all_ms as f64, queue_ms as f64 / 1e3 / calls as f64);
-            return Ok(Some(Queued { kind, share, mean_s }));
-        }
+    let kind = if view.sender.name == EndName::Near { "write" } else { "read" };
+    let grown = |what: &str| side.grown(&format!("mount.{kind}.{what}"));
+    let (calls, queue_ms, all_ms) = (grown("calls")?, grown("queue_ms")?, grown("execute_ms")?);
+    if calls == 0 || all_ms == 0 {
+        return Ok(None);
     }
-    Ok(None)
+    let (share, mean_s) = (queue_ms as f64 / all_ms as f64, queue_ms as f64 / 1e3 / calls as f64);
+    Ok(Some(Queued { kind, share, mean_s }))
 }
 
 /// Calls that waited for a slot when another was sent, mean.
@@ -120,7 +120,7 @@ fn sent_again(side: &Side, kind: &str) -> Result<f64, Missing> {
 
 /// Share of the calls' time before they were sent, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
-    let queued = queued(view.side(EndName::Near))?;
+    let queued = queued(view)?;
     Ok(queued.ok_or_else(|| Missing::because("no file on an NFS mount was moved"))?.share * 100.0)
 }
 
@@ -129,10 +129,10 @@ mod tests {
     use super::*;
     use crate::testing::{Case, fires, quiet};
 
-    /// 1000 READs of 20 ms each, of which they waited so many to be sent.
+    /// This end reads, by 1000 READs of 20 ms each, of which they waited so many to be sent.
     fn reads(queue_ms: u64, connections: u64) -> Case {
         let near = EndName::Near;
-        let case = Case::healthy().fact(near, "mount.type", "nfs4");
+        let case = Case::healthy().sent_by(EndName::Far).fact(near, "mount.type", "nfs4");
         case.fact(near, "mount.connections", connections)
             .grows(near, "mount.read.calls", 1000)
             .grows(near, "mount.read.queue_ms", queue_ms * 1000)
@@ -150,6 +150,22 @@ mod tests {
             assert!(finding.evidence.iter().any(|saw| saw.text.contains(words)), "{finding:?}");
         }
         assert!(fires(&RULE, reads(12, 8)).changes.is_empty());
+    }
+
+    #[test]
+    fn a_run_that_writes_is_judged_by_its_writes() {
+        let near = EndName::Near;
+        let writes = |queue_ms: u64| {
+            let case = reads(12, 1).sent_by(near);
+            case.grows(near, "mount.write.calls", 1000)
+                .grows(near, "mount.write.queue_ms", queue_ms * 1000)
+                .grows(near, "mount.write.execute_ms", 20_000)
+                .grows(near, "mount.write.transmissions", 1000)
+        };
+        quiet(&RULE, writes(1));
+        let finding = fires(&RULE, writes(15));
+        let waited = |text: &str| text.contains("WRITEs waited 75 %");
+        assert!(finding.evidence.iter().any(|saw| waited(&saw.text)), "{finding:?}");
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! By this host's kernel alone (tcp_info last_data_recv, rcv_rtt, rcv_wnd, rcv_ooopack). For at least 30 % of the time
 //! nothing arrived for longer than two round trips and a delayed acknowledgement. A sender that has data and both windows
 //! open hears within that time that everything arrived, and sends on. The receive window was open, nothing waited for the
-//! reader, and payload came in order. Time between two files is not counted: see waiting-for-answers.
+//! reader, and payload came in order. Time between two files is not counted: see waiting-for-answers. Nor is time without a
+//! connection: see connection-breaks.
 //!
 //! # What to try
 //! Look at the server: its disk, its CPU, a rate limit of its program. Fetch the file again: if later fetches are faster
@@ -87,11 +88,13 @@ fn in_order(early: f64) -> String {
     }
 }
 
-/// Share of the time that the server is known to have been silent within a file.
+/// Share of the time that the server is known to have been silent within a file, over a connection that held.
 fn silent(view: &View) -> Result<f64, Missing> {
     let silent = view.receiver.silent_share(view.receiver.long_silence_s()?)?;
     let asking = view.fetches().and_then(|fetches| fetches.asking_share.value().copied());
-    Ok((silent - asking.unwrap_or(0.0)).max(0.0))
+    let broken = view.fetches().and_then(|fetches| fetches.rpcs.as_ref());
+    let broken = broken.and_then(|rpcs| rpcs.reconnecting_share.value().copied());
+    Ok((silent - asking.unwrap_or(0.0) - broken.unwrap_or(0.0)).max(0.0))
 }
 
 /// Share of the time in which nothing came within a file, percent.
@@ -129,6 +132,11 @@ mod tests {
         quiet(&RULE, stalls(90).arriving(|tcp, _| tcp.rcv_rtt_us = Some(90_000)));
         // Between files.
         quiet(&RULE, stalls(90).asking(0.7));
+        // Without a connection.
+        let broken = |rpcs: &mut goodput_model::Rpcs| {
+            rpcs.reconnecting_share = goodput_model::Known::Value(0.7);
+        };
+        quiet(&RULE, stalls(90).asking(0.0).calls(broken));
         quiet(&RULE, Case::healthy());
     }
 

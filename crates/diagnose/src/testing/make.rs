@@ -16,7 +16,7 @@ impl Case {
         let far = Known::Value(self.end(EndName::Far).into());
         Evidence {
             plan: self.plan.clone(),
-            sender_end: EndName::Near,
+            sender_end: self.sender,
             near: match self.silent_sender {
                 true => Known::missing("the peer does not report"),
                 false => Known::Value(self.end(EndName::Near).into()),

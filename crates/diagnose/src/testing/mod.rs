@@ -57,6 +57,7 @@ pub struct Case {
     after: [Snapshot; 2],
     far: bool,
     silent_sender: bool,
+    sender: EndName,
     reported_loss_share: Option<f64>,
     latency: Option<Latency>,
     fetches: Option<Fetches>,
@@ -101,6 +102,7 @@ impl Case {
             after: [after.clone(), after],
             far: true,
             silent_sender: false,
+            sender: EndName::Near,
             reported_loss_share: None,
             latency: None,
             fetches: None,
@@ -262,6 +264,12 @@ impl Case {
         self.arriving(change)
     }
 
+    /// The end that sent, for what looks at facts alone: the samples stay those of a near end that sends.
+    pub fn sent_by(mut self, end: EndName) -> Self {
+        self.sender = end;
+        self
+    }
+
     pub fn fact(mut self, end: EndName, name: &str, fact: impl Into<Fact>) -> Self {
         let fact = fact.into();
         self.before[end as usize].put(name, fact.clone());
@@ -323,6 +331,7 @@ impl Case {
             whole_s: Known::Value(0.001),
             confirmed_us: None,
             whole_times: Known::missing("not kept"),
+            alone_times: Known::missing("not kept"),
             asking_share: Known::Value(share),
             rpcs: None,
         });
@@ -338,6 +347,7 @@ impl Case {
             answered: 1000,
             short: 0,
             retransmitted: Known::Value(0),
+            put_off: Known::Value(0),
             reconnects: Known::Value(0),
             round_trip_us: us(20_500.0),
             mean_round_trip_us: us(20_500.0),
@@ -345,6 +355,7 @@ impl Case {
             longest_round_trip_us: us(22_000.0),
             shortest_round_trip_us: us(20_000.0),
             idle_share: Known::Value(0.75),
+            reconnecting_share: Known::Value(0.0),
         };
         change(&mut calls);
         self.fetches.iter_mut().for_each(|fetches| fetches.rpcs = Some(calls.clone()));
@@ -358,6 +369,14 @@ impl Case {
             let first = Fetch { bytes, whole: true, first_byte_us, took_s: first_s };
             fetches.first = Known::Value(first);
             fetches.whole_times = Known::Value(others);
+        }
+        self
+    }
+
+    /// Changes what was fetched.
+    pub fn fetched(mut self, change: impl FnOnce(&mut Fetches)) -> Self {
+        if let Some(fetches) = &mut self.fetches {
+            change(fetches);
         }
         self
     }

@@ -13,6 +13,10 @@ const UNPLANTED: &[(&str, &str)] = &[
         "needs an NFS server, which a lab does not run; seen with nfs-ganesha on a path with delay",
     ),
     (
+        "connection-breaks",
+        "needs an NFS server, which a lab does not run; seen with a server that resets its connections",
+    ),
+    (
         "cpu-contention",
         "other programs use the machine's CPUs, not one lab host's; it shows on a busy machine",
     ),

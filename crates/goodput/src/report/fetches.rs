@@ -30,6 +30,7 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
         lines.push(("calls", calls(rpcs, if stores { "WRITEs" } else { "READs" })));
         lines.extend(round_trips(rpcs).map(|text| ("round trip", text)));
         lines.extend(again(rpcs).map(|text| ("sent again", text)));
+        lines.extend(put_off(rpcs).map(|text| ("put off", text)));
     }
     if let Some(proxy) = &fetches.proxy {
         lines.push(("proxy", format!("{proxy}; this is the path to the proxy, not to the server")));
@@ -113,6 +114,13 @@ fn round_trips(rpcs: &Rpcs) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
+/// The calls that the server put off; nothing if there were none.
+fn put_off(rpcs: &Rpcs) -> Option<String> {
+    let calls = *rpcs.put_off.value()?;
+    let s = if calls == 1 { "" } else { "s" };
+    (calls > 0).then(|| format!("{calls} call{s}: the server asked to come back later (JUKEBOX)"))
+}
+
 /// The calls that were made again; nothing if there were none.
 fn again(rpcs: &Rpcs) -> Option<String> {
     let (calls, connections) = (*rpcs.retransmitted.value()?, *rpcs.reconnects.value()?);
@@ -169,6 +177,7 @@ mod tests {
             whole_s: Known::Value(0.04),
             confirmed_us: None,
             whole_times: Known::missing("x"),
+            alone_times: Known::missing("x"),
             asking_share: Known::Value(0.003),
             rpcs: None,
         }
@@ -190,6 +199,7 @@ mod tests {
             answered: 4000,
             short: 2,
             retransmitted: Known::Value(16),
+            put_off: Known::Value(3),
             reconnects: Known::Value(1),
             round_trip_us: Known::Value(400.0),
             mean_round_trip_us: Known::Value(500.0),
@@ -197,9 +207,14 @@ mod tests {
             longest_round_trip_us: Known::Value(5000.0),
             shortest_round_trip_us: Known::missing("x"),
             idle_share: Known::missing("x"),
+            reconnecting_share: Known::Value(0.3),
         };
         assert_eq!(calls(&rpcs, "READs"), "4000 READs of 32K, 8 in flight, 2 answered in part");
         assert_eq!(round_trips(&rpcs).unwrap(), "median 400 µs, mean 500 µs, at most 5.00 ms");
+        assert_eq!(
+            put_off(&rpcs).unwrap(),
+            "3 calls: the server asked to come back later (JUKEBOX)"
+        );
         let text = "16 calls, over 1 new connection, as the old one broke or brought no answer";
         assert_eq!(again(&rpcs).unwrap(), text);
         assert_eq!(again(&Rpcs { reconnects: Known::Value(0), ..rpcs }), None);

@@ -99,7 +99,7 @@ fn a_server_with_a_slow_disk_is_told_from_its_cache() {
     let again = test(&target, &["-n", "30000000"]);
     let ratio = |record: &Record| {
         let fetches = record.fetches.as_ref().expect("the target is a file");
-        let Known::Value(others) = fetches.whole_times else { panic!("{fetches:?}") };
+        let Known::Value(others) = &fetches.whole_times else { panic!("{fetches:?}") };
         let Known::Value(cold) = &fetches.first else { panic!("{fetches:?}") };
         cold.took_s / others.geometric_mean_s
     };

@@ -15,6 +15,8 @@ pub struct FetchLog(Mutex<Inner>);
 
 struct Inner {
     first: Known<Fetch>,
+    /// Times of further fetches that were made like it, seconds.
+    alone_s: Vec<f64>,
     /// Host and port of the proxy that is asked, if there is one.
     proxy: Option<String>,
     about: About,
@@ -37,20 +39,24 @@ struct Flow {
     asked: Option<Instant>,
     /// When the last body was over, or the measurement began.
     over: Option<Instant>,
-    /// Time in which no payload could come.
+    /// Time in which no payload could come, as it was asked for.
     asking: Duration,
+    /// Time in which none could come, as the connection had broken.
+    reconnecting: Duration,
     began: Option<Instant>,
     /// Its calls, if it asks piece by piece.
     calls: Option<Arc<RpcLog>>,
 }
 
 impl FetchLog {
+    /// Of flows that come after this fetch and, once they are known, others like it.
     pub fn new(first: Known<Fetch>, flows: u16, proxy: Option<String>, about: About) -> Self {
         let whole = first.value().filter(|first| first.whole);
         let announced = whole.map(|first| (first.bytes, first.bytes));
         Self(Mutex::new(Inner {
             announced,
             first,
+            alone_s: Vec::new(),
             proxy,
             about,
             file_bytes: None,
@@ -68,6 +74,11 @@ impl FetchLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Further fetches before the measurement took so many seconds.
+    pub fn alone(&self, times_s: Vec<f64>) {
+        self.inner().alone_s = times_s;
+    }
+
     /// A flow asks piece by piece, if it has such calls.
     pub fn calls(&self, flow: u16, calls: Option<Arc<RpcLog>>) {
         if let Some(of_flow) = self.inner().flows.get_mut(usize::from(flow)) {
@@ -79,9 +90,11 @@ impl FetchLog {
     pub fn over(&self, flow: u16, now: Instant) {
         let mut inner = self.inner();
         let Some(of_flow) = inner.flows.get_mut(usize::from(flow)) else { return };
-        of_flow.over = Some(now);
+        let before = of_flow.over.replace(now);
         of_flow.began.get_or_insert(now);
         if let Some(asked) = of_flow.asked.take() {
+            // What was asked for ahead did not take the time of the file before it.
+            let asked = before.map_or(asked, |before| asked.max(before));
             keep(&mut inner.whole_s, now.saturating_duration_since(asked).as_secs_f64());
         }
     }
@@ -142,7 +155,7 @@ impl FetchLog {
         let mut inner = self.inner();
         inner.connections += u64::from(body.anew);
         if let Some(of_flow) = inner.flows.get_mut(usize::from(flow)) {
-            of_flow.asking += body.answered.saturating_duration_since(cut);
+            of_flow.reconnecting += body.answered.saturating_duration_since(cut);
         }
     }
 
@@ -178,8 +191,9 @@ impl FetchLog {
             first_byte_us: middle(first_byte_us, "no answer came"),
             confirmed_us: median(confirmed_us),
             whole_times: FetchTimes::of(&whole_s),
+            alone_times: FetchTimes::of(&inner.alone_s),
             whole_s: middle(whole_s, "no file was moved to its end"),
-            asking_share: asking_share(&inner.flows, now),
+            asking_share: share(&inner.flows, now, |flow| flow.asking),
             rpcs: rpcs(&inner.flows, now),
         }
     }
@@ -213,7 +227,9 @@ fn rpcs(flows: &[Flow], now: Instant) -> Option<Rpcs> {
         answered,
         short: all.iter().map(|calls| calls.short).sum(),
         retransmitted: Known::Value(all.iter().map(|calls| calls.retransmitted).sum()),
+        put_off: Known::Value(all.iter().map(|calls| calls.put_off).sum()),
         reconnects: Known::Value(all.iter().map(|calls| calls.reconnects).sum()),
+        reconnecting_share: share(flows, now, |flow| flow.reconnecting),
         longest_round_trip_us: if_any(longest),
         shortest_round_trip_us: shortest.map_or(Known::missing(none), Known::Value),
         idle_share: idle_share(flows, &all, now),
@@ -237,14 +253,15 @@ fn idle_share(flows: &[Flow], calls: &[goodput_files::Rpcs], now: Instant) -> Kn
     Known::Value(idle.as_secs_f64() / all.as_secs_f64())
 }
 
-fn asking_share(flows: &[Flow], now: Instant) -> Known<f64> {
+/// Share of the flows' time that was spent so.
+fn share(flows: &[Flow], now: Instant, spent: fn(&Flow) -> Duration) -> Known<f64> {
     let times = flows.iter().filter_map(|flow| {
         let all = now.saturating_duration_since(flow.began?).as_secs_f64();
-        Some((flow.asking.as_secs_f64(), all))
+        Some((spent(flow).as_secs_f64(), all))
     });
-    let (asking, all) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+    let (spent, all) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
     if all > 0.0 {
-        Known::Value((asking / all).min(1.0))
+        Known::Value((spent / all).min(1.0))
     } else {
         Known::missing("nothing was asked")
     }
@@ -253,6 +270,41 @@ fn asking_share(flows: &[Flow], now: Instant) -> Known<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn body(asked: Instant, answered: Instant) -> Body {
+        let extent = goodput_files::Extent::Decoded;
+        Body { extent, announced_bytes: Some(9), anew: false, asked, answered }
+    }
+
+    #[test]
+    fn what_is_asked_for_ahead_does_not_take_the_time_of_the_file_before() {
+        let log = FetchLog::new(Known::missing("cut off"), 1, None, About::default());
+        let begun = Instant::now();
+        let at = |seconds: u64| begun + Duration::from_secs(seconds);
+        log.over(0, at(0));
+        // All three leave at the beginning, and each comes in 2 s.
+        for pass in 0..3 {
+            log.answered(0, &body(at(0), at(2 * pass + 1)), About::default());
+            log.over(0, at(2 * pass + 2));
+        }
+        let times = log.conclude().whole_times;
+        let times = times.value().unwrap();
+        assert!((times.geometric_mean_s - 2.0).abs() < 1e-9, "{times:?}");
+    }
+
+    #[test]
+    fn the_time_after_a_break_is_no_time_between_files() {
+        let log = FetchLog::new(Known::missing("cut off"), 1, None, About::default());
+        let begun = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
+        log.over(0, begun);
+        log.calls(0, Some(Arc::default()));
+        log.answered(0, &body(begun, begun), About::default());
+        log.went_on(0, begun, &body(begun, begun + Duration::from_secs(5)));
+        let fetches = log.conclude();
+        let broken = *fetches.rpcs.unwrap().reconnecting_share.value().unwrap();
+        assert!((0.4..0.6).contains(&broken), "{broken}");
+        assert_eq!(fetches.asking_share, Known::Value(0.0));
+    }
 
     #[test]
     fn a_file_that_changes_its_size_has_none() {

@@ -1,4 +1,5 @@
-//! The fetch before the measurement: by the same mover, alone, so that its time can be held against those that follow.
+//! The fetch before the measurement: by the same mover, alone, so that its time can be held against those that follow. A file
+//! that comes soon is fetched so a few times more: later fetches share their connection, or are asked for ahead.
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,6 +21,9 @@ use crate::error::EngineError;
 
 /// How long payload is read. What does not come in this time the measurement itself will bring.
 const MAX_READ_TIME: Duration = Duration::from_secs(10);
+/// Further fetches like the first, at most, and how long they may take together.
+const MAX_FURTHER_FETCHES: usize = 20;
+const MAX_FURTHER_TIME: Duration = Duration::from_millis(500);
 /// How often its end is looked for. When it came is known exactly all the same.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
@@ -62,12 +66,46 @@ pub fn wait_at_most(socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Res
     }
 }
 
-/// Fetches the file once, to nothing; what it was like, and the conversation, which has hung up.
+/// What came before the measurement.
+pub struct WarmUp {
+    pub first: Fetch,
+    /// Times of further fetches like it, seconds; none of a file that takes long.
+    pub further_s: Vec<f64>,
+    /// Which has hung up.
+    pub conversation: Box<dyn Conversation>,
+}
+
+/// Fetches the file to nothing: once, and if that takes little time a few times more.
 pub fn fetch(
+    target: &Target,
+    conversation: Box<dyn Conversation>,
+    plan: &Plan,
+    awaited: &Awaited,
+) -> Result<WarmUp, EngineError> {
+    let (first, mut conversation) = fetch_once(target, conversation, plan, awaited, MAX_READ_TIME)?;
+    let (mut further_s, until) = (Vec::new(), Instant::now() + MAX_FURTHER_TIME);
+    while first.whole && further_s.len() < MAX_FURTHER_FETCHES {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        let (next, again) = fetch_once(target, conversation, plan, awaited, left)?;
+        conversation = again;
+        if !next.whole || next.bytes != first.bytes {
+            break;
+        }
+        further_s.push(next.took_s);
+    }
+    Ok(WarmUp { first, further_s, conversation })
+}
+
+/// Fetches the file once, for so long at most; what it was like, and the conversation, which has hung up.
+fn fetch_once(
     target: &Target,
     mut conversation: Box<dyn Conversation>,
     plan: &Plan,
     awaited: &Awaited,
+    most: Duration,
 ) -> Result<(Fetch, Box<dyn Conversation>), EngineError> {
     let failed = |why: FileError| EngineError::File { target: target.text.clone(), why };
     conversation.connect(&Patient(awaited)).map_err(failed)?;
@@ -94,7 +132,7 @@ pub fn fetch(
     let counters = Arc::clone(running.counters());
     let mut cut = false;
     while !running.is_finished() {
-        if answered.get().is_some_and(|answered| answered.elapsed() >= MAX_READ_TIME) {
+        if answered.get().is_some_and(|answered| answered.elapsed() >= most) {
             cut = true;
             stop.finish(Duration::ZERO);
         }
@@ -130,8 +168,8 @@ pub fn fetch(
             conversation,
         )),
         _ if cut => {
-            let seconds = MAX_READ_TIME.as_secs();
-            let why = format!("the server answered, and sent no payload for {seconds} s");
+            let seconds = most.as_secs_f64();
+            let why = format!("the server answered, and sent no payload for {seconds:.1} s");
             Err(failed(FileError::TimedOut(why)))
         }
         _ => {

@@ -82,6 +82,7 @@ impl MountLog {
             },
             first_byte_us: middle(&inner.first_byte_us, none),
             whole_times: FetchTimes::of(&inner.whole_s),
+            alone_times: Known::missing("a file on a mount is read alone only once"),
             whole_s: middle(&inner.whole_s, "no pass has come to its end"),
             asking_share: Known::missing("who reads a file on a mount does not see the kernel ask"),
             rpcs: None,
