@@ -3,7 +3,7 @@
 use goodput_model::{CeilingInputs, Missing};
 
 use crate::inputs::given;
-use crate::lines::{Lines, number};
+use crate::lines::{Lines, number, rate};
 
 /// Part of a PCI Express link that flow control and acknowledgements of the data link layer leave
 /// (Neugebauer et al.: Understanding PCIe performance for end host networking, SIGCOMM 2018).
@@ -168,7 +168,8 @@ fn worked_out_pcie(of: &Generation, lanes: f64, payload: f64, lines: &mut Lines)
         format!("{} GT/s × {lanes} (lanes) × {} / {} (code)", of.gt_per_s, of.data, of.coded);
     lines.add("lanes", formula, raw, "bit/s");
     let formula = format!(
-        "{LINK_LAYER_SHARE} (flow control) × {} / ({} + {TLP_OVERHEAD_BYTES})",
+        "{} × {LINK_LAYER_SHARE} (less flow control) × {} / ({} + {TLP_OVERHEAD_BYTES} (header))",
+        rate(raw),
         number(payload),
         number(payload)
     );

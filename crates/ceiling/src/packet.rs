@@ -172,6 +172,10 @@ fn datagram(
     let room = inside.room.ok_or_else(|| Missing::because("no MTU was given"))?;
     let whole = room - ip.bytes - UDP_HEADER_BYTES;
     let payload = match inputs.datagram_bytes {
+        Some(bytes) if bytes > CeilingInputs::MAX_DATAGRAM_BYTES => {
+            let most = CeilingInputs::MAX_DATAGRAM_BYTES;
+            return Err(Missing::because(format!("a datagram carries 1 to {most} bytes")));
+        }
         Some(bytes) => count(Some(bytes), "size of a datagram")?,
         None => given(Some(whole), "room for a datagram")?,
     };
@@ -293,6 +297,10 @@ mod tests {
         };
         assert_eq!(Packet::of(&datagram(Family::V4)).unwrap().payload, 65_507.0);
         assert_eq!(Packet::of(&datagram(Family::V6)).unwrap().payload, 65_488.0);
+        let sized = |bytes| CeilingInputs { datagram_bytes: Some(bytes), ..datagram(Family::V4) };
+        assert!(Packet::of(&sized(65_507)).is_ok());
+        let why = Packet::of(&sized(65_508)).unwrap_err().to_string();
+        assert!(why.contains("1 to 65507 bytes"), "{why}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the path could carry: the slowest of the links and the shaper that are known.
 
 use goodput_ceiling::MAX_EXCESS_SHARE;
-use goodput_model::{BitRate, CeilingInputs, Known, Missing};
+use goodput_model::{BitRate, CeilingInputs, EndName, Known, Missing};
 
 use crate::framing::packet_inputs;
 use crate::names::{LINK_KIND, LINK_SPEED};
@@ -32,9 +32,11 @@ impl PathCeiling {
 
     /// By what both ends told.
     pub fn of(view: &View) -> Self {
-        let links = view.sides().map(|side| link_ceiling(view, side));
+        // Of two reasons why nothing is known, the one of this host is what its user can do something about.
+        let ends = [EndName::Near, EndName::Far].map(|name| view.side(name));
+        let links = ends.map(|side| link_ceiling(view, side));
         let shaper = Shaper::of(view).ok().flatten();
-        let inputs = inputs(view, links.each_ref().map(Result::is_ok), shaper.as_ref());
+        let inputs = inputs(view, ends, links.each_ref().map(Result::is_ok), shaper.as_ref());
         let rate = match (&inputs, links.iter().any(Result::is_ok) || shaper.is_some()) {
             (Ok(inputs), true) => goodput_ceiling::ceiling(inputs).rate(),
             (Err(why), true) => Known::Missing(why.clone()),
@@ -91,10 +93,11 @@ fn is_beyond(goodput: f64, ceiling: f64) -> bool {
 
 fn inputs(
     view: &View,
+    ends: [&Side; 2],
     believed: [bool; 2],
     shaper: Option<&Shaper>,
 ) -> Result<CeilingInputs, Missing> {
-    let speeds: Vec<_> = view.sides().into_iter().map(|side| claimed(side).ok()).collect();
+    let speeds = ends.map(|side| claimed(side).ok());
     let among = |every: bool| {
         let speeds = speeds.iter().zip(believed).filter(|(_, believed)| every || *believed);
         speeds.filter_map(|(speed, _)| *speed).reduce(f64::min)
@@ -172,6 +175,17 @@ mod tests {
         let evidence = case.evidence();
         let why = ceiling(&View::new(&evidence)).get().unwrap_err().to_string();
         assert_eq!(why, "a veth device has no speed of its own");
+    }
+
+    #[test]
+    fn of_two_reasons_the_near_ends_is_told_whoever_sends() {
+        let case = Case::healthy().fact(Near, LINK_KIND, "veth").fact(Far, LINK_KIND, "tun");
+        let mut evidence = case.evidence();
+        for sender in [Near, Far] {
+            evidence.sender_end = sender;
+            let why = ceiling(&View::new(&evidence)).get().unwrap_err().to_string();
+            assert_eq!(why, "a veth device has no speed of its own", "{sender:?} sends");
+        }
     }
 
     #[test]

@@ -90,6 +90,8 @@ fn nonsense_is_refused_in_words() {
         (&["--link", "1g", "--mss", "0"], "at least one byte"),
         (&["--link", "1g", "--udp", "--mss", "9"], "cannot be used with"),
         (&["--link", "1g", "--datagram", "9"], "--udp"),
+        (&["--link", "1g", "--udp", "--datagram", "65508"], "1 to 65507 bytes"),
+        (&["--link", "1g", "--udp", "--datagram", "0"], "at least one byte"),
         (&["--link", "1g", "--tunnel", "vpn"], "wireguard"),
         (&["--link", "1g", "--flows", "0"], "1..=65535"),
         (&["--window", "2G", "--rtt", "1"], "no window above 1G"),

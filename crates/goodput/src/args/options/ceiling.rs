@@ -54,8 +54,8 @@ pub struct PacketArgs {
     /// UDP carries the payload [default: TCP]
     #[arg(short, long)]
     pub udp: bool,
-    /// Payload of a UDP datagram [default: what fits into one packet]
-    #[arg(long, value_name = "BYTES", value_parser = size::positive, requires = "udp")]
+    /// Payload of a UDP datagram, 1 to 65507 bytes [default: what fits into one packet]
+    #[arg(long, value_name = "BYTES", value_parser = size::datagram, requires = "udp")]
     pub datagram: Option<Bytes>,
     /// Payload of a TCP segment [default: what the MTU leaves]
     #[arg(long, value_name = "BYTES", value_parser = size::positive, conflicts_with = "udp",

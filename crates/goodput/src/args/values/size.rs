@@ -1,6 +1,6 @@
 //! Numbers of bytes, with the bounds that an option sets.
 
-use goodput_model::{Bytes, NfsPlan};
+use goodput_model::{Bytes, CeilingInputs, NfsPlan};
 
 /// At least one byte.
 ///
@@ -11,6 +11,17 @@ pub fn positive(text: &str) -> Result<Bytes, String> {
         Ok(Bytes(0)) => Err("it must be at least one byte".into()),
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Payload of one datagram: what IPv4 leaves of 65535 bytes.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn datagram(text: &str) -> Result<Bytes, String> {
+    match positive(text)? {
+        bytes if bytes.0 <= CeilingInputs::MAX_DATAGRAM_BYTES => Ok(bytes),
+        _ => Err(format!("a datagram carries 1 to {} bytes", CeilingInputs::MAX_DATAGRAM_BYTES)),
     }
 }
 
