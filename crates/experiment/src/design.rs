@@ -27,6 +27,9 @@ pub struct Design {
     /// Blocks run at most, discarded ones counted, the warm-up apart. Beyond the last look (36 for
     /// two arms) only discarded blocks make it run longer.
     pub max_blocks: u32,
+    /// Whether the question is which part of a file transfer is the slowest, and not what the arms are: then they are run
+    /// until that is decided.
+    pub is_about_parts: bool,
     /// Of the order within blocks. The same seed gives the same orders.
     pub seed: u64,
 }
@@ -41,6 +44,7 @@ impl Default for Design {
             precision_percent: 1.0,
             threshold_percent: 3.0,
             max_blocks: 44,
+            is_about_parts: false,
             seed: 0,
         }
     }

@@ -5,7 +5,7 @@ use goodput_model::{
     Trial, median,
 };
 
-use crate::analyse::{ArmAnalysis, analyse};
+use crate::analyse::{ArmAnalysis, Settled, analyse};
 use crate::design::Design;
 
 /// Arm of `comparison` whose payload is memory: the network alone.
@@ -18,9 +18,50 @@ const PARTS_ALONE: [FilePart; 3] = [FilePart::Source, FilePart::Network, FilePar
 /// What a comparison of memory (its baseline) and files shows of the parts. The rates of the files alone are taken from
 /// the runs before which they were measured, so all parts of a block belong together.
 pub fn file_parts(comparison: &Comparison) -> FileParts {
+    let mut parts = slowest_first(&comparison.trials);
+    parts.push(FilePart::Together);
+    let judged = judge(comparison, &parts);
+    match PARTS_ALONE.into_iter().find_map(|part| unrated(comparison, part)) {
+        Some(why) if parts.len() > 1 => FileParts { limit: Known::Missing(why), ..judged },
+        _ => judged,
+    }
+}
+
+/// How far the question for the slowest part is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartsStanding {
+    /// One part is slower than all others, or two of the slowest are equally fast.
+    Decided,
+    /// Further runs may answer it.
+    Open,
+    /// No run says more: each part has all its looks.
+    Undecidable,
+}
+
+/// How far the runs of a design answer the question for the slowest part; `None` if no run has rated two.
+pub(crate) fn parts_standing(design: &Design, trials: &[Trial]) -> Option<PartsStanding> {
+    let parts = slowest_first(trials);
+    let analysed = analysed(design.threshold_percent, trials, &parts);
+    let others = analysed.get(1..).filter(|others| !others.is_empty())?;
+    let is = |arm: &ArmAnalysis, judgement: Judgement| {
+        let judged = arm.goodput.as_ref().map(|effect| effect.judgement);
+        arm.settled == Some(Settled::Decided) && judged == Some(judgement)
+    };
+    let is_slowest = others.iter().all(|arm| is(arm, Judgement::Better));
+    Some(match () {
+        () if is_slowest => PartsStanding::Decided,
+        () if others.iter().any(|arm| is(arm, Judgement::NoDifference)) => PartsStanding::Decided,
+        () if others.iter().all(|arm| arm.settled.is_some()) => PartsStanding::Undecidable,
+        () => PartsStanding::Open,
+    })
+}
+
+/// The parts alone that runs have rated, the slowest first.
+fn slowest_first(trials: &[Trial]) -> Vec<FilePart> {
     let (mut parts, mut slowest) = (Vec::new(), None);
     for part in PARTS_ALONE {
-        let rates: Vec<_> = comparison.trials.iter().filter_map(|t| rate(t, part)).collect();
+        let counted = trials.iter().filter(|trial| trial.discarded.is_none());
+        let rates: Vec<_> = counted.filter_map(|t| rate(t, part)).collect();
         let Some(middle) = median(rates) else { continue };
         if slowest.is_none_or(|(_, least)| middle < least) {
             slowest = Some((parts.len(), middle));
@@ -30,12 +71,7 @@ pub fn file_parts(comparison: &Comparison) -> FileParts {
     if let Some((place, _)) = slowest {
         parts.swap(0, place);
     }
-    parts.push(FilePart::Together);
-    let judged = judge(comparison, &parts);
-    match PARTS_ALONE.into_iter().find_map(|part| unrated(comparison, part)) {
-        Some(why) if parts.len() > 1 => FileParts { limit: Known::Missing(why), ..judged },
-        _ => judged,
-    }
+    parts
 }
 
 /// Why no run could rate a part that the transfer has, if so: that part may be the slowest.
@@ -78,14 +114,7 @@ fn rate(trial: &Trial, part: FilePart) -> Option<f64> {
 /// are shown to be faster; a claim that needs every test to agree needs no correction for their number (intersection-union
 /// test; Berger 1982).
 fn judge(comparison: &Comparison, parts: &[FilePart]) -> FileParts {
-    let design =
-        Design { arms: 2, threshold_percent: comparison.threshold_percent, ..Design::default() };
-    let against_first = |part: FilePart| {
-        let pair = [parts[0], part];
-        let trials: Vec<_> = comparison.trials.iter().flat_map(|t| as_parts(t, &pair)).collect();
-        analyse(&design, &trials).into_iter().nth(1)
-    };
-    let analysed: Vec<_> = parts.iter().filter_map(|part| against_first(*part)).collect();
+    let analysed = analysed(comparison.threshold_percent, &comparison.trials, parts);
     let results: Vec<_> = parts
         .iter()
         .enumerate()
@@ -100,6 +129,17 @@ fn judge(comparison: &Comparison, parts: &[FilePart]) -> FileParts {
     let n = analysed.iter().map(|analysis| analysis.n).min().unwrap_or(0);
     let limit = limit(&results).into();
     FileParts { parts: results, n, limit }
+}
+
+/// Every part against the first.
+fn analysed(threshold_percent: f64, trials: &[Trial], parts: &[FilePart]) -> Vec<ArmAnalysis> {
+    let design = Design { arms: 2, threshold_percent, ..Design::default() };
+    let against_first = |part: FilePart| {
+        let pair = [parts[0], part];
+        let trials: Vec<_> = trials.iter().flat_map(|t| as_parts(t, &pair)).collect();
+        analyse(&design, &trials).into_iter().nth(1)
+    };
+    parts.iter().filter_map(|part| against_first(*part)).collect()
 }
 
 /// One run as runs of the parts that it tells of.

@@ -16,6 +16,7 @@ use rand::seq::SliceRandom;
 
 use crate::analyse::{Settled, analyse};
 use crate::design::{Design, WARM_UP_BLOCK};
+use crate::file_parts::{PartsStanding, parts_standing};
 
 /// The time that is left, as the caller estimates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,16 @@ pub enum StopReason {
         /// The most blocks that an arm has.
         blocks: u32,
     },
+    /// Which part of a file transfer is the slowest is known.
+    PartsDecided {
+        /// The most blocks that an arm has.
+        blocks: u32,
+    },
+    /// Further runs would not show which part of a file transfer is the slowest.
+    PartsUndecided {
+        /// The most blocks that an arm has.
+        blocks: u32,
+    },
     /// Every interval is as narrow as was asked for.
     Precise {
         /// The most blocks that an arm has.
@@ -73,6 +84,12 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Decided { blocks } => write!(f, "every arm was decided after {blocks} blocks"),
+            Self::PartsDecided { blocks } => {
+                write!(f, "which part is the slowest was decided after {blocks} blocks")
+            }
+            Self::PartsUndecided { blocks } => {
+                write!(f, "more than {blocks} blocks would not show which part is the slowest")
+            }
             Self::Precise { blocks } => {
                 write!(f, "every difference reached the requested precision after {blocks} blocks")
             }
@@ -134,12 +151,21 @@ impl Design {
             done.iter().map(|trial| trial.block).filter(|block| *block != WARM_UP_BLOCK).collect();
         let run = run.len() as u32;
         let arms = analyse(self, done);
-        let open: Vec<usize> = (1..self.arms).filter(|arm| arms[*arm].settled.is_none()).collect();
+        let mut open: Vec<usize> =
+            (1..self.arms).filter(|arm| arms[*arm].settled.is_none()).collect();
         let all = |settled| arms[1..].iter().all(|arm| arm.settled == Some(settled));
         let any = |settled| arms[1..].iter().any(|arm| arm.settled == Some(settled));
         let blocks = arms.iter().map(|arm| arm.n as u32).max().unwrap_or(0);
+        let parts = if self.is_about_parts { parts_standing(self, done) } else { None };
+        match parts {
+            Some(PartsStanding::Decided) => return Err(StopReason::PartsDecided { blocks }),
+            // What the arms are is another question.
+            Some(PartsStanding::Open) => open = (1..self.arms).collect(),
+            Some(PartsStanding::Undecidable) => return Err(StopReason::PartsUndecided { blocks }),
+            None => {}
+        }
         match () {
-            () if all(Settled::Decided) => Err(StopReason::Decided { blocks }),
+            () if open.is_empty() && all(Settled::Decided) => Err(StopReason::Decided { blocks }),
             () if open.is_empty() && any(Settled::LastLook) => Err(StopReason::LastLook { blocks }),
             () if open.is_empty() => Err(StopReason::Precise { blocks }),
             () if run >= self.max_blocks => Err(StopReason::MaxBlocks { run }),
@@ -153,6 +179,7 @@ mod tests {
     use super::*;
     use crate::design::WARM_UP;
     use crate::pairs::tests::trial;
+    use goodput_model::{BitRate, FilesAlone, Known};
     use proptest::prelude::*;
     use rand::RngExt;
 
@@ -213,6 +240,33 @@ mod tests {
         };
         let (_, why) = follow(&Design::default(), near_threshold);
         assert_eq!(why, StopReason::Precise { blocks: 6 });
+    }
+
+    #[test]
+    fn the_question_for_the_slowest_part_is_followed_to_its_end() {
+        let design = Design { is_about_parts: true, ..Design::default() };
+        // The arms differ much, and soon; the source and the network little.
+        let noise = |block: u32| f64::from(block * 7 % 5) - 2.0;
+        let source = 107.0;
+        let mut done = Vec::new();
+        let (why, blocks) = loop {
+            match design.next(&done, PLENTY) {
+                Step::Stop(why) => break (why, done.len() / 2 - 1),
+                Step::RunBlock { block, order, .. } => {
+                    done.extend(order.into_iter().map(|arm| Trial {
+                        files_alone: (arm == 1).then(|| FilesAlone {
+                            source_bits_per_s: Some(Known::Value(BitRate(source + noise(block)))),
+                            sink_bits_per_s: None,
+                        }),
+                        ..trial(block, arm, [100.0 - noise(block), 50.0][arm])
+                    }));
+                }
+            }
+        };
+        assert!(matches!(why, StopReason::PartsDecided { .. }), "{why} after {blocks}");
+        let (_, alone) = follow(&Design::default(), |block, arm| [100.0 - noise(block), 50.0][arm]);
+        let StopReason::Decided { blocks: of_arms } = alone else { panic!("{alone}") };
+        assert!(blocks as u32 > of_arms, "{blocks} and {of_arms}");
     }
 
     #[test]

@@ -83,15 +83,30 @@ impl Measurement {
 
     /// Goodput of what `sender` sent, from what the receiver's TCP acknowledged.
     pub(super) fn acknowledged(&self, sender: EndName) -> Option<Measured> {
-        if sender == EndName::Near
-            && self.plan.omit_s == 0.0
-            && self.near.before.count("mount.direct") == Ok(0)
-        {
-            // What is in the page cache counts only after the fsync that ends a pass: in steps, the last one at the end.
-            return whole(&acknowledged(&self.near.samples));
+        if sender == EndName::Near && self.is_written_by_passes() {
+            return written(&acknowledged(&self.near.samples), self.plan.omit_s);
         }
         let sent = self.steady(sender);
         measure(sent, &acknowledged(sent), self.plan.omit_s, 0.0)
+    }
+
+    /// Whether this end writes a file through the page cache: what is in it counts only after the fsync that ends a pass.
+    fn is_written_by_passes(&self) -> bool {
+        self.near.before.count("mount.direct") == Ok(0)
+    }
+
+    /// That nothing of a file that is written through the page cache could be left out, if `--omit` asks for it.
+    pub(super) fn omitted_nothing(&self) -> Option<String> {
+        let asked = self.plan.omit_s > 0.0 && self.senders() == [EndName::Near];
+        if !asked || !self.is_written_by_passes() {
+            return None;
+        }
+        let all = acknowledged(&self.near.samples);
+        after_steps(&all, self.plan.omit_s).is_none().then(|| {
+            "--omit left nothing out: fewer than two passes over the file reached the server after it; choose a longer -t or a \
+             smaller --size, or --direct"
+                .into()
+        })
     }
 
     /// How long the far end had reported nothing when the senders were to stop, if its report did not come and
@@ -142,6 +157,22 @@ pub(super) fn whole(receiver: &[Sample]) -> Option<Measured> {
     let last = receiver.last().filter(|last| last.received_bytes > 0 && last.at_s > 0.0)?;
     let series = [(0.0, 0), (last.at_s, last.received_bytes)];
     goodput_experiment::steady::measure(&series, None, 0.0)
+}
+
+/// What was written in passes, each of which counts once its end has reached the server: from the beginning to the end of the
+/// last, or, if something is to be omitted, from the end of the first pass after that.
+fn written(counted: &[Sample], omit_s: f64) -> Option<Measured> {
+    let after = (omit_s > 0.0).then(|| after_steps(counted, omit_s)).flatten();
+    after.or_else(|| whole(counted))
+}
+
+/// From the first step after `omit_s` to the last; `None` if there are fewer than two.
+fn after_steps(counted: &[Sample], omit_s: f64) -> Option<Measured> {
+    let pairs = counted.iter().zip(counted.iter().skip(1));
+    let steps = pairs.filter(|(before, at)| at.received_bytes > before.received_bytes);
+    let mut steps = steps.map(|(_, at)| (at.at_s, at.received_bytes)).filter(|at| at.0 >= omit_s);
+    let (first, last) = (steps.next()?, steps.next_back()?);
+    goodput_experiment::steady::measure(&[first, last], None, 0.0)
 }
 
 /// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
@@ -224,6 +255,24 @@ mod tests {
         let measured = whole(&waits).unwrap();
         assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (2000.0, 0.0, 4.0));
         assert!(whole(&[sample(4.0, 0)]).is_none() && whole(&[]).is_none());
+    }
+
+    #[test]
+    fn what_is_written_in_passes_is_omitted_by_passes() {
+        // A pass of 1000 bytes each second; the last one ends with the run.
+        let sample = |tenth: u64| Sample {
+            at_s: tenth as f64 / 10.0,
+            sent_bytes: 0,
+            received_bytes: tenth / 10 * 1000,
+            flows: vec![],
+        };
+        let samples: Vec<_> = (0..=40).map(sample).collect();
+        for (omit_s, from_s) in [(0.0, 0.0), (0.5, 1.0), (1.7, 2.0)] {
+            let measured = written(&samples, omit_s).unwrap();
+            assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (8000.0, from_s, 4.0));
+        }
+        assert!(after_steps(&samples, 3.5).is_none(), "one step has no length");
+        assert_eq!(written(&samples, 3.5).unwrap().from_s, 0.0);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub async fn file_parts(
     let setting: SettingRef =
         SETTING.parse().map_err(|why| EngineError::Flow(format!("{SETTING}: {why}")))?;
     let arms = VALUES.map(|value| Arm(vec![(setting.clone(), value.to_owned())])).to_vec();
-    let request = CompareRequest { plan, arms, ..request.clone() };
+    let request = CompareRequest { plan, arms, is_about_parts: true, ..request.clone() };
     let mut record = compare(&request, interrupt, listener).await?;
     record.file_parts = record.comparison.as_ref().map(goodput_experiment::file_parts);
     Ok(record)

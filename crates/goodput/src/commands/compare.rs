@@ -45,6 +45,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         ways_to_win: 1,
         precision_percent: args.comparison.precision,
         threshold_percent: args.comparison.threshold,
+        is_about_parts: false,
         max_time: Duration::from_secs_f64(args.comparison.max_time / cells.len() as f64),
         seed,
         state_dir: state_dir(state)?,

@@ -54,6 +54,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         ways_to_win: 1,
         precision_percent: PRECISION_PERCENT,
         threshold_percent: THRESHOLD_PERCENT,
+        is_about_parts: false,
         max_time: max_time(args.measure.length.time),
         seed: rand::random(),
         state_dir: state_dir(state)?,

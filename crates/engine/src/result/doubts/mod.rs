@@ -26,7 +26,10 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let told =
         stolen.chain(fallen).chain(unreported(measurement)).chain(silent(measurement)).chain(cut);
     let told = told.chain(disagreements).chain(copied).chain(coarse(&measurement.plan));
-    told.chain(senders_times(measurement)).chain(beginning::counted(measurement)).collect()
+    told.chain(senders_times(measurement))
+        .chain(measurement.omitted_nothing())
+        .chain(beginning::counted(measurement))
+        .collect()
 }
 
 /// Senders whose device does not hold datagrams until the times that the mover `txtime` gave them. The

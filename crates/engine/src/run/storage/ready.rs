@@ -69,7 +69,8 @@ pub fn make_ready(
     Ok(Ready { facts: facts(kind, Some(bytes), rate(&alone), resident), doubts })
 }
 
-/// Writes `sink` alone, and says what it took.
+/// Empties `sink`, as the first payload does, writes to it alone, and says what it took: over old content a disk need not find
+/// room.
 pub fn write_sink_alone(
     sink: &FileSink,
     plan: &Plan,
@@ -80,6 +81,9 @@ pub fn write_sink_alone(
         Length::Bytes(all) => all.0.div_ceil(u64::from(plan.flows.max(1))),
         Length::Seconds(_) | Length::Auto { .. } | Length::Source => u64::MAX,
     };
+    sink.empty().map_err(|cause| {
+        StorageError::of(format!("cannot empty {}: {cause}", sink.name), &cause)
+    })?;
     let alone = write_alone(sink, chunk_bytes, most_bytes, WRITE_ALONE_TIME, awaited);
     let alone = alone.map_err(|cause| {
         StorageError::of(format!("cannot write to {}: {cause}", sink.name), &cause)

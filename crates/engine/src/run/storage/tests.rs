@@ -91,6 +91,19 @@ fn a_sink_is_written_alone_only_if_asked_and_empty_afterwards() {
 }
 
 #[test]
+fn a_sink_is_written_alone_without_its_old_content() {
+    let directory = Directory::new("anew");
+    let mut plan = receiving(&directory.file("sink", &[7; 300_000]), 1);
+    plan.length = Length::Bytes(Bytes(100_000));
+    let stores = open(&plan, EndName::Far, &FileAccess::User).unwrap();
+    let (_, sink) = stores.sinks.first().expect("there is one");
+    let waiter = Waiter::default();
+    super::ready::write_sink_alone(sink, &plan, &waiter.awaited()).unwrap();
+    let holds = std::fs::read(directory.0.join("sink")).unwrap();
+    assert!(holds.len() <= 100_000, "{} bytes: the old content lay under it", holds.len());
+}
+
+#[test]
 fn what_is_written_alone_is_not_taken_from_a_clients_allowance() {
     let directory = Directory::new("allowed");
     // 1000 bytes each: less than one block, so nothing is written, and the flow has all of them.

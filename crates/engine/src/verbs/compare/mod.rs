@@ -56,6 +56,8 @@ pub struct CompareRequest {
     pub precision_percent: f64,
     /// Smallest effect that counts, percent.
     pub threshold_percent: f64,
+    /// Whether the question is which part of a file transfer is the slowest, and not what the arms are.
+    pub is_about_parts: bool,
     /// Stop after this time at the latest.
     pub max_time: Duration,
     /// Where the order of the runs comes from.
@@ -132,6 +134,7 @@ async fn run(
         ways_to_win: request.ways_to_win,
         precision_percent: request.precision_percent,
         threshold_percent: request.threshold_percent,
+        is_about_parts: request.is_about_parts,
         seed: request.seed,
         ..Design::default()
     };

@@ -3,8 +3,8 @@
 use goodput_ceiling::answers::segments_of_read;
 use goodput_diagnose::names::RING_RX;
 use goodput_model::{
-    Comparison, Direction, EndName, Known, Missing, Place, ReadArm, ReadTable, Record, StepName,
-    median,
+    Comparison, Direction, EndName, Known, Missing, Place, ReadArm, ReadTable, Record, Sample,
+    StepName, median,
 };
 
 /// What one run shows.
@@ -28,7 +28,7 @@ impl ReadRun {
         Some(Self {
             call_bytes: rpcs.call_bytes.0,
             slots: u64::from(rpcs.slots),
-            segment_bytes: segment_bytes(record),
+            segment_bytes: record.ends.near.get().and_then(|near| arriving_segment(&near.samples)),
             ring_frames: record.ends.near.get().and_then(|near| near.after.count(RING_RX)),
             round_trip_us: rpcs.round_trip_us.get().copied(),
             dropped: dropped(record),
@@ -37,14 +37,14 @@ impl ReadRun {
     }
 }
 
-/// Payload of a full segment, the longest of any flow.
-fn segment_bytes(record: &Record) -> Result<u64, Missing> {
-    let near = record.ends.near.get()?;
+/// Payload of a segment that arrives, the longest of any flow (`tcpi_rcv_mss`). What this end could send in one may be more or
+/// less.
+fn arriving_segment(samples: &[Sample]) -> Result<u64, Missing> {
     let none = || Missing::because("no flow was sampled");
-    let last = near.samples.iter().rev().find(|sample| !sample.flows.is_empty());
+    let last = samples.iter().rev().find(|sample| !sample.flows.is_empty());
     let flows = last.ok_or_else(none)?.flows.iter();
     let all: Result<Vec<u64>, Missing> =
-        flows.map(|flow| flow.tcp.get()?.snd_mss_bytes()).collect();
+        flows.map(|flow| flow.tcp.get()?.rcv_mss_bytes()).collect();
     all?.into_iter().max().ok_or_else(none)
 }
 
@@ -85,8 +85,12 @@ fn arm(values: Vec<String>, runs: &[&ReadRun]) -> ReadArm {
     };
     let trips: Result<Vec<f64>, Missing> =
         runs.iter().map(|run| run.round_trip_us.clone()).collect();
+    let segments: Result<Vec<u64>, Missing> =
+        runs.iter().map(|run| run.segment_bytes.clone()).collect();
     let answer_segments = first.clone().and_then(|run| {
-        let segments = segments_of_read(run.call_bytes, run.segment_bytes.clone()?);
+        // The kernel guesses it from what came so far: the longest guess is of a full segment.
+        let segment = segments?.into_iter().max().ok_or_else(none)?;
+        let segments = segments_of_read(run.call_bytes, segment);
         segments.ok_or_else(|| Missing::because("no segment came"))
     });
     ReadArm {
@@ -102,6 +106,8 @@ fn arm(values: Vec<String>, runs: &[&ReadRun]) -> ReadArm {
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::{FlowSample, Role, TcpInfo};
+
     use super::*;
 
     fn run(call_bytes: u64, round_trip_us: f64) -> ReadRun {
@@ -123,6 +129,35 @@ mod tests {
         assert_eq!(arm.answer_segments, Known::Value(6));
         assert_eq!(arm.round_trip_us, Known::Value(200.0));
         assert_eq!((arm.dropped, arm.retransmitted), (Known::Value(9), Known::Value(3)));
+    }
+
+    #[test]
+    fn each_arm_has_the_segments_that_came_in_its_runs() {
+        let of_segments = |sizes: [u64; 2]| {
+            let runs = sizes.map(|bytes| ReadRun { segment_bytes: Ok(bytes), ..run(8192, 1.0) });
+            arm(vec!["8K".into()], &runs.iter().collect::<Vec<_>>()).answer_segments
+        };
+        assert_eq!(of_segments([536, 1448]), Known::Value(6));
+        assert_eq!(of_segments([536, 8948]), Known::Value(1));
+    }
+
+    #[test]
+    fn segments_that_arrive_count_and_not_those_that_this_end_could_send() {
+        let flow = |number, arriving| {
+            let tcp = TcpInfo {
+                snd_mss_bytes: Some(1448),
+                rcv_mss_bytes: Some(arriving),
+                ..TcpInfo::default()
+            };
+            let other = FlowSample::unreported(number, Role::Receiver, 0, "not asked");
+            FlowSample { tcp: Known::Value(tcp), ..other }
+        };
+        let flows = vec![flow(0, 536), flow(1, 1220)];
+        let samples = [
+            Sample { at_s: 1.0, sent_bytes: 0, received_bytes: 0, flows },
+            Sample { at_s: 2.0, sent_bytes: 0, received_bytes: 0, flows: vec![] },
+        ];
+        assert_eq!(arriving_segment(&samples), Ok(1220));
     }
 
     #[test]

@@ -318,6 +318,7 @@ impl Tuner<'_> {
             ways_to_win: ways_to_win(request.purpose),
             precision_percent: request.min_gain_percent / 2.0,
             threshold_percent: request.min_gain_percent,
+            is_about_parts: false,
             max_time,
             seed: request.seed.wrapping_add(self.steps.len() as u64),
             state_dir: request.state_dir.clone(),
