@@ -1,15 +1,17 @@
 //! The kernel's NFS client, against nfs-ganesha on loopback: options and counts of a mount, and the export mounted once
-//! more with other options.
+//! more with other options, for files that are read and files that are written.
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use goodput_model::{Known, MountReach, Record};
 use goodput_testing::{skip, wait_for};
 use libtest_mimic::{Failed, Trial};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use tempfile::TempDir;
 
 use super::program::goodput;
 
@@ -18,7 +20,10 @@ const SERVER: &str = "/usr/bin/ganesha.nfsd";
 
 /// Every test of this module.
 pub fn all() -> Vec<Trial> {
-    vec![Trial::test("an_nfs_mount_is_read_with_its_counts_and_with_other_options", nfs)]
+    vec![
+        Trial::test("an_nfs_mount_is_read_with_its_counts_and_with_other_options", read),
+        Trial::test("an_nfs_mount_is_written_with_its_counts_and_with_other_options", written),
+    ]
 }
 
 /// A program until it is dropped.
@@ -51,7 +56,7 @@ fn configuration(folder: &Path) -> String {
     format!(
         "NFS_CORE_PARAM {{ NFS_Port = 2049; Protocols = 4; Enable_NLM = false; Enable_RQUOTA = false; }}\n\
          NFSV4 {{ Graceless = true; Minor_Versions = 1,2; RecoveryBackend = fs; RecoveryRoot = \"{folder}\"; }}\n\
-         EXPORT {{ Export_Id = 1; Path = {folder}/export; Pseudo = /export; Protocols = 4; Access_Type = RO; \
+         EXPORT {{ Export_Id = 1; Path = {folder}/export; Pseudo = /export; Protocols = 4; Access_Type = RW; \
          Squash = None; SecType = sys; Transports = TCP; FSAL {{ Name = VFS; }} }}\n"
     )
 }
@@ -67,10 +72,23 @@ fn test(path: &str, more: &[&str]) -> Result<Record, Failed> {
     Ok(serde_json::from_str(&goodput(&arguments)?)?)
 }
 
-fn nfs() -> Result<(), Failed> {
+/// An export of one file that is mounted, until it is dropped. What goes first stands first.
+struct Share {
+    _mounted: Mounted,
+    _server: Running,
+    _mapper: Running,
+    /// What the server has.
+    export: PathBuf,
+    /// Where it is mounted.
+    place: String,
+    _folder: TempDir,
+}
+
+/// `None`: there is no server.
+fn share() -> Result<Option<Share>, Failed> {
     if !Path::new(SERVER).exists() {
         skip("nfs-ganesha-vfs");
-        return Ok(());
+        return Ok(None);
     }
     let folder = tempfile::tempdir_in("/dev/shm")?;
     let (export, point) = (folder.path().join("export"), folder.path().join("mnt"));
@@ -82,15 +100,26 @@ fn nfs() -> Result<(), Failed> {
     fs::write(&conf, configuration(folder.path()))?;
     let file = |name: &str| folder.path().join(name).display().to_string();
     let (log, pid) = (file("log"), file("pid"));
-    let _mapper = start("/usr/sbin/rpcbind", &["-f"])?;
+    let mapper = start("/usr/sbin/rpcbind", &["-f"])?;
     let conf = conf.display().to_string();
-    let _server = start(SERVER, &["-F", "-f", &conf, "-L", &log, "-p", &pid])?;
+    let server = start(SERVER, &["-F", "-f", &conf, "-L", &log, "-p", &pid])?;
     wait_for("ganesha to listen", || TcpStream::connect(("127.0.0.1", 2049)).is_ok());
     let options = c"vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1,proto=tcp";
     let place = point.display().to_string();
     mount("127.0.0.1:/export", place.as_str(), "nfs4", MountFlags::empty(), options)?;
-    let _mounted = Mounted(place.clone());
-    let path = format!("{place}/file");
+    Ok(Some(Share {
+        _mounted: Mounted(place.clone()),
+        _server: server,
+        _mapper: mapper,
+        export,
+        place,
+        _folder: folder,
+    }))
+}
+
+fn read() -> Result<(), Failed> {
+    let Some(share) = share()? else { return Ok(()) };
+    let path = format!("{}/file", share.place);
     as_it_is_mounted(&test(&path, &[])?)?;
     with_other_options(&test(&path, &["--rsize", "64K", "--nconnect", "2"])?)?;
     let rounded = goodput(&["test", &path, "--no-store", "--rsize", "3000"]);
@@ -102,6 +131,45 @@ fn nfs() -> Result<(), Failed> {
         return Err("a mount of the program's own is visible to others".into());
     }
     Ok(())
+}
+
+fn written() -> Result<(), Failed> {
+    let Some(share) = share()? else { return Ok(()) };
+    // Past the page cache, through it, and by other options.
+    for (more, bytes_of_a_call) in [
+        (&[][..], 1024.0..2e6),
+        (&["--page-cache"], 1024.0..2e6),
+        (&["--wsize", "64K", "--nconnect", "2"], 1024.0..70_000.0),
+    ] {
+        let record = test(&share.place, &[&["--write"], more].concat())?;
+        writes_were_counted(&record, &bytes_of_a_call).map_err(|why| format!("{more:?}: {why}"))?;
+        let left: Vec<_> = fs::read_dir(&share.export)?.collect::<Result<_, _>>()?;
+        if left.len() != 1 || left[0].file_name() != "file" {
+            return Err(format!("{more:?}: {left:?} is at the server").into());
+        }
+    }
+    if fs::read(share.export.join("file"))? != vec![7; FILE_BYTES] {
+        return Err("the file beside was changed".into());
+    }
+    if nfs_mounts()? != 1 {
+        return Err("a mount of the program's own is visible to others".into());
+    }
+    Ok(())
+}
+
+/// Whether all that was written went in WRITEs of such a size, and is at the server.
+fn writes_were_counted(record: &Record, sizes: &Range<f64>) -> Result<(), String> {
+    let mount = record.mount.as_ref().ok_or("no mount in the record")?;
+    let calls = mount.calls.get().map_err(|why| why.to_string())?;
+    let write = calls.iter().find(|calls| calls.name == "WRITE").ok_or("no WRITE was counted")?;
+    let near = record.ends.near.value().ok_or("this end reports nothing")?;
+    let last = near.samples.last().ok_or("there is no sample")?;
+    let taken: Option<u64> = last.flows.iter().map(|flow| flow.acked_payload_bytes).sum();
+    let is_whole = write.calls as f64 * write.mean_bytes >= last.sent_bytes as f64;
+    if is_whole && sizes.contains(&write.mean_bytes) && taken == Some(last.sent_bytes) {
+        return Ok(());
+    }
+    Err(format!("{write:?}, {taken:?} of {} bytes confirmed", last.sent_bytes))
 }
 
 fn as_it_is_mounted(record: &Record) -> Result<(), Failed> {
