@@ -28,6 +28,8 @@ pub struct Scheme {
     pub low_port: bool,
     /// Whether its servers are told the user of a URL also if there is no password.
     pub lone_user: bool,
+    /// Whether what follows the question mark of a URL is about the server, not about the file.
+    pub server_query: bool,
     /// Begins a conversation about the file at a place. Nothing is sent yet.
     pub open: Open,
 }

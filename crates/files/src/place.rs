@@ -57,7 +57,8 @@ impl Place {
     /// The file of that name beside this one, or in this folder if the path ends with a slash.
     pub fn beside(&self, name: &str) -> Result<Self, FileError> {
         let mut place = self.join(name)?;
-        place.url.set_query(None);
+        let query = self.url.query().filter(|_| self.scheme().server_query);
+        place.url.set_query(query);
         place.url.set_fragment(None);
         Ok(place)
     }
@@ -192,6 +193,8 @@ mod tests {
         assert_eq!(beside("http://me@nas:81/a/b?c#d"), "http://me@nas:81/a/.x");
         assert_eq!(beside("ftp://nas/a/"), "ftp://nas/a/.x");
         assert_eq!(beside("http://nas"), "http://nas/.x");
+        let nfs = "nfs://nas:2049/a/.x?mountport=20048";
+        assert_eq!(beside("nfs://nas:2049/a/?mountport=20048"), nfs, "it is about the server");
     }
 
     #[test]

@@ -77,11 +77,18 @@ fn first_fetch(first: &Fetch, fetches: &Fetches) -> String {
     let rate = BitRate::over(first.bytes, first.took_s);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
     let part = if first.whole { "" } else { " (given up)" };
+    let alike = match &fetches.alone_times {
+        Known::Value(alone) => {
+            let mean = micros(alone.geometric_mean_s * 1e6);
+            format!(", {} more like it {mean} (mean)", alone.n)
+        }
+        Known::Missing(_) => String::new(),
+    };
     let then = match fetches.whole_s {
         Known::Value(whole_s) => format!(", then {} (median)", micros(whole_s * 1e6)),
         Known::Missing(_) => String::new(),
     };
-    format!("{}{part}{rate}{then}", micros(first.took_s * 1e6))
+    format!("{}{part}{rate}{alike}{then}", micros(first.took_s * 1e6))
 }
 
 /// A size as `nfs.rsize` takes it.
@@ -153,7 +160,7 @@ fn answers(fetches: &Fetches) -> Option<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use goodput_model::Fetch;
+    use goodput_model::{Fetch, FetchTimes};
 
     use super::*;
 
@@ -189,6 +196,9 @@ mod tests {
         assert_eq!(moved(&fetches), "12 times, 1 MB each, over 1 connection   HTTP/1.1, nginx");
         assert_eq!(first_fetch(&FIRST, &fetches), "80.0 ms, 100 Mbit/s, then 40.0 ms (median)");
         assert_eq!(answers(&fetches).unwrap(), "120 µs (median), 3.00 ms at most");
+        let alone_times = FetchTimes::of(&[0.05, 0.05]);
+        let text = "80.0 ms, 100 Mbit/s, 2 more like it 50.0 ms (mean), then 40.0 ms (median)";
+        assert_eq!(first_fetch(&FIRST, &Fetches { alone_times, ..fetches }), text);
     }
 
     #[test]

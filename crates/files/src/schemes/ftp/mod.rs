@@ -27,6 +27,7 @@ pub const FTP: Scheme = Scheme {
     decoded: false,
     low_port: false,
     lone_user: true,
+    server_query: false,
     open,
 };
 
@@ -38,6 +39,7 @@ pub const FTPS: Scheme = Scheme {
     decoded: true,
     low_port: false,
     lone_user: true,
+    server_query: false,
     open,
 };
 

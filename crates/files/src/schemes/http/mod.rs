@@ -33,6 +33,7 @@ pub const HTTP: Scheme = Scheme {
     decoded: false,
     low_port: false,
     lone_user: false,
+    server_query: false,
     open,
 };
 
@@ -44,6 +45,7 @@ pub const HTTPS: Scheme = Scheme {
     decoded: true,
     low_port: false,
     lone_user: false,
+    server_query: false,
     open,
 };
 

@@ -35,6 +35,7 @@ pub const NFS: Scheme = Scheme {
     decoded: true,
     low_port: true,
     lone_user: false,
+    server_query: true,
     open,
 };
 
