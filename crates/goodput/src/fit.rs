@@ -46,7 +46,7 @@ fn text_column(line: &str) -> usize {
     begin + label.map_or(if text.starts_with("- ") { 2 } else { 0 }, width)
 }
 
-/// Each word with the blanks before it. What is strong is one word.
+/// Each word with the blanks before it. What is strong is one word, and so is a number with its unit.
 fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -54,15 +54,38 @@ fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
         let (blank, behind) = rest.split_at(blanks);
         let whole = behind.strip_prefix(style::STRONG_BEGINS).and_then(|text| text.find('\x1b'));
         let strong = whole.map_or(0, |end| style::STRONG_BEGINS.len() + end);
-        let end = behind[strong..].find(' ').map_or(behind.len(), |end| strong + end);
+        let end = end_of_unit(behind, end_of_word(behind, strong));
         let (word, left) = behind.split_at(end);
         rest = left;
         (!word.is_empty() || !blank.is_empty()).then_some((blank, word))
     })
 }
 
+/// Where the word ends that goes on at `at`.
+fn end_of_word(text: &str, at: usize) -> usize {
+    text[at..].find(' ').map_or(text.len(), |end| at + end)
+}
+
+/// Where the unit ends behind a word that ends at `end`; `end` if the word is no number or another number follows.
+fn end_of_unit(text: &str, end: usize) -> usize {
+    let is_number = text[..end].ends_with(|last: char| last.is_ascii_digit())
+        && text[..end].starts_with(|first: char| first.is_ascii_digit() || "+-−(".contains(first));
+    let unit = text[end..].strip_prefix(' ').and_then(|behind| behind.chars().next());
+    match unit {
+        Some(first) if is_number && (first.is_alphabetic() || first == '%') => {
+            end_of_word(text, end + 1)
+        }
+        _ => end,
+    }
+}
+
+/// Columns of the longest word, with which a text can be wrapped.
+pub fn longest_word_columns(text: &str) -> usize {
+    text.lines().flat_map(words).map(|(_, word)| width(word)).max().unwrap_or(0)
+}
+
 /// Columns of a text, without its colours.
-fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     anstream::adapter::strip_str(text).to_string().chars().count()
 }
 
@@ -94,6 +117,15 @@ mod tests {
         assert!(text.contains(command), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(plain(&line, 40).contains(command));
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(
+            plain("about 943.2 Mbit/s (+812 % of 4 8)", 8),
+            "about\n943.2 Mbit/s\n(+812 %\nof 4 8)"
+        );
+        assert_eq!(longest_word_columns("about 943.2 Mbit/s"), 12);
     }
 
     #[test]

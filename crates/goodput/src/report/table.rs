@@ -1,23 +1,31 @@
 //! Plain columns. On a terminal they fit its width; elsewhere each row is one line, for grep and awk.
+//!
+//! Lines are only broken between words, and never between a number and its unit. If even the longest words of all
+//! columns have no room beside each other, each cell gets a line of its own, behind its heading.
 
 use std::io;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table as Columns,
-};
-
 use super::style;
+use crate::fit::{fit, longest_word_columns, width};
 use crate::screen;
 
-/// Stands under the headings while the table is laid out, so that they can be distinguished from the rows.
-const UNDER_HEADINGS: char = '─';
+/// Columns between two cells.
+const GAP_COLUMNS: usize = 2;
+
+/// How a line is coloured.
+type Paint = fn(&str) -> String;
 
 /// Rows of text under a heading.
 pub struct Table {
-    columns: Columns,
+    headings: Vec<String>,
+    rows: Vec<Row>,
     /// From which column on cells are numbers, which are aligned to the right.
     numbers_from: usize,
+}
+
+struct Row {
+    cells: Vec<String>,
+    paint: Option<Paint>,
 }
 
 impl Table {
@@ -32,15 +40,21 @@ impl Table {
     }
 
     fn with(headings: Vec<String>, numbers_from: usize) -> Self {
-        let under = LineStyle::none().fill(UNDER_HEADINGS);
-        let mut columns = Columns::new();
-        columns.load_style(NOTHING.header_separator(under)).set_header(headings);
-        Self { columns, numbers_from }
+        Self { headings, rows: Vec::new(), numbers_from }
     }
 
-    /// Adds a row.
+    /// Adds a row, with a cell for each heading.
     pub fn row(&mut self, cells: &[&str]) {
-        self.columns.add_row(cells);
+        self.add(cells, None);
+    }
+
+    /// Adds a row to be noticed, because something is wrong there.
+    pub fn bad_row(&mut self, cells: &[&str]) {
+        self.add(cells, Some(|line| style::bad(line)));
+    }
+
+    fn add(&mut self, cells: &[&str], paint: Option<Paint>) {
+        self.rows.push(Row { cells: cells.iter().map(ToString::to_string).collect(), paint });
     }
 
     /// Prints it, as the screen prints everything.
@@ -58,41 +72,119 @@ impl Table {
         self.within(screen::columns().map(|columns| columns.saturating_sub(label_columns)))
     }
 
-    /// The lines, within `width` columns if that is given. The first column names the row, so it is
-    /// never broken.
-    fn within(mut self, width: Option<usize>) -> String {
-        self.columns.set_content_arrangement(ContentArrangement::Disabled);
-        if let Some(width) = width.map(|width| u16::try_from(width).unwrap_or(u16::MAX)) {
-            self.columns.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    /// The lines, within `columns` if that is given. Only a word that is longer has a longer line.
+    fn within(self, columns: Option<usize>) -> String {
+        match self.widths(columns) {
+            Some(widths) => self.side_by_side(&widths),
+            None => self.stacked(columns),
         }
-        for column in self.columns.column_iter_mut() {
-            column.set_padding((0, 2));
-            if column.index == 0 {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
-            if column.index >= self.numbers_from {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        let lines: Vec<_> = self.columns.lines().collect();
-        let under = lines.iter().position(|line| line.starts_with(UNDER_HEADINGS)).unwrap_or(0);
-        let heading = lines[..under].iter().map(|line| style::faint(line.trim_end()));
-        let rows = lines.iter().skip(under + 1).map(|line| line.trim_end().to_string());
-        heading.chain(rows).map(|line| line + "\n").collect()
     }
+
+    /// The width of each column: what its cells need, or less if they don't all have room. `None` if the longest words
+    /// have no room beside each other.
+    fn widths(&self, columns: Option<usize>) -> Option<Vec<usize>> {
+        let wanted = self.columns_by(|cell| cell.lines().map(width).max().unwrap_or(0));
+        let Some(columns) = columns else { return Some(wanted) };
+        let mut widths = self.columns_by(longest_word_columns);
+        let gaps = GAP_COLUMNS * widths.len().saturating_sub(1);
+        let least: usize = widths.iter().sum();
+        let mut spare = columns.checked_sub(gaps + least)?;
+        // The narrowest column that needs more grows first, so short texts stay in one line.
+        while spare > 0 {
+            let short = (0..widths.len()).filter(|at| widths[*at] < wanted[*at]);
+            let Some(narrowest) = short.min_by_key(|at| widths[*at]) else { break };
+            widths[narrowest] += 1;
+            spare -= 1;
+        }
+        Some(widths)
+    }
+
+    /// The most that `needed` says of a column's heading and cells, for each column.
+    fn columns_by(&self, needed: impl Fn(&str) -> usize) -> Vec<usize> {
+        let column = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.cells.get(at));
+            cells.chain(self.headings.get(at)).map(|cell| needed(cell)).max().unwrap_or(0)
+        };
+        (0..self.headings.len()).map(column).collect()
+    }
+
+    fn side_by_side(&self, widths: &[usize]) -> String {
+        let mut out = String::new();
+        for line in self.lines(&self.headings, widths) {
+            out += &(style::faint(line) + "\n");
+        }
+        for Row { cells, paint } in &self.rows {
+            for line in self.lines(cells, widths) {
+                out += &paint.map_or(line.clone(), |paint| paint(&line));
+                out.push('\n');
+            }
+        }
+        out
+    }
+
+    /// The lines of one row.
+    fn lines(&self, cells: &[String], widths: &[usize]) -> Vec<String> {
+        let wrapped: Vec<Vec<String>> = cells
+            .iter()
+            .zip(widths)
+            .map(|(cell, columns)| fit(cell, Some(*columns)).lines().map(Into::into).collect())
+            .collect();
+        let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+        (0..height).map(|line| self.line(line, &wrapped, widths)).collect()
+    }
+
+    /// One line of a row whose cells have several.
+    fn line(&self, number: usize, cells: &[Vec<String>], widths: &[usize]) -> String {
+        let mut out = String::new();
+        for (at, (lines, columns)) in cells.iter().zip(widths).enumerate() {
+            let text = lines.get(number).map_or("", String::as_str);
+            let blank = " ".repeat(columns.saturating_sub(width(text)));
+            out += &match at >= self.numbers_from {
+                true => blank + text,
+                false => text.to_string() + &blank,
+            };
+            out += &" ".repeat(GAP_COLUMNS);
+        }
+        out.trim_end().into()
+    }
+
+    /// A line for each cell, and an empty one between rows.
+    fn stacked(&self, columns: Option<usize>) -> String {
+        let row = |Row { cells, paint }: &Row| {
+            let filled = cells.iter().zip(&self.headings).filter(|(cell, _)| !cell.is_empty());
+            filled.map(|(cell, heading)| stacked_cell(heading, cell, *paint, columns)).collect()
+        };
+        self.rows.iter().map(row).collect::<Vec<String>>().join("\n")
+    }
+}
+
+/// `heading: cell`.
+fn stacked_cell(heading: &str, cell: &str, paint: Option<Paint>, columns: Option<usize>) -> String {
+    let label = match heading {
+        "" => String::new(),
+        heading => format!("{}: ", heading.split_whitespace().collect::<Vec<_>>().join(" ")),
+    };
+    let line = |line: &str| paint.map_or(line.into(), |paint| paint(line)) + "\n";
+    fit(&(label + cell), columns).lines().map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
         let mut table = Table::new(&["a", "b"]);
         table.row(&["long", "x"]);
         table.row(&["s", "y"]);
-        let text = anstream::adapter::strip_str(&table.text()).to_string();
-        assert_eq!(text, "a     b\nlong  x\ns     y\n");
+        assert_eq!(plain(&table.within(None)), "a     b\nlong  x\ns     y\n");
     }
 
     #[test]
@@ -100,16 +192,73 @@ mod tests {
         let heading = |a: &str, b: &str| (a.to_string(), b.to_string());
         let mut table = Table::of_numbers(&[heading("", "arm"), heading("time", "s")], 1);
         table.row(&["copy", "0.1"]);
-        let text = anstream::adapter::strip_str(&table.text()).to_string();
-        assert_eq!(text, "      time\narm      s\ncopy   0.1\n");
+        assert_eq!(plain(&table.within(None)), "      time\narm      s\ncopy   0.1\n");
     }
 
     #[test]
-    fn a_terminal_is_never_overrun() {
-        let mut table = Table::new(&["setting", "what it does"]);
-        table.row(&["sysctl.net.ipv4.tcp_rmem", &"many words ".repeat(20)]);
-        let text = anstream::adapter::strip_str(&table.within(Some(80))).to_string();
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.contains("\nsysctl.net.ipv4.tcp_rmem  many words"), "{text}");
+    fn colours_take_no_columns() {
+        let mut table = Table::new(&["change", "outcome", "why"]);
+        table.row(&["chunk=1M", &style::good("kept"), "faster"]);
+        table.bad_row(&["chunk=2M", "dropped", "slower"]);
+        let text = table.within(None);
+        assert!(text.contains('\x1b'), "there are some");
+        let lines =
+            ["change    outcome  why", "chunk=1M  kept     faster", "chunk=2M  dropped  slower"];
+        assert_eq!(plain(&text).lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn a_table_that_does_not_fit_is_stacked() {
+        let mut table = Table::new(&["", "setting", "gain"]);
+        table.row(&["first", "sysctl.net.ipv4.tcp_congestion_control", "3 %"]);
+        table.row(&["second", "chunk", ""]);
+        let text = plain(&table.within(Some(40)));
+        let setting = "setting:\nsysctl.net.ipv4.tcp_congestion_control";
+        assert_eq!(text, format!("first\n{setting}\ngain: 3 %\n\nsecond\nsetting: chunk\n"));
+    }
+
+    /// Words of letters, settings, and numbers with units.
+    fn cell() -> impl Strategy<Value = String> {
+        let word =
+            prop_oneof!["[a-zé]{1,12}", "[a-z.]{1,30}=[0-9]{1,9}", "[0-9]{1,3}[.][0-9] Mbit/s"];
+        vec(word, 0..8).prop_map(|words| words.join(" "))
+    }
+
+    fn table() -> impl Strategy<Value = (Vec<String>, Vec<Vec<String>>)> {
+        (1usize..7).prop_flat_map(|columns| (vec(cell(), columns), vec(vec(cell(), columns), 0..6)))
+    }
+
+    fn pieces(text: &str) -> Vec<String> {
+        let mut pieces: Vec<_> = text.split_whitespace().map(String::from).collect();
+        pieces.sort();
+        pieces
+    }
+
+    proptest! {
+        /// At any width, no line is longer unless it is one word, no word is broken, and none is missing.
+        #[test]
+        fn any_table_fits_any_width_without_breaking_words(
+            (headings, rows) in table(), columns in 1usize..200
+        ) {
+            let headings: Vec<_> = headings.iter().map(String::as_str).collect();
+            let mut table = Table::new(&headings);
+            for row in &rows {
+                table.row(&row.iter().map(String::as_str).collect::<Vec<_>>());
+            }
+            let is_stacked = table.widths(Some(columns)).is_none();
+            let text = plain(&table.within(Some(columns)));
+            for line in text.lines() {
+                let is_one_word = longest_word_columns(line) == width(line);
+                prop_assert!(width(line) <= columns || is_stacked && is_one_word, "{line:?}");
+                prop_assert!(!line.ends_with(|end: char| end.is_ascii_digit()) || {
+                    let last = line.rsplit(' ').next().unwrap_or_default();
+                    last.contains('=')
+                }, "a number without its unit: {line:?}");
+            }
+            if !is_stacked {
+                let all = headings.iter().copied().chain(rows.iter().flatten().map(String::as_str));
+                prop_assert_eq!(pieces(&text), pieces(&all.collect::<Vec<_>>().join(" ")));
+            }
+        }
     }
 }
