@@ -6,6 +6,7 @@ use goodput_engine::events::{Decided, Outlook};
 use goodput_model::{BitRate, Change, Judgement, RateTrial, TuningOutcome};
 
 use super::effect;
+use crate::fit::width;
 
 /// What is known of it, from its events. Nothing of it is read from a clock: the times are those of the last event.
 #[derive(Debug, Default)]
@@ -93,23 +94,19 @@ impl Progress {
         Some((outlook.block.into(), outlook.judged_after_block?.into()))
     }
 
-    /// All but the time and the bar.
-    pub fn text(&self) -> String {
-        let tuning = self.tuning.iter().flat_map(Tuned::texts);
-        let search = self.search.iter().flat_map(Search::texts);
-        let outlook = self.outlook.iter().flat_map(|outlook| self.runs(outlook));
-        tuning.chain(search).chain(outlook).collect::<Vec<_>>().join(" · ")
+    /// What it is doing and what is known so far, the most important first.
+    pub fn texts(&self) -> Vec<String> {
+        let mut texts: Vec<_> = self.tuning.iter().map(|tuning| tuning.now.clone()).collect();
+        texts.extend(self.outlook.as_ref().map(block));
+        texts.extend(self.tuning.iter().flat_map(Tuned::counts));
+        texts.extend(self.search.iter().flat_map(Search::texts));
+        texts.extend(self.outlook.iter().flat_map(|outlook| self.arms(outlook)));
+        texts
     }
 
-    fn runs(&self, outlook: &Outlook) -> Vec<String> {
-        let Outlook { block, judged_after_block, judged_in_s, open, decided, .. } = outlook;
-        let mut texts = vec![match (block, judged_after_block) {
-            (0, _) => "warm-up".into(),
-            (block, Some(last)) => format!("block {block} of {last}"),
-            (block, None) => format!("block {block}"),
-        }];
-        texts.push(format!("runs {}", self.running.join(" ")));
-        texts.extend(judged_in_s.map(|seconds| format!("look in {}", time(seconds))));
+    /// What is decided of the arms, which one runs, and when they are judged again.
+    fn arms(&self, Outlook { judged_in_s, open, decided, .. }: &Outlook) -> Vec<String> {
+        let mut texts = Vec::new();
         // One arm's fate is the end of the comparison.
         if open + decided.len() > 1 {
             texts.push(match &decided[..] {
@@ -120,14 +117,56 @@ impl Progress {
                 ),
             });
         }
+        texts.push(format!("runs {}", self.running.join(" ")));
+        texts.extend(judged_in_s.map(|seconds| format!("look in {}", time(seconds))));
         texts
     }
 }
 
+/// `block 2 of 6`.
+fn block(Outlook { block, judged_after_block, .. }: &Outlook) -> String {
+    match (block, judged_after_block) {
+        (0, _) => "warm-up".into(),
+        (block, Some(last)) => format!("block {block} of {last}"),
+        (block, None) => format!("block {block}"),
+    }
+}
+
+/// Stands between two texts.
+const BETWEEN: &str = " · ";
+
+/// The texts in one line of at most `columns`. Texts for which there is no room are left out; only the first is shortened.
+pub fn in_line(texts: &[String], columns: usize) -> String {
+    let mut line = String::new();
+    let mut used = 0;
+    for text in texts {
+        let needed = width(text) + if used == 0 { 0 } else { width(BETWEEN) };
+        if used == 0 {
+            line = shortened(text, columns);
+        } else if used + needed <= columns {
+            line += BETWEEN;
+            line += text;
+        } else {
+            continue;
+        }
+        used += needed;
+    }
+    line
+}
+
+/// At most `columns` of the text, which then ends with `…`.
+fn shortened(text: &str, columns: usize) -> String {
+    match columns.checked_sub(1) {
+        _ if width(text) <= columns => text.into(),
+        Some(kept) => text.chars().take(kept).chain(['…']).collect(),
+        None => String::new(),
+    }
+}
+
 impl Tuned {
-    fn texts(&self) -> Vec<String> {
-        let Self { now, kept, others, waiting } = self;
-        let mut texts = vec![now.clone()];
+    fn counts(&self) -> Vec<String> {
+        let Self { kept, others, waiting, .. } = self;
+        let mut texts = Vec::new();
         if kept + others > 0 {
             texts.push(format!("{kept} kept, {others} not"));
         }
@@ -191,14 +230,34 @@ mod tests {
         })
     }
 
+    fn text(progress: &Progress) -> String {
+        in_line(&progress.texts(), usize::MAX)
+    }
+
+    #[test]
+    fn a_narrow_line_leaves_out_what_matters_least() {
+        let texts =
+            ["tries chunk=1M", "block 2 of 6", "1 kept, 2 not", "look in 1:05"].map(String::from);
+        assert_eq!(
+            in_line(&texts, 60),
+            "tries chunk=1M · block 2 of 6 · 1 kept, 2 not · look in 1:05"
+        );
+        assert_eq!(in_line(&texts, 59), "tries chunk=1M · block 2 of 6 · 1 kept, 2 not");
+        assert_eq!(in_line(&texts, 44), "tries chunk=1M · block 2 of 6 · look in 1:05");
+        assert_eq!(in_line(&texts, 13), "tries chunk=…");
+        for columns in 0..70 {
+            assert!(width(&in_line(&texts, columns)) <= columns, "{columns}");
+        }
+    }
+
     #[test]
     fn a_comparison_shows_what_runs_and_what_is_decided() {
         let mut progress = Progress::default();
         assert!(!progress.note(&Event::Ended) && progress.note(&outlook(2)));
         assert!(progress.note(&Event::TrialBegan { values: vec!["copy".into()] }));
         assert_eq!(
-            progress.text(),
-            "block 2 of 6 · runs copy · look in 1:05 · 1 open, splice no difference"
+            text(&progress),
+            "block 2 of 6 · 1 open, splice no difference · runs copy · look in 1:05"
         );
         assert_eq!((progress.parts(), progress.at_most_s()), (Some((2, 6)), Some(110.0)));
     }
@@ -214,20 +273,20 @@ mod tests {
         let mut progress = Progress::default();
         let rule = "small-writes".to_string();
         progress.note(&Event::Began);
-        assert_eq!(progress.text(), "measures the start");
+        assert_eq!(text(&progress), "measures the start");
         progress.note(&Event::ChangeBegan {
             change: change.clone(),
             rule: rule.clone(),
             waiting: 2,
         });
-        assert_eq!(progress.text(), "tries chunk=1M · 2 to try");
+        assert_eq!(text(&progress), "tries chunk=1M · 2 to try");
         progress.note(&outlook(0));
         assert_eq!(progress.at_most_s(), None);
         let outcome = TuningOutcome::Kept;
         let step = TuningStep { change, rule, outcome, comparison: Known::missing("none") };
         progress.note(&Event::ChangeEnded { step: Box::new(step) });
         progress.note(&Event::ProofBegan { changes: 1 });
-        assert_eq!(progress.text(), "compares all that helped with the start · 1 kept, 0 not");
+        assert_eq!(text(&progress), "compares all that helped with the start · 1 kept, 0 not");
     }
 
     #[test]
@@ -256,7 +315,7 @@ mod tests {
             confirms: false,
         });
         assert_eq!(
-            progress.text(),
+            text(&progress),
             "tries 600 Mbit/s · passed so far: 500 Mbit/s · too much: 800 Mbit/s"
         );
     }

@@ -8,11 +8,18 @@ use goodput_engine::Event;
 use indicatif::style::ProgressTracker;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 
-use super::progress::{Progress, time};
+use super::progress::{Parts, Progress, in_line, time};
+use crate::fit::width;
 use crate::screen;
 
-const TEMPLATE: &str = "{spinner} {time}  {wide_msg}";
-const TEMPLATE_WITH_BAR: &str = "{spinner} {time}  {bar:6} {wide_msg}";
+/// The spinner shows that the program runs; all else is [`Line`].
+const TEMPLATE: &str = "{spinner} {line}";
+
+/// Columns of the template before the line.
+const SPINNER_COLUMNS: usize = 2;
+
+/// Cells of the bar.
+const BAR_CHARS: u64 = 6;
 
 /// A line that is drawn again below each other line. Gone when this is dropped.
 pub struct StatusLine {
@@ -32,7 +39,7 @@ impl StatusLine {
         let target = ProgressDrawTarget::term_like(Box::new(Screen));
         let bar = ProgressBar::with_draw_target(None, target);
         let line = Self { progress: Progress::default(), bar, began: Instant::now(), at_most };
-        line.set_template(TEMPLATE);
+        line.show();
         Some(line)
     }
 
@@ -51,20 +58,20 @@ impl StatusLine {
         if let Some(left_s) = left_s.flatten() {
             self.at_most = Some(self.began.elapsed() + Duration::from_secs_f64(left_s));
         }
-        let parts = self.progress.parts();
-        self.set_template(if parts.is_some() { TEMPLATE_WITH_BAR } else { TEMPLATE });
-        if let Some((done, all)) = parts {
-            self.bar.set_length(all);
-            self.bar.set_position(done);
-        }
-        self.bar.set_message(self.progress.text());
+        self.show();
         self.bar.enable_steady_tick(Duration::from_secs(1));
     }
 
-    fn set_template(&self, template: &str) {
-        // Those of this file are well-formed.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            self.bar.set_style(style.with_key("time", Clock { at_most: self.at_most }));
+    fn show(&self) {
+        let line = Line {
+            texts: self.progress.texts(),
+            parts: self.progress.parts(),
+            at_most: self.at_most,
+        };
+        // The template of this file is well-formed.
+        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+            self.bar.set_style(style.with_key("line", line));
+            self.bar.force_draw();
         }
     }
 }
@@ -75,13 +82,45 @@ impl Drop for StatusLine {
     }
 }
 
-/// `0:23 of max 2:00`.
+/// `0:23 of max 2:00  ██░░░░ block 2 of 6 · …`, drawn for the width that the terminal has at that moment.
 #[derive(Clone)]
-struct Clock {
+struct Line {
+    texts: Vec<String>,
+    parts: Option<Parts>,
     at_most: Option<Duration>,
 }
 
-impl ProgressTracker for Clock {
+impl Line {
+    /// The line, of at most `columns`. The first text needs its room before the bar and the longest time get theirs.
+    fn within(&self, columns: usize, passed: Duration) -> String {
+        let first = self.texts.first().map_or(0, |text| width(text));
+        let heads = self.heads(passed);
+        let has_room = |head: &&String| width(head) + first <= columns;
+        let head = heads.iter().find(has_room).map_or("", String::as_str);
+        let text = in_line(&self.texts, columns.saturating_sub(width(head)));
+        format!("{head}{text}").trim_end().into()
+    }
+
+    /// What may stand before the texts, the longest first.
+    fn heads(&self, passed: Duration) -> Vec<String> {
+        let clock = time(passed.as_secs_f64());
+        let full = match self.at_most {
+            Some(at_most) => format!("{clock} of max {}  ", time(at_most.as_secs_f64())),
+            None => format!("{clock}  "),
+        };
+        let with_bar = self.parts.map(|parts| format!("{full}{} ", bar(parts)));
+        with_bar.into_iter().chain([full, format!("{clock}  ")]).collect()
+    }
+}
+
+/// `██░░░░`.
+fn bar((done, all): Parts) -> String {
+    let full = (done * BAR_CHARS / all.max(1)).min(BAR_CHARS);
+    let cell = |at| if at < full { '█' } else { '░' };
+    (0..BAR_CHARS).map(cell).collect()
+}
+
+impl ProgressTracker for Line {
     fn clone_box(&self) -> Box<dyn ProgressTracker> {
         Box::new(self.clone())
     }
@@ -91,12 +130,9 @@ impl ProgressTracker for Clock {
     fn reset(&mut self, _: &ProgressState, _: Instant) {}
 
     fn write(&self, state: &ProgressState, out: &mut dyn fmt::Write) {
-        let passed = time(state.elapsed().as_secs_f64());
-        // The line is drawn all the same.
-        let _ = match self.at_most {
-            Some(at_most) => write!(out, "{passed} of max {}", time(at_most.as_secs_f64())),
-            None => write!(out, "{passed}"),
-        };
+        let columns = usize::from(screen::width_columns()).saturating_sub(SPINNER_COLUMNS);
+        // What can't be drawn now is drawn at the next tick.
+        let _ = out.write_str(&self.within(columns, state.elapsed()));
     }
 }
 
@@ -151,5 +187,27 @@ impl TermLike for Screen {
 
     fn flush(&self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits_any_terminal_and_what_runs_comes_first() {
+        let line = Line {
+            texts: ["tries chunk=1M", "block 2 of 6", "3 to try"].map(String::from).to_vec(),
+            parts: Some((2, 6)),
+            at_most: Some(Duration::from_secs(120)),
+        };
+        let at = |columns| line.within(columns, Duration::from_secs(23));
+        assert_eq!(at(80), "0:23 of max 2:00  ██░░░░ tries chunk=1M · block 2 of 6 · 3 to try");
+        assert_eq!(at(38), "0:23 of max 2:00  tries chunk=1M");
+        assert_eq!(at(20), "0:23  tries chunk=1M");
+        assert_eq!(at(14), "tries chunk=1M");
+        for columns in 0..100 {
+            assert!(width(&at(columns)) <= columns, "{columns}: {}", at(columns));
+        }
     }
 }
