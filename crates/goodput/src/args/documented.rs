@@ -1,8 +1,7 @@
-//! Every command that README.md and the pages show can be typed: its verb, options and values exist.
+//! Every command that README.md, the pages and the help show can be typed: its verb, options and values exist.
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::Cli;
@@ -56,15 +55,74 @@ fn every_command_in_the_pages_parses() {
     let mut count = 0;
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
-        for command in commands(&text) {
-            count += 1;
-            if let Err(cause) = Cli::try_parse_from(command.split_whitespace())
-                && !is_only_a_name(&cause)
-            {
-                problems.push(format!("{}: {command}\n{cause}", page.display()));
-            }
-        }
+        let commands = commands(&text);
+        count += commands.len();
+        let found = commands.into_iter().filter_map(problem);
+        problems.extend(found.map(|problem| format!("{}: {problem}", page.display())));
     }
     assert!(count > 30, "only {count} commands were found");
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Why a command that is shown somewhere can't be typed.
+fn problem(command: &str) -> Option<String> {
+    let cause = Cli::from_words(command.split_whitespace().map(Into::into)).err()?;
+    (!is_only_a_name(&cause)).then(|| format!("{command}\n{cause}"))
+}
+
+/// A narrow terminal.
+const TERMINAL_COLUMNS: usize = 80;
+
+/// Every command of the command line that is not hidden, with all that it says of itself.
+fn all_commands() -> Vec<clap::Command> {
+    let mut whole = Cli::whole().term_width(TERMINAL_COLUMNS);
+    whole.build();
+    let (mut all, mut next) = (Vec::new(), vec![whole]);
+    while let Some(command) = next.pop() {
+        let subcommands = command.get_subcommands().filter(|sub| sub.get_name() != "help");
+        next.extend(subcommands.filter(|sub| !sub.is_hide_set()).cloned());
+        all.push(command);
+    }
+    all
+}
+
+/// All that a command and its options say, as it is in the source.
+fn texts(command: &clap::Command) -> Vec<String> {
+    let options = command.get_arguments();
+    let options = options.filter_map(|option| option.get_long_help().or_else(|| option.get_help()));
+    let own = [command.get_about(), command.get_long_about(), command.get_after_long_help()];
+    options.chain(own.into_iter().flatten()).map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_example_in_the_help_is_a_line_of_its_own_and_parses() {
+    let mut count = 0;
+    for mut command in all_commands() {
+        let help = command.render_long_help().to_string();
+        let texts = texts(&command);
+        let lines = texts.iter().flat_map(|text| text.lines());
+        for example in lines.filter(|line| line.starts_with("    ")) {
+            count += 1;
+            let name = command.get_name();
+            let is_whole = help.lines().any(|line| line.trim_start() == example.trim_start());
+            assert!(is_whole, "goodput {name} --help breaks {example:?}:\n{help}");
+            assert!(example.starts_with("    goodput "), "{name}: {example:?} is no command");
+        }
+        let unparsed = texts.iter().flat_map(|text| commands(text)).filter_map(problem);
+        let unparsed: Vec<_> = unparsed.collect();
+        assert!(unparsed.is_empty(), "{}", unparsed.join("\n"));
+    }
+    assert!(count > 20, "only {count} examples were found");
+}
+
+#[test]
+fn every_short_help_names_the_long_one() {
+    for mut command in all_commands() {
+        let path = command.get_bin_name().unwrap_or("goodput").to_string();
+        let [short, long] =
+            [command.render_help(), command.render_long_help()].map(|help| help.to_string());
+        let named = format!("`{path} --help` describes every option");
+        assert!(short.split_whitespace().collect::<Vec<_>>().join(" ").contains(&named), "{short}");
+        assert!(!long.contains("short help") && long.len() > short.len(), "{long}");
+    }
 }

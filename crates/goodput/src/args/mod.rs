@@ -56,10 +56,15 @@ impl Cli {
     /// What these words ask for, the program's own name first.
     pub fn from_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
-        let read = |command| with_negative_numbers(command).try_get_matches_from(&words);
+        let read = |command: clap::Command| command.try_get_matches_from(&words);
         // The usage in an error names what was given. Without the environment, that is only what was typed.
-        let typed = |error| read(without_environment(Self::command())).err().unwrap_or(error);
-        Self::from_arg_matches(&read(Self::command()).map_err(typed)?)
+        let typed = |error| read(without_environment(Self::whole())).err().unwrap_or(error);
+        Self::from_arg_matches(&read(Self::whole()).map_err(typed)?)
+    }
+
+    /// The command line with all that is said of every command alike.
+    fn whole() -> clap::Command {
+        with_long_help_named(with_negative_numbers(Self::command()), "goodput")
     }
 }
 
@@ -78,6 +83,19 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command.mut_subcommands(with_negative_numbers)
 }
 
+/// Ends each command's short help with the name of the long one. Each command has both, because some global options are
+/// only in the long help.
+fn with_long_help_named(command: clap::Command, path: &str) -> clap::Command {
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let long = command.get_after_long_help().map_or(after.clone(), ToString::to_string);
+    let named = format!("This is the short help; `{path} --help` describes every option.");
+    let short = if after.is_empty() { named } else { format!("{after}\n\n{named}") };
+    command.after_help(short).after_long_help(long).mut_subcommands(|sub| {
+        let path = format!("{path} {}", sub.get_name());
+        with_long_help_named(sub, &path)
+    })
+}
+
 fn without_environment(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| arg.env(clap::builder::Resettable::Reset));
     command.mut_subcommands(without_environment)
@@ -89,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        with_negative_numbers(Cli::command()).debug_assert();
+        Cli::whole().debug_assert();
     }
 
     #[test]

@@ -12,23 +12,20 @@ goodput computes every bound whose inputs are known. The lowest bound is the cei
 above the ceiling, the model, an input or the measurement is wrong; goodput then changes no number.
 
 Examples:
-    goodput ceiling --link 1gbit                                # the link, less headers
+    goodput ceiling --link 1gbit                    # the link, less headers
     goodput ceiling --link 1gbit --tunnel pppoe,wireguard --bytes 64MB
     goodput ceiling --link 44.21mbit --framing hdlc --rtt 25ms --window 64K
     goodput ceiling --link 10gbit --rtt 20ms --loss 0.1% --flows 4
     goodput ceiling --link 10gbit --bus pcie3x1
     goodput ceiling --link 1gbit --ring 256 --drain-gap 2ms
     goodput ceiling --link 100mbit --udp --datagram 64 --hz 1000 --burst-max 150
-    goodput ceiling --here eth0 --to nas                        # what this host knows
-    goodput ceiling --fit 6.7MHz:740KB/s,13.4MHz:970KB/s,20MHz:1030KB/s,26.7MHz:1075KB/s
+    goodput ceiling --here eth0 --to nas            # what this host knows
+    goodput ceiling --fit 6.7MHz:740KB/s,13.4MHz:970KB/s,26.7MHz:1075KB/s
 
 Exit codes: 0 fine, 1 the measured goodput is above a bound, 2 could not do it.";
 
 /// `goodput ceiling`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "This is the short help; `goodput ceiling --help` describes every option, with examples."
-)]
 #[command(after_long_help = MORE)]
 pub struct CeilingArgs {
     #[command(flatten)]

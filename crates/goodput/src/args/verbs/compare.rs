@@ -6,8 +6,22 @@ use goodput_model::{Bytes, Response};
 use crate::args::options::{HostArgs, MeasureArgs, OutputArgs};
 use crate::args::values::{percent, time};
 
+/// What the longer help adds.
+const MORE: &str = "\
+goodput runs the arms in blocks, each arm once per block in random order, and puts every setting back, whatever happens.
+
+Examples:
+    goodput compare nas socket.congestion=cubic,bbr
+    goodput compare nas chunk=4K..4M                # doubles from 4K to 4M
+    goodput compare nas far:qdisc.kind@eth0=fq,fq_codel
+    goodput compare nas offload.tso@eth0=on,off --response cpu,throughput
+    goodput compare nas mover=copy,sendfile --sizes 1K,1M --clients 1,16
+
+Exit codes: 0 fine, 1 an expectation missed, 2 could not do it, 3 not permitted, 4 inconclusive.";
+
 /// `goodput compare`
 #[derive(Debug, Args)]
+#[command(after_long_help = MORE)]
 pub struct CompareArgs {
     /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file: http://HOST/FILE, nfs://HOST/EXPORT/FILE, /mnt/nas/FILE
     pub target: String,

@@ -30,6 +30,8 @@ pub enum Listed {
     Rules,
     /// What `goodput check` looks at
     Checks,
+    /// Short runs that tell two causes apart, for `test --probe`
+    Probes,
     /// What `goodput ceiling` computes
     Bounds,
     /// Settings that can be changed
@@ -44,4 +46,8 @@ pub enum Listed {
     Formats,
     /// Scenarios of the lab
     Scenarios,
+    /// Faults that scenarios plant
+    Faults,
+    /// Where the facts of a host come from
+    Sources,
 }

@@ -59,7 +59,9 @@ pub enum Command {
     As(AsArgs),
     /// List what goodput knows
     List(ListArgs),
-    /// Explain a rule, check, bound, setting, mover or field of the record
+    /// Explain anything that goodput knows by name: a rule, setting, scenario, field of the record
+    ///
+    /// Also checks, probes, bounds, movers, protocols, formats, faults of the lab, and sources of facts.
     Explain {
         /// The name, as in `goodput list`, a report or a record
         name: String,

@@ -16,8 +16,6 @@ use crate::args::values::{rate, size, time};
 
 /// `goodput serve`. The groups appear in the help in this order.
 #[derive(Debug, Args)]
-#[command(after_help = "This is the short help; `goodput serve --help` describes every option.")]
-#[command(after_long_help = "")]
 pub struct ServeArgs {
     #[command(flatten)]
     pub listen: ListenArgs,

@@ -14,17 +14,23 @@ Probes: --probe runs when the two likeliest causes look alike to the kernel's co
 segments, four times the flows, another congestion control, UDP above the rate, or the direction reversed. \
 The record keeps each probe with its numbers.
 
-Files: `goodput test files HOST --source FILE --sink FILE` measures each disk alone, the network alone and all together, \
-interleaved and repeated. The report says which is slowest, with an interval, and what a faster one would bring. --cold keeps \
-the source out of the page cache, --direct or --fsync the sink. `goodput compare HOST mover=copy,sendfile \
-socket.cork=off,on --sizes 1K,64K,1M --clients 1,16` compares ways to send.
+Files: `goodput test files HOST` measures each disk alone, the network alone and all together, interleaved and repeated. \
+The report says which is slowest, with an interval, and what a faster one would bring. --cold keeps the source out of the \
+page cache, --direct or --fsync the sink.
+
+Examples:
+    goodput test nas                                # send to nas for 10 s
+    goodput test nas --reverse --flows 4 --time 30s
+    goodput test nas --udp --rate 500mbit
+    goodput test files nas --source big.iso --sink copy.iso
+    goodput test nfs://nas/export/big.iso           # fetch a file
+    goodput test --attach port:443                  # watch another program
 
 Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do it, 3 not permitted, \
 4 inconclusive.";
 
 /// `goodput test`
 #[derive(Debug, Args)]
-#[command(after_help = "This is the short help; `goodput test --help` describes every option.")]
 #[command(after_long_help = MORE)]
 pub struct TestArgs {
     /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file: http://HOST/FILE, nfs://HOST/EXPORT/FILE, /mnt/nas/FILE; or `files`

@@ -14,7 +14,13 @@ gain enough stays for the changes after it. In the end goodput compares all of t
 this last comparison supports counts as proven. goodput puts everything back, whatever happens. With --keep, it then \
 sets what is proven on this host again, and saves it in files of its own.
 
-Settings of the far end can be changed if its server allows it (`goodput serve --allow-settings`).
+Examples:
+    goodput tune nas                                # try, prove, put back
+    goodput tune nas --dry-run                      # print what it would try
+    goodput tune nas --for latency --max-time 10m
+    goodput tune nas --keep                         # keep what is proven
+
+Settings of the far end can be changed if its server allows it (its option --allow-settings).
 
 Exit codes: 0 it came to its end, 2 could not do it, 3 not permitted.";
 
