@@ -3,6 +3,9 @@
 //!
 //! Sockets count the flows' own segments; devices and queues count every packet of the host. So the
 //! path's loss is what the sockets miss less what the hosts dropped, and only if both count alike.
+//!
+//! What came in, less what was dropped, is what went on, and that comes into the next step. Counts that contradict this
+//! (read at different instants, or with other traffic in them) are missing, with the reason.
 
 use goodput_model::{FlowSample, Known, Missing, Role, Step, StepName, StepUnit};
 
@@ -12,7 +15,7 @@ use crate::view::{Side, View};
 /// The steps, in the order in which the payload passes them.
 pub fn way(view: &View) -> Vec<Step> {
     let (from, to) = (&view.sender, &view.receiver);
-    vec![
+    let mut steps = vec![
         application(from),
         socket(view, from),
         queue(from),
@@ -23,7 +26,30 @@ pub fn way(view: &View) -> Vec<Step> {
         backlog(to),
         socket(view, to),
         application(to),
-    ]
+    ];
+    remove_contradictions(&mut steps);
+    steps
+}
+
+/// Takes back each count that contradicts one before it: both can't be right of this way, and the earlier one is that of
+/// its own counter.
+fn remove_contradictions(steps: &mut [Step]) {
+    for at in 0..steps.len() {
+        let (before, from) = steps.split_at_mut(at);
+        let Some(step) = from.first_mut() else { continue };
+        let previous = before
+            .last()
+            .filter(|previous| (previous.place, previous.unit) == (step.place, step.unit));
+        let came = previous.and_then(|previous| previous.left.value());
+        if came.zip(step.entered.value()).is_some_and(|(came, entered)| came != entered) {
+            step.entered = nothing("not counted: the step before counts other packets too");
+        }
+        let counts = (step.entered.value(), step.dropped.value(), step.left.value());
+        let (Some(entered), Some(dropped), Some(left)) = counts else { continue };
+        if entered.checked_sub(*dropped) != Some(*left) {
+            step.left = nothing("the steps around it count at different instants");
+        }
+    }
 }
 
 /// Why it is not known how many datagrams a socket has dropped.
@@ -46,14 +72,42 @@ fn application(side: &Side) -> Step {
 }
 
 fn socket(view: &View, side: &Side) -> Step {
-    let through = carried(view, side).into();
     let stream = || nothing("bytes and packets are counted separately");
-    let (entered, left, dropped) = match side.role {
-        Role::Sender => (stream(), through, nothing("a sending socket waits instead")),
-        Role::Receiver => (through, stream(), dropped_by_socket(view, side).into()),
+    let (entered, left, dropped) = match (side.role, view.is_tcp()) {
+        (Role::Sender, _) => {
+            let dropped = nothing("a sending socket waits instead");
+            (stream(), carried(view, side).into(), dropped)
+        }
+        (Role::Receiver, is_tcp) => {
+            // The program reads datagrams, but a stream's bytes.
+            let left = if is_tcp { stream() } else { carried(view, side).into() };
+            let dropped = dropped_by_socket(view, side).into();
+            (came_to_receiver(view).into(), left, dropped)
+        }
     };
-    let unit = if view.is_tcp() { StepUnit::Segments } else { StepUnit::Datagrams };
-    Step { place: side.place(), name: StepName::Socket, unit, entered, left, dropped }
+    Step {
+        place: side.place(),
+        name: StepName::Socket,
+        unit: flow_unit(view),
+        entered,
+        left,
+        dropped,
+    }
+}
+
+/// What the flows' own counters count.
+fn flow_unit(view: &View) -> StepUnit {
+    if view.is_tcp() { StepUnit::Segments } else { StepUnit::Datagrams }
+}
+
+/// What came to the receiving sockets. Segments are counted before a socket can drop them (`tcp_segs_in`,
+/// net/ipv4/tcp_ipv4.c), datagrams when the program reads them.
+fn came_to_receiver(view: &View) -> Result<u64, Missing> {
+    let counted = carried(view, &view.receiver)?;
+    match view.is_tcp() {
+        true => Ok(counted),
+        false => Ok(counted.saturating_add(dropped_by_socket(view, &view.receiver)?)),
+    }
 }
 
 /// The kernel counts what a socket drops in packets. With TCP it also counts segments that came before
@@ -128,15 +182,51 @@ fn packets(
 }
 
 fn path(view: &View) -> Step {
-    let unit = if view.is_tcp() { StepUnit::Segments } else { StepUnit::Datagrams };
+    let sent =
+        || carried(view, &view.sender)?.checked_sub(dropped_before_path(view)?).ok_or_else(others);
+    let came = || Ok(came_to_receiver(view)?.saturating_add(dropped_behind_path(view)));
     Step {
         place: goodput_model::Place::Path,
         name: StepName::Path,
-        unit,
-        entered: carried(view, &view.sender).into(),
-        left: carried(view, &view.receiver).into(),
+        unit: flow_unit(view),
+        entered: sent().into(),
+        left: came().into(),
         dropped: lost_on_the_path(view).into(),
     }
+}
+
+/// Why the path's part is not known if the hosts dropped more packets than the flows miss.
+fn others() -> Missing {
+    Missing::because("the hosts dropped more than this transfer lost: part was other traffic")
+}
+
+/// What the sending host dropped between socket and path, of all traffic.
+fn dropped_before_path(view: &View) -> Result<u64, Missing> {
+    let steps = [queue(&view.sender), device(&view.sender, "tx", &["dropped", "errors"])];
+    // A device without a queue counts no drops; what it cannot count it does not drop.
+    let dropped = steps.iter().map(counted_drops).fold(0, u64::saturating_add);
+    if dropped > 0 && view.sender.text(names::OFFLOAD_TSO).is_ok_and(|tso| tso == "on") {
+        return Err(Missing::because(
+            "the sending host dropped packets of several segments each, so the path's part is not known",
+        ));
+    }
+    Ok(dropped)
+}
+
+/// What the receiving host dropped between path and socket, of all traffic.
+fn dropped_behind_path(view: &View) -> u64 {
+    let device =
+        counted_drops(&device(&view.receiver, "rx", &["dropped", "missed_errors", "errors"]));
+    let backlog = counted_drops(&backlog(&view.receiver));
+    // A veth counts a packet that found the backlog full as its own too (drivers/net/veth.c).
+    match view.receiver.text(names::LINK_KIND) {
+        Ok("veth") => device.max(backlog),
+        _ => device.saturating_add(backlog),
+    }
+}
+
+fn counted_drops(step: &Step) -> u64 {
+    step.dropped.value().copied().unwrap_or(0)
 }
 
 /// What never came from socket to socket. The two ends read their counters at different instants, so
@@ -161,32 +251,13 @@ fn came_before(view: &View) -> Result<u64, Missing> {
 /// What was lost, less what the hosts dropped themselves.
 fn lost_on_the_path(view: &View) -> Result<u64, Missing> {
     let gone = lost(view)?;
-    let mut hosts = 0u64;
-    for step in [queue(&view.sender), device(&view.sender, "tx", &["dropped", "errors"])] {
-        // A device without a queue counts no drops; what it cannot count it does not drop.
-        hosts = hosts.saturating_add(step.dropped.value().copied().unwrap_or(0));
-    }
-    if hosts > 0 && view.sender.text(names::OFFLOAD_TSO).is_ok_and(|tso| tso == "on") {
-        return Err(Missing::because(
-            "the sending host dropped packets of several segments each, so the path's part is not known",
-        ));
-    }
-    let counted = |step: Step| step.dropped.value().copied().unwrap_or(0);
-    let device = counted(device(&view.receiver, "rx", &["dropped", "missed_errors", "errors"]));
-    let backlog = counted(backlog(&view.receiver));
-    // A veth counts a packet that found the backlog full as its own too (drivers/net/veth.c).
-    let arriving = match view.receiver.text(names::LINK_KIND) {
-        Ok("veth") => device.max(backlog),
-        _ => device.saturating_add(backlog),
-    };
+    let before = dropped_before_path(view)?;
     let socket = match dropped_by_socket(view, &view.receiver) {
         Err(why) if why.missing == JOINED => return Err(why),
         dropped => dropped.unwrap_or(0),
     };
-    hosts = hosts.saturating_add(arriving).saturating_add(socket);
-    gone.checked_sub(hosts).ok_or_else(|| {
-        Missing::because("the hosts dropped more than this transfer lost: part was other traffic")
-    })
+    let hosts = before.saturating_add(dropped_behind_path(view)).saturating_add(socket);
+    gone.checked_sub(hosts).ok_or_else(others)
 }
 
 /// A counter of the flows of one side since they began, all flows together.
@@ -200,6 +271,8 @@ fn total(side: &Side, read: impl Fn(&FlowSample) -> Result<u64, Missing>) -> Res
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::testing::Case;
     use goodput_model::EndName::{Far, Near};
@@ -263,5 +336,90 @@ mod tests {
     fn local_drops_of_super_packets_leave_the_path_unknown() {
         let steps = dropped(datagrams(0.1).grows(Near, names::QDISC_DROPS, 3));
         assert!(steps[4].get().unwrap_err().to_string().contains("several segments"), "{steps:?}");
+    }
+
+    /// Losses at any of the steps, some of them of other traffic, and what the sender counts at its own instant.
+    #[derive(Debug, Clone)]
+    struct Losses {
+        udp: bool,
+        lost: f64,
+        dropped: f64,
+        joined: u64,
+        sent: Option<u64>,
+        tso: bool,
+        of_hosts: Vec<u64>,
+    }
+
+    impl Losses {
+        fn any() -> impl Strategy<Value = Self> {
+            let shares = (0.0..0.3, 0.0..0.05, prop_oneof![Just(1u64), Just(45)]);
+            let of_hosts = proptest::collection::vec(prop_oneof![Just(0u64), 1..2000u64], 5);
+            let sent = prop_oneof![Just(None), (200_000..400_000u64).prop_map(Some)];
+            (any::<bool>(), any::<bool>(), shares, sent, of_hosts).prop_map(
+                |(udp, tso, (lost, dropped, joined), sent, of_hosts)| Self {
+                    udp,
+                    lost,
+                    dropped,
+                    joined,
+                    sent,
+                    tso,
+                    of_hosts,
+                },
+            )
+        }
+
+        fn case(&self) -> Case {
+            let case = match self.udp {
+                true => datagrams(self.lost),
+                false => Case::healthy().retransmitted(self.lost),
+            };
+            let case = case.dropped(self.dropped).joined(self.joined);
+            let case = self.sent.into_iter().fold(case, Case::datagrams_sent);
+            case.fact(Near, names::OFFLOAD_TSO, if self.tso { "on" } else { "off" })
+                .grows(Near, names::QDISC_DROPS, self.of_hosts[0])
+                .grows(Near, names::QDISC_PACKETS, 300_000)
+                .grows(Far, names::LINK_RX_DROPPED, self.of_hosts[1])
+                .grows(Far, "link.rx_packets", 290_000 + self.of_hosts[4])
+                .grows(Far, names::SOFTNET_DROPPED, self.of_hosts[2])
+                .grows(Far, names::SOFTNET_PROCESSED, 290_000 + self.of_hosts[3])
+                .arriving(|info, _| info.rcv_ooo_segments = Some(0))
+        }
+    }
+
+    proptest! {
+        /// Whatever is counted, the numbers add up, within each step and from one to the next.
+        #[test]
+        fn what_came_in_less_what_was_dropped_goes_on(losses in Losses::any()) {
+            let steps = way(&View::new(&losses.case().evidence()));
+            for step in &steps {
+                let counts = (step.entered.value(), step.dropped.value(), step.left.value());
+                if let (Some(entered), Some(dropped), Some(left)) = counts {
+                    prop_assert_eq!(entered - dropped, *left, "{:?}", step);
+                }
+            }
+            for pair in steps.windows(2) {
+                let [from, to] = pair else { unreachable!("two steps") };
+                let both = from.left.value().zip(to.entered.value());
+                if let Some((left, entered)) = both.filter(|_| (from.place, from.unit) == (to.place, to.unit)) {
+                    prop_assert_eq!(left, entered, "{:?}", pair);
+                }
+            }
+            // The packets between the sockets and the path are counted with those of others, what is dropped of them is known.
+            let between = |from: usize, to: usize| -> u64 { steps[from + 1..to].iter().map(counted_drops).sum() };
+            for (from, to) in [(1, 4), (4, 7)] {
+                if let Some((left, entered)) = steps[from].left.value().zip(steps[to].entered.value()) {
+                    prop_assert_eq!(left - between(from, to), *entered, "{:?}", steps);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_socket_dropped_came_in_and_did_not_go_on() {
+        let steps = way(&View::new(&datagrams(0.1).dropped(0.01).evidence()));
+        let socket = &steps[7];
+        let [entered, dropped, left] = [&socket.entered, &socket.dropped, &socket.left]
+            .map(|count| *count.value().expect("it is counted"));
+        assert!(dropped > 0 && entered == left + dropped, "{socket:?}");
     }
 }

@@ -2,8 +2,8 @@
 
 use goodput_model::{Bytes, Known, Step, StepName, StepUnit};
 
+use super::labelled;
 use super::table::Table;
-use super::{labelled, style};
 
 /// What to show of the way.
 pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
@@ -34,33 +34,24 @@ fn drops(step: &Step, way: &[Step]) -> bool {
 
 fn table(way: &[Step]) -> Vec<String> {
     let mut table = Table::new(&["", "in", "out", "lost", "of", "counted by"]);
-    for step in way {
-        let dropped = match &step.dropped {
-            Known::Value(count) => count_of(*count),
-            Known::Missing(_) if drops(step, way) => "?".into(),
-            Known::Missing(_) => String::new(),
+    for (at, step) in way.iter().enumerate() {
+        let dropped = match drops(step, way) {
+            true => amount(&step.dropped, step.unit),
+            false => String::new(),
         };
-        let [entered, left] = [&step.entered, &step.left].map(|count| amount(count, step.unit));
-        let by = if step.dropped.value().is_some() { counter(step) } else { "" };
-        table.row(&[&label(step), &entered, &left, &dropped, unit(step.unit), by]);
-    }
-    marked(&table.beside(labelled::WIDTH_CHARS), way)
-}
-
-/// The lines of the table, with those of each step that has lost anything in red. A step whose row is too wide has
-/// several; only the first begins with its name.
-fn marked(table: &str, way: &[Step]) -> Vec<String> {
-    let mut steps = way.iter();
-    let mut has_lost = false;
-    let line = |line: &str| {
-        if !line.starts_with(' ') {
-            let dropped = steps.next().and_then(|step| step.dropped.value());
-            has_lost = dropped.is_some_and(|count| *count > 0);
+        // The payload begins at the first step and ends at the last one.
+        let entered = if at == 0 { String::new() } else { amount(&step.entered, step.unit) };
+        let is_last = at + 1 == way.len();
+        let left = if is_last { String::new() } else { amount(&step.left, step.unit) };
+        let lost = step.dropped.value();
+        let by = if lost.is_some() { counter(step) } else { "" };
+        let cells = [&label(step), &entered, &left, &dropped, unit(step.unit), by];
+        match lost.is_some_and(|count| *count > 0) {
+            true => table.bad_row(&cells),
+            false => table.row(&cells),
         }
-        if has_lost { style::bad(line) } else { line.to_string() }
-    };
-    let (heading, rows) = table.split_once('\n').unwrap_or_default();
-    std::iter::once(heading.to_string()).chain(rows.lines().map(line)).collect()
+    }
+    table.beside(labelled::WIDTH_CHARS).lines().map(Into::into).collect()
 }
 
 /// Where the number of what was lost comes from.
@@ -90,10 +81,10 @@ fn label(step: &Step) -> String {
     format!("{} {name}", step.place)
 }
 
-/// `12.3k`; nothing for what is not counted at this step.
+/// `12.3k`.
 fn amount(count: &Known<u64>, unit: StepUnit) -> String {
     match (count, unit) {
-        (Known::Missing(_), _) => String::new(),
+        (Known::Missing(_), _) => "not counted".into(),
         (Known::Value(count), StepUnit::Bytes) => Bytes(*count).to_string(),
         (Known::Value(count), _) => count_of(*count),
     }
@@ -147,8 +138,8 @@ mod tests {
             line.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         assert_eq!(row("near app"), "1.20 GB payload", "{text}");
-        assert_eq!(row("near qdisc"), "? packets", "{text}");
-        assert!(row("near device").starts_with("829k 3 packets"), "{text}");
+        assert_eq!(row("near qdisc"), "not counted not counted not counted packets", "{text}");
+        assert!(row("near device").starts_with("not counted 3 packets"), "{text}");
     }
 
     #[test]
