@@ -4,17 +4,16 @@ use anyhow::{Result, bail};
 
 use crate::exit::Exit;
 use crate::nearest::nearest;
-use crate::pages;
+use crate::pages::registries;
 use crate::screen;
 
-/// Prints every page of this name: a rule and the check for the same cause share one.
+/// Prints every page of this name: a rule, the check for the same cause and the scenario that plants it may share one.
 pub fn run(name: &str) -> Result<Exit> {
     let found = find(name);
     if found.is_empty() {
-        bail!(
-            "{name:?} is not a rule, check, bound, setting, mover or field of a record{}",
-            suggestion(name)
-        );
+        let kinds: Vec<_> = registries::ALL.iter().map(|registry| registry.kind).collect();
+        let kinds = kinds.join(", ").replacen(", field", " or field", 1);
+        bail!("{name:?} is no {kinds}{}", suggestion(name));
     }
     let page = found.concat();
     match screen::columns() {
@@ -44,25 +43,12 @@ fn with_whole_paragraphs(page: &str) -> String {
 }
 
 fn find(name: &str) -> Vec<String> {
-    let rules = goodput_diagnose::rules::ALL.iter().filter(|rule| rule.id == name);
-    let checks = goodput_diagnose::check::checks::ALL.iter().filter(|check| check.id == name);
-    // A setting may be written as in a comparison, with its end, scope and values.
-    let bare = name.strip_prefix("far:").unwrap_or(name);
-    let bare = bare.split(['@', '=']).next().unwrap_or(bare);
-    let settings = goodput_settings::find(bare).ok();
-    let movers = goodput_mover::movers::ALL.iter().filter(|mover| mover.id() == name);
-    let pages = rules.map(|rule| pages::rule(rule)).chain(checks.map(|check| pages::check(check)));
-    let bounds = goodput_ceiling::bounds::find(name).into_iter().map(pages::bound);
-    let pages = pages.chain(bounds).chain(settings.map(pages::setting));
-    pages.chain(movers.map(|mover| pages::mover(*mover))).chain(pages::field::find(name)).collect()
+    registries::ALL.iter().flat_map(|registry| (registry.pages)(name)).collect()
 }
 
 fn suggestion(name: &str) -> String {
-    let rules = goodput_diagnose::rules::ALL.iter().map(|rule| rule.id);
-    let settings = goodput_settings::settings::ALL.iter().map(|setting| setting.id);
-    let movers = goodput_mover::movers::ALL.iter().map(|mover| mover.id());
-    let nearest = nearest(name, rules.chain(settings).chain(movers));
-    nearest.map_or_else(
+    let names = registries::ALL.iter().flat_map(|registry| (registry.names)());
+    nearest(name, names).map_or_else(
         || "; `goodput list` shows the names".into(),
         |nearest| format!("; did you mean {nearest:?}?"),
     )
@@ -73,16 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_is_listed_has_a_page() {
-        for rule in goodput_diagnose::rules::ALL {
-            assert!(!find(rule.id).is_empty(), "{}", rule.id);
-        }
-        for bound in goodput_ceiling::bounds::ALL {
-            assert!(!find(bound.id).is_empty(), "{}", bound.id);
-        }
-        for setting in goodput_settings::settings::ALL {
-            assert!(!find(setting.example).is_empty(), "{}", setting.example);
-        }
+    fn one_name_may_stand_for_several_things() {
+        assert!(find("ack-path").len() >= 2, "a rule and the scenario that plants it");
         assert!(find("far:qdisc.kind@eth0=fq").concat().contains("qdisc.kind"));
     }
 

@@ -50,6 +50,7 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
     match args.what {
         Listed::Rules => rules(narrowed),
         Listed::Checks => checks(narrowed),
+        Listed::Probes => probes(narrowed),
         Listed::Bounds => bounds(narrowed),
         Listed::Settings => settings(narrowed),
         Listed::FarSettings => far_settings(narrowed),
@@ -57,6 +58,8 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
         Listed::Protocols => protocols(narrowed),
         Listed::Formats => formats(narrowed),
         Listed::Scenarios => scenarios(narrowed),
+        Listed::Faults => faults(narrowed),
+        Listed::Sources => sources(narrowed),
     }
     .map(|()| Exit::Fine)
 }
@@ -98,6 +101,31 @@ fn checks(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["check", "what it looks for"], &[]);
     for check in goodput_diagnose::check::checks::ALL {
         list.row(&[check.id, check.title], &[]);
+    }
+    list.print()
+}
+
+fn probes(narrowed: &Narrowed) -> Result<()> {
+    let mut list = Listing::new(narrowed, &["probe", "what it changes"], &["tells apart"]);
+    for probe in goodput_diagnose::probes::ALL {
+        let pairs = probe.pairs.iter().map(|pair| format!("{} from {}", pair.one, pair.other));
+        list.row(&[probe.id, probe.title], &[&pairs.collect::<Vec<_>>().join(", ")]);
+    }
+    list.print()
+}
+
+fn faults(narrowed: &Narrowed) -> Result<()> {
+    let mut list = Listing::new(narrowed, &["fault", "what it does"], &[]);
+    for fault in goodput_lab::faults::ALL {
+        list.row(&[fault.id, fault.summary], &[]);
+    }
+    list.print()
+}
+
+fn sources(narrowed: &Narrowed) -> Result<()> {
+    let mut list = Listing::new(narrowed, &["source", "what it reports"], &[]);
+    for source in goodput_kernel::sources::ALL {
+        list.row(&[source.id(), source.summary()], &[]);
     }
     list.print()
 }

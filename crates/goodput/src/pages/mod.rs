@@ -1,15 +1,24 @@
-//! What goodput can say about one thing it knows: a rule, a check, a setting, a mover, a field of the
-//! record. The reference documents and `goodput explain` are made of these.
+//! What goodput can say about one thing it knows: a rule, a setting, a mover, a field of the record. The reference
+//! documents and `goodput explain` are made of these.
 
 pub mod field;
 pub mod planted;
+pub mod registries;
+
+use std::fmt::Write;
 
 use goodput_ceiling::bounds::Bound;
+use goodput_compat::formats::Format;
 use goodput_diagnose::Rule;
 use goodput_diagnose::check::{Check, Scope as CheckScope};
+use goodput_diagnose::probes::Probe;
+use goodput_kernel::sources::Source as FactSource;
+use goodput_lab::faults::Kind as Fault;
+use goodput_lab::{Builtin, LabError, Scenario};
 use goodput_model::{Bytes, Role, Source};
 use goodput_mover::Mover;
 use goodput_settings::{Scope, Setting};
+use goodput_wire::Protocol;
 
 /// A cause that the diagnosis can name.
 pub fn rule(rule: &Rule) -> String {
@@ -21,6 +30,59 @@ pub fn rule(rule: &Rule) -> String {
 /// What `goodput check` looks for on a host.
 pub fn check(check: &Check) -> String {
     format!("\n## `{}`\n\n{}. `goodput check` looks at {}.\n", check.id, check.title, scope(check))
+}
+
+/// A probe of `goodput test --probe`.
+pub fn probe(probe: &Probe) -> String {
+    let mut page =
+        format!("\n## `{}`\n\n`goodput test --probe` may run this: {}.\n\n", probe.id, probe.title);
+    for pair in probe.pairs {
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "- tells `{}` from `{}`: {}", pair.one, pair.other, pair.why);
+    }
+    page
+}
+
+/// A protocol that goodput speaks with peers.
+pub fn protocol(protocol: &Protocol) -> String {
+    let Protocol { id, port, summary, .. } = protocol;
+    let control = if protocol.has_control { "a connection" } else { "none" };
+    format!(
+        "\n## `{id}`\n\n{}. A target is `{id}://HOST`.\n\n- port: {port}\n- control: {control}\n",
+        sentence(summary)
+    )
+}
+
+/// Another program's output.
+pub fn format(format: &Format) -> String {
+    format!("\n## `{0}`\n\n`--format {0}` prints {1}.\n", format.id, format.summary)
+}
+
+/// A scenario of the lab: what it shows, and its default case.
+pub fn scenario(builtin: &Builtin) -> Result<String, LabError> {
+    let Scenario { title, case, .. } = Scenario::load(builtin.name)?;
+    let toml = goodput_lab::scenario_source(&case)?;
+    let toml: String =
+        toml.lines().map(|line| format!("    {line}\n").replace("    \n", "\n")).collect();
+    let name = builtin.name;
+    let run = format!("`goodput lab run {name}` runs its default case, `{case}`");
+    Ok(format!("\n## `{name}`\n\n{title}\n\n{run}:\n\n{toml}"))
+}
+
+/// A fault that a scenario can plant.
+pub fn fault(fault: &Fault) -> String {
+    let example: String =
+        fault.example.trim().lines().map(|line| format!("    {line}\n")).collect();
+    let (id, summary) = (fault.id, sentence(fault.summary));
+    format!(
+        "\n## `{id}`\n\nA fault that a scenario of the lab can plant. {summary}\n\n    [[fault]]\n    kind = \"{id}\"\n{example}"
+    )
+}
+
+/// Where facts of a host come from.
+pub fn source(source: &dyn FactSource) -> String {
+    let id = source.id();
+    format!("\n## `{id}`\n\nThe facts `{id}.…` of a record: {}.\n", source.summary())
 }
 
 /// A bound of `goodput ceiling`.

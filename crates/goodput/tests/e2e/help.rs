@@ -65,8 +65,19 @@ fn a_list_can_be_narrowed_and_made_longer() {
 #[test]
 fn what_people_read_fits_80_columns() {
     let home = Home::new();
-    let lists =
-        ["rules", "checks", "bounds", "settings", "movers", "protocols", "formats", "scenarios"];
+    let lists = [
+        "rules",
+        "checks",
+        "probes",
+        "bounds",
+        "settings",
+        "movers",
+        "protocols",
+        "formats",
+        "scenarios",
+        "faults",
+        "sources",
+    ];
     let lists = lists.map(|what| format!("list {what}"));
     let long = lists.clone().map(|list| format!("{list} --long"));
     let others = [
@@ -76,6 +87,10 @@ fn what_people_read_fits_80_columns() {
         "as --list iperf3",
         "explain path-loss",
         "explain xps.cpus",
+        "explain half-window",
+        "explain ack-path",
+        "explain tbf",
+        "explain softnet",
         "explain Record.verdict",
         "check lo --undecided",
         "ceiling --link 10gbit --rtt 20ms --window 1M --loss 0.1% -P 2",
