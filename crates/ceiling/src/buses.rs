@@ -8,7 +8,7 @@ use crate::lines::{Lines, number, rate};
 /// Part of a PCI Express link that flow control and acknowledgements of the data link layer leave
 /// (Neugebauer et al.: Understanding PCIe performance for end host networking, SIGCOMM 2018).
 const LINK_LAYER_SHARE: f64 = 0.9;
-/// Payload of a PCI Express packet where nothing else is known, bytes.
+/// Payload of a PCI Express packet if nothing else is known, bytes.
 const DEFAULT_TLP_PAYLOAD_BYTES: f64 = 256.0;
 /// Its header, sequence number, check and framing, bytes (the same paper).
 const TLP_OVERHEAD_BYTES: f64 = 26.0;

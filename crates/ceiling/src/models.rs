@@ -24,7 +24,7 @@ pub fn cubic(mss: f64, rtt: f64, loss: f64) -> f64 {
     (cubic_segments(rtt, loss) * mss * 8.0 / rtt).max(mathis(mss, rtt, loss))
 }
 
-/// A retransmission timeout of Linux where round trips hardly vary, seconds.
+/// A retransmission timeout of Linux if round trips hardly vary, seconds.
 pub fn timeout_s(rtt: f64) -> f64 {
     rtt + RTO_MIN_S
 }

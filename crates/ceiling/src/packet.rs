@@ -59,12 +59,12 @@ impl Packet {
         }
     }
 
-    /// Payload as a share of what is counted, where `extra` bytes are counted with each IP packet.
+    /// Payload as a share of what is counted, if `extra` bytes are counted with each IP packet.
     pub fn share(&self, extra: f64) -> f64 {
         self.payload / self.counted(extra)
     }
 
-    /// All bytes that are counted for it, where `extra` bytes are counted with each IP packet.
+    /// All bytes that are counted for it, if `extra` bytes are counted with each IP packet.
     pub fn counted(&self, extra: f64) -> f64 {
         self.ip + self.frames * extra
     }

@@ -29,7 +29,7 @@ pub const REFERENCE_COPY: &str = "reference-copy-s-per-gb";
 /// Blocks below which nothing is adjusted for: the slope costs about one block, of six that is too much.
 const MIN_BLOCKS: usize = 8;
 
-/// How often an arm that leaves a condition alone is taken for one that changes it, at each look. Where that is
+/// How often an arm that leaves a condition alone is taken for one that changes it, at each look. If that is
 /// by chance, the differences that chance made are left in: so this adds to the false alarms, and is small.
 const CHANGED_LEVEL: f64 = 0.01;
 

@@ -7,7 +7,7 @@ pub(crate) struct Curve {
 
 impl Curve {
     /// The curve through `series`. Of several points at one instant the last one stands. `None`
-    /// where fewer than two instants remain, a time is not a finite number, or time or bytes run
+    /// if fewer than two instants remain, a time is not a finite number, or time or bytes run
     /// back: a counter that was reset reports nothing.
     pub(crate) fn new(series: &[(f64, u64)]) -> Option<Self> {
         let mut points: Vec<(f64, u64)> = Vec::with_capacity(series.len());

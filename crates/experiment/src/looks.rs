@@ -4,7 +4,7 @@
 //! times that. Here are at most five looks, and the errors they may make add up to 5 %, over all
 //! arms together, so that nothing needs to be assumed of how looks or arms depend on each other
 //! (Bonferroni over looks, Holm over arms). The first look spends most: its n is the smallest at which the exact
-//! test can speak at all (two-sided p = 2^(1-n) where all n blocks agree, .031 for 6), which lets large
+//! test can speak at all (two-sided p = 2^(1-n) if all n blocks agree, .031 for 6), which lets large
 //! effects, the common case, end early. Every doubling of the arms moves all looks by one block.
 //!
 //! Two claims have an error each: "there is a difference", and "there is none that counts". The second is
@@ -28,7 +28,7 @@ struct Look {
 /// Blocks at the first look with two arms.
 const FIRST_BLOCKS: u32 = 6;
 
-/// With 24 blocks at most, 13 to 19 % of comparisons of an arm with itself stay open where runs spread by 3 %,
+/// With 24 blocks at most, 13 to 19 % of comparisons of an arm with itself stay open if runs spread by 3 %,
 /// however the error is divided; with 36, 6 %.
 const LOOKS: [Look; 5] = [
     Look { after: 0, difference: 0.03125, equivalence: 0.03125 },

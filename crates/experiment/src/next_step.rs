@@ -21,7 +21,7 @@ use crate::file_parts::{PartsStanding, parts_standing};
 /// The time that is left, as the caller estimates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLeft {
-    /// Runs that still fit in; `u32::MAX` where time is not limited.
+    /// Runs that still fit in; `u32::MAX` if time is not limited.
     pub runs: u32,
 }
 

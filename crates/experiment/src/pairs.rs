@@ -89,7 +89,7 @@ impl<'a> Runs<'a> {
         self.blocks.values().filter(is_compared).filter_map(move |block| *block.get(arm)?)
     }
 
-    /// ln(arm / baseline) of what `read` takes from both runs of a block, where both have it, and of the
+    /// ln(arm / baseline) of what `read` takes from both runs of a block, if both have it, and of the
     /// [`REFERENCE_COPY`] beside them. `read` gives numbers above zero.
     pub(crate) fn pairs(&self, arm: usize, read: impl Fn(&Trial) -> Option<f64>) -> Vec<Pair> {
         self.contrast(&[(arm, 1.0), (0, -1.0)], read)

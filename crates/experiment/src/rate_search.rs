@@ -12,7 +12,7 @@
 pub const RESOLUTION: f64 = 0.01;
 
 /// Trials at most, confirmations included: halving a bracket to a hundredth takes seven, and twice that
-/// again where confirmations fail.
+/// again if confirmations fail.
 const MAX_TRIALS: usize = 30;
 
 /// So many times the same is no accident: trials one after the other in which the sender did not hold
@@ -81,7 +81,7 @@ pub enum SearchState {
     /// This is the highest rate, bits per second, as sent in the confirming trial; a hundredth above it
     /// too much is lost.
     Path(f64),
-    /// The same, where above it the receiver's socket loses too much, not the path.
+    /// The same, if the receiver's socket loses too much above it, not the path.
     Receiver(f64),
     /// The sender sends no faster than this, bits per second, and the path loses no more than allowed
     /// of it.
@@ -102,7 +102,7 @@ impl RateSearch {
         };
         let slowest_failure = self.slowest_failure(done);
         let high = slowest_failure.map(|failure| failure.failed_at());
-        // Where a longer trial has shown what a short one had not, short ones say nothing.
+        // If a longer trial has shown what a short one had not, short ones say nothing.
         let confirms = self.refuted(done, false) > 0;
         let low = self.highest_pass(done, high, confirms);
         match (low, high) {
@@ -265,7 +265,7 @@ impl RateSearch {
     }
 
     /// The next rate between one that passes and one that fails. A path that drops no more than what is
-    /// too much lets its own rate through: that rate first, then whether a hundredth more fails. Where
+    /// too much lets its own rate through: that rate first, then whether a hundredth more fails. If
     /// the path is not like that, the middle.
     fn between(&self, done: &[TrialResult], low: f64, high: f64) -> f64 {
         let middle = low.midpoint(high);

@@ -6,7 +6,7 @@ use crate::judge::Preference;
 use crate::pairs::{Runs, cpu, goodput};
 use crate::sequential::Standing;
 
-/// The least number that a ratio is made of, in the units of the response. Where nothing was seen, as
+/// The least number that a ratio is made of, in the units of the response. If nothing was seen, as
 /// no loss, the ratio needs a number: one that is below what a run can tell from nothing keeps the sign and
 /// an enormous but finite size. Two runs without are no difference.
 fn floor(response: Response) -> f64 {

@@ -116,7 +116,7 @@ fn errors(n: usize) -> Vec<f64> {
     rank_sum_probabilities(n).into_iter().scan(0.0, sum).take(half).collect()
 }
 
-/// Probability of every sum of positive ranks, from 0 to n(n+1)/2, where each sign is a fair coin.
+/// Probability of every sum of positive ranks, from 0 to n(n+1)/2, if each sign is a fair coin.
 fn rank_sum_probabilities(n: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; n * (n + 1) / 2 + 1];
     probabilities[0] = 1.0;

@@ -196,7 +196,7 @@ mod tests {
 
     /// Correlation and spread as measured on a CPU-bound veth (0.36, 20 %) and behind a shaper
     /// (-0.7, 31 %), at one sample a 10th of a second. At least 90 % of the intervals must hold the
-    /// true mean: ten batches can't promise the full 95 % where samples are correlated.
+    /// true mean: ten batches can't promise the full 95 % if samples are correlated.
     #[test]
     fn the_interval_holds_the_true_mean() {
         for (correlation, spread) in [(0.0, 0.1), (0.36, 0.2), (-0.7, 0.31)] {

@@ -63,7 +63,7 @@ fn outliers(rng: &mut Xoshiro256PlusPlus) -> f64 {
     if rng.random_bool(0.15) { quiet - 5.0 } else { quiet }
 }
 
-/// Two speeds, as where flows hash to one queue or another.
+/// Two speeds, as when flows hash to one queue or another.
 fn two_speeds(rng: &mut Xoshiro256PlusPlus) -> f64 {
     0.1 * normal(rng) + if rng.random_bool(0.5) { 1.0 } else { -1.0 }
 }
@@ -246,7 +246,7 @@ fn compare_beside(design: &Design, host: &mut Host, factor: f64, copies: bool) -
     (effect.judgement, effect.n as u32)
 }
 
-/// The same, where the arm makes each copy cost `copies` times as much; without copies if there is no such number.
+/// The same, if the arm makes each copy cost `copies` times as much; without copies if there is no such number.
 fn effect_beside(design: &Design, host: &mut Host, factor: f64, copies: Option<f64>) -> Effect {
     let mut done: Vec<Trial> = Vec::new();
     while let Step::RunBlock { block, order, warm_up } = design.next(&done, TimeLeft { runs: 200 })

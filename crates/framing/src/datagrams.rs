@@ -17,7 +17,7 @@ pub trait Datagrams: Send {
     /// Bytes of the shortest datagram that it can send.
     fn least(&self) -> usize;
 
-    /// Bytes of the longest datagram to expect where datagrams of `chunk` bytes were agreed on.
+    /// Bytes of the longest datagram to expect if datagrams of `chunk` bytes were agreed on.
     fn longest(&self, chunk: usize) -> usize {
         chunk
     }
@@ -130,7 +130,7 @@ pub struct Closing {
 pub enum Read {
     /// Payload.
     Payload {
-        /// Its number, from 0, below [`NUMBER_BOUND`]; `None` where the framing has none.
+        /// Its number, from 0, below [`NUMBER_BOUND`]; `None` if the framing has none.
         number: Option<u64>,
         /// When it was sent, nanoseconds of any clock that runs evenly.
         sent_ns: Option<u64>,

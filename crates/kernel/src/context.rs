@@ -34,7 +34,7 @@ pub struct Context {
     pub local: Option<IpAddr>,
     /// Whose processes move the payload.
     pub subject: Subject,
-    /// The mount of the measured file, where the target is one on a mount.
+    /// The mount of the measured file, if the target is on a mount.
     pub mount: Option<FileMount>,
 }
 

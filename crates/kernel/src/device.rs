@@ -13,7 +13,7 @@ pub(crate) enum Place {
     Pci(String),
     /// A USB device: the name of the bus controller and the ports on the way from it, "1.2".
     Usb {
-        /// "0000:00:14.0" where the controller is a PCI device.
+        /// "0000:00:14.0" if the controller is a PCI device.
         controller: String,
         /// Ports, from the root hub on.
         ports: String,

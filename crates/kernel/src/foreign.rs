@@ -27,7 +27,7 @@ pub struct ForeignSocket {
     pub local: SocketAddr,
     /// The other end.
     pub peer: SocketAddr,
-    /// Inode number by which processes hold it; 0 where none does any more.
+    /// Inode number by which processes hold it; 0 if none does any more.
     pub inode: u64,
     /// What the kernel knows of the connection.
     pub tcp_info: Known<TcpInfo>,

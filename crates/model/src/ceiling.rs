@@ -150,7 +150,7 @@ pub struct CeilingReport {
     pub format: u32,
     /// What it is computed from.
     pub inputs: CeilingInputs,
-    /// Where this host told an input, in the order in which it was asked.
+    /// Sources on this host from which inputs were read, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
     /// What this host did not tell.

@@ -12,7 +12,7 @@ use crate::setting::SettingRef;
 pub struct Change {
     /// What to change.
     pub setting: SettingRef,
-    /// Its value now; `None` where it is the kernel's own choice.
+    /// Its value now; `None` if it is the kernel's own choice.
     pub from: Option<String>,
     /// The value to try.
     pub to: String,

@@ -17,7 +17,7 @@ pub struct Connection {
     #[schemars(with = "String")]
     pub remote: SocketAddr,
     /// Receive queue of the receiver's card on which its payload is expected, by the card's hash. Only
-    /// where ports were chosen by it (`spread_ports`).
+    /// if ports were chosen by it (`spread_ports`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_queue: Option<u16>,
 }

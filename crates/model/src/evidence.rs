@@ -27,7 +27,7 @@ pub struct Evidence {
     pub reported_loss_share: Known<f64>,
     /// Round trips that were probed before the flows began and while they ran, if the plan asks for it.
     pub latency: Option<Latency>,
-    /// What it was like to ask for the file, where the target is one.
+    /// How asking for the file went, if the target is a file.
     pub fetches: Option<Fetches>,
     /// How the ends' clocks relate.
     pub clocks: Clocks,

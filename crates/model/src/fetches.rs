@@ -46,7 +46,7 @@ pub struct Fetches {
     /// still came, from the end of that one.
     pub whole_s: Known<f64>,
     /// Median time from the last byte that was written of an upload to the server's word that it has it, microseconds.
-    /// What the kernel still had to send is in it. Absent for fetches, and where no upload came to its end.
+    /// What the kernel still had to send is in it. Absent for fetches, and if no upload came to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_us: Option<f64>,
     /// How the times of whole fetches spread.

@@ -27,7 +27,7 @@ pub enum Pin {
     #[default]
     None,
     /// On the memory node of the path's device and off the CPUs that serve its interrupts, as far as
-    /// these are known; else where the scheduler puts them.
+    /// these are known; otherwise where the scheduler puts them.
     Auto,
     /// Each on one of these CPUs, which the flows take in turn.
     Cpus(Vec<u16>),

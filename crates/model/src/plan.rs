@@ -35,7 +35,7 @@ pub struct Plan {
     pub chunk_bytes: Bytes,
     /// Strict pacing, over all flows of one direction together. `None`: as fast as it goes.
     pub rate_bits_per_s: Option<BitRate>,
-    /// Bytes of one flow that leave at once at most, where datagrams are paced, at least one datagram.
+    /// Bytes of one flow that leave at once at most, if datagrams are paced, at least one datagram.
     /// `None`: one datagram, or what the rate gives in 20 us if that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_bytes: Option<Bytes>,
@@ -47,7 +47,7 @@ pub struct Plan {
     /// Whether the far end is asked for what it would have printed, which only iperf3 can be.
     #[serde(default, skip_serializing_if = "is_off")]
     pub peer_output: bool,
-    /// Port where the first flow meets the end that awaits it, the others next to it, which only nuttcp
+    /// Port at which the first flow meets the end that awaits it, the others next to it, which only nuttcp
     /// can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<u16>,
@@ -179,7 +179,7 @@ pub struct SocketOptions {
     pub priority: Option<u32>,
     /// Differentiated services code point, 0 to 63 (RFC 2474).
     pub dscp: Option<u8>,
-    /// Whether datagrams over IPv4 have the "don't fragment" bit, and are refused by the kernel where
+    /// Whether datagrams over IPv4 have the "don't fragment" bit, and the kernel refuses them if
     /// they are longer than the path's MTU (`IP_PMTUDISC_DO`, ip(7)).
     #[serde(skip_serializing_if = "is_off")]
     pub dont_fragment: bool,
@@ -227,7 +227,7 @@ fn is_off(flag: &bool) -> bool {
 }
 
 impl Plan {
-    /// [`Self::mover`] where another program moves the payload and goodput only watches (`--attach`).
+    /// [`Self::mover`] if another program moves the payload and goodput only watches (`--attach`).
     pub const WATCHING: &'static str = "none";
 
     /// Whether goodput only watches what another program moves.

@@ -87,10 +87,10 @@ pub struct Record {
     /// against the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuning: Option<Tuning>,
-    /// What each way to send a file cost, by size and number of clients, where files were compared.
+    /// What each way to send a file cost, by size and number of clients, if files were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<Transfers>,
-    /// What the READs of each arm were like, where they read from an NFS server.
+    /// What the READs of each arm were like, if they read from an NFS server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nfs_reads: Option<ReadTable>,
     /// Which of disks and network is slowest, if that was asked (`goodput test files`).
@@ -261,7 +261,7 @@ pub struct DirectionResult {
     /// all flows together; what the rate gives in it was not sent. Only for paced UDP.
     #[serde(default = "unkept_count")]
     pub stalled_us: Known<u64>,
-    /// What its files were found to be, where payload is not memory at both ends.
+    /// What its files were found to be, unless payload is memory at both ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageResult>,
     /// Where the payload passed and where it was dropped, in order.

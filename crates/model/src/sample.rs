@@ -55,7 +55,7 @@ pub struct FlowSample {
     #[serde(default = "not_told")]
     pub cpu_wait_us: Known<u64>,
     /// Time that the flow's thread took to get payload from its source, if that is not memory: in
-    /// the calls that read it. Where one call reads and sends, the time that the thread slept in it,
+    /// the calls that read it. If one call reads and sends, the time that the thread slept in it,
     /// waits for a CPU included.
     #[serde(default = "no_storage", skip_serializing_if = "is_no_storage")]
     pub source_us: Known<u64>,
@@ -85,7 +85,7 @@ pub struct FlowSample {
     /// Bytes waiting in the socket for the reader (`SIOCINQ`), or not yet acknowledged (`SIOCOUTQ`).
     pub queued_bytes: Known<u64>,
     /// Of `bytes`, what the peer's TCP acknowledged, if the connection carries more than payload: all that was written
-    /// but what waits in the socket. Absent otherwise, where `tcp` has it.
+    /// but what waits in the socket. Absent otherwise, because `tcp` has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acked_payload_bytes: Option<u64>,
     /// Datagram counts; only for UDP.
@@ -192,11 +192,11 @@ pub struct DatagramCounts {
     /// is made up; what the rate gives in it was not sent.
     #[serde(default, skip_serializing_if = "is_none")]
     pub stalled_us: u64,
-    /// Whether the datagrams carry numbers. Where a foreign protocol has none, `lost`, `reordered`
+    /// Whether the datagrams carry numbers. If a foreign protocol has none, `lost`, `reordered`
     /// and `duplicated` mean nothing.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub numbered: bool,
-    /// Whether the datagrams carry their time of sending; where not, `jitter_us` means nothing.
+    /// Whether the datagrams carry their time of sending; if not, `jitter_us` means nothing.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub timed: bool,
 }

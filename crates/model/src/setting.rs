@@ -17,7 +17,7 @@ pub struct SettingRef {
     pub end: EndName,
     /// Its name, as `goodput settings list` prints it.
     pub name: String,
-    /// The device, route or class it holds for; `None` where it holds for the host or the test.
+    /// The device, route or class it holds for; `None` if it holds for the host or the test.
     pub scope: Option<String>,
 }
 

@@ -38,7 +38,7 @@ tcp_info! {
     snd_wscale, 104;
     /// Window scale this end uses.
     rcv_wscale, 104;
-    /// 1 where the delivery rate was limited by the application.
+    /// 1 if the delivery rate was limited by the application.
     delivery_rate_app_limited, 168;
     /// Retransmission time-out, microseconds.
     rto_us, 104;
@@ -70,9 +70,9 @@ tcp_info! {
     rcv_space_bytes, 104;
     /// Segments retransmitted so far.
     total_retrans_segments, 104;
-    /// Pacing rate, bytes per second; 2^64-1 where unlimited.
+    /// Pacing rate, bytes per second; 2^64-1 if unlimited.
     pacing_rate_bytes_per_s, 120;
-    /// Upper bound of the pacing rate, bytes per second; 2^64-1 where unlimited.
+    /// Upper bound of the pacing rate, bytes per second; 2^64-1 if unlimited.
     max_pacing_rate_bytes_per_s, 120;
     /// Payload bytes acknowledged by the peer.
     acked_bytes, 136;

@@ -10,13 +10,13 @@ use crate::units::BitRate;
 /// The runs of one size and one number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Transfers {
-    /// Bytes that each client is sent; `None` where the time ends a run, or the length is not known.
+    /// Bytes that each client is sent; `None` if the time ends a run, or the length is not known.
     pub size_bytes: Option<u64>,
     /// Clients at the same time, a flow each.
     pub clients: u16,
     /// Each way, in the order of the arms.
     pub methods: Vec<Method>,
-    /// Rule that limits most of the runs, `none` where nothing does.
+    /// Rule that limits most of the runs, `none` if nothing does.
     pub limit: String,
     /// What the runs prove of the arms against the first.
     pub comparison: Comparison,

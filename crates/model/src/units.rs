@@ -31,7 +31,7 @@ pub struct UnitError {
 }
 
 impl BitRate {
-    /// `bytes` in `seconds` as a rate. `None` where no time has passed.
+    /// `bytes` in `seconds` as a rate. `None` if no time has passed.
     pub fn over(bytes: u64, seconds: f64) -> Option<Self> {
         (seconds > 0.0).then(|| Self(bytes as f64 * 8.0 / seconds))
     }

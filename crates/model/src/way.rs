@@ -51,7 +51,7 @@ pub enum StepUnit {
     Segments,
     /// Datagrams of the flows.
     Datagrams,
-    /// Packets of whatever kind, other programs' too; one may be as large as 64 KiB where the device
+    /// Packets of whatever kind, other programs' too; one may be as large as 64 KiB if the device
     /// segments.
     Packets,
 }

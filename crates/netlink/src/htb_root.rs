@@ -11,7 +11,7 @@ const ROOT_BYTES: usize = 20;
 /// Parameters and a counter of htb itself (net/sched/sch_htb.c `htb_dump`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HtbRoot {
-    /// Minor number of the class that takes what no filter matches; 0 where such packets bypass htb.
+    /// Minor number of the class that takes what no filter matches; 0 if such packets bypass htb.
     pub default_class: u32,
     /// Packets that bypassed it.
     pub direct_packets: u32,

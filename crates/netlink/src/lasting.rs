@@ -6,7 +6,7 @@ use crate::raw::word;
 
 /// `IFA_CACHEINFO` with `struct ifa_cacheinfo`: preferred, valid, created, updated.
 const IFA_CACHEINFO: u16 = 6;
-/// `RTA_CACHEINFO` with `struct rta_cacheinfo`, where the third word says when the route expires.
+/// `RTA_CACHEINFO` with `struct rta_cacheinfo`, in which the third word says when the route expires.
 const RTA_CACHEINFO: u16 = 12;
 const RTA_EXPIRES: u16 = 23;
 const EXPIRES_AT: usize = 8;

@@ -33,7 +33,7 @@ pub struct Link {
     /// The bridge, bond or VRF it belongs to, by index.
     pub master_index: Option<u32>,
     /// The peer of a veth, or the lower device of a VLAN (`IFLA_LINK`), by index. The index is
-    /// one of another namespace where `peer_elsewhere` is set.
+    /// one of another namespace if `peer_elsewhere` is set.
     pub peer_index: Option<u32>,
     /// Whether `peer_index` counts in another namespace.
     pub peer_elsewhere: bool,
@@ -119,7 +119,7 @@ impl Netlink {
         self.veth(name, peer, &[])
     }
 
-    /// The same where each end can have up to `queues` queues in each direction; only one is used
+    /// The same, if each end can have up to `queues` queues in each direction; only one is used
     /// at first.
     pub fn create_veth_with_queues(
         &mut self,

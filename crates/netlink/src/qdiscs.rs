@@ -9,7 +9,7 @@ use crate::rounded_times::written_for;
 use crate::{Netlink, NetlinkError, Tbf};
 
 pub(crate) const TCA_OPTIONS: u16 = 2;
-/// `TCA_STATS_PKT64`: the packet count where 32 bits are not enough.
+/// `TCA_STATS_PKT64`: the packet count if 32 bits are not enough.
 const TCA_STATS_PKT64: u16 = 8;
 
 /// One queueing discipline of one link.

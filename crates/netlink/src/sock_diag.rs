@@ -31,7 +31,7 @@ pub struct DiagSocket {
     pub peer: SocketAddr,
     /// State, `TCP_*` of include/net/tcp_states.h.
     pub state: u8,
-    /// Inode number by which processes hold it; 0 where none does any more.
+    /// Inode number by which processes hold it; 0 if none does any more.
     pub inode: u32,
     /// User who made it.
     pub uid: u32,
@@ -48,7 +48,7 @@ pub struct DiagSocket {
 }
 
 /// Connected TCP sockets of this network namespace, IPv4 and IPv6; only those with `local_port` and
-/// `peer_port` where these are given.
+/// `peer_port` if these are given.
 pub fn tcp_sockets(
     local_port: Option<u16>,
     peer_port: Option<u16>,

@@ -9,7 +9,7 @@ const ETHTOOL_GSSET_INFO: u32 = 0x37;
 /// `ETH_GSTRING_LEN`.
 pub(crate) const NAME_BYTES: usize = 32;
 
-/// How many names `set` (`ETH_SS_*`) has at `device`; 0 where the device does not have the set.
+/// Number of names that `set` (`ETH_SS_*`) has at `device`; 0 if the device does not have the set.
 /// `struct ethtool_sset_info`: the command, a reserved word, a mask of sets, their sizes.
 pub(crate) fn count(operation: &str, device: &str, set: u32) -> Result<u32, NetlinkError> {
     let mut data = [0u8; 20];

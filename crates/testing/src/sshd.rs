@@ -28,7 +28,7 @@ pub struct Sshd {
 }
 
 impl Sshd {
-    /// Starts one that runs `forced`, a shell's line, whatever a client asks for. `None`, and the test is skipped, where
+    /// Starts one that runs `forced`, a shell's line, whatever a client asks for. `None`, and the test is skipped, if
     /// OpenSSH is missing.
     ///
     /// # Panics

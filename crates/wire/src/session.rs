@@ -181,7 +181,7 @@ impl HostClock {
 /// was given somewhere within it (RFC 5905 section 8).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockOffset {
-    /// Microseconds; below 0 where the peer is behind.
+    /// Microseconds; below 0 if the peer is behind.
     pub ahead_us: f64,
     /// At most so far off, microseconds: half the round trip.
     pub uncertainty_us: f64,
@@ -424,7 +424,7 @@ pub enum Action {
         flow_setup: FlowSetup,
     },
     /// Server: expect these flows of this plan; its `near` end is the client. Answered with
-    /// [`Input::Expecting`], or with [`Input::FlowsFailed`] where it can't be done.
+    /// [`Input::Expecting`], or with [`Input::FlowsFailed`] if it can't be done.
     ExpectFlows {
         /// What was agreed.
         plan: Box<Plan>,
@@ -441,7 +441,7 @@ pub enum Action {
     PeerHash(Known<Box<ReceiveHash>>),
     /// Server: measure with another server in the client's stead, if that is allowed. Answered with
     /// [`Input::Expecting`], and then [`Input::ThirdPartyOutput`] until [`Input::ThirdPartyDone`]; or with
-    /// [`Input::FlowsFailed`] where it is not done. [`Action::Abandon`] ends it early.
+    /// [`Input::FlowsFailed`] if it is not done. [`Action::Abandon`] ends it early.
     MeasureWithThirdParty(Box<ThirdPartyTest>),
     /// Server: hold a conversation that is a measurement in itself, without flows. Answered with
     /// [`Input::Expecting`], or with [`Input::Denied`] or [`Input::FlowsFailed`].

@@ -1,4 +1,4 @@
-//! Reno at a given loss, with the timeouts that follow where too few acknowledgements come back.
+//! Reno at a given loss, with the timeouts that follow when too few acknowledgements come back.
 
 use goodput_model::{CeilingInputs, Missing};
 
@@ -42,7 +42,7 @@ fn work_out(inputs: &CeilingInputs, lines: &mut Lines) -> Result<f64, Missing> {
 mod tests {
     use super::*;
 
-    /// 3 % over 20 ms: 2.3 Mbit/s are what the equation gives where 4.0 were measured, because Linux
+    /// 3 % over 20 ms: the equation gives 2.3 Mbit/s, but 4.0 were measured, because Linux
     /// avoids the timeouts.
     #[test]
     fn it_is_the_lower_the_more_is_lost() {

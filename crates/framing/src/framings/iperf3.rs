@@ -46,7 +46,7 @@ struct Iperf3 {
 }
 
 impl Iperf3 {
-    /// With numbers of 64 bits where `wide`, else of 32.
+    /// With numbers of 64 bits if `wide`, otherwise of 32.
     fn new(wide: bool) -> Self {
         Self { wide, numbers: Unwrap::default() }
     }

@@ -164,7 +164,7 @@ fn bytes(numbers: &[u64]) -> Result<ByteCounts, ParseError> {
 fn transport(line: &str, rest: &str) -> Result<Transport, ParseError> {
     let (protocol, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let numbers = numbers(line, rest)?;
-    // What precedes the counts: the port; and where there are connections, how often and since when.
+    // What precedes the counts: the port; and, if there are connections, how often and since when.
     let (connects, counts) = match protocol {
         "udp" => (None, numbers.get(2..)),
         "local" => (numbers.get(1), numbers.get(4..)),

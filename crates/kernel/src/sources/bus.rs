@@ -77,7 +77,7 @@ fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
             snapshot.put(name, fact);
         }
     }
-    // -1 where the host has one node only or does not say.
+    // -1 if the host has one node only or does not say.
     match read("numa_node").and_then(|text| text.trim().parse::<u64>().ok()) {
         Some(node) => snapshot.put("bus.numa_node", node),
         None => snapshot.lacks("bus.numa_node", "the host does not report it"),

@@ -57,7 +57,7 @@ fn kind(link: &Link) -> &str {
     }
 }
 
-/// Name of the device that this one stands on, where the kernel names a single one: that of a VLAN, of a
+/// Name of the device that this one stands on, if the kernel names a single one: that of a VLAN, of a
 /// macvlan, of a tunnel that is bound to a device.
 fn below(
     link: &Link,

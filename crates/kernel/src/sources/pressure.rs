@@ -1,5 +1,5 @@
 //! How long tasks of this host waited for CPU, memory and disks (/proc/pressure; Linux 4.20 and
-//! later, where pressure stall information is switched on).
+//! later, if pressure stall information is switched on).
 
 use goodput_model::{Missing, Snapshot};
 

@@ -1,4 +1,4 @@
-//! The right to make network namespaces: one's own, or that of a user namespace, where any user is
+//! The right to make network namespaces: one's own, or that of a user namespace, in which any user is
 //! root over whatever is made inside (user_namespaces(7)).
 
 use std::fs;

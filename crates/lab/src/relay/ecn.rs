@@ -1,5 +1,5 @@
 //! Congestion marks in IP headers (RFC 3168): a router that would drop a packet marks it instead,
-//! where both ends of its flow have agreed on that.
+//! if both ends of its flow have agreed on that.
 
 /// The two bits of the traffic class, and their value "congestion experienced".
 const ECN_BITS: u8 = 0b11;

@@ -12,7 +12,7 @@ const ETHTOOL_GRINGPARAM: u32 = 0x10;
 const ETHTOOL_GPAUSEPARAM: u32 = 0x12;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 
-/// Rings of descriptors (`struct ethtool_ringparam`). 0 where a ring cannot be sized.
+/// Rings of descriptors (`struct ethtool_ringparam`). 0 if a ring cannot be sized.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rings {
     /// Receive descriptors of each queue.

@@ -40,7 +40,7 @@ fn of_tcp_alone(options: &SocketOptions) -> [(bool, &'static str); 2] {
     ]
 }
 
-/// An option that may matter at the far end, where only goodput's own protocol carries it. Older servers don't know it.
+/// An option that may matter at the far end, and that only goodput's own protocol carries. Older servers don't know it.
 pub(crate) struct OwnOption {
     /// Whether the plan has it.
     pub(crate) given: bool,

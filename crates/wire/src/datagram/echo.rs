@@ -32,7 +32,7 @@ pub struct Echoed {
     /// Number of the probe.
     pub number: u64,
     /// When the server had the probe and when it answered, nanoseconds of its monotonic clock; `None`
-    /// where it does not report.
+    /// if it does not report.
     pub times_ns: Option<(u64, u64)>,
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! opening ──what is asked──▶ preparing ──expecting──▶ gathering ──all flows──▶ running
 //!                               ▲                                                │ flows ended
-//!                               └──── where more was ordered ──── reporting ◀────┘
+//!                               └───── if more was ordered ────── reporting ◀────┘
 //! ```
 
 use std::collections::VecDeque;

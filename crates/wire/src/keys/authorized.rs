@@ -51,7 +51,7 @@ pub struct AuthorizedKey {
 }
 
 impl AuthorizedKey {
-    /// What it may ask for, where others may ask for `limits`.
+    /// What it may ask for, when others may ask for `limits`.
     pub fn limits(&self, limits: Limits) -> Limits {
         Limits {
             duration_s: self.max_duration_s.unwrap_or(limits.duration_s),

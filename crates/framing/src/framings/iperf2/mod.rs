@@ -120,7 +120,7 @@ struct Iperf2 {
     settings: Vec<u8>,
     answered: bool,
     generation: Option<Generation>,
-    /// The lowest number of the sender; 1 where it does not begin with 0.
+    /// The lowest number of the sender; 1 if the sender does not begin with 0.
     base: Option<u64>,
     /// The highest of its numbers so far.
     highest: u64,

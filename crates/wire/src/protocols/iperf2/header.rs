@@ -93,9 +93,9 @@ pub(super) struct Header {
     pub(super) flags: u32,
     pub(super) upper: u16,
     pub(super) way: PayloadDirection,
-    /// Bytes of one write or datagram; 0 where the client does not say.
+    /// Bytes of one write or datagram; 0 if the client does not say.
     pub(super) buffer: u32,
-    /// Bytes of the client's socket buffer; 0 where the client does not say.
+    /// Bytes of the client's socket buffer; 0 if the client does not say.
     pub(super) window: u32,
     /// `None` if the client does not say, or wants no end.
     pub(super) length: Option<Length>,
@@ -103,7 +103,7 @@ pub(super) struct Header {
     pub(super) version: Option<(u32, u32)>,
     /// Type of service of what the server sends.
     pub(super) tos: u8,
-    /// Bits per second; 0 where there is no limit.
+    /// Bits per second; 0 if there is no limit.
     pub(super) rate: u64,
     /// Seconds and microseconds since 1970 at which the client sent this; only with trip times.
     pub(super) sent: Option<(u32, u32)>,
@@ -140,7 +140,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*half))
 }
 
-/// How far the header reaches with which `bytes` begin, where `before` bytes of a datagram came
+/// How far the header reaches with which `bytes` begin, if `before` bytes of a datagram came
 /// before them. Strict: payload must not be taken for a header.
 pub(super) fn extent(bytes: &[u8], before: usize) -> Extent {
     let Some(flags) = word(bytes, 0) else {

@@ -9,7 +9,7 @@ pub struct Account {
     end: EndName,
     omit_s: f64,
     /// The first sample in detail after the warm-up. All counts begin with it and so does the time, so
-    /// that rates are exact; it comes up to 0.1 s late, or 10 ms for each flow where these are more.
+    /// that rates are exact; it comes up to 0.1 s late, or 10 ms for each flow if these are more.
     warm: Option<Sample>,
     last: Option<Sample>,
 }

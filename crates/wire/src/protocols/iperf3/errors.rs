@@ -138,7 +138,7 @@ const MEANINGS: &[(u32, &str)] = &[
     (400, "it can't create a thread"),
 ];
 
-/// What a server's error means. `errno` is 0 where there was none.
+/// What a server's error means. `errno` is 0 if there was none.
 pub fn words(number: u32, errno: u32) -> String {
     let known = MEANINGS.iter().find(|(known, _)| *known == number);
     let meaning = known.map_or("an error that goodput does not know", |(_, words)| words);

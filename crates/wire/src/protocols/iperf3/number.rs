@@ -30,7 +30,7 @@ pub fn finite(value: &Value) -> Option<f64> {
     value.as_f64().filter(|number| number.is_finite())
 }
 
-/// Whether a flag is set: `true` from 3.18 on, a number other than 0 where older ones write so.
+/// Whether a flag is set: `true` from 3.18 on, a number other than 0 in older ones.
 pub fn flag(value: &Value) -> bool {
     value.as_bool().unwrap_or_else(|| value.as_f64().is_some_and(|number| number != 0.0))
 }

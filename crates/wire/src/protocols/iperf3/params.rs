@@ -24,7 +24,7 @@ pub struct Params {
     /// CPU that the server's process shall be bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_affinity: Option<u64>,
-    /// Seconds; 0 where something else ends the test.
+    /// Seconds; 0 if something else ends the test.
     pub time: Option<u64>,
     /// Payload bytes over all streams of a direction; 0 for none.
     pub num: u64,

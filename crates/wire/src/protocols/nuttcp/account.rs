@@ -96,7 +96,7 @@ impl Account {
         self.complaint.as_deref()
     }
 
-    /// The account of a measurement of `plan` by a server of version `theirs`, where `ours` is the
+    /// The account of a measurement of `plan` by a server of version `theirs`, if `ours` is the
     /// last sample of this end.
     pub fn totals(&self, plan: &Plan, theirs: Version, ours: &Sample) -> Totals {
         let flows = plan.flow_plans();

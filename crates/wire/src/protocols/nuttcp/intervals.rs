@@ -71,7 +71,7 @@ impl Intervals {
         self.look.line(before, now)
     }
 
-    /// What says that no more comes, where lines were asked for.
+    /// What says that no more comes, if lines were asked for.
     pub fn close(&self) -> &'static str {
         if self.every_s > 0.0 { "DONE\n" } else { "" }
     }
@@ -137,7 +137,7 @@ fn lost(from: Mark, to: Mark) -> u64 {
     to.lost.saturating_sub(from.lost)
 }
 
-/// Megabytes, seconds and their rate behind these words; in columns where asked for.
+/// Megabytes, seconds and their rate behind these words; in columns if asked for.
 fn rate(words: &[&str; 3], from: Mark, to: Mark, columns: bool) -> String {
     let bytes = to.bytes.saturating_sub(from.bytes) as f64;
     let seconds = (to.at_s - from.at_s).max(1e-6);

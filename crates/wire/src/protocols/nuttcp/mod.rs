@@ -7,7 +7,7 @@
 //! C→S  buflen = 65536, nbuf = …, port = 5101, trans = 1, …        one line of parameters
 //! S→C  OK v6.1.2                                                  or KO, the reason, KO
 //!        … payload …
-//! S→C  interval lines, DONE                                       where asked for
+//! S→C  interval lines, DONE                                       if asked for
 //! S→C  nuttcp-r: …                                                what the server counted
 //! S    closes
 //! ```

@@ -290,7 +290,7 @@ impl<'a> Scan<'a> {
         )
     }
 
-    /// `brief3` is 1 where nothing is asked for, and more for columns of single streams.
+    /// `brief3` is 1 if nothing is asked for, and more for columns of single streams.
     fn third_party(&self) -> Result<Option<ThirdParty>, String> {
         let Some(host) = self.text("thirdparty").filter(|host| *host != NULL) else {
             return Ok(None);

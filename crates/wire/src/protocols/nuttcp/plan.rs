@@ -177,7 +177,7 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
 
 /// The parameters of a plan that the protocol can express, for a server of version `theirs`.
 ///
-/// Where the far end sends over TCP this end connects all the same, because that passes NAT and
+/// If the far end sends over TCP, this end connects all the same, because that passes NAT and
 /// firewalls here: every version since 3.4.1 can be reversed so.
 pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
     let client_sends = plan.direction == Direction::Send;
@@ -202,7 +202,7 @@ pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
         timeout_s,
         udp,
         version: theirs.min(OURS),
-        // A sender counts in its datagrams where interval lines are asked for, and writes none.
+        // A sender counts in its datagrams if interval lines are asked for, and writes none.
         interval_s: if udp && !client_sends && plan.flows == 1 { plan.interval_s } else { 0.0 },
         reverse: !udp && !client_sends,
         format: u64::from(format::PARSE | format::WANT_RTT),
