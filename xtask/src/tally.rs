@@ -102,7 +102,7 @@ impl Steps {
             println!("\n{failure}");
         }
         println!("\n{}", self.total);
-        // The total stays the last line also where stderr and stdout go to one place.
+        // The total stays the last line also if stderr and stdout go to one place.
         if self.total.failed > 0 { std::process::exit(1) } else { Ok(()) }
     }
 }

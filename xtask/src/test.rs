@@ -142,7 +142,7 @@ fn pass_lines(from: impl Read, to: &Sender<String>) {
     }
 }
 
-/// Cargo sees a pipe where a person sees a terminal; the user's own choice goes first.
+/// Cargo sees a pipe, but a person sees a terminal; the user's own choice goes first.
 fn with_colour(command: &mut Command) -> &mut Command {
     let chosen = std::env::var_os("CARGO_TERM_COLOR").is_some();
     if !chosen && std::io::stdout().is_terminal() {

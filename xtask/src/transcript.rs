@@ -76,7 +76,7 @@ impl Transcript {
         self.said.clear();
     }
 
-    /// Where a test binary is still running, it has ended without a result.
+    /// If a test binary is still running, it has ended without a result.
     fn break_off(&mut self) {
         let said = std::mem::take(&mut self.said);
         if std::mem::take(&mut self.running) {
@@ -92,7 +92,7 @@ fn is_start(line: &str) -> bool {
     matches!(words[..], ["running", n, "test" | "tests"] if n.parse::<usize>().is_ok())
 }
 
-/// The number before `word`, as in `12 passed;`; 0 where the line does not say.
+/// The number before `word`, as in `12 passed;`; 0 if the line does not say.
 fn count(line: &str, word: &str) -> usize {
     let words: Vec<_> = line.split([' ', ';']).collect();
     let found = words.windows(2).find(|pair| pair[1] == word);

@@ -73,7 +73,7 @@ const MIN_WINDOW_SEGMENTS: f64 = 10.0;
 /// Mean rate over the best steps', below which the queue empties at each loss.
 const MAX_EMPTYING_QUEUE_RATE_RATIO: f64 = 0.95;
 
-/// A level that the window meets repeatedly, as it does where a queue overflows that is too short
+/// A level that the window meets repeatedly, as it does if a queue overflows that is too short
 /// to keep what serves it busy while the window is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {

@@ -110,7 +110,7 @@ pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
 }
 
 /// How sure it is that something stops the thread of `side`, or that it waits inside the program:
-/// where the kernel does not report how long it waited for a CPU, only possible while all CPUs of its
+/// if the kernel does not report how long it waited for a CPU, only possible while all CPUs of its
 /// host are busy; then a thread that gets much of a CPU is left to [`cpu_bound`].
 pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
     if stopped_share(side)? < MIN_STOPPED_TIME_SHARE || is_throttled(side) {

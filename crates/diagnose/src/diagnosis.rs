@@ -55,7 +55,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     }
 }
 
-/// Where a program's own waiting is only inferred from its socket, nothing that stands on it is
+/// If a program's own waiting is only inferred from its socket, nothing that stands on it is
 /// certain.
 fn doubt_what_was_inferred(view: &View, findings: &mut [Finding]) {
     let stands_on_it = |finding: &Finding| {
@@ -100,7 +100,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
     }
 }
 
-/// What can be said where no rule fired: where the time went, and how many rules could not tell.
+/// What can be said if no rule fired: where the time went, and how many rules could not tell.
 fn nothing_found(split: &Result<Split, Missing>, undecided: usize) -> String {
     let time = match split {
         Ok(split) => format!("nothing found; {}", largest_part(split)),

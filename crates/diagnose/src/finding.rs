@@ -64,7 +64,7 @@ impl Draft {
         self
     }
 
-    /// What to do where no setting of ours can change it.
+    /// What to do if none of goodput's settings can change it.
     pub fn advice(mut self, text: impl Into<String>) -> Self {
         self.0.advice.push(text.into());
         self

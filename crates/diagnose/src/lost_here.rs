@@ -20,7 +20,7 @@ const MIN_STANDING_QUEUE_RTT_RATIO: f64 = 1.5;
 const MIN_QUEUE_S: f64 = 200e-6;
 /// Fewer lost packets prove nothing.
 const MIN_LOST_PACKETS: f64 = 3.0;
-/// Goodput over the rate that congestion control could have at this loss, where the loss limits.
+/// Goodput over the rate that congestion control could have at this loss, if the loss limits.
 /// Time-outs make it lower.
 const LOSS_MODEL_AGREES_RATIOS: std::ops::Range<f64> = 0.1..2.0;
 
@@ -39,7 +39,7 @@ pub struct LostHere {
 
 impl LostHere {
     /// Holds `drops` at the receiving host, in packets of the path, against what the flows lost.
-    /// `None` if they explain less than half of it, or where it does not limit.
+    /// `None` if they explain less than half of it, or if the loss does not limit.
     pub fn of(view: &View, drops: f64) -> Result<Option<Self>, Missing> {
         if drops == 0.0 {
             return Ok(None);

@@ -108,7 +108,7 @@ pub const TCP_AVAILABLE: &str = "sysctl.net.ipv4.tcp_available_congestion_contro
 
 /// Time that the process's cgroup was held back by its CPU quota, microseconds.
 pub const THROTTLED_US: &str = "cgroup.throttled_us";
-/// The quota in words, `none` where there is none.
+/// The quota in words, `none` if there is none.
 pub const QUOTA: &str = "cgroup.quota";
 /// CPU quota as a share of one CPU, percent.
 pub const QUOTA_PERCENT: &str = "cgroup.quota_percent";
@@ -133,7 +133,7 @@ pub const TCP_REORDERING: &str = "sysctl.net.ipv4.tcp_reordering";
 pub const TCP_MTU_PROBING: &str = "sysctl.net.ipv4.tcp_mtu_probing";
 /// Least retransmission time-out, microseconds.
 pub const TCP_RTO_MIN_US: &str = "sysctl.net.ipv4.tcp_rto_min_us";
-/// Whether TCP asks for congestion marks: 0 never, 1 always, 2 where the peer asks.
+/// Whether TCP asks for congestion marks: 0 never, 1 always, 2 if the peer asks.
 pub const TCP_ECN: &str = "sysctl.net.ipv4.tcp_ecn";
 
 /// Kinds of CPU time in `cpu.N.KIND_us`; together they are the wall time of CPU N (proc(5)).

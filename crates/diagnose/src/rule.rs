@@ -13,7 +13,7 @@ pub struct Rule {
     pub title: &'static str,
     /// When it is asked in the order of elimination.
     pub stage: Stage,
-    /// Ids of the more general rules that this one explains: where both fire at the same end, or
+    /// Ids of the more general rules that this one explains: if both fire at the same end, or
     /// the other one blames the path, this one is the reason, and only it is reported.
     pub explains: &'static [&'static str],
     /// Fires, stays quiet, or says what it lacks to decide.

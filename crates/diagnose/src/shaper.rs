@@ -44,7 +44,7 @@ pub struct Shaper<'a> {
     pub frame: f64,
     /// Bytes that the bucket holds, if it is known.
     pub burst: Result<f64, Missing>,
-    /// The class of htb that it is, as tc(8) writes it, where its counters tell.
+    /// The class of htb that it is, as tc(8) writes it, if its counters show it.
     pub class: Option<&'a str>,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Shaper<'a> {
     }
 }
 
-/// The class of htb that the flows went through, where its counters tell.
+/// The class of htb that the flows went through, if the counters show it.
 fn used_class<'a>(side: &Side<'a>, kind: &str) -> Option<Leaf<'a>> {
     (kind == "htb").then(|| htb::used(&htb::leaves(side).ok()?).ok()).flatten()
 }

@@ -4,7 +4,7 @@
 //!
 //! - A small send buffer counts as application-limited, `sndbuf_limited` staying near 0. Then our
 //!   own writer waits nearly all the time: what is app-limited while it waits is the buffer's.
-//! - A slow writer keeps the connection busy throughout where its pauses are shorter than a round
+//! - A slow writer keeps the connection busy throughout if its pauses are shorter than a round
 //!   trip. Then our own writer hardly waits: what is app-limited, or never waits, is the
 //!   application's.
 //! - BBR paces at what the window lets through, and then meets the window in a part of the time
@@ -28,7 +28,7 @@ use crate::view::View;
 
 /// Share of the time from which a window or buffer is known to have stopped the sender.
 const MIN_STOPPED_BY_WINDOW_SHARE: f64 = 0.05;
-/// How near window / round-trip time comes to the goodput where it is all there is. Measured: 3 %, and
+/// How near window / round-trip time comes to the goodput if nothing else limits. Measured: 3 %, and
 /// up to 14 % above on a busy machine.
 const WINDOW_EXPLAINS_ALL_RATIOS: std::ops::Range<f64> = 0.9..1.25;
 
@@ -74,7 +74,7 @@ impl Counted {
     }
 
     /// How much of the time in which the writer did not wait it held the flow back, rather than
-    /// copying while earlier data was still on its way: 1 where it almost never waits.
+    /// copying while earlier data was still on its way: 1 if it almost never waits.
     fn hunger(&self) -> f64 {
         if self.blocked < MAX_WAIT_SHARE_OF_LIMITING_THREAD {
             1.0
@@ -118,7 +118,7 @@ fn tcp(view: &View) -> Result<Split, Missing> {
     })
 }
 
-/// Whether the receiver's program is behind, so far as the sender can see it: only asked where the
+/// Whether the receiver's program is behind, so far as the sender can see it: only asked if the
 /// receiver reports nothing itself.
 pub fn reader_is_behind(view: &View) -> bool {
     let side = &view.sender;
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_runs_dry_between_bursts_is_not_the_path() {
-        // Writes of 128 KiB into a buffer of 15 kB: 90 Mbit/s where 112 pass, as measured.
+        // Writes of 128 KiB into a buffer of 15 kB: 90 Mbit/s, and 112 pass, as measured.
         let case = |delivered: u64| {
             let bursts = Case::send_buffer().goodput(90e6).app_limited(1.0);
             bursts.tcp(move |tcp, _| {

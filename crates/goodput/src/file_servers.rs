@@ -11,7 +11,7 @@ use crate::args::{FileServerArgs, ProxyArgs};
 use crate::data_dirs::state_dir;
 use crate::proxies;
 
-/// Who asks, where no file of logins is wanted.
+/// Who asks, if no file of logins is wanted.
 const USER_VARIABLE: &str = "GOODPUT_FILE_USER";
 /// The password, which stands nowhere on the command line.
 const PASSWORD_VARIABLE: &str = "GOODPUT_FILE_PASSWORD";

@@ -1,6 +1,6 @@
 //! The `goodput` binary: what was typed becomes a plan, a plan becomes a result, a result is shown.
 #![forbid(unsafe_code)]
-// They panic where nobody reads; `screen` prints.
+// They panic if nobody reads; `screen` prints.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;

@@ -36,7 +36,7 @@ pub fn stay_alone(alone: bool) {
     ALONE.store(alone, Ordering::Relaxed);
 }
 
-/// Leaves standard output to the payload, where `plan` says so; results go to standard error then.
+/// Leaves standard output to the payload, if `plan` says so; results go to standard error then.
 pub fn leave_to_payload(plan: &Plan) {
     let sink = plan.storage.sink.as_ref().is_some_and(|sink| sink.name == "-");
     TAKEN.store(sink && plan.direction == Direction::Reverse, Ordering::Relaxed);

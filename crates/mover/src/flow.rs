@@ -39,7 +39,7 @@ pub struct FlowConfig {
     pub shared_rates: Vec<Arc<SharedRate>>,
     /// Whether `rate` is the first of `shared_rates`, rather than a wish of the plan.
     pub rate_is_shared: bool,
-    /// The most that its socket may hold where datagrams are received, bytes of the kernel's own count
+    /// The most that its socket may hold if datagrams are received, bytes of the kernel's own count
     /// (`sk_rcvbuf`); `None`: as the socket is.
     pub queue_bytes: Option<usize>,
     /// Bytes that a paced sender of datagrams lets leave at once at most; `None`: see [`crate::pace`].

@@ -24,7 +24,7 @@ impl Mapping {
         Ok(Self { start, len })
     }
 
-    /// send(2) of up to `want` bytes from `offset`, with `flags` beside `MSG_NOSIGNAL`. `EFAULT` where
+    /// send(2) of up to `want` bytes from `offset`, with `flags` beside `MSG_NOSIGNAL`. `EFAULT` if
     /// the file could not be read there, or ends before.
     #[expect(unsafe_code, reason = "the bytes may change at any time, so no slice may show them")]
     pub(crate) fn send(
@@ -37,7 +37,7 @@ impl Mapping {
         let offset = (offset as usize).min(self.len);
         let want = want.min(self.len - offset);
         // SAFETY: the range lies within the mapping. Only the kernel reads it, and reports by an error
-        // where there is nothing to read.
+        // if there is nothing to read.
         let sent = unsafe {
             libc::send(
                 socket.as_raw_fd(),

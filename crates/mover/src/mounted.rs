@@ -21,7 +21,7 @@ use crate::movers::Mover;
 use crate::pace::Pacer;
 use crate::pages::Pages;
 
-/// What a flow reads or writes, where that is a part of a file on a mount.
+/// What a flow reads or writes, if that is a part of a file on a mount.
 #[derive(Debug, Clone)]
 pub struct MountedFile {
     /// Its name in errors.
@@ -181,7 +181,7 @@ impl<'a> Passes<'a> {
         Ok(true)
     }
 
-    /// Bytes of the next call, where so many of the part and of the flow are still to come: whole pages, as `O_DIRECT` asks
+    /// Bytes of the next call, if these bytes of the part and of the flow are still to come: whole pages, as `O_DIRECT` asks
     /// for. The last page of a file may be read beyond its end. Without `O_DIRECT` the flow ends at the byte.
     fn piece(&self, of_part: u64, of_flow: u64) -> usize {
         let bytes = |left| usize::try_from(left).unwrap_or(usize::MAX);

@@ -42,7 +42,7 @@ const TOGETHER_BYTES: f64 = 65_536.0;
 /// Bounds of the time that these may be worth, nanoseconds.
 const TOGETHER_NS: (f64, f64) = (1_000_000.0, 5_000_000.0);
 
-/// The same as [`MIN_GAP_SHARE`] between bursts that were asked for, where timers are late.
+/// The same as [`MIN_GAP_SHARE`] between bursts that were asked for, if timers are late.
 const MIN_BURST_GAP_SHARE: f64 = 0.5;
 
 /// How much of the time that a piece takes at the rate must pass before the next, though that is late.
@@ -149,7 +149,7 @@ pub(crate) struct Pacer {
     leave_ns: u64,
     /// Bytes to move at a time.
     pub(crate) piece: usize,
-    /// Where a timer is not precise enough.
+    /// If a timer is not precise enough.
     spinner: Option<Spinner>,
     /// How the lateness of timers is made up.
     by_timer: Gaps,
@@ -279,7 +279,7 @@ fn saved(flow: &Flow) -> Saved {
     }
 }
 
-/// The rate that holds a piece which is `due` by the flow's own schedule, and from when to when, where that is not
+/// The rate that holds a piece which is `due` by the flow's own schedule, and from when to when, if that is not
 /// empty. A schedule of a rate that `is_shared` is that of the first.
 fn held_by(due: u64, turn: Turn, is_shared: bool) -> (usize, Range<u64>) {
     match is_shared {

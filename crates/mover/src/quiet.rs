@@ -1,6 +1,6 @@
 //! The end of a flow that has none of its own.
 //!
-//! Where a protocol says on its control connection that all was sent, that may overtake what is
+//! If a protocol says on its control connection that all was sent, that may overtake what is
 //! still on its way, and the data connection stays open. A receiver then reads until nothing has come for a
 //! while. A lost segment arrives again after a round trip or two. One that takes a timeout of its sender
 //! comes later, and that is too long to wait for in every test.

@@ -209,7 +209,7 @@ impl RunningFlow {
         self.thread.is_finished()
     }
 
-    /// When its payload's clock began, where [`tells_its_beginning`]; `None` until that is
+    /// When its payload's clock began, if [`tells_its_beginning`]; `None` until that is
     /// known, and if it begins with the gate.
     ///
     /// [`tells_its_beginning`]: goodput_framing::Layout::tells_its_beginning

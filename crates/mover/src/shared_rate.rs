@@ -201,7 +201,7 @@ mod tests {
     }
 
     /// Two seconds of datagrams at twice the rate, read as [`crate::udp`] reads them, from a socket that holds as
-    /// many as on loopback, where each takes 2304 bytes.
+    /// many as on loopback, on which each takes 2304 bytes.
     #[test]
     fn a_receiver_counts_no_more_than_the_rate_and_the_burst() {
         let rate = BitRate(50e6);

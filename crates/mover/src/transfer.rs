@@ -49,7 +49,7 @@ pub(crate) struct Sent {
 pub(crate) enum SendFailure {
     /// The socket did not take it.
     Socket(Errno),
-    /// The source did not give it; `EAGAIN` where a pipe is empty.
+    /// The source did not give it; `EAGAIN` if a pipe is empty.
     Source(Errno),
     /// The source ends here.
     Ended,

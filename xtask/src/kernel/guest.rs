@@ -36,7 +36,7 @@ const STATUS: &str = "status";
 const LAST_LINES: usize = 30;
 /// Its memory, half of which takes the files that it writes.
 const MEMORY_MIB: u32 = 2048;
-/// No panic without an end, and nothing that only costs time where no stranger is.
+/// No endless panic, and nothing that only costs time because no stranger is there.
 const KERNEL_OPTIONS: &str = "console=ttyS0 panic=-1 quiet loglevel=5 mitigations=off nokaslr audit=0 nowatchdog net.ifnames=0";
 
 impl Guest {
@@ -141,7 +141,7 @@ fn ports(qemu: &mut Command, folder: &Path) {
 }
 
 /// Three cards on one hub, each with a ring of its own (eth0, eth1, eth2), and one with two queues (eth3)
-/// where the host can make the device that this takes.
+/// if the host can make the device that this takes.
 fn network(qemu: &mut Command) {
     for (number, card) in ["e1000", "e1000e", "vmxnet3"].iter().enumerate() {
         qemu.args(["-netdev", &format!("hubport,hubid=0,id=cable{number}")]);

@@ -111,7 +111,7 @@ impl Contest {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// Seconds of a run where `--seconds` says `asked`.
+    /// Seconds of a run if `--seconds` says `asked`.
     pub fn seconds(&self, asked: u32) -> u32 {
         match self.length {
             Length::Asked => asked,

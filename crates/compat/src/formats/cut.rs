@@ -80,7 +80,7 @@ impl IntervalCutter {
         Self { every_s: plan.interval_s, omit_s, zero_s, from: None, latest: None, cut: false }
     }
 
-    /// The same as iperf3 has it, where `-i 0` makes one interval of all.
+    /// The same as iperf3 has it: `-i 0` makes one interval of all.
     pub fn of_iperf3(plan: &Plan, intervals: Intervals) -> Self {
         let cutter = Self::new(plan);
         match intervals {

@@ -20,7 +20,7 @@ pub const FORMAT: Format = Format {
     },
 };
 
-/// What 2.1.8 prints in the columns of UDP where the far end's report is not to be had.
+/// What 2.1.8 prints in the columns of UDP if the far end's report is missing.
 const UNREPORTED: &str = ",0.000,0,-1,-0.000,0";
 
 struct Csv {

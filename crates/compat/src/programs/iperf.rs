@@ -1,4 +1,4 @@
-//! iperf 2, by the options of 2.1.8 (`iperf --help`). Unknown options end it, where iperf itself would
+//! iperf 2, by the options of 2.1.8 (`iperf --help`). Unknown options end it, although iperf itself would
 //! warn and go on without them.
 
 use super::files::Files;
@@ -29,7 +29,7 @@ pub const PROGRAM: Program = Program {
 const DURATION_S: &str = "10";
 /// Rate of a UDP flow if the user names none: 1 Mbit/s of 2^20 (2.1.8, Settings.hpp).
 const UDP_RATE_BITS_PER_S: f64 = 1_048_576.0;
-/// Bytes of a datagram over IPv4 where the user names none (iperf -h).
+/// Bytes of a datagram over IPv4 if the user names none (iperf -h).
 const UDP_LENGTH_BYTES: &str = "1470";
 /// The same over IPv6.
 const UDP_LENGTH_V6_BYTES: &str = "1450";

@@ -35,7 +35,7 @@ const TCP_LENGTH_BYTES: u64 = 65536;
 /// Bytes of a datagram if the user names none: the largest power of two up to 8K that is no longer
 /// than a segment of the control connection (nuttcp-6.1.2.c, line 2325), on a path of 1500 bytes.
 const UDP_LENGTH_BYTES: u64 = 1024;
-/// Bits per second over UDP where the user names no rate (nuttcp-6.1.2.c, DEFAULTRATE).
+/// Bits per second over UDP if the user names no rate (nuttcp-6.1.2.c, DEFAULTRATE).
 const UDP_RATE_BITS_PER_S: f64 = 1e6;
 
 const NO_FILE: &str = "goodput moves its own payload, not standard input or output";
@@ -212,7 +212,7 @@ fn buffer(typed: &ParsedArguments) -> Result<u64, Refusal> {
     Ok(typed.read("-l", bytes)?.unwrap_or(standard))
 }
 
-/// Bits per second, where anything is said of it; 0 is no limit.
+/// Bits per second, if a rate is given; 0 is no limit.
 fn rate(typed: &ParsedArguments) -> Result<Option<f64>, Refusal> {
     Ok(match (typed.read("-R", nuttcp_rate)?, typed.value("-u")) {
         (Some(NuttcpRate::Bits(bits)), _) => Some(bits),

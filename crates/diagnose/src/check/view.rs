@@ -10,7 +10,7 @@ pub struct HostView<'a> {
     pub device: Option<&'a str>,
     /// The facts now.
     pub now: &'a Snapshot,
-    /// The facts some seconds before, and how many, where the counters were watched.
+    /// The facts some seconds before, and how many, if the counters were watched.
     pub before: Option<(&'a Snapshot, f64)>,
 }
 

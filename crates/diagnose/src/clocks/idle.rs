@@ -10,7 +10,7 @@ use goodput_model::{ClockRelation, Exchange, Missing};
 /// How far a line through two idle times may be off in between, as a share of the time: clocks do not
 /// drift evenly.
 const MAX_UNEVEN_DRIFT_SHARE: f64 = 50e-6;
-/// The same where only one side is known, and the drift is not.
+/// The same if only one side is known, and the drift is not.
 const MAX_UNKNOWN_DRIFT_SHARE: f64 = 100e-6;
 /// The bound of the mean of exponential excesses that holds the least of them with 95 %: ln 20.
 const MEAN_EXCESS_BOUND_RATIO: f64 = 3.0;

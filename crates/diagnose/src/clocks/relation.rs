@@ -111,7 +111,7 @@ impl Bounds {
     }
 }
 
-/// What is left of a convex polygon where `room` is not negative, which is linear (Sutherland, Hodgman,
+/// The part of a convex polygon in which `room` is not negative, which is linear (Sutherland, Hodgman,
 /// "Reentrant polygon clipping", CACM 17(1), 1974).
 fn cut(polygon: &[Line], room: impl Fn(&Line) -> f64) -> Vec<Line> {
     let mut left = Vec::with_capacity(polygon.len() + 1);

@@ -19,7 +19,7 @@ pub struct Rivals {
     pub splits: Vec<(String, &'static Probe)>,
 }
 
-/// What the kernel's counters do not tell apart: the best two findings where a probe splits them and
+/// What the kernel's counters do not tell apart: the best two findings if a probe splits them and
 /// neither is certain; else a first finding that is only possible and a rule that could not decide; else
 /// the first finding's known look-alikes.
 pub fn rivals(findings: &[Finding], undecided: &[Undecided]) -> Option<Rivals> {

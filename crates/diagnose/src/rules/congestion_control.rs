@@ -63,7 +63,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let name = view.congestion()?;
     let room = crawl.best >= MIN_SPARE_RATE_RATIO * view.goodput()?;
-    // CUBIC is what most hosts have: where it crawls, the loss before it is as much to blame.
+    // CUBIC is what most hosts have: if it crawls, the loss before it is as much to blame.
     let confidence = match room && name != "cubic" {
         true => Confidence::Likely,
         false => Confidence::Possible,

@@ -66,7 +66,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let round = round_rate(view, step.after)?;
     let sure = step.before >= MIN_LARGE_STEP_RATE_RATIO * step.after || round.is_some();
-    // Threads that the scheduler moves to other CPUs change their pace as much, where they need most of one.
+    // Threads that the scheduler moves to other CPUs change their pace as much, if they need most of one.
     if !sure && !hosts_have_time(view) {
         return Ok(None);
     }
@@ -114,7 +114,7 @@ fn is_of_credits(step: &Step) -> bool {
         && step.spread < MAX_LATER_RATE_SPREAD_RATIO
 }
 
-/// Rate before the largest change over the rate since, 1 where there was none.
+/// Rate before the largest change over the rate since, 1 if there was none.
 fn witness(view: &View) -> Result<f64, Missing> {
     let step = view.receiver.step()?;
     Ok(step.filter(is_of_credits).map_or(1.0, |step| step.before / step.after))

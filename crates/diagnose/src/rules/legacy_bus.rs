@@ -53,7 +53,7 @@ const MIN_LIMITING_SHARE_OF_BUS: f64 = 0.7;
 const MIN_SUSPECT_SHARE_OF_BUS: f64 = 0.45;
 /// Share above which the bus is another than it seems.
 const MAX_PLAUSIBLE_SHARE_OF_BUS: f64 = 1.05;
-/// Share of its link that the goodput leaves unused where it is the bus.
+/// Share of its link that the goodput leaves unused if the bus limits.
 const MIN_FULL_LINK_SHARE: f64 = 0.9;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -110,7 +110,7 @@ fn crossed(view: &View) -> Result<f64, Missing> {
     Ok(view.goodput()? / packet(view)?.share(QDISC_EXTRA_BYTES))
 }
 
-/// Share of the fuller of the two ends' buses that is used, percent; 0 where neither is one of these.
+/// Share of the fuller of the two ends' buses that is used, percent; 0 if neither is one of these.
 fn witness(view: &View) -> Result<f64, Missing> {
     let crossed = crossed(view)?;
     let [one, other] = view.sides().map(|side| bus(side));

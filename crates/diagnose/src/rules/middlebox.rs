@@ -134,7 +134,7 @@ fn taken(view: &View, mut draft: Draft, name: &str, what: &str) -> Draft {
     draft
 }
 
-/// 100 where something that both hosts offer is missing and limits, else 0.
+/// 100 if something that both hosts offer is missing and limits, otherwise 0.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.needs_tcp()?;
     Ok(if changed(view)?.is_some() { 100.0 } else { 0.0 })

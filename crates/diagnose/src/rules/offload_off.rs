@@ -73,7 +73,7 @@ fn is_off(side: &Side) -> Result<bool, Missing> {
 }
 
 /// Share of the time that a full CPU took, and how sure that is: of the sender, or of the receiver
-/// where it gets the packets as they were sent.
+/// if it gets the packets as they were sent.
 fn fullest(view: &View) -> Result<Option<(f64, Confidence)>, Missing> {
     let own = cpu_bound(&view.sender)?.map(|bound| (bound.turn, bound.confidence()));
     let softirqs = |side: &Side| {
@@ -93,7 +93,7 @@ fn fullest(view: &View) -> Result<Option<(f64, Confidence)>, Missing> {
     Ok(all.into_iter().flatten().max_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0))))
 }
 
-/// The sender's thread and the softirqs together as a share of one CPU, where they fill it in turns: on
+/// The sender's thread and the softirqs together as a share of one CPU, if they fill it in turns: on
 /// a path without delay each waits for the other, so that none of them is ever full.
 fn scattered(view: &View) -> Option<(f64, Confidence)> {
     let side = &view.sender;

@@ -53,7 +53,7 @@ pub const RULE: Rule = Rule {
     source: include_str!("path_loss.rs"),
 };
 
-/// Goodput over the model's rate where loss explains it. Time-outs make it lower than the model.
+/// Goodput over the model's rate if loss explains it. Time-outs make it lower than the model.
 const MODEL_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.5..2.0;
 /// The same with time-outs.
 const MODEL_EXPLAINS_RATIOS_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn losses_at_any_rate_keep_the_window_down_before_the_model_holds() {
-        // 0.02 % at 80 ms: 100 Mbit/s in the first seconds, where the model gives 13, as measured.
+        // 0.02 % at 80 ms: 100 Mbit/s in the first seconds, as measured; the model gives 13.
         let case = |thresholds: [u64; 3]| {
             let case = Case::path_loss().goodput(100e6).wobble(0.3).retransmitted(0.0003);
             case.without_links().tcp(move |tcp, number| {
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn drops_of_the_whole_hosts_backlog_only_make_it_possible() {
-        // Another program's drops, on a machine where 3 % of the packets got lost on the path.
+        // Another program's drops, on a machine that lost 3 % of the packets on the path.
         let case = Case::path_loss().retransmitted(0.03).goodput(5e6);
         let finding = fires(&RULE, case.grows(Far, "softnet.dropped", 5000));
         assert_eq!(finding.confidence, Confidence::Possible);
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn loss_that_fills_the_send_buffer_is_possible_with_bbr() {
-        // 0.1 % at 20 ms: 804 Mbit/s, where 4 MiB of buffer would allow 1.7 Gbit/s, as measured.
+        // 0.1 % at 20 ms: 804 Mbit/s, as measured; 4 MiB of buffer would allow 1.7 Gbit/s.
         let case = Case::path_loss()
             .congestion("bbr")
             .without_links()

@@ -96,7 +96,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
 }
 
-/// If the rate stands by the receiver, or by the sender where the receiver does not report.
+/// If the rate stands by the receiver, or by the sender if the receiver does not report.
 fn plateau(view: &View) -> Result<Plateau, Missing> {
     view.receiver.plateau().or_else(|_| view.sender.plateau())
 }
@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn a_queue_many_times_as_long_as_the_path_is_busy_whatever_swings() {
-        // 2.16 Mbit/s and half a second of queue, where the reader waits for one lost packet, as measured.
+        // 2.16 Mbit/s and half a second of queue, while the reader waits for one lost packet, as measured.
         let drowned = |loaded_us| {
             Case::path_rate().wobble(0.22).tcp(move |tcp, _| tcp.rtt_us = Some(loaded_us))
         };

@@ -87,7 +87,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Pause frames off, where they are known to be on.
+/// Pause frames off, if they are known to be on.
 fn unheeded(view: &View) -> Option<Change> {
     let (side, values) = (&view.sender, (Some("on".into()), "off".into()));
     let on = side.text("pause.rx").is_ok_and(|heeds| heeds == "on");

@@ -381,7 +381,7 @@ fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draf
     draft.saw(place, "loss_dispersion", clustering, text)
 }
 
-/// A congestion control that paces, where another is used.
+/// A congestion control that paces, if another is used.
 pub(super) fn pacing_congestion_control(view: &View) -> Option<Change> {
     let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
     let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");

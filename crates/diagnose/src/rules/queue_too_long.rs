@@ -60,7 +60,7 @@ struct Waits {
 }
 
 impl Waits {
-    /// By probes where there are any: they are others that cross the path. By the flows' own round trips
+    /// By probes if there are any: they are others that cross the path. By the flows' own round trips
     /// else.
     fn of(view: &View) -> Result<Self, Missing> {
         if let Ok(Probed { way, idle_s, loaded_s }) = view.probed() {

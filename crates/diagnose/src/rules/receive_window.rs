@@ -52,7 +52,7 @@ pub const RULE: Rule = Rule {
 /// How near window / round-trip time must come to the goodput to be the whole explanation.
 const WINDOW_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.7..1.4;
 
-/// The same where only the receiver can say it: a window that tunes itself is twice what comes in a round trip
+/// The same if only the receiver can say it: a window that tunes itself is twice what comes in a round trip
 /// (net/ipv4/tcp_input.c, `tcp_rcv_space_adjust`).
 const WINDOW_IS_ALL_RATIOS: std::ops::Range<f64> = 0.9..MIN_OPEN_WINDOW_RATIO;
 

@@ -57,7 +57,7 @@ const MIN_LATE_SEGMENTS: f64 = 10.0;
 const MIN_LATE_SHARE: f64 = 0.001;
 /// Share of the retransmissions that were needless. Of those after loss nearly none are.
 const MIN_NEEDLESS_SHARE: f64 = 0.4;
-/// The same where more segments were seen late than were sent again: most of them were not lost, as nobody
+/// The same if more segments were seen late than were sent again: most of them were not lost, as nobody
 /// had to send them again. Measured: 0.36 to 0.9 of the retransmissions, and 7 times as many late.
 const MIN_NEEDLESS_SHARE_IF_LATE: f64 = 0.2;
 /// Segments seen late for each retransmission from which that holds.
@@ -66,7 +66,7 @@ const MIN_LATE_PER_RETRANSMISSION: f64 = 2.0;
 const MIN_OVERTAKING_RTT_RATIO: f64 = 10.0;
 /// Share of the segments seen late from which the order is lost as a rule.
 const MIN_UNORDERED_SHARE: f64 = 0.01;
-/// The same where nothing else shows that packets came late.
+/// The same if nothing else shows that packets came late.
 const MIN_NEEDLESS_SHARE_ALONE: f64 = 0.8;
 /// Fewer retransmissions than this have not cut the window often.
 const MIN_RETRANSMISSIONS: f64 = 3.0;
@@ -133,7 +133,7 @@ fn path_is_full(view: &View) -> Result<bool, Missing> {
     Ok(view.sender.queue_stands()? && view.sender.rtt_inflation()? < MIN_OVERTAKING_RTT_RATIO)
 }
 
-/// Sure where the window was cut for it and is what holds the sender.
+/// Sure if the window was cut for it and is what holds the sender.
 fn confidence(view: &View) -> Confidence {
     let cut = view.sender.cut_window_share().is_ok_and(|share| share >= MIN_LIMITING_TIME_SHARE);
     if cut || view.backs_off_at_loss() == Ok(false) {

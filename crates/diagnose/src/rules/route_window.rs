@@ -71,7 +71,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// The window that the metric allows, where the window stands there.
+/// The window that the metric allows, if the window stands there.
 fn allowed(view: &View, metric: f64) -> Result<Option<f64>, Missing> {
     let window = view.sender.peer_window_bytes()?;
     let stands_at = |allowed: f64| AT_WINDOW_RATIOS.contains(&(window / allowed));

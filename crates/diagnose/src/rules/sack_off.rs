@@ -126,7 +126,7 @@ mod tests {
     use goodput_model::EndName::{Far, Near};
     use goodput_model::Place;
 
-    /// CUBIC through 100 Mbit/s with a short queue at 40 ms, as measured: 1.8 Mbit/s, where 79 go
+    /// CUBIC through 100 Mbit/s with a short queue at 40 ms, as measured: 1.8 Mbit/s, but 79 go
     /// with the option. Of ten samples `recovering` see a recovery.
     fn slow(recovering: u64) -> Case {
         let case = Case::path_loss().goodput(1.8e6).retransmitted(0.1).tcp(move |tcp, n| {

@@ -136,7 +136,7 @@ fn remedy(limit: RateLimit) -> &'static str {
     }
 }
 
-/// Share of the time in which a limit held the flows, percent, at the end where it is larger.
+/// Share of the time in which a limit held the flows, percent, at the end with the larger share.
 fn witness(view: &View) -> Result<f64, Missing> {
     let flows = view.plan().flows;
     let share = |side: &Side| Ok(side.held_to(flows)?.map_or(0.0, |held| held.share));

@@ -54,7 +54,7 @@ pub const RULE: Rule = Rule {
     source: include_str!("shaper_burst.rs"),
 };
 
-/// Loss explains the rate where its model allows less than this multiple of it.
+/// Loss explains the rate if its model allows less than this multiple of it.
 const MAX_LOSS_MODEL_RATIO: f64 = 2.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {

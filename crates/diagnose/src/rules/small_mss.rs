@@ -151,7 +151,7 @@ fn is_sure(answer: Result<Option<Finding>, Missing>) -> bool {
     answer.ok().flatten().is_some_and(|finding| finding.confidence > Confidence::Possible)
 }
 
-/// How sure it is where neither a rate nor loss limits: small segments take more of a CPU that is full, and
+/// How sure it is if neither a rate nor loss limits: small segments take more of a CPU that is full, and
 /// absurdly small ones are worth a word whatever limits.
 fn without_gain(view: &View, mss: f64, both_known: bool) -> Option<Confidence> {
     match (cpu_limits(view), mss < MIN_PLAUSIBLE_MSS_BYTES) {
@@ -256,7 +256,7 @@ mod tests {
         )
     }
 
-    /// 536 bytes of MSS at 500 Mbit/s: 444 Mbit/s where 478 go with full segments, as measured.
+    /// 536 bytes of MSS at 500 Mbit/s: 444 Mbit/s, 478 with full segments, as measured.
     fn small() -> Case {
         segments(Case::path_rate().without_links().goodput(444e6), 524)
     }

@@ -18,7 +18,7 @@
 //! left to sender-cpu.
 //!
 //! # Source
-//! net/ipv4/tcp.c (`tcp_sendmsg_locked`); measured: 100-byte writes 109 Mbit/s to 1.7 Gbit/s where
+//! net/ipv4/tcp.c (`tcp_sendmsg_locked`); measured: 100-byte writes 109 Mbit/s to 1.7 Gbit/s if
 //! writes of 128 KiB give 34 Gbit/s.
 
 use goodput_model::{Change, Confidence, Finding, Missing};
@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
 /// Bytes of a call up to which the call itself takes most of the time. Measured on veth: 1448 bytes
 /// give a third of what 128 KiB give, 4096 two thirds.
 const MAX_SMALL_CALL_BYTES: f64 = 2048.0;
-/// Part of the writer's turn that it must spend on a CPU where its CPUs are not full: else it is
+/// Part of the writer's turn that it must spend on a CPU if its CPUs are not full; otherwise it is
 /// something in between that takes its time.
 const MIN_CPU_TIME_SHARE: f64 = 0.5;
 

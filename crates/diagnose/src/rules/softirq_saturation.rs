@@ -107,7 +107,7 @@ fn gro(side: &Side) -> Option<Change> {
     off.then(|| of_host(side, "offload.gro", side.device().ok(), values, why))
 }
 
-/// Packets handed on to all CPUs, where the CPU that takes them in hands on none.
+/// Packets handed on to all CPUs, if the CPU that takes them in hands on none.
 fn spread(side: &Side) -> Option<Change> {
     let mask = side.text("steering.rps_mask").ok()?;
     let none = mask.chars().all(|c| c == '0' || c == ',');

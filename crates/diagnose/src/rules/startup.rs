@@ -52,7 +52,7 @@ const FULL_PIPE_ROUND_TRIPS: u32 = 3;
 /// Round-trip time below which slow start takes no time worth naming, seconds.
 const LONG_PATH_S: f64 = 0.001;
 /// Part of the congestion window in flight, at the best of the samples, from which it is what
-/// limited. The receive window limits where it stays below.
+/// limited. The receive window limits if it stays below.
 const MIN_INFLIGHT_SHARE_OF_CWND: f64 = 0.5;
 /// What to begin with instead of the 10 segments of RFC 6928; CDNs were measured to use 30 to 100.
 const LARGER: &str = "40";

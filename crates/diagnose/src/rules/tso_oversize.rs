@@ -54,7 +54,7 @@ pub const RULE: Rule = Rule {
 const STARTUP_S: f64 = 0.65;
 /// Lost share of that from which batches are what gets lost. Measured: 0.4 to 0.8.
 const MIN_STARTUP_LOSS_SHARE: f64 = 0.35;
-/// Less of the start is enough where as much is lost all the time, and the initial window was the last that
+/// Less of the start is enough if as much is lost all the time, and the initial window was the last that
 /// slow start saw whole: what a policer's bucket or chance let through is more. Measured: 0.22 to 0.32, and
 /// 0.22 to 0.28 of the whole run.
 const MIN_STARTUP_LOSS_SHARE_IF_CONSTANT: f64 = 0.2;

@@ -19,7 +19,7 @@
 //! and this one is possible at most.
 //!
 //! # Source
-//! net/ipv4/udp.c (`__udp_enqueue_schedule_skb`: dropped, and counted as `RcvbufErrors`, where
+//! net/ipv4/udp.c (`__udp_enqueue_schedule_skb`: dropped, and counted as `RcvbufErrors`, if
 //! `sk_rmem_alloc` exceeds `sk_rcvbuf`); socket(7) (SO_RCVBUF, `rmem_max`).
 
 use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing};

@@ -1,4 +1,4 @@
-//! What each cause changes about a healthy transfer, as measured where a number is odd.
+//! What each cause changes about a healthy transfer, as measured if a number is odd.
 
 use goodput_model::{Bytes, EndName, TcpInfo, Transport};
 
@@ -123,7 +123,7 @@ impl Case {
             })
     }
 
-    /// CUBIC at 20 ms where 1 % of the packets come 8 ms late.
+    /// CUBIC at 20 ms if 1 % of the packets come 8 ms late.
     pub fn reordering() -> Self {
         Self::path_loss().retransmitted(0.01).tcp(|tcp, number| {
             tcp.dsack_dups = tcp.total_retrans_segments.map(|again| again * 7 / 10);
@@ -135,7 +135,7 @@ impl Case {
         })
     }
 
-    /// CUBIC at 20 ms where 0.1 % of the packets are marked, as measured.
+    /// CUBIC at 20 ms if 0.1 % of the packets are marked, as measured.
     pub fn ecn_marking() -> Self {
         let case = Self::path_loss().goodput(23e6).retransmitted(0.0);
         case.grows(EndName::Far, names::RECEIVED_CE, 7).tcp(|tcp, number| {

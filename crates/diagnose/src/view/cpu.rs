@@ -94,7 +94,7 @@ impl Side<'_> {
     }
 
     /// Time that a CPU quota held the process back, as a share of the time between the snapshots.
-    /// Above 1 where several CPUs were held back at once (cgroup v1 adds them up).
+    /// Above 1 if several CPUs were held back at once (cgroup v1 adds them up).
     pub fn throttled_share(&self) -> Result<f64, Missing> {
         let throttled = match self.grown(THROTTLED_US) {
             Ok(throttled) => throttled as f64,

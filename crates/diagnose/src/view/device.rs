@@ -119,7 +119,7 @@ impl<'a> Side<'a> {
         most.ok_or_else(|| Missing::because("no CPU is known"))
     }
 
-    /// The part of the per-CPU counter `prefix.N` that one CPU had, and which, where it grew.
+    /// The part of the per-CPU counter `prefix.N` that one CPU had, and which, if it grew.
     pub fn largest_part(&self, prefix: &str) -> Result<(u32, f64), Missing> {
         let end = self.end()?;
         let number = |name: &'a String| -> Option<u32> {

@@ -126,7 +126,7 @@ impl<'a> Side<'a> {
         Ok(self.samples()?.flat_map(|s| &s.flows).filter(move |f| f.role == role))
     }
 
-    /// A quantity of every sample in the window that has it; the reason where none has.
+    /// A quantity of every sample in the window that has it; the reason if none has.
     pub(super) fn gauges(
         &self,
         read: impl Fn(&FlowSample) -> Result<f64, Missing>,

@@ -140,7 +140,7 @@ fn gaps(flow: &FlowSample) -> Result<(u64, u64), Missing> {
 }
 
 impl LossStep {
-    /// Lost share of what was sent; 0 where nothing was.
+    /// Lost share of what was sent; 0 if nothing was sent.
     pub fn share(&self) -> f64 {
         if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
     }
@@ -207,15 +207,15 @@ impl Losses {
         (xx > 0.0 && yy > 0.0).then(|| (xy / xx, xy / (xx * yy).sqrt()))
     }
 
-    /// Variance of the losses over that of the same share lost by chance: 1 for chance, more where
-    /// they come in clusters, less where they come at regular times (the index of dispersion; Cox,
+    /// Variance of the losses over that of the same share lost by chance: 1 for chance, more if
+    /// they come in clusters, less if they come at regular times (the index of dispersion; Cox,
     /// Lewis: The Statistical Analysis of Series of Events, 1966).
     pub fn clustering(&self) -> f64 {
         dispersion(&self.steps)
     }
 
     /// The same without the step in which most was lost, so that one accident does not make it; not a
-    /// number where nothing else was lost.
+    /// number if nothing else was lost.
     pub fn clustering_without_worst(&self) -> f64 {
         let mut steps = self.steps.clone();
         steps.sort_by(|a, b| a.lost.total_cmp(&b.lost));
@@ -250,8 +250,8 @@ impl Losses {
     }
 
     /// Variance of what passed while most was lost, over that of the same share lost by chance: far
-    /// below 1 where a limit sets the pace, whatever was sent. Taken from the median absolute
-    /// deviation, as a sender may pause within a step; not a number where losses were too rare.
+    /// below 1 if a limit sets the pace, whatever was sent. Taken from the median absolute
+    /// deviation, as a sender may pause within a step; not a number if losses were too rare.
     pub fn passed_variance(&self) -> f64 {
         let worst = self.worst();
         if worst.len() < MIN_STEPS {

@@ -24,7 +24,7 @@ pub struct LastingLoss {
 
 impl<'a> Side<'a> {
     /// Retransmissions after each flow's first recovery, all flows together; those of the window
-    /// where no flow ever recovered.
+    /// if no flow ever recovered.
     pub fn lasting_loss(&self) -> Result<LastingLoss, Missing> {
         let (mut again, mut sent, mut segments) = (0.0, 0.0, 0.0);
         for flow in self.tcp_series()? {

@@ -22,7 +22,7 @@ impl Side<'_> {
         self.delta_sum("sent datagrams", |f| Ok(datagrams(f)?.sent))
     }
 
-    /// Datagrams that one packet carried on average, of those which this side's sockets read; 1 where
+    /// Datagrams that one packet carried on average, of those which this side's sockets read; 1 if
     /// it reads none, or none that were joined.
     pub fn datagrams_in_a_packet(&self) -> f64 {
         let read = self.delta_sum("datagrams read", |f| Ok(datagrams(f)?.received));

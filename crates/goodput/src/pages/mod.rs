@@ -73,9 +73,9 @@ pub fn scenario(builtin: &Builtin) -> Result<String, LabError> {
 pub fn fault(fault: &Fault) -> String {
     let example: String =
         fault.example.trim().lines().map(|line| format!("    {line}\n")).collect();
-    let (id, summary) = (fault.id, sentence(fault.summary));
+    let Fault { id, summary, .. } = fault;
     format!(
-        "\n## `{id}`\n\nA fault that a scenario of the lab can plant. {summary}\n\n    [[fault]]\n    kind = \"{id}\"\n{example}"
+        "\n## `{id}`\n\nA fault that a scenario of the lab can plant: {summary}.\n\n    [[fault]]\n    kind = \"{id}\"\n{example}"
     )
 }
 

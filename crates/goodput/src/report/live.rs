@@ -56,7 +56,7 @@ impl Live {
         Self { status: if lines { StatusLine::new(at_most) } else { None }, ..self }
     }
 
-    /// What is left to print for the whole, where another program's output is shown. That has no place for doubts, such
+    /// What is left to print for the whole, if another program's output is shown. That has no place for doubts, such
     /// as a buffer that the kernel cut; like the programs' own warnings they go to standard error.
     pub fn rest(&mut self, record: &Record) -> Option<String> {
         let LiveDisplay::Foreign(writer) = &mut self.shows else { return None };

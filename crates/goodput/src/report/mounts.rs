@@ -50,7 +50,7 @@ fn passes(fetches: &Fetches, mount: &MountUse, chunk: Bytes, writes: bool) -> St
         (true, _) => format!("past the page cache (O_DIRECT), {} at once", binary(chunk.0)),
         (false, _) if writes => "through the page cache".into(),
         (false, Known::Value(percent)) if *percent > 0.0 => {
-            format!("dropped from the page cache before each, where {percent:.0} % of it stayed")
+            format!("dropped from the page cache before each; {percent:.0} % of it stayed")
         }
         (false, _) => "dropped from the page cache before each".into(),
     };

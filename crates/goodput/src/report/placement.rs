@@ -1,4 +1,4 @@
-//! On which CPUs the flows of each end ran, where anyone asked for something.
+//! On which CPUs the flows of each end ran, if anyone asked for something.
 
 use goodput_model::{CpuList, End, EndName, Known, Pin, Record};
 

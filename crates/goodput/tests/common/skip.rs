@@ -2,7 +2,7 @@
 
 use libtest_mimic::Trial;
 
-/// In place of a test that can't run here: a skip, and a failure where everything is required.
+/// In place of a test that can't run here: a skip, and a failure if everything is required.
 pub fn needs(name: &str, what: String) -> Trial {
     let skipped = name.to_owned();
     Trial::test(name, move || {

@@ -19,7 +19,7 @@ struct Host {
 }
 
 impl Host {
-    /// `None` where this machine can't host it.
+    /// `None` if this machine can't host it.
     fn start() -> Option<Self> {
         let script = "ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up && echo ready \
                       && exec sleep 100000";

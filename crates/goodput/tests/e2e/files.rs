@@ -164,7 +164,7 @@ fn a_file_is_warm_unless_it_shall_be_cold() {
     assert!(storage(&warm).alone_bits_per_s.value().is_some());
     let cold = record(&place.run(&["--source", &place.big(), "--cold"]));
     assert_eq!(storage(&cold).cache, Known::Value("cold".into()));
-    // Where the temporary directory is in memory, nothing can be dropped, and that is said.
+    // If the temporary directory is in memory, nothing can be dropped, and that is said.
     let resident = *storage(&cold).resident_percent.get().unwrap();
     let told = cold.doubts.iter().any(|doubt| doubt.contains("still in the page cache"));
     assert_eq!(resident > 1.0, told, "{resident} {:?}", cold.doubts);

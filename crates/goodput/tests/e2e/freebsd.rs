@@ -17,7 +17,7 @@ struct Host {
 }
 
 impl Host {
-    /// `None` where this machine has no SSH server.
+    /// `None` if this machine has no SSH server.
     fn start(make: impl FnOnce(FreeBsd) -> FreeBsd) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let userland = make(FreeBsd::in_folder(folder.path()));

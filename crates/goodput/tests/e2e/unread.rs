@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Output, Stdio};
 
 use crate::common::{Home, refusing, stderr};
 
-/// Where every write fails: there is no space left, or nobody reads any more.
+/// A file to which every write fails: there is no space left, or nobody reads any more.
 fn unwritable() -> [(&'static str, Stdio); 2] {
     let full = File::options().write(true).open("/dev/full").expect("every Linux has it");
     let (reader, writer) = std::io::pipe().expect("a pipe can be made");

@@ -1,4 +1,4 @@
-//! The lab where the kernel emulates the link itself.
+//! The lab, if the kernel emulates the link itself.
 
 use goodput_lab::{Lab, Scenario};
 use goodput_model::Record;

@@ -5,7 +5,7 @@
 //! limit is never judged here, as it may be true of any path on a slow machine; `cargo xtask truth` judges
 //! it. An answer that decides nothing fails on a machine that was left alone, and is printed as `NOT JUDGED`
 //! on one that was not. `cargo xtask test` counts these apart from what passed. They do not fail in CI: CI
-//! runs on machines that others share, where a failure would say more about the neighbours than about
+//! runs on machines that others share, on which a failure would say more about the neighbours than about
 //! goodput.
 
 use std::collections::BTreeMap;

@@ -174,7 +174,7 @@ impl Stage {
     }
 }
 
-/// Waits until `holds` does; an error where looking fails.
+/// Waits until `holds` does; an error if looking fails.
 pub fn look_until(what: &str, holds: impl Fn() -> Result<bool, Failed>) -> Result<(), Failed> {
     let mut last = Ok(());
     wait_for(what, || match holds() {

@@ -37,7 +37,7 @@ fn mixture() -> Result<(), Failed> {
     let clients = (0..EACH).flat_map(|_| KINDS).map(|kind| Ok((kind, start(kind)?)));
     for (kind, client) in clients.collect::<Result<Vec<_>, Failed>>()? {
         let ended = client.finish()?;
-        // iperf ends well even where nobody has heard it.
+        // iperf ends well even if nobody has heard it.
         if !ended.status.success() || ended.stderr.contains("WARNING") {
             return Err(format!("{kind:?}: {}: {}", ended.status, ended.stderr).into());
         }

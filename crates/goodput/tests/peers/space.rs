@@ -133,7 +133,7 @@ impl Space {
     }
 
     /// Datagrams over IPv4 that were sent here and that nobody read, as their socket was full or closed
-    /// too early (`UdpOutDatagrams` and `UdpInDatagrams`, RFC 4113; net/ipv4/udp.c counts the latter where
+    /// too early (`UdpOutDatagrams` and `UdpInDatagrams`, RFC 4113; net/ipv4/udp.c counts the latter if
     /// a program reads).
     pub fn unread_datagrams(&self) -> Result<u64, Failed> {
         let snmp = self.within(|| fs::read_to_string("/proc/thread-self/net/snmp"))??;

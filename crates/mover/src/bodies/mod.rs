@@ -33,7 +33,7 @@ pub trait Bodies: Send {
     /// alone, so that a stop ends it.
     fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError>;
 
-    /// Reads of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` where the
+    /// Reads of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if the
     /// socket has nothing. Zero is its end.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
@@ -48,7 +48,7 @@ pub trait Bodies: Send {
         u64::MAX
     }
 
-    /// Writes payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` where
+    /// Writes payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if
     /// the socket has no room.
     fn write(&mut self, _payload: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())

@@ -92,7 +92,7 @@ pub trait Mover: Sync {
         Err(flow.failed("send with a mover that only receives", Errno::OPNOTSUPP))
     }
 
-    /// Receives until the peer ends the stream, or until the deadline of the stop. Only called where
+    /// Receives until the peer ends the stream, or until the deadline of the stop. Only called if
     /// it is among the roles.
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         Err(flow.failed("receive with a mover that only sends", Errno::OPNOTSUPP))
@@ -133,7 +133,7 @@ pub struct Choice {
     /// The mover.
     pub mover: &'static dyn Mover,
     /// Why it was taken, if the plan leaves that to this end ([`AUTO`]); in which form it works,
-    /// where it has several.
+    /// if it has several.
     pub why: Option<String>,
 }
 

@@ -20,7 +20,7 @@ const DEFAULT_RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 /// (`SO_REUSEADDR`), and the kernel gives a datagram to the one that is connected to its sender.
 ///
 /// A socket without a local port of its own (`local` absent, or with port 0) belongs to the end that
-/// opens the flow, the near end: `device` holds for it, and `bind` and `source_port` where `local` is
+/// opens the flow, the near end: `device` holds for it, and `bind` and `source_port` if `local` is
 /// absent.
 pub fn udp_socket(
     local: Option<SocketAddr>,

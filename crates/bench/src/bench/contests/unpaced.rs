@@ -14,7 +14,7 @@ pub static CONTEST: Contest = Contest {
     id: "unpaced-best-method",
     title: "TCP, one flow, best method against best method, reno",
     about: "The same with a congestion control that sends as fast as it may, in the programs that can choose \
-            one; every user may choose reno. The last row has the host's own. Where that is bbr, the kernel lets \
+            one; every user may choose reno. The last row has the host's own. If that is bbr, the kernel lets \
             a timer send each packet of at most 64 KiB (the third column counts the timers of the whole \
             machine), and a congestion window of a few packets waits for their acknowledgement: the kernel's \
             own cost, which no program can avoid, and while it waits no CPU need be busy (Gbit/s / 8 × CPU s/GB is \

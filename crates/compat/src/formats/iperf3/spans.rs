@@ -38,7 +38,7 @@ fn stream(span: &Span, flow: &FlowSpan) -> Counts {
         jitter_ms: received.map(|d| d.jitter_ms),
         lost_packets: received.map(|d| d.lost),
         packets: datagrams.map(|d| d.count),
-        // iperf3 prints 0 where nothing came.
+        // iperf3 prints 0 if nothing came.
         lost_percent: received.map(|d| percent(d.lost, d.count).unwrap_or(0.0)),
         ..moved(span, flow.bytes, sent)
     };

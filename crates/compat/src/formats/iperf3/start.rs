@@ -203,7 +203,7 @@ fn window(plan: &Plan) -> u64 {
 /// A server's says what its client asked for.
 fn test_start(plan: &Plan, serves: bool) -> TestStart {
     let reverse = if serves { Direction::Send } else { Direction::Reverse };
-    // 0 where the other one ends the test, as iperf3 has it; a precision it does not know.
+    // 0 if the other one ends the test, as iperf3 has it; a precision it does not know.
     let (duration, bytes) = match plan.length {
         Length::Seconds(seconds) => (Some(seconds), 0),
         Length::Bytes(bytes) => (Some(0.0), bytes.0),

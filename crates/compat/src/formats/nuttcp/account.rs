@@ -22,7 +22,7 @@ pub struct Numbers {
     pub bytes: u64,
     /// Duration, seconds.
     pub seconds: f64,
-    /// CPU of the sender's program, percent of one CPU. 0 where it is not known: nuttcp prints what
+    /// CPU of the sender's program, percent of one CPU. 0 if it is not known: nuttcp prints what
     /// its variable began with (nuttcp-6.1.2.c, srvr_cpu_util).
     pub tx_cpu: u64,
     /// The same of the receiver. Absent with the receiver's count: nuttcp then prints the
@@ -47,7 +47,7 @@ impl Numbers {
         if self.seconds > 0.0 { self.bytes as f64 * 8e-6 / self.seconds } else { 0.0 }
     }
 
-    /// Share of the datagrams that was lost; 0 where none should have come.
+    /// Share of the datagrams that was lost; 0 if none should have come.
     pub fn loss_percent(&self) -> f64 {
         self.datagrams.and_then(|(lost, all)| percent(lost, all)).unwrap_or(0.0)
     }
@@ -161,7 +161,7 @@ impl Lines {
     }
 }
 
-/// CPU of one end's program in whole percent; 0 where it is not known.
+/// CPU of one end's program in whole percent; 0 if it is not known.
 fn cpu(record: &Record, end: EndName) -> u64 {
     let known = |result: &EndResult| result.cpu_percent.value().copied();
     let percent = match end {

@@ -119,7 +119,7 @@ fn in_words(said: &str) -> String {
         Some(text)
     };
     let text = LAYOUTS.iter().find_map(filled).unwrap_or_else(|| said.into());
-    // Where the keys have no room for a space, and of one second.
+    // If the keys have no room for a space, and of one second.
     text.replace("0d-", "0d ").replace(" 1.00 seconds", " 1.00 second")
 }
 

@@ -222,7 +222,7 @@ impl Counters {
     }
 }
 
-/// Those that could be read; the first reason where none could.
+/// Those that could be read; the first reason if none could.
 fn readable<T>(all: impl Iterator<Item = Result<T, Missing>>) -> Result<Vec<T>, Missing> {
     let (mut values, mut reason) = (Vec::new(), None);
     for one in all {

@@ -4,7 +4,7 @@ use goodput_model::Confidence;
 
 use super::super::{Answer, Check, HostView, Scope};
 
-/// Offloads that cost CPU where they are off.
+/// Offloads that cost CPU if they are off.
 const WANTED: [&str; 4] = ["tso", "gso", "gro", "tx-checksum"];
 
 /// Segmentation, coalescing and checksums.

@@ -4,7 +4,7 @@ use goodput_model::Confidence;
 
 use super::super::{Answer, Ask, Check, HostView, Scope};
 
-/// A setting that is wrong where `is_wrong` says so.
+/// A setting that is wrong if `is_wrong` says so.
 struct Sysctl {
     name: &'static str,
     is_wrong: fn(&str) -> bool,

@@ -191,7 +191,7 @@ impl CeilingInputArgs {
     }
 }
 
-/// What the help promises where nothing was typed or read.
+/// What the help promises if nothing was typed or read.
 pub fn with_defaults(inputs: CeilingInputs) -> CeilingInputs {
     let transport = inputs.transport.unwrap_or(Transport::Tcp);
     let options =

@@ -94,7 +94,7 @@ fn inputs(args: &CeilingArgs) -> Result<Read> {
     Ok(Read { read: read.collect(), unread: unread.collect(), inputs: over(typed, inputs) })
 }
 
-/// What was typed, and what was read where nothing was typed.
+/// What was typed, and what was read for inputs that were not typed.
 fn over(typed: CeilingInputs, read: CeilingInputs) -> CeilingInputs {
     let (same_tunnels, same_bus) = (typed.tunnels.is_empty(), typed.bus.is_none());
     let ring = read.ring_frames.filter(|_| typed.room_bytes.is_none());

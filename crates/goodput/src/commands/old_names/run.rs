@@ -16,7 +16,7 @@ use crate::args::Cli;
 use crate::exit::{self, Exit};
 use crate::{screen, shell};
 
-/// 1, which each of these programs returns where something went wrong.
+/// 1, which each of these programs returns if something went wrong.
 const FAILURE: Exit = Exit::Problem;
 /// How often is looked whether a server that does not listen yet has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
