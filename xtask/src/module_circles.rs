@@ -1,5 +1,5 @@
 //! Files that use each other in a circle: none of them can be read, tested or changed alone. A folder's own file and
-//! what lies in the folder are one thing here, as a parent declares its children and they use what is theirs. A name
+//! what lies in the folder are one thing here, because a parent declares its children and they use what is theirs. A name
 //! that a folder only passes on (`pub use`) counts as the file's that has it.
 
 use std::collections::{BTreeMap, BTreeSet};

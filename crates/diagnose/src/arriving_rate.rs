@@ -1,4 +1,4 @@
-//! What the receiver alone can tell of a rate of the path, if the sender reports nothing of itself.
+//! What the receiver alone shows of a rate of the path, if the sender reports nothing of itself.
 
 use goodput_model::{Confidence, Missing};
 

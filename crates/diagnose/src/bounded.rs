@@ -39,12 +39,12 @@ impl Bounded {
         Ok(Self::new(value, (value - below).max(above - value)))
     }
 
-    /// The same value, less sure by so much.
+    /// The same value, less sure by this much.
     pub fn wider(self, by: f64) -> Self {
         Self { error: self.error + by, ..self }
     }
 
-    /// Whether the truth is above `threshold`; can't be told within the bound.
+    /// Whether the truth is above `threshold`; not known within the bound.
     pub fn exceeds(self, threshold: f64, what: &str) -> Result<bool, Missing> {
         let Self { value, error } = self;
         if value - error > threshold {

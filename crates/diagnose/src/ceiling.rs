@@ -16,7 +16,7 @@ const WITHOUT_SPEED: [&str; 9] =
 /// The ceiling of one direction, with what it is computed from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathCeiling {
-    /// Goodput that the path could carry at best, as far as links and the local shaper tell.
+    /// Goodput that the path could carry at best, as far as links and the local shaper show.
     pub rate: Known<BitRate>,
     /// What that is computed from: the slowest link whose speed is believed, or the slowest of all if none is.
     pub inputs: Option<CeilingInputs>,
@@ -30,7 +30,7 @@ impl PathCeiling {
         Self { rate: Known::missing(why), inputs: None, outrun: Vec::new() }
     }
 
-    /// By what both ends told.
+    /// By what both ends reported.
     pub fn of(view: &View) -> Self {
         // Of two reasons why nothing is known, the one of this host is what its user can do something about.
         let ends = [EndName::Near, EndName::Far].map(|name| view.side(name));
@@ -51,7 +51,7 @@ impl PathCeiling {
     }
 }
 
-/// Goodput that the path could carry at best, as far as links and the local shaper tell.
+/// Goodput that the path could carry at best, as far as links and the local shaper show.
 pub fn ceiling(view: &View) -> Known<BitRate> {
     PathCeiling::of(view).rate
 }

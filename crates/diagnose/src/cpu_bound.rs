@@ -24,14 +24,14 @@ const MAX_DRY_TIME_SHARE: f64 = 0.1;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuBound {
     /// Share of the time in which it was its turn: it ran or waited for a CPU; if the kernel does
-    /// not tell the wait, it waited neither for the socket nor on purpose.
+    /// not report the wait, it waited neither for the socket nor on purpose.
     pub turn: f64,
     /// CPU time of the thread as a share of wall time.
     pub cpu: f64,
-    /// Whether other threads use its CPU as well, as it waited for it.
+    /// Whether other threads use its CPU as well, because it waited for it.
     pub shared: bool,
     /// Whether it is only that CPU was scarce, and the thread needs much of one. It then waits for
-    /// the socket as well, as the other end waits for a CPU too.
+    /// the socket as well, because the other end waits for a CPU too.
     pub crowded: bool,
 }
 

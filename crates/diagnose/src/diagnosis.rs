@@ -30,7 +30,7 @@ pub struct Diagnosis {
     pub ceiling: PathCeiling,
 }
 
-/// Asks every rule. Never fails: what can't be told is among `undecided`.
+/// Asks every rule. Never fails: what it can't decide is among `undecided`.
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let view = View::new(evidence);
     let (mut findings, mut undecided) = (Vec::new(), Vec::new());
@@ -100,7 +100,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
     }
 }
 
-/// What can be said if no rule fired: where the time went, and how many rules could not tell.
+/// What can be said if no rule fired: where the time went, and how many rules could not decide.
 fn nothing_found(split: &Result<Split, Missing>, undecided: usize) -> String {
     let time = match split {
         Ok(split) => format!("nothing found; {}", largest_part(split)),

@@ -77,7 +77,7 @@ impl Draft {
         self
     }
 
-    /// The finding; missing if a number in it is none, as it then rests on evidence that makes
+    /// The finding; missing if a number in it is none, because it then rests on evidence that makes
     /// no sense (a rate that is not a number, a counter out of range).
     pub fn found(self) -> Result<Option<Finding>, Missing> {
         let Finding { evidence, share_percent, predicted_bits_per_s, .. } = &self.0;

@@ -80,7 +80,7 @@ impl LostHere {
 }
 
 /// Whether a queue stands in front of what drops. Then what serves the queue limits, and the drops
-/// only tell that the queue is full.
+/// only show that the queue is full.
 fn queue_shows(view: &View) -> bool {
     let side = &view.sender;
     let stands = || -> Result<bool, Missing> {

@@ -4,7 +4,7 @@ use goodput_model::{Finding, Missing};
 
 use crate::view::View;
 
-/// A cause of lost goodput and how it is told from its look-alikes.
+/// A cause of lost goodput and how it differs from its look-alikes.
 #[derive(Debug)]
 pub struct Rule {
     /// Kebab-case name, as scenarios and records use it; also the name of its file.

@@ -36,7 +36,7 @@ pub struct Shaper<'a> {
     pub kind: &'a str,
     /// Device it sits on.
     pub device: &'a str,
-    /// Rate it was told, in the bytes it counts, bits per second.
+    /// Its configured rate, in the bytes it counts, bits per second.
     pub rate: f64,
     /// Goodput that this rate allows, bits per second.
     pub ceiling: f64,

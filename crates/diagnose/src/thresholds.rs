@@ -2,7 +2,7 @@
 
 /// Share of the ceiling from which nothing is left to gain (order of elimination, step 2).
 pub const MIN_SHARE_OF_CEILING: f64 = 0.97;
-/// Share of a shaper's rate from which the shaper gives what it was told to. Lower than
+/// Share of a shaper's rate from which the shaper gives what it is configured to. Lower than
 /// [`MIN_SHARE_OF_CEILING`]: with a bucket of one frame a shaper still gives 96 % at 100 Mbit/s.
 pub const MIN_SHARE_OF_SHAPER_RATE: f64 = 0.95;
 /// Share of a shaper's rate from which a shaper that makes packets wait is what limits, though it

@@ -9,7 +9,7 @@ use crate::view::View;
 const ALWAYS_ACCEPTED_BYTES: f64 = 576.0;
 /// IPv4 and UDP headers, bytes; 20 more with IPv6.
 pub const DATAGRAM_HEADERS_BYTES: u64 = 28;
-/// Time-outs without a single acknowledgement that tell silence from a late answer.
+/// Time-outs without a single acknowledgement that distinguish silence from a late answer.
 const MIN_SILENT_TIMEOUTS: f64 = 2.0;
 /// Datagrams without a single arrival that do the same.
 const MIN_SILENT_DATAGRAMS: f64 = 20.0;
@@ -52,7 +52,7 @@ pub fn vanishing(view: &View) -> Result<Option<Vanishing>, Missing> {
     Ok(found.then_some(Vanishing { packet_bytes, tries }))
 }
 
-/// Whether both hosts are on one link, if no router could tell that a packet is too big.
+/// Whether both hosts are on one link, so that no router could report that a packet is too big.
 pub fn shares_a_link(view: &View) -> bool {
     view.sender.text(ROUTE_DEVICE).is_ok() && view.sender.text(ROUTE_GATEWAY).is_err()
 }

@@ -15,7 +15,7 @@ pub const WARM_UP: &str = "warm-up";
 pub struct Design {
     /// Arms, the baseline (number 0) included; below 2 there is nothing to compare.
     pub arms: usize,
-    /// What the arms are judged by. An arm is run until all are decided; the first is the one that counts.
+    /// What the arms are judged by. An arm is run until all are decided; the first one counts.
     pub responses: Vec<Response>,
     /// Responses of which any one may prove an arm better; they share the error. At least 1.
     pub ways_to_win: usize,

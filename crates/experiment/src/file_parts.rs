@@ -94,7 +94,7 @@ fn unrated(comparison: &Comparison, part: FilePart) -> Option<Missing> {
     Some(Missing::because(format!("no run could rate the {name} alone ({reason})")))
 }
 
-/// Rate of a part in a run that tells it, bits per second.
+/// Rate of a part in a run that shows it, bits per second.
 fn rate(trial: &Trial, part: FilePart) -> Option<f64> {
     let alone = trial.files_alone.as_ref();
     let alone = |read: fn(&FilesAlone) -> Option<&Known<BitRate>>| {

@@ -32,7 +32,7 @@ pub(crate) fn effect(pairs: &[Pair], levels: Levels, criterion: Criterion) -> Op
     let difference = ranked.locate(levels.difference);
     let equivalence = ranked.locate(levels.equivalence);
     let judgement = judge(&difference, &equivalence, criterion);
-    // The interval that is reported is the one that decided.
+    // The reported interval is the interval that decided.
     let shown = if judgement == Judgement::NoDifference { equivalence } else { difference };
     let high_percent = percent(shown.high);
     high_percent.is_finite().then(|| Effect {

@@ -12,7 +12,7 @@ use crate::sequential::{Standing, sequential};
 /// The times of one run by one way to time them.
 type Read = fn(&Latency) -> &Known<RoundTrips>;
 
-/// The times under load of one arm, and whether they tell it from the baseline.
+/// The times under load of one arm, and whether they distinguish it from the baseline.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) times: ArmLatency,

@@ -67,7 +67,7 @@ pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mech
     })
 }
 
-/// The witness in each run of the baseline that was made right after one of `arm`, and in that one.
+/// The witness in each run of the baseline that was made right after a run of `arm`, and in that run of `arm`.
 fn followed_by_baseline(trials: &[&Trial], arm: usize, rule: &str) -> Vec<(f64, f64)> {
     let witness = |trial: &Trial| {
         trial.witnesses.get(rule).copied().filter(|witness| counts(trial) && witness.is_finite())

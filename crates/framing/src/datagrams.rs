@@ -53,7 +53,7 @@ pub trait Datagrams: Send {
         &[]
     }
 
-    /// Writes what tells the receiver for the time `round`, from 0, that `sent.number` datagrams
+    /// Writes what informs the receiver for the time `round`, from 0, that `sent.number` datagrams
     /// were all. `None`: nothing more. `room` has the length of a datagram of the flow.
     fn closing(&self, round: u64, sent: Sent, room: &mut [u8]) -> Option<Closing>;
 
@@ -73,7 +73,7 @@ pub trait Datagrams: Send {
     }
 
     /// How long after the last datagram a receiver gives the sender up, nanoseconds, if nothing
-    /// else could tell that it is gone.
+    /// else could show that it is gone.
     fn idle_ns(&self) -> Option<u64> {
         None
     }

@@ -38,7 +38,7 @@ pub trait Layout: Debug + Send + Sync {
         false
     }
 
-    /// Whether the end of datagrams may not be heard at all, as nothing but their markers says it, or may
+    /// Whether the end of datagrams may not be heard at all, because nothing but their markers says it, or may
     /// come before late datagrams: a receiver that was stopped then waits until nothing more comes.
     fn ends_unheard(&self) -> bool {
         true
@@ -56,7 +56,7 @@ pub trait Layout: Debug + Send + Sync {
         false
     }
 
-    /// Whether datagrams themselves tell when the payload's clock begins, by a marker or by being
+    /// Whether datagrams themselves show when the payload's clock begins, by a marker or by being
     /// the first, rather than something that both ends agreed on before.
     fn tells_its_beginning(&self) -> bool {
         false

@@ -83,7 +83,7 @@ impl Hierarchy {
     }
 }
 
-/// Removes groups of labs that were killed. A group that still has a process stays, as the kernel
+/// Removes groups of labs that were killed. A group that still has a process stays, because the kernel
 /// refuses.
 fn remove_abandoned(mount: &Path) {
     let entries = fs::read_dir(mount).into_iter().flatten().flatten();

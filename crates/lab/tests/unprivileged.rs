@@ -19,7 +19,7 @@ const NOBODY: u32 = 65534;
 /// namespace.
 #[expect(unsafe_code, reason = "pre_exec runs code between fork and exec")]
 fn again_as_nobody(inside: &str) -> std::io::Result<Output> {
-    // By its descriptor, as the path may lead through directories that are closed to others.
+    // By its descriptor, because the path may lead through directories that are closed to others.
     let own = std::fs::File::open("/proc/self/exe")?;
     let mut command = Command::new(format!("/proc/self/fd/{}", own.as_raw_fd()));
     command.args(["--exact", inside, "--nocapture"]).env(INSIDE, "1").uid(NOBODY).gid(NOBODY);

@@ -134,7 +134,7 @@ pub struct CeilingLine {
     pub unit: String,
 }
 
-/// Something that this host was asked for and did not tell.
+/// Something that this host was asked for and did not report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingUnread {
     /// What was wanted.
@@ -153,7 +153,7 @@ pub struct CeilingReport {
     /// Sources on this host from which inputs were read, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
-    /// What this host did not tell.
+    /// What this host did not report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<CeilingUnread>,
     /// Every bound that was asked for, the lowest first, those that are not known last.

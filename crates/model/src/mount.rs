@@ -39,7 +39,7 @@ pub struct MountUse {
     pub source: String,
     /// Its options, as the kernel reports them.
     pub options: String,
-    /// Whether a network is in between, as far as the type tells: "network", "local" or "unknown".
+    /// Whether a network is in between, as far as the type shows: "network", "local" or "unknown".
     pub reach: MountReach,
     /// Whether goodput mounted it once more for this measurement, in a mount namespace of its own.
     pub private: bool,
@@ -65,7 +65,7 @@ pub enum MountReach {
     Network,
     /// The files are on this host.
     Local,
-    /// The type does not tell, as of FUSE.
+    /// The type does not show it, as with FUSE.
     Unknown,
 }
 

@@ -188,7 +188,7 @@ pub struct DatagramCounts {
     /// of its thread.
     #[serde(default, skip_serializing_if = "is_none")]
     pub spun_us: u64,
-    /// Time by which the schedule of a paced sender was moved, as its thread was held up for longer than
+    /// Time by which the schedule of a paced sender was moved, because its thread was held up for longer than
     /// is made up; what the rate gives in it was not sent.
     #[serde(default, skip_serializing_if = "is_none")]
     pub stalled_us: u64,

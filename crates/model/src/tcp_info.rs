@@ -68,7 +68,7 @@ tcp_info! {
     rcv_rtt_us, 104;
     /// Receive space that autotuning aims at, bytes.
     rcv_space_bytes, 104;
-    /// Segments retransmitted so far.
+    /// Segments retransmitted until now.
     total_retrans_segments, 104;
     /// Pacing rate, bytes per second; 2^64-1 if unlimited.
     pacing_rate_bytes_per_s, 120;

@@ -59,7 +59,7 @@ pub enum TuningOutcome {
     Failed,
     /// It could not be tried for want of a privilege, here or at the far end.
     NotPermitted,
-    /// It was not tried, as only a plan was asked for.
+    /// It was not tried, because only a plan was asked for.
     Planned,
 }
 

@@ -62,7 +62,7 @@ pub fn read_alone(
 }
 
 /// Asks the kernel to drop a file from the page cache (posix_fadvise(2)): what was written is brought
-/// to the disk first, as only clean pages are dropped. Pages that another process has mapped or
+/// to the disk first, because only clean pages are dropped. Pages that another process has mapped or
 /// locked stay.
 pub fn drop_cached(file: &OwnedFd) -> io::Result<()> {
     // A part without a length reaches to the end.

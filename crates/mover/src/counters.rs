@@ -61,7 +61,7 @@ struct Datagrams {
 }
 
 impl Counters {
-    /// Nothing yet, of a flow whose payload looks like `framing` and that shares so many rates.
+    /// Nothing yet, of a flow whose payload looks like `framing` and that shares this many rates.
     pub(crate) fn of(framing: &Framing, rates: usize) -> Self {
         let (number, time) = (framing.numbers_datagrams(), framing.times_datagrams());
         let held_ns = (0..rates).map(|_| AtomicU64::default()).collect();

@@ -13,7 +13,7 @@
 //! buffer (`__tcp_ack_snd_check`, net/ipv4/tcp_input.c), and stops a sender whose congestion window is
 //! small.
 //!
-//! That has a price if the packets are short, as those of a program that writes little at a time: each is
+//! That has a price if the packets are short, like those of a program that writes little at a time: each is
 //! acknowledged on its own, and as nothing is left unacknowledged, the sender's kernel gathers no writes
 //! (Nagle, RFC 896). Half of what 1500-byte writes brought over a veth pair was lost by it. So what goes
 //! back while the mark is raised is counted, and the mark lowered for a while if it is too much.

@@ -112,7 +112,7 @@ impl<'a> Passes<'a> {
         Self { flow, file, pacer, unsynced: 0 }
     }
 
-    /// Passes until the flow is to end; `way` moves up to so many bytes at a place of the file.
+    /// Passes until the flow is to end; `way` moves up to the given number of bytes at a place of the file.
     fn run(
         mut self,
         may: impl Fn() -> bool,

@@ -251,7 +251,7 @@ impl Pacer {
         Ok(false)
     }
 
-    /// Whether so many bytes may count that came before the flow began.
+    /// Whether this many bytes that came before the flow began may count.
     pub(crate) fn admits(&self, bytes: usize) -> bool {
         self.shared.admits(bytes)
     }
@@ -317,7 +317,7 @@ impl Turns {
         Self { rates, saved: Saved::Nothing, later, expected: MIN_PIECE_BYTES, taken: None }
     }
 
-    /// Whether every rate lets so many bytes count that came before; one that does not charges none.
+    /// Whether every rate lets this many bytes from before count; a rate that does not charges none.
     fn admits(&self, bytes: usize) -> bool {
         let refuses = self.rates.iter().position(|rate| !rate.admit(bytes));
         if let Some(admitted) = refuses {

@@ -49,7 +49,7 @@ pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
     let len = buffer_bytes.max(1) as usize;
     // Neither is zero: the kernel would show one page of zeros in all places.
     let (source, mut target) = (vec![0x55u8; len], vec![0xaau8; len]);
-    // Short ones are copied several times at once, as the clock costs time too.
+    // Short ones are copied several times at once, because the clock costs time too.
     let repeated = ((1 << 20) / len).max(1);
     let mut pass = || {
         let began = Instant::now();

@@ -116,7 +116,7 @@ impl SharedRate {
     }
 }
 
-/// What the socket of each of so many `flows` may hold, bytes of the kernel's count (`sk_rcvbuf`), if they share a
+/// What the socket of each of these `flows` may hold, bytes of the kernel's count (`sk_rcvbuf`), if they share a
 /// rate and their datagrams have `size` bytes. What comes beyond it is lost, as at any policer.
 pub fn queue_bytes(rate: BitRate, flows: u16, size: usize) -> usize {
     let payload = size.max(1) as f64;

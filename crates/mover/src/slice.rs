@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn timers_expire_on_time() {
-        // In a thread of its own, as the tests of a binary share theirs.
+        // In a thread of its own, because the tests of a binary share theirs.
         let slack = std::thread::spawn(|| {
             wake_soon();
             rustix::thread::current_timer_slack()

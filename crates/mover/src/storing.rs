@@ -61,7 +61,7 @@ impl<'a> BufferedSink<'a> {
         self.room
     }
 
-    /// Where up to `want` bytes may be read to; never empty, as what is full is written at once.
+    /// Where up to `want` bytes may be read to; never empty, because what is full is written at once.
     fn space(&mut self, want: usize) -> &mut [u8] {
         let free = self.room - self.filled;
         let want = if self.header > 0 { want.min(self.header) } else { want };

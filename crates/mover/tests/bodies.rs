@@ -204,7 +204,7 @@ fn take(listener: TcpListener, share: u64) -> Arc<Mutex<Vec<u64>>> {
     taken
 }
 
-/// Sends so many bytes in bodies of at most 100000.
+/// Sends this many bytes in bodies of at most 100000.
 fn store(
     mover: &str,
     bytes: u64,

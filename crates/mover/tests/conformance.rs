@@ -143,7 +143,7 @@ fn counters_never_run_back() {
     });
 }
 
-/// A sender must stop within 100 ms. Here it has 2 s, in looks, as a busy test machine may leave a
+/// A sender must stop within 100 ms. Here it has 2 s, in looks, because a busy test machine may leave a
 /// thread alone for long, which still shows a mover that waits for its peer.
 #[test]
 fn a_sender_stops_soon_though_nobody_reads() {

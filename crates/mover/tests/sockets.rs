@@ -159,7 +159,7 @@ fn ipv6_carries_the_code_point_as_well() {
 
 #[test]
 fn a_refused_port_asks_for_the_server() {
-    // Bound, so that it is nobody else's, and refusing, as it does not listen.
+    // Bound, so that it is nobody else's, and refusing, because it does not listen.
     let bound = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     bound.bind(&any().into()).unwrap();
     let free = bound.local_addr().unwrap().as_socket().unwrap();

@@ -1,4 +1,4 @@
-//! What only the mover `zerocopy` does. A process of its own, and a single test in it, as it changes
+//! What only the mover `zerocopy` does. A process of its own, and a single test in it, because it changes
 //! a limit of the whole process.
 
 mod common;

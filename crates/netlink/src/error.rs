@@ -46,7 +46,7 @@ impl NetlinkError {
         Self::Impossible { operation: operation.into(), why: why.into() }
     }
 
-    /// The right is lacking: CAP_NET_ADMIN over this network namespace, as a rule.
+    /// The right is lacking: CAP_NET_ADMIN over this network namespace, usually.
     pub fn not_permitted(&self) -> bool {
         matches!(self.errno(), Some(libc::EPERM | libc::EACCES))
     }

@@ -22,7 +22,7 @@ const LINK_SETTINGS_BYTES: usize = 48;
 const AUTONEG_AT: usize = 11;
 /// Offset of `link_mode_masks_nwords` in it.
 const MASK_WORDS_AT: usize = 15;
-/// Most words a mask can have, as the count is a signed byte.
+/// Most words a mask can have, because the count is a signed byte.
 const MASK_BYTES: usize = 3 * 127 * 4;
 /// `SPEED_UNKNOWN`.
 const SPEED_UNKNOWN: u32 = u32::MAX;

@@ -80,7 +80,7 @@ pub struct LinkStats {
     pub rx_over_errors: u64,
     /// Packets received that did not end on a byte (alignment errors).
     pub rx_frame_errors: u64,
-    /// Packets given up while sending, as a rule after too many collisions.
+    /// Packets given up while sending, usually after too many collisions.
     pub tx_aborted_errors: u64,
     /// Packets that could not be sent for lack of a carrier.
     pub tx_carrier_errors: u64,

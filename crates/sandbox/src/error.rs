@@ -20,7 +20,7 @@ pub enum SandboxError {
         /// The user's or the group's number.
         id: u32,
     },
-    /// The process has more threads than the one that asks.
+    /// The process has more threads than the calling one.
     #[error("cannot give up privileges while {0} threads run")]
     Threads(usize),
     /// A directory that the server shall use is closed to the user that it becomes.

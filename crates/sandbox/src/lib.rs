@@ -21,7 +21,7 @@ pub use user::{User, check_open};
 /// What the process keeps.
 #[derive(Debug, Clone, Default)]
 pub struct Keep {
-    /// The user that it becomes. `None`: the one that it is.
+    /// The user that it becomes. `None`: the user stays the same.
     pub user: Option<User>,
     /// Directories whose files it reads, beside `/proc` and `/sys`.
     pub read: Vec<PathBuf>,

@@ -25,7 +25,7 @@ pub struct User {
 }
 
 impl User {
-    /// The user that a server becomes: the one that is named, else a usual one. `None`: it stays who it
+    /// The user that a server becomes: the named user, otherwise a usual one. `None`: it stays who it
     /// is, because it is not root and nobody was named.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long anything may take: longer than on the slowest machine that works at all. Only a test that
-/// fails waits so long.
+/// fails waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Time between two looks.

@@ -183,7 +183,7 @@ impl HostClock {
 pub struct ClockOffset {
     /// Microseconds; below 0 if the peer is behind.
     pub ahead_us: f64,
-    /// At most so far off, microseconds: half the round trip.
+    /// At most this far off, microseconds: half the round trip.
     pub uncertainty_us: f64,
 }
 

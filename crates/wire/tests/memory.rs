@@ -1,4 +1,4 @@
-//! How much memory reading a stranger's message takes at its most. A program of its own, as the
+//! How much memory reading a stranger's message takes at its most. A program of its own, because the
 //! allocator counts for all threads.
 
 use goodput_wire::protocols::goodput::messages::Message;

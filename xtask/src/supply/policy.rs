@@ -10,7 +10,7 @@ use spdx::{Expression, ParseMode};
 use super::packages::Package;
 use xtask::shell::root;
 
-/// The parts of cargo-deny's file that are used here. Whatever else stands in it is an error, as it
+/// The parts of cargo-deny's file that are used here. Anything else in it is an error, because it
 /// would not be heeded.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -51,7 +51,7 @@ const SETTLE_TIME: Duration = Duration::from_secs(12);
 const SIZES: Sizes = Sizes { idle: 300, hostile: 30, datagrams_per_s: 1000 };
 /// Files that this process has open.
 const OWN_DESCRIPTORS: u64 = 4000;
-/// What a server may differ by from one quiet moment to the next because of the allocator's pages alone, as a
+/// What a server may differ by from one quiet moment to the next only because of the allocator's pages, as a
 /// share of what it has.
 const NOISE_SHARE: f64 = 0.05;
 

@@ -116,7 +116,7 @@ fn run_s(record: &Record, end: EndName) -> f64 {
     last_s(end).or_else(|| last_s(end.other())).unwrap_or(record.result.duration_s)
 }
 
-/// Takes from the record's own result what no flow tells. The sender and the receiver counted for so many `seconds`.
+/// Takes from the record's own result what no flow reports. The sender and the receiver counted for these `seconds`.
 fn fill(sum: &mut DirectionAccount, result: &DirectionResult, seconds: [f64; 2]) {
     let or =
         |known: Option<u64>, other: &goodput_model::Known<u64>| known.or(other.value().copied());

@@ -4,7 +4,7 @@ use goodput_model::{FlowSample, Plan, Role, Sample, TcpInfo};
 
 use super::Intervals;
 
-/// A sample this much early closes the interval all the same, seconds: half a millisecond, as the
+/// A sample this much early closes the interval all the same, seconds: half a millisecond, because the
 /// engine's own intervals have it.
 const GRACE_S: f64 = 0.0005;
 /// Share of an interval below which the rest at the end is none of its own (iperf3 3.12,

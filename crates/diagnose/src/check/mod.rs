@@ -29,7 +29,7 @@ pub struct Check {
     ask: &'static dyn Ask,
 }
 
-/// What was found, nothing, or what is lacking to tell.
+/// What was found, nothing, or what is missing to decide.
 type Answer = Result<Option<Finding>, Missing>;
 
 /// How a check looks at a host: a function, or a row of a table of checks that look in the same way.
@@ -61,7 +61,7 @@ impl Check {
 pub struct Checked {
     /// What was found, the surest first.
     pub findings: Vec<Finding>,
-    /// What could not be told.
+    /// What could not be decided.
     pub undecided: Vec<Undecided>,
 }
 

@@ -66,9 +66,9 @@ pub fn relation(exchanges: &[Exchange], one_clock: bool) -> Result<ClockRelation
 struct Bounds {
     guess_ns: i64,
     half_span_ns: f64,
-    /// At this time at most so much.
+    /// At most this much at this time.
     most: Vec<(f64, f64)>,
-    /// At this time at least so much.
+    /// At least this much at this time.
     least: Vec<(f64, f64)>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{ALL, Reading, splitting};
 
-/// Causes that only a probe can tell, and that no rule names therefore.
+/// Causes that only a probe can show, so no rule names them.
 const FOUND_BY_PROBES: [&str; 1] = ["per-flow-limit"];
 
 #[test]

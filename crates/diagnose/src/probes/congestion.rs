@@ -1,5 +1,5 @@
 //! Another congestion control: one that does not back off at each loss instead of one that does, and
-//! the other way round. It does not tell a slow congestion control from loss: BBR is faster at both.
+//! the other way round. It does not distinguish a slow congestion control from loss: BBR is faster at both.
 
 use goodput_model::{EndName, Missing, Record};
 

@@ -15,7 +15,7 @@ const CLOSE: [(&str, &str); 3] =
 pub struct Rivals {
     /// The first finding's rule.
     pub first: String,
-    /// Each probe that would tell, and the rule it tells it from; never empty.
+    /// Each probe that would decide, and the rule from which it distinguishes; never empty.
     pub splits: Vec<(String, &'static Probe)>,
 }
 
@@ -45,7 +45,7 @@ fn split_from(first: &str, second: &str) -> Vec<(String, &'static Probe)> {
     splitting(first, second).into_iter().map(|probe| (second.to_owned(), probe)).collect()
 }
 
-/// Says in the first finding what it may be confused with, and the probe that would tell.
+/// Says in the first finding what it may be confused with, and the probe that would decide.
 pub fn doubt(findings: &mut [Finding], undecided: &[Undecided]) {
     let Some(rivals) = rivals(findings, undecided) else { return };
     if let (Some(first), Some((second, probe))) = (findings.first_mut(), rivals.splits.first()) {

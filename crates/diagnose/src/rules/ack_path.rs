@@ -221,7 +221,7 @@ mod tests {
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Far;
 
-    /// A queue of 28 ms at 33 Mbit/s, of which the way back has so much.
+    /// A queue of 28 ms at 33 Mbit/s, and this part of it on the way back.
     fn late(back_s: f64) -> Case {
         let case = Case::path_rate().without_links().wobble(0.0).goodput(33.3e6);
         let case = case.waits(0.028 - back_s, back_s);

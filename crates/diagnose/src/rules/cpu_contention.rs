@@ -110,7 +110,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Whether a sender that nothing but its own pace holds sends less than it was told to.
+/// Whether a sender that nothing but its own pace holds sends less than it was asked to.
 fn is_behind_rate(view: &View) -> Result<bool, Missing> {
     let Some(asked) = view.plan().rate_bits_per_s else { return Ok(false) };
     let free = view.sender.blocked_share()? < MAX_WAIT_SHARE_OF_LIMITING_THREAD;

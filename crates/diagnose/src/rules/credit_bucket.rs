@@ -128,7 +128,7 @@ mod tests {
     use goodput_model::Known;
     use std::sync::Arc;
 
-    /// 95.6 Mbit/s, with so many bytes more in the first half second.
+    /// 95.6 Mbit/s, with this many bytes more in the first half second.
     fn with_credit(case: Case, bytes: u64) -> Option<Finding> {
         let mut evidence = case.without_links().evidence();
         if let Known::Value(end) = &mut evidence.far {

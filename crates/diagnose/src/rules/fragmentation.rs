@@ -52,7 +52,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if view.is_tcp() {
         return Ok(None);
     }
-    // Of the whole host and the whole measurement, as the fragments are.
+    // Of the whole host and the whole measurement, like the fragments.
     let sent = view.sender.grown(FRAGMENTED)? as f64;
     if sent < 1.0 || made < sent {
         return Ok(None);

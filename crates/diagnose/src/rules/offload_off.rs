@@ -66,7 +66,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     found(view, share, confidence, length)
 }
 
-/// Whether the sender's device could segment, and is told not to.
+/// Whether the sender's device could segment, but has it switched off.
 fn is_off(side: &Side) -> Result<bool, Missing> {
     let kind = side.words(LINK_KIND).unwrap_or_default();
     Ok(side.text(OFFLOAD_TSO)? == "off" && !PROGRAM_DECIDES.contains(&kind.as_str()))

@@ -190,7 +190,7 @@ fn cut_by_chance(view: &View) -> Result<bool, Missing> {
     Ok(at_any_size && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE)
 }
 
-/// Few losses, too few to tell their share, that keep the window down: it has outgrown each size at
+/// Few losses, too few to know their share, that keep the window down: it has outgrown each size at
 /// which it was cut, so the path carries more than it did when it lost something. Once that may be an
 /// accident.
 fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
@@ -268,7 +268,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// If the receiver does not observe but told afterwards what it missed: on the path or at its host.
+/// If the receiver does not observe but reported afterwards what it missed: on the path or at its host.
 fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
     let share = view.reported_loss_share().map_err(|_| why)?;
     let lost = share * view.sender.datagrams_sent()?;

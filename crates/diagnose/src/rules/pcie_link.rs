@@ -66,7 +66,7 @@ impl Link {
         self.now.0 < self.most.0 || self.now.1 < self.most.1
     }
 
-    /// Share of the present link that the measurement takes: frames without checksum, as the card
+    /// Share of the present link that the measurement takes: frames without checksum, because the card
     /// writes them into memory.
     fn share(&self, view: &View) -> Result<f64, Missing> {
         let crossed = view.goodput()? / packet(view)?.share(QDISC_EXTRA_BYTES);

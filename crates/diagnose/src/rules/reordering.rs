@@ -53,11 +53,11 @@ pub const RULE: Rule = Rule {
 /// Fewer late arrivals prove nothing.
 const MIN_LATE_SEGMENTS: f64 = 10.0;
 /// Share of the segments seen late from which it matters. Measured: packets held back by 1 % show
-/// as 1 to 20 %, as each of them is seen by all that overtook it.
+/// as 1 to 20 %, because each of them is seen by all that overtook it.
 const MIN_LATE_SHARE: f64 = 0.001;
 /// Share of the retransmissions that were needless. Of those after loss nearly none are.
 const MIN_NEEDLESS_SHARE: f64 = 0.4;
-/// The same if more segments were seen late than were sent again: most of them were not lost, as nobody
+/// The same if more segments were seen late than were sent again: most of them were not lost, because nobody
 /// had to send them again. Measured: 0.36 to 0.9 of the retransmissions, and 7 times as many late.
 const MIN_NEEDLESS_SHARE_IF_LATE: f64 = 0.2;
 /// Segments seen late for each retransmission from which that holds.
@@ -115,7 +115,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Whether so many segments overtake others, by so much, that round trips tell nothing any more of what is
+/// Whether so many segments overtake others, by so much, that round trips no longer show what is
 /// on its way: slow start takes the late ones for a queue (net/ipv4/tcp_cubic.c, `hystart_update`).
 fn overtakes(view: &View, share: f64) -> Result<bool, Missing> {
     Ok(share >= MIN_UNORDERED_SHARE && view.sender.rtt_inflation()? >= MIN_OVERTAKING_RTT_RATIO)

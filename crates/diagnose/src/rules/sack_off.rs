@@ -53,7 +53,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(share) = limited(view)? else { return Ok(None) };
     let (side, known) = match culprit(view) {
         Some(side) => (side, true),
-        // The end that can't be asked, as the other one offers it.
+        // The end that can't be asked, because the other one offers it.
         None => match view.sides().into_iter().find(|side| side.text(TCP_SACK).is_err()) {
             Some(side) => (side, false),
             None => return Ok(None),

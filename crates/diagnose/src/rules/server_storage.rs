@@ -215,7 +215,7 @@ mod tests {
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::Place;
 
-    /// A first fetch of so many seconds, then `n` of 1 s that vary by a factor.
+    /// A first fetch of this many seconds, then `n` of 1 s that vary by a factor.
     fn fetched(first_s: f64, n: u64, geometric_deviation: f64) -> Case {
         fetched_bytes(1000, first_s, n, geometric_deviation)
     }

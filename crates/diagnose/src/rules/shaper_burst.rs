@@ -172,7 +172,7 @@ fn larger_burst(view: &View, shaper: &Shaper, burst: f64) -> Option<Change> {
     (shaper.kind == "tbf").then(|| of_host(&view.sender, "qdisc.tbf.burst", scope, values, why))
 }
 
-/// Both buckets of the class, as the smaller one counts if no other class lends.
+/// Both buckets of the class, because the smaller one counts if no other class lends.
 fn larger_class(view: &View, shaper: &Shaper, why: &str) -> Option<Change> {
     let (side, class) = (&view.sender, shaper.class?);
     let size = |what: &str| side.count(&format!("class.{class}.{what}")).ok();

@@ -52,7 +52,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(limited) = limited(view)? else { return Ok(None) };
     let (side, confidence) = match culprit(view) {
         Some(side) => (side, limited.confidence),
-        // The end that can't be asked, as the other one offers it.
+        // The end that can't be asked, because the other one offers it.
         None => {
             match view.sides().into_iter().find(|side| side.text(TCP_WINDOW_SCALING).is_err()) {
                 Some(side) => (side, limited.confidence.min(Confidence::Likely)),

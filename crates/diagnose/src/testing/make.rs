@@ -55,7 +55,7 @@ impl Case {
         End { before, after, samples, clock, held_to, ..End::unobserved(host) }
     }
 
-    /// What an end's clock reads so many seconds after the payload began to move.
+    /// What an end's clock reads this many seconds after the payload began to move.
     fn reads(end: EndName, after_s: f64) -> u64 {
         let zero: u64 = [1_000_000_000_000, 77_000_000_000_000][end as usize];
         zero.wrapping_add_signed((after_s * 1e9).round() as i64)

@@ -144,14 +144,14 @@ impl Case {
         self
     }
 
-    /// A sender that sends a file, and is in the calls that read it so much of the time.
+    /// A sender that sends a file, and is in the calls that read it for this share of the time.
     pub fn source(mut self, share: f64) -> Self {
         let source = Source::File { name: "big".into(), cache: Cache::Cold };
         (self.plan.storage.source, self.source) = (Some(source), Some(share));
         self
     }
 
-    /// A receiver that writes to a file, and is in the calls that do so much of the time.
+    /// A receiver that writes to a file, and is in the calls that do this for this share of the time.
     pub fn sink(mut self, share: f64) -> Self {
         let sink = Sink { name: "copy".into(), direct: false, fsync: true };
         (self.plan.storage.sink, self.sink) = (Some(sink), Some(share));
@@ -258,7 +258,7 @@ impl Case {
         self
     }
 
-    /// The same, of a sender that reports nothing, as a server of files.
+    /// The same, of a sender that reports nothing, like a server of files.
     pub fn silent_sender(mut self, change: impl Fn(&mut TcpInfo, u64) + 'static) -> Self {
         self.silent_sender = true;
         self.arriving(change)
@@ -305,7 +305,7 @@ impl Case {
         self
     }
 
-    /// What such a peer told of the datagrams that it missed, 0 to 1.
+    /// What such a peer reports of the datagrams that it missed, 0 to 1.
     pub fn reported_loss(mut self, share: f64) -> Self {
         self.reported_loss_share = Some(share);
         self
@@ -362,7 +362,7 @@ impl Case {
         self
     }
 
-    /// The first of these fetches took so many seconds for so many bytes, the others as long as this.
+    /// The first of these fetches took this many seconds for this many bytes, the others as long as this.
     pub fn fetch_times(mut self, first_s: f64, bytes: u64, others: FetchTimes) -> Self {
         if let Some(fetches) = &mut self.fetches {
             let first_byte_us = Known::Value(500.0);
@@ -432,7 +432,7 @@ impl Case {
         self
     }
 
-    /// An end that begins to count so many seconds after the payload began to move.
+    /// An end that begins to count this many seconds after the payload began to move.
     pub fn began_late(mut self, end: EndName, by_s: f64) -> Self {
         self.late_s[end as usize] = by_s;
         self
@@ -444,7 +444,7 @@ impl Case {
         self
     }
 
-    /// An operator whose limit for one client holds the flows of an end for so much of the time.
+    /// An operator whose limit for one client holds the flows of an end for this share of the time.
     pub fn held_to(mut self, end: EndName, role: Role, rate: f64, share: f64) -> Self {
         let held_us = (share * SAMPLE_COUNT as f64 * PERIOD_S * 1e6) as u64;
         let (rate_bits_per_s, limit) = (BitRate(rate), RateLimit::Client);
@@ -536,7 +536,7 @@ pub fn quiet(rule: &Rule, case: Case) {
     assert_eq!((rule.check)(&View::new(&case.evidence())), Ok(None), "{}", rule.id);
 }
 
-/// The reason of a rule that must not be able to tell.
+/// The reason of a rule that must not be able to decide.
 pub fn cannot_tell(rule: &Rule, case: Case) -> String {
     (rule.check)(&View::new(&case.evidence())).unwrap_err().to_string()
 }

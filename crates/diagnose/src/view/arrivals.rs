@@ -66,7 +66,7 @@ impl Side<'_> {
     }
 
     /// Silence after which a sender that has data to send, room for it in both windows and no loss has sent some, seconds:
-    /// by then it was told that all it had sent arrived.
+    /// by then it was acknowledged that all it had sent arrived.
     pub fn long_silence_s(&self) -> Result<f64, Missing> {
         Ok(ROUND_TRIPS_UNTIL_HEARD * self.arrival_rtt_s()? + DELAYED_ACK_S)
     }

@@ -12,7 +12,7 @@ const MAX_PAUSE_BYTES_RATIO: f64 = 0.02;
 /// What one side moved from one stall to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bursts {
-    /// How many there were, the first not counted, as it began with the transfer.
+    /// How many there were, the first not counted, because it began with the transfer.
     pub count: usize,
     /// Payload of one, bytes: the median.
     pub bytes: f64,

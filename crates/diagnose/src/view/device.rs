@@ -66,7 +66,7 @@ impl<'a> Side<'a> {
     pub fn on_hardware(&self) -> Result<bool, Missing> {
         match self.text(names::LINK_KIND) {
             Ok(kind) => Ok(kind == "hardware"),
-            // A host that tells its device but no kind names a driver or a speed.
+            // A host that reports its device but no kind names a driver or a speed.
             Err(_) => self.device().map(|_| true),
         }
     }

@@ -18,7 +18,7 @@ impl<'a> Side<'a> {
     fn pairs(&self) -> Result<Vec<(&'a FlowSample, &'a FlowSample)>, Missing> {
         let (first, last) = self.edges()?;
         let mine = |f: &&FlowSample| f.role == self.role;
-        // Looked up, as many rules ask, and there may be a thousand flows.
+        // Looked up, because many rules ask, and there may be a thousand flows.
         let before: HashMap<u16, &FlowSample> =
             first.flows.iter().filter(mine).map(|flow| (flow.flow, flow)).collect();
         let pairs: Vec<_> = last

@@ -48,7 +48,7 @@ impl View<'_> {
 impl Halves {
     fn adds_up_to(self, queue: Bounded, late_s: f64) -> Result<Self, Missing> {
         let sum = self.there_s + self.back_s;
-        // Within twice the bound, as both sides of the comparison have one.
+        // Within twice the bound, because both sides of the comparison have one.
         let near = 2.0 * sum.error + queue.error + late_s;
         if (sum.value - queue.value).abs() <= near {
             return Ok(self);

@@ -1,4 +1,4 @@
-//! How losses are spread over the run: what tells a limit of the rate from chance.
+//! How losses are spread over the run: what distinguishes a limit of the rate from chance.
 //!
 //! Chance loses the same share of whatever is sent, so that the number lost in a step is binomial.
 //! A limit passes the same amount in every step, so that what is sent beyond it is what is lost.
@@ -251,7 +251,7 @@ impl Losses {
 
     /// Variance of what passed while most was lost, over that of the same share lost by chance: far
     /// below 1 if a limit sets the pace, whatever was sent. Taken from the median absolute
-    /// deviation, as a sender may pause within a step; not a number if losses were too rare.
+    /// deviation, because a sender may pause within a step; not a number if losses were too rare.
     pub fn passed_variance(&self) -> f64 {
         let worst = self.worst();
         if worst.len() < MIN_STEPS {

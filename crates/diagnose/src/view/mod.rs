@@ -139,7 +139,7 @@ impl Side<'_> {
 }
 
 /// The first finding that either side gives. If there is none, a side that could not be asked is
-/// why it can't be told.
+/// why it is not known.
 pub(crate) fn first_of(
     view: &View,
     ask: impl Fn(&Side) -> Result<Option<Finding>, Missing>,

@@ -1,4 +1,4 @@
-//! Losses that last, told from those that overshooting at the start has cost.
+//! Losses that last, as opposed to those that overshooting at the start has cost.
 //!
 //! A sender that finds the rate of a path for the first time sends up to twice of it for a round trip,
 //! and half of that may get lost. That is over with the first recovery (RFC 6675), and says nothing of

@@ -47,7 +47,7 @@ impl Side<'_> {
     }
 
     /// Whether data waits in a shorter queue than [`Self::queue_stands`] asks for: a tenth and as
-    /// long, too little to tell without a second witness.
+    /// long, too little to decide without a second witness.
     pub fn queue_shows(&self) -> Result<bool, Missing> {
         let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
         Ok(loaded >= MIN_LIKELY_QUEUE_RTT_RATIO * base && loaded - base >= self.late_s())
@@ -55,7 +55,7 @@ impl Side<'_> {
 }
 
 /// The smallest round-trip time, microseconds. After a loss the kernel measures by timestamps, which count
-/// whole milliseconds and so tell up to one too little (net/ipv4/tcp_input.c, `tcp_rtt_tsopt_us`): what it had
+/// whole milliseconds and so show up to one too little (net/ipv4/tcp_input.c, `tcp_rtt_tsopt_us`): what it had
 /// measured within that millisecond is nearer.
 fn not_cut_to_milliseconds(least: f64, before: impl Iterator<Item = f64>) -> f64 {
     let is_whole = |us: f64| us >= MILLISECOND_US && us % MILLISECOND_US == 0.0;

@@ -12,7 +12,7 @@ const MAX_PACED_LOSS_SHARE: f64 = 0.0001;
 const FEW_DATAGRAMS: f64 = 3.0;
 
 impl Side<'_> {
-    /// Datagrams lost within the window, as the receiver's sequence numbers tell.
+    /// Datagrams lost within the window, by the receiver's sequence numbers.
     pub fn datagrams_lost(&self) -> Result<f64, Missing> {
         self.delta_sum("lost datagrams", |f| datagrams(f)?.lost())
     }

@@ -68,7 +68,7 @@ impl Datagrams for Iperf3 {
         if self.wide {
             datagram[8..16].copy_from_slice(&number.to_be_bytes());
         } else {
-            // The lower half, as the real sender's 32 bits turn over too.
+            // The lower half, because the real sender's 32 bits turn over too.
             datagram[8..12].copy_from_slice(&(number as u32).to_be_bytes());
         }
     }

@@ -8,7 +8,7 @@
 //! | `EOD0`, `EOD1` to `EOD4` about 500 ms apart | the clock ends at the first; the receiver after the second
 //! |
 //!
-//! If both ends agreed to count, bytes 24 to 31 of payload tell how many payload bytes were sent
+//! If both ends agreed to count, bytes 24 to 31 of payload say how many payload bytes were sent
 //! with it and before it, in the sender's byte order.
 
 use super::Kind;
@@ -37,7 +37,7 @@ const EARLY_NS: u64 = 100_000_000;
 pub const KIND: Kind = Kind { id: "nuttcp", examples: || vec![nuttcp(false), nuttcp(true)] };
 
 /// nuttcp: datagrams between two begin and five end markers of four bytes. `counted`: bytes 24 to 31 of each
-/// tell how many payload bytes were sent by then, in the sender's byte order.
+/// say how many payload bytes were sent by then, in the sender's byte order.
 pub fn nuttcp(counted: bool) -> Framing {
     Framing::new(Marked { counted })
 }

@@ -24,7 +24,7 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 /// Width at which a difference is known well enough, and the smallest that counts, percent: those of `compare`.
 const PRECISION_PERCENT: f64 = 2.0;
 const THRESHOLD_PERCENT: f64 = 3.0;
-/// Longest time for all runs: that of `compare`, or that of so many runs if the user asks for longer ones.
+/// Longest time for all runs: that of `compare`, or that of the runs if the user asks for longer ones.
 const MAX_TIME: Duration = Duration::from_secs(300);
 const MIN_RUNS: f64 = 20.0;
 

@@ -1,4 +1,4 @@
-//! `goodput key`: make a key, or print the public line of the one that is there.
+//! `goodput key`: make a key, or print the public line of the existing key.
 
 use anyhow::{Result, bail};
 use goodput_wire::keys::KeyFile;

@@ -279,7 +279,7 @@ fn a_key_has_limits_of_its_own() {
         home.run(&[&test[..], more].concat())
     };
     assert!(stderr(&long(&[])).contains("refused"));
-    // From the server, as what a receiver leaves in its buffers still comes after the end.
+    // From the server, because what a receiver leaves in its buffers still comes after the end.
     let measured = record(&long(&["--key", &ann, "--reverse"]));
     let way = &measured.result.directions[0];
     let bytes = way.received_bytes.value().copied().expect("this end knows");

@@ -23,7 +23,7 @@ fn begun(home: &Home, server: &Server) -> (Child, impl Iterator<Item = String>) 
     (child, BufReader::new(stdout).lines().map_while(Result::ok))
 }
 
-/// On standard error, as what went wrong; the report only has that its numbers are a part.
+/// On standard error, like what went wrong; the report only has that its numbers are a part.
 #[test]
 fn what_cut_a_test_short_is_said_once() {
     let home = Home::new();

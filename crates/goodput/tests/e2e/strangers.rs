@@ -54,7 +54,7 @@ fn no_protocol_lets_a_client_measure_without_a_credential() {
     let keys = ["--authorized-keys", list.to_str().unwrap(), "--require-credential"];
     for options in [&token[..], &users, &keys] {
         let (_server, listeners) = strict(&home, options);
-        // All at the same time, as some of them wait in vain for as long as the plan says.
+        // All at the same time, because some of them wait in vain for as long as the plan says.
         std::thread::scope(|scope| {
             for (id, address) in &listeners {
                 let (home, target) = (&home, format!("{id}://{address}"));

@@ -2,7 +2,7 @@
 //! them, the path is no longer limited by what the scenario planted, and "can't tell" is a right answer.
 //!
 //! Each test measures once. A wrong answer fails, however busy the machine is. That the machine's own CPUs
-//! limit is never judged here, as it may be true of any path on a slow machine; `cargo xtask truth` judges
+//! limit is never judged here, because it may be true of any path on a slow machine; `cargo xtask truth` judges
 //! it. An answer that decides nothing fails on a machine that was left alone, and is printed as `NOT JUDGED`
 //! on one that was not. `cargo xtask test` counts these apart from what passed. They do not fail in CI: CI
 //! runs on machines that others share, on which a failure would say more about the neighbours than about

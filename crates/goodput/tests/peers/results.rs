@@ -72,7 +72,7 @@ fn of_stream(case: &Case, counts: &Counts) -> Result<String, Failed> {
 }
 
 /// What was lost makes up for the difference. A receiver that misses the last ones can't tell: those that
-/// the kernel kept for it or had to drop, as it got no CPU, are `unread`.
+/// the kernel kept for it or had to drop, because it got no CPU, are `unread`.
 fn of_datagrams(counts: &Counts, (lost, of): (u64, u64), unread: u64) -> Result<String, Failed> {
     let Counts { sent_bytes: sent, received_bytes: received, .. } = *counts;
     if of == 0 || lost >= of || received > sent {

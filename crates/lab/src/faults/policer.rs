@@ -1,7 +1,7 @@
 //! A policer: what the host receives or passes on beyond a rate is dropped, not queued, by the
 //! kernel's packet filter (nft(8), `limit rate over`).
 //!
-//! It counts packets, as its bucket in bytes is a second deep whatever is asked for
+//! It counts packets, because its bucket in bytes is a second deep whatever is asked for
 //! (net/netfilter/nft_limit.c, `nft_limit_init`), and takes each for one of full size. A super-packet
 //! is one too: on a link that carries those whole, switch `tso` and `gso` off at the sender.
 

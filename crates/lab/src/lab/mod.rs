@@ -146,7 +146,7 @@ fn wait_until_active(host: &Host, deadline: Instant) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Tries until `deadline`, with ever more patience, as the first packets may be lost while the
+/// Tries until `deadline`, with ever more patience, because the first packets may be lost while the
 /// devices come up.
 fn reach(target: IpAddr, deadline: Instant) -> Result<(), LabError> {
     /// Port 1 is tcpmux (RFC 1078), on which nothing of ours listens.

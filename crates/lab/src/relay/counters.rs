@@ -17,7 +17,7 @@ pub struct Counters {
     /// Delivered with a congestion mark.
     pub marked: u64,
     /// Delivered, but later than they were due by more than [`EXACT_BELOW_NS`]: how often the emulation
-    /// was not exact, as the machine was too busy.
+    /// was not exact, because the machine was too busy.
     pub late: u64,
     /// Not taken by the receiving kernel, as while its device is down.
     pub refused: u64,

@@ -11,7 +11,7 @@ use crate::scenarios::{self, Builtin};
 pub(super) struct File {
     origin: String,
     text: String,
-    /// Empty if the file is one case: then `text` itself is read, as its errors have lines.
+    /// Empty if the file is one case: then `text` itself is read, because its errors have lines.
     cases: Vec<Case>,
 }
 

@@ -37,7 +37,7 @@ pub trait Bodies: Send {
     /// socket has nothing. Zero is its end.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Of a sender: asks to send a body of so many bytes, `None` if its length is not known, and returns when payload
+    /// Of a sender: asks to send a body of this many bytes, `None` if its length is not known, and returns when payload
     /// can be written. The body before it is over.
     fn store(&mut self, _bytes: Option<u64>, _pause: &Pause<'_>) -> Result<Body, BodyError> {
         Err(BodyError::Own("these bodies are only received".into()))

@@ -72,7 +72,7 @@ impl<'a> Uploads<'a> {
         self.begin(Some(left.min(self.most_bytes)))
     }
 
-    /// Begins a body of so many bytes, if that is known.
+    /// Begins a body of this many bytes, if that is known.
     pub(crate) fn begin(&mut self, all: Option<u64>) -> Result<Begun, MoveError> {
         let asked = self.source.inner().bodies.store(all, &Pause::of(self.flow));
         let body = match self.heard(asked)? {

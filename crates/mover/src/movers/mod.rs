@@ -180,7 +180,7 @@ pub fn asked(plan: &Plan, role: Role) -> Result<&str, Unsupported> {
     if own.is_some() { Err(lacks_role(id, plan.transport, role)) } else { Ok(PLAIN) }
 }
 
-/// What every plan gets unless told otherwise; over UDP it means `datagram`.
+/// What every plan gets unless it names another; over UDP it means `datagram`.
 const PLAIN: &str = "copy";
 
 /// The mover of that id for a transport.

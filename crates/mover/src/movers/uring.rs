@@ -2,7 +2,7 @@
 //!
 //! Every write is asked for without waiting (`MSG_DONTWAIT`), so the kernel does it, or refuses it,
 //! within the one call that hands all of them over: nothing is left under way between two calls.
-//! Small chunks gain most, as each would otherwise be a system call of its own. To receive, one request
+//! Small chunks gain most, because each would otherwise be a system call of its own. To receive, one request
 //! stands for all reads to come ([`crate::multishot`]); if the kernel lacks that, each is asked for
 //! on its own, as the writes are.
 

@@ -37,7 +37,7 @@ const KERNEL_MARGIN: f64 = 1.05;
 /// Lets the receive queue grow to no more than `most` bytes, by the kernel's count (`sk_rcvbuf`).
 pub(crate) fn limit_queue(socket: BorrowedFd<'_>, most: usize) -> io::Result<()> {
     if SockRef::from(&socket).recv_buffer_size()? > most {
-        // The kernel doubles what it is told (socket(7)).
+        // The kernel doubles the given value (socket(7)).
         set_receive_buffer(socket, most / 2)?;
     }
     Ok(())

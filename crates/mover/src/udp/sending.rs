@@ -14,10 +14,10 @@ use crate::lockstep::Turn;
 use crate::pace::Pacer;
 
 /// Pause after `ENOBUFS`, nanoseconds: a queue below the socket is full, and poll(2) does not
-/// tell when it has room again.
+/// report when it has room again.
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
-/// Sends datagrams of `size` bytes until the limit or the stop, then tells the receiver that this was
+/// Sends datagrams of `size` bytes until the limit or the stop, then informs the receiver that this was
 /// all. `joined` datagrams make a message and up to `messages` a system call; if they are paced, no
 /// more of them than may leave at once.
 pub(crate) fn send(

@@ -93,7 +93,7 @@ impl Pair {
     }
 
     pub fn join(self) -> (Ended, Ended) {
-        // In this order, as a sender may wait until the receiver's socket is closed.
+        // In this order, because a sender may wait until the receiver's socket is closed.
         let received = ended(self.receiver);
         (ended(self.sender), received)
     }

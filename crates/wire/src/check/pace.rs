@@ -64,7 +64,7 @@ fn takes_for_ever(plan: &Plan, rate: BitRate) -> Option<String> {
     })
 }
 
-/// How many packets of a flow the rate lets leave while `plan` runs, if it is so few that one more or
+/// How many packets of a flow the rate lets leave while `plan` runs, if they are so few that one more or
 /// less shows in the result.
 pub fn few(plan: &Plan) -> Option<f64> {
     let packets = plan.rate_per_flow()?.bytes_in(duration_s(plan)?) / packet(plan) as f64;

@@ -46,7 +46,7 @@ enum State {
     Opening(Box<Plan>),
     /// The flows are there; this end observes.
     Ready(Box<Plan>),
-    /// Payload moves, or was told to end.
+    /// Payload moves, or was asked to end.
     Running { plan: Box<Plan>, finishing: bool },
 }
 

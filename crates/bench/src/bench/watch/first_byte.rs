@@ -45,7 +45,7 @@ fn first_payload(packets: &[Packet], control_connections: usize) -> Option<u64> 
     None
 }
 
-/// `None` if it is not a whole TCP head. Both ends have the same address, so the ports alone tell
+/// `None` if it is not a whole TCP head. Both ends have the same address, so the ports alone show
 /// the direction.
 fn segment(head: &[u8]) -> Option<Segment> {
     let after = Ethernet2HeaderSlice::from_slice(head).ok()?.slice().len();

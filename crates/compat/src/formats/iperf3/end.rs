@@ -126,7 +126,7 @@ fn stream(record: &Record, flow: &FlowAccount) -> Stream {
     }
     let tcp = windows(record, flow);
     let sender = Counts { socket, retransmits: flow.sent.retransmits, ..counts(&flow.sent, near) };
-    // A receiver that is not told what the sender's kernel saw prints 0, as iperf3's does.
+    // A receiver that does not learn what the sender's kernel saw prints 0, as iperf3's does.
     let unseen = (!near && tcp.is_empty()).then_some(0);
     let sender = Counts {
         reorder: tcp.last().and_then(|t| t.reord_seen).or(unseen),

@@ -199,7 +199,7 @@ impl EndLine<'_> {
         format!("buflen={chunk} {nbuf}nstream={} {port}mode={mode}{host}", plan.flows)
     }
 
-    /// The port that data came to: over UDP a receiver's, over TCP the far end's, as goodput connects.
+    /// The port that data came to: over UDP a receiver's, over TCP the far end's, because goodput connects.
     fn port(&self) -> Option<u16> {
         let connection = self.record.connections.first()?;
         let at_near = !self.is_tcp() && self.direction.sender == EndName::Far;

@@ -72,7 +72,7 @@ pub(super) const LINK_FLAP: Check = Check {
     ask: &Counters {
         counters: &["link.carrier_changes"],
         of: "link.rx_packets",
-        // Coming up is a change as well, so only a watch tells.
+        // Coming up is a change as well, so only a watch shows it.
         since_start: f64::INFINITY,
         each: "times the link went down or up",
         advice: "another cable or port; energy-efficient Ethernet off (ethtool --set-eee DEV eee off)",

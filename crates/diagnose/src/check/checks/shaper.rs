@@ -1,4 +1,4 @@
-//! A token bucket that can't give the rate it was told.
+//! A token bucket that can't give its configured rate.
 
 use goodput_model::Confidence;
 

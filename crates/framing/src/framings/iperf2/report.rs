@@ -30,7 +30,7 @@ const WIDE_FLAG: u32 = 0x0800_0000;
 const ACK_TYPE: u32 = 2;
 const ACK_LENGTHS: [usize; 3] = [24, 28, 52];
 
-/// The report behind `header`. The statistics of the transit time are left out, as they would need
+/// The report behind `header`. The statistics of the transit time are left out, because they would need
 /// clocks that agree; the flag that would declare them valid is not set.
 pub fn write(header: &[u8], wide: bool, summary: &Summary) -> Vec<u8> {
     let mut answer = vec![0; ANSWER_BYTES];

@@ -23,11 +23,11 @@ const MAX_QUIET_BYTES: usize = 64 * 1024;
 /// of CPUs and queues.
 const MAX_CLIENT_BYTES: usize = 1024 * 1024;
 
-/// Longest message of a server from the proposal on, bytes, without the flows: more, as a user chose it
+/// Longest message of a server from the proposal on, bytes, without the flows: more, because a user chose it
 /// and is not to lose a result.
 const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 
-/// What each flow adds, bytes: a sample has up to 2 kB for each, as every field of
+/// What each flow adds, bytes: a sample has up to 2 kB for each, because every field of
 /// [`FlowSample`](goodput_model::FlowSample) is there.
 const MAX_FLOW_BYTES: usize = 4 * 1024;
 

@@ -200,7 +200,7 @@ impl Running {
         self.reported && self.peer_reported
     }
 
-    /// Whether the server shall end the payload, as the client did not.
+    /// Whether the server must end the payload because the client did not.
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
         !self.finishing && self.finish_at.is_some_and(|at| now >= at)
     }

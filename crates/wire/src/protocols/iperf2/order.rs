@@ -59,7 +59,7 @@ fn read_datagram(config: &ServerConfig, first: &[u8]) -> Result<ClientRequest, W
 }
 
 /// The datagram by which a sender ends its flow, without any before it: a client that is not sent to
-/// waits for one, 2.2 for ever. As long as is needed and no longer than what came, as nothing
+/// waits for one, 2.2 for ever. As long as is needed and no longer than what came, because nothing
 /// proves where the order came from.
 fn end_of_nothing(first: &[u8]) -> Vec<u8> {
     let time = first.get(4..12).unwrap_or_default();

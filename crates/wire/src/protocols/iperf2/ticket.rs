@@ -77,7 +77,7 @@ fn header(plan: &Plan, flow: FlowPlan) -> Result<Header, String> {
     })
 }
 
-/// How long a flow is. A number of bytes has 31 bits: what is sent to the server may be more, as the
+/// How long a flow is. A number of bytes has 31 bits: what is sent to the server may be more, because the
 /// number is for its information only, and is not sent then.
 fn length(plan: &Plan, flow: FlowPlan) -> Result<Option<Length>, String> {
     let Length::Bytes(total) = plan.length else {

@@ -1,7 +1,7 @@
 //! What iperf3's server would have printed, for clients that want to show it (`--get-server-output`).
 //!
 //! The layout is that of 3.12 (`iperf_locale.c`, `print_interval_results` and `print_results` in
-//! `iperf_api.c`). Two things differ: the lines that name the ports of each stream are left out, as a
+//! `iperf_api.c`). Two things differ: the lines that name the ports of each stream are left out, because a
 //! session does not know them, and the times are those of the samples, which come up to 0.1 s late.
 
 mod line;
