@@ -15,7 +15,7 @@ use crate::threads::blocking;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Segment size of the control connection, bytes: what every IPv4 path carries (RFC 9293 section
-/// 3.7.1, the default for IPv4), so that both ends still talk where full-sized packets vanish.
+/// 3.7.1, the default for IPv4), so that both ends still talk if full-sized packets vanish.
 const CONTROL_MSS_BYTES: u32 = 536;
 
 /// How often a connection that is refused is tried again.

@@ -24,9 +24,9 @@ pub struct Target {
     pub port: u16,
     /// The protocol.
     pub protocol: &'static Protocol,
-    /// The file, where the target is one at a server that this end talks with.
+    /// The file, if the target is a file at a server that this end talks with.
     pub file: Option<FileTarget>,
-    /// The file, where the target is one on a mount.
+    /// The file, if the target is a file on a mount.
     pub mounted: Option<MountedTarget>,
 }
 
@@ -127,7 +127,7 @@ impl Target {
         self.file.as_ref().is_some_and(|file| file.place.scheme().id == "nfs")
     }
 
-    /// Who sends, where the user asked for `asked`: files are fetched, unless they are to be stored.
+    /// Who sends, if the user asked for `asked`: files are fetched, unless they are to be stored.
     pub fn direction(&self, asked: Direction) -> Direction {
         let is_read = match (&self.file, &self.mounted) {
             (Some(file), _) => !file.write,

@@ -129,7 +129,7 @@ pub async fn flows(
     Ok(Agreed { opened, log, scratch, mount, heard, hashes })
 }
 
-/// The hashes of both ends, where `plan` has ports chosen by them.
+/// The hashes of both ends, if `plan` has ports chosen by them.
 async fn hashes(client: &Client, plan: &Plan, heard: &mut AgreedAnswers) -> Option<Hashes> {
     if !plan.socket.spread_ports {
         return None;
@@ -246,7 +246,7 @@ async fn open_mounted(
     Ok((opened, Beside { log: Some(log), scratch, mount: Some((mount, facts)) }))
 }
 
-/// Where there is no control connection, the first flow is what reaches the target, or does not.
+/// If there is no control connection, the first flow is what reaches the target, or does not.
 fn unreached(client: &Client, failure: EngineError) -> EngineError {
     if client.target.protocol.has_control {
         return failure;

@@ -43,7 +43,7 @@ impl Patience {
         Self::of(now, MAX_STANDSTILL + queues(plan, near), MAX_PROGRESS_TIME)
     }
 
-    /// The same where the user waits for the end: nothing is given to queues, which a dead path never empties.
+    /// The same if the user waits for the end: nothing is given to queues, which a dead path never empties.
     pub fn hurried(now: Instant) -> Self {
         Self::of(now, HURRIED_STANDSTILL, HURRIED_PROGRESS_TIME)
     }

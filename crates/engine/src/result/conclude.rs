@@ -126,7 +126,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
 }
 
 /// A finding whose remedy is a setting of ours gets the permanent form of the first value to try.
-/// Where the rule names a file itself, or FreeBSD's, that stands.
+/// If the rule names a file itself, or FreeBSD's, that stands.
 fn keep_for_good(finding: &mut Finding) {
     let Some(change) = finding.changes.first() else { return };
     // A setting that this version does not know has no known permanent form.

@@ -34,7 +34,7 @@ impl<'a> FarCounts<'a> {
     }
 
     /// Datagrams that did not arrive, percent of those sent. `sent_bytes` are what this end sent:
-    /// where it counted no datagrams, the bytes that it did not get say as much.
+    /// if it counted no datagrams, the bytes that it did not get say as much.
     pub fn lost_percent(&self, sent_bytes: &Known<u64>) -> Known<f64> {
         let counted = self.lost_datagrams().or_else(|why| {
             let sent = *sent_bytes.get()?;

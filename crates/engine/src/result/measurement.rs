@@ -34,7 +34,7 @@ pub struct Measurement {
     pub steady_samples: Option<(usize, usize)>,
     /// How long probes took, if the plan asks for it.
     pub latency: Option<Latency>,
-    /// What it was like to ask for the file, where the target is one.
+    /// How asking for the file went, if the target is a file.
     pub fetches: Option<Fetches>,
     /// How the clocks of both ends relate.
     pub clocks: Clocks,
@@ -70,7 +70,7 @@ impl Measurement {
         }
     }
 
-    /// The samples of `end` from before the senders were stopped; all of them where those are too
+    /// The samples of `end` from before the senders were stopped; all of them if those are too
     /// few to measure anything by, as in a run of a few tenths of a second.
     pub fn steady(&self, end: EndName) -> &[Sample] {
         let samples = self.end(end).map_or(&[][..], |e| &e.samples);
@@ -143,8 +143,8 @@ impl Measurement {
     }
 }
 
-/// The first `count` samples, which are from before the senders were stopped; all, where those are too
-/// few to measure anything by, where payload came only later, or where nobody was stopped.
+/// The first `count` samples, which are from before the senders were stopped; all, if those are too
+/// few to measure anything, if payload came only later, or if nobody was stopped.
 pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
     let moved =
         |samples: &[Sample]| samples.last().map(|s| (s.sent_bytes > 0, s.received_bytes > 0));
@@ -176,7 +176,7 @@ fn after_steps(counted: &[Sample], omit_s: f64) -> Option<Measured> {
 }
 
 /// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
-/// seconds, or where these are 0 without slow start. The sender's samples begin `later_s` after the
+/// seconds, or if these are 0 without slow start. The sender's samples begin `later_s` after the
 /// receiver's.
 pub fn measure(
     sender: &[Sample],

@@ -16,7 +16,7 @@ pub fn of(measurement: &Measurement, sender: EndName) -> Option<StorageResult> {
     let sending = measurement.end(sender);
     let before = sending.map_or(&nothing, |end| &end.before);
     let receiving = measurement.end(sender.other());
-    // One end is done long before the other where much waits in buffers, or for the disk.
+    // One end is done long before the other if much waits in buffers, or for the disk.
     let whole_s = [sending, receiving].into_iter().filter_map(last_s).fold(0.0, f64::max);
     let (sends, receives) =
         (Times::of(sending, Role::Sender, whole_s), Times::of(receiving, Role::Receiver, whole_s));

@@ -10,7 +10,7 @@ use goodput_mover::SharedRate;
 pub struct Cap {
     /// What one flow sends at most, which makes it even.
     pub rate: Option<BitRate>,
-    /// What all flows share that send here. The first is `rate`, where there is one.
+    /// What all flows share that send here. The first is `rate`, if there is one.
     pub sent: Vec<SharedLimit>,
     /// What all flows share that receive here.
     pub received: Vec<SharedLimit>,

@@ -21,7 +21,7 @@ use crate::run::watched::{Failure, FlowsEvent, Limit};
 /// How long receivers read on after the senders were stopped. What is still on its way then is
 /// given up and shows as the difference of both ends' counts.
 const DRAIN_TIME: Duration = Duration::from_secs(3);
-/// The same where somebody waits for the end. A sender whose segment was lost with the last ones sends it
+/// The same if somebody waits for the end. A sender whose segment was lost with the last ones sends it
 /// again after 200 ms and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), if its path is short.
 const SHORT_DRAIN_TIME: Duration = Duration::from_secs(1);
 

@@ -33,7 +33,7 @@ impl Limit {
         Self { after, stop: Arc::clone(stop), drain }
     }
 
-    /// When it is reached, where payload `began`; `None`: never, or it was.
+    /// When it is reached, if payload `began`; `None`: never, or it was.
     pub fn ends(&self, began: Instant) -> Option<Instant> {
         began.checked_add(self.after?)
     }
@@ -62,7 +62,7 @@ pub struct EndedFlows {
     pub held: Held,
     /// When the times of the samples were zero.
     pub clock: OwnClock,
-    /// Streams that were read here. Closed while the sender has not heard yet that it is over, as where
+    /// Streams that were read here. Closed while the sender has not heard yet that it is over, as when
     /// its host is busy, they would look as if this end had vanished.
     pub sockets: Vec<Arc<OwnedFd>>,
 }

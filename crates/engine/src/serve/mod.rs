@@ -82,9 +82,9 @@ pub struct Config {
     pub files: ServedFiles,
     /// Who measures with other servers in a client's stead, if that is done at all.
     pub third_party: Option<ThirdParty>,
-    /// Who shows what is measured, where anyone does.
+    /// Who shows what is measured, if anyone does.
     pub watcher: Option<Watcher>,
-    /// Who changes settings for clients that may have it done; nobody where nobody may.
+    /// Who changes settings for clients that may have it done; nobody if nobody may.
     pub settings_helper: Option<Arc<Helper>>,
 }
 

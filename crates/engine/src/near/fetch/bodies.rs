@@ -14,7 +14,7 @@ use super::log::FetchLog;
 use super::readiness::events;
 
 /// Bytes of an upload whose length nobody asked for: long enough that the questions between two take little of the time,
-/// and short enough for the disk of a small server, where each flow has one file.
+/// and short enough for the disk of a small server, which holds one file for each flow.
 const UPLOAD_BYTES: u64 = 64 << 20;
 /// How long payload may stay away before the server is given up.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -108,7 +108,7 @@ impl Bodies for FileBodies {
     }
 
     fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {
-        // It is closed by the answer, where each file has a connection.
+        // It is closed by the answer, if each file has a connection.
         let socket = self.conversation.socket().and_then(|socket| socket.try_clone().ok());
         let busy_us = || tcp_info(socket.as_ref()?.as_fd()).value()?.busy_us;
         let busy = || busy_us().map(Duration::from_micros);

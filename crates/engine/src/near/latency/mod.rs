@@ -63,7 +63,7 @@ impl Prober {
         }
     }
 
-    /// How long to probe before the flows begin: not at all where nobody takes probes. Another program
+    /// How long to probe before the flows begin: not at all if nobody takes probes. Another program
     /// counts its own time from when it is ready, and ends while this end still waits.
     pub fn idles(&self) -> Duration {
         if self.to.is_ok() { IDLE_PHASE_TIME } else { Duration::ZERO }

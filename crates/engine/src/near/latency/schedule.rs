@@ -128,7 +128,7 @@ impl<'a, T> Waiting<'a, T> {
         self.out.iter().map(|(probe, _)| probe)
     }
 
-    /// Those of `is` were answered at `at`, or not, where `was_answered` says so.
+    /// Those of `is` were answered at `at`, or not, as `was_answered` says.
     pub fn settle(
         &mut self,
         at: Instant,

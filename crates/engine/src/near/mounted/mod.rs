@@ -149,7 +149,7 @@ fn peer(mount: &FileMount) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, 0))
 }
 
-/// No network is measured where there is none.
+/// No network is measured if there is none.
 fn local(path: &Path, mount: &FileMount) -> Option<String> {
     let (path, kind, point) = (path.display(), &mount.mount.kind, &mount.mount.point);
     match MountReach::of(kind) {

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The hash of a packet from `source` to `destination` under `key`, of at least 40 bytes; `None` where
+/// The hash of a packet from `source` to `destination` under `key`, of at least 40 bytes; `None` if
 /// their IP versions differ.
 pub fn of_packet(key: &[u8], source: SocketAddr, destination: SocketAddr) -> Option<u32> {
     let mut input = match (source.ip().to_canonical(), destination.ip().to_canonical()) {

@@ -77,7 +77,7 @@ impl Buffers {
     }
 
     /// What Linux chooses on a host with so much memory (`tcp_init_mem`, net/ipv4/tcp.c, and `udp_init`,
-    /// net/ipv4/udp.c, of Linux 6.18), where a sysctl can't be read.
+    /// net/ipv4/udp.c, of Linux 6.18), if a sysctl can't be read.
     pub fn usual(memory_bytes: u64) -> Self {
         Self {
             tcp_receive: 131_072,

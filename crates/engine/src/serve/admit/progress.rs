@@ -20,8 +20,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// From now on, at `least` on the average; half of its own rate where a plan asks for less. `None`
-    /// where nothing is asked.
+    /// From now on, at `least` on the average; half of its own rate if a plan asks for less. `None`
+    /// if nothing is asked.
     pub fn from_now(least: BitRate, plan: &Plan) -> Option<Self> {
         // What is brought to the disk at the end takes its time, and no payload moves then.
         let waits_for_disk = plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);

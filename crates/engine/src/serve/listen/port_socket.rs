@@ -93,7 +93,7 @@ impl PortSocket {
         self.local
     }
 
-    /// The next datagram of a peer without a socket of its own. Nothing is lost where it is cancelled.
+    /// The next datagram of a peer without a socket of its own. Nothing is lost if it is cancelled.
     pub async fn next(&mut self) -> Datagram {
         loop {
             if let Some((datagram, told)) = self.waiting.pop_front() {
@@ -169,7 +169,7 @@ impl PortSocket {
         Ok(socket)
     }
 
-    /// Where the own socket of `peer` is bound: at the address that it asked, with the peer's scope where
+    /// Where the own socket of `peer` is bound: at the address that it asked, with the peer's scope if
     /// that is link-local.
     fn own_address(&self, peer: SocketAddr) -> SocketAddr {
         let Some(asked) = self.asked_at else { return self.local };

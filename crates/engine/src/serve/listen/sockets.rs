@@ -15,7 +15,7 @@ use crate::run::observe::keep_peak_memory;
 /// Connections that may wait to be accepted.
 const LISTEN_BACKLOG_CONNECTIONS: i32 = 4096;
 
-/// How many ports are tried where the system chooses: it chooses one that is free for TCP, and a socket of
+/// Number of ports to try if the system chooses: it chooses one that is free for TCP, and a socket of
 /// another program may have it for UDP.
 const MAX_PORT_ATTEMPTS: u32 = 20;
 
@@ -39,7 +39,7 @@ pub struct Pair {
 }
 
 impl Sockets {
-    /// Opens both sockets on the same port of `bind`, whose own port is not used; of every address, IPv4 and IPv6, where there
+    /// Opens both sockets on the same port of `bind`, whose own port is not used; of every address, IPv4 and IPv6, if there
     /// is none. Port 0 lets the system choose.
     pub fn open(bind: Option<SocketAddr>, port: u16) -> Result<Self, EngineError> {
         Ok(Self::of(vec![Pair::open(bind, port, Vec::new())?]))
@@ -155,7 +155,7 @@ impl Pair {
         }
     }
 
-    /// A listener that was handed over, with its UDP socket where that was as well.
+    /// A listener that was handed over, with its UDP socket if that was handed over too.
     fn handed_over(tcp: TcpListener, datagrams: &mut Vec<UdpSocket>) -> Result<Self, EngineError> {
         let local = tcp.local_addr().map_err(EngineError::io("read the listener's address"))?;
         notice_silence(&tcp).map_err(EngineError::io(silent(local)))?;

@@ -97,7 +97,7 @@ impl Demultiplexer {
     }
 
     /// Whether it begins a conversation, and is not the payload that is awaited from its address: both
-    /// come to this port where nuttcp and iperf2 share one.
+    /// come to this port if nuttcp and iperf2 share one.
     fn begins_elsewhere(&self, datagram: &[u8]) -> bool {
         let begun = datagram_opening(&self.endpoint.spoken, datagram);
         begun.is_some_and(|(protocol, first)| {

@@ -259,7 +259,7 @@ fn signs<'a>(
     })
 }
 
-/// The port of a flow, where each is so much apart from the one before.
+/// The port of a flow, if each is this far from the one before.
 fn port_of(first: u16, number: usize, apart: u16) -> Result<u16, String> {
     let port = usize::from(first) + number * usize::from(apart);
     u16::try_from(port).map_err(|_| format!("there is no port {port}"))

@@ -26,7 +26,7 @@ pub struct ThirdParty {
     run: Arc<Run>,
 }
 
-/// Makes the measurement within these rates and says its lines, or why it failed, on a thread where it may block. It
+/// Makes the measurement within these rates and says its lines, or why it failed, on a thread that may block. It
 /// ends as soon as the interrupt is raised.
 type Run = dyn Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
     + Send

@@ -129,7 +129,7 @@ impl Admission {
         self.ledger.charge(address, false, takes).map_err(|why| why.to_string())
     }
 
-    /// Lets a client do what it wants and has a permit for. If `can_wait` it waits for its turn where only one
+    /// Lets a client do what it wants and has a permit for. If `can_wait` it waits for its turn if only one
     /// measures at a time; meanwhile it holds nothing but its connection.
     pub async fn admit(
         &self,

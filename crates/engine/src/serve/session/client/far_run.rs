@@ -218,7 +218,7 @@ impl ServedClient {
         Ok(())
     }
 
-    /// Begins to show the measurement, where anyone watches.
+    /// Begins to show the measurement, if anyone watches.
     fn show(&mut self, sockets: &[Connected]) {
         let (Run::Going(run), Some(watcher)) = (&self.run, &self.shared.config.watcher) else {
             return;
