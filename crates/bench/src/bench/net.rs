@@ -51,7 +51,7 @@ impl Net {
         Ok(net)
     }
 
-    /// A command that runs where the server of a place is. It dies with us, however we end
+    /// A command at the server's end of a place. It ends with this process, however that ends
     /// (PR_SET_PDEATHSIG(2const)).
     pub fn at_server(&self, place: Place, program: &str) -> Command {
         let mut command = command("setpriv");
@@ -63,7 +63,7 @@ impl Net {
         command
     }
 
-    /// A command that runs where the client of a place is, which is where we are.
+    /// A command at the client's end of a place, which is this process's.
     pub fn at_client(place: Place, program: &str) -> Command {
         let cpu_pinning = cpu_pinning(place);
         let mut words = cpu_pinning.iter().map(String::as_str).chain([program]);

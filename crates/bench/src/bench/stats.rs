@@ -1,6 +1,6 @@
 //! The median, with an interval that supposes nothing about the distribution.
 
-/// Confidence that an interval has at least, percent.
+/// Least confidence of an interval, percent.
 pub const CONFIDENCE: f64 = 95.0;
 
 /// A median and its interval.

@@ -126,3 +126,18 @@ fn every_short_help_names_the_long_one() {
         assert!(!long.contains("short help") && long.len() > short.len(), "{long}");
     }
 }
+
+/// Longest first line of an option's help.
+const MAX_FIRST_LINE_CHARS: usize = 80;
+
+#[test]
+fn the_first_line_of_each_option_is_short() {
+    for command in all_commands() {
+        for option in command.get_arguments() {
+            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+            let first = help.split(" [default: ").next().unwrap_or_default();
+            let (chars, name) = (first.chars().count(), command.get_name());
+            assert!(chars <= MAX_FIRST_LINE_CHARS, "{name} {option}: {chars} characters: {first}");
+        }
+    }
+}

@@ -1,5 +1,4 @@
-//! What is watched of a run from outside its programs: packets, with the kernel's time of each,
-//! threads, or timers.
+//! Watches a run from outside its programs: packets, with the kernel's time of each, threads, or timers.
 
 mod capture;
 mod even;
@@ -57,14 +56,14 @@ impl Watched {
         })
     }
 
-    /// Looks at the processes of a run, which it does repeatedly until the client has ended.
+    /// Looks at the processes of a run. Called again and again until the client has ended.
     pub fn look(&mut self, processes: [u32; 2]) {
         if let Self::Threads(threads) = self {
             processes.into_iter().for_each(|process| threads.look(process));
         }
     }
 
-    /// Ends; what was seen of the run whose client was started at `began`.
+    /// Ends, and returns what was seen of the run whose client was started at `began`.
     pub fn finish(self, job: &Job<'_>, program: &Program, began: SystemTime) -> Result<Values> {
         match self {
             Self::Nothing => Ok(Values::new()),

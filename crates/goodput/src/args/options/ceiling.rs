@@ -80,8 +80,9 @@ pub struct PathArgs {
     /// Share of the segments that are lost
     #[arg(long, value_name = "PERCENT", value_parser = percent::share, conflicts_with = "udp")]
     pub loss: Option<f64>,
-    /// Model of congestion control; none if loss does not slow the sender down, as with BBR
-    /// [default: cubic]
+    /// Model of congestion control [default: cubic]
+    ///
+    /// none stands for a sender that loss does not slow down, as with BBR.
     #[arg(long, value_name = "MODEL", requires = "loss", hide_short_help = true,
           value_parser = ["mathis", "cubic", "pftk", "none"])]
     pub loss_model: Option<String>,

@@ -18,7 +18,9 @@ pub struct StorageArgs {
     #[arg(long, value_name = "BYTES", value_parser = size::positive,
           conflicts_with_all = ["source", "udp", "both"], hide_short_help = true)]
     pub size: Option<Bytes>,
-    /// Drop the file from the page cache first; otherwise goodput reads the file once before it measures
+    /// Drop the file from the page cache first
+    ///
+    /// Otherwise goodput reads the file once before it measures.
     #[arg(long, requires = "source", hide_short_help = true)]
     pub cold: bool,
     /// Write the payload to this file; - is standard output
@@ -32,7 +34,9 @@ pub struct StorageArgs {
     /// End a flow only when everything it wrote is on the disk (fsync)
     #[arg(long, requires = "sink", hide_short_help = true)]
     pub fsync: bool,
-    /// Write this many bytes separately before each file, as a web server does with its header
+    /// Write this many bytes separately before each file
+    ///
+    /// A web server does so with its header.
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub header: Option<Bytes>,
     /// Tell the kernel that data follows the header (MSG_MORE)

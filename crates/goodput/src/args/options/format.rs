@@ -26,7 +26,7 @@ pub struct FormatArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ServedFormatArgs {
-    /// Print each measurement as another program's server would (`goodput list formats`)
+    /// Print measurements as another program's server would (`goodput list formats`)
     #[arg(long, value_name = "FORMAT", value_parser = parser(), hide_possible_values = true)]
     pub format: Option<&'static Format>,
     /// Unit of rates in iperf's tables: k, m, g or t for bits, capitals for bytes

@@ -38,7 +38,9 @@ impl HostArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Hosts without goodput")]
 pub struct AccessArgs {
-    /// Configuration of ssh for such hosts, instead of your own and that of this host (ssh -F)
+    /// Configuration of ssh for such hosts (ssh -F)
+    ///
+    /// Your own configuration and that of this host are then not read.
     #[arg(long, value_name = "FILE", env = "GOODPUT_SSH_CONFIG", value_parser = path("GOODPUT_SSH_CONFIG"), hide_short_help = true)]
     pub ssh_config: Option<PathBuf>,
 }

@@ -15,7 +15,7 @@ pub struct LengthArgs {
     /// Stop after this many bytes of payload, summed over all flows of a direction
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = size::positive)]
     pub bytes: Option<Bytes>,
-    /// Stop when each flow has fetched the file this many times, if the target is a file
+    /// Stop when each flow has fetched the file this many times
     ///
     /// The fetch before the measurement is not counted.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),

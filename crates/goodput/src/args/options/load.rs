@@ -11,30 +11,38 @@ use crate::args::values::size;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// Send at this rate: 100mbit for each direction, 100mbit/flow for each flow, 0 or unlimited for as
-    /// fast as possible [default: 0]
+    /// Send at this rate; 0 or unlimited sends as fast as possible [default: 0]
     ///
-    /// Datagrams leave evenly spaced. After a stall the sender catches up at most 10 ms, with 15 % shorter gaps, or with bursts of up to 64 KiB if the timers are too slow for that.
+    /// 100mbit is for each direction, 100mbit/flow for each flow. Datagrams leave evenly spaced. After a stall the
+    /// sender catches up at most 10 ms, with 15 % shorter gaps, or with bursts of up to 64 KiB if the timers are too
+    /// slow for that.
     #[arg(long, value_name = "RATE[/flow]", allow_negative_numbers = true)]
     pub rate: Option<Rate>,
-    /// Send the datagrams of a flow in bursts of this size, or of what the rate allows in this time
+    /// Send the datagrams of a flow in bursts of this size
     ///
-    /// Bursts cost less CPU time than even spacing. No burst is larger than this. [default: 1 datagram, or 20us if
+    /// A time stands for what the rate allows in it. Bursts cost less CPU time than even spacing. No burst is larger
+    /// than this. [default: 1 datagram, or 20us if
     /// that is more]
     #[arg(long, value_name = "BYTES|TIME", requires_all = ["rate", "udp"], hide_short_help = true)]
     pub burst: Option<Burst>,
-    /// How to send the payload (`goodput list movers`); auto lets each end choose the cheapest way
+    /// How to send the payload (`goodput list movers`)
+    ///
+    /// auto lets each end choose the cheapest way.
     #[arg(long, value_name = "MOVER", default_value = "copy")]
     pub mover: String,
-    /// How to receive the payload, if not like --mover; discard measures the network alone
+    /// How to receive the payload, if not like --mover
+    ///
+    /// discard measures the network alone.
     #[arg(long, value_name = "MOVER", hide_short_help = true)]
     pub receive_mover: Option<String>,
     /// Size of a write or a datagram [default: 128K; UDP over IPv4 1472, over IPv6 1452]
     #[arg(long, value_name = "BYTES", value_parser = size::positive, hide_short_help = true)]
     pub chunk: Option<Bytes>,
-    /// CPUs for the flows' threads: none, auto, or a list like 2,4-7; with far: in front, for the far end
+    /// CPUs for the flows' threads: none, auto, or a list like 2,4-7
     ///
-    /// none leaves the choice to the scheduler. auto takes CPUs on the memory node of the path's card that do not serve its interrupts, if these are known. From a list, each flow takes the next CPU.
+    /// With far: in front, it is for the far end. none leaves the choice to the scheduler. auto takes CPUs on the
+    /// memory node of the path's card that do not serve its interrupts, if these are known. From a list, each flow
+    /// takes the next CPU.
     #[arg(long, value_name = "[far:]CPUS", hide_short_help = true)]
     pub pin: Vec<PinArg>,
 }

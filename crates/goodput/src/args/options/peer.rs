@@ -18,7 +18,9 @@ pub struct PeerArgs {
     /// Also print what an iperf3 server would have printed, and keep it in the record
     #[arg(long, hide_short_help = true)]
     pub peer_output: bool,
-    /// Port of the first data connection at a nuttcp server; more connections take the next ports
+    /// Port of the first data connection at a nuttcp server
+    ///
+    /// More connections take the next ports.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub data_port: Option<u16>,
     // Last, or the options behind it would stand under its heading.
@@ -81,9 +83,12 @@ pub struct ProxyArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "File servers")]
 pub struct FileServerArgs {
-    /// Write instead of reading: store scratch files beside the named file, and remove them at the end
+    /// Write instead of reading
     ///
-    /// Each flow stores a file of 64 MiB again and again, or the file of --source or --size. Their names begin with .goodput-write-. To name a folder, end the path with a slash. On a mount, goodput writes past the page cache or up to the fsync. The next test of the same server or folder, or `goodput settings undo`, removes what an interrupted run left.
+    /// goodput stores scratch files beside the named file, and removes them at the end. Each flow stores a file of 64
+    /// MiB again and again, or the file of --source or --size. Their names begin with .goodput-write-. To name a
+    /// folder, end the path with a slash. On a mount, goodput writes past the page cache or up to the fsync. The next
+    /// test of the same server or folder, or `goodput settings undo`, removes what an interrupted run left.
     #[arg(long, conflicts_with_all = ["reverse", "both", "udp", "sink"])]
     pub write: bool,
     /// Follow redirects to other hosts, and from https to http

@@ -50,9 +50,10 @@ pub struct SocketArgs {
     /// The kernel then holds little data that is not on its way yet, so new data waits less.
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["udp", "mptcp"], hide_short_help = true)]
     pub notsent_lowat: Option<Bytes>,
-    /// Let a reader poll the device for this many microseconds, at both ends (SO_BUSY_POLL)
+    /// Let a reader poll the device for this time, at both ends (SO_BUSY_POLL)
     ///
-    /// On older kernels, a time above sysctl net.core.busy_read needs CAP_NET_ADMIN. A program that waits with poll(2), as goodput does, polls longer than once only if sysctl net.core.busy_poll is set too.
+    /// On older kernels, a time above sysctl net.core.busy_read needs CAP_NET_ADMIN. A program that waits with
+    /// poll(2), as goodput does, polls longer than once only if sysctl net.core.busy_poll is set too.
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(0..=1_000_000), hide_short_help = true)]
     pub busy_poll: Option<u32>,
     /// Priority of the packets in this host's queues, at both ends (SO_PRIORITY)
@@ -63,10 +64,14 @@ pub struct SocketArgs {
     /// Mark packets with this differentiated services code point, 0 to 63
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64), hide_short_help = true)]
     pub dscp: Option<u8>,
-    /// Never fragment a datagram over IPv4; a datagram larger than the path's MTU is an error
+    /// Never fragment a datagram over IPv4
+    ///
+    /// A datagram larger than the path's MTU is an error.
     #[arg(long, requires = "udp", hide_short_help = true)]
     pub dont_fragment: bool,
-    /// Use MPTCP; the record lists the subflows of each connection, or says that it fell back to TCP
+    /// Use MPTCP
+    ///
+    /// The record lists the subflows of each connection, or says that it fell back to TCP.
     #[arg(long, conflicts_with = "udp", hide_short_help = true)]
     pub mptcp: bool,
 }

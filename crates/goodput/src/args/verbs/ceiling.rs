@@ -53,9 +53,10 @@ pub struct QuestionArgs {
     /// Show this measured goodput among the bounds
     #[arg(long, value_name = "RATE", value_parser = rate::positive)]
     pub measured: Option<BitRate>,
-    /// Fit a series of measurements against a clock: time per byte = fixed + clocks / clock
+    /// Fit a series of measurements against a clock
     ///
-    /// A series is CLOCK:RATE,…; a file has a clock and a rate in each line. At least three clocks are needed.
+    /// The model is: time per byte = fixed + clocks / clock. A series is CLOCK:RATE,…; a file has a clock and a rate
+    /// in each line. At least three clocks are needed.
     #[arg(long, value_name = "FILE|SERIES", exclusive = false,
           conflicts_with_all = ["LinkArgs", "PacketArgs", "PathArgs", "HostArgs", "here", "to", "bytes", "measured"])]
     pub fit: Option<String>,

@@ -23,12 +23,16 @@ Exit codes: 0 fine, 1 an expectation missed, 2 could not do it, 3 not permitted,
 #[derive(Debug, Args)]
 #[command(after_long_help = MORE)]
 pub struct CompareArgs {
-    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file: http://HOST/FILE, nfs://HOST/EXPORT/FILE, /mnt/nas/FILE
-    pub target: String,
-    /// A setting and its values, like socket.congestion=cubic,bbr or far:qdisc.kind@eth0=fq,fq_codel or chunk=4K..4M
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file
     ///
-    /// The first value is the baseline. 4K..4M doubles from one end to the other, 4K..4M:6 takes six values in equal
-    /// steps of the logarithm. goodput tries all combinations of several settings. `goodput list settings` has the names; far: stands for a setting of the far end.
+    /// A file is http://HOST/FILE, nfs://HOST/EXPORT/FILE or /mnt/nas/FILE.
+    pub target: String,
+    /// A setting and its values, like socket.congestion=cubic,bbr or chunk=4K..4M
+    ///
+    /// far:qdisc.kind@eth0=fq,fq_codel is a setting of the far end. The first value is the baseline. 4K..4M doubles
+    /// from one end to the other, 4K..4M:6 takes six values in equal steps of the logarithm. goodput tries all
+    /// combinations of several settings. `goodput list settings` has the names; far: stands for a setting of the far
+    /// end.
     #[arg(required = true, value_name = "SETTING=A,B")]
     pub factors: Vec<String>,
     #[command(flatten)]
@@ -54,10 +58,11 @@ pub enum Combination {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison")]
 pub struct ComparisonArgs {
-    /// Judge arms by throughput, cpu, latency, interrupts, loss, drops, host-cpu or per-cpu
+    /// Judge arms by these numbers, like throughput, cpu or latency
     ///
-    /// The first one decides. host-cpu is the CPU of the whole host that is changed, per-cpu the goodput for each 100 % of
-    /// it [default: throughput; for polling also host-cpu, interrupts and per-cpu].
+    /// Also interrupts, loss, drops, host-cpu and per-cpu. The first one decides. host-cpu is the CPU of the whole
+    /// host that is changed, per-cpu the goodput for each 100 % of it [default: throughput; for polling also host-cpu,
+    /// interrupts and per-cpu].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub response: Vec<Response>,
     /// Stop when every difference is known to within this
@@ -78,7 +83,9 @@ pub struct ComparisonArgs {
     /// Seed for the random order of the runs [default: random]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
-    /// Compare with files of each of these sizes, made up in memory or cut from --source
+    /// Compare with files of each of these sizes
+    ///
+    /// They are made up in memory or cut from --source.
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with_all = ["size", "bytes", "time"],
           hide_short_help = true)]
     pub sizes: Vec<Bytes>,

@@ -23,7 +23,9 @@ pub enum Lab {
         /// Run every case of each scenario, not only the middle one
         #[arg(long)]
         full: bool,
-        /// Print one JSON line for each run: case, expected and actual result, and the record
+        /// Print one JSON line for each run
+        ///
+        /// The line has the case, the expected and the actual result, and the record.
         #[arg(long)]
         json: bool,
     },

@@ -59,14 +59,14 @@ pub enum Command {
     As(AsArgs),
     /// List what goodput knows
     List(ListArgs),
-    /// Explain anything that goodput knows by name: a rule, setting, scenario, field of the record
+    /// Explain anything by name: a rule, setting, scenario, field of the record
     ///
     /// Also checks, probes, bounds, movers, protocols, formats, faults of the lab, and sources of facts.
     Explain {
         /// The name, as in `goodput list`, a report or a record
         name: String,
     },
-    /// Show the whole loop on this machine: plant a fault, find it, prove the fix, put it back
+    /// Show the whole loop here: plant a fault, find it, prove the fix, put it back
     Demo,
     /// Generate shell completions, man pages and reference documents
     #[command(subcommand)]

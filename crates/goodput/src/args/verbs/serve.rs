@@ -48,7 +48,9 @@ pub struct ListenArgs {
     /// Fail if a usual port is taken, instead of serving the others
     #[arg(long, hide_short_help = true)]
     pub strict: bool,
-    /// Run one measurement at a time; other clients are refused as busy, or wait in a queue as long as their protocol allows
+    /// Run one measurement at a time
+    ///
+    /// Other clients are refused as busy, or wait in a queue as long as their protocol allows.
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "busy",
           hide_short_help = true)]
     pub exclusive: Option<WhenBusy>,
@@ -81,42 +83,49 @@ pub struct ClientArgs {
     /// Don't answer these networks; wins over --allow for the same network
     #[arg(long, value_name = "NETWORK/BITS,…", value_delimiter = ',')]
     pub deny: Vec<Network>,
-    /// Identify clients by their keys: a file with a line NAME ROLE KEY for each client, as `goodput key` prints it
+    /// Identify clients by their keys, from this file
     ///
-    /// The server reads the file again when it changes. With this option, the token only lets clients measure.
+    /// The file has a line NAME ROLE KEY for each client, as `goodput key` prints it. The server reads the file again
+    /// when it changes. With this option, the token only lets clients measure.
     #[arg(long, value_name = "FILE", group = "proof")]
     pub authorized_keys: Option<PathBuf>,
     /// Private key that identifies this server to these clients [default: server.key in the state directory, made
     /// on first use]
     #[arg(long, value_name = "FILE", requires = "authorized_keys", hide_short_help = true)]
     pub key: Option<PathBuf>,
-    /// File with the token that clients share: 32 hexadecimal digits, as `openssl rand -hex 16` prints
-    /// them
+    /// File with the token that clients share
+    ///
+    /// A token has 32 hexadecimal digits, as `openssl rand -hex 16` prints them.
     #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", value_parser = path("GOODPUT_TOKEN_FILE"), group = "proof")]
     pub token_file: Option<PathBuf>,
-    /// Refuse clients that prove neither a key nor the token, whatever their protocol; users of --users-file
-    /// are accepted as well
+    /// Refuse clients that prove neither a key nor the token, whatever their protocol
+    ///
+    /// Users of --users-file are accepted as well.
     #[arg(long, alias = "require-token", requires = "proof")]
     pub require_credential: bool,
-    /// Let clients with the token, or with a key of role settings, read and change these settings of this
-    /// host while they are connected
+    /// Let trusted clients change these settings while they are connected
     ///
-    /// The bounds are those of `goodput list far-settings`. Names are like sysctl.net.ipv4.tcp_rmem or
-    /// offload.*@eth0, where * stands for any characters. The option may be given several times.
-    /// [default: none]
+    /// Clients with the token, or with a key of role settings, may read and change them. The bounds are those of
+    /// `goodput list far-settings`. Names are like sysctl.net.ipv4.tcp_rmem or offload.*@eth0, where * stands for any
+    /// characters. The option may be given several times. [default: none]
     #[arg(long, value_name = "PATTERN", requires = "proof", hide_short_help = true)]
     pub allow_settings: Vec<Pattern>,
-    /// Require the token or a password, which iperf3 clients can send: a file with NAME,HASH lines, like iperf3's
-    /// --authorized-users-path
+    /// Require the token or a password, which iperf3 clients can send
+    ///
+    /// The file has NAME,HASH lines, like iperf3's --authorized-users-path.
     #[arg(long, value_name = "FILE", requires = "rsa_private_key", hide_short_help = true)]
     pub users_file: Option<PathBuf>,
     /// Private key for these passwords, in PEM, of 2048 bits or more
     #[arg(long, value_name = "FILE", requires = "users_file", hide_short_help = true)]
     pub rsa_private_key: Option<PathBuf>,
-    /// Accept logins from iperf3 before 3.17, which uses an older, weaker padding; logins with the newer padding are then refused
+    /// Accept logins from iperf3 before 3.17, with an older, weaker padding
+    ///
+    /// Logins with the newer padding are then refused.
     #[arg(long, requires = "users_file", hide_short_help = true)]
     pub pkcs1_padding: bool,
-    /// Report nothing about this host to clients, beyond what the other programs' protocols require
+    /// Report nothing about this host to clients
+    ///
+    /// What the other programs' protocols require is still reported.
     #[arg(long, hide_short_help = true)]
     pub private: bool,
     /// Measure with these servers on behalf of nuttcp clients (`nuttcp A B`)
@@ -129,10 +138,10 @@ pub struct ClientArgs {
         hide_short_help = true
     )]
     pub third_party: Vec<Allowed>,
-    /// Send UDP payload to iperf2 clients that ask for it (-u with -R, -d, -r or --full-duplex)
+    /// Send UDP payload to iperf2 clients that ask for it
     ///
-    /// Their protocol proves no address: anyone who can forge an address can aim this host's traffic at
-    /// it.
+    /// They ask for it by -u with -R, -d, -r or --full-duplex. Their protocol proves no address: anyone who can forge
+    /// an address can aim this host's traffic at it.
     #[arg(long, hide_short_help = true)]
     pub allow_unproven_udp: bool,
 }
@@ -181,7 +190,9 @@ pub struct LimitArgs {
     #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = size::socket_buffer,
           hide_short_help = true)]
     pub max_buffer: Bytes,
-    /// Highest DSCP that a client may ask for; networks keep 48 and above for their own control
+    /// Highest DSCP that a client may ask for
+    ///
+    /// Networks keep 48 and above for their own control.
     #[arg(long, value_name = "DSCP", default_value_t = 47, value_parser = clap::value_parser!(u8).range(..=63),
           hide_short_help = true)]
     pub max_dscp: u8,
@@ -191,10 +202,12 @@ pub struct LimitArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct ServedFileArgs {
-    /// Send files from below this directory to clients that ask for them (--reverse --source)
+    /// Send files from this directory to clients (--reverse --source)
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
-    /// Let clients write and replace files in this directory (--sink); give it a disk of its own
+    /// Let clients write and replace files in this directory (--sink)
+    ///
+    /// Give it a disk of its own.
     #[arg(long, value_name = "DIR")]
     pub sinks: Option<PathBuf>,
     /// Largest file that a flow may write to --sinks
@@ -209,8 +222,9 @@ pub struct ServedFileArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Process")]
 pub struct ProcessArgs {
-    /// User that the server becomes when root starts it; it also gives up all capabilities [default:
-    /// goodput, or nobody if there is no such user]
+    /// User that the server becomes when root starts it [default: goodput, or nobody if there is no such user]
+    ///
+    /// It also gives up all capabilities.
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub user: Option<String>,
     /// Keep the user, all files and all system calls: for debugging

@@ -42,10 +42,14 @@ pub enum Settings {
     },
     /// Change a setting of a host until the next boot
     Set {
-        /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off; `goodput settings list` has the names
+        /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off
+        ///
+        /// `goodput settings list` has the names.
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
-        /// Also keep it after a reboot: in a sysctl.d file of goodput's, or by a unit that sets it at boot
+        /// Also keep it after a reboot
+        ///
+        /// goodput writes a sysctl.d file of its own, or a unit that sets it at boot.
         #[arg(long, conflicts_with = "on")]
         save: bool,
         #[command(flatten)]
@@ -56,13 +60,17 @@ pub enum Settings {
     /// Print the files that would keep values after a reboot, without writing them
     #[command(alias = "save")]
     ShowFiles {
-        /// [far:]NAME[@SCOPE]=VALUE, like offload.tso@eth0=off; far: stands for a setting of the far end
+        /// [far:]NAME[@SCOPE]=VALUE, like offload.tso@eth0=off
+        ///
+        /// far: stands for a setting of the far end.
         #[arg(required = true, value_name = "SETTING=VALUE")]
         assignments: Vec<String>,
     },
     /// Put back what an interrupted run left changed
     Undo {
-        /// Also forget changes in network namespaces that no longer exist, and uploads that can't be removed
+        /// Also forget changes and uploads that can no longer be undone
+        ///
+        /// These are changes in network namespaces that no longer exist, and uploads that can't be removed.
         #[arg(long)]
         forget: bool,
         /// Also forget changes in network namespaces that may or may not exist
@@ -70,7 +78,9 @@ pub enum Settings {
         /// Without root, or inside a container, goodput can overlook a process that keeps a network namespace alive.
         #[arg(long)]
         forget_unseen: bool,
-        /// Instead remove the files that keep settings after a reboot; files that someone has edited stay
+        /// Instead remove the files that keep settings after a reboot
+        ///
+        /// Files that someone has edited stay.
         #[arg(long, conflicts_with_all = ["forget", "forget_unseen"])]
         saved: bool,
     },

@@ -33,9 +33,10 @@ Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do i
 #[derive(Debug, Args)]
 #[command(after_long_help = MORE)]
 pub struct TestArgs {
-    /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file: http://HOST/FILE, nfs://HOST/EXPORT/FILE, /mnt/nas/FILE; or `files`
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST, a file, or `files`
     ///
-    /// `files HOST` measures disk and network alone and together, and says which limits: --source FILE, --sink FILE or both.
+    /// A file is http://HOST/FILE, nfs://HOST/EXPORT/FILE or /mnt/nas/FILE. `files HOST` measures disk and network
+    /// alone and together, and says which limits: --source FILE, --sink FILE or both.
     #[arg(required_unless_present = "attach")]
     pub target: Option<String>,
     /// The far end of `goodput test files`
@@ -57,8 +58,9 @@ pub struct TestArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Observing")]
 pub struct ExplainArgs {
-    /// Watch a TCP transfer of another program instead of sending: its process id or one of its ports;
-    /// write pid:N or port:N if a number could be both
+    /// Watch another program's TCP transfer instead of sending
+    ///
+    /// Name its process id or one of its ports; write pid:N or port:N if a number could be both.
     #[arg(long, value_name = "PID|PORT",
           conflicts_with_all = ["target", "DirectionArgs", "LoadArgs", "SocketArgs", "StorageArgs", "PeerArgs",
                                 "username", "server_key", "bytes", "fetches", "omit", "latency"])]

@@ -44,7 +44,9 @@ pub struct TuneArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tuning")]
 pub struct TuningArgs {
-    /// What to gain: throughput, latency, cpu, or balanced: any of them if none gets worse
+    /// What to gain: throughput, latency, cpu or balanced
+    ///
+    /// balanced is any of the three if none of the others gets worse.
     #[arg(long = "for", value_name = "PURPOSE", default_value_t = Purpose::Throughput)]
     pub purpose: Purpose,
     /// Smallest gain for which a change is kept
@@ -56,7 +58,9 @@ pub struct TuningArgs {
     /// Measure once, and print what would be tried, and the values now
     #[arg(long)]
     pub dry_run: bool,
-    /// Keep what is proven on this host, now and after a reboot; `goodput settings undo --saved` removes the files
+    /// Keep what is proven on this host, now and after a reboot
+    ///
+    /// `goodput settings undo --saved` removes the files.
     #[arg(long, conflicts_with = "dry_run")]
     pub keep: bool,
     /// Seed for the random order of the runs [default: random]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::number::{flag, is_absurd, whole};
 use crate::plain;
 
-/// Longest text that is kept of a client's, characters.
+/// Longest text of a client that is kept, bytes.
 const MAX_TEXT_BYTES: usize = 64;
 
 /// Parameters, as a client writes them and a server reads them. What is absent is left to the server.
@@ -21,7 +21,7 @@ pub struct Params {
     pub sctp: bool,
     /// Seconds of warm-up.
     pub omit: u64,
-    /// CPU that the server's process shall be bound to.
+    /// CPU to which the server binds its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_affinity: Option<u64>,
     /// Seconds; 0 if something else ends the test.
@@ -48,7 +48,7 @@ pub struct Params {
     /// Bits per second of each stream; 0 for as fast as it goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
-    /// Bits per second that the kernel paces each socket at.
+    /// Rate at which the kernel paces each socket, bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fqrate: Option<u64>,
     /// Type of service: DSCP and ECN.
