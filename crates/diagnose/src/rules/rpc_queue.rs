@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, fires, quiet};
 
-    /// This end reads, by 1000 READs of 20 ms each, of which they waited so many to be sent.
+    /// This end reads by 1000 READs of 20 ms each, which waited this long to be sent.
     fn reads(queue_ms: u64, connections: u64) -> Case {
         let near = EndName::Near;
         let case = Case::healthy().sent_by(EndName::Far).fact(near, "mount.type", "nfs4");
