@@ -16,17 +16,20 @@
 //! A faster disk, larger read-ahead or more memory for the cache at the server. A faster network does little for cold copies.
 //!
 //! # When it is wrong
-//! A proxy that fetches the file from elsewhere and a program that opens it for the first time look like a slow disk. If
-//! the file was in the server's cache already, the first fetch is as fast as the others and says nothing of the disk.
+//! On a host whose threads wait for a CPU, a first fetch that is less than 0.1 s slower is not told from that wait. A server that
+//! is as busy can't be seen, and looks like a slow disk. So do a proxy that fetches the file from elsewhere and a program that opens
+//! it for the first time. If the file was in the server's cache already, the first fetch is as fast as the others and says
+//! nothing of the disk.
 //!
 //! # Source
 //! Hahn, Meeker: Statistical Intervals (1991), section 4.8 (prediction of one further observation); RFC 6928 (initial window).
 
 use goodput_model::{Confidence, Fetch, FetchTimes, Fetches, Finding, Known, Missing};
 
+use crate::cpu_bound::MIN_CPU_WAIT_SHARE;
 use crate::finding::{Draft, percent, rate, time};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::MIN_SPARE_RATE_RATIO;
+use crate::thresholds::{MIN_BUSY_SHARE_OF_ALL_CPUS, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
 
 /// The rule.
@@ -48,6 +51,9 @@ const MIN_ALONE_FETCHES: u64 = 5;
 /// What storage costs at least, seconds, to be told from the first use of a connection, a program and its memory: disks that
 /// turn need several milliseconds to find a place.
 const MIN_STORAGE_TIME_S: f64 = 0.001;
+/// The same on a host whose threads wait for a CPU, seconds: a wait is several time slices long (sched(7); base_slice_ns of
+/// EEVDF is about 3 ms, and each program that is ready takes one), and the first fetch starts more threads than the others.
+const MIN_STORAGE_TIME_ON_BUSY_HOST_S: f64 = 0.1;
 /// Segments that a new connection may send in its first round trip (RFC 6928).
 const INITIAL_WINDOW_SEGMENTS: f64 = 10.0;
 /// Student's t, the quantile of 99 %, by degrees of freedom (NIST/SEMATECH e-Handbook, section 1.3.6.7.2). Between two rows
@@ -103,8 +109,12 @@ impl First {
 
     /// Whether it took so little longer that it need not be storage.
     fn is_close(&self) -> bool {
-        self.ratio() < MIN_SPARE_RATE_RATIO
-            || self.took_s - self.others.geometric_mean_s < MIN_STORAGE_TIME_S
+        self.ratio() < MIN_SPARE_RATE_RATIO || self.longer_s() < MIN_STORAGE_TIME_S
+    }
+
+    /// How much longer than the others it took, seconds.
+    fn longer_s(&self) -> f64 {
+        self.took_s - self.others.geometric_mean_s
     }
 
     /// Whether chance explains it: one of the others took nearly as long, or may have.
@@ -151,6 +161,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             first.others.n
         )));
     }
+    if first.longer_s() < MIN_STORAGE_TIME_ON_BUSY_HOST_S && waits_for_cpu(view) {
+        return Err(Missing::because(format!(
+            "the first fetch took {ratio:.1} times as long, which the wait for a CPU of this busy host may be"
+        )));
+    }
     if first.may_be_chance() {
         return Err(Missing::because(format!(
             "the first fetch took {ratio:.1} times as long, which may be chance: the others vary by a factor of {:.2}",
@@ -158,6 +173,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         )));
     }
     draft(view, fetches, fetch, &first).found()
+}
+
+/// Whether threads of this end waited for a CPU, or may have.
+fn waits_for_cpu(view: &View) -> bool {
+    let side = &view.receiver;
+    let waits = side.cpu_wait_share().is_ok_and(|share| share >= MIN_CPU_WAIT_SHARE);
+    waits || side.host_busy_share().is_ok_and(|busy| busy >= MIN_BUSY_SHARE_OF_ALL_CPUS)
 }
 
 /// The first fetch ran alone. Fetches beside each other take longer, so that they hide a slow first one.
@@ -284,6 +306,19 @@ mod tests {
         );
         // What a few microseconds more are can't be told from here.
         quiet(&RULE, alone(20, 0.9995));
+    }
+
+    #[test]
+    fn the_wait_for_a_cpu_is_no_disk() {
+        let first = |first_s| {
+            fetched(first_s, 20, 1.01).fetched(|fetches| {
+                let alone: Vec<f64> = (0..20).map(|n| 0.12 + 0.001 * f64::from(n % 3)).collect();
+                fetches.alone_times = FetchTimes::of(&alone);
+            })
+        };
+        fires(&RULE, first(0.2));
+        assert!(cannot_tell(&RULE, first(0.2).waiting(0.5, 0.5)).contains("busy host"));
+        fires(&RULE, first(0.3).waiting(0.5, 0.5));
     }
 
     /// Simulates the first fetch of a warm file, whose time varies as those of the others do: log-normal, and one in five three
