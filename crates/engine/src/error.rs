@@ -117,6 +117,11 @@ impl From<RemoteError> for EngineError {
 }
 
 impl EngineError {
+    /// Whether a host reached by SSH is lost, which puts back what was changed there: nothing more can be compared.
+    pub(crate) fn has_lost_host(&self) -> bool {
+        matches!(self, Self::Remote(error) if matches!(**error, RemoteError::Lost { .. }))
+    }
+
     /// Names what was tried on what, for an error of the operating system.
     pub(crate) fn io(operation: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         move |cause| Self::Io { operation: operation.into(), cause }

@@ -21,7 +21,8 @@ pub struct Tuning {
     pub steps: Vec<TuningStep>,
     /// The changes that are proven: the last comparison, of all of them against the start, found them better.
     pub proven: Vec<Change>,
-    /// The files that keep the proven changes of this host after a reboot, if that was asked for.
+    /// The files that keep the proven changes after a reboot, if that was asked for; those of a host reached by SSH
+    /// begin with its address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_in: Vec<String>,
     /// Why no more was tried.

@@ -34,6 +34,9 @@ impl FromStr for Address {
         if !user.iter().all(|user| is_plain(user)) {
             return Err(bad("its user is not a plain name"));
         }
+        if host.is_empty() {
+            return Err(bad("it names no host"));
+        }
         if !is_plain(host) {
             return Err(bad("its host is not a plain name or IP address"));
         }
@@ -86,6 +89,14 @@ mod tests {
         assert_eq!(all.port.map(NonZeroU16::get), Some(2222));
         let least: Address = "ssh://b".parse().unwrap();
         assert_eq!(least, Address { user: None, host: "b".into(), port: None });
+    }
+
+    #[test]
+    fn a_user_without_a_host_names_none() {
+        for text in ["ssh://root@", "ssh://", "ssh://:22", "ssh://root@:22"] {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(error.contains("names no host"), "{error}");
+        }
     }
 
     #[test]

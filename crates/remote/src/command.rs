@@ -71,13 +71,16 @@ pub struct Condition {
     /// Only lines from the first one that matches this on count; all if it is `None`.
     from: Option<String>,
     line: String,
+    /// Other lines, any of which will do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    or: Vec<String>,
 }
 
 impl Condition {
     /// Whether `command` prints a line that matches `line` from its beginning to its end. It is a basic regular
     /// expression (POSIX.1-2024, 9.3) without slashes and line breaks; [`Condition::literal`] makes one of any text.
     pub fn line(command: Command, line: impl Into<String>) -> Self {
-        Self { command, from: None, line: line.into() }
+        Self { command, from: None, line: line.into(), or: Vec::new() }
     }
 
     /// Only lines count that come after one that matches `from` completely, which is the like.
@@ -85,6 +88,18 @@ impl Condition {
     pub fn after(mut self, from: impl Into<String>) -> Self {
         self.from = Some(from.into());
         self
+    }
+
+    /// Whether this one holds or `other`, which asks the same of the same command.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.or.extend(std::iter::once(other.line).chain(other.or));
+        self
+    }
+
+    /// The command that asks. It succeeds if the condition holds.
+    pub fn command(&self) -> Command {
+        Command::new("sh", ["-c", &self.to_string()])
     }
 
     /// The basic regular expression that matches `text` and nothing else. Any space and any tab matches any blank.
@@ -111,7 +126,10 @@ impl fmt::Display for Condition {
         if let Some(from) = &self.from {
             write!(f, " | sed -n {}", quoted(&format!("/^{from}$/,$p")))?;
         }
-        write!(f, " | grep -x -e {} >/dev/null", quoted(&self.line))
+        f.write_str(" | grep -x")?;
+        let mut lines = std::iter::once(&self.line).chain(&self.or);
+        lines.try_for_each(|line| write!(f, " -e {}", quoted(line)))?;
+        f.write_str(" >/dev/null")
     }
 }
 
@@ -139,6 +157,10 @@ mod tests {
         let is_on = || Condition::line(prints(""), Condition::literal("tso: on"));
         assert!(holds("a: b\ntso:\ton\nx", is_on()));
         assert!(!holds("tso: on [fixed]", is_on()) && !holds("not tso: on", is_on()));
+        let other = Condition::line(prints(""), Condition::literal("tso: none"));
+        assert!(holds("a\ntso: none", is_on().or(other.clone())));
+        assert!(holds("a\ntso: on", is_on().or(other.clone())));
+        assert!(!holds("a\ntso: off", is_on().or(other)));
         let now = || is_on().after(Condition::literal("Current settings:"));
         assert!(holds("tso: off\nCurrent settings:\ntso: on", now()));
         assert!(!holds("tso: on\nCurrent settings:\ntso: off", now()));

@@ -2,6 +2,8 @@
 
 use goodput_model::Known;
 
+use crate::error::RemoteError;
+
 /// CPU time of all CPUs since the start, in a unit of the system's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTime {
@@ -88,6 +90,20 @@ fn grown<T, D>(
             Some(difference) => Known::Value(difference),
             None => Known::missing("the counter was set back during the run"),
         },
+    }
+}
+
+/// What a program did not tell is missing, for its reason.
+pub(crate) fn known<T>(read: Result<T, RemoteError>) -> Result<Known<T>, RemoteError> {
+    match read {
+        Ok(value) => Ok(Known::Value(value)),
+        Err(
+            error @ (RemoteError::NoProgram { .. }
+            | RemoteError::NotUnderstood { .. }
+            | RemoteError::NotPermitted { .. }
+            | RemoteError::Failed { .. }),
+        ) => Ok(Known::missing(error.to_string())),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What was changed at a host, and the script with which the host puts it back by itself.
+//! What was changed at a host.
 
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
@@ -16,12 +16,23 @@ pub(crate) struct Cell {
     /// The value before our first change.
     pub(crate) original: String,
     /// What the host asks itself to know whether that is back.
-    is_original: Condition,
+    pub(crate) is_original: Condition,
     /// What makes it exactly so again.
     pub(crate) back: Vec<Command>,
     /// What our last change made of it, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) made: Option<String>,
+    /// Of the setting that is changed itself: whether it has a value that a change under way can have left. `None`: any
+    /// value can be ours, as in journals of the first format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) under_way: Option<Condition>,
+    /// Someone else had changed it before the change under way began, so that it is not ours to put back.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) theirs: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Cell {
@@ -32,30 +43,51 @@ impl Cell {
         setting: SettingRef,
     ) -> Result<Self, RemoteError> {
         let original = system.read(shell, &setting)?;
+        if original.chars().any(is_unprintable) {
+            return Err(RemoteError::NoSuchSetting {
+                host: shell.host().into(),
+                setting: setting.to_string(),
+                why: "its value now has control characters, which could not be put back".into(),
+            });
+        }
         let is_original = system.holds(shell, &setting, &original)?;
         let back = system.write(shell, &setting, &original)?;
-        Ok(Self { setting, original, is_original, back, made: None })
+        let (made, under_way, theirs) = (None, None, false);
+        Ok(Self { setting, original, is_original, back, made, under_way, theirs })
     }
 
-    /// A script with which the host puts it back by itself if `ours` holds; if that is `None`, whatever it is.
-    pub(crate) fn script(&self, ours: Option<&Condition>) -> String {
-        let begin = match ours {
-            Some(ours) => format!("if {{ {ours}; }}"),
-            None => format!("if ! {{ {}; }}", self.is_original),
-        };
-        let back: Vec<_> = self.back.iter().map(Command::to_string).collect();
-        // A device that starts anew refuses for a moment.
-        format!(
-            "{begin}; then for try in 1 2 3 4 5; do {}; {{ {}; }} && break; sleep 1; done; fi",
-            back.join(" && "),
-            self.is_original
-        )
+    /// Whether a value is neither the original nor what we last made of it.
+    pub(crate) fn is_foreign(&self, now: &str) -> bool {
+        now != self.original && self.made.as_deref() != Some(now)
     }
 
-    /// Whether `now` can be our doing. While a change is under way, anything can be.
-    pub(crate) fn is_ours(&self, now: &str, doubt: bool) -> bool {
-        doubt || self.made.as_deref() == Some(now)
+    /// Notes what a change to `to` can leave, however it ends: the value before, the value after, what lies half-way
+    /// between any two.
+    pub(crate) fn expect(
+        &mut self,
+        system: &dyn System,
+        shell: &mut dyn Shell,
+        to: &str,
+    ) -> Result<(), RemoteError> {
+        let mut values = vec![self.original.clone()];
+        let others = self.made.iter().cloned().chain([to.to_owned()]);
+        others.for_each(|value| {
+            let between = values.iter().flat_map(|one| system.half_way(&self.setting, one, &value));
+            let between: Vec<_> = between.chain([value.clone()]).collect();
+            values.extend(between);
+        });
+        let mut condition = self.is_original.clone();
+        for value in &values[1..] {
+            condition = condition.or(system.holds(shell, &self.setting, value)?);
+        }
+        self.under_way = Some(condition);
+        Ok(())
     }
+}
+
+/// What a terminal would not show as it is, or what stands for a character that was left out.
+fn is_unprintable(c: char) -> bool {
+    c == char::REPLACEMENT_CHARACTER || (c.is_control() && c != '\t')
 }
 
 /// A setting that was changed, with what its system may have changed along with it.
@@ -79,4 +111,18 @@ impl Entry {
     pub(crate) fn cells_mut(&mut self) -> impl Iterator<Item = &mut Cell> {
         std::iter::once(&mut self.main).chain(&mut self.around)
     }
+}
+
+/// Every value of these entries once, with the original that counts: that of the first entry which has it. What later
+/// ones found was our doing already.
+pub(crate) fn originals(entries: &[Entry]) -> Vec<(usize, &Cell)> {
+    let mut first: Vec<(usize, &Cell)> = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        for cell in entry.cells() {
+            if first.iter().all(|(_, known)| known.setting != cell.setting) {
+                first.push((index, cell));
+            }
+        }
+    }
+    first
 }

@@ -26,12 +26,22 @@ pub enum RemoteError {
         /// Why.
         cause: std::io::Error,
     },
-    /// The host's key is not known, or is another one than before.
+    /// The host's key is not known.
     #[error(
-        "can't log in to {host}: its host key is not the known one ({said}); compare the key's fingerprint, and log in \
-         once with ssh"
+        "can't log in to {host}: its host key is not known ({said}); log in once with ssh, and compare the key's fingerprint"
     )]
     HostKey {
+        /// The host.
+        host: String,
+        /// What ssh said.
+        said: String,
+    },
+    /// The host has another key than the one that is known.
+    #[error(
+        "can't log in to {host}: its host key is another one than before, so that another machine may answer in its \
+         place ({said}); if the host was installed anew, remove the old key with ssh-keygen -R, and log in once with ssh"
+    )]
+    OtherHostKey {
         /// The host.
         host: String,
         /// What ssh said.
@@ -187,6 +197,22 @@ pub enum RemoteError {
         host: String,
         /// What is left.
         left: String,
+    },
+    /// What a dead run left at a host, and perhaps at this one, is not known.
+    #[error("nothing was changed, because a journal of an interrupted run can't be read: {left}")]
+    Damaged {
+        /// The journal, and what is wrong with it.
+        left: String,
+    },
+    /// A file of the host would have to be replaced that is not as goodput left it.
+    #[error("{host}: {path} is left as it is: {why}")]
+    LeftAlone {
+        /// The host.
+        host: String,
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// A change cut the connection.
     #[error(

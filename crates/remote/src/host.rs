@@ -4,6 +4,7 @@ use goodput_model::{EndName, SettingRef};
 
 use crate::address::Address;
 use crate::error::RemoteError;
+use crate::saved::{self, Removed, SavedThere};
 use crate::shell::Shell;
 use crate::ssh::{Access, Session};
 use crate::system::{Listed, System};
@@ -15,6 +16,8 @@ pub struct Host {
     pub(crate) system: &'static dyn System,
     /// What differs after a reboot, and in another network namespace or jail there.
     pub(crate) identity: Vec<String>,
+    /// What tells this machine from another one that answers at the same name, if it says.
+    pub(crate) machine: Option<String>,
     pub(crate) address: Address,
     pub(crate) access: Access,
     login: Login,
@@ -45,8 +48,10 @@ impl Host {
         let told = identity.iter().map(|command| session.output(command));
         let told = told.map(|told| told.map(|text| text.trim().to_owned()));
         let identity = told.collect::<Result<_, _>>()?;
+        let machine = session.output(&system.machine())?.trim().to_owned();
+        let machine = Some(machine).filter(|machine| !machine.is_empty());
         let (address, access) = (address.clone(), access.clone());
-        Ok(Self { session, system, identity, address, access, login })
+        Ok(Self { session, system, identity, machine, address, access, login })
     }
 
     /// Another session at the same host.
@@ -65,6 +70,22 @@ impl Host {
     /// When the host has no such setting, or what it prints is not understood.
     pub fn read(&mut self, setting: &SettingRef) -> Result<String, RemoteError> {
         self.system.read(&mut self.session, &its_own(setting))
+    }
+
+    /// The lines of ours there that keep values over a reboot, edited ones among them.
+    ///
+    /// # Errors
+    /// When the connection is lost, or a file can't be read.
+    pub fn saved(&mut self) -> Result<Vec<SavedThere>, RemoteError> {
+        saved::saved(self.system, &mut self.session)
+    }
+
+    /// Removes those that nobody has edited; all of them, with what became of each.
+    ///
+    /// # Errors
+    /// When the connection is lost, or a file can't be read.
+    pub fn remove_saved(&mut self) -> Result<Vec<Removed>, RemoteError> {
+        saved::remove(self.system, &mut self.session)
     }
 
     /// What can be changed there, with the values now.

@@ -17,8 +17,11 @@ use crate::ssh::Access;
 /// How the names of these journals end.
 const SUFFIX: &str = ".remote.jsonl";
 
-/// The version of the format that is written, and the only one that is read.
-const FORMAT: u32 = 1;
+/// The version of the format that is written.
+const FORMAT: u32 = 2;
+
+/// The versions that are read. The first one knew neither the machine nor which values a change under way can leave.
+const KNOWN_FORMATS: std::ops::RangeInclusive<u32> = 1..=FORMAT;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,11 +29,11 @@ const FORMAT: u32 = 1;
 pub(crate) enum Line {
     /// The first line.
     Begin(Owner),
-    /// A setting is about to be changed. The first time, all that may change along with it is named.
+    /// A setting is about to be changed.
     Intent {
-        /// The setting before the first change.
+        /// The setting, with its value before the first change.
         main: Cell,
-        /// What is around it, as before the first change.
+        /// What may change along with it, the same.
         around: Vec<Cell>,
         /// What it is about to be.
         to: String,
@@ -62,6 +65,9 @@ pub(crate) struct Owner {
     pub(crate) access: Access,
     /// What the host said of its boot and of where the session was.
     pub(crate) identity: Vec<String>,
+    /// What tells that machine from every other one, if it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<String>,
     /// Process id of the dead-man there.
     pub(crate) dead_man: u32,
 }
@@ -96,21 +102,30 @@ impl Contents {
         match line {
             Line::Begin(owner) => self.owner = Some(owner),
             Line::Intent { main, around, .. } => {
-                match self.entries.iter_mut().find(|entry| entry.main.setting == main.setting) {
-                    Some(entry) => entry.doubt = true,
-                    None => self.entries.push(Entry { main, around, doubt: true }),
+                let entry = Entry { main, around, doubt: true };
+                let mut entries = self.entries.iter_mut();
+                match entries.find(|known| known.main.setting == entry.main.setting) {
+                    Some(known) => *known = entry,
+                    None => self.entries.push(entry),
                 }
             }
             Line::Effective { main, around } => {
                 let found = self.entries.iter_mut().find(|e| e.main.setting == main.setting);
                 let Some(entry) = found else { return };
                 entry.doubt = false;
+                entry.cells_mut().for_each(|cell| cell.made = None);
                 for made in std::iter::once(main).chain(around) {
                     let cell = entry.cells_mut().find(|cell| cell.setting == made.setting);
                     cell.into_iter().for_each(|cell| cell.made.clone_from(&made.made));
                 }
             }
-            Line::Settled { main } => self.entries.retain(|e| e.main.setting != main.setting),
+            Line::Settled { main } => {
+                self.entries.retain(|entry| entry.main.setting != main.setting);
+                // What later changes noted of it was our doing.
+                for entry in &mut self.entries {
+                    entry.around.retain(|cell| cell.setting != main.setting);
+                }
+            }
         }
     }
 
@@ -118,7 +133,7 @@ impl Contents {
     pub(crate) fn problem(&self) -> Option<String> {
         let advice = "put back by hand what it names, then remove it";
         match (&self.owner, self.unreadable.first()) {
-            (Some(owner), _) if owner.format != FORMAT => {
+            (Some(owner), _) if !KNOWN_FORMATS.contains(&owner.format) => {
                 Some(format!("its format is {}; use the version that wrote it", owner.format))
             }
             (_, Some(line)) => Some(format!("its line {line} is not valid; {advice}")),
@@ -280,7 +295,8 @@ mod tests {
 
     fn owner(format: u32, pid: u32) -> Owner {
         let (host, identity) = ("ssh://b".into(), vec!["boot".into()]);
-        Owner { format, pid, host, access: Access::default(), identity, dead_man: 7 }
+        let machine = Some("m".into());
+        Owner { format, pid, host, access: Access::default(), identity, machine, dead_man: 7 }
     }
 
     #[test]
@@ -322,8 +338,10 @@ mod tests {
         assert!(
             Contents::parse(format!("{line}\nx\n").as_bytes()).problem().unwrap().contains("2")
         );
-        let newer = line.replace("\"format\":1", "\"format\":2") + "\n";
-        assert!(Contents::parse(newer.as_bytes()).problem().unwrap().contains("format is 2"));
+        let newer = line.replace("\"format\":2", "\"format\":3") + "\n";
+        assert!(Contents::parse(newer.as_bytes()).problem().unwrap().contains("format is 3"));
+        let older = line.replace("\"format\":2", "\"format\":1").replace(",\"machine\":\"m\"", "");
+        assert_eq!(Contents::parse((older + "\n").as_bytes()).problem(), None);
         assert_eq!(Contents::parse(b"").problem(), None);
     }
 

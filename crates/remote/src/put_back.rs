@@ -1,68 +1,179 @@
 //! Putting back what was changed at a host, over a session.
 
+use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::Duration;
 
 use goodput_settings::Outcome;
 
-use crate::entry::{Cell, Entry};
+use crate::entry::{Cell, Entry, originals};
 use crate::error::RemoteError;
+use crate::look::Look;
 use crate::shell::Shell;
 use crate::system::System;
 
-/// How often a value is written that does not come back at once: a device that starts anew refuses for a moment.
-const TRIES: u32 = 5;
+/// How often what is not back yet is written: a value may drag others along, and a device that starts anew refuses for a
+/// moment.
+const ROUNDS: u32 = 6;
 
-/// Puts back a setting and what was changed along with it.
-pub(crate) fn put_back(system: &dyn System, shell: &mut dyn Shell, entry: &Entry) -> Outcome {
-    let main = outcome(system, shell, &entry.main, entry.doubt);
-    let around = entry.around.iter().filter(|cell| entry.doubt || cell.made.is_some());
-    let mut left = Vec::new();
-    for cell in around {
-        if let Outcome::Failed(why) = outcome(system, shell, cell, entry.doubt) {
-            left.push(format!("{}: {why}", cell.setting));
-        }
-    }
-    match main {
-        Outcome::Failed(why) => Outcome::Failed(why),
-        main if left.is_empty() => main,
-        _ => Outcome::Failed(format!(
-            "the value is back, but not what changed with it: {}",
-            left.join("; ")
-        )),
-    }
+/// How long a value that was just written in vain has until it is written again.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// What a value is to us.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// It is as it was, or ours.
+    Ours,
+    /// Someone else made this of it.
+    Theirs(String),
+    /// What it belongs to is gone, and our change with it.
+    Gone(String),
+    /// It can't be read.
+    Unknown(String),
 }
 
-fn outcome(system: &dyn System, shell: &mut dyn Shell, cell: &Cell, doubt: bool) -> Outcome {
-    attempt(system, shell, cell, doubt).unwrap_or_else(|error| Outcome::Failed(error.to_string()))
+/// A value that is put back.
+struct Sheet<'a> {
+    cell: &'a Cell,
+    state: State,
+    wrote: bool,
+    /// Why it is not back, after the last round.
+    left: Option<String>,
 }
 
-fn attempt(
+/// Puts back every entry with all that was changed along with it; the outcomes, in the order of the entries.
+///
+/// All are judged before any is written: what is written drags others along, which must not pass for someone else's
+/// doing.
+pub(crate) fn put_back(
     system: &dyn System,
     shell: &mut dyn Shell,
-    cell: &Cell,
-    doubt: bool,
-) -> Result<Outcome, RemoteError> {
-    let setting = &cell.setting;
-    let mut now = system.read(shell, setting)?;
-    if now == cell.original {
-        return Ok(Outcome::AlreadyBack);
-    }
-    if !cell.is_ours(&now, doubt) {
-        let ours = cell.made.clone().unwrap_or_default();
-        return Ok(Outcome::ChangedByOther { now, ours });
-    }
-    let mut failure = None;
-    for _ in 0..TRIES {
-        failure = cell.back.iter().find_map(|command| shell.output(command).err());
-        now = system.read(shell, setting)?;
-        if now == cell.original {
-            return Ok(Outcome::PutBack { to: now });
+    entries: &[Entry],
+) -> Vec<Outcome> {
+    let mut sheets = judge(system, shell, entries);
+    let mut failures = BTreeMap::new();
+    let mut before = Vec::new();
+    for _ in 0..ROUNDS {
+        let wrong = wrong(system, shell, &mut sheets);
+        if wrong.is_empty() {
+            break;
         }
-        sleep(Duration::from_millis(300));
+        if wrong == before {
+            sleep(PAUSE);
+        }
+        for index in wrong.iter().copied() {
+            let sheet = &mut sheets[index];
+            sheet.wrote = true;
+            match sheet.cell.back.iter().find_map(|command| shell.output(command).err()) {
+                Some(error) => failures.insert(index, error.to_string()),
+                None => failures.remove(&index),
+            };
+        }
+        before = wrong;
     }
-    Ok(Outcome::Failed(match failure {
-        Some(error) => error.to_string(),
-        None => format!("the kernel made it {now}"),
-    }))
+    for index in wrong(system, shell, &mut sheets) {
+        let failed = failures.remove(&index);
+        let sheet = &mut sheets[index];
+        sheet.left = failed.or(sheet.left.take());
+    }
+    entries.iter().map(|entry| outcome(entry, &sheets)).collect()
+}
+
+fn judge<'a>(system: &dyn System, shell: &mut dyn Shell, entries: &'a [Entry]) -> Vec<Sheet<'a>> {
+    let mut look = Look::new(shell);
+    let mut sheets = Vec::new();
+    // The last change first, each setting before what it dragged along.
+    let mut originals = originals(entries);
+    originals.sort_by_key(|(of, _)| std::cmp::Reverse(*of));
+    for (_, cell) in originals {
+        let state = state(system, &mut look, entries, cell);
+        let state = state.unwrap_or_else(|error| State::Unknown(error.to_string()));
+        sheets.push(Sheet { cell, state, wrote: false, left: None });
+    }
+    sheets
+}
+
+fn state(
+    system: &dyn System,
+    look: &mut Look<'_>,
+    entries: &[Entry],
+    cell: &Cell,
+) -> Result<State, RemoteError> {
+    if let Some(why) = system.gone(look, &cell.setting)? {
+        return Ok(State::Gone(why));
+    }
+    let now = system.read(look, &cell.setting)?;
+    if now == cell.original {
+        return Ok(State::Ours);
+    }
+    for entry in entries {
+        let is_main = entry.main.setting == cell.setting;
+        for own in entry.cells().filter(|own| own.setting == cell.setting) {
+            let is_ours = match entry.doubt {
+                true if is_main => can_be_ours(look, &entry.main)?,
+                true if !own.theirs => can_be_ours(look, &entry.main)?,
+                _ => own.made.as_deref() == Some(&now),
+            };
+            if is_ours {
+                return Ok(State::Ours);
+            }
+        }
+    }
+    Ok(State::Theirs(now))
+}
+
+/// Whether a setting has a value that the change under way can have left.
+fn can_be_ours(look: &mut Look<'_>, main: &Cell) -> Result<bool, RemoteError> {
+    match &main.under_way {
+        Some(under_way) => Ok(look.run(&under_way.command())?.status == 0),
+        None => Ok(true),
+    }
+}
+
+/// Which of ours are not back.
+fn wrong(system: &dyn System, shell: &mut dyn Shell, sheets: &mut [Sheet<'_>]) -> Vec<usize> {
+    let mut look = Look::new(shell);
+    let mut wrong = Vec::new();
+    for (index, sheet) in sheets.iter_mut().enumerate() {
+        if sheet.state != State::Ours {
+            continue;
+        }
+        sheet.left = match system.read(&mut look, &sheet.cell.setting) {
+            Ok(now) if now == sheet.cell.original => None,
+            Ok(now) => Some(format!("the kernel made it {now}")),
+            Err(error) => Some(error.to_string()),
+        };
+        if sheet.left.is_some() {
+            wrong.push(index);
+        }
+    }
+    wrong
+}
+
+fn outcome(entry: &Entry, sheets: &[Sheet<'_>]) -> Outcome {
+    let of = |cell: &Cell| sheets.iter().find(|sheet| sheet.cell.setting == cell.setting);
+    let Some(main) = of(&entry.main) else { return Outcome::AlreadyBack };
+    let why = |sheet: &Sheet<'_>| match &sheet.state {
+        State::Unknown(why) => Some(why.clone()),
+        _ => sheet.left.clone(),
+    };
+    if let Some(why) = why(main) {
+        return Outcome::Failed(why);
+    }
+    let around: Vec<_> = entry.around.iter().filter_map(of).collect();
+    let left =
+        around.iter().filter_map(|sheet| Some(format!("{}: {}", sheet.cell.setting, why(sheet)?)));
+    let left: Vec<_> = left.collect();
+    if !left.is_empty() {
+        let left = left.join("; ");
+        return Outcome::Failed(format!("the value is back, but not what changed with it: {left}"));
+    }
+    let ours = entry.main.made.clone().unwrap_or_default();
+    match &main.state {
+        State::Theirs(now) | State::Gone(now) => Outcome::ChangedByOther { now: now.clone(), ours },
+        _ if main.wrote || around.iter().any(|sheet| sheet.wrote) => {
+            Outcome::PutBack { to: main.cell.original.clone() }
+        }
+        _ => Outcome::AlreadyBack,
+    }
 }

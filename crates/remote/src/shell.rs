@@ -2,6 +2,7 @@
 
 use crate::command::Command;
 use crate::error::RemoteError;
+use crate::plain;
 
 /// What a program printed, and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,8 +47,9 @@ const MAX_SAID: usize = 400;
 
 /// Why a command that failed did so.
 pub(crate) fn failure(host: &str, command: &Command, output: &Output) -> RemoteError {
-    let said = [&output.stderr, &output.stdout].map(|text| text.trim());
-    let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or("it printed nothing");
+    let said = [&output.stderr, &output.stdout].map(|text| plain::one_line(text));
+    let said = said.into_iter().find(|text| !text.is_empty());
+    let said = said.unwrap_or_else(|| "it printed nothing".into());
     let said: String = said.chars().take(MAX_SAID).collect();
     let (host, status) = (host.to_owned(), output.status);
     if status == NOT_FOUND {

@@ -5,6 +5,7 @@ use goodput_model::{EndName, Permanent, SettingRef};
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
 use crate::error::RemoteError;
+use crate::keeper::Keeper;
 use crate::polling::PollingRates;
 use crate::shell::Shell;
 
@@ -19,11 +20,36 @@ pub struct Listed {
     pub meaning: String,
 }
 
+/// What an operating system tells of itself while something is measured. Nothing here changes a host.
+pub trait Watch: Sync {
+    /// What the host has counted since its start: CPU time, and interrupts and packets of `device`, if it is named.
+    ///
+    /// # Errors
+    /// When the connection is lost. What the host does not tell is missing.
+    fn counters(
+        &self,
+        shell: &mut dyn Shell,
+        device: Option<&str>,
+    ) -> Result<Counters, RemoteError>;
+
+    /// How the host polls `device` instead of taking interrupts; `None` if it does not, or the system can't.
+    ///
+    /// # Errors
+    /// When the connection is lost, or what the host prints is not understood.
+    fn polling(
+        &self,
+        _shell: &mut dyn Shell,
+        _device: &str,
+    ) -> Result<Option<PollingRates>, RemoteError> {
+        Ok(None)
+    }
+}
+
 /// One operating system. Nothing here changes a host: what changes it is returned as a command, which is run
 /// once the original is noted and the host itself can put it back.
 ///
 /// Settings are named without `far:`; whose end the host is at is the caller's business.
-pub trait System: Sync {
+pub trait System: Watch {
     /// Its name, as `uname -s` prints it.
     fn name(&self) -> &'static str;
 
@@ -53,7 +79,8 @@ pub trait System: Sync {
         value: &str,
     ) -> Result<Vec<Command>, RemoteError>;
 
-    /// What the host can ask itself to know whether `value` is the effective one. It is the one now.
+    /// What the host can ask itself to know whether `value`, a normalised one, is the effective one. All conditions of a
+    /// setting ask the same command.
     fn holds(
         &self,
         shell: &mut dyn Shell,
@@ -76,6 +103,22 @@ pub trait System: Sync {
         Ok(Vec::new())
     }
 
+    /// Values that a change from one to the other leaves if it is cut short, if any.
+    fn half_way(&self, _setting: &SettingRef, _one: &str, _other: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// In words, that what a setting belongs to is no longer there: its device, its route, its parameter. Whatever was
+    /// changed of it is gone as well.
+    ///
+    /// # Errors
+    /// When the connection is lost, or what the host prints is not understood.
+    fn gone(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+    ) -> Result<Option<String>, RemoteError>;
+
     /// Whether a change may cut the connection to the host. Such a change is put back by the host unless it is
     /// confirmed over the connection soon.
     fn may_cut(&self, setting: &SettingRef) -> bool;
@@ -84,30 +127,16 @@ pub trait System: Sync {
     /// reboot has undone every change.
     fn identity(&self) -> Vec<Command>;
 
+    /// A command that prints what tells the machine from every other one and outlives a reboot; nothing if it has no such
+    /// thing.
+    fn machine(&self) -> Command;
+
     /// Process ids there whose command line contains `mark`, other than the asking process itself; only those in the
     /// same network namespace or jail.
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError>;
 
-    /// What the host has counted since its start: CPU time, and interrupts and packets of `device`, if it is named.
-    ///
-    /// # Errors
-    /// When the connection is lost. What the host does not tell is missing.
-    fn counters(
-        &self,
-        _shell: &mut dyn Shell,
-        _device: Option<&str>,
-    ) -> Result<Counters, RemoteError> {
-        Ok(Counters::missing("goodput does not read it on this system"))
-    }
-
-    /// How the host polls `device` instead of taking interrupts; `None` if it does not, or the system can't.
-    fn polling(
-        &self,
-        _shell: &mut dyn Shell,
-        _device: &str,
-    ) -> Result<Option<PollingRates>, RemoteError> {
-        Ok(None)
-    }
+    /// The files that may have lines of ours, which keep values over a reboot.
+    fn keepers(&self) -> &'static [Keeper];
 
     /// The files that make `value` of `setting` outlive a reboot there.
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use goodput_settings::{Outcome, RestoreReport, Restored};
 
-use crate::address::Address;
 use crate::entry::Entry;
 use crate::error::RemoteError;
 use crate::host::Host;
@@ -21,6 +20,9 @@ const DEAD_MAN_TIME: Duration = Duration::from_secs(45);
 /// What the command line of a guard of goodput on that host itself has.
 const LOCAL_GUARD: &str = ".journal.jsonl";
 
+/// Stands for a host that a damaged journal does not name.
+const UNKNOWN: &str = "a host reached by SSH";
+
 /// What became of the changes of one run at one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteReport {
@@ -33,28 +35,100 @@ pub struct RemoteReport {
 impl fmt::Display for RemoteReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.report.to_string();
-        let lines: Vec<_> = lines.lines().map(|line| format!("{}: {line}", self.host)).collect();
-        f.write_str(&lines.join("\n"))
+        let hint = "`goodput settings undo --forget-unseen` gives up what can't be put back";
+        let hint = self.is_left().then_some(hint);
+        let lines = lines.lines().chain(hint).map(|line| format!("{}: {line}", self.host));
+        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
     }
 }
 
+impl RemoteReport {
+    /// Whether something is still to be put back.
+    fn is_left(&self) -> bool {
+        self.report.entries.iter().any(|entry| !is_settled(entry))
+    }
+
+    /// Why the host may not be changed before someone has looked at this, if so.
+    pub(crate) fn objection(&self) -> Option<RemoteError> {
+        let at_work = self.report.entries.iter().find_map(|entry| match entry.outcome {
+            Outcome::InUse { pid } => Some(pid),
+            _ => None,
+        });
+        let (host, left) = (self.host.clone(), self.to_string());
+        match at_work {
+            Some(pid) => Some(RemoteError::Busy { host, process: format!("process {pid} here") }),
+            None if self.report.problem.is_some() => Some(RemoteError::Damaged { left }),
+            None if self.is_left() => Some(RemoteError::LeftChanged { host, left }),
+            None => None,
+        }
+    }
+}
+
+fn is_settled(restored: &Restored) -> bool {
+    !matches!(restored.outcome, Outcome::Failed(_))
+}
+
 /// Puts back what runs that are no more left changed at hosts, one report for each run that changed something. Those
-/// of runs that live are left alone, and are reported. With `forget`, what is at hosts that can't be reached is
-/// given up.
+/// of runs that live are left alone, and are reported. With `forget`, what can't be put back is given up: its host can't
+/// be reached, is another machine now, or refuses.
 pub fn undo(state_dir: &Path, forget: bool) -> Vec<RemoteReport> {
     let settled = all(state_dir).map(|found| match found {
         Ok(found) => settle(found, forget),
-        Err((path, error)) => report("a host", path, Vec::new(), Some(error.to_string())),
+        Err((path, error)) => report(UNKNOWN, path, Vec::new(), Some(error.to_string())),
     });
     settled.filter(|found| !is_silent(found)).collect()
 }
 
-/// The same for one host, before a new run changes it.
-pub(crate) fn undo_at(state_dir: &Path, address: &Address) -> Vec<RemoteReport> {
-    let host = address.to_string();
-    let of_host = |found: &Found| found.contents.owner.as_ref().is_some_and(|o| o.host == host);
-    let found = all(state_dir).flatten().filter(of_host);
-    found.map(|found| settle(found, false)).filter(|found| !is_silent(found)).collect()
+/// The same for a host that is logged in to, before a new run changes it, under whatever name dead runs knew it. What
+/// can't be read may be of this host as well.
+pub(crate) fn undo_at(state_dir: &Path, host: &mut Host) -> Vec<RemoteReport> {
+    let settled = all(state_dir).filter_map(|found| match found {
+        Ok(found) => is_about(&found.contents, host).then(|| settle_at(found, host)),
+        Err((path, error)) => Some(report(UNKNOWN, path, Vec::new(), Some(error.to_string()))),
+    });
+    let settled: Vec<_> = settled.collect();
+    settled.into_iter().filter(|found| !is_silent(found)).collect()
+}
+
+/// Whether a journal may be about this host as it is now.
+fn is_about(contents: &Contents, host: &Host) -> bool {
+    let Some(owner) = &contents.owner else { return contents.problem().is_some() };
+    match relation(owner, host) {
+        Relation::Same => true,
+        Relation::Rebooted | Relation::Unknown => owner.host == host.address.to_string(),
+        // What was changed there is not here.
+        Relation::OtherNamespace | Relation::OtherMachine => false,
+    }
+}
+
+/// What the host that answers now is to the one of a journal.
+#[derive(Debug, PartialEq, Eq)]
+enum Relation {
+    /// The same running system.
+    Same,
+    /// The same machine after a reboot.
+    Rebooted,
+    /// The same running kernel, in another network namespace or jail.
+    OtherNamespace,
+    /// Another machine.
+    OtherMachine,
+    /// Another boot, of a machine that does not say which it is.
+    Unknown,
+}
+
+/// By the boot, which no two machines share (random(4) of Linux, kern.boot_id), and by the machine's own id.
+fn relation(owner: &Owner, host: &Host) -> Relation {
+    if owner.identity == host.identity {
+        return Relation::Same;
+    }
+    if owner.identity.first() == host.identity.first() {
+        return Relation::OtherNamespace;
+    }
+    match (&owner.machine, &host.machine) {
+        (Some(one), Some(other)) if one == other => Relation::Rebooted,
+        (Some(_), Some(_)) => Relation::OtherMachine,
+        _ => Relation::Unknown,
+    }
 }
 
 fn is_silent(found: &RemoteReport) -> bool {
@@ -70,40 +144,56 @@ fn report(
     RemoteReport { host: host.into(), report: RestoreReport { journal, entries, problem } }
 }
 
-fn settle(found: Found, forget: bool) -> RemoteReport {
+/// What can be said of a journal without its host: a run that lives has it, it is damaged, or nothing is to be done.
+fn without_host(found: Found) -> Result<(Journal, Contents), RemoteReport> {
     let Found { path, contents, journal } = found;
-    let Contents { owner, entries, .. } = &contents;
-    let host = owner.as_ref().map_or("a host", |owner| &owner.host).to_owned();
-    let Some(mut journal) = journal else {
-        let pid = owner.as_ref().map_or(0, |owner| owner.pid);
-        let entries = outcomes(entries, |_| Outcome::InUse { pid });
-        return report(&host, path, entries, None);
+    let owner = contents.owner.as_ref();
+    let host = owner.map_or(UNKNOWN, |owner| &owner.host);
+    let Some(journal) = journal else {
+        let pid = owner.map_or(0, |owner| owner.pid);
+        let entries = outcomes(&contents.entries, |_| Outcome::InUse { pid });
+        return Err(report(host, path, entries, None));
     };
     if let Some(problem) = contents.problem() {
-        return report(&host, path, Vec::new(), Some(problem));
+        return Err(report(host, path, Vec::new(), Some(problem)));
     }
-    let owner = match owner {
-        Some(owner) if !entries.is_empty() => owner,
-        _ => return close(&host, &journal, Vec::new()),
+    if contents.entries.is_empty() {
+        return Err(close(host, &journal, Vec::new()));
+    }
+    Ok((journal, contents))
+}
+
+/// Settles a journal by logging in to its host.
+fn settle(found: Found, forget: bool) -> RemoteReport {
+    let (mut journal, contents) = match without_host(found) {
+        Ok(found) => found,
+        Err(report) => return report,
     };
-    match reach(owner) {
-        Ok(mut reached) => {
-            let entries = put_all_back(&mut reached, owner, entries);
-            finish(&host, &mut journal, &contents, entries)
-        }
-        Err(_) if forget => {
-            let why = "forgotten; it may still be changed there".to_owned();
-            let entries = outcomes(entries, |entry| Outcome::ChangedByOther {
-                now: why.clone(),
-                ours: entry.main.made.clone().unwrap_or_default(),
-            });
-            close(&host, &journal, entries)
-        }
-        Err(error) => {
-            let why = error.to_string();
-            report(&host, path, outcomes(entries, |_| Outcome::Failed(why.clone())), None)
-        }
-    }
+    let Some(owner) = &contents.owner else { return close(UNKNOWN, &journal, Vec::new()) };
+    let entries = match reach(owner) {
+        Ok(mut host) => put_all_back(&mut host, owner, &contents.entries),
+        Err(error) => outcomes(&contents.entries, |_| Outcome::Failed(error.to_string())),
+    };
+    let entries = if forget { entries.into_iter().map(forgotten).collect() } else { entries };
+    finish(&owner.host, &mut journal, &contents, entries)
+}
+
+/// Settles a journal at its host.
+fn settle_at(found: Found, host: &mut Host) -> RemoteReport {
+    let (mut journal, contents) = match without_host(found) {
+        Ok(found) => found,
+        Err(report) => return report,
+    };
+    let Some(owner) = &contents.owner else { return close(UNKNOWN, &journal, Vec::new()) };
+    let entries = put_all_back(host, owner, &contents.entries);
+    finish(&owner.host, &mut journal, &contents, entries)
+}
+
+/// What could not be put back is given up.
+fn forgotten(restored: Restored) -> Restored {
+    let Outcome::Failed(why) = restored.outcome else { return restored };
+    let now = format!("forgotten, and may still be changed there ({why})");
+    Restored { outcome: Outcome::ChangedByOther { now, ours: String::new() }, ..restored }
 }
 
 fn reach(owner: &Owner) -> Result<Host, RemoteError> {
@@ -119,24 +209,35 @@ fn outcomes(entries: &[Entry], outcome: impl Fn(&Entry) -> Outcome) -> Vec<Resto
 
 /// Puts everything back that belongs to this boot and network namespace of the host.
 fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restored> {
-    match (&owner.identity[..], &host.identity[..]) {
-        (before, now) if before == now => {}
-        ([boot, ..], [now, ..]) if boot != now => return outcomes(entries, |_| Outcome::Rebooted),
-        _ => {
-            let why = "it belongs to another network namespace of that host; log in to that one";
-            return outcomes(entries, |_| Outcome::Failed(why.into()));
+    let why = match relation(owner, host) {
+        Relation::Same => None,
+        Relation::Rebooted => return outcomes(entries, |_| Outcome::Rebooted),
+        Relation::OtherNamespace => {
+            Some("it belongs to another network namespace of that host; log in to that one")
         }
+        Relation::OtherMachine => Some("another machine answers at this name now"),
+        Relation::Unknown => Some(
+            "the host has rebooted, which has undone it, or another machine answers at this name now; \
+             it has no /etc/machine-id that would tell",
+        ),
+    };
+    if let Some(why) = why {
+        return outcomes(entries, |_| Outcome::Failed(why.into()));
     }
     let alone = await_dead_man(host, owner.dead_man);
     if let Err(error) = alone.and_then(|()| refuse_others(host, owner.dead_man)) {
         return outcomes(entries, |_| Outcome::Failed(error.to_string()));
     }
-    let mut restored = Vec::new();
-    for entry in entries.iter().rev() {
-        let outcome = put_back(host.system, &mut host.session, entry);
-        restored.push(Restored { setting: entry.main.setting.clone(), outcome });
-    }
-    restored
+    restored(entries, put_back(host.system, &mut host.session, entries))
+}
+
+/// The outcomes of all entries, the last change first.
+pub(crate) fn restored(entries: &[Entry], outcomes: Vec<Outcome>) -> Vec<Restored> {
+    let of = |(entry, outcome): (&Entry, Outcome)| Restored {
+        setting: entry.main.setting.clone(),
+        outcome,
+    };
+    entries.iter().zip(outcomes).rev().map(of).collect()
 }
 
 /// Waits until the dead-man of a run has done its work.
@@ -174,12 +275,11 @@ pub(crate) fn finish(
     contents: &Contents,
     entries: Vec<Restored>,
 ) -> RemoteReport {
-    let is_settled = |restored: &&Restored| !matches!(restored.outcome, Outcome::Failed(_));
-    if entries.iter().all(|restored| is_settled(&restored)) {
+    if entries.iter().all(is_settled) {
         return close(host, journal, entries);
     }
     let mut problem = None;
-    for restored in entries.iter().filter(is_settled) {
+    for restored in entries.iter().filter(|restored| is_settled(restored)) {
         let entry = contents.entries.iter().find(|e| e.main.setting == restored.setting);
         for entry in entry.into_iter() {
             let noted = journal.note(&Line::Settled { main: entry.main.clone() });

@@ -56,6 +56,6 @@ pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;
 pub use private_mount::{MountAgain, PrivateMountError};
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
-pub use saved::{SaveError, SavedFile, remove_saved, save, saved};
+pub use saved::{SaveError, SavedFile, contents as saved_text, remove_saved, save, saved};
 pub use setting::{Backend, Machine, Scope, Setting};
 pub use undo::{settle_before, undo, undo_and_forget};

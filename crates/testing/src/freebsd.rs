@@ -22,10 +22,10 @@ const SCRIPTS: [(&str, &str); 8] = [
 const TABLE: &str = include_str!("../freebsd/table");
 
 /// What a host has in common with any other POSIX system: taken from this machine. Linux' own programs are not there.
-const POSIX: [&str; 34] = [
+const POSIX: [&str; 35] = [
     "awk", "basename", "cat", "cksum", "cmp", "cp", "cut", "date", "dirname", "echo", "env",
     "expr", "false", "grep", "head", "id", "kill", "ln", "ls", "mkdir", "mkfifo", "mv", "nohup",
-    "printf", "rm", "rmdir", "sed", "sh", "sleep", "sort", "tail", "touch", "tr", "wc",
+    "printf", "rm", "rmdir", "sed", "sh", "sleep", "sort", "sync", "tail", "touch", "tr", "wc",
 ];
 
 /// The values at the start: FreeBSD's defaults, and of polling those of the how-to that goodput takes its figures from.
@@ -52,7 +52,10 @@ const VALUES: [(&str, &str); 30] = [
     ("kern.polling.stalled", "0"),
     ("kern.polling.idlepoll_sleeping", "1"),
     ("net.inet.tcp.cc.algorithm", "cubic"),
-    ("net.inet.tcp.cc.available", "\nCCmod           D PCB count\ncubic           * 5"),
+    (
+        "net.inet.tcp.cc.available",
+        "\nCCmod           D PCB count\ncubic           * 5\nnewreno           0",
+    ),
     ("net.inet.tcp.delayed_ack", "1"),
     ("net.inet.tcp.recvbuf_auto", "1"),
     ("net.inet.tcp.recvbuf_max", "2097152"),
@@ -116,6 +119,8 @@ impl FreeBsd {
         for name in POSIX {
             let real = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(name));
             if let Some(real) = real.iter().find(|real| real.exists()) {
+                // Past links through /etc, which may be another one for the simulated host.
+                let real = real.canonicalize().expect("it exists");
                 symlink(real, bin.join(name)).expect("the simulated host can be written");
             }
         }

@@ -18,8 +18,8 @@ use crate::skip;
 /// The program; it wants to be started by its whole path.
 const SSHD: &str = "/usr/sbin/sshd";
 
-/// A server with its own keys, and a configuration for clients that knows four hosts: `b` is this server, `stranger` is
-/// this server with a host key that the client does not know, `locked` is this server without a key to log in
+/// A server with its own keys, and a configuration for clients that knows five hosts: `b` is this server, `stranger` is
+/// this server with a host key that the client does not know, `changed` one that had another key before, `locked` is this server without a key to log in
 /// with, `gone` is a port at which nobody answers.
 pub struct Sshd {
     folder: TempDir,
@@ -74,6 +74,8 @@ fn configure(folder: &Path, address: SocketAddr, forced: &str) -> io::Result<()>
     let host_key = fs::read_to_string(folder.join("host.pub"))?;
     fs::write(folder.join("known"), format!("[127.0.0.1]:{} {host_key}", address.port()))?;
     fs::write(folder.join("nobody"), "")?;
+    let other_key = fs::read_to_string(folder.join("user.pub"))?;
+    fs::write(folder.join("before"), format!("[127.0.0.1]:{} {other_key}", address.port()))?;
     fs::copy(folder.join("user.pub"), folder.join("authorized"))?;
     fs::write(folder.join("forced"), format!("#!/bin/sh\n{forced}\n"))?;
     fs::set_permissions(folder.join("forced"), fs::Permissions::from_mode(0o755))?;
@@ -86,8 +88,9 @@ fn configure(folder: &Path, address: SocketAddr, forced: &str) -> io::Result<()>
     fs::write(folder.join("sshd_config"), server)?;
     let client = format!(
         "Host stranger\n UserKnownHostsFile {at}/nobody\n\
+         Host changed\n UserKnownHostsFile {at}/before\n\
          Host locked\n IdentityFile none\n\
-         Host b stranger\n IdentityFile {at}/user\n\
+         Host b stranger changed\n IdentityFile {at}/user\n\
          Host gone\n Port 1\n\
          Host b locked gone\n UserKnownHostsFile {at}/known\n\
          Host *\n HostName 127.0.0.1\n Port {}\n IdentitiesOnly yes\n IdentityAgent none\n\

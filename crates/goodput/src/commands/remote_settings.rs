@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use goodput_model::SettingRef;
-use goodput_remote::{Access, Address, Host, RemoteChanges};
+use goodput_remote::{Access, Address, Host, RemoteChanges, SavedThere};
 
 use crate::exit::Exit;
 use crate::report::permanent;
@@ -30,11 +30,16 @@ pub fn get(address: &Address, access: &Access, setting: &SettingRef) -> Result<E
     Ok(Exit::Fine)
 }
 
-/// Changes a setting there until the next boot.
+/// Whether a value is also kept after a reboot.
+#[derive(Clone, Copy)]
+pub struct Saving(pub bool);
+
+/// Changes a setting there until the next boot, or for good.
 pub fn set(
     address: &Address,
     access: &Access,
     (setting, value): (&SettingRef, &str),
+    Saving(is_saved): Saving,
     state_dir: &Path,
 ) -> Result<Exit> {
     machine(setting)?;
@@ -45,17 +50,82 @@ pub fn set(
     let effective = changes.apply(setting, value)?;
     let files = changes.permanent(setting, &effective);
     let notes = of_polling(&mut changes, setting)?;
+    // If this fails, what was changed is put back as `changes` goes.
+    let kept = match is_saved {
+        true => changes.save(&[(setting.clone(), effective.clone())])?,
+        false => Vec::new(),
+    };
     changes.keep()?;
-    screen::line(format_args!(
-        "{address}: {setting}: {before} → {effective} (until its next boot)"
-    ))?;
-    for line in permanent::lines(&files) {
+    let paths: Vec<_> = kept.iter().map(|file| file.path).collect();
+    let until = match is_saved {
+        true => format!("kept by {} there", paths.join(", ")),
+        false => "until its next boot".into(),
+    };
+    screen::line(format_args!("{address}: {setting}: {before} → {effective} ({until})"))?;
+    for line in permanent::lines(&files).iter().filter(|_| !is_saved) {
         screen::line(format_args!("to keep it there, {line}"))?;
     }
     for note in notes {
         screen::line(note)?;
     }
     Ok(Exit::Fine)
+}
+
+/// Makes values effective there now and after a reboot, all of them or none; the files that keep them.
+pub fn keep(
+    address: &Address,
+    access: &Access,
+    assignments: &[(SettingRef, String)],
+    state_dir: &Path,
+) -> Result<Vec<String>> {
+    let mut changes = RemoteChanges::begin(state_dir, address, access)?;
+    for (setting, value) in assignments {
+        changes.apply(setting, value)?;
+    }
+    let files = changes.save(assignments)?;
+    changes.keep()?;
+    Ok(files.iter().map(|file| format!("{address}: {}", file.path)).collect())
+}
+
+/// Prints the files there that keep values, and the values.
+pub fn saved(address: &Address, access: &Access) -> Result<Exit> {
+    let files = Host::open(address, access)?.saved()?;
+    if files.is_empty() {
+        screen::line(format_args!("{address}: goodput keeps no setting after a reboot"))?;
+    }
+    for file in &files {
+        screen::line(format_args!("{address}: {}", described(file)))?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// Removes goodput's lines from those files. Values that are effective now stay until the next boot.
+pub fn remove_saved(address: &Address, access: &Access) -> Result<Exit> {
+    let removed = Host::open(address, access)?.remove_saved()?;
+    if removed.is_empty() {
+        screen::line(format_args!(
+            "nothing to remove: goodput keeps no setting after a reboot at {address}"
+        ))?;
+    }
+    let mut exit = Exit::Fine;
+    for (file, outcome) in removed {
+        match outcome {
+            Ok(()) => screen::line(format_args!("{address}: removed {}", described(&file)))?,
+            Err(why) => {
+                exit = if why.not_permitted() { Exit::NotPermitted } else { Exit::CouldNot };
+                screen::say(format_args!("goodput: {why}"));
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// `/etc/rc.conf: polling@em0=on`.
+fn described(file: &SavedThere) -> String {
+    let keeps = file.keeps.iter().map(|(setting, value)| format!("{setting}={value}"));
+    let keeps = keeps.collect::<Vec<_>>().join(", ");
+    let edited = if file.intact { "" } else { " (edited since)" };
+    format!("{}{edited}: {keeps}", file.path)
 }
 
 /// What polling can carry there, and whether the clock is fast enough.

@@ -10,6 +10,7 @@ use goodput_settings::{
 };
 use rustix::process::geteuid;
 
+use super::remote_settings::Saving;
 use super::{list, remote_settings, saved};
 use crate::args::{AtArgs, Settings};
 use crate::data_dirs::state_dir;
@@ -31,16 +32,27 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
             remote_settings::get(&host, &access.access(), &setting)
         }
         Settings::Get { setting, .. } => get(&setting),
-        Settings::Set { assignment, at: AtArgs { on: Some(host), access }, .. } => {
+        Settings::Set { assignment, save, at: AtArgs { on: Some(host), access } } => {
             let (setting, value) = assigned(&assignment)?;
-            let state_dir = state_dir(state)?;
-            remote_settings::set(&host, &access.access(), (&setting, value), &state_dir)
+            let (state_dir, save) = (state_dir(state)?, Saving(save));
+            remote_settings::set(&host, &access.access(), (&setting, value), save, &state_dir)
         }
         Settings::Set { assignment, save, .. } => set(&assignment, save, &state_dir(state)?),
-        Settings::Saved => saved::list(),
+        Settings::Saved { at: AtArgs { on: Some(host), access } } => {
+            remote_settings::saved(&host, &access.access())
+        }
+        Settings::Saved { .. } => saved::list(),
+        Settings::Undo { saved: true, at: AtArgs { on: Some(host), access }, .. } => {
+            remote_settings::remove_saved(&host, &access.access())
+        }
         Settings::Undo { saved: true, .. } => saved::remove(),
         Settings::ShowFiles { assignments } => show_files(&assignments),
-        Settings::Undo { forget, forget_unseen, saved: false } => {
+        Settings::Undo { at: AtArgs { on: Some(_), .. }, .. } => {
+            bail!(
+                "`goodput settings undo` puts back at every host what interrupted runs left; --on only goes with --saved"
+            )
+        }
+        Settings::Undo { forget, forget_unseen, saved: false, .. } => {
             let forget = match (forget, forget_unseen) {
                 (_, true) => Forget::Unseen,
                 (true, false) => Forget::Gone,

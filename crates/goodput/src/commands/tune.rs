@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use goodput_engine::{TuneRequest, tune};
 use goodput_model::{EndName, Length, Plan, Purpose, Record, TuningOutcome};
+use goodput_remote::Hosts;
 use goodput_settings::Setting;
 
 use super::settings::settle_leftovers;
-use super::{measured, saved};
+use super::{measured, remote_settings, saved};
 use crate::args::TuneArgs;
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
@@ -52,10 +53,9 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     })?;
     drop(live);
     let kept = match args.tuning.keep {
-        true if request.hosts.near.is_some() => Err(anyhow!(
-            "nothing is kept: --near is another host; set there what is proven with `goodput settings set --on`"
-        )),
-        true if record.incomplete.is_none() => keep(&mut record, &request.state_dir),
+        true if record.incomplete.is_none() => {
+            keep(&mut record, &request.hosts, &request.state_dir)
+        }
         _ => Ok(()),
     };
     let exit = measured::finish(
@@ -72,25 +72,35 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     })
 }
 
-/// Keeps what is proven and belongs to this host, and writes down where.
-fn keep(record: &mut Record, state_dir: &Path) -> Result<()> {
+/// Keeps what is proven and belongs to this host, or to one reached by SSH, and writes down where.
+fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
     let Some(tuning) = &mut record.tuning else { return Ok(()) };
-    let own = tuning.proven.iter().filter(|change| {
-        let is_plan = goodput_settings::find_for(&change.setting).is_ok_and(Setting::is_plan);
-        change.setting.end == EndName::Near && !is_plan
-    });
-    let own: Vec<_> = own.map(|change| (change.setting.clone(), change.to.clone())).collect();
+    let of = |end: EndName| -> Vec<_> {
+        let own = tuning.proven.iter().filter(|change| {
+            let is_plan = goodput_settings::find_for(&change.setting).is_ok_and(Setting::is_plan);
+            change.setting.end == end && !is_plan
+        });
+        own.map(|change| (change.setting.clone(), change.to.clone())).collect()
+    };
+    let reached = |end| end == EndName::Near || hosts.at(end).is_some();
+    let ends = [EndName::Near, EndName::Far].into_iter().filter(|end| reached(*end));
+    let own: Vec<_> = ends.map(|end| (end, of(end))).filter(|(_, own)| !own.is_empty()).collect();
     // Only all of it together is proven.
-    if own.len() != tuning.proven.len() {
+    if own.iter().map(|(_, own)| own.len()).sum::<usize>() != tuning.proven.len() {
         bail!(
             "nothing is kept: what is proven also has settings of the far end or of the application, and without them \
              it is not proven; set those first, then keep the others with `goodput settings set SETTING=VALUE --save`"
         );
     }
-    if !own.is_empty() {
-        let files = saved::keep(&own, state_dir).context("cannot keep what is proven")?;
-        record.doubts.extend(saved::overruled(&files));
-        tuning.kept_in = files.iter().map(|file| file.path.display().to_string()).collect();
+    for (end, own) in own {
+        let kept = match hosts.at(end) {
+            Some(address) => remote_settings::keep(address, &hosts.access, &own, state_dir),
+            None => saved::keep(&own, state_dir).map(|files| {
+                record.doubts.extend(saved::overruled(&files));
+                files.iter().map(|file| file.path.display().to_string()).collect()
+            }),
+        };
+        tuning.kept_in.extend(kept.context("cannot keep what is proven")?);
     }
     Ok(())
 }

@@ -129,12 +129,14 @@ fn nothing(tuning: &Tuning) -> String {
 /// What is proven, and how to keep what is not kept already.
 fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
     lines(out, "proven", proven.iter().map(assignment));
-    let open: Vec<&Change> =
-        proven.iter().filter(|change| kept_in.is_empty() || !is_own(change)).collect();
+    // All of it is kept, or nothing: only together it is proven.
+    let open: Vec<&Change> = proven.iter().filter(|_| kept_in.is_empty()).collect();
     if !kept_in.is_empty() {
         let files = kept_in.join(", ");
         line(out, "kept", &format!("now, and after a reboot by {files}"));
-        line(out, "", "`goodput settings undo --saved` removes these files");
+        let by_ssh = kept_in.iter().any(|file| file.starts_with("ssh://"));
+        let on = if by_ssh { ", with `--on ssh://…` at another host," } else { "" };
+        line(out, "", &format!("`goodput settings undo --saved`{on} removes it from there"));
     }
     lines(out, "to keep", open.iter().map(|change| command(change)));
     let forms = open.iter().map(|change| (&change.setting, change.to.as_str()));
@@ -143,11 +145,6 @@ fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
         goodput_settings::permanent(setting, value).unwrap_or_default()
     };
     lines(out, "for good", permanent::lines(&goodput_settings::at_both_ends(forms, form)));
-}
-
-/// Whether it is a change of this host.
-fn is_own(Change { setting, .. }: &Change) -> bool {
-    setting.end == EndName::Near && !is_plan(setting)
 }
 
 fn is_plan(setting: &SettingRef) -> bool {

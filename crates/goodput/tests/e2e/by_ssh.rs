@@ -4,6 +4,7 @@
 use std::process::{Child, Command, Output, Stdio};
 
 use goodput_testing::{Sshd, skip, wait_for};
+use serde_json::Value;
 
 use crate::common::{Home, Server, stderr, stdout};
 
@@ -11,16 +12,16 @@ const PARAMETER: &str = "net.ipv4.tcp_rmem";
 const OURS: &str = "4096 65536 262144";
 
 /// A host with the devices v0 and v1, and a way to log in to it.
-struct Host {
+pub struct Host {
     /// Keeps the network namespace.
     holder: Child,
     sshd: Sshd,
-    home: Home,
+    pub home: Home,
 }
 
 impl Host {
     /// `None` if this machine can't host it.
-    fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         let script = "ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up && echo ready \
                       && exec sleep 100000";
         let mut holder = Command::new("unshare");
@@ -40,23 +41,29 @@ impl Host {
     }
 
     /// goodput with the configuration of the test's ssh.
-    fn goodput(&self, arguments: &[&str]) -> Command {
+    pub fn goodput(&self, arguments: &[&str]) -> Command {
         let mut command = self.home.goodput(arguments);
         command.env("GOODPUT_SSH_CONFIG", self.sshd.config());
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub fn run(&self, arguments: &[&str]) -> Output {
         self.goodput(arguments).output().expect("goodput starts")
     }
 
     /// What a shell in the namespace prints.
-    fn sh(&self, script: &str) -> String {
+    pub fn sh(&self, script: &str) -> String {
+        self.lines(script).join(" ")
+    }
+
+    /// The same, line by line, with one space between words.
+    pub fn lines(&self, script: &str) -> Vec<String> {
         let net = format!("--net=/proc/{}/ns/net", self.holder.id());
         let output = Command::new("nsenter").args([&net, "sh", "-c", script]).output();
         let printed = output.expect("nsenter starts").stdout;
         let printed = String::from_utf8_lossy(&printed);
-        printed.split_whitespace().collect::<Vec<_>>().join(" ")
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        printed.lines().map(words).filter(|line| !line.is_empty()).collect()
     }
 
     fn parameter(&self) -> String {
@@ -82,9 +89,18 @@ impl Drop for Host {
     }
 }
 
-fn kill(pid: u32) {
+pub fn kill(pid: u32) {
     let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
     assert!(killed.expect("kill starts").success());
+}
+
+/// The ssh that a run of goodput has started.
+pub fn ssh_of(pid: u32) -> Option<u32> {
+    let is_ssh = |pid: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.trim() == "ssh")
+    };
+    children(pid).into_iter().find(is_ssh)
 }
 
 fn children(pid: u32) -> Vec<u32> {
@@ -96,11 +112,11 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 /// The process of the host that would put back.
-fn dead_man(host: &Host) -> u32 {
+pub fn dead_man(host: &Host) -> Option<u32> {
     let script = "for p in $(grep -ls '[g]oodput-dead-man' /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
                   [ \"$(readlink $p/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ] || echo ${p#/proc/}; done";
     let found = host.sh(script);
-    found.split(' ').find_map(|pid| pid.parse().ok()).expect("a dead-man")
+    found.split(' ').find_map(|pid| pid.parse().ok())
 }
 
 #[test]
@@ -121,10 +137,12 @@ fn settings_of_a_host_are_read_changed_and_listed() {
 fn each_way_not_to_get_in_has_its_own_words() {
     let Some(host) = Host::start() else { return };
     for (at, code, words) in [
-        ("ssh://stranger", 2, "host key"),
+        ("ssh://stranger", 2, "host key is not known"),
+        ("ssh://changed", 2, "host key is another one than before"),
         ("ssh://locked", 3, "without a password"),
         ("ssh://gone", 2, "refused"),
         ("ssh://-oProxyCommand=x", 2, "plain name"),
+        ("ssh://root@", 2, "names no host"),
     ] {
         let output = host.run(&["settings", "get", "link.mtu@v0", &format!("--on={at}")]);
         let said = stderr(&output);
@@ -152,7 +170,7 @@ fn whoever_is_killed_the_host_is_as_before() {
     let server = Server::start(&host.home, &[]);
     let before = host.parameter();
     let run_dies = |run: u32| kill(run);
-    let ssh_dies = |run: u32| kill(*children(run).last().expect("an ssh"));
+    let ssh_dies = |run: u32| kill(ssh_of(run).expect("an ssh"));
     for who in [&run_dies as &dyn Fn(u32), &ssh_dies] {
         let mut compare = host.comparing(&server);
         who(compare.id());
@@ -177,11 +195,124 @@ fn undo_puts_back_what_the_host_could_not() {
     let run = compare.id();
     Command::new("kill").args(["-STOP", &run.to_string()]).status().unwrap();
     let stopped_at = host.parameter();
-    kill(dead_man(&host));
+    kill(dead_man(&host).expect("a dead-man"));
     kill(run);
     compare.wait().unwrap();
     let undo = host.run(&["settings", "undo"]);
     assert!(undo.status.success(), "{}{}", stdout(&undo), stderr(&undo));
     assert!(stopped_at == before || stdout(&undo).contains("put back"), "{}", stdout(&undo));
     assert_eq!(host.parameter(), before);
+}
+
+/// What an arm read in the median.
+fn median(record: &Value, arm: usize, response: &str) -> Option<f64> {
+    let responses = record["comparison"]["arms"][arm]["responses"].as_array()?;
+    responses.iter().find(|of| of["response"] == response)?["median"].as_f64()
+}
+
+#[test]
+fn a_comparison_reports_what_the_far_host_counted() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let setting = "far:link.txqueuelen@v0=1000,500";
+    let compare = ["compare", &server.address, setting, "--far", "ssh://b", "--no-store", "--json"];
+    let counted = ["--response", "throughput,cpu,host-cpu,drops", "-t", "0.3", "--max-time", "6"];
+    let output = host.run(&[&compare[..], &counted].concat());
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    for arm in [0, 1] {
+        let cpu = median(&record, arm, "host-cpu");
+        assert!(cpu.is_some_and(|percent| percent > 0.0 && percent <= 100.0), "{record:#}");
+        assert!(median(&record, arm, "drops").is_some(), "{record:#}");
+    }
+    assert_eq!(host.sh("cat /sys/class/net/v0/tx_queue_len 2>/dev/null; ip -o link show v0 | grep -o 'qlen 1000'"), "qlen 1000");
+}
+
+#[test]
+fn a_host_that_is_lost_ends_the_comparison_with_what_is_known() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.parameter();
+    let setting = format!("far:sysctl.{PARAMETER}={before},{OURS}");
+    let compare =
+        ["compare", &server.address, &setting, "--far", "ssh://b", "--no-store", "-t", "0.5"];
+    let mut command = host.goodput(&compare);
+    let compare =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("goodput starts");
+    // Both arms are tried before the first run; then each has one.
+    for value in [OURS, &before, OURS, &before, OURS, &before] {
+        wait_for("the next run", || host.parameter() == *value);
+    }
+    let began = std::time::Instant::now();
+    kill(ssh_of(compare.id()).expect("an ssh"));
+    let output = compare.wait_with_output().expect("goodput ends");
+    assert!(began.elapsed().as_secs() < 15, "nothing more can be compared: {:?}", began.elapsed());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stdout(&output).contains("lost the connection to ssh://b"), "{}", stdout(&output));
+    assert!(stdout(&output).contains(OURS), "what is known is printed: {}", stdout(&output));
+    assert_eq!(host.parameter(), before);
+}
+
+#[test]
+fn tuning_leaves_the_far_host_as_it_was() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let look =
+        "sysctl -a -r '^net.(core|ipv4)' | grep -v -e _mem -e inuse; ip -o link; ethtool -k v0";
+    let before = host.sh(look);
+    let tune = [
+        "tune",
+        &server.address,
+        "--far",
+        "ssh://b",
+        "--no-store",
+        "-t",
+        "0.3",
+        "--max-time",
+        "15",
+    ];
+    let output = host.run(&tune);
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", stderr(&output));
+    assert_eq!(host.sh(look), before);
+    let undo = host.run(&["settings", "undo"]);
+    assert!(stdout(&undo).contains("nothing to undo"), "{}", stdout(&undo));
+}
+
+#[test]
+fn a_damaged_journal_is_shown_and_nothing_is_changed() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.parameter();
+    let mut compare = host.comparing(&server);
+    let run = compare.id();
+    Command::new("kill").args(["-STOP", &run.to_string()]).status().unwrap();
+    kill(dead_man(&host).expect("a dead-man"));
+    kill(run);
+    compare.wait().unwrap();
+    let journals = walk(host.home.path(), ".remote.jsonl");
+    let [journal] = &journals[..] else { panic!("{journals:?}") };
+    let whole = std::fs::read_to_string(journal).unwrap();
+    let damaged = whole.replacen("\"line\":\"intent\"", "\"line\":\"inte", 1);
+    std::fs::write(journal, &damaged).unwrap();
+    let left = host.parameter();
+    let set = host.run(&["settings", "set", "link.mtu@v0=1400", "--on", "ssh://b"]);
+    assert_eq!(set.status.code(), Some(2));
+    assert!(stderr(&set).contains(journal.to_str().unwrap()), "{}", stderr(&set));
+    let undo = host.run(&["settings", "undo"]);
+    assert!(stdout(&undo).contains("is not valid"), "{}", stdout(&undo));
+    assert_eq!(host.parameter(), left);
+    assert_eq!(std::fs::read_to_string(journal).unwrap(), damaged);
+    std::fs::write(journal, whole).unwrap();
+    // Under another name it is the same host.
+    let set = host.run(&["settings", "set", "link.txqueuelen@v0=1000", "--on", "ssh://root@b"]);
+    assert!(stderr(&set).contains("left by an interrupted run"), "{}", stderr(&set));
+    assert_eq!(host.parameter(), before);
+}
+
+fn walk(folder: &std::path::Path, suffix: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let found = entries.flat_map(|entry| match entry.path() {
+        path if path.is_dir() => walk(&path, suffix),
+        path => vec![path],
+    });
+    found.filter(|path| path.to_string_lossy().ends_with(suffix)).collect()
 }

@@ -13,7 +13,7 @@ struct Host {
     userland: FreeBsd,
     sshd: Sshd,
     home: Home,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Host {
@@ -22,8 +22,16 @@ impl Host {
         let folder = tempfile::tempdir().expect("a folder");
         let userland = make(FreeBsd::in_folder(folder.path()));
         let variables = userland.environment().map(|(name, value)| set(name, &value));
-        let sshd = Sshd::start(&format!("export {}; exec /bin/sh", variables.join(" ")))?;
-        Some(Self { userland, sshd, home: Home::new(), _folder: folder })
+        let etc = folder.path().join("etc");
+        std::fs::create_dir(&etc).expect("a folder");
+        // Its files are its own: in a mount namespace, which the script makes by starting once more.
+        let mount = format!(
+            "[ -n \"$MOUNTED\" ] || {{ export MOUNTED=1; exec unshare --mount \"$0\"; }}\nunset MOUNTED\n\
+             mount --bind '{}' /etc || exit",
+            etc.display()
+        );
+        let sshd = Sshd::start(&format!("{mount}\nexport {}; exec /bin/sh", variables.join(" ")))?;
+        Some(Self { userland, sshd, home: Home::new(), folder })
     }
 
     /// goodput with the configuration of the test's ssh.
@@ -39,6 +47,10 @@ impl Host {
 
     fn settings(&self, arguments: &[&str]) -> Output {
         self.run(&[&["settings"], arguments, &["--on", "ssh://b"]].concat())
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("etc").join(name)
     }
 
     fn polls(&self) -> bool {
@@ -174,4 +186,34 @@ fn a_killed_run_leaves_nothing_changed() {
         assert!(undo.status.success(), "{setting}: {}{}", stdout(&undo), stderr(&undo));
         assert_eq!(host.userland.settings(), before, "{setting}");
     }
+}
+
+#[test]
+fn what_is_kept_stands_in_marked_lines_and_can_be_removed() {
+    let Some(host) = Host::start(|userland| userland) else { return };
+    std::fs::write(host.file("rc.conf"), "hostname=\"b\"\n").unwrap();
+    for assignment in ["polling@em0=on", "sysctl.kern.polling.burst_max=1000"] {
+        let set = host.settings(&["set", assignment, "--save"]);
+        assert!(stdout(&set).contains("kept by /etc/"), "{}{}", stdout(&set), stderr(&set));
+    }
+    assert!(host.polls());
+    let text = std::fs::read_to_string(host.file("rc.conf")).unwrap();
+    assert!(text.starts_with("hostname=\"b\"\n# BEGIN goodput\n"), "{text}");
+    let listed = host.settings(&["saved"]);
+    for part in [
+        "ssh://b: /etc/rc.conf: polling@em0=on",
+        "/etc/sysctl.conf: sysctl.kern.polling.burst_max=1000",
+    ] {
+        assert!(stdout(&listed).contains(part), "{}{}", stdout(&listed), stderr(&listed));
+    }
+    let removed = host.settings(&["undo", "--saved"]);
+    assert!(removed.status.success(), "{}{}", stdout(&removed), stderr(&removed));
+    assert_eq!(std::fs::read_to_string(host.file("rc.conf")).unwrap(), "hostname=\"b\"\n");
+    assert!(!host.file("sysctl.conf").exists());
+    // A file that can't be written leaves the value as it was.
+    std::fs::remove_file(host.file("rc.conf")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", host.file("rc.conf")).unwrap();
+    let refused = host.settings(&["set", "polling@em0=off", "--save"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("it is a link") && host.polls(), "{}", stderr(&refused));
 }

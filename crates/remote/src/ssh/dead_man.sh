@@ -1,7 +1,8 @@
 : goodput-dead-man
 # It puts back what a session changed, if the session ends or falls silent. POSIX sh; $1 marks its answers, after $2
 # seconds of silence the session counts as lost. It counts ticks and reads no clock, because a clock can jump.
-# A text to put back stays after it was used: each asks first whether it is needed, and a change may come late.
+# A text to put back stays after it was used: each asks first whether it is needed, and a change may come late. All judge
+# what is ours before any writes: what is written drags other values along.
 trap '' HUP INT QUIT TERM PIPE
 mark=$1
 limit=$2
@@ -12,10 +13,25 @@ left=0
 due=
 more=
 say() { printf '\n%s %s\n' "$mark" "$*"; }
-undo() {
-  eval "text=\${undo_$1}"
-  (eval "$text") </dev/null >/dev/null 2>&1
+each() {
+  phase=$1
+  shift
+  for number; do
+    eval "text=\${undo_$number}"
+    eval "$text"
+  done
 }
+undo() (
+  each judge "$@"
+  for round in 1 2 3 4 5 6; do
+    wrote=
+    bad=
+    each back "$@"
+    [ -n "$wrote" ] || exit
+    # A device that starts anew refuses for a moment.
+    [ -z "$bad" ] || sleep 1
+  done
+) </dev/null >/dev/null 2>&1
 say guard "$$"
 while IFS= read -r line; do
   rest=${line#* }
@@ -67,7 +83,10 @@ while IFS= read -r line; do
       ;;
   esac
 done
+all=
 while [ "$top" -gt 0 ]; do
-  undo "$top"
+  all="$all $top"
   top=$((top - 1))
 done
+undo $all
+exit 0

@@ -162,7 +162,7 @@ mod tests {
         }
 
         fn script(&self, text: &str) -> String {
-            format!("printf '%s' {text} >'{}'", self.file("value").display())
+            format!("[ $phase = judge ] || printf '%s' {text} >'{}'", self.file("value").display())
         }
 
         fn comes_back(&self) {
@@ -244,7 +244,7 @@ mod tests {
         let mut scene = Scene::new(&["sh"]);
         let text = "a b  ä'$x".repeat(1000);
         let write = Command::new("printf", ["%s", &text]);
-        let script = format!("{write} >'{}'", scene.file("value").display());
+        let script = format!("[ $phase = judge ] || {write} >'{}'", scene.file("value").display());
         scene.dead_man.arm(&mut scene.session, 1, &script).unwrap();
         scene.session.end();
         assert_eq!(read(&scene.file("value")), text);
@@ -272,8 +272,8 @@ mod tests {
         let mut input = dead_man.stdin.take().unwrap();
         let mut tell = |line: &str| writeln!(input, "{line}").unwrap();
         tell(&format!("main {}", session.id()));
-        tell(&format!("undo 1 echo first >>'{}'", file.display()));
-        tell(&format!("undo 2 echo second >>'{}'", file.display()));
+        tell(&format!("undo 1 echo $phase first >>'{}'", file.display()));
+        tell(&format!("undo 2 echo $phase second >>'{}'", file.display()));
         ["tick", "tick", "beat", "tick", "tick"].iter().for_each(|line| tell(line));
         assert!(
             session.try_wait().unwrap().is_none() && !file.exists(),
@@ -281,7 +281,12 @@ mod tests {
         );
         tell("tick");
         assert!(dead_man.wait().unwrap().success());
-        assert_eq!(read(&file), "second\nfirst\n", "the last change goes first");
+        let said = "judge second\njudge first\nback second\nback first\n";
+        assert_eq!(
+            read(&file),
+            said,
+            "the last change goes first, and all judge before one writes"
+        );
         assert!(!session.wait().unwrap().success(), "the session changes nothing more");
     }
 

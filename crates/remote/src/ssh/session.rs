@@ -9,6 +9,7 @@ use super::trouble;
 use crate::address::Address;
 use crate::command::Command;
 use crate::error::RemoteError;
+use crate::plain;
 use crate::shell::{Output, Shell};
 
 /// What the host's shell is given first.
@@ -244,7 +245,10 @@ impl Shell for Session {
             _ => None,
         };
         match status.filter(|_| err.words == [request]) {
-            Some(status) => Ok(Output { status, stdout: out.text, stderr: err.text }),
+            Some(status) => {
+                let [stdout, stderr] = [&out.text, &err.text].map(|text| plain::lines(text));
+                Ok(Output { status, stdout, stderr })
+            }
             None => {
                 let why = format!("it answered {:?} and {:?}", out.words, err.words);
                 self.over = Some(why.clone());

@@ -3,6 +3,7 @@
 use std::process::ExitStatus;
 
 use crate::error::RemoteError;
+use crate::plain;
 
 /// Exit code of ssh(1) for its own errors; any other one is that of the host's command.
 const SSH_FAILED: i32 = 255;
@@ -18,18 +19,18 @@ pub(super) fn before_it_began(
     said: &str,
 ) -> RemoteError {
     let host = host.to_owned();
+    let whole = said;
     let said = last(said);
     if status.and_then(|status| status.code()) != Some(SSH_FAILED) {
-        let said = last(&format!("{printed}\n{said}"));
+        let said = last(&format!("{printed}\n{whole}"));
         return RemoteError::NoShell { host, said };
     }
-    let has = |words: &[&str]| words.iter().any(|words| said.contains(words));
+    let has = |words: &[&str]| words.iter().any(|words| whole.contains(words));
     // sshconnect.c, sshconnect2.c and misc.c of OpenSSH 9.
-    if has(&[
-        "Host key verification failed",
-        "HOST IDENTIFICATION HAS CHANGED",
-        "host key is known",
-    ]) {
+    if has(&["HOST IDENTIFICATION HAS CHANGED"]) {
+        return RemoteError::OtherHostKey { host, said };
+    }
+    if has(&["Host key verification failed", "host key is known"]) {
         return RemoteError::HostKey { host, said };
     }
     if has(&["Permission denied", "Too many authentication failures"]) {
@@ -40,7 +41,7 @@ pub(super) fn before_it_began(
 
 /// What ssh and the host said last.
 pub(super) fn last(said: &str) -> String {
-    let said = said.trim();
+    let said = plain::one_line(said);
     let from = said.char_indices().rev().nth(MAX_SAID - 1).map_or(0, |(at, _)| at);
     match &said[from..] {
         "" => "no reason was given".into(),
@@ -60,6 +61,12 @@ mod tests {
         };
         let key = error(255, "No ED25519 host key is known for b\r\nHost key verification failed.");
         assert!(matches!(key, RemoteError::HostKey { .. }), "{key}");
+        let banner = "@@@@@\r\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\r\n@@@@@\r\nHost key verification failed.";
+        let banner = &banner
+            .replace("HAS CHANGED! @", &format!("HAS CHANGED! @{}", "\r\nlong words".repeat(99)));
+        let other = error(255, banner);
+        assert!(matches!(other, RemoteError::OtherHostKey { .. }), "{other}");
+        assert!(!other.to_string().contains(['\r', '\n']), "{other}");
         let login = error(255, "root@b: Permission denied (publickey,password).");
         assert!(matches!(login, RemoteError::Login { .. }) && login.not_permitted(), "{login}");
         let gone = error(255, "ssh: Could not resolve hostname b: Name or service not known");

@@ -3,7 +3,7 @@
 //! has edited, is left alone.
 
 mod boot_unit;
-mod contents;
+pub mod contents;
 mod overruled;
 mod place;
 

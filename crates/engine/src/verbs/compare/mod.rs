@@ -235,7 +235,9 @@ impl Runs<'_> {
                 Err(cause) => cause,
             };
             self.book.fail(block, arm, &cause.to_string(), listener);
-            let lasts = !may_pass(&cause) && !self.book.has_run(arm) || cause.not_permitted();
+            let lasts = !may_pass(&cause) && !self.book.has_run(arm)
+                || cause.not_permitted()
+                || cause.has_lost_host();
             let Some(pause) = PAUSES.get(failures - 1).filter(|_| !lasts) else {
                 let runs = if failures == 1 {
                     "a run".into()

@@ -49,14 +49,18 @@ pub enum Settings {
         assignment: String,
         /// Also keep it after a reboot
         ///
-        /// goodput writes a sysctl.d file of its own, or a unit that sets it at boot.
-        #[arg(long, conflicts_with = "on")]
+        /// goodput writes a sysctl.d file of its own, or a unit that sets it at boot. With --on it writes that host's
+        /// sysctl.d file, or on FreeBSD marked lines in its rc.conf and sysctl.conf.
+        #[arg(long)]
         save: bool,
         #[command(flatten)]
         at: AtArgs,
     },
     /// List the files that goodput wrote to keep values after a reboot
-    Saved,
+    Saved {
+        #[command(flatten)]
+        at: AtArgs,
+    },
     /// Print the files that would keep values after a reboot, without writing them
     #[command(alias = "save")]
     ShowFiles {
@@ -73,9 +77,11 @@ pub enum Settings {
         /// These are changes in network namespaces that no longer exist, and uploads that can't be removed.
         #[arg(long)]
         forget: bool,
-        /// Also forget changes in network namespaces that may or may not exist
+        /// Also forget changes that may still be in effect
         ///
-        /// Without root, or inside a container, goodput can overlook a process that keeps a network namespace alive.
+        /// These are changes in network namespaces that may or may not exist, and changes by SSH that can't be put back.
+        /// Without root, or inside a container, goodput can overlook a process that keeps a network namespace alive. A host
+        /// that can't be reached, or that refuses, may still be changed.
         #[arg(long)]
         forget_unseen: bool,
         /// Instead remove the files that keep settings after a reboot
@@ -83,6 +89,8 @@ pub enum Settings {
         /// Files that someone has edited stay.
         #[arg(long, conflicts_with_all = ["forget", "forget_unseen"])]
         saved: bool,
+        #[command(flatten)]
+        at: AtArgs,
     },
     /// Wait for the parent's end and put back what it left (started by goodput itself)
     #[command(hide = true)]

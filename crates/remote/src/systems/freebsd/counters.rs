@@ -4,7 +4,7 @@ use goodput_model::Known;
 
 use super::text::{NotUnderstood, number, read};
 use crate::command::Command;
-use crate::counters::{Counters, CpuTime, Packets};
+use crate::counters::{Counters, CpuTime, Packets, known};
 use crate::error::RemoteError;
 use crate::shell::Shell;
 
@@ -26,20 +26,6 @@ pub(super) fn counters(
     let row = Command::new("netstat", ["-I", device, "-b", "-n", "-d"]);
     counters.packets = known(read(shell, &row, |text| packets(device, text)))?;
     Ok(counters)
-}
-
-/// What a program did not tell is missing, for its reason.
-fn known<T>(read: Result<T, RemoteError>) -> Result<Known<T>, RemoteError> {
-    match read {
-        Ok(value) => Ok(Known::Value(value)),
-        Err(
-            error @ (RemoteError::NoProgram { .. }
-            | RemoteError::NotUnderstood { .. }
-            | RemoteError::NotPermitted { .. }
-            | RemoteError::Failed { .. }),
-        ) => Ok(Known::missing(error.to_string())),
-        Err(error) => Err(error),
-    }
 }
 
 /// Reads the value of `kern.cp_time`: user, nice, system, interrupt and idle (`CPUSTATES`, sys/resource.h).

@@ -15,8 +15,14 @@ use crate::system::Listed;
 /// Smallest and largest MTU of an interface, bytes (`IF_MINMTU`, `IF_MAXMTU`, sys/net/if.h).
 const MTU_BYTES: std::ops::RangeInclusive<u64> = 72..=65_535;
 
+/// Names the default congestion control (mod_cc(4)).
+const CONGESTION: &str = "net.inet.tcp.cc.algorithm";
+
 /// Longest name of an interface: `IFNAMSIZ` less the final zero byte (sys/net/if.h).
 const DEVICE_NAME_MAX: usize = 15;
+
+/// What is said of a parameter that other versions have.
+const NO_SUCH_PARAMETER: &str = "its kernel has no such parameter";
 
 /// Prints whether an interface has a flag among its options: `on` or `off`, and nothing if there is no such
 /// interface.
@@ -102,6 +108,9 @@ impl<'a> Kind<'a> {
             Self::Parameter(oid) => {
                 refuse_read_only(shell, setting, oid)?;
                 let value = sysctl::normalise(&now, value).map_err(bad)?;
+                if *oid == CONGESTION {
+                    is_available(shell, &value)?.map_err(bad)?;
+                }
                 if let Some(limits) = mibs::find(oid).and_then(|mib| mib.settable) {
                     polling::check_limits(shell, limits, &value)?.map_err(bad)?;
                 }
@@ -148,6 +157,21 @@ impl<'a> Kind<'a> {
             }
             Self::Parameter(oid) => {
                 Condition::line(Command::new("sysctl", ["-n", oid]), Condition::literal(value))
+            }
+        }
+    }
+
+    /// Why it is no longer there, if so.
+    pub(super) fn gone(&self, shell: &mut dyn Shell) -> Result<Option<String>, RemoteError> {
+        match self {
+            Self::Switch(_, device) | Self::Mtu(device) => {
+                let names = shell.output(&Command::new("ifconfig", ["-l"]))?;
+                let is_there = names.split_whitespace().any(|name| name == *device);
+                Ok((!is_there).then(|| format!("the interface {device} is gone")))
+            }
+            Self::Parameter(oid) => {
+                let is_there = shell.run(&Command::new("sysctl", ["-N", oid]))?.status == 0;
+                Ok((!is_there).then(|| format!("the parameter {oid} is gone")))
             }
         }
     }
@@ -251,8 +275,10 @@ fn parameter(
     let output = shell.run(&command)?;
     if output.status != 0 && output.stderr.contains("unknown oid") {
         let why = match mibs::find(oid) {
-            Some(_) => polling::NO_KERNEL_SUPPORT,
-            None => "its kernel has no such parameter",
+            Some(_) if !polling::has_kernel_support(shell)? => polling::NO_KERNEL_SUPPORT,
+            // Newer kernels have no switch for all interfaces at once.
+            Some(_) => sysctl::refusal(oid).unwrap_or(NO_SUCH_PARAMETER),
+            None => NO_SUCH_PARAMETER,
         };
         return Err(no_such(shell.host(), setting, why));
     }
@@ -277,6 +303,19 @@ fn refuse_read_only(
         true => Err(no_such(shell.host(), setting, "it can only be read")),
         false => Ok(()),
     }
+}
+
+/// Refuses a congestion control whose module is not loaded (mod_cc(4)): a table of names with their users, or before
+/// release 12 a list with commas.
+fn is_available(shell: &mut dyn Shell, name: &str) -> Result<Result<(), String>, RemoteError> {
+    let list = shell.output(&Command::new("sysctl", ["-n", "net.inet.tcp.cc.available"]))?;
+    let mut names = list.split(|c: char| c.is_whitespace() || c == ',');
+    Ok(match names.any(|known| known == name) {
+        true => Ok(()),
+        false => Err(format!(
+            "its kernel has not loaded it; `kldload cc_{name}` does, `sysctl net.inet.tcp.cc.available` lists what is there"
+        )),
+    })
 }
 
 /// Why an interface lacks a capability. For polling this is the kernel's fault or the driver's.

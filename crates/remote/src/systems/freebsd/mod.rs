@@ -21,14 +21,33 @@ use goodput_model::{Permanent, SettingRef};
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
 use crate::error::RemoteError;
+use crate::keeper::Keeper;
 use crate::polling::PollingRates;
 use crate::shell::Shell;
-use crate::system::{Listed, System};
+use crate::system::{Listed, System, Watch};
 use kinds::Kind;
 use text::read;
 
 /// FreeBSD.
 pub(crate) struct FreeBsd;
+
+impl Watch for FreeBsd {
+    fn counters(
+        &self,
+        shell: &mut dyn Shell,
+        device: Option<&str>,
+    ) -> Result<Counters, RemoteError> {
+        counters::counters(shell, device)
+    }
+
+    fn polling(
+        &self,
+        shell: &mut dyn Shell,
+        device: &str,
+    ) -> Result<Option<PollingRates>, RemoteError> {
+        polling::rates(shell, device)
+    }
+}
 
 impl System for FreeBsd {
     fn name(&self) -> &'static str {
@@ -101,25 +120,29 @@ impl System for FreeBsd {
         ]
     }
 
+    fn machine(&self) -> Command {
+        Command::new("sysctl", ["-n", "kern.hostuuid"])
+    }
+
+    fn gone(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+    ) -> Result<Option<String>, RemoteError> {
+        Kind::of(shell.host(), setting)?.gone(shell)
+    }
+
+    /// rc.conf(5) and sysctl.conf(5): not every release reads files beside them.
+    fn keepers(&self) -> &'static [Keeper] {
+        &[
+            Keeper { path: "/etc/rc.conf", whole: false },
+            Keeper { path: "/etc/sysctl.conf", whole: false },
+        ]
+    }
+
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
         let columns = ["-axww", "-o", "pid=", "-o", "jid=", "-o", "command="];
         read(shell, &Command::new("ps", columns), |text| processes(text, mark))
-    }
-
-    fn counters(
-        &self,
-        shell: &mut dyn Shell,
-        device: Option<&str>,
-    ) -> Result<Counters, RemoteError> {
-        counters::counters(shell, device)
-    }
-
-    fn polling(
-        &self,
-        shell: &mut dyn Shell,
-        device: &str,
-    ) -> Result<Option<PollingRates>, RemoteError> {
-        polling::rates(shell, device)
     }
 
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {

@@ -28,7 +28,7 @@ pub(super) fn lacks(shell: &mut dyn Shell, device: &str) -> Result<String, Remot
 }
 
 /// Kernels without `options DEVICE_POLLING` have no such node.
-fn has_kernel_support(shell: &mut dyn Shell) -> Result<bool, RemoteError> {
+pub(super) fn has_kernel_support(shell: &mut dyn Shell) -> Result<bool, RemoteError> {
     Ok(shell.run(&Command::new("sysctl", ["-N", NODE]))?.status == 0)
 }
 

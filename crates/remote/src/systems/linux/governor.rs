@@ -75,6 +75,14 @@ impl Row for PolicyFile {
         Ok(Condition::line(self.show(self.file), Condition::literal(value)))
     }
 
+    /// The policies are written one after another.
+    fn half_way(&self, one: &str, other: &str) -> Vec<String> {
+        let mut words: Vec<_> = one.split(' ').chain(other.split(' ')).collect();
+        words.sort_unstable();
+        words.dedup();
+        vec![words.join(" ")]
+    }
+
     /// What the driver changes along with it has to come back as well.
     fn comes_back(&self, at: &mut At<'_>) -> Result<(), RemoteError> {
         for row in &ROWS {
@@ -124,6 +132,11 @@ mod tests {
         assert_eq!(read("powersave\n"), (Some("powersave".into()), true));
         assert!(!read("performance powersave\n").1);
         assert_eq!(read("\n").0, None);
+    }
+
+    #[test]
+    fn a_change_that_was_cut_short_leaves_both() {
+        assert_eq!(ROWS[0].half_way("powersave", "performance"), ["performance powersave"]);
     }
 
     #[test]

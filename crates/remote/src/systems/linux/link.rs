@@ -31,7 +31,9 @@ pub(super) fn names(shell: &mut dyn Shell) -> Result<Vec<String>, RemoteError> {
     let command = Command::new("ip", ["-j", "link", "show"]);
     let links = json(shell, &command)?;
     let names = links.iter().filter_map(|link| link["ifname"].as_str());
-    Ok(names.filter(|name| *name != "lo").map(str::to_owned).collect())
+    // JSON can name any character; what has no plain name can't be named in a setting.
+    let plain = |name: &&str| *name != "lo" && !name.chars().any(char::is_control);
+    Ok(names.filter(plain).map(str::to_owned).collect())
 }
 
 fn json(shell: &mut dyn Shell, command: &Command) -> Result<Vec<Value>, RemoteError> {
@@ -42,7 +44,78 @@ fn json(shell: &mut dyn Shell, command: &Command) -> Result<Vec<Value>, RemoteEr
     })
 }
 
+/// One device, as far as others depend on it.
+pub(super) struct Link {
+    name: String,
+    /// Of a VLAN, macvlan and the like, what it stands on.
+    lower: Option<String>,
+    /// The bridge or bond that it belongs to.
+    master: Option<String>,
+    kind: String,
+}
+
+/// Every device.
+fn links(shell: &mut dyn Shell) -> Result<Vec<Link>, RemoteError> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let links = json(shell, &Command::new("ip", ["-j", "-d", "link", "show"]))?;
+    let links = links.iter().filter_map(|link| {
+        Some(Link {
+            name: text(&link["ifname"])?,
+            lower: text(&link["link"]),
+            master: text(&link["master"]),
+            kind: text(&link["linkinfo"]["info_kind"]).unwrap_or_default(),
+        })
+    });
+    Ok(links.collect())
+}
+
+/// The devices whose MTU and offloads the kernel may change along with those of `device`: what stands on it, the bridge or
+/// bond that it belongs to, and of a bond what belongs to it; all of that again.
+pub(super) fn related(shell: &mut dyn Shell, device: &str) -> Result<Vec<String>, RemoteError> {
+    let links = links(shell)?;
+    let mut found = vec![device.to_owned()];
+    let mut next = 0;
+    while let Some(name) = found.get(next).cloned() {
+        next += 1;
+        for link in &links {
+            if depends(link, &name, &links) && !found.contains(&link.name) {
+                found.push(link.name.clone());
+            }
+        }
+    }
+    found.remove(0);
+    Ok(found)
+}
+
+/// Whether a change of the device `name` may reach `link`.
+fn depends(link: &Link, name: &str, links: &[Link]) -> bool {
+    let of = |name: &str| links.iter().find(|link| link.name == name);
+    // The other end of a veth is no part of it (link_netnsid or not).
+    let stands_on = link.kind != "veth" && link.lower.as_deref() == Some(name);
+    let is_master = of(name).is_some_and(|own| own.master.as_deref() == Some(&*link.name));
+    let is_shared = of(name).is_some_and(|own| matches!(&*own.kind, "bond" | "team"));
+    stands_on || is_master || is_shared && link.master.as_deref() == Some(name)
+}
+
+/// Why a device is not there, if so.
+pub(super) fn gone(shell: &mut dyn Shell, device: &str) -> Result<Option<String>, RemoteError> {
+    let is_there = links(shell)?.iter().any(|link| link.name == device);
+    Ok((!is_there).then(|| format!("the device {device} is gone")))
+}
+
 impl Number {
+    /// The most that the driver takes, if it says so.
+    fn most(&self, at: &mut At<'_>) -> Result<Option<u32>, RemoteError> {
+        if self.key != "mtu" {
+            return Ok(None);
+        }
+        let command = Command::new("ip", ["-j", "-d", "link", "show", "dev", at.scope()]);
+        let links = json(at.shell, &command)?;
+        let most = links.first().and_then(|link| link["max_mtu"].as_u64());
+        // 0: the driver does not say (`dev_validate_mtu`, net/core/dev.c).
+        Ok(most.and_then(|most| most.try_into().ok()).filter(|most| *most > 0))
+    }
+
     fn show(&self, at: &At<'_>) -> Command {
         // Pretty, each member is on a line of its own.
         Command::new("ip", ["-j", "-p", "link", "show", "dev", at.scope()])
@@ -68,6 +141,7 @@ impl Row for Number {
         let now = self.read(at)?;
         let range = self.least..=i32::MAX as u32;
         value::number(at.setting, &now, &range)?;
+        let range = self.least..=self.most(at)?.unwrap_or(i32::MAX as u32);
         Ok(value::number(at.setting, value, &range)?.to_string())
     }
 
@@ -101,8 +175,36 @@ mod tests {
             ROWS[0].read(&mut At { shell: &mut shell, setting: &setting })
         };
         assert_eq!(read("[ {\n \"ifname\": \"eth0\",\n \"mtu\": 1500\n} ]\n").unwrap(), "1500");
+        let ranged = |value: &str| {
+            let mut shell = Scripted::default().prints(SHOW, "[{\"mtu\":1500}]").prints(
+                "ip -j -d link show dev eth0",
+                "[{\"mtu\":1500,\"min_mtu\":68,\"max_mtu\":9000}]",
+            );
+            ROWS[0].normalise(&mut At { shell: &mut shell, setting: &setting }, value)
+        };
+        assert_eq!(ranged("9000").unwrap(), "9000");
+        assert!(ranged("9001").unwrap_err().to_string().contains("1280 to 9000"));
         for wrong in ["", "2: eth0: mtu 1500", "[]", "[{\"mtu\":\"1500\"}]", "[{},{}]"] {
             assert!(matches!(read(wrong), Err(RemoteError::NotUnderstood { .. })), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_stands_on_a_device_or_is_bound_to_it_is_related() {
+        let links = r#"[{"ifname":"a"},{"ifname":"a.5","link":"a","linkinfo":{"info_kind":"vlan"}},
+            {"ifname":"br","linkinfo":{"info_kind":"bridge"}},{"ifname":"v0","link":"a","linkinfo":{"info_kind":"veth"}},
+            {"ifname":"bond","master":"br","linkinfo":{"info_kind":"bond"}},{"ifname":"b","master":"bond"},
+            {"ifname":"c","master":"bond"}]"#;
+        let related = |device: &str| {
+            let mut shell = Scripted::default().prints("ip -j -d link show", links);
+            related(&mut shell, device).unwrap()
+        };
+        assert_eq!(related("a"), ["a.5"]);
+        assert_eq!(related("b"), ["bond", "br", "c"], "a bond passes it on to all that it has");
+        assert_eq!(related("br"), [""; 0]);
+        let mut shell = Scripted::default().prints("ip -j -d link show", links);
+        assert!(
+            gone(&mut shell, "a").unwrap().is_none() && gone(&mut shell, "x").unwrap().is_some()
+        );
     }
 }

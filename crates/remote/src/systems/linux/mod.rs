@@ -1,9 +1,12 @@
 //! Linux: sysctl(8), ip(8), tc(8), ethtool(8) and files of /sys, one file a family and one row a setting.
 
+mod congestion;
+mod counters;
 mod ethtool;
 mod governor;
 mod link;
 mod qdisc;
+mod queues;
 mod routes;
 mod row;
 mod sysctl;
@@ -11,9 +14,11 @@ mod sysctl;
 use goodput_model::{EndName, SettingRef};
 
 use crate::command::{Command, Condition};
+use crate::counters::Counters;
 use crate::error::RemoteError;
+use crate::keeper::Keeper;
 use crate::shell::Shell;
-use crate::system::{Listed, System};
+use crate::system::{Listed, System, Watch};
 use row::{At, Row, refused};
 
 /// The operating system.
@@ -35,11 +40,40 @@ fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, Remo
     }
     let found = rows().find(|(id, _)| *id == setting.name).map(|(_, row)| row);
     let found = found.or_else(|| ethtool::feature(&setting.name).map(|row| row as &dyn Row));
+    let found = found.or(match &*setting.name {
+        qdisc::ATTACHED => Some(&qdisc::Attached as &dyn Row),
+        queues::SPREADING => Some(&queues::Spreading),
+        _ => None,
+    });
     found.ok_or_else(|| {
         let why =
             "Linux has no command whose text says exactly what it is, or goodput does not know it";
         refused(shell.host(), setting, why)
     })
+}
+
+/// What the kernel may change of a device: all that can be read of it.
+fn of_device(shell: &mut dyn Shell, device: &str) -> Result<Vec<SettingRef>, RemoteError> {
+    let rows = rows().filter(|(id, row)| row.of_device() && !ethtool::is_whole(id));
+    let rows = rows.map(|(id, _)| id.to_owned());
+    let others = [queues::SPREADING.to_owned()];
+    let features = ethtool::features(shell, device)?;
+    let all = rows.chain(features).chain(others).map(|name| near(&name, Some(device)));
+    Ok(all.chain([ipv6_mtu(device)]).collect())
+}
+
+fn ipv6_mtu(device: &str) -> SettingRef {
+    near(&format!("sysctl.net/ipv6/conf/{device}/mtu"), None)
+}
+
+impl Watch for Linux {
+    fn counters(
+        &self,
+        shell: &mut dyn Shell,
+        device: Option<&str>,
+    ) -> Result<Counters, RemoteError> {
+        counters::counters(shell, device)
+    }
 }
 
 impl System for Linux {
@@ -113,7 +147,8 @@ impl System for Linux {
         row(shell, setting)?.comes_back(&mut At { shell, setting })
     }
 
-    /// A device's setting keeps all of the device that can be read; a parameter keeps its known couplings.
+    /// A device's setting keeps all that can be read of the device and of those that depend on it; a parameter keeps its
+    /// known couplings.
     fn coupled(
         &self,
         shell: &mut dyn Shell,
@@ -122,17 +157,44 @@ impl System for Linux {
         if setting.name.starts_with("sysctl.") {
             return sysctl::coupled(setting);
         }
+        let device = setting.scope.as_deref().unwrap_or_default();
+        if setting.name == "qdisc.kind" {
+            return Ok(vec![near(qdisc::ATTACHED, Some(device))]);
+        }
         if !row(shell, setting)?.of_device() {
             return Ok(governor::coupled(setting));
         }
-        let device = setting.scope.as_deref().unwrap_or_default();
-        let rows = rows().filter(|(id, row)| row.of_device() && !ethtool::is_whole(id));
-        let rows = rows.map(|(id, _)| id.to_owned());
-        let features = ethtool::features(shell, device)?;
-        let ipv6 = format!("sysctl.net/ipv6/conf/{device}/mtu");
-        let all = rows.chain(features).map(|name| near(&name, Some(device)));
-        let all = all.chain([near(&ipv6, None)]).filter(|other| other != setting);
-        Ok(all.collect())
+        let mut all = of_device(shell, device)?;
+        for other in link::related(shell, device)? {
+            all.extend(of_device(shell, &other)?);
+        }
+        all.retain(|other| other != setting);
+        Ok(all)
+    }
+
+    fn half_way(&self, setting: &SettingRef, one: &str, other: &str) -> Vec<String> {
+        let known = rows().find(|(id, _)| *id == setting.name);
+        known.map(|(_, row)| row.half_way(one, other)).unwrap_or_default()
+    }
+
+    fn gone(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+    ) -> Result<Option<String>, RemoteError> {
+        let gone = |what: &str| Some(format!("{what} is gone"));
+        if setting.name.starts_with("sysctl.") {
+            let is_there = shell.run(&sysctl::is_there(setting)?)?.status == 0;
+            return Ok(if is_there { None } else { gone("the parameter") });
+        }
+        match &setting.scope {
+            Some(_) if setting.name.starts_with("route.") => {
+                let is_there = routes::is_there(shell, setting)?;
+                Ok(if is_there { None } else { gone("the route") })
+            }
+            Some(device) => link::gone(shell, device),
+            None => Ok(None),
+        }
     }
 
     fn may_cut(&self, setting: &SettingRef) -> bool {
@@ -144,6 +206,18 @@ impl System for Linux {
             Command::new("cat", ["/proc/sys/kernel/random/boot_id"]),
             Command::new("readlink", ["/proc/self/ns/net"]),
         ]
+    }
+
+    /// machine-id(5), and where D-Bus keeps it on systems without systemd.
+    fn machine(&self) -> Command {
+        const ID: &str =
+            "cat /etc/machine-id 2>/dev/null || cat /var/lib/dbus/machine-id 2>/dev/null || :";
+        Command::new("sh", ["-c", ID])
+    }
+
+    /// Of what else keeps values here, a unit of systemd would need goodput there.
+    fn keepers(&self) -> &'static [Keeper] {
+        &[Keeper { path: "/etc/sysctl.d/90-goodput.conf", whole: true }]
     }
 
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {

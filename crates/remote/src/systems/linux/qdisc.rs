@@ -84,10 +84,71 @@ impl Row for RootKind {
     }
 }
 
+/// What the kernel has attached by its own choice, if it chooses itself: the discipline that
+/// `net.core.default_qdisc` named when it did (`attach_default_qdiscs`, net/sched/sch_generic.c).
+pub(super) struct Attached;
+
+/// Its name. It changes along with `qdisc.kind` only.
+pub(super) const ATTACHED: &str = "qdisc.attached";
+
+/// Stands for a root that someone made.
+const CHOSEN: &str = "chosen";
+
+/// Prints the kinds that the kernel attached, the root's first.
+const KINDS_ATTACHED: &str = "s=$(tc qdisc show dev \"$1\") || exit; case $s in *' 0: root'*) ;; *) echo chosen; exit;; esac; \
+    printf '%s\\n' \"$s\" | sed -n -e 's/^qdisc \\([^ ]*\\) 0: root.*/0 \\1/p' \
+    -e 's/^qdisc \\([^ ]*\\) 0: parent.*/1 \\1/p' | sort -u | { k=; while read -r n w; do k=\"$k $w\"; done; echo ${k# }; }";
+
+/// Has the kernel choose again.
+const CHOOSE: &str = "tc qdisc replace dev \"$1\" root pfifo && tc qdisc del dev \"$1\" root";
+
+impl Row for Attached {
+    fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError> {
+        let command = Command::new("sh", ["-c", KINDS_ATTACHED, "sh", at.scope()]);
+        let printed = at.shell.output(&command)?;
+        match printed.trim() {
+            "" => Err(at.misread(&command, "", "a root")),
+            kinds => Ok(kinds.into()),
+        }
+    }
+
+    fn normalise(&self, at: &mut At<'_>, _value: &str) -> Result<String, RemoteError> {
+        Err(at.refused("the kernel chooses it"))
+    }
+
+    fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
+        Ok(match value {
+            CHOSEN => Vec::new(),
+            _ => vec![Command::new("sh", ["-c", CHOOSE, "sh", at.scope()])],
+        })
+    }
+
+    fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
+        let command = Command::new("sh", ["-c", KINDS_ATTACHED, "sh", at.scope()]);
+        Ok(Condition::line(command, Condition::literal(value)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scripted::Scripted;
+
+    #[test]
+    fn the_kinds_that_the_kernel_attached_are_told_apart() {
+        let kinds = |printed: &str| {
+            let script =
+                format!("tc() {{ printf '%s' \"$PRINTED\"; }}; set -- eth0; {KINDS_ATTACHED}");
+            let mut sh = std::process::Command::new("sh");
+            let output = sh.args(["-c", &script]).env("PRINTED", printed).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        assert_eq!(kinds("qdisc fq_codel 0: root refcnt 2 limit 10240p\n"), "fq_codel");
+        let many =
+            "qdisc mq 0: root \nqdisc fq 0: parent :2 limit 1p\nqdisc fq 0: parent :1 limit 1p\n";
+        assert_eq!(kinds(many), "mq fq");
+        assert_eq!(kinds("qdisc fq 8001: root refcnt 2\n"), "chosen");
+    }
 
     #[test]
     fn only_the_kernels_own_choice_is_replaced() {

@@ -1,8 +1,11 @@
 //! `route.*`: metrics of a route of the main table, in the words in which ip-route(8) prints and takes them.
 
+use goodput_model::SettingRef;
+
 use super::row::{At, Row};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
+use crate::shell::Shell;
 use goodput_settings::value;
 
 /// One metric.
@@ -87,6 +90,12 @@ fn show(at: &At<'_>) -> Command {
     Command::new("ip", words)
 }
 
+/// Whether there is a route to this destination.
+pub(super) fn is_there(shell: &mut dyn Shell, setting: &SettingRef) -> Result<bool, RemoteError> {
+    let command = show(&At { shell, setting });
+    Ok(!shell.output(&command)?.trim().is_empty())
+}
+
 /// The route, and the line that says it.
 fn route(at: &mut At<'_>) -> Result<(Pairs, String), RemoteError> {
     let command = show(at);
@@ -159,6 +168,19 @@ impl Metric {
         }
     }
 
+    /// How ip(8) prints this value, which has not been there yet; none for the default, of which it prints nothing.
+    fn printed(&self, value: &str) -> Vec<String> {
+        if value == value::DEFAULT {
+            return Vec::new();
+        }
+        let mut printed = vec![self.argument(value)];
+        if let (Kind::Milliseconds, Ok(milliseconds)) = (self.kind, value.parse::<u32>()) {
+            // `print_rta_metrics`, ip/iproute.c: seconds from one second on, in some versions.
+            printed.push(format!("{}s", f64::from(milliseconds) / 1000.0));
+        }
+        printed
+    }
+
     /// Expressions of sed(1) that leave a printed route in the words that ip(8) takes, but for this metric.
     fn others(&self) -> String {
         let states: String = STATES.iter().map(|state| format!("s/ {state} / /;")).collect();
@@ -210,7 +232,11 @@ impl Row for Metric {
             Kind::Switch => value::on_off(value::switch(setting, text)?).into(),
             Kind::Ecn if text == "on" => text.into(),
             Kind::Ecn => return Err(at.refused("it must be on, or default")),
-            Kind::Name => value::word(setting, text, value::CONGESTION_NAME_MAX)?,
+            Kind::Name => {
+                let name = value::word(setting, text, value::CONGESTION_NAME_MAX)?;
+                super::congestion::check(at, &name)?;
+                name
+            }
         })
     }
 
@@ -233,15 +259,19 @@ impl Row for Metric {
 
     /// Only this metric is looked at, of which nothing is printed when it is not there.
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
-        let (pairs, line) = route(at)?;
-        if self.of(at, &pairs, &line)? != value {
-            return Err(at.refused(&format!("it is no longer {value}")));
-        }
-        let printed = pairs.into_iter().find(|(word, _)| word == self.word);
-        let printed = printed.map_or(value::DEFAULT.to_owned(), |(_, printed)| printed);
         let script = format!("{} | sed {}", show(at).typed(), self.alone());
-        let line = Condition::literal(&printed);
-        Ok(Condition::line(Command::new("sh", ["-c", &script]), line))
+        let ask = || Command::new("sh", ["-c", &script]);
+        let (pairs, line) = route(at)?;
+        let printed = pairs.iter().find(|(word, _)| word == self.word);
+        // As it is printed now, a lock included.
+        if self.of(at, &pairs, &line)? == value {
+            let printed = printed.map_or(value::DEFAULT, |(_, printed)| printed);
+            return Ok(Condition::line(ask(), Condition::literal(printed)));
+        }
+        let printed = self.printed(value).into_iter().map(|printed| Condition::literal(&printed));
+        let conditions = printed.map(|line| Condition::line(ask(), line));
+        let none = || Condition::line(ask(), Condition::literal(value::DEFAULT));
+        Ok(conditions.reduce(Condition::or).unwrap_or_else(none))
     }
 }
 
@@ -312,6 +342,9 @@ mod tests {
         assert!(holds("route.mtu", "default", &other));
         assert!(!holds("route.mtu", "default", &LINE.replace("5ms", "5ms mtu 1400")));
         assert!(!holds("route.mtu", "default", ""), "the route is gone");
+        let later = LINE.replace("20", "30").replace("5ms", "1.5s mtu 1400");
+        assert!(holds("route.initcwnd", "30", &later) && !holds("route.initcwnd", "40", &later));
+        assert!(holds("route.rto_min", "1500", &later) && holds("route.mtu", "1400", &later));
     }
 
     #[test]

@@ -47,6 +47,11 @@ pub(super) trait Row: Sync {
         Ok(())
     }
 
+    /// See [`crate::System::half_way`].
+    fn half_way(&self, _one: &str, _other: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether it belongs to a network device, and may change with another one that does.
     fn of_device(&self) -> bool {
         false

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use goodput_model::{EndName, SettingRef};
 use goodput_settings::parameters;
 
+use super::congestion;
 use super::row::{At, Row};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
@@ -42,7 +43,11 @@ impl Row for Parameter {
             );
         }
         let now = self.read(at)?;
-        Ok(parameters::fitting(at.setting, value, &now)?)
+        let value = parameters::fitting(at.setting, value, &now)?;
+        if name(at.setting)? == "net/ipv4/tcp_congestion_control" {
+            congestion::check(at, &value)?;
+        }
+        Ok(value)
     }
 
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
@@ -57,6 +62,11 @@ impl Row for Parameter {
 
 fn show(setting: &SettingRef) -> Result<Command, RemoteError> {
     Ok(Command::new("sysctl", ["-n", &name(setting)?]))
+}
+
+/// What asks whether the parameter is there.
+pub(super) fn is_there(setting: &SettingRef) -> Result<Command, RemoteError> {
+    Ok(Command::new("test", ["-e", &format!("/proc/sys/{}", name(setting)?)]))
 }
 
 /// The name with slashes, which leave dots to the names of devices (sysctl(8)).

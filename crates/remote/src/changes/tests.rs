@@ -1,0 +1,419 @@
+//! Against a shell of this machine in a network namespace of its own.
+
+use super::*;
+use goodput_testing::{in_namespace, wait_for};
+use std::path::PathBuf;
+use std::process;
+
+const PARAMETER: &str = "sysctl.net.ipv4.tcp_rmem";
+const OURS: &str = "4096 65536 262144";
+
+fn sh(script: &str) -> String {
+    let output = process::Command::new("sh").args(["-c", script]).output().unwrap();
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A host whose shell is one of this thread's network namespace.
+fn host() -> Host {
+    host_called("ssh://here")
+}
+
+fn host_called(name: &str) -> Host {
+    // A view of /sys belongs to the namespace in which it was mounted.
+    let login = || {
+        Session::with_shell(["unshare", "--mount", "sh", "-c", "mount -t sysfs none /sys; exec sh"])
+    };
+    Host::through(Box::new(login), &name.parse().unwrap(), &Access::default()).unwrap()
+}
+
+fn setting(name: &str) -> SettingRef {
+    name.parse().unwrap()
+}
+
+fn begin(folder: &tempfile::TempDir) -> RemoteChanges {
+    RemoteChanges::at(host(), folder.path(), Vec::new()).unwrap()
+}
+
+fn value(name: &str) -> String {
+    host().read(&setting(name)).unwrap()
+}
+
+/// Runs a test in a network namespace with the devices v0 and v1, if this machine can.
+fn in_scene(test: impl FnOnce(tempfile::TempDir) + Send + 'static) {
+    in_namespace(|| {
+        sh("ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up");
+        test(tempfile::tempdir().unwrap());
+    });
+}
+
+fn journals(folder: &tempfile::TempDir) -> Vec<PathBuf> {
+    std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn what_is_changed_comes_back_with_all_around_it() {
+    in_scene(|folder| {
+        let parts = "ethtool -k v0 | grep -e segmentation -e checksum";
+        sh("ethtool -K v0 tx-tcp6-segmentation off");
+        let before = (value(PARAMETER), sh(parts), value("link.mtu@v0"));
+        let mut changes = begin(&folder);
+        assert_eq!(changes.apply(&setting(PARAMETER), OURS).unwrap(), OURS);
+        assert_eq!(changes.apply(&setting("offload.tx-checksum@v0"), "off").unwrap(), "off");
+        assert_eq!(changes.apply(&setting("far:link.mtu@v0"), "1400").unwrap(), "1400");
+        assert_eq!(value("feature.tx-tcp-segmentation@v0"), "off", "it needs checksums");
+        assert_eq!(value("link.mtu@v0"), "1400");
+        let report = changes.restore();
+        assert!(report.report.is_clean(), "{report}");
+        assert_eq!((value(PARAMETER), sh(parts), value("link.mtu@v0")), before);
+        assert!(journals(&folder).is_empty());
+    });
+}
+
+#[test]
+fn the_host_puts_back_by_itself_when_the_connection_goes() {
+    in_scene(|folder| {
+        let parts = "ethtool -k v0 | grep -e segmentation -e checksum";
+        let before = (value(PARAMETER), sh(parts));
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        changes.apply(&setting("offload.tx-checksum@v0"), "off").unwrap();
+        changes.host.session.cut();
+        wait_for("the host to put back", || (value(PARAMETER), sh(parts)) == before);
+        assert_eq!(journals(&folder).len(), 1, "the run does not know yet");
+        let report = changes.restore();
+        assert!(report.report.is_clean() && journals(&folder).is_empty(), "{report}");
+    });
+}
+
+#[test]
+fn what_neither_could_put_back_is_put_back_by_the_journal() {
+    in_scene(|folder| {
+        let before = value(PARAMETER);
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        let dead_man = changes.open.as_ref().unwrap().dead_man.pid;
+        sh(&format!("kill -9 {dead_man}"));
+        changes.host.session.cut();
+        let line = format!("/proc/{dead_man}/cmdline");
+        wait_for("the dead-man to be gone", || std::fs::read(&line).unwrap_or_default().is_empty());
+        assert_eq!(value(PARAMETER), OURS, "nobody is left to put it back");
+        let report = changes.restore();
+        assert_eq!(report.report.entries[0].outcome, Outcome::PutBack { to: before.clone() });
+        assert_eq!(value(PARAMETER), before);
+    });
+}
+
+#[test]
+fn what_someone_else_changed_is_left_alone() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        sh("sysctl -w net.ipv4.tcp_rmem='1000 2000 3000'");
+        let refused = changes.apply(&setting(PARAMETER), "4096 4096 4096").unwrap_err();
+        assert!(refused.to_string().contains("someone else"), "{refused}");
+        let report = changes.restore();
+        assert!(report.to_string().contains("someone else"), "{report}");
+        assert_eq!(value(PARAMETER), "1000 2000 3000");
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        sh("sysctl -w net.ipv4.tcp_rmem='1000 2000 4000'");
+        changes.host.session.end();
+        assert_eq!(value(PARAMETER), "1000 2000 4000", "nor does the host touch it");
+    });
+}
+
+#[test]
+fn a_second_goodput_is_refused() {
+    in_scene(|folder| {
+        let first = begin(&folder);
+        let second = RemoteChanges::at(host(), folder.path(), Vec::new()).err().unwrap();
+        assert!(matches!(second, RemoteError::Busy { .. }), "{second}");
+        drop(first);
+        begin(&folder);
+    });
+}
+
+#[test]
+fn what_is_kept_stays() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        changes.keep().unwrap();
+        assert_eq!(value(PARAMETER), OURS);
+        assert!(journals(&folder).is_empty());
+    });
+}
+
+#[test]
+fn what_the_kernel_refuses_is_as_before() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        let congestion = setting("sysctl.net.ipv4.tcp_congestion_control");
+        let before = value(&congestion.to_string());
+        assert!(changes.apply(&congestion, "no_such_one").is_err());
+        assert!(changes.apply(&setting("link.mtu@nosuch"), "1400").is_err());
+        assert!(changes.apply(&setting("qdisc.htb.rate@v0:1:1"), "1mbit").is_err());
+        assert_eq!(value(&congestion.to_string()), before);
+        assert!(changes.restore().report.is_clean());
+    });
+}
+
+fn kill(pid: u32) {
+    sh(&format!("kill -9 {pid}"));
+    let line = format!("/proc/{pid}/cmdline");
+    wait_for("the process to be gone", || std::fs::read(&line).unwrap_or_default().is_empty());
+}
+
+/// Ends a run and the dead-man in such a way that neither puts anything back.
+fn die(mut changes: RemoteChanges) {
+    kill(changes.open.as_ref().unwrap().dead_man.pid);
+    changes.open = None;
+    changes.host.session.cut();
+}
+
+fn outcomes(reports: &[RemoteReport]) -> Vec<Outcome> {
+    let entries = reports.iter().flat_map(|report| &report.report.entries);
+    entries.map(|entry| entry.outcome.clone()).collect()
+}
+
+const IPV6_MTU: &str = "sysctl.net/ipv6/conf/v0/mtu";
+
+/// Every way in which a change of `settings` can end must leave everything as it was.
+fn comes_back_after_each_end(look: &str, changed: &[(&str, &str)]) {
+    let before = sh(look);
+    let apply = |folder: &tempfile::TempDir| {
+        let mut changes = begin(folder);
+        for (name, value) in changed {
+            changes.apply(&setting(name), value).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        assert_ne!(sh(look), before, "{changed:?}");
+        changes
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = apply(&folder).restore();
+    assert!(report.report.is_clean(), "{report}");
+    assert_eq!(sh(look), before, "restored: {changed:?}");
+    let mut changes = apply(&folder);
+    changes.host.session.end();
+    assert_eq!(sh(look), before, "by the host itself: {changed:?}");
+    assert!(changes.restore().report.is_clean());
+    die(apply(&folder));
+    let mut host = host();
+    let reports = undo_at(folder.path(), &mut host);
+    assert!(reports.iter().all(|report| report.report.is_clean()), "{reports:?}");
+    assert_eq!(sh(look), before, "by the journal: {changed:?}");
+}
+
+#[test]
+fn what_is_dragged_along_only_by_putting_back_comes_back() {
+    in_scene(|_| {
+        sh(&format!("sysctl -w {}=1300", &IPV6_MTU[7..]));
+        let look = "ip link show v0; sysctl net/ipv6/conf/v0/mtu";
+        // With the MTU the kernel sets that of IPv6, also when the MTU comes back.
+        comes_back_after_each_end(look, &[("link.mtu@v0", "1400")]);
+        comes_back_after_each_end(look, &[(IPV6_MTU, "1290"), ("link.mtu@v0", "1400")]);
+        comes_back_after_each_end(look, &[("link.mtu@v0", "1400"), (IPV6_MTU, "1290")]);
+    });
+}
+
+#[test]
+fn two_settings_that_drag_each_other_along_are_both_ours() {
+    in_scene(|folder| {
+        let look = "ip link show v0; sysctl net/ipv6/conf/v0/mtu";
+        let before = sh(look);
+        let mut changes = begin(&folder);
+        for (mtu, ipv6) in [("1400", "1290"), ("1500", "1300"), ("1450", "1290")] {
+            changes.apply(&setting(IPV6_MTU), ipv6).unwrap();
+            changes.apply(&setting("link.mtu@v0"), mtu).unwrap();
+        }
+        die(changes);
+        let mut host = host();
+        let reports = undo_at(folder.path(), &mut host);
+        assert!(reports.iter().all(|report| report.report.is_clean()), "{reports:?}");
+        assert_eq!(sh(look), before);
+    });
+}
+
+#[test]
+fn devices_on_top_of_one_come_back_with_it() {
+    in_scene(|_| {
+        sh(
+            "ip link add link v0 name m0 type macvlan && ip link add name top type bridge && ip link set v1 master top && \
+            ip link set m0 up && ip link set top up",
+        );
+        let look = "ip -o link show | sed -e 's/ state.*//' -e 's/<.*>//'; sysctl -a -r 'net.ipv6.conf.*.mtu$'; ethtool -k m0; ethtool -k top; ethtool -k v1";
+        comes_back_after_each_end(look, &[("link.mtu@v0", "1400")]);
+        comes_back_after_each_end(look, &[("link.mtu@v1", "1400")]);
+        comes_back_after_each_end(look, &[("offload.tx-checksum@v1", "off")]);
+    });
+}
+
+#[test]
+fn what_queues_are_spread_over_comes_back_with_the_channels() {
+    in_namespace(|| {
+        sh(
+            "ip link add v0 numtxqueues 4 numrxqueues 4 type veth peer name v1 && ip link set v0 up && \
+            ip link set v1 up && ethtool -L v0 rx 4 tx 4",
+        );
+        let sysfs = |script: &str| {
+            format!(
+                "unshare --mount sh -c 'mount -t sysfs none /sys; cd /sys/class/net/v0/queues; {script}'"
+            )
+        };
+        sh(&sysfs(
+            "for q in rx-*; do echo 2 >$q/rps_cpus; echo 32 >$q/rps_flow_cnt; done; \
+                   for q in tx-*; do echo 1 >$q/xps_cpus; done",
+        ));
+        let look = sysfs("grep . */rps_cpus */rps_flow_cnt */xps_cpus; ethtool -l v0");
+        comes_back_after_each_end(&look, &[("channels.rx@v0", "1")]);
+        comes_back_after_each_end(&look, &[("channels.tx@v0", "2"), ("channels.rx@v0", "2")]);
+    });
+}
+
+/// The parameter belongs to the whole machine, so this test only looks at it.
+#[test]
+fn a_discipline_that_the_kernel_chose_is_told_by_its_kind() {
+    in_namespace(|| {
+        sh("ip tuntap add v0 mode tap && ip link set v0 up");
+        let look = "tc qdisc show dev v0 | cut -d ' ' -f 2,3";
+        comes_back_after_each_end(look, &[("qdisc.kind@v0", "pfifo")]);
+        let folder = tempfile::tempdir().unwrap();
+        let mut changes = begin(&folder);
+        changes.apply(&setting("qdisc.kind@v0"), "pfifo").unwrap();
+        let attached = changes.entries[0].around.iter_mut();
+        let attached =
+            attached.filter(|cell| cell.setting.name == "qdisc.attached").last().unwrap();
+        // As if the kernel's default had been another one at that time.
+        attached.is_original = crate::Condition::line(Command::new("echo", ["x"]), "other");
+        attached.original = "other".into();
+        let report = changes.restore();
+        assert!(report.to_string().contains("qdisc.attached@v0: the kernel made it"), "{report}");
+    });
+}
+
+#[test]
+fn what_someone_else_sets_while_a_change_is_under_way_stays() {
+    in_scene(|folder| {
+        let theirs = "1000 2000 3000";
+        let change_it = || sh(&format!("sysctl -w net.ipv4.tcp_rmem='{theirs}'"));
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        changes.note(0, "4096 4096 4096").unwrap();
+        change_it();
+        changes.host.session.end();
+        assert_eq!(value(PARAMETER), theirs, "the host leaves it alone");
+        let report = changes.restore();
+        assert!(report.to_string().contains("someone else"), "{report}");
+        sh(&format!("sysctl -w net.ipv4.tcp_rmem='{OURS}'"));
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), "4096 4096 4096").unwrap();
+        changes.note(0, "4096 8192 8192").unwrap();
+        change_it();
+        die(changes);
+        let reports = undo_at(folder.path(), &mut host());
+        assert!(matches!(outcomes(&reports)[..], [Outcome::ChangedByOther { .. }]), "{reports:?}");
+        assert_eq!(value(PARAMETER), theirs, "and so does the journal");
+        // What was intended is ours, though, whether or not it came about.
+        sh(&format!("sysctl -w net.ipv4.tcp_rmem='{OURS}'"));
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), "4096 4096 4096").unwrap();
+        changes.note(0, "4096 8192 8192").unwrap();
+        sh("sysctl -w net.ipv4.tcp_rmem='4096 8192 8192'");
+        changes.host.session.end();
+        assert_eq!(value(PARAMETER), OURS);
+    });
+}
+
+#[test]
+fn what_someone_else_sets_around_a_setting_between_two_changes_stays() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        changes.apply(&setting("link.txqueuelen@v0"), "500").unwrap();
+        sh("ip link set v0 mtu 1450");
+        changes.note(0, "600").unwrap();
+        die(changes);
+        let reports = undo_at(folder.path(), &mut host());
+        assert!(reports[0].report.is_clean(), "{reports:?}");
+        assert_eq!(
+            (value("link.txqueuelen@v0"), value("link.mtu@v0")),
+            ("1000".into(), "1450".into())
+        );
+    });
+}
+
+#[test]
+fn a_damaged_journal_is_told_and_nothing_is_changed() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        die(changes);
+        let path = journals(&folder).pop().unwrap();
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<_> = whole.lines().collect();
+        for damage in [
+            format!("{}\nbroken\n{}\n", lines[0], lines[2]),
+            format!("broken\n{}\n", lines[1..].join("\n")),
+            whole.replace("\"format\":2", "\"format\":99"),
+        ] {
+            std::fs::write(&path, &damage).unwrap();
+            let refused = RemoteChanges::after_dead_runs(host(), folder.path()).err().unwrap();
+            assert!(matches!(refused, RemoteError::Damaged { .. }), "{refused}");
+            assert!(refused.to_string().contains(path.to_str().unwrap()), "{refused}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), damage);
+            assert_eq!(value(PARAMETER), OURS);
+        }
+    });
+}
+
+#[test]
+fn a_host_is_known_under_every_name() {
+    in_scene(|folder| {
+        let before = value(PARAMETER);
+        let mut changes =
+            RemoteChanges::at(host_called("ssh://alias"), folder.path(), Vec::new()).unwrap();
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        die(changes);
+        let changes = RemoteChanges::after_dead_runs(host(), folder.path()).unwrap();
+        let back = [Outcome::PutBack { to: before.clone() }];
+        assert_eq!(outcomes(changes.settled()), back);
+        assert_eq!(value(PARAMETER), before);
+    });
+}
+
+#[test]
+fn another_machine_behind_a_name_is_no_reboot() {
+    in_scene(|folder| {
+        let mut first = host();
+        (first.identity[0], first.machine) = ("its boot".into(), Some("its id".into()));
+        let mut changes = RemoteChanges::at(first, folder.path(), Vec::new()).unwrap();
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        die(changes);
+        let settled = |machine: Option<&str>| {
+            let mut now = host();
+            now.machine = machine.map(Into::into);
+            undo_at(folder.path(), &mut now)
+        };
+        assert!(settled(Some("another")).is_empty(), "what was changed there is not here");
+        assert_eq!(journals(&folder).len(), 1);
+        let unknown = settled(None);
+        assert!(unknown[0].objection().is_some(), "{unknown:?}");
+        assert_eq!(outcomes(&settled(Some("its id"))), [Outcome::Rebooted]);
+        assert!(journals(&folder).is_empty());
+    });
+}
+
+#[test]
+fn a_device_that_is_gone_blocks_nothing() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        changes.apply(&setting("link.mtu@v0"), "1400").unwrap();
+        die(changes);
+        sh("ip link del v0");
+        let changes = RemoteChanges::after_dead_runs(host(), folder.path()).unwrap();
+        let said = changes.settled()[0].to_string();
+        assert!(said.contains("the device v0 is gone"), "{said}");
+        drop(changes);
+        assert!(journals(&folder).is_empty());
+    });
+}

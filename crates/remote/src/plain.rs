@@ -1,0 +1,51 @@
+//! A host's text, made fit for a screen: nothing in it can forge a line, repaint the screen or turn the direction of
+//! writing.
+
+/// Lines of a host's output, without what a terminal would act on. Line breaks and tabs stay.
+pub(crate) fn lines(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' { c } else { plain(c) }).collect()
+}
+
+/// The same in one line, for a message. Lines that only draw a frame are left out.
+pub(crate) fn one_line(text: &str) -> String {
+    let lines = text.split(['\n', '\r']).map(str::trim);
+    let lines = lines.filter(|line| line.chars().any(char::is_alphanumeric));
+    lines.collect::<Vec<_>>().join(" ").chars().map(plain).collect()
+}
+
+fn plain(c: char) -> char {
+    let is_invisible = matches!(
+        c,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    match c {
+        '\t' => c,
+        c if c.is_control() || is_invisible => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_repaints_the_screen() {
+        assert_eq!(
+            lines("a\x1b[2Jb\u{9b}31m\u{202e}\tc\nd\r\n"),
+            "a\u{fffd}[2Jb\u{fffd}31m\u{fffd}\tc\nd\u{fffd}\n"
+        );
+        assert_eq!(
+            one_line("@@@@@\r\n@ WARNING @\r\nIt is\x07 bad.\n"),
+            "@ WARNING @ It is\u{fffd} bad."
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_becomes_one_line(text in any::<String>()) {
+            prop_assert!(!one_line(&text).chars().any(|c| c.is_control() && c != '\t'));
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Values that outlive a reboot of a host: written into its files, listed, and removed again.
+//!
+//! Where a system reads a file of ours beside those of others, all of it is ours. Where it reads one file only, ours are
+//! marked lines at its end; nothing else in it is ever touched. Lines that someone has edited are left alone.
+
+use goodput_model::SettingRef;
+use goodput_settings::{merged, saved_text};
+
+use crate::command::Command;
+use crate::error::RemoteError;
+use crate::keeper::Keeper;
+use crate::shell::Shell;
+use crate::system::System;
+
+/// A setting and the value that is kept.
+pub type Assignment = (SettingRef, String);
+
+/// Lines of ours in a file of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedThere {
+    /// The file.
+    pub path: &'static str,
+    /// The values that they keep.
+    pub keeps: Vec<Assignment>,
+    /// Whether they are as goodput wrote them.
+    pub intact: bool,
+}
+
+/// Lines that were to be removed, and what became of it.
+pub type Removed = (SavedThere, Result<(), RemoteError>);
+
+/// Begins and ends our lines in a file that is not all ours. Patterns of sed(1) as they are.
+const BEGIN: &str = "# BEGIN goodput";
+const END: &str = "# END goodput";
+
+/// Prints what stands at a path: `none`, `link`, or `file`, its checksum, how many times our lines begin and end, and then
+/// our lines, or all of them.
+const SHOW: &str = "f=$1; if [ -L \"$f\" ]; then echo link; elif [ ! -e \"$f\" ]; then echo none; else echo file; \
+    cksum <\"$f\" || exit; if [ \"$2\" = whole ]; then echo 1 1; cat \"$f\"; else \
+    echo $(grep -c -x \"$3\" \"$f\") $(grep -c -x \"$4\" \"$f\"); sed -n \"/^$3\\$/,/^$4\\$/p\" \"$f\"; fi; fi";
+
+/// Replaces a file in one step, if it still has the checksum: without our lines, and with the text behind the rest. A file
+/// that would be empty is removed. A draft on a disk that is full never takes the file's place.
+const WRITE: &str = "f=$1; [ \"$(cksum 2>/dev/null <\"$f\")\" = \"$2\" ] || { echo \"$f was changed meanwhile\" >&2; exit 1; }; \
+    umask 022; mkdir -p \"${f%/*}\" || exit; t=$f.goodput.$$; trap 'rm -f \"$t\"' EXIT; \
+    if [ -e \"$f\" ]; then cp -p \"$f\" \"$t\" || exit; else : >\"$t\" || exit; fi; \
+    { if [ \"$3\" = whole ] || [ ! -e \"$f\" ]; then :; else sed \"/^$4\\$/,/^$5\\$/d\" \"$f\" && \
+    { [ -z \"$(tail -c 1 \"$f\")\" ] || echo; }; fi && printf '%b' \"$6\"; } >\"$t\" || exit; \
+    if [ -s \"$t\" ]; then { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; } && mv \"$t\" \"$f\"; \
+    else rm -f \"$f\"; fi";
+
+impl Keeper {
+    fn kind(&self) -> &'static str {
+        if self.whole { "whole" } else { "lines" }
+    }
+
+    fn found(&self, shell: &mut dyn Shell) -> Result<Found, RemoteError> {
+        let command = Command::new("sh", ["-c", SHOW, "sh", self.path, self.kind(), BEGIN, END]);
+        let printed = shell.output(&command)?;
+        let (what, rest) = printed.split_once('\n').unwrap_or((&printed, ""));
+        match what {
+            "none" => Ok(Found { sum: String::new(), ours: None }),
+            "file" => {
+                let (sum, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+                let (times, text) = rest.split_once('\n').unwrap_or((rest, ""));
+                let ours = self.ours(shell.host(), times, text)?;
+                Ok(Found { sum: sum.into(), ours })
+            }
+            "link" => Err(self.left(shell.host(), "it is a link, which goodput never makes")),
+            _ => Err(RemoteError::NotUnderstood {
+                host: shell.host().into(),
+                command: command.typed(),
+                line: what.into(),
+                why: "goodput expected none, link or file".into(),
+            }),
+        }
+    }
+
+    /// What our lines say; `None` if there are none.
+    fn ours(&self, host: &str, times: &str, text: &str) -> Result<Option<SavedThere>, RemoteError> {
+        let inner = match (self.whole, times) {
+            (true, _) => Some(text),
+            (false, "0 0") => return Ok(None),
+            (false, "1 1") => text
+                .strip_prefix(BEGIN)
+                .and_then(|rest| rest.strip_prefix('\n')?.strip_suffix(&format!("{END}\n"))),
+            (false, _) => None,
+        };
+        match inner.and_then(saved_text::parse) {
+            Some(saved_text::Contents { keeps, intact }) => {
+                Ok(Some(SavedThere { path: self.path, keeps, intact }))
+            }
+            None if self.whole => Err(self.left(host, "it is not goodput's")),
+            None => Ok(Some(SavedThere { path: self.path, keeps: Vec::new(), intact: false })),
+        }
+    }
+
+    fn left(&self, host: &str, why: &str) -> RemoteError {
+        RemoteError::LeftAlone { host: host.into(), path: self.path.into(), why: why.into() }
+    }
+
+    /// Has our lines keep these values, or takes them away.
+    fn write(
+        &self,
+        shell: &mut dyn Shell,
+        system: &dyn System,
+        sum: &str,
+        keeps: &[Assignment],
+    ) -> Result<(), RemoteError> {
+        let lines = merged(self.forms(system, keeps));
+        let lines: Vec<_> = lines.into_iter().map(|form| form.lines).collect();
+        let text = match keeps {
+            [] => String::new(),
+            _ if self.whole => saved_text::render(keeps, &lines.join("\n")),
+            _ => format!("{BEGIN}\n{}{END}\n", saved_text::render(keeps, &lines.join("\n"))),
+        };
+        // For printf(1), which makes the line breaks anew.
+        let text = text.replace('\\', r"\\").replace('\n', r"\n");
+        let words = ["-c", WRITE, "sh", self.path, sum, self.kind(), BEGIN, END, &text];
+        shell.output(&Command::new("sh", words)).map(drop)
+    }
+
+    /// What these values need of this file.
+    fn forms(&self, system: &dyn System, keeps: &[Assignment]) -> Vec<goodput_model::Permanent> {
+        let forms = keeps.iter().flat_map(|(setting, value)| system.permanent(setting, value));
+        forms.filter(|form| path(&form.file) == self.path).collect()
+    }
+}
+
+/// What stands in a file.
+struct Found {
+    /// Its checksum (cksum(1)); empty if there is no file.
+    sum: String,
+    ours: Option<SavedThere>,
+}
+
+/// `/etc/rc.conf` of `FreeBSD /etc/rc.conf`.
+fn path(file: &str) -> &str {
+    file.rsplit(' ').next().unwrap_or(file)
+}
+
+/// The lines of ours on a host, edited ones among them.
+pub(crate) fn saved(
+    system: &dyn System,
+    shell: &mut dyn Shell,
+) -> Result<Vec<SavedThere>, RemoteError> {
+    let mut all = Vec::new();
+    for keeper in system.keepers() {
+        match keeper.found(shell) {
+            Ok(found) => all.extend(found.ours),
+            // Someone else's file has nothing of ours.
+            Err(RemoteError::LeftAlone { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
+}
+
+/// Writes lines that keep these values after a reboot; the files. Values that are kept already stay.
+///
+/// # Errors
+/// When a value can't be kept by a file of ours, or a file can't be written. All are then as before.
+pub(crate) fn save(
+    system: &dyn System,
+    shell: &mut dyn Shell,
+    assignments: &[Assignment],
+) -> Result<Vec<SavedThere>, RemoteError> {
+    let mut plans = plans(system, shell, assignments)?;
+    let mut failure = None;
+    let mut written = 0;
+    for plan in &plans {
+        if let Err(error) = plan.keeper.write(shell, system, &plan.sum, &plan.keeps) {
+            failure = Some(error);
+            break;
+        }
+        written += 1;
+    }
+    let Some(failure) = failure else {
+        let of =
+            |plan: Plan| SavedThere { path: plan.keeper.path, keeps: plan.keeps, intact: true };
+        return Ok(plans.into_iter().map(of).collect());
+    };
+    for plan in plans.drain(..written) {
+        // What failed first is what is reported.
+        let _ = plan
+            .keeper
+            .found(shell)
+            .and_then(|found| plan.keeper.write(shell, system, &found.sum, &plan.before));
+    }
+    Err(failure)
+}
+
+/// What one file is to keep.
+struct Plan {
+    keeper: &'static Keeper,
+    sum: String,
+    before: Vec<Assignment>,
+    keeps: Vec<Assignment>,
+}
+
+fn plans(
+    system: &dyn System,
+    shell: &mut dyn Shell,
+    assignments: &[Assignment],
+) -> Result<Vec<Plan>, RemoteError> {
+    let mut plans: Vec<Plan> = Vec::new();
+    for (setting, value) in assignments {
+        let keeper = keeper_of(system, shell, setting, value)?;
+        let index = match plans.iter().position(|plan| plan.keeper == keeper) {
+            Some(index) => index,
+            None => {
+                let found = keeper.found(shell)?;
+                if found.ours.as_ref().is_some_and(|ours| !ours.intact) {
+                    return Err(keeper.left(shell.host(), EDITED));
+                }
+                let before = found.ours.map(|ours| ours.keeps).unwrap_or_default();
+                plans.push(Plan { keeper, sum: found.sum, keeps: before.clone(), before });
+                plans.len() - 1
+            }
+        };
+        let keeps = &mut plans[index].keeps;
+        match keeps.iter_mut().find(|(known, _)| known == setting) {
+            Some(kept) => kept.1.clone_from(value),
+            None => keeps.push((setting.clone(), value.clone())),
+        }
+    }
+    plans.retain(|plan| plan.keeps != plan.before || !plan.sum.is_empty());
+    Ok(plans)
+}
+
+const EDITED: &str = "someone has edited goodput's lines in it";
+
+/// The file that keeps all of a value.
+fn keeper_of(
+    system: &dyn System,
+    shell: &dyn Shell,
+    setting: &SettingRef,
+    value: &str,
+) -> Result<&'static Keeper, RemoteError> {
+    let forms = system.permanent(setting, value);
+    let mut keepers = system.keepers().iter();
+    let keeper = keepers.find(|keeper| forms.iter().all(|form| path(&form.file) == keeper.path));
+    keeper.filter(|_| !forms.is_empty()).ok_or_else(|| {
+        let paths: Vec<_> = system.keepers().iter().map(|keeper| keeper.path).collect();
+        RemoteError::NoSuchSetting {
+            host: shell.host().into(),
+            setting: setting.to_string(),
+            why: format!(
+                "by SSH goodput only keeps over a reboot what {} can say",
+                paths.join(" or ")
+            ),
+        }
+    })
+}
+
+/// Removes the lines of ours that nobody has edited; all of them, with what became of each.
+pub(crate) fn remove(
+    system: &dyn System,
+    shell: &mut dyn Shell,
+) -> Result<Vec<Removed>, RemoteError> {
+    let mut all = Vec::new();
+    for keeper in system.keepers() {
+        let found = match keeper.found(shell) {
+            Ok(found) => found,
+            Err(RemoteError::LeftAlone { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let Some(ours) = found.ours else { continue };
+        let removed = match ours.intact {
+            true => keeper.write(shell, system, &found.sum, &[]),
+            false => Err(keeper.left(shell.host(), EDITED)),
+        };
+        all.push((ours, removed));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;
