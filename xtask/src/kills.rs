@@ -5,19 +5,32 @@ use anyhow::Result;
 
 use xtask::shell;
 
-/// How many kills.
+/// How many kills, and of what.
 #[derive(clap::Args)]
 pub struct Options {
     /// Runs that are killed, half of them together with their guard
     #[arg(default_value_t = 1000)]
     kills: u32,
+    /// Instead kill comparisons that change a host by SSH: goodput, its ssh, the host's sshd or shell, or goodput together with
+    /// the process of that host that would put back
+    #[arg(long)]
+    ssh: bool,
 }
 
 /// Runs the test that does it, with this many kills, and shows what it counted or what differed.
 pub fn run(options: &Options) -> Result<()> {
-    let test = "conformance::killed_at_any_moment_the_whole_namespace_comes_back";
-    let mut cargo = shell::cargo(["test", "--package", "goodput-settings", "--lib", "--"]);
-    cargo.args(["--exact", test, "--nocapture"]);
+    let (target, test) = match options.ssh {
+        false => (
+            ["--package", "goodput-settings", "--lib", "--"].as_slice(),
+            "conformance::killed_at_any_moment_the_whole_namespace_comes_back",
+        ),
+        true => (
+            ["--package", "goodput", "--test", "e2e", "--"].as_slice(),
+            "killed_by_ssh::killed_at_any_moment_the_whole_host_comes_back",
+        ),
+    };
+    let mut cargo = shell::cargo(["test"]);
+    cargo.args(target).args(["--exact", test, "--nocapture"]);
     cargo.env("GOODPUT_KILLS", options.kills.to_string()).env("GOODPUT_REQUIRE", "all");
     shell::run(&mut cargo)
 }

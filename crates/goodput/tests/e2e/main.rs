@@ -18,6 +18,7 @@ mod freebsd;
 mod help;
 mod hostile;
 mod keys;
+mod killed_by_ssh;
 mod latency;
 mod measures;
 mod mounted;
