@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod allowlist;
+mod beside;
 mod changes;
 mod error;
 mod footprint;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use goodput_model::SettingRef;
 
+use crate::beside;
 use crate::error::SettingError;
 use crate::footprint::Footprint;
 use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN_FORMAT_VERSIONS, Line};
@@ -196,13 +197,15 @@ pub(crate) fn settle_contents(
 ) -> RestoreReport {
     let mut report =
         RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: None };
+    let mut contents = contents.clone();
+    let contents = &mut contents;
     let result = Place::here().and_then(|here| {
-        for entry in contents.entries.iter().rev() {
-            let outcome = match outcome(entry, contents, &here, journal) {
+        for setting in contents.undo_order() {
+            let outcome = match outcome(&setting, contents, &here, journal) {
                 Outcome::OtherNamespace { .. } => elsewhere(contents, forget),
                 outcome => outcome,
             };
-            report.entries.push(Restored { setting: entry.setting.clone(), outcome });
+            report.entries.push(Restored { setting, outcome });
         }
         tidy(journal, contents, &report.entries)
     });
@@ -258,12 +261,20 @@ fn damage(contents: &Contents) -> Option<String> {
     ))
 }
 
-fn outcome(entry: &Entry, contents: &Contents, here: &Place, journal: &mut JournalFile) -> Outcome {
-    match put_back(entry, contents, here, journal) {
+fn outcome(
+    setting: &SettingRef,
+    contents: &mut Contents,
+    here: &Place,
+    journal: &mut JournalFile,
+) -> Outcome {
+    let Some(entry) = contents.of(setting).cloned() else { return Outcome::AlreadyBack };
+    match put_back(&entry, contents, here, journal) {
         Ok(outcome) => outcome,
+        // This run took its object away with another setting, and our change with it.
+        Err(SettingError::Gone { .. }) if entry.dragged.contains(&None) => Outcome::AlreadyBack,
         // With its device or route, our change of it is gone as well.
         Err(error @ SettingError::Gone { .. }) => {
-            Outcome::ChangedByOther { now: error.to_string(), ours: last(entry) }
+            Outcome::ChangedByOther { now: error.to_string(), ours: last(&entry) }
         }
         Err(error) => Outcome::Failed(error.to_string()),
     }
@@ -271,7 +282,7 @@ fn outcome(entry: &Entry, contents: &Contents, here: &Place, journal: &mut Journ
 
 fn put_back(
     entry: &Entry,
-    contents: &Contents,
+    contents: &mut Contents,
     here: &Place,
     journal: &mut JournalFile,
 ) -> Result<Outcome, SettingError> {
@@ -290,45 +301,81 @@ fn put_back(
     }
     if machine.capture(setting)? != entry.exact {
         let now = machine.read(setting)?;
-        let ours = entry.ours.iter().any(|ours| machine.same(ours, &now));
+        let ours = entry.known_values().any(|ours| machine.same(ours, &now));
         if !ours && !is_cut_short(machine, entry, &now) {
             return Ok(Outcome::ChangedByOther { now, ours: last(entry) });
         }
     }
+    carry_out(machine, entry, contents, journal)
+}
+
+/// Puts a setting back, and notes it before and after.
+fn carry_out(
+    machine: &dyn Machine,
+    entry: &Entry,
+    contents: &mut Contents,
+    journal: &mut JournalFile,
+) -> Result<Outcome, SettingError> {
     let begin = |around| {
         let to = entry.original.clone();
-        let (setting, original, exact) = (setting.clone(), to.clone(), entry.exact.clone());
+        let (setting, original, exact) = (entry.setting.clone(), to.clone(), entry.exact.clone());
         let link = entry.link;
         // Without this line another one may not know what was cut short here. Yet a disk that is full by now
         // must not leave anything changed.
         let _ = journal
             .append(&Line::Intent { setting, original, exact, to, around, link }, Durable::No);
     };
-    Ok(match bring_back(machine, entry, begin)? {
-        (false, _) => Outcome::AlreadyBack,
-        (true, left) if left.is_empty() => Outcome::PutBack { to: entry.original.clone() },
-        (true, left) => Outcome::Failed(format!(
-            "the value is back, but not what changed with it: {}",
-            left.join("; ")
-        )),
+    let beside = beside::values(contents, machine, &entry.setting);
+    let brought = bring_back(machine, contents, entry, begin)?;
+    if !brought.left.is_empty() {
+        let left = brought.left.join("; ");
+        return Ok(Outcome::Failed(format!(
+            "the value is back, but not what changed with it: {left}"
+        )));
+    }
+    let effective = Line::Effective {
+        setting: entry.setting.clone(),
+        value: entry.original.clone(),
+        around: brought.changed,
+        beside: beside::altered(&beside),
+    };
+    if brought.wrote {
+        // As above.
+        let _ = journal.append(&effective, Durable::No);
+    }
+    contents.add(effective);
+    Ok(match brought.wrote {
+        false => Outcome::AlreadyBack,
+        true => Outcome::PutBack { to: entry.original.clone() },
     })
 }
 
 /// Whether a value is what our last change left when it was cut short.
 fn is_cut_short(machine: &dyn Machine, entry: &Entry, now: &str) -> bool {
-    let values: Vec<&str> =
-        entry.ours.iter().chain([&entry.original]).map(String::as_str).collect();
+    let values: Vec<&str> = entry.known_values().map(String::as_str).collect();
     entry.doubt.is_some() && machine.is_between(now, &values)
 }
 
-/// Writes the original of a setting and of everything that changed along with it, unless all of it
-/// is there. `begin` gets, before anything is written, how things around it differ from the
-/// original then. Returns whether anything was written, and what still differs, in words.
+/// What it took to put a setting back.
+#[derive(Debug, Default)]
+pub(crate) struct Brought {
+    /// Whether anything was written.
+    pub(crate) wrote: bool,
+    /// What still differs from the original, in words.
+    pub(crate) left: Vec<String>,
+    /// What is around it after that, as far as that was something else before.
+    pub(crate) changed: Changed,
+}
+
+/// Writes the original of a setting, and of everything that changed along with it and that no other setting of the
+/// run holds, unless all of it is there. `begin` gets, before anything is written, how things around it differ
+/// from what was noted before the first change.
 pub(crate) fn bring_back(
     machine: &dyn Machine,
+    contents: &Contents,
     entry: &Entry,
     begin: impl FnOnce(Changed),
-) -> Result<(bool, Vec<String>), SettingError> {
+) -> Result<Brought, SettingError> {
     let setting = &entry.setting;
     // A journal of an older version has no side effects.
     let footprint = match entry.before.is_empty() {
@@ -340,24 +387,29 @@ pub(crate) fn bring_back(
         // The value itself can be put back all the same.
         Err(why) => (entry.before.clone(), Some(why.to_string())),
     };
-    let mut target = entry.target(&now);
+    let mut target = contents.target(entry, &now);
     target.retain(|cell, _| footprint.covers(cell));
     let is_back = machine.capture(setting)? == entry.exact;
     if is_back && side_effects::differing(&target, &now).is_empty() && unseen.is_none() {
-        return Ok((false, Vec::new()));
+        return Ok(Brought::default());
     }
     begin(side_effects::changed(&entry.before, &now));
     // Some values can only be written once others are back; so what counts is how it ends.
     let written = if is_back { Ok(()) } else { machine.write(setting, &entry.exact) };
     #[cfg(test)]
     crate::testing::step();
-    let left = match unseen {
-        Some(why) => vec![why],
+    let (left, then) = match unseen {
+        Some(why) => (vec![why], now.clone()),
         None => side_effects::bring_about(setting, &footprint, &target)?,
     };
-    let after = machine.capture(setting)?;
+    let mut after = machine.capture(setting)?;
+    if !machine.same(&after, &entry.exact) && entry.doubt.is_some() {
+        // What was around it when the change began that was cut short may hold an earlier value of its own.
+        machine.write(setting, &entry.exact)?;
+        after = machine.capture(setting)?;
+    }
     if machine.same(&after, &entry.exact) {
-        return Ok((true, left));
+        return Ok(Brought { wrote: true, left, changed: side_effects::changed(&now, &then) });
     }
     written?;
     let (asked, effective) = (entry.exact.clone(), after);

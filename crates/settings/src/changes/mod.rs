@@ -5,6 +5,7 @@ use std::path::Path;
 
 use goodput_model::{EndName, SettingRef};
 
+use crate::beside;
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
 use crate::held::Patience;
@@ -188,7 +189,10 @@ impl Changes {
             let (of, value) = (setting.clone(), noted.value.clone());
             let undone = match first {
                 true => Line::Settled { setting: of },
-                false => Line::Effective { setting: of, value, around: Default::default() },
+                false => {
+                    let (around, beside) = Default::default();
+                    Line::Effective { setting: of, value, around, beside }
+                }
             };
             self.append(undone, Durable::No)?;
             let (now, ours) = (found.value, noted.value.clone());
@@ -212,7 +216,7 @@ impl Changes {
     ) -> Result<String, SettingError> {
         let entry = self.contents.entries[index].clone();
         self.write_and_verify(view, &entry, wanted, around).map_err(|error| {
-            match (error, bring_back(view.machine, &entry, |_| {})) {
+            match (error, bring_back(view.machine, &self.contents, &entry, |_| {})) {
                 (SettingError::NotEffective { setting, asked, effective, .. }, Err(error)) => {
                     let not_back = Some(Box::new(error));
                     SettingError::NotEffective { setting, asked, effective, not_back }
@@ -231,10 +235,11 @@ impl Changes {
         around: &Cells,
     ) -> Result<String, SettingError> {
         let (machine, setting) = (view.machine, view.setting);
+        let beside = beside::values(&self.contents, machine, setting);
         // An arm with the original value is the original state, down to what `read` rounds.
         let written = match wanted == entry.original {
             // The intent is noted already.
-            true => everything_back(machine, entry),
+            true => everything_back(machine, &self.contents, entry),
             false => machine.write(setting, wanted),
         };
         #[cfg(test)]
@@ -243,8 +248,8 @@ impl Changes {
         let around = side_effects::changed(around, &view.around()?);
         // A reboot puts all of these settings back on its own, so that it may forget this line.
         let (of, value) = (setting.clone(), effective.clone());
-        let line = Line::Effective { setting: of, value, around };
-        self.append(line, Durable::No)?;
+        let beside = beside::altered(&beside);
+        self.append(Line::Effective { setting: of, value, around, beside }, Durable::No)?;
         written?;
         if effective == wanted {
             return Ok(effective);
@@ -297,19 +302,25 @@ impl Drop for Changes {
     }
 }
 
-/// Makes the value and what is around it as they were before the first change. The intent is noted.
-fn everything_back(machine: &dyn Machine, entry: &Entry) -> Result<(), SettingError> {
-    let (_, left) = bring_back(machine, entry, |_| {})?;
+/// Makes the value and what is around it as they were before the first change, but for what other settings of the
+/// run hold. The intent is noted.
+fn everything_back(
+    machine: &dyn Machine,
+    contents: &Contents,
+    entry: &Entry,
+) -> Result<(), SettingError> {
+    // Nothing was cut short.
+    let entry = Entry { doubt: None, ..entry.clone() };
+    let left = bring_back(machine, contents, &entry, |_| {})?.left;
     if left.is_empty() {
         return Ok(());
     }
-    Err(SettingError::SideEffects { setting: entry.setting.clone(), left: left.join("; ") })
+    Err(SettingError::SideEffects { setting: entry.setting, left: left.join("; ") })
 }
 
 /// Refuses to touch a setting that someone else has changed since we did.
 fn still_ours(machine: &dyn Machine, entry: &Entry, now: &str) -> Result<(), SettingError> {
-    let mut known = entry.ours.iter().chain([&entry.original]);
-    if known.any(|value| machine.same(value, now)) {
+    if entry.known_values().any(|value| machine.same(value, now)) {
         return Ok(());
     }
     Err(SettingError::ChangedByOther {

@@ -1,13 +1,14 @@
 //! The lines of a journal, and what they add up to.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
+use super::entry::Entry;
+use super::surroundings::Surroundings;
 use crate::place::Place;
-use crate::side_effects::{Cells, Changed, same};
+use crate::side_effects::{Cells, Changed};
 
 /// The version of the format that is written.
 pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 3;
@@ -56,6 +57,10 @@ pub(crate) enum Line {
         /// What changed along with it.
         #[serde(default, skip_serializing_if = "Changed::is_empty")]
         around: Changed,
+        /// Other settings of the run that changed along with it, and their values; `None` if their object
+        /// went.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        beside: Vec<(SettingRef, Option<String>)>,
     },
     /// There is nothing left to do about `setting`.
     Settled {
@@ -76,96 +81,8 @@ pub(crate) struct Owner {
     pub(crate) place: Place,
 }
 
-/// One setting that is to be put back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// The setting.
-    pub(crate) setting: SettingRef,
-    /// Its value before our first change.
-    pub(crate) original: String,
-    /// The same with everything it takes to put it back exactly.
-    pub(crate) exact: String,
-    /// Index of the device that it is of, if it is one's.
-    pub(crate) link: Option<u32>,
-    /// The values that can be our doing: the last one read back, and the one that was then
-    /// intended, if the writer died between the two.
-    pub(crate) ours: Vec<String>,
-    /// What may change along with it, before our first change.
-    pub(crate) before: Cells,
-    /// Of these cells, what our changes made of them.
-    pub(crate) touched: BTreeMap<String, Vec<Option<String>>>,
-    /// How the cells differed from `before` when the last change began, if it is not known how
-    /// that ended.
-    pub(crate) doubt: Option<Changed>,
-}
-
-impl Entry {
-    fn new(setting: SettingRef, original: String, exact: String) -> Self {
-        let (ours, before, touched) = Default::default();
-        Self { setting, original, exact, link: None, ours, before, touched, doubt: None }
-    }
-
-    /// The cells that are to be as they were before, if all of them are `now`: those that nobody but
-    /// us changed. Cells that were not there before are nobody's to remove: the kernel makes routes
-    /// and addresses on its own.
-    pub(crate) fn target(&self, now: &Cells) -> Cells {
-        let ours = |(name, before): &(&String, &String)| {
-            // A change that was cut short may have left any value.
-            let found = match &self.doubt {
-                Some(doubt) => doubt.get(*name).map_or(Some(*before), Option::as_ref),
-                None => now.get(*name),
-            };
-            let made = self.touched.get(*name).into_iter().flatten();
-            // What went by our doing came back without what it held.
-            let is = |text: Option<&String>| match (text, found) {
-                (Some(one), Some(other)) => same(one, other),
-                (one, other) => one.is_none() && other.is_none(),
-            };
-            is(Some(*before)) || made.into_iter().any(|made| made.is_none() || is(made.as_ref()))
-        };
-        let wanted = self.before.iter().filter(ours);
-        wanted.map(|(name, before)| (name.clone(), before.clone())).collect()
-    }
-
-    fn intend(&mut self, to: String, around: Changed) {
-        if self.ours.is_empty() {
-            self.before = around.into_iter().filter_map(|(n, text)| Some((n, text?))).collect();
-            self.doubt = Some(Changed::new());
-        } else {
-            // How the first of several changes ended is not known either; what it found counts.
-            self.doubt.get_or_insert(around);
-        }
-        self.ours.push(to);
-    }
-
-    fn found(&mut self, around: Changed) {
-        if self.ours.len() == 1 {
-            // Before the first change it is the original.
-            for (name, text) in around {
-                match text {
-                    Some(text) => self.before.insert(name, text),
-                    None => self.before.remove(&name),
-                };
-            }
-        } else if let Some(doubt) = &mut self.doubt {
-            doubt.extend(around);
-        }
-    }
-
-    fn took_effect(&mut self, value: String, around: Changed) {
-        self.ours = vec![value];
-        self.doubt = None;
-        for (name, text) in around {
-            let made = self.touched.entry(name).or_default();
-            if !made.contains(&text) {
-                made.push(text);
-            }
-        }
-    }
-}
-
 /// What a journal says.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// The first line; `None` if the writer died before it was on disk, and so before any
     /// change.
@@ -174,6 +91,8 @@ pub(crate) struct Contents {
     pub(crate) entries: Vec<Entry>,
     /// Numbers of the lines that can't be read, from 1.
     pub(crate) unreadable: Vec<usize>,
+    /// What is around all of its settings.
+    surroundings: Surroundings,
 }
 
 impl Contents {
@@ -203,22 +122,71 @@ impl Contents {
                 if let Some(entry) = self.entry(&setting) {
                     return entry.intend(to, around);
                 }
+                let is_certain = self.entries.iter().all(|entry| entry.doubt.is_none());
+                self.surroundings.see(&around, is_certain);
                 let mut entry = Entry { link, ..Entry::new(setting, original, exact) };
                 entry.intend(to, around);
                 self.entries.push(entry);
             }
             Line::Found { setting, around } => {
+                self.surroundings.take_from_others(&around);
                 if let Some(entry) = self.entry(&setting) {
                     entry.found(around);
                 }
             }
-            Line::Effective { setting, value, around } => {
+            Line::Effective { setting, value, around, beside } => {
                 if let Some(entry) = self.entry(&setting) {
-                    entry.took_effect(value, around);
+                    entry.took_effect(value, around.keys().cloned());
+                }
+                self.surroundings.make(around);
+                for (setting, value) in beside {
+                    if let Some(entry) = self.entry(&setting) {
+                        entry.dragged.push(value);
+                    }
                 }
             }
             Line::Settled { setting } => self.entries.retain(|entry| entry.setting != setting),
         }
+    }
+
+    /// The cells to bring about when `entry` is put back, if all of them are `now`. They are those that
+    /// nobody but this run changed, as they were before the run. What another setting of the run still
+    /// holds goes back with the last of them. Cells that were not there before are nobody's to remove: the
+    /// kernel makes routes and addresses on its own.
+    pub(crate) fn target(&self, entry: &Entry, now: &Cells) -> Cells {
+        let wanted = entry.cells().filter_map(|name| {
+            let found = entry.found_before_doubt(name, now);
+            if !self.surroundings.is_ours(name, found) {
+                return None;
+            }
+            let wanted = match self.holds_beside(entry, name) {
+                false => self.surroundings.original(name),
+                // A change that was cut short may have altered it, and must not.
+                true if entry.doubt.is_some() => found,
+                true => None,
+            };
+            Some((name.clone(), wanted?.clone()))
+        });
+        wanted.collect()
+    }
+
+    /// Whether another setting that is not as before the run has altered this cell.
+    fn holds_beside(&self, entry: &Entry, name: &str) -> bool {
+        let others = self.entries.iter().filter(|other| other.setting != entry.setting);
+        others.filter(|other| other.is_applied()).any(|other| other.touched.contains(name))
+    }
+
+    /// The settings in the order in which they are put back: a change that was cut short is undone first,
+    /// because it may have altered what others hold; then the last change first.
+    pub(crate) fn undo_order(&self) -> Vec<SettingRef> {
+        let (cut_short, whole): (Vec<&Entry>, Vec<_>) =
+            self.entries.iter().rev().partition(|entry| entry.doubt.is_some());
+        cut_short.into_iter().chain(whole).map(|entry| entry.setting.clone()).collect()
+    }
+
+    /// The entry of a setting.
+    pub(crate) fn of(&self, setting: &SettingRef) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.setting == *setting)
     }
 
     fn entry(&mut self, setting: &SettingRef) -> Option<&mut Entry> {
@@ -247,7 +215,7 @@ mod tests {
     }
 
     fn effective(value: &str) -> Line {
-        Line::Effective { setting: setting(), value: value.into(), around: Changed::new() }
+        Line::Effective { setting: setting(), value: value.into(), around: Changed::new(), beside: Vec::new() }
     }
 
     fn cells(all: &[(&str, &str)]) -> Cells {
@@ -289,47 +257,142 @@ mod tests {
         assert_eq!((contents.unreadable.as_slice(), contents.entries.len()), (&[1][..], 1));
     }
 
+    /// A journal of changes of `offload.tso@eth0`, and what is there when the first one begins.
+    fn begun(before: &Cells) -> Contents {
+        let mut contents = Contents::default();
+        contents.add(about("tso", "off", crate::side_effects::changed(&Cells::new(), before)));
+        contents
+    }
+
+    fn named(name: &str) -> SettingRef {
+        format!("offload.{name}@eth0").parse().unwrap()
+    }
+
+    /// A change of an offload that was on, with what is noted around it.
+    fn about(name: &str, to: &str, around: Changed) -> Line {
+        let (setting, on) = (named(name), String::from("on"));
+        Line::Intent { setting, original: on.clone(), exact: on, to: to.into(), around, link: None }
+    }
+
+    /// How such a change ended.
+    fn ended(name: &str, value: &str, around: &[(&str, Option<&str>)]) -> Line {
+        let (setting, around) = (named(name), changed(around));
+        Line::Effective { setting, value: value.into(), around, beside: Vec::new() }
+    }
+
+    fn found(around: &[(&str, Option<&str>)]) -> Line {
+        Line::Found { setting: setting(), around: changed(around) }
+    }
+
+    fn target(contents: &Contents, name: &str, now: &Cells) -> Cells {
+        contents.target(contents.of(&named(name)).unwrap(), now)
+    }
+
     #[test]
     fn cells_that_somebody_else_changed_stay_as_they_are() {
-        let mut entry = Entry::new(setting(), "on".into(), "on".into());
         let before = cells(&[("mask", "f"), ("mtu", "9000"), ("name", "x")]);
-        entry.intend("off".into(), crate::side_effects::changed(&Cells::new(), &before));
+        let mut contents = begun(&before);
         // Cut short: whatever is found is our doing.
-        assert_eq!(entry.target(&cells(&[("mtu", "1500")])), before);
-        entry.took_effect("off".into(), changed(&[("mask", None), ("mtu", Some("1500"))]));
-        assert_eq!(entry.target(&cells(&[("mtu", "1500"), ("name", "x")])), before);
+        assert_eq!(target(&contents, "tso", &cells(&[("mtu", "1500")])), before);
+        contents.add(ended("tso", "off", &[("mask", None), ("mtu", Some("1500"))]));
+        assert_eq!(target(&contents, "tso", &cells(&[("mtu", "1500"), ("name", "x")])), before);
         let theirs = cells(&[("mtu", "1400"), ("name", "y")]);
         let mask = cells(&[("mask", "f")]);
-        assert_eq!(entry.target(&theirs), mask, "the others are not ours");
+        assert_eq!(target(&contents, "tso", &theirs), mask, "the others are not ours");
         // Cut short while it was put back: a queue that came back has no mask yet.
-        entry.intend("on".into(), crate::side_effects::changed(&before, &theirs));
-        assert_eq!(entry.target(&cells(&[("mask", "0"), ("mtu", "9000"), ("name", "y")])), mask);
+        contents.add(about("tso", "on", crate::side_effects::changed(&before, &theirs)));
+        let now = cells(&[("mask", "0"), ("mtu", "9000"), ("name", "y")]);
+        assert_eq!(target(&contents, "tso", &now), mask);
     }
 
     #[test]
     fn what_was_found_just_before_the_change_is_the_original() {
-        let before = cells(&[("mtu", "9000"), ("name", "x"), ("old", "1")]);
-        let mut entry = Entry::new(setting(), "on".into(), "on".into());
-        entry.intend("off".into(), crate::side_effects::changed(&Cells::new(), &before));
-        entry.found(changed(&[("name", Some("y")), ("old", None)]));
-        let found = cells(&[("mtu", "9000"), ("name", "y")]);
-        assert_eq!(entry.target(&cells(&[("mtu", "1500"), ("name", "z")])), found);
-        entry.took_effect("off".into(), changed(&[("mtu", Some("1500"))]));
+        let mut contents = begun(&cells(&[("mtu", "9000"), ("name", "x"), ("old", "1")]));
+        contents.add(found(&[("name", Some("y")), ("old", None)]));
+        let first = cells(&[("mtu", "9000"), ("name", "y")]);
+        let now = cells(&[("mtu", "1500"), ("name", "z")]);
+        assert_eq!(target(&contents, "tso", &now), first);
+        contents.add(ended("tso", "off", &[("mtu", Some("1500"))]));
         // Before a later change it is someone else's.
-        entry.intend("on".into(), changed(&[("mtu", Some("1500"))]));
-        entry.found(changed(&[("name", Some("z"))]));
-        let mtu = cells(&[("mtu", "9000")]);
-        assert_eq!(entry.target(&cells(&[("mtu", "1500"), ("name", "z")])), mtu);
+        contents.add(about("tso", "on", changed(&[("mtu", Some("1500"))])));
+        contents.add(found(&[("name", Some("z"))]));
+        assert_eq!(target(&contents, "tso", &now), cells(&[("mtu", "9000"), ("name", "z")]));
     }
 
     #[test]
     fn putting_back_that_was_cut_short_twice_still_knows_the_original() {
         let before = cells(&[("mtu", "9000")]);
-        let mut entry = Entry::new(setting(), "on".into(), "on".into());
-        entry.intend("off".into(), crate::side_effects::changed(&Cells::new(), &before));
+        let mut contents = begun(&before);
         // The run died after its write and before it could say so; then the guard died, too.
-        entry.intend("on".into(), changed(&[("mtu", Some("1500"))]));
-        assert_eq!(entry.target(&cells(&[("mtu", "1500")])), before);
+        contents.add(about("tso", "on", changed(&[("mtu", Some("1500"))])));
+        assert_eq!(target(&contents, "tso", &cells(&[("mtu", "1500")])), before);
+    }
+
+    /// Two settings that alter one cell, `both`, of which the second one begins with what the first one made.
+    fn sharing() -> Contents {
+        let mut contents = begun(&cells(&[("both", "0-0"), ("one", "0")]));
+        contents.add(ended("tso", "off", &[("both", Some("1-0")), ("one", Some("1"))]));
+        let around = changed(&[("both", Some("1-0")), ("other", Some("0"))]);
+        contents.add(about("gso", "off", around));
+        contents
+    }
+
+    #[test]
+    fn what_one_setting_made_is_not_the_original_of_the_next() {
+        let mut contents = sharing();
+        contents.add(ended("gso", "off", &[("both", Some("1-1")), ("other", Some("1"))]));
+        let now = cells(&[("both", "1-1"), ("one", "1"), ("other", "1")]);
+        assert_eq!(contents.undo_order(), [named("gso"), named("tso")]);
+        // The first one still holds what they share; with the last of them it goes back.
+        assert_eq!(target(&contents, "gso", &now), cells(&[("other", "0")]));
+        contents.add(ended("gso", "on", &[("both", Some("1-0")), ("other", Some("0"))]));
+        let now = cells(&[("both", "1-0"), ("one", "1"), ("other", "0")]);
+        let all = cells(&[("both", "0-0"), ("one", "0")]);
+        assert_eq!(target(&contents, "tso", &now), all);
+        // In the other order it is the same.
+        contents.add(about("gso", "off", changed(&[])));
+        contents.add(ended("gso", "off", &[("both", Some("1-1")), ("other", Some("1"))]));
+        contents.add(about("tso", "on", changed(&[])));
+        contents.add(ended("tso", "on", &[("both", Some("0-1")), ("one", Some("0"))]));
+        let now = cells(&[("both", "0-1"), ("one", "0"), ("other", "1")]);
+        assert_eq!(target(&contents, "gso", &now), cells(&[("both", "0-0"), ("other", "0")]));
+    }
+
+    #[test]
+    fn a_change_that_was_cut_short_goes_back_to_what_the_others_hold() {
+        let mut contents = sharing();
+        let now = cells(&[("both", "?"), ("one", "1"), ("other", "?")]);
+        assert_eq!(target(&contents, "gso", &now), cells(&[("both", "1-0"), ("other", "0")]));
+        contents.add(ended("gso", "off", &[("both", Some("1-1")), ("other", Some("1"))]));
+        // The first one is changed again, and that is cut short: it is undone first.
+        contents.add(about("tso", "on", changed(&[("both", Some("1-1")), ("one", Some("1"))])));
+        assert_eq!(contents.undo_order(), [named("tso"), named("gso")]);
+        assert_eq!(target(&contents, "tso", &now), cells(&[("both", "1-1"), ("one", "0")]));
+    }
+
+    #[test]
+    fn what_a_setting_drags_along_is_the_runs_own_doing() {
+        let mut contents = begun(&Cells::new());
+        contents.add(ended("tso", "off", &[]));
+        contents.add(about("gso", "off", Changed::new()));
+        let (setting, value, around) = (named("gso"), "off".to_owned(), Changed::new());
+        let beside = vec![(named("tso"), Some("7".to_owned())), (named("lro"), None)];
+        contents.add(Line::Effective { setting, value, around, beside });
+        let known: Vec<_> = contents.of(&named("tso")).unwrap().known_values().collect();
+        assert_eq!(known, ["off", "7", "on"]);
+        assert_eq!(contents.of(&named("tso")).unwrap().ours, ["off"], "its own value stays");
+        contents.add(ended("tso", "on", &[]));
+        assert_eq!(contents.of(&named("tso")).unwrap().dragged, []);
+    }
+
+    #[test]
+    fn what_someone_else_changed_between_two_settings_is_the_original_of_the_second() {
+        let mut contents = begun(&cells(&[("both", "0")]));
+        contents.add(ended("tso", "off", &[]));
+        contents.add(about("gso", "off", changed(&[("both", Some("theirs"))])));
+        contents.add(ended("gso", "off", &[("both", Some("1"))]));
+        let theirs = cells(&[("both", "theirs")]);
+        assert_eq!(target(&contents, "gso", &cells(&[("both", "1")])), theirs);
     }
 
     proptest! {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 
-use super::contents::{Contents, Entry};
+use super::contents::Contents;
+use super::entry::Entry;
 use super::file::{JournalFile, SUFFIX};
 use super::list::List;
 use super::own_folder::{check_folder, lock_folder};
@@ -135,7 +136,7 @@ fn cells(machine: &dyn Machine, setting: &SettingRef) -> BTreeSet<String> {
 /// The cells that an entry of a journal has changed or is about to change.
 fn changed_cells(entry: &Entry) -> BTreeSet<String> {
     let certain = lookup::machine(&entry.setting).map(|machine| cells(machine, &entry.setting));
-    certain.into_iter().flatten().chain(entry.touched.keys().cloned()).collect()
+    certain.into_iter().flatten().chain(entry.touched.iter().cloned()).collect()
 }
 
 fn list(state_dir: &Path) -> io::Result<Vec<Opened>> {

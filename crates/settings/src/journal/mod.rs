@@ -4,12 +4,15 @@
 //! on it while alive. A file that is gone is a closed journal: there is nothing to put back.
 
 mod contents;
+mod entry;
 mod file;
 mod folder;
 mod list;
 mod own_folder;
+mod surroundings;
 
-pub(crate) use contents::{Contents, Entry, KNOWN_FORMAT_VERSIONS, Line};
+pub(crate) use contents::{Contents, KNOWN_FORMAT_VERSIONS, Line};
+pub(crate) use entry::Entry;
 pub(crate) use file::{Durable, JournalFile};
 pub(crate) use folder::{abandoned, claim, left, listed_elsewhere, open_one};
 pub use own_folder::make_own_folder;

@@ -75,28 +75,28 @@ pub(crate) fn differing<'a>(target: &'a Cells, now: &Cells) -> Vec<(&'a str, &'a
 }
 
 /// Writes what differs from `target` until nothing does, or nothing more can be done. Returns what
-/// still differs, in words.
+/// still differs, in words, and how everything is then.
 pub(crate) fn bring_about(
     setting: &SettingRef,
     footprint: &Footprint,
     target: &Cells,
-) -> Result<Vec<String>, SettingError> {
+) -> Result<(Vec<String>, Cells), SettingError> {
     let mut troubles = BTreeMap::new();
     for _ in 0..MAX_WRITE_ROUNDS {
         let now = capture(setting, footprint)?;
         let different = differing(target, &now);
         if different.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), now));
         }
         troubles = write(setting, &different, &now)?;
     }
     let now = capture(setting, footprint)?;
-    let left = differing(target, &now).into_iter().map(|(name, text)| {
+    let left: Vec<String> = differing(target, &now).into_iter().map(|(name, text)| {
         let is = now.get(name).map_or("gone", String::as_str);
         let why = troubles.remove(name).unwrap_or_else(|| "the kernel keeps it".into());
         format!("{name} is {is}, was {text} ({why})")
-    });
-    Ok(left.collect())
+    }).collect();
+    Ok((left, now))
 }
 
 /// Writes cells in the order of the areas; why it failed, by name.
@@ -176,7 +176,7 @@ mod tests {
             for kind in ["address/", "route/", "nexthop/"] {
                 assert!(gone(&down, kind) > 0, "{kind}");
             }
-            let left = bring_about(&setting, &Footprint::Device, &before).unwrap();
+            let (left, _) = bring_about(&setting, &Footprint::Device, &before).unwrap();
             assert_eq!(left, [""; 0]);
             let after = look();
             let ends = |cells: &Cells| {

@@ -1,0 +1,48 @@
+//! The other settings of a run, which a change of one may alter: an offload goes off with another, a VLAN's MTU
+//! falls with that of the device below. That is this run's doing, and not somebody else's.
+
+use goodput_model::SettingRef;
+
+use crate::error::SettingError;
+use crate::footprint::Footprint;
+use crate::journal::Contents;
+use crate::lookup::machine;
+use crate::setting::Machine;
+
+/// Settings with their values; `None` if their object is not there.
+pub(crate) type Values = Vec<(SettingRef, Option<String>)>;
+
+/// The values now of the other settings of a run that a change of `setting` may alter.
+pub(crate) fn values(contents: &Contents, changer: &dyn Machine, setting: &SettingRef) -> Values {
+    let footprint = changer.footprint(setting);
+    let others = contents.entries.iter().filter(|entry| entry.setting != *setting);
+    let reached = others.map(|entry| &entry.setting).filter(|other| reaches(&footprint, other));
+    reached.filter_map(|other| Some((other.clone(), read(other)?))).collect()
+}
+
+/// Those that are something else now.
+pub(crate) fn altered(before: &Values) -> Values {
+    let now = before.iter().filter_map(|(setting, _)| Some((setting.clone(), read(setting)?)));
+    now.filter(|now| !before.contains(now)).collect()
+}
+
+/// The value now, or that there is no such object; `None` if that can't be known.
+fn read(setting: &SettingRef) -> Option<Option<String>> {
+    match machine(setting).and_then(|machine| machine.read(setting)) {
+        Ok(value) => Some(Some(value)),
+        Err(SettingError::Gone { .. }) => Some(None),
+        Err(_) => None,
+    }
+}
+
+/// Whether a change with this footprint may alter another setting.
+fn reaches(footprint: &Footprint, other: &SettingRef) -> bool {
+    match footprint {
+        Footprint::Nothing => false,
+        Footprint::Sysctls(_) => {
+            let cell = machine(other).ok().and_then(|machine| machine.cell(other));
+            cell.is_some_and(|cell| footprint.parameters().any(|name| name == cell))
+        }
+        _ => true,
+    }
+}

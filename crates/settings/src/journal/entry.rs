@@ -1,0 +1,100 @@
+//! One setting that a run has changed.
+
+use std::collections::BTreeSet;
+
+use goodput_model::SettingRef;
+
+use crate::side_effects::{Cells, Changed};
+
+/// One setting that is to be put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The setting.
+    pub(crate) setting: SettingRef,
+    /// Its value before our first change.
+    pub(crate) original: String,
+    /// The same with everything it takes to put it back exactly.
+    pub(crate) exact: String,
+    /// Index of the device that it is of, if it is one's.
+    pub(crate) link: Option<u32>,
+    /// The values that can be our doing: the last one read back, and the one that was then
+    /// intended, if the writer died between the two.
+    pub(crate) ours: Vec<String>,
+    /// What changes of other settings of the run made of it since; `None` if its object went.
+    pub(crate) dragged: Vec<Option<String>>,
+    /// What may change along with it, as it was noted before our first change of it.
+    pub(crate) before: Cells,
+    /// The names of the cells that our changes of it altered.
+    pub(crate) touched: BTreeSet<String>,
+    /// How the cells differed from `before` when the last change began, if it is not known how
+    /// that ended.
+    pub(crate) doubt: Option<Changed>,
+}
+
+impl Entry {
+    pub(super) fn new(setting: SettingRef, original: String, exact: String) -> Self {
+        let (ours, dragged, before, touched) = Default::default();
+        let (link, doubt) = (None, None);
+        Self { setting, original, exact, link, ours, dragged, before, touched, doubt }
+    }
+
+    /// Every value that can be this run's doing, and the original.
+    pub(crate) fn known_values(&self) -> impl Iterator<Item = &String> {
+        self.ours.iter().chain(self.dragged.iter().flatten()).chain([&self.original])
+    }
+
+    /// Whether the run has set it to another value than it had, or may have.
+    pub(super) fn is_applied(&self) -> bool {
+        self.doubt.is_some() || self.ours.last() != Some(&self.original)
+    }
+
+    /// The names of the cells that may change along with it.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &String> {
+        self.before.keys().chain(self.touched.iter().filter(|name| !self.before.contains_key(*name)))
+    }
+
+    /// What a cell was when the change began that is in doubt, which may have left any value; without
+    /// doubt what it is `now`.
+    pub(super) fn found_before_doubt<'a>(
+        &'a self,
+        name: &str,
+        now: &'a Cells,
+    ) -> Option<&'a String> {
+        match &self.doubt {
+            Some(doubt) => doubt.get(name).map_or_else(|| self.before.get(name), Option::as_ref),
+            None => now.get(name),
+        }
+    }
+
+    pub(super) fn intend(&mut self, to: String, around: Changed) {
+        if self.ours.is_empty() {
+            self.before = around.into_iter().filter_map(|(n, text)| Some((n, text?))).collect();
+            self.doubt = Some(Changed::new());
+        } else {
+            // How the first of several changes ended is not known either; what it found counts.
+            self.doubt.get_or_insert(around);
+        }
+        self.ours.push(to);
+    }
+
+    pub(super) fn found(&mut self, around: Changed) {
+        if self.ours.len() == 1 {
+            // Before the first change it is what that began with.
+            for (name, text) in around {
+                match text {
+                    Some(text) => self.before.insert(name, text),
+                    None => self.before.remove(&name),
+                };
+            }
+        } else if let Some(doubt) = &mut self.doubt {
+            doubt.extend(around);
+        }
+    }
+
+    pub(super) fn took_effect(&mut self, value: String, touched: impl Iterator<Item = String>) {
+        self.ours = vec![value];
+        self.dragged.clear();
+        self.doubt = None;
+        self.touched.extend(touched);
+    }
+}
