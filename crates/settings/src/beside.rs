@@ -5,18 +5,21 @@ use goodput_model::SettingRef;
 
 use crate::error::SettingError;
 use crate::footprint::Footprint;
-use crate::journal::Contents;
 use crate::lookup::machine;
 use crate::setting::Machine;
 
 /// Settings with their values; `None` if their object is not there.
 pub(crate) type Values = Vec<(SettingRef, Option<String>)>;
 
-/// The values now of the other settings of a run that a change of `setting` may alter.
-pub(crate) fn values(contents: &Contents, changer: &dyn Machine, setting: &SettingRef) -> Values {
+/// The values now of those of `all` that a change of `setting` may alter.
+pub(crate) fn values<'a>(
+    all: impl Iterator<Item = &'a SettingRef>,
+    changer: &dyn Machine,
+    setting: &SettingRef,
+) -> Values {
     let footprint = changer.footprint(setting);
-    let others = contents.entries.iter().filter(|entry| entry.setting != *setting);
-    let reached = others.map(|entry| &entry.setting).filter(|other| reaches(&footprint, other));
+    let others = all.filter(|other| *other != setting);
+    let reached = others.filter(|other| reaches(&footprint, other));
     reached.filter_map(|other| Some((other.clone(), read(other)?))).collect()
 }
 

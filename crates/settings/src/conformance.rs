@@ -2,7 +2,6 @@
 //! apply, verify, put back; changed by someone else, then left alone; killed, then put back.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use goodput_model::SettingRef;
@@ -13,7 +12,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::lookup::machine;
 use crate::machine::offload::requested;
-use crate::testing::{Victim, Whole, build, guard, in_scene, wait_for};
+use crate::testing::{Tmpfs, Victim, Whole, build, guard, in_scene, wait_for};
 use crate::{Changes, Outcome, Setting, SettingError, read, settings, undo};
 
 /// What no virtual device has. A card in memory has all of them but the first [`ABSENT`]; and a device without
@@ -386,28 +385,6 @@ fn a_full_disk_stops_before_anything_is_changed() {
         assert!(refused, "and no other begins");
         assert_eq!(read(&setting).unwrap(), before);
     });
-}
-
-/// A file system of 64 KiB.
-struct Tmpfs<'a>(&'a Path);
-
-impl<'a> Tmpfs<'a> {
-    fn mount(at: &'a Path) -> Option<Self> {
-        let mut command = Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs"]).arg(at);
-        command.status().is_ok_and(|status| status.success()).then_some(Self(at))
-    }
-
-    fn fill(&self, name: &str) {
-        let error = std::fs::write(self.0.join(name), vec![0; 128 * 1024]).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
-    }
-}
-
-impl Drop for Tmpfs<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
 }
 
 /// Settings that change other things along with them.

@@ -158,6 +158,15 @@ pub enum SettingError {
         /// What we had set.
         ours: String,
     },
+    /// Another run changes settings of this host, so that both would measure each other's changes.
+    #[error(
+        "can't change settings now: another goodput (process {pid}) is changing settings of this host, and each would \
+         spoil the other's runs; wait until it is done"
+    )]
+    Busy {
+        /// The other process.
+        pid: u32,
+    },
     /// Another run has it changed at this moment.
     #[error("{setting} is being changed by another goodput (process {pid}); wait until it is done")]
     InUse {

@@ -207,6 +207,14 @@ pub(crate) fn settle_contents(
             };
             report.entries.push(Restored { setting, outcome });
         }
+        // Some values can be written only once another setting is back: a macvlan's MTU is at most that of the
+        // device below.
+        if report.entries.iter().any(|entry| matches!(entry.outcome, Outcome::PutBack { .. })) {
+            let failed = |entry: &&mut Restored| matches!(entry.outcome, Outcome::Failed(_));
+            for entry in report.entries.iter_mut().filter(failed) {
+                entry.outcome = outcome(&entry.setting, contents, &here, journal);
+            }
+        }
         tidy(journal, contents, &report.entries)
     });
     report.problem = match result {
@@ -325,7 +333,8 @@ fn carry_out(
         let _ = journal
             .append(&Line::Intent { setting, original, exact, to, around, link }, Durable::No);
     };
-    let beside = beside::values(contents, machine, &entry.setting);
+    let all = contents.entries.iter().map(|entry| &entry.setting);
+    let beside = beside::values(all, machine, &entry.setting);
     let brought = bring_back(machine, contents, entry, begin)?;
     if !brought.left.is_empty() {
         let left = brought.left.join("; ");

@@ -19,6 +19,8 @@ pub fn text(record: &Record) -> String {
     let mut out = String::from("\n");
     out += &tried(tuning);
     lines(&mut out, "not tried", tuning.steps.iter().filter_map(not_tried));
+    let planned = tuning.steps.iter().filter(|step| step.outcome == TuningOutcome::Planned);
+    lines(&mut out, "undo", planned.filter_map(|step| undo(&step.change)));
     let rate = &record.result.goodput_bits_per_s;
     line(&mut out, "start", &format!("{rate}{}", limited(&record.verdict)));
     if let Some(comparison) = &record.comparison {
@@ -137,6 +139,7 @@ fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
         let by_ssh = kept_in.iter().any(|file| file.starts_with("ssh://"));
         let on = if by_ssh { ", with `--on ssh://…` at another host," } else { "" };
         line(out, "", &format!("`goodput settings undo --saved`{on} removes it from there"));
+        lines(out, "undo", proven.iter().filter(|change| is_own(change)).filter_map(undo));
     }
     lines(out, "to keep", open.iter().map(|change| command(change)));
     let forms = open.iter().map(|change| (&change.setting, change.to.as_str()));
@@ -153,6 +156,17 @@ fn is_plan(setting: &SettingRef) -> bool {
 
 /// The command that makes a change until the next boot.
 fn command(Change { setting, to, .. }: &Change) -> String {
+    command_for(setting, to)
+}
+
+/// The command that makes a setting what it was before the change; `None` if the change lasts no longer than a
+/// measurement.
+fn undo(Change { setting, from, .. }: &Change) -> Option<String> {
+    let from = from.as_deref().unwrap_or("default");
+    (!is_plan(setting)).then(|| command_for(setting, from))
+}
+
+fn command_for(setting: &SettingRef, to: &str) -> String {
     let own = SettingRef { end: EndName::Near, ..setting.clone() };
     let command = format!("goodput settings set {}", shell::word(&format!("{own}={to}")));
     match setting.end {

@@ -86,12 +86,12 @@ fn a_terminal_shows_nothing_beside_json() {
     assert!(shown.starts_with('{') && !shown.contains(ERASE), "{shown}");
 }
 
-/// The first measurement is done, and the changes that it proposes are known.
+/// While the start is measured, which goes on whatever limits it. The lab has the same later, while a change is tried.
 #[test]
 fn tuning_that_is_interrupted_reports_what_it_knows() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let words = ["tune", &server.address, "-t", "0.5", "--sndbuf", "4K", "--no-store"];
+    let words = ["tune", &server.address, "-t", "0.5", "--no-store"];
     let mut command = home.goodput(&words);
     let terminal = on_a_terminal(command.stderr(Stdio::null()));
     let mut child = command.spawn().expect("it starts");
@@ -99,16 +99,17 @@ fn tuning_that_is_interrupted_reports_what_it_knows() {
     let pid = Pid::from_child(&child);
     let mut is_interrupted = false;
     let shown = printed(terminal, |shown| {
-        if !is_interrupted && shown.contains("tries ") && shown.contains("block 1 of ") {
+        // The line is drawn again when something was moved.
+        if !is_interrupted && shown.matches("measures the start").count() > 1 {
             is_interrupted = true;
             kill_process(pid, Signal::INT).expect("it runs");
         }
     });
     let status = child.wait().expect("it was a child");
-    assert!(is_interrupted, "nothing was tried: {shown}");
+    assert!(is_interrupted, "nothing was measured: {shown}");
     assert_eq!(status.code(), Some(2), "{shown}");
     let (_, report) = shown.rsplit_once(ERASE).expect("the line is drawn again");
-    for words in ["start", "stopped", "it was interrupted", "too few runs"] {
+    for words in ["start", "stopped", "it was interrupted"] {
         assert!(report.contains(words), "no {words:?} in {report}");
     }
 }

@@ -21,6 +21,9 @@ pub fn all() -> Vec<Trial> {
         Trial::test("put_back::helper_after_the_server_died", || helper_after(Dies::Server)),
         Trial::test("put_back::after_the_helper_died", || helper_after(Dies::Helper)),
         Trial::test("put_back::by_a_key_of_the_role", by_a_key_of_the_role),
+        Trial::test("put_back::far_end_after_the_path_was_cut", || far_end_unheard(Ends::PathCut)),
+        Trial::test("put_back::far_end_after_the_client_froze", || far_end_unheard(Ends::Frozen)),
+        Trial::test("put_back::while_another_run_is_refused", while_another_run_is_refused),
     ]
 }
 
@@ -204,4 +207,71 @@ fn by_a_key_of_the_role() -> Result<(), Failed> {
     let _ = server.kill();
     server.wait()?;
     if status.code() == Some(2) { Ok(()) } else { Err(format!("{status}").into()) }
+}
+
+/// Why the far end hears nothing any more, although nobody has closed a connection.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    PathCut,
+    Frozen,
+}
+
+/// How long the far end may take to give up a client that it does not hear: the protocol's 15 s of silence, and as
+/// much again for a busy machine.
+const UNHEARD: Duration = Duration::from_secs(30);
+
+/// What a change has cut off can't be confirmed by anyone, and the far end puts it back.
+fn far_end_unheard(ends: Ends) -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let before = stage.lab.far().sysctl(FAR_SYSCTL)?.replace('\t', " ");
+    let setting = format!("far:sysctl.{FAR_SYSCTL}={before},4096 65536 262144");
+    let token = stage.token_file()?;
+    let mut compare = stage.compare_setting(&setting, &["--token-file", &token])?;
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), false)?;
+    let near = stage.lab.near();
+    let device = ["link", "set", near.device()];
+    match ends {
+        Ends::PathCut => drop(near.command("ip")?.args(device).arg("down").status()?),
+        Ends::Frozen => signal("-STOP", compare.id())?,
+    }
+    let began = std::time::Instant::now();
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), true)?;
+    let took = began.elapsed();
+    if ends == Ends::Frozen {
+        signal("-CONT", compare.id())?;
+    }
+    signal("-INT", compare.id())?;
+    let status = compare.wait()?;
+    if took > UNHEARD || status.success() {
+        return Err(format!("put back after {took:?}, {status}").into());
+    }
+    Ok(())
+}
+
+/// A second run would measure the changes of the first one.
+fn while_another_run_is_refused() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let mut first = stage.compare()?;
+    stage.wait_for_change()?;
+    let device = stage.lab.near().device();
+    let (set, arms) =
+        (format!("link.txqueuelen@{device}=77"), format!("link.txqueuelen@{device}=1000,77"));
+    let elsewhere = stage.file("elsewhere")?;
+    for words in [
+        vec!["settings", "set", &set],
+        vec!["compare", stage.target(), &arms, "--no-store", "-t", "0.3"],
+        vec!["tune", stage.target(), "--no-store", "-t", "0.3"],
+        vec!["--state-dir", &elsewhere, "settings", "set", &set],
+    ] {
+        let refused = stage.goodput(&words)?.output()?;
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let named = said.contains(&format!("process {}", first.id()));
+        if refused.status.code() != Some(2) || !named {
+            return Err(format!("{words:?}: {} {said}", refused.status).into());
+        }
+    }
+    signal("-INT", first.id())?;
+    first.wait()?;
+    let done = stage.goodput(&["settings", "set", &set])?.output()?;
+    if done.status.success() { Ok(()) } else { Err(format!("{done:?}").into()) }
 }

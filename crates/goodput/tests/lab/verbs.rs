@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
@@ -18,6 +19,14 @@ pub fn all() -> Vec<Trial> {
         Trial::test("verbs::a_change_is_compared_in_a_lab", a_change_is_compared_in_a_lab),
         disturbed::trial("verbs::the_demo_proves_its_change", the_demo_proves_its_change),
         Trial::test("verbs::a_plan_of_tuning_changes_nothing", a_plan_of_tuning_changes_nothing),
+        Trial::test(
+            "verbs::tuning_that_is_interrupted_tells_what_it_tried",
+            tuning_that_is_interrupted_tells_what_it_tried,
+        ),
+        Trial::test(
+            "verbs::tuning_of_a_dead_path_ends_in_time",
+            tuning_of_a_dead_path_ends_in_time,
+        ),
         disturbed::trial("verbs::tuning_proves_what_helps", tuning_proves_what_helps),
     ]
 }
@@ -135,7 +144,51 @@ fn a_plan_of_tuning_changes_nothing() -> Result<(), Failed> {
     let steps = record["tuning"]["steps"].as_array().ok_or("nothing would be tried")?;
     check(code == Some(0) && steps.iter().all(|step| step["outcome"] == "planned"), &record)?;
     check(record.get("comparison").is_none() && stage.journals() == 0, &record)?;
-    check(stage.burst()? == ORIGINAL, "the burst is another")
+    check(stage.burst()? == ORIGINAL, "the burst is another")?;
+    let words = ["tune", stage.target(), "--no-store", "--dry-run", "-t", "1"];
+    let shown = text(&stage.goodput(&words)?.output()?.stdout);
+    let back = format!("settings set qdisc.tbf.burst@{}={ORIGINAL}", stage.lab.near().device());
+    check(shown.contains("undo") && shown.contains(&back), shown)
+}
+
+/// Between two runs of a change: so few can show nothing, and all is as it was.
+fn tuning_that_is_interrupted_tells_what_it_tried() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let words = ["tune", stage.target(), "--no-store", "--json-stream", "-t", "0.5"];
+    let mut child = stage.goodput(&words)?.stdout(Stdio::piped()).spawn()?;
+    let lines = BufReader::new(child.stdout.take().ok_or("it is piped")?).lines();
+    let (mut tries, mut is_interrupted, mut last) = (false, false, String::new());
+    for line in lines {
+        last = line?;
+        tries |= last.contains("change-began");
+        if tries && !is_interrupted && last.contains("trial-ended") {
+            is_interrupted = true;
+            let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
+            check(sent.success(), "it could not be interrupted")?;
+        }
+    }
+    let code = child.wait()?.code();
+    let event: Value = serde_json::from_str(&last)?;
+    let tuning = &event["record"]["tuning"];
+    check(code == Some(2) && tuning["stopped"] == "it was interrupted", &event)?;
+    check(tuning["steps"][0]["outcome"] == "too-few-runs", tuning)?;
+    check(stage.burst()? == ORIGINAL && stage.journals() == 0, "not everything was put back")
+}
+
+/// The path dies at once. However long the far end may be waited for, the time that was given is kept to.
+fn tuning_of_a_dead_path_ends_in_time() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let near = stage.lab.near();
+    let words = ["tune", stage.target(), "--no-store", "--json-stream", "--max-time", "8"];
+    let mut child = stage.goodput(&words)?.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut lines = BufReader::new(child.stdout.take().ok_or("it is piped")?).lines();
+    let is_moving = lines.by_ref().map_while(Result::ok).any(|line| line.contains("interval"));
+    check(is_moving, "nothing was measured")?;
+    let began = Instant::now();
+    near.command("ip")?.args(["link", "set", near.device(), "down"]).status()?;
+    lines.for_each(drop);
+    let (code, took) = (child.wait()?.code(), began.elapsed());
+    check(code == Some(2) && took < Duration::from_secs(12), format!("{code:?} after {took:?}"))
 }
 
 /// What limits a busy machine, and how clear an effect is, is its own business; what was changed is put back all

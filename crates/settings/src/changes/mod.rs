@@ -1,5 +1,7 @@
 //! The only way to change the machine.
 
+mod watched;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -9,14 +11,16 @@ use crate::beside;
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
 use crate::held::Patience;
-use crate::journal::{Contents, Durable, Entry, JournalFile, Line, claim};
+use crate::journal::{Asker, Contents, Durable, Entry, JournalFile, Line, claim};
 use crate::lookup::{find, machine};
 use crate::machine::device;
 use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, bring_back, settle_contents};
 use crate::setting::Machine;
 use crate::side_effects::{self, Cells};
+use crate::turn;
 use crate::undo::settle_before;
+use watched::AllWatched;
 
 /// Changes of this machine that are put back together: by [`Changes::restore`], by dropping, or by
 /// the guard if this process is killed.
@@ -26,6 +30,7 @@ use crate::undo::settle_before;
 pub struct Changes {
     place: Place,
     contents: Contents,
+    watched: AllWatched,
     settled: Vec<RestoreReport>,
     /// `None` once everything is put back or kept.
     open: Option<Open>,
@@ -39,22 +44,33 @@ struct Open {
 }
 
 impl Changes {
-    /// Opens a journal in `state_dir` and starts the guard. What dead runs left changed, by the
+    /// Opens a journal in `state_dir` and starts the guard, if no other run changes this network namespace; a moment
+    /// is waited for one that does. What dead runs left changed, by the
     /// journals there, is put back first; nothing else is changed yet. A journal that another process
     /// holds is left to it without waiting, because others may wait for the caller.
     ///
     /// # Errors
-    /// When the journal can't be written or the guard does not start.
+    /// When the journal can't be written, the guard does not start, or another run is at work here.
     pub fn begin(state_dir: &Path, guard: GuardProgram) -> Result<Self, SettingError> {
+        Self::begin_for(Asker::User, state_dir, guard)
+    }
+
+    /// The same for whoever asks for the changes. What others ask for is not waited for.
+    pub(crate) fn begin_for(
+        asker: Asker,
+        state_dir: &Path,
+        guard: GuardProgram,
+    ) -> Result<Self, SettingError> {
         let place = Place::here()?;
         let settled = settle_before(state_dir, Patience::NONE)?;
-        let mut journal = JournalFile::create(state_dir, &place)?;
+        let mut journal = turn::take(state_dir, &place, asker)?;
         // Whose they are and where they belong, which counts for putting back, too.
         let contents = journal.contents()?;
         match Guard::spawn(&guard, journal.path()) {
             Ok(guard) => {
                 let open = Some(Open { journal, guard });
-                Ok(Self { place, contents, settled, open })
+                let watched = AllWatched::default();
+                Ok(Self { place, contents, watched, settled, open })
             }
             Err(error) => {
                 // Report the guard's failure; an empty journal does no harm.
@@ -89,6 +105,7 @@ impl Changes {
             Some(known) => still_ours(machine, &self.contents.entries[known], &now)?,
             None => machine.comes_back(&setting)?,
         }
+        self.watched.add(&setting, &now, machine.capture(&setting)?);
         if now == wanted {
             return Ok(now);
         }
@@ -161,7 +178,10 @@ impl Changes {
             }
             None => {
                 let around = side_effects::changed(&Cells::new(), &noted.around);
-                (noted.value.clone(), noted.exact.clone(), around)
+                match self.watched.before(setting, &noted.value) {
+                    Some(before) => (before.value.clone(), before.exact.clone(), around),
+                    None => (noted.value.clone(), noted.exact.clone(), around),
+                }
             }
         };
         let link = match known {
@@ -235,7 +255,7 @@ impl Changes {
         around: &Cells,
     ) -> Result<String, SettingError> {
         let (machine, setting) = (view.machine, view.setting);
-        let beside = beside::values(&self.contents, machine, setting);
+        let beside = beside::values(self.watched.settings(), machine, setting);
         // An arm with the original value is the original state, down to what `read` rounds.
         let written = match wanted == entry.original {
             // The intent is noted already.
@@ -249,6 +269,7 @@ impl Changes {
         // A reboot puts all of these settings back on its own, so that it may forget this line.
         let (of, value) = (setting.clone(), effective.clone());
         let beside = beside::altered(&beside);
+        self.watched.drag(&beside);
         self.append(Line::Effective { setting: of, value, around, beside }, Durable::No)?;
         written?;
         if effective == wanted {

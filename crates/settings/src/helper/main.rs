@@ -12,6 +12,7 @@ use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, told}
 use crate::allowlist::AllowedSettings;
 use crate::changes::Changes;
 use crate::guard::GuardProgram;
+use crate::journal::Asker;
 
 /// Clients with changed settings at the same time; each has a journal and a guard.
 const MOST_CLIENTS: usize = 32;
@@ -63,7 +64,7 @@ impl Worker<'_> {
     }
 
     fn answer(&mut self, packet: &[u8]) -> Answer {
-        let Request { client, work } = Request::parse(packet).map_err(refused)?;
+        let Request { client, is_here, work } = Request::parse(packet).map_err(refused)?;
         match work {
             Work::Read(setting) => {
                 let setting = self.permitted(setting, None)?;
@@ -71,7 +72,8 @@ impl Worker<'_> {
             }
             Work::Apply(setting, value) => {
                 let setting = self.permitted(setting, Some(&value))?;
-                self.apply(client, &setting, &value)
+                let asker = if is_here { Asker::ClientHere } else { Asker::ClientElsewhere };
+                self.apply((client, asker), &setting, &value)
             }
             Work::Restore => self.restore(client),
         }
@@ -87,8 +89,8 @@ impl Worker<'_> {
         checked.map(|()| setting).map_err(Refusal::from)
     }
 
-    fn apply(&mut self, number: u64, setting: &SettingRef, value: &str) -> Answer {
-        let client = self.client(number)?;
+    fn apply(&mut self, who: (u64, Asker), setting: &SettingRef, value: &str) -> Answer {
+        let client = self.client(who)?;
         if !client.settings.contains(setting) && client.settings.len() >= MAX_SETTINGS {
             return Err(refused(format!("one client may change at most {MAX_SETTINGS} settings")));
         }
@@ -96,7 +98,7 @@ impl Worker<'_> {
         client.changes.apply(setting, value).map_err(Refusal::from)
     }
 
-    fn client(&mut self, number: u64) -> Result<&mut Client, Refusal> {
+    fn client(&mut self, (number, asker): (u64, Asker)) -> Result<&mut Client, Refusal> {
         if !self.clients.contains_key(&number) && self.clients.len() >= MOST_CLIENTS {
             return Err(refused(format!(
                 "{MOST_CLIENTS} clients have changed settings here; wait until one disconnects"
@@ -105,8 +107,8 @@ impl Worker<'_> {
         match self.clients.entry(number) {
             std::collections::btree_map::Entry::Occupied(client) => Ok(client.into_mut()),
             std::collections::btree_map::Entry::Vacant(place) => {
-                let changes = Changes::begin(&self.state_dir, GuardProgram::current());
-                let changes = changes.map_err(Refusal::from)?;
+                let program = GuardProgram::current();
+                let changes = Changes::begin_for(asker, &self.state_dir, program)?;
                 Ok(place.insert(Client { changes, settings: BTreeSet::new() }))
             }
         }

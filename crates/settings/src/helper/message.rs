@@ -16,6 +16,8 @@ const LONGEST_REASON_BYTES: usize = 1 << 10;
 pub struct Request {
     /// The client; the server numbers them.
     pub client: u64,
+    /// Whether the client is on the server's own host.
+    pub is_here: bool,
     /// What to do.
     pub work: Work,
 }
@@ -55,6 +57,8 @@ impl From<SettingError> for Refusal {
 #[serde(deny_unknown_fields)]
 struct Asked {
     client: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_here: bool,
     work: Word,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     setting: Option<String>,
@@ -89,7 +93,7 @@ impl Request {
             }
             Work::Restore => (Word::Restore, None, None),
         };
-        let asked = Asked { client: self.client, work, setting, value };
+        let asked = Asked { client: self.client, is_here: self.is_here, work, setting, value };
         serde_json::to_vec(&asked).ok().filter(|packet| packet.len() <= LONGEST_PACKET_BYTES)
     }
 
@@ -98,7 +102,7 @@ impl Request {
         if packet.len() > LONGEST_PACKET_BYTES {
             return Err(format!("a request of more than {LONGEST_PACKET_BYTES} bytes"));
         }
-        let Asked { client, work, setting, value } =
+        let Asked { client, is_here, work, setting, value } =
             serde_json::from_slice(packet).map_err(|why| format!("not a request: {why}"))?;
         let setting = setting.map(|text| text.parse::<SettingRef>()).transpose();
         let setting = setting.map_err(|why| why.to_string())?;
@@ -108,7 +112,7 @@ impl Request {
             (Word::Restore, None, None) => Work::Restore,
             _ => return Err("a request with too many or too few fields".into()),
         };
-        Ok(Self { client, work })
+        Ok(Self { client, is_here, work })
     }
 }
 

@@ -20,7 +20,11 @@ fn request() -> impl Strategy<Value = Request> {
         (setting(), ".{0,200}").prop_map(|(setting, value)| Work::Apply(setting, value)),
         Just(Work::Restore),
     ];
-    (any::<u64>(), work).prop_map(|(client, work)| Request { client, work })
+    (any::<u64>(), any::<bool>(), work).prop_map(|(client, is_here, work)| Request {
+        client,
+        is_here,
+        work,
+    })
 }
 
 proptest! {
@@ -85,6 +89,7 @@ fn more_or_less_than_a_request_has_is_refused() {
     assert!(Request::parse(fine).is_ok());
     let long = Request {
         client: 1,
+        is_here: false,
         work: Work::Apply("a.b".parse().unwrap(), "x".repeat(LONGEST_PACKET_BYTES)),
     };
     assert_eq!(long.packet(), None);

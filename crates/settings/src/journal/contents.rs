@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
+use super::asker::Asker;
 use super::entry::Entry;
 use super::surroundings::Surroundings;
 use crate::place::Place;
@@ -79,6 +80,9 @@ pub(crate) struct Owner {
     /// Where it ran: boot, inode and, where the kernel has one, cookie of the network namespace.
     #[serde(flatten)]
     pub(crate) place: Place,
+    /// Who asked for the changes.
+    #[serde(default, skip_serializing_if = "Asker::is_user")]
+    pub(crate) asker: Asker,
 }
 
 /// What a journal says.
@@ -93,6 +97,8 @@ pub(crate) struct Contents {
     pub(crate) unreadable: Vec<usize>,
     /// What is around all of its settings.
     surroundings: Surroundings,
+    /// What changes of the run made of settings before it changed those.
+    dragged: Vec<(SettingRef, Option<String>)>,
 }
 
 impl Contents {
@@ -124,7 +130,9 @@ impl Contents {
                 }
                 let is_certain = self.entries.iter().all(|entry| entry.doubt.is_none());
                 self.surroundings.see(&around, is_certain);
-                let mut entry = Entry { link, ..Entry::new(setting, original, exact) };
+                let dragged = self.dragged.iter().filter(|(dragged, _)| *dragged == setting);
+                let dragged = dragged.map(|(_, value)| value.clone()).collect();
+                let mut entry = Entry { link, dragged, ..Entry::new(setting, original, exact) };
                 entry.intend(to, around);
                 self.entries.push(entry);
             }
@@ -140,8 +148,9 @@ impl Contents {
                 }
                 self.surroundings.make(around);
                 for (setting, value) in beside {
-                    if let Some(entry) = self.entry(&setting) {
-                        entry.dragged.push(value);
+                    match self.entry(&setting) {
+                        Some(entry) => entry.dragged.push(value),
+                        None => self.dragged.push((setting, value)),
                     }
                 }
             }
@@ -215,7 +224,12 @@ mod tests {
     }
 
     fn effective(value: &str) -> Line {
-        Line::Effective { setting: setting(), value: value.into(), around: Changed::new(), beside: Vec::new() }
+        Line::Effective {
+            setting: setting(),
+            value: value.into(),
+            around: Changed::new(),
+            beside: Vec::new(),
+        }
     }
 
     fn cells(all: &[(&str, &str)]) -> Cells {

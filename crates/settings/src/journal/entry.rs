@@ -50,7 +50,9 @@ impl Entry {
 
     /// The names of the cells that may change along with it.
     pub(super) fn cells(&self) -> impl Iterator<Item = &String> {
-        self.before.keys().chain(self.touched.iter().filter(|name| !self.before.contains_key(*name)))
+        self.before
+            .keys()
+            .chain(self.touched.iter().filter(|name| !self.before.contains_key(*name)))
     }
 
     /// What a cell was when the change began that is in doubt, which may have left any value; without

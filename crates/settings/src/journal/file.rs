@@ -8,7 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use super::asker::Asker;
 use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner};
+use super::folder::in_the_way;
 use super::list::List;
 use super::own_folder::{lock_folder, make_own_folder, own, sync_folder};
 use crate::error::SettingError;
@@ -28,7 +30,14 @@ pub(crate) struct JournalFile {
 
 impl JournalFile {
     /// Creates the journal of this process in `state_dir`, which is created if need be.
-    pub(crate) fn create(state_dir: &Path, place: &Place) -> Result<Self, SettingError> {
+    ///
+    /// # Errors
+    /// If it can't be written, or another run changes this namespace now.
+    pub(crate) fn create(
+        state_dir: &Path,
+        place: &Place,
+        asker: Asker,
+    ) -> Result<Self, SettingError> {
         let fail =
             |operation, cause| SettingError::Journal { operation, path: state_dir.into(), cause };
         make_own_folder(state_dir).map_err(|cause| fail("create the directory of", cause))?;
@@ -39,9 +48,14 @@ impl JournalFile {
         let pid = std::process::id();
         let path = folder.join(format!("{}-{pid}{SUFFIX}", now_ns()));
         let _busy = lock_folder(&folder).map_err(|cause| fail("lock", cause))?;
+        let other =
+            in_the_way(&folder, &list, place, asker).map_err(|c| fail("look next to", c))?;
+        if let Some(pid) = other {
+            return Err(SettingError::Busy { pid });
+        }
         let mut journal = Self::create_locked(path, list).map_err(|cause| fail("create", cause))?;
-        let begin =
-            Line::Begin(Owner { format: JOURNAL_FORMAT_VERSION, pid, place: place.clone() });
+        let (format, place) = (JOURNAL_FORMAT_VERSION, place.clone());
+        let begin = Line::Begin(Owner { format, pid, place, asker });
         let written = journal
             .append(&begin, Durable::Yes)
             .and_then(|()| journal.list.add(&journal.path))

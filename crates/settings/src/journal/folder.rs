@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 
+use super::asker::Asker;
 use super::contents::Contents;
 use super::entry::Entry;
 use super::file::{JournalFile, SUFFIX};
@@ -68,6 +69,30 @@ pub(crate) fn left(state_dir: &Path) -> Vec<Found> {
         Err(error) => Some(Found { path, contents: Err(error) }),
     };
     paths.into_iter().filter_map(dead).collect()
+}
+
+/// The process of another run that changes this namespace now, so that one for `asker` must not begin. Runs of one
+/// process that its user asked for are one.
+pub(super) fn in_the_way(
+    folder: &Path,
+    list: &List,
+    place: &Place,
+    asker: Asker,
+) -> io::Result<Option<u32>> {
+    let mut others = journals(folder)?;
+    others.extend(list.journals());
+    let found = others.iter().find_map(|path| {
+        // One that can't be read is someone else's.
+        let Ok(Some((Contents { owner: Some(owner), .. }, true))) = JournalFile::peek(path) else {
+            return None;
+        };
+        let is_this_run =
+            owner.pid == std::process::id() && asker.is_user() && owner.asker.is_user();
+        let excludes = !is_this_run && asker.excludes(owner.asker);
+        let is_here = owner.place.same_namespace(place) && life::runs(owner.pid);
+        (excludes && is_here).then_some(owner.pid)
+    });
+    Ok(found)
 }
 
 /// The right to change a setting: while it is held, no other run begins to change anything.

@@ -3,6 +3,7 @@
 //! One file for each [`crate::Changes`], one JSON object a line. Its owner holds a lock (flock(2))
 //! on it while alive. A file that is gone is a closed journal: there is nothing to put back.
 
+mod asker;
 mod contents;
 mod entry;
 mod file;
@@ -11,6 +12,7 @@ mod list;
 mod own_folder;
 mod surroundings;
 
+pub use asker::Asker;
 pub(crate) use contents::{Contents, KNOWN_FORMAT_VERSIONS, Line};
 pub(crate) use entry::Entry;
 pub(crate) use file::{Durable, JournalFile};

@@ -1,6 +1,7 @@
 //! Saving below a root of the test's own.
 
 use super::*;
+use crate::testing::Tmpfs;
 
 fn assignment(text: &str) -> Assignment {
     let (setting, value) = text.split_once('=').unwrap();
@@ -159,4 +160,31 @@ fn a_program_that_others_can_replace_is_not_run_at_boot() {
     assert!(matches!(gone, Err(SaveError::Io { .. })), "{gone:?}");
     fs::remove_file(program).unwrap();
     assert!(all(root.path()).is_empty());
+}
+
+#[test]
+fn a_full_or_read_only_disk_is_named_and_nothing_is_half_written() {
+    for is_full in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let Some(disk) = Tmpfs::mount(root) else {
+            return goodput_testing::skip("the right to mount");
+        };
+        save(root, &["sysctl.net.ipv4.tcp_sack=1"]).unwrap();
+        match is_full {
+            true => disk.fill("full"),
+            false => disk.make_read_only(),
+        }
+        let before = all(root);
+        for more in ["sysctl.net.ipv4.tcp_ecn=1", "qdisc.tbf.burst@eth0=9000"] {
+            let failed = save(root, &["sysctl.net.ipv4.tcp_sack=0", more]).unwrap_err();
+            let said = failed.to_string();
+            let why = if is_full { "No space left" } else { "Read-only file system" };
+            assert!(said.contains(why) && said.contains("/etc/s"), "{said}");
+            assert_eq!(all(root), before, "{more}");
+        }
+        let removed = remove_below(root);
+        assert_eq!(removed[0].1.is_ok(), is_full, "what is there can be removed, if anything");
+        assert_eq!(saved_below(root).is_empty(), is_full);
+    }
 }

@@ -91,11 +91,14 @@ pub(crate) fn bring_about(
         troubles = write(setting, &different, &now)?;
     }
     let now = capture(setting, footprint)?;
-    let left: Vec<String> = differing(target, &now).into_iter().map(|(name, text)| {
-        let is = now.get(name).map_or("gone", String::as_str);
-        let why = troubles.remove(name).unwrap_or_else(|| "the kernel keeps it".into());
-        format!("{name} is {is}, was {text} ({why})")
-    }).collect();
+    let left: Vec<String> = differing(target, &now)
+        .into_iter()
+        .map(|(name, text)| {
+            let is = now.get(name).map_or("gone", String::as_str);
+            let why = troubles.remove(name).unwrap_or_else(|| "the kernel keeps it".into());
+            format!("{name} is {is}, was {text} ({why})")
+        })
+        .collect();
     Ok((left, now))
 }
 

@@ -5,6 +5,7 @@ mod folder;
 mod made_up;
 mod netns;
 mod scene;
+mod tmpfs;
 mod victim;
 mod whole;
 
@@ -14,5 +15,6 @@ pub(crate) use goodput_testing::wait_for;
 pub(crate) use made_up::{MadeUp, made_up_root};
 pub(crate) use netns::{build, in_scene};
 pub(crate) use scene::Scene;
+pub(crate) use tmpfs::Tmpfs;
 pub(crate) use victim::{Victim, guard};
 pub(crate) use whole::Whole;

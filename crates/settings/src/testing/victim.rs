@@ -40,6 +40,15 @@ impl Victim {
     /// Starts one that makes the changes of `job`, each `NAME=VALUE`, and waits until its guard
     /// runs. It kills itself after this many steps of `test.file`, if that is not negative.
     pub(crate) fn start(state_dir: &Path, job: &[String], kill_after: i64) -> Self {
+        Self::begin(state_dir, job, kill_after).expect("the victim starts its guard")
+    }
+
+    /// The same without a kill; `None` if it may not begin.
+    pub(crate) fn try_start(state_dir: &Path, job: &[String]) -> Option<Self> {
+        Self::begin(state_dir, job, -1)
+    }
+
+    fn begin(state_dir: &Path, job: &[String], kill_after: i64) -> Option<Self> {
         let job = format!("{}\n{kill_after}\n{}", state_dir.display(), job.join("\n"));
         let mut process = Command::new("/proc/self/exe")
             .args(["--exact", "testing::victim::victim_entry", "--nocapture"])
@@ -50,13 +59,21 @@ impl Victim {
             .unwrap();
         let input = process.stdin.take().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
-        let guard = hear(&mut output, "guard ").expect("the victim starts its guard");
+        let Some(guard) = hear(&mut output, "guard ") else {
+            process.wait().unwrap();
+            return None;
+        };
         let guard = Pid::from_raw(guard.parse().unwrap()).unwrap();
         let guard = match pidfd_open(guard, PidfdFlags::empty()) {
             Err(Errno::SRCH) => None,
             guard => Some(guard.unwrap()),
         };
-        Self { process, input, output, guard }
+        Some(Self { process, input, output, guard })
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
     }
 
     /// Waits until all changes are made.
@@ -106,7 +123,10 @@ fn victim_entry() {
     let [state_dir, steps, job @ ..] = &job.lines().collect::<Vec<_>>()[..] else {
         panic!("{job:?}")
     };
-    let mut changes = Changes::begin(Path::new(state_dir), guard()).unwrap();
+    let mut changes = match Changes::begin(Path::new(state_dir), guard()) {
+        Ok(changes) => changes,
+        Err(refused) => return println!("\n{refused}"),
+    };
     println!("\nguard {}", changes.guard_pid().unwrap());
     kill_after(steps.parse().unwrap());
     for change in job {

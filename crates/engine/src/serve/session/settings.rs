@@ -1,6 +1,7 @@
 //! Changes of this host's settings that a client with the right to them asked for. They last no longer
 //! than its session, and the settings helper makes them.
 
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,14 +12,17 @@ use goodput_wire::session::{SettingRefusal, SettingRequest};
 pub struct SessionSettings {
     helper: Option<Arc<Helper>>,
     client: u64,
+    is_here: bool,
     asked: bool,
 }
 
 impl SessionSettings {
-    /// Nothing changed yet. Without a helper nothing ever is.
-    pub fn new(helper: Option<Arc<Helper>>) -> Self {
+    /// Nothing changed yet for the client at `peer`. Without a helper nothing ever is.
+    pub fn new(helper: Option<Arc<Helper>>, peer: SocketAddr) -> Self {
         static CLIENTS: AtomicU64 = AtomicU64::new(0);
-        Self { helper, client: CLIENTS.fetch_add(1, Ordering::Relaxed), asked: false }
+        let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
+        let is_here = helper.is_some() && is_own(peer);
+        Self { helper, client, is_here, asked: false }
     }
 
     /// Has a request carried out; the effective value, or a word that it is done.
@@ -48,11 +52,19 @@ impl SessionSettings {
                 why: "this server doesn't change settings for clients".into(),
             });
         };
-        helper.carry_out(&Request { client: self.client, work }).map_err(|refusal| SettingRefusal {
+        let request = Request { client: self.client, is_here: self.is_here, work };
+        helper.carry_out(&request).map_err(|refusal| SettingRefusal {
             not_permitted: refusal.not_permitted,
             why: refusal.why,
         })
     }
+}
+
+/// Whether an address is one of this host's: only those can be bound.
+fn is_own(peer: SocketAddr) -> bool {
+    let mut own = peer;
+    own.set_port(0);
+    UdpSocket::bind(own).is_ok()
 }
 
 /// Says in the log when the helper ends before the server does. What it had changed its guards put back.

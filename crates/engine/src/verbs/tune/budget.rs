@@ -49,6 +49,11 @@ impl Budget {
         self.run_s * f64::from(2 * blocks) * RUN_TIME_MARGIN_RATIO
     }
 
+    /// When all the time is over.
+    pub fn end(&self) -> Instant {
+        self.began + self.all
+    }
+
     /// The time left.
     pub fn left(&self) -> Duration {
         self.all.saturating_sub(self.began.elapsed())

@@ -2,6 +2,7 @@
 //! kept against the start. Every setting is put back in the end.
 
 mod budget;
+mod deadline;
 mod gain;
 mod search;
 
@@ -9,10 +10,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    BitRate, Change, Comparison, Confidence, Finding, Kind, Known, Length, Plan, Purpose, Record,
-    Tuning, TuningOutcome, TuningStep,
+    BitRate, Change, Comparison, Confidence, EndName, Finding, Kind, Known, Length, Plan, Purpose,
+    Record, Tuning, TuningOutcome, TuningStep,
 };
 use goodput_remote::Hosts;
+use goodput_settings::{SettingError, Turn};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -25,6 +27,7 @@ use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, compare_whole};
 use budget::Budget;
+use deadline::within;
 use gain::{gains, is_needless, reached_first_look, responses, ways_to_win};
 use search::{Candidate, Search};
 
@@ -74,8 +77,12 @@ pub async fn tune(
         Length::Auto { max_s, .. } => max_s,
         Length::Bytes(_) | Length::Source => 1.0,
     });
+    let _turn = take_turn(request).await?;
     let mut budget = Budget::new(request.max_time, run, ways_to_win(request.purpose));
-    let mut start = measure(request, interrupt, listener).await?;
+    let until = budget.end();
+    let measured =
+        within(until, interrupt, async |interrupt| measure(request, interrupt, listener).await);
+    let mut start = measured.await.unwrap_or_else(|| Err(silent(request)))?;
     let moved_s = start.intervals.last().map_or(0.0, |interval| interval.to_s);
     budget.beside_payload(moved_s);
     let mut search = Search::default();
@@ -118,6 +125,39 @@ fn with_proof(start: Record, whole: Option<Record>) -> Record {
     Record { kind: Kind::Tune, comparison, changed_hosts, incomplete, doubts, ..start }
 }
 
+/// The right to change this host until tuning ends, so that no other run begins between two of its comparisons. If it can't
+/// be had for another reason than another run, each change says why it is not possible.
+async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
+    if request.dry_run || request.hosts.near.is_some() {
+        return Ok(None);
+    }
+    let state_dir = request.state_dir.clone();
+    match blocking(move || Turn::take(&state_dir)).await? {
+        Err(busy @ SettingError::Busy { .. }) => Err(busy.into()),
+        turn => Ok(turn.ok()),
+    }
+}
+
+/// Nothing was heard in all the time there was.
+fn silent(request: &TuneRequest) -> EngineError {
+    let seconds = request.max_time.as_secs_f64();
+    EngineError::Incomplete {
+        why: format!(
+            "{}: the first measurement did not end within {seconds:.0} s (--max-time); nothing was changed",
+            request.target.text
+        ),
+        not_permitted: false,
+    }
+}
+
+/// A comparison did not end in time, although it was asked to.
+fn cut_off() -> EngineError {
+    EngineError::Incomplete {
+        why: "the time was up and the far end did not answer any more".into(),
+        not_permitted: false,
+    }
+}
+
 async fn measure(
     request: &TuneRequest,
     interrupt: &Interrupt,
@@ -157,7 +197,8 @@ struct Tuner<'a> {
 impl Tuner<'_> {
     /// Notes what could be tried next. What comes after depends on what helps.
     fn leave_untried(&mut self, why: &str) {
-        while let Some(Candidate { change, rule }) = self.search.next() {
+        while let Some(Candidate { mut change, rule }) = self.search.next() {
+            self.complete(&mut change);
             let comparison = Known::missing(why.to_owned());
             self.steps.push(TuningStep {
                 change,
@@ -168,8 +209,20 @@ impl Tuner<'_> {
         }
     }
 
+    /// Adds what the setting is now, if the rule does not say and this host knows: that is what to come back to.
+    fn complete(&self, change: &mut Change) {
+        let is_here = change.setting.end == EndName::Near && self.request.hosts.near.is_none();
+        if change.from.is_none() && is_here {
+            change.from = goodput_settings::read(&change.setting).ok();
+        }
+    }
+
     /// Tries one change after the other. Why it ends.
     async fn try_all(&mut self, start: &Record, listener: &mut Listener<'_>) -> String {
+        if let Some(why) = self.ended() {
+            self.leave_untried(&why);
+            return why;
+        }
         let ceiling = start.result.ceiling_bits_per_s.clone();
         if let Some(reached) = self.reaches(start.result.goodput_bits_per_s, &ceiling) {
             return reached;
@@ -182,11 +235,12 @@ impl Tuner<'_> {
             }
             let Some(time) = self.budget.for_a_change() else {
                 self.search.give_back(candidate);
-                let least = self.budget.shortest_s();
+                let (least, left) = (self.budget.shortest_s(), self.budget.left().as_secs_f64());
                 self.leave_untried(&format!(
-                    "a change and the proof take {least:.0} s or more each"
+                    "too little time: {left:.0} s were left; a change takes at least {least:.0} s, and the last \
+                     comparison as long again"
                 ));
-                return "the time was up; --max-time gives more".into();
+                return "too little time was left for another change; --max-time gives more".into();
             };
             let Candidate { change, rule } = candidate.clone();
             let waiting = self.search.waiting();
@@ -331,7 +385,11 @@ impl Tuner<'_> {
             Event::Connected { .. } => {}
             event => listener(event),
         };
-        let compared = compare_whole(&compare, self.interrupt, runs_only).await;
+        let until = self.budget.end();
+        let compared = within(until, self.interrupt, async |interrupt| {
+            compare_whole(&compare, interrupt, runs_only).await
+        });
+        let compared = compared.await.unwrap_or_else(|| Err(cut_off()));
         let runs = compared.as_ref().ok().and_then(|compared| compared.record.comparison.as_ref());
         self.budget.took(began.elapsed(), runs.map_or(0, |comparison| comparison.trials.len()));
         match &compared {

@@ -52,7 +52,7 @@ pub async fn serve_client(
         credential: None,
         own,
         shared: Arc::clone(shared),
-        settings: Some(SessionSettings::new(shared.config.settings_helper.clone())),
+        settings: Some(SessionSettings::new(shared.config.settings_helper.clone(), peer)),
         run: Run::None,
         measurements: 0,
         shown: None,

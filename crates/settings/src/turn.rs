@@ -1,0 +1,54 @@
+//! One run at a time changes a network namespace: a second one would measure the first one's changes.
+//!
+//! A run's journal shows that it is at work: it is locked as long as the run lives, also if the run is killed.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::error::SettingError;
+use crate::journal::{Asker, JournalFile};
+use crate::place::Place;
+
+/// How long a run waits for another one: a value is set in less.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Time between two attempts.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The right to change this network namespace, for a run that changes and puts back several times. [`crate::Changes`]
+/// of the same process may begin meanwhile. Dropping it gives the right back.
+#[derive(Debug)]
+pub struct Turn(JournalFile);
+
+impl Turn {
+    /// Takes it for the network namespace of this thread, with a journal in `state_dir` that stays empty.
+    ///
+    /// # Errors
+    /// If the journal can't be written, or another run is at work here.
+    pub fn take(state_dir: &Path) -> Result<Self, SettingError> {
+        take(state_dir, &Place::here()?, Asker::User).map(Self)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // An empty journal does no harm.
+        let _ = self.0.close();
+    }
+}
+
+/// A journal in `state_dir`, as soon as no other run is at work in `place`.
+pub(crate) fn take(
+    state_dir: &Path,
+    place: &Place,
+    asker: Asker,
+) -> Result<JournalFile, SettingError> {
+    let patience = if asker == Asker::User { PATIENCE } else { Duration::ZERO };
+    let began = Instant::now();
+    loop {
+        match JournalFile::create(state_dir, place, asker) {
+            Err(SettingError::Busy { .. }) if began.elapsed() < patience => sleep(POLL_INTERVAL),
+            other => return other,
+        }
+    }
+}
