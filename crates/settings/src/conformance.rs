@@ -1,7 +1,6 @@
 //! Every setting of the machine, by its own example, in a network namespace made for it: read,
 //! apply, verify, put back; changed by someone else, then left alone; killed, then put back.
 
-use std::path::Path;
 use std::time::Duration;
 
 use goodput_model::SettingRef;

@@ -45,6 +45,8 @@ mod kill_tests;
 mod sweep_tests;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod turn_tests;
 
 pub use changes::Changes;
 pub use error::SettingError;

@@ -139,7 +139,8 @@ fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
         let by_ssh = kept_in.iter().any(|file| file.starts_with("ssh://"));
         let on = if by_ssh { ", with `--on ssh://…` at another host," } else { "" };
         line(out, "", &format!("`goodput settings undo --saved`{on} removes it from there"));
-        lines(out, "undo", proven.iter().filter(|change| is_own(change)).filter_map(undo));
+        // The values now; a host reached by SSH has its own command for that, with `--on`.
+        lines(out, "undo", proven.iter().filter(|_| !by_ssh).filter_map(undo));
     }
     lines(out, "to keep", open.iter().map(|change| command(change)));
     let forms = open.iter().map(|change| (&change.setting, change.to.as_str()));

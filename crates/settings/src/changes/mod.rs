@@ -352,4 +352,6 @@ fn still_ours(machine: &dyn Machine, entry: &Entry, now: &str) -> Result<(), Set
 }
 
 #[cfg(test)]
+mod shared_tests;
+#[cfg(test)]
 mod tests;

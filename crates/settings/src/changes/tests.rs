@@ -8,8 +8,8 @@ use goodput_model::SettingRef;
 use goodput_netlink::{namespace, scripted};
 
 use crate::journal::JournalFile;
-use crate::testing::{Scene, Tmpfs, Victim, Whole, build, guard, in_scene, wait_for, when_noted};
-use crate::{Changes, GuardProgram, Outcome, SettingError, Turn};
+use crate::testing::{Scene, Tmpfs, Victim, build, guard, in_scene, wait_for, when_noted};
+use crate::{Changes, GuardProgram, Outcome, SettingError};
 
 #[test]
 fn many_applies_are_put_back_to_the_first_original() {
@@ -379,185 +379,6 @@ fn parameters_that_alter_each_other_are_not_changed_by_two_runs() {
     });
 }
 
-/// Two settings with the values of either, of which the first is what there is.
-type Two<'a> = [(&'a str, [&'a str; 2]); 2];
-
-/// Has one run go through the four arms of two settings in many orders, and compares the whole namespace in the
-/// arm of the originals and at the end. `is_kept` says whether each setting keeps its value if the other one changes.
-fn assert_arms_come_back(state_dir: &Path, two: &Two<'_>, is_kept: bool) {
-    let [(one, [a, b]), (other, [c, d])] = *two;
-    let arms = [[a, c], [b, c], [a, d], [b, d]];
-    let settings: [SettingRef; 2] = [one, other].map(|name| name.parse().unwrap());
-    let whole = Whole::now();
-    for (first, last) in arms.iter().flat_map(|one| arms.iter().map(move |other| (one, other))) {
-        let mut changes = Changes::begin(state_dir, guard()).unwrap();
-        for arm in [first, last, &arms[1], &arms[2], &arms[0], last] {
-            for (setting, value) in settings.iter().zip(arm) {
-                match changes.apply(setting, value) {
-                    // At some values of the other one it does not exist.
-                    Err(SettingError::NotEffective { not_back: None, .. }) if !is_kept => {}
-                    Err(SettingError::Refused { .. }) if !is_kept => {}
-                    applied => drop(applied.unwrap()),
-                }
-            }
-            let now = settings.each_ref().map(|setting| crate::read(setting).unwrap());
-            let wanted = [0, 1].map(|index| {
-                let setting = &settings[index];
-                crate::lookup::machine(setting).unwrap().normalise(setting, arm[index]).unwrap()
-            });
-            assert!(!is_kept || now == wanted, "{now:?} {arm:?}");
-            if is_kept && *arm == arms[0] {
-                assert_eq!(whole.differences(), [""; 0], "{two:?} as they were");
-            }
-        }
-        let report = changes.restore();
-        assert!(report.is_clean(), "{two:?} {first:?} {last:?}: {report}");
-        assert_eq!(whole.differences(), [""; 0], "{two:?} {first:?} {last:?}");
-    }
-}
-
-#[test]
-fn two_settings_of_one_object_do_not_change_each_other() {
-    let burst_now = |class: &str| {
-        let setting = format!("qdisc.htb.burst@eth1:{class}");
-        crate::read(&setting.parse().unwrap()).unwrap()
-    };
-    in_scene(|state_dir| {
-        let (ten, twenty) = (burst_now("1:10"), burst_now("1:20"));
-        let all: [Two<'_>; 5] = [
-            [
-                ("route.initcwnd@192.0.2.0/24", ["default", "33"]),
-                ("route.window@192.0.2.0/24", ["default", "65536"]),
-            ],
-            [
-                ("qdisc.tbf.rate@eth0", ["1gbit", "500mbit"]),
-                ("qdisc.tbf.limit@eth0", ["100000", "200000"]),
-            ],
-            [
-                ("qdisc.htb.burst@eth1:1:10", [&ten, "70000"]),
-                ("qdisc.htb.burst@eth1:1:20", [&twenty, "80000"]),
-            ],
-            [("channels.rx@eth2", ["2", "1"]), ("channels.tx@eth2", ["2", "1"])],
-            [("link.mtu@eth0", ["9100", "1500"]), ("link.txqueuelen@eth0", ["1000", "77"])],
-        ];
-        all.iter().for_each(|two| assert_arms_come_back(state_dir, two, true));
-    });
-}
-
-#[test]
-fn what_one_setting_drags_along_is_not_taken_for_somebody_elses() {
-    in_scene(|state_dir| {
-        let all: [Two<'_>; 4] = [
-            [("offload.tso@eth2", ["on", "off"]), ("offload.tx-checksum@eth2", ["on", "off"])],
-            [("offload.tx-checksum@eth2", ["on", "off"]), ("offload.tso@eth2", ["on", "off"])],
-            [("link.mtu@mac0", ["9100", "8000"]), ("link.mtu@eth0", ["9100", "1500"])],
-            [
-                ("sysctl.net.ipv4.neigh.eth0.base_reachable_time", ["30", "17"]),
-                ("sysctl.net.ipv4.neigh.eth0.base_reachable_time_ms", ["30000", "18000"]),
-            ],
-        ];
-        all.iter().for_each(|two| assert_arms_come_back(state_dir, two, false));
-    });
-}
-
-#[test]
-fn rings_and_channels_of_one_card_come_back_together() {
-    in_scene(|state_dir| {
-        let card = scripted::install("eth0", scripted::Card::with_queues(4));
-        let before = card.card();
-        let all: [Two<'_>; 2] = [
-            [("ring.rx@eth0", ["512", "1024"]), ("ring.tx@eth0", ["512", "256"])],
-            [("channels.combined@eth0", ["1", "3"]), ("coalescing.rx_usecs@eth0", ["0", "30"])],
-        ];
-        for two in all {
-            let now = two.map(|(name, values)| {
-                let now = crate::read(&name.parse().unwrap()).unwrap();
-                (name, [now, values[1].to_owned()])
-            });
-            let [one, other] = now.each_ref().map(|(name, [now, next])| (*name, [&**now, &**next]));
-            assert_arms_come_back(state_dir, &[one, other], true);
-            assert_eq!(card.card().bytes(), before.bytes(), "{two:?}");
-        }
-    });
-}
-
-#[test]
-fn two_settings_of_one_route_come_back_if_the_run_is_killed() {
-    in_scene(|state_dir| {
-        let whole = Whole::now();
-        let route = "192.0.2.0/24";
-        let job = ["initcwnd", "window", "initcwnd"].iter().zip(["33", "65536", "44"]);
-        let job: Vec<String> =
-            job.map(|(metric, value)| format!("route.{metric}@{route}={value}")).collect();
-        let survived = (0..).take_while(|after| {
-            let mut victim = Victim::start(state_dir, &job, *after);
-            victim.let_finish();
-            let survived = victim.finish();
-            wait_for(&format!("the route after {after} steps"), || whole.differences().is_empty());
-            !survived
-        });
-        assert!(survived.count() > 10);
-    });
-}
-
-/// A process that has changed a setting of this namespace.
-fn another_run(state_dir: &Path) -> Victim {
-    let mut run = Victim::start(state_dir, &["link.txqueuelen@eth1=77".into()], -1);
-    run.wait_until_applied();
-    run
-}
-
-#[test]
-fn a_second_run_is_refused_until_the_first_one_is_done_or_dead() {
-    in_scene(|state_dir| {
-        let begin = || Changes::begin(state_dir, guard());
-        let first = another_run(state_dir);
-        let refused = begin().unwrap_err();
-        assert!(matches!(refused, SettingError::Busy { .. }), "{refused}");
-        let said = refused.to_string();
-        assert!(said.contains(&format!("process {}", first.pid())), "{said}");
-        let elsewhere = state_dir.with_file_name("elsewhere");
-        assert!(matches!(Changes::begin(&elsewhere, guard()), Err(SettingError::Busy { .. })));
-        assert!(matches!(Turn::take(state_dir), Err(SettingError::Busy { .. })));
-        assert!(first.finish());
-        let mut changes = begin().unwrap();
-        changes.apply(&"link.txqueuelen@eth0".parse().unwrap(), "77").unwrap();
-        assert!(changes.restore().is_clean());
-
-        let mut second = another_run(state_dir);
-        second.kill_with_guard();
-        let mut changes = begin().unwrap();
-        assert!(changes.settled()[0].is_clean());
-        assert!(changes.restore().is_clean());
-    });
-}
-
-#[test]
-fn a_run_in_another_namespace_is_nobodys_business() {
-    in_scene(|state_dir| {
-        let _first = another_run(state_dir);
-        let begun = namespace::in_new_namespace(|| Changes::begin(state_dir, guard()).map(drop));
-        assert!(begun.unwrap().is_ok());
-    });
-}
-
-#[test]
-fn a_run_of_several_steps_keeps_its_turn_between_them() {
-    in_scene(|state_dir| {
-        let setting: SettingRef = "link.txqueuelen@eth0".parse().unwrap();
-        let turn = Turn::take(state_dir).unwrap();
-        for _ in 0..2 {
-            let mut changes = Changes::begin(state_dir, guard()).unwrap();
-            changes.apply(&setting, "77").unwrap();
-            assert!(changes.restore().is_clean());
-        }
-        assert!(Victim::try_start(state_dir, &["link.txqueuelen@eth1=77".into()]).is_none());
-        drop(turn);
-        assert!(another_run(state_dir).finish());
-        assert_eq!(crate::leftovers(state_dir), []);
-    });
-}
-
 #[test]
 fn what_a_card_rounds_is_told_and_put_back() {
     in_scene(|state_dir| {
@@ -626,6 +447,6 @@ fn a_journal_that_is_damaged_in_the_middle_is_shown_with_what_is_put_back() {
         assert!(report.to_string().contains("not valid"), "{report}");
         // Never anything but what it was, or what it is.
         assert!(["a", "c"].contains(&&*scene.value()), "{damaged}: {}", scene.value());
-        assert_eq!(scene.journals(), [path.clone()], "it is kept to look at");
+        assert!(path.exists(), "it is kept to look at");
     }
 }

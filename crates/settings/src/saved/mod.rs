@@ -4,6 +4,7 @@
 
 mod boot_unit;
 pub mod contents;
+mod link;
 mod overruled;
 mod place;
 
@@ -20,7 +21,7 @@ use crate::lookup::permanent;
 use crate::permanent::merged;
 use contents::{Assignment, Contents};
 use overruled::overruled;
-use place::{FOLDERS, below, is_ours, own_file};
+use place::{below, folders, is_ours, own_file};
 
 /// Everyone may read what is saved.
 const FILE_MODE: u32 = 0o644;
@@ -136,7 +137,7 @@ fn save_below(
     assignments: &[Assignment],
     program: &Path,
 ) -> Result<Vec<SavedFile>, SaveError> {
-    let mut wanted: BTreeMap<&str, Vec<Assignment>> = BTreeMap::new();
+    let mut wanted: BTreeMap<String, Vec<Assignment>> = BTreeMap::new();
     for (setting, value) in assignments {
         if setting.end == EndName::Far {
             return Err(SaveError::NotHere(setting.clone(), "it belongs to the far end"));
@@ -148,18 +149,54 @@ fn save_below(
                 "it belongs to a measurement: the application must do the same",
             ));
         }
-        let path = own_file(&forms).unwrap_or(boot_unit::FILE);
+        let path = own_file(root, setting, &forms).unwrap_or_else(|| boot_unit::FILE.into());
         wanted.entry(path).or_default().push((setting.clone(), value.clone()));
     }
     if wanted.contains_key(boot_unit::FILE) {
         check_program(program)?;
     }
-    let files: Vec<NewFile> = wanted
+    let (mut files, needless) = without(root, assignments, program, |path| {
+        wanted.keys().any(|wanted| below(root, wanted) == path)
+    })?;
+    let new: Vec<NewFile> = wanted
         .into_iter()
-        .map(|(path, more)| Plan::found(root, path, program, more)?.render(root, path, program))
+        .map(|(path, more)| Plan::found(root, &path, program, more)?.render(root, &path, program))
         .collect::<Result<_, _>>()?;
+    let saved = new.iter().map(|file| file.saved.clone()).collect();
+    files.extend(new);
     write_all(root, &files)?;
-    Ok(files.into_iter().map(|file| file.saved).collect())
+    for path in needless {
+        let failed = |cause| SaveError::Io { operation: "remove", path: path.clone(), cause };
+        remove(root, &path).map_err(failed)?;
+    }
+    Ok(saved)
+}
+
+/// The files of ours that keep one of these settings and are not `written` anyway: as they are without it, and those that
+/// then keep nothing. A value may move to another file if udevd configures its device by now.
+fn without(
+    root: &Path,
+    assignments: &[Assignment],
+    program: &Path,
+    written: impl Fn(&Path) -> bool,
+) -> Result<(Vec<NewFile>, Vec<PathBuf>), SaveError> {
+    let is_new = |(kept, _): &Assignment| assignments.iter().any(|(setting, _)| setting == kept);
+    let (mut files, mut needless) = (Vec::new(), Vec::new());
+    for file in saved_below(root).into_iter().filter(|file| !written(&file.path)) {
+        let keeps: Vec<Assignment> =
+            file.keeps.iter().filter(|one| !is_new(one)).cloned().collect();
+        match (keeps.len() < file.keeps.len(), file.intact, keeps.is_empty()) {
+            (false, ..) => {}
+            (true, false, _) => return Err(SaveError::Edited(file.path)),
+            (true, true, true) => needless.push(file.path),
+            (true, true, false) => {
+                let path = file.path.strip_prefix(root).unwrap_or(&file.path);
+                let path = Path::new("/").join(path).to_string_lossy().into_owned();
+                files.push(Plan { keeps }.render(root, &path, program)?);
+            }
+        }
+    }
+    Ok((files, needless))
 }
 
 /// What a file is to keep.
@@ -179,7 +216,7 @@ impl Plan {
         let keeps = match read(&own)? {
             Found::Nothing => Vec::new(),
             Found::Foreign => {
-                let lines = Self { keeps: more }.lines(path, program)?;
+                let lines = Self { keeps: more }.lines(root, path, program)?;
                 return Err(SaveError::Foreign { path: own, lines });
             }
             Found::Ours(Contents { intact: false, .. }) => return Err(SaveError::Edited(own)),
@@ -197,17 +234,33 @@ impl Plan {
     }
 
     fn render(&self, root: &Path, path: &str, program: &Path) -> Result<NewFile, SaveError> {
-        let text = contents::render(&self.keeps, &self.lines(path, program)?);
+        let text = contents::render(&self.keeps, &self.lines(root, path, program)?);
         let saved = SavedFile::new(root, below(root, path), self.keeps.clone(), true);
         Ok(NewFile { saved, text })
     }
 
     /// The lines that keep the values in this file.
-    fn lines(&self, path: &str, program: &Path) -> Result<String, SaveError> {
+    fn lines(&self, root: &Path, path: &str, program: &Path) -> Result<String, SaveError> {
         match path {
             boot_unit::FILE => Ok(boot_unit::lines(&self.keeps, program)),
+            _ if path.starts_with(link::FOLDER) => self.link_lines(root, path),
             _ => self.own_lines(path),
         }
+    }
+
+    /// The lines of a file for one device.
+    fn link_lines(&self, root: &Path, path: &str) -> Result<String, SaveError> {
+        let mut keys = Vec::new();
+        for (setting, value) in &self.keeps {
+            let forms = permanent(setting, value)?;
+            let own = forms.iter().filter(|form| form.file.ends_with(link::SUFFIX));
+            keys.extend(own.flat_map(|form| link::keys(&form.lines)));
+        }
+        link::lines(root, path, &keys).ok_or_else(|| SaveError::Io {
+            operation: "read what udevd applies in place of",
+            path: below(root, path),
+            cause: io::ErrorKind::NotFound.into(),
+        })
     }
 
     /// What all the values need of this file.
@@ -315,14 +368,18 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
     if path == below(root, boot_unit::FILE) && is_ours() {
         fs::remove_file(&wanted)?;
     }
-    fs::remove_file(path)
+    fs::remove_file(path)?;
+    // A folder for drop-ins that has nothing else in it was made for ours.
+    let folder = path.parent().filter(|folder| folder.to_string_lossy().ends_with(link::DROP_INS));
+    let _ = folder.map(fs::remove_dir);
+    Ok(())
 }
 
 fn saved_below(root: &Path) -> Vec<SavedFile> {
     let mut files = Vec::new();
-    for folder in FOLDERS {
+    for folder in folders(root) {
         // A folder that is not there, or that this user may not list, has nothing of ours to show.
-        let entries = fs::read_dir(below(root, folder)).into_iter().flatten().flatten();
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let named = entries.filter(|entry| is_ours(&entry.file_name().to_string_lossy()));
         files.extend(named.filter_map(|entry| {
             let path = entry.path();

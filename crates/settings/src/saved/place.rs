@@ -1,24 +1,38 @@
-//! Which file keeps a value: one of sysctl.d that is ours alone, or else the unit that sets it at boot.
-//!
-//! Of several `.link` files that match a device only the first is applied, and one of ours could take a device's name away;
-//! a rule of udev runs before the device is up. So what is not a sysctl is set at boot by goodput itself.
+//! Which file keeps a value: one of sysctl.d that is ours alone, one for a device that udevd configures, or else the
+//! unit that sets it at boot. A rule of udev runs before the device is up, and a `.network` file is the user's.
 
 use std::path::{Path, PathBuf};
 
-use goodput_model::Permanent;
+use goodput_model::{Permanent, SettingRef};
+
+use super::link;
 
 /// Begins what belongs to another system.
 const FREEBSD: &str = "FreeBSD ";
 /// Where our parameters of the kernel stand.
 pub const PARAMETERS: &str = "/etc/sysctl.d/90-goodput.conf";
 /// Where files of ours may stand.
-pub const FOLDERS: [&str; 2] = ["/etc/sysctl.d", "/etc/systemd/system"];
+const FOLDERS: [&str; 3] = ["/etc/sysctl.d", "/etc/systemd/system", link::FOLDER];
 
-/// The file that keeps all of a value by itself, if there is one.
-pub fn own_file(forms: &[Permanent]) -> Option<&'static str> {
+/// The file that keeps all of a value of a setting by itself, if there is one.
+pub fn own_file(root: &Path, setting: &SettingRef, forms: &[Permanent]) -> Option<String> {
     let mut here = forms.iter().filter(|form| !form.file.starts_with(FREEBSD)).peekable();
     here.peek()?;
-    here.all(|form| form.file == PARAMETERS).then_some(PARAMETERS)
+    if here.clone().all(|form| form.file == PARAMETERS) {
+        return Some(PARAMETERS.into());
+    }
+    let is_link = here.all(|form| form.file.ends_with(link::SUFFIX));
+    is_link.then(|| link::file(root, setting.scope.as_deref()?)).flatten()
+}
+
+/// The folders with files of ours, those of drop-ins among them.
+pub fn folders(root: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| below(root, folder)).collect();
+    let entries = std::fs::read_dir(below(root, link::FOLDER)).into_iter().flatten().flatten();
+    let is_of_drop_ins = |name: &std::ffi::OsStr| name.to_string_lossy().ends_with(link::DROP_INS);
+    let drop_ins = entries.filter(|entry| is_of_drop_ins(&entry.file_name()));
+    folders.extend(drop_ins.map(|entry| entry.path()));
+    folders
 }
 
 /// Whether a file may be ours by its name.
@@ -41,8 +55,11 @@ mod tests {
             let form = |file: &&str| Permanent { file: (*file).into(), lines: String::new() };
             files.iter().map(form).collect()
         };
-        let kept = |files: &[&str]| own_file(&forms(files));
-        assert_eq!(kept(&[PARAMETERS, "FreeBSD /etc/sysctl.conf"]), Some(PARAMETERS));
+        let setting = "link.mtu@eth0".parse().unwrap();
+        let nowhere = Path::new("/nowhere");
+        let kept = |files: &[&str]| own_file(nowhere, &setting, &forms(files));
+        assert_eq!(kept(&[PARAMETERS, "FreeBSD /etc/sysctl.conf"]).as_deref(), Some(PARAMETERS));
+        assert_eq!(kept(&["/etc/systemd/network/10-goodput-eth0.link"]), None, "without udevd");
         assert_eq!(kept(&[PARAMETERS, "/etc/udev/rules.d/90-goodput.rules"]), None);
         assert_eq!(kept(&["/etc/fstab"]), None);
         assert_eq!(kept(&["FreeBSD /etc/rc.conf"]), None);

@@ -188,3 +188,112 @@ fn a_full_or_read_only_disk_is_named_and_nothing_is_half_written() {
         assert_eq!(saved_below(root).is_empty(), is_full);
     }
 }
+
+/// A host whose udevd, of this version, has applied a file to `eth0`.
+fn with_udevd(root: &Path, version: &str, applied: &str, text: &str) {
+    let index = goodput_netlink::Netlink::open().unwrap().link("eth0").unwrap().index;
+    let put = |path: &str, text: &str| {
+        let path = below(root, path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let program = put("/usr/bin/udevadm", &format!("#!/bin/sh\necho {version}\n"));
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    let known = format!("E:ID_NET_LINK_FILE={applied}\nE:ID_PATH=pci-0000:03:00.0\n");
+    put(&format!("/run/udev/data/n{index}"), &known);
+    put(applied, text);
+}
+
+fn address() -> String {
+    let link = goodput_netlink::Netlink::open().unwrap().link("eth0").unwrap();
+    link.address.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+}
+
+const DEFAULT: &str = "/usr/lib/systemd/network/99-default.link";
+const DEFAULT_TEXT: &str =
+    "[Match]\nOriginalName=*\n\n[Link]\nNamePolicy=keep kernel\nMACAddressPolicy=persistent\n";
+
+#[test]
+fn a_device_with_the_default_of_udevd_gets_a_copy_of_it_for_itself() {
+    crate::testing::in_scene(|state_dir| {
+        let root = state_dir.with_file_name("root");
+        let root = root.as_path();
+        with_udevd(root, "252", DEFAULT, DEFAULT_TEXT);
+        let before = all(root);
+        let files = save(root, &["link.mtu@eth0=9000", "offload.tso@eth0=off"]).unwrap();
+        let path = below(root, "/etc/systemd/network/98-goodput-eth0.link");
+        assert_eq!(files.iter().map(|file| &file.path).collect::<Vec<_>>(), [&path]);
+        let text = &all(root)[&path];
+        let own =
+            "Path=pci-0000:03:00.0\n[Link]\nNamePolicy=keep kernel\nMACAddressPolicy=persistent\n";
+        assert!(text.contains(own) && text.contains("[Match]\nMACAddress="), "{text}");
+        assert!(!text.contains("OriginalName"), "{text}");
+        assert!(text.contains("MTUBytes=9000\nTCPSegmentationOffload=no"), "{text}");
+        // After the next boot it is what udevd has applied.
+        with_udevd(root, "252", "/etc/systemd/network/98-goodput-eth0.link", text);
+        save(root, &["link.mtu@eth0=1500"]).unwrap();
+        let again = &all(root)[&path];
+        assert!(again.contains(own) && again.contains("MTUBytes=1500"), "{again}");
+        assert_eq!(again.matches("NamePolicy").count(), 1, "{again}");
+        assert_eq!(saved_below(root).len(), 1);
+        with_udevd(root, "252", DEFAULT, DEFAULT_TEXT);
+        assert!(remove_below(root).iter().all(|(_, outcome)| outcome.is_ok()));
+        assert_eq!(all(root), before);
+    });
+}
+
+#[test]
+fn an_administrators_file_for_the_device_gets_a_drop_in() {
+    crate::testing::in_scene(|state_dir| {
+        let root = state_dir.with_file_name("root");
+        let root = root.as_path();
+        let (theirs, text) = ("/etc/systemd/network/10-lan.link", "[Link]\nName=eth0\n");
+        let text = format!("[Match]\nMACAddress={}\n{text}", address().to_uppercase());
+        with_udevd(root, "252", theirs, &text);
+        let before = all(root);
+        save(root, &["link.mtu@eth0=9000"]).unwrap();
+        let drop_in = below(root, "/etc/systemd/network/10-lan.link.d/90-goodput.conf");
+        let ours = &all(root)[&drop_in];
+        assert!(ours.ends_with("\n[Link]\nMTUBytes=9000\n"), "{ours}");
+        assert!(saved_below(root)[0].intact);
+        remove_below(root);
+        assert_eq!(all(root), before);
+        assert!(!drop_in.parent().unwrap().exists(), "the folder was made for ours");
+    });
+}
+
+#[test]
+fn what_udevd_may_apply_to_other_devices_too_is_set_at_boot() {
+    crate::testing::in_scene(|state_dir| {
+        let theirs = "/etc/systemd/network/10-lan.link";
+        let whole = "[Match]\nDriver=e1000e\n[Link]\nName=lan0\n";
+        for (version, applied, text) in
+            [("252", theirs, whole), ("249", DEFAULT, DEFAULT_TEXT), ("?", DEFAULT, DEFAULT_TEXT)]
+        {
+            let folder = tempfile::tempdir_in(state_dir.parent().unwrap()).unwrap();
+            let root = folder.path();
+            with_udevd(root, version, applied, text);
+            let files = save(root, &["link.mtu@eth0=9000"]).unwrap();
+            assert_eq!(files[0].path, below(root, boot_unit::FILE), "{version} {applied}");
+        }
+    });
+}
+
+#[test]
+fn a_value_that_moves_to_another_file_is_there_once() {
+    crate::testing::in_scene(|state_dir| {
+        let root = state_dir.with_file_name("root");
+        let root = root.as_path();
+        save(root, &["link.mtu@eth0=9000", "offload.tso@eth0=off"]).unwrap();
+        let unit = below(root, boot_unit::FILE);
+        with_udevd(root, "252", DEFAULT, DEFAULT_TEXT);
+        save(root, &["link.mtu@eth0=1500"]).unwrap();
+        let text = fs::read_to_string(&unit).unwrap();
+        assert!(!text.contains("link.mtu") && text.contains("offload.tso"), "{text}");
+        assert!(saved_below(root).len() == 2 && saved_below(root).iter().all(|file| file.intact));
+        save(root, &["offload.tso@eth0=off"]).unwrap();
+        assert!(!unit.exists() && fs::symlink_metadata(below(root, boot_unit::WANTED)).is_err());
+        assert_eq!(saved_below(root).len(), 1);
+    });
+}

@@ -1,0 +1,176 @@
+//! Files of systemd-udevd for one device (systemd.link(5)), if udevd configures that device.
+//!
+//! Only the first file that matches a device is applied. So a file of the administrator gets a drop-in, if it is for
+//! this device alone; and the default of the distribution gets a copy for this device, with our keys added. What
+//! matches several devices, or can't be told apart from others, is left to the unit that sets values at boot.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use goodput_netlink::{Link, Netlink};
+
+use super::place::below;
+
+/// Ends the names of such files.
+pub const SUFFIX: &str = ".link";
+/// Where files of ours stand.
+pub const FOLDER: &str = "/etc/systemd/network";
+/// Ends the names of the folders of drop-ins.
+pub const DROP_INS: &str = ".link.d";
+/// Our drop-in's name.
+const DROP_IN: &str = "90-goodput.conf";
+/// The first version that knows every key that goodput writes (`RxCoalesceSec=` and others came with it).
+const LEAST_VERSION: u32 = 250;
+/// Names the file that ours was copied from.
+const COPIED: &str = "# instead of ";
+/// The keys that name and address a device; a file of ours has them from the one it was copied from.
+const OF_THE_COPY: [&str; 3] = ["NamePolicy=", "MACAddressPolicy=", "AlternativeNamesPolicy="];
+
+/// What udevd knows of a device.
+struct Known {
+    link: Link,
+    /// The file that it applied.
+    applied: String,
+    /// Where the device is plugged in, as a device on top of it is not.
+    path: String,
+}
+
+/// The file that keeps settings of `device`, if udevd can.
+pub fn file(root: &Path, device: &str) -> Option<String> {
+    if version(root)? < LEAST_VERSION {
+        return None;
+    }
+    let known = known(root, device)?;
+    let name = Path::new(&known.applied).file_name()?.to_str()?;
+    if name.contains("-goodput-") {
+        return Some(known.applied.clone());
+    }
+    if known.applied.starts_with("/etc/") {
+        let text = fs::read_to_string(below(root, &known.applied)).ok()?;
+        return is_for(&text, &known).then(|| format!("{FOLDER}/{name}.d/{DROP_IN}"));
+    }
+    let own = format!("{}-goodput-{device}{SUFFIX}", just_before(name)?);
+    Some(format!("{FOLDER}/{own}"))
+}
+
+/// The lines of such a file with these keys; `None` if what it stands on is gone.
+pub fn lines(root: &Path, path: &str, keys: &[String]) -> Option<String> {
+    if path.ends_with(DROP_IN) {
+        return Some(format!("[Link]\n{}", keys.join("\n")));
+    }
+    let device = path.rsplit_once("-goodput-")?.1.strip_suffix(SUFFIX)?;
+    let known = known(root, device)?;
+    let base = copied_from(root, path).unwrap_or_else(|| known.applied.clone());
+    let text = fs::read_to_string(below(root, &base)).ok()?;
+    let others: String = sections(&text, "Match", false);
+    let address = address(&known.link)?;
+    Some(format!(
+        "{COPIED}{base}\n[Match]\nMACAddress={address}\nPath={}\n{others}\n[Link]\n{}",
+        known.path,
+        keys.join("\n")
+    ))
+}
+
+/// The keys of the form that a setting has for such a file.
+pub fn keys(form: &str) -> Vec<String> {
+    let section = sections(form, "Link", true);
+    let lines = section.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
+    let own = lines.filter(|line| !OF_THE_COPY.iter().any(|key| line.starts_with(key)));
+    own.map(ToOwned::to_owned).collect()
+}
+
+/// The lines of the sections called `name`, without their headings; or all other sections, with theirs.
+fn sections(text: &str, name: &str, is_wanted: bool) -> String {
+    let heading = format!("[{name}]");
+    let (mut is_in, mut out) = (false, String::new());
+    for line in text.lines().map(str::trim) {
+        let is_heading = line.starts_with('[');
+        if is_heading {
+            is_in = line == heading;
+        }
+        if is_in == is_wanted && !(is_heading && is_wanted) && !line.is_empty() {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out.trim_end().into()
+}
+
+/// Whether a file matches nothing but this device.
+fn is_for(text: &str, known: &Known) -> bool {
+    let own = address(&known.link);
+    sections(text, "Match", true).lines().any(|line| match line.split_once('=') {
+        Some(("MACAddress" | "PermanentMACAddress", address)) => {
+            own.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(address.trim()))
+        }
+        Some(("Path", path)) => path.trim() == known.path,
+        _ => false,
+    })
+}
+
+/// The number of a file that is applied before `name`, and after all that were applied before that.
+fn just_before(name: &str) -> Option<String> {
+    let number = name.split_once('-').and_then(|(number, _)| number.parse::<u32>().ok());
+    match number {
+        Some(number @ 1..=99) => Some(format!("{:02}", number - 1)),
+        Some(_) => None,
+        // Letters come after digits.
+        None => name.starts_with(|c: char| c.is_ascii_lowercase()).then(|| "99".into()),
+    }
+}
+
+/// The file that ours, if it is there, was copied from.
+fn copied_from(root: &Path, path: &str) -> Option<String> {
+    let text = fs::read_to_string(below(root, path)).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(COPIED).map(ToOwned::to_owned))
+}
+
+fn known(root: &Path, device: &str) -> Option<Known> {
+    let link = Netlink::open().ok()?.link(device).ok()?;
+    let data = fs::read_to_string(below(root, &format!("/run/udev/data/n{}", link.index))).ok()?;
+    let property = |name: &str| {
+        let is = |line: &str| {
+            line.strip_prefix("E:")?.strip_prefix(name)?.strip_prefix('=').map(String::from)
+        };
+        data.lines().find_map(is)
+    };
+    let (applied, path) = (property("ID_NET_LINK_FILE")?, property("ID_PATH")?);
+    address(&link)?;
+    Some(Known { link, applied, path })
+}
+
+fn address(link: &Link) -> Option<String> {
+    let bytes: Vec<String> = link.address.iter().map(|byte| format!("{byte:02x}")).collect();
+    (bytes.len() == 6 && !link.loopback).then(|| bytes.join(":"))
+}
+
+/// The version of udevd, if there is one.
+fn version(root: &Path) -> Option<u32> {
+    let program = ["/usr/bin/udevadm", "/bin/udevadm"].map(|path| below(root, path));
+    let program: &PathBuf = program.iter().find(|path| path.exists())?;
+    let said = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8(said.stdout).ok()?;
+    text.trim().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_comes_right_before_what_it_was_copied_from() {
+        assert_eq!(just_before("99-default.link").as_deref(), Some("98"));
+        assert_eq!(just_before("10-lan.link").as_deref(), Some("09"));
+        assert_eq!(just_before("00-first.link"), None);
+        assert_eq!(just_before("lan.link").as_deref(), Some("99"));
+    }
+
+    #[test]
+    fn the_sections_of_a_file_are_told_apart() {
+        let text = "[Match]\nOriginalName=*\n\n[Link]\n# why\nNamePolicy=keep\nMTUBytes=9000\n[SR-IOV]\nVLANId=1\n";
+        assert_eq!(keys(text), ["MTUBytes=9000"]);
+        assert_eq!(sections(text, "Match", true), "OriginalName=*");
+        assert!(sections(text, "Match", false).ends_with("MTUBytes=9000\n[SR-IOV]\nVLANId=1"));
+    }
+}

@@ -1,0 +1,67 @@
+//! Two runs that would change one network namespace.
+
+use std::path::Path;
+
+use goodput_model::SettingRef;
+use goodput_netlink::namespace;
+
+use crate::testing::{Victim, guard, in_scene};
+use crate::{Changes, SettingError, Turn};
+
+/// A process that has changed a setting of this namespace.
+fn another_run(state_dir: &Path) -> Victim {
+    let mut run = Victim::start(state_dir, &["link.txqueuelen@eth1=77".into()], -1);
+    run.wait_until_applied();
+    run
+}
+
+#[test]
+fn a_second_run_is_refused_until_the_first_one_is_done_or_dead() {
+    in_scene(|state_dir| {
+        let begin = || Changes::begin(state_dir, guard());
+        let first = another_run(state_dir);
+        let refused = begin().unwrap_err();
+        assert!(matches!(refused, SettingError::Busy { .. }), "{refused}");
+        let said = refused.to_string();
+        assert!(said.contains(&format!("process {}", first.pid())), "{said}");
+        let elsewhere = state_dir.with_file_name("elsewhere");
+        assert!(matches!(Changes::begin(&elsewhere, guard()), Err(SettingError::Busy { .. })));
+        assert!(matches!(Turn::take(state_dir), Err(SettingError::Busy { .. })));
+        assert!(first.finish());
+        let mut changes = begin().unwrap();
+        changes.apply(&"link.txqueuelen@eth0".parse().unwrap(), "77").unwrap();
+        assert!(changes.restore().is_clean());
+
+        let mut second = another_run(state_dir);
+        second.kill_with_guard();
+        let mut changes = begin().unwrap();
+        assert!(changes.settled()[0].is_clean());
+        assert!(changes.restore().is_clean());
+    });
+}
+
+#[test]
+fn a_run_in_another_namespace_is_nobodys_business() {
+    in_scene(|state_dir| {
+        let _first = another_run(state_dir);
+        let begun = namespace::in_new_namespace(|| Changes::begin(state_dir, guard()).map(drop));
+        assert!(begun.unwrap().is_ok());
+    });
+}
+
+#[test]
+fn a_run_of_several_steps_keeps_its_turn_between_them() {
+    in_scene(|state_dir| {
+        let setting: SettingRef = "link.txqueuelen@eth0".parse().unwrap();
+        let turn = Turn::take(state_dir).unwrap();
+        for _ in 0..2 {
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            changes.apply(&setting, "77").unwrap();
+            assert!(changes.restore().is_clean());
+        }
+        assert!(Victim::try_start(state_dir, &["link.txqueuelen@eth1=77".into()]).is_none());
+        drop(turn);
+        assert!(another_run(state_dir).finish());
+        assert_eq!(crate::leftovers(state_dir), []);
+    });
+}
