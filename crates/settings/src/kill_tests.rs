@@ -4,7 +4,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::journal::{Asker, Durable, JournalFile, Line};
+use crate::journal::{self, Asker, Durable, JournalFile, Line};
 use crate::life::{self, Life};
 use crate::place::Place;
 use crate::restore::settle;
@@ -98,7 +98,7 @@ fn a_journal_that_was_torn_or_never_begun_is_tidied_away() {
     for (name, text) in [("1", ""), ("2", "{\"line\":\"beg")] {
         std::fs::write(scene.state_dir().join(format!("{name}.journal.jsonl")), text).unwrap();
     }
-    JournalFile::create(&scene.state_dir(), &Place::here().unwrap(), Asker::User).unwrap();
+    journal::begin(&scene.state_dir(), &Place::here().unwrap(), Asker::User).unwrap();
     assert_eq!(scene.journals().len(), 3);
     assert_eq!(leftovers(&scene.state_dir()), [], "nothing was changed");
     assert_eq!(undo(&scene.state_dir()).unwrap(), []);
@@ -229,7 +229,7 @@ fn leave_journal(scene: &Scene, place: &Place) {
         around: Default::default(),
         link: None,
     };
-    let mut journal = JournalFile::create(&scene.state_dir(), place, Asker::User).unwrap();
+    let mut journal = journal::begin(&scene.state_dir(), place, Asker::User).unwrap();
     journal.append(&change, Durable::Yes).unwrap();
     scene.set("b");
 }

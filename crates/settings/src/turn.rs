@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::error::SettingError;
-use crate::journal::{Asker, JournalFile};
+use crate::journal::{self, Asker, JournalFile};
 use crate::place::Place;
 
 /// How long a run waits for another one: a value is set in less.
@@ -46,7 +46,7 @@ pub(crate) fn take(
     let patience = if asker == Asker::User { PATIENCE } else { Duration::ZERO };
     let began = Instant::now();
     loop {
-        match JournalFile::create(state_dir, place, asker) {
+        match journal::begin(state_dir, place, asker) {
             Err(SettingError::Busy { .. }) if began.elapsed() < patience => sleep(POLL_INTERVAL),
             other => return other,
         }

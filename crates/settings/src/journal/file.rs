@@ -10,7 +10,6 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::asker::Asker;
 use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner};
-use super::folder::in_the_way;
 use super::list::List;
 use super::own_folder::{lock_folder, make_own_folder, own, sync_folder};
 use crate::error::SettingError;
@@ -32,11 +31,12 @@ impl JournalFile {
     /// Creates the journal of this process in `state_dir`, which is created if need be.
     ///
     /// # Errors
-    /// If it can't be written, or another run changes this namespace now.
-    pub(crate) fn create(
+    /// If it can't be written, or `others` finds another run that changes this namespace now, by its process.
+    pub(super) fn create(
         state_dir: &Path,
         place: &Place,
         asker: Asker,
+        others: impl FnOnce(&Path, &List) -> io::Result<Option<u32>>,
     ) -> Result<Self, SettingError> {
         let fail =
             |operation, cause| SettingError::Journal { operation, path: state_dir.into(), cause };
@@ -48,8 +48,7 @@ impl JournalFile {
         let pid = std::process::id();
         let path = folder.join(format!("{}-{pid}{SUFFIX}", now_ns()));
         let _busy = lock_folder(&folder).map_err(|cause| fail("lock", cause))?;
-        let other =
-            in_the_way(&folder, &list, place, asker).map_err(|c| fail("look next to", c))?;
+        let other = others(&folder, &list).map_err(|cause| fail("look next to", cause))?;
         if let Some(pid) = other {
             return Err(SettingError::Busy { pid });
         }

@@ -71,14 +71,22 @@ pub(crate) fn left(state_dir: &Path) -> Vec<Found> {
     paths.into_iter().filter_map(dead).collect()
 }
 
-/// The process of another run that changes this namespace now, so that one for `asker` must not begin. Runs of one
-/// process that its user asked for are one.
-pub(super) fn in_the_way(
-    folder: &Path,
-    list: &List,
+/// Begins the journal of this process in `state_dir`, which is created if need be.
+///
+/// # Errors
+/// If it can't be written, or another run changes this namespace now.
+pub(crate) fn begin(
+    state_dir: &Path,
     place: &Place,
     asker: Asker,
-) -> io::Result<Option<u32>> {
+) -> Result<JournalFile, SettingError> {
+    let others = |folder: &Path, list: &List| in_the_way(folder, list, place, asker);
+    JournalFile::create(state_dir, place, asker, others)
+}
+
+/// The process of another run that changes this namespace now, so that one for `asker` must not begin. Runs of one
+/// process that its user asked for are one.
+fn in_the_way(folder: &Path, list: &List, place: &Place, asker: Asker) -> io::Result<Option<u32>> {
     let mut others = journals(folder)?;
     others.extend(list.journals());
     let found = others.iter().find_map(|path| {

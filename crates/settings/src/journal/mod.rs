@@ -16,5 +16,5 @@ pub use asker::Asker;
 pub(crate) use contents::{Contents, KNOWN_FORMAT_VERSIONS, Line};
 pub(crate) use entry::Entry;
 pub(crate) use file::{Durable, JournalFile};
-pub(crate) use folder::{abandoned, claim, left, listed_elsewhere, open_one};
+pub(crate) use folder::{abandoned, begin, claim, left, listed_elsewhere, open_one};
 pub use own_folder::make_own_folder;

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use goodput_netlink::{Link, Netlink};
 
-use super::place::below;
+use super::root::below;
 
 /// Ends the names of such files.
 pub const SUFFIX: &str = ".link";

@@ -7,6 +7,7 @@ pub mod contents;
 mod link;
 mod overruled;
 mod place;
+mod root;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +22,8 @@ use crate::lookup::permanent;
 use crate::permanent::merged;
 use contents::{Assignment, Contents};
 use overruled::overruled;
-use place::{below, folders, is_ours, own_file};
+use place::{folders, is_ours, own_file};
+use root::below;
 
 /// Everyone may read what is saved.
 const FILE_MODE: u32 = 0o644;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use goodput_model::SettingRef;
 
 use super::contents::Assignment;
-use super::place::{PARAMETERS, below};
+use super::place::PARAMETERS;
+use super::root::below;
 
 /// Where such files stand, the first of several with one name counting.
 const FOLDERS: [&str; 4] =

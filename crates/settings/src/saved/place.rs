@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use goodput_model::{Permanent, SettingRef};
 
 use super::link;
+use super::root::below;
 
 /// Begins what belongs to another system.
 const FREEBSD: &str = "FreeBSD ";
@@ -38,11 +39,6 @@ pub fn folders(root: &Path) -> Vec<PathBuf> {
 /// Whether a file may be ours by its name.
 pub fn is_ours(name: &str) -> bool {
     name.contains("goodput")
-}
-
-/// An absolute path below another root than `/`.
-pub fn below(root: &Path, path: &str) -> PathBuf {
-    root.join(path.trim_start_matches('/'))
 }
 
 #[cfg(test)]
