@@ -6,6 +6,7 @@ use goodput_model::{
     Confidence, Evidence, Finding, Known, Missing, Place, Split, Undecided, Verdict,
 };
 
+use crate::account::account;
 use crate::ceiling::PathCeiling;
 use crate::probes::doubt;
 use crate::rank::{drop_explained, rank};
@@ -87,6 +88,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             share_percent: first.share_percent.clone(),
             summary: first.summary.clone(),
             split: split.into(),
+            account: account(view).into(),
             sender,
         },
         None => Verdict {
@@ -95,6 +97,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             share_percent: Known::missing("no rule found a limit"),
             summary: nothing_found(&split, undecided.len()),
             split: split.into(),
+            account: account(view).into(),
             sender,
         },
     }

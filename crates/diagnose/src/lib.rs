@@ -6,6 +6,7 @@
 // A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod account;
 mod arriving_rate;
 mod bounded;
 pub mod bounds;

@@ -71,7 +71,7 @@ fn snapshot() -> impl Strategy<Value = Snapshot> {
 }
 
 fn tcp() -> impl Strategy<Value = TcpInfo> {
-    proptest::collection::vec(maybe(), 20).prop_map(|v| TcpInfo {
+    proptest::collection::vec(maybe(), 32).prop_map(|v| TcpInfo {
         length_bytes: 280,
         options: v[0],
         delivery_rate_app_limited: v[1],
@@ -91,6 +91,18 @@ fn tcp() -> impl Strategy<Value = TcpInfo> {
         dsack_dups: v[15],
         total_rto: v[16],
         snd_wnd_bytes: v[17],
+        sacked_segments: v[18],
+        lost_segments: v[19],
+        retrans_out_segments: v[20],
+        notsent_bytes: v[21],
+        pacing_rate_bytes_per_s: v[22],
+        max_pacing_rate_bytes_per_s: v[23],
+        snd_ssthresh_segments: v[24],
+        ca_state: v[25],
+        delivered_segments: v[26],
+        data_segs_out: v[27],
+        acked_bytes: v[28],
+        rttvar_us: v[29],
         ..TcpInfo::default()
     })
 }
@@ -232,6 +244,12 @@ proptest! {
             ];
             prop_assert!(parts.iter().all(|part| part.is_finite() && *part >= 0.0), "{split:?}");
             prop_assert!((parts.iter().sum::<f64>() - 100.0).abs() < 1e-6, "{split:?}");
+        }
+        if let Some(account) = diagnosis.verdict.account.value() {
+            let parts = account.parts.iter().map(|part| part.seconds);
+            prop_assert!(parts.clone().all(|part| part.is_finite() && part >= 0.0), "{account:?}");
+            let sum = parts.sum::<f64>() + account.unknown_s;
+            prop_assert!((sum - account.flow_seconds).abs() < 1e-6 * (1.0 + sum), "{account:?}");
         }
     }
 }

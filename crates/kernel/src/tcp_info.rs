@@ -14,7 +14,8 @@ macro_rules! fields {
         $each! {
             state 0 1 104, ca_state 1 1 104, options 5 1 104,
             rto_us 8 4 104, snd_mss_bytes 16 4 104, rcv_mss_bytes 20 4 104,
-            unacked_segments 24 4 104, lost_segments 32 4 104, last_data_recv_ms 52 4 104,
+            unacked_segments 24 4 104, sacked_segments 28 4 104, lost_segments 32 4 104,
+            retrans_out_segments 36 4 104, last_data_recv_ms 52 4 104,
             pmtu_bytes 60 4 104,
             rtt_us 68 4 104, rttvar_us 72 4 104, snd_ssthresh_segments 76 4 104,
             snd_cwnd_segments 80 4 104, advmss_bytes 84 4 104, rcv_rtt_us 92 4 104,
@@ -167,6 +168,10 @@ mod tests {
         let low = |value: Option<u64>| usize::from(value.unwrap().to_ne_bytes()[0]);
         assert_eq!(low(info.rtt_us), std::mem::offset_of!(libc::tcp_info, tcpi_rtt));
         assert_eq!(low(info.pacing_rate_bytes_per_s), 104);
+        let sacked = std::mem::offset_of!(libc::tcp_info, tcpi_sacked);
+        assert_eq!(low(info.sacked_segments), sacked);
+        let retransmitted = std::mem::offset_of!(libc::tcp_info, tcpi_retrans);
+        assert_eq!(low(info.retrans_out_segments), retransmitted);
         let busy = std::mem::offset_of!(libc::tcp_info, tcpi_busy_time);
         assert_eq!(low(info.busy_us), busy);
         let retrans = std::mem::offset_of!(libc::tcp_info, tcpi_bytes_retrans);

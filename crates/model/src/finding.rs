@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::known::Known;
+use crate::place::Place;
 use crate::units::BitRate;
-use crate::verdict::Place;
 
 /// A cause that a rule named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,6 +6,7 @@
 // A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod account;
 pub mod ceiling;
 pub mod change;
 pub mod changed_host;
@@ -28,6 +29,7 @@ pub mod latency;
 pub mod median;
 pub mod mount;
 pub mod nfs;
+pub mod place;
 pub mod placement;
 pub mod plan;
 pub mod rate_search;
@@ -46,6 +48,7 @@ pub mod units;
 pub mod verdict;
 pub mod way;
 
+pub use account::{Account, AccountPart, AccountSpan, Limiter};
 pub use ceiling::{
     CeilingBound, CeilingFit, CeilingInputs, CeilingLine, CeilingPoint, CeilingReport,
     CeilingUnread,
@@ -73,6 +76,7 @@ pub use latency::{ArmLatency, IdleAndLoaded, Latency, LoadedTimes, RoundTrips};
 pub use median::median;
 pub use mount::{MountCalls, MountPlan, MountReach, MountUse};
 pub use nfs::{NfsPlan, ReadArm, ReadTable, Rpcs};
+pub use place::Place;
 pub use placement::{CpuList, FlowPlacement, Pin, Pins, Placement};
 pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transport};
 pub use rate_search::{RateOutcome, RateSearch, RateTrial};
@@ -87,5 +91,5 @@ pub use thinned::Thinned;
 pub use totals::{FlowTotals, Totals};
 pub use tuning::{Purpose, Tuning, TuningOutcome, TuningStep};
 pub use units::{BitRate, Bytes};
-pub use verdict::{Place, Split, Verdict};
+pub use verdict::{Split, Verdict};
 pub use way::{Step, StepName, StepUnit};

@@ -48,8 +48,12 @@ tcp_info! {
     rcv_mss_bytes, 104;
     /// Segments sent and not acknowledged.
     unacked_segments, 104;
+    /// Of them, those that the peer acknowledged selectively.
+    sacked_segments, 104;
     /// Segments considered lost.
     lost_segments, 104;
+    /// Retransmitted segments that are in flight.
+    retrans_out_segments, 104;
     /// Time since payload arrived in order, milliseconds, in steps of a jiffy: 1 to 10 ms.
     last_data_recv_ms, 104;
     /// Path MTU, bytes.

@@ -1,43 +1,12 @@
 //! The answer: what limits this path, and how the sender's time was spent.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::account::Account;
 use crate::end_name::EndName;
 use crate::known::Known;
-
-/// Where a limit sits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// At this host.
-    Near,
-    /// At the target.
-    Far,
-    /// Between the two.
-    Path,
-}
-
-impl From<EndName> for Place {
-    fn from(end: EndName) -> Self {
-        match end {
-            EndName::Near => Self::Near,
-            EndName::Far => Self::Far,
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Near => "near",
-            Self::Far => "far",
-            Self::Path => "path",
-        })
-    }
-}
+use crate::place::Place;
 
 /// What limits one direction of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,8 +21,15 @@ pub struct Verdict {
     pub summary: String,
     /// The sender's time.
     pub split: Known<Split>,
+    /// Where the time of the flows went, moment by moment. It is not part of the verdict yet.
+    #[serde(default = "no_account")]
+    pub account: Known<Account>,
     /// The end that sent.
     pub sender: EndName,
+}
+
+fn no_account() -> Known<Account> {
+    Known::missing("this version of goodput kept no account")
 }
 
 impl Verdict {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::known::Known;
-use crate::verdict::Place;
+use crate::place::Place;
 
 /// One step of the way over the whole transfer: what came in, what went on, what was dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -117,6 +117,7 @@ mod tests {
             share_percent: Known::Value(90.0),
             summary: "the path".into(),
             split: Known::missing("not asked"),
+            account: Known::missing("not asked"),
             sender: EndName::Near,
         }
     }

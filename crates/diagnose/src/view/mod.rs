@@ -63,6 +63,11 @@ impl<'a> View<'a> {
         Self { evidence, sender, receiver }
     }
 
+    /// How much earlier the sender's samples began than the receiver's, seconds; none if nothing relates the clocks.
+    pub fn sender_began_earlier_s(&self) -> f64 {
+        self.evidence.sender_began_earlier_s().unwrap_or(0.0)
+    }
+
     /// What was agreed.
     pub fn plan(&self) -> &'a Plan {
         &self.evidence.plan

@@ -67,7 +67,7 @@ impl<'a> Side<'a> {
     }
 
     /// Whether an instant, seconds, is within the measured window.
-    pub(super) fn is_measured(&self, at_s: f64) -> bool {
+    pub fn is_measured(&self, at_s: f64) -> bool {
         at_s >= self.from_s && at_s <= self.to_s
     }
 

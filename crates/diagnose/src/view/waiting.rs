@@ -71,7 +71,8 @@ impl Side<'_> {
     fn writer_waits(&self) -> Result<f64, Missing> {
         let waits = |f: &FlowSample| {
             let (tcp, memory) = (f.tcp.get()?, f.memory.get()?);
-            let unsent = tcp.notsent_bytes()? >= UNSENT_SEGMENTS * tcp.snd_mss_bytes()?.max(1);
+            let least = tcp.snd_mss_bytes()?.max(1).saturating_mul(UNSENT_SEGMENTS);
+            let unsent = tcp.notsent_bytes()? >= least;
             let room = positive(memory.sndbuf_bytes as f64, "the send buffer")?;
             let full = memory.wmem_queued_bytes as f64 >= MIN_SEND_MEMORY_SHARE_IF_WAITING * room;
             Ok(f64::from(u8::from(unsent || full)))

@@ -116,6 +116,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
             share_percent: Known::missing(why.clone()),
             summary: why.clone(),
             split: Known::missing(why.clone()),
+            account: Known::missing(why.clone()),
             sender,
         },
         findings: Vec::new(),

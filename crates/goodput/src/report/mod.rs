@@ -1,5 +1,6 @@
 //! How results are shown to a person.
 
+mod account;
 mod again;
 pub mod bar;
 pub mod ceiling;

@@ -7,8 +7,8 @@ use goodput_model::{
 use super::labelled::{line, lines, remedy, undecided};
 use super::micros::micros;
 use super::{
-    bar, datagrams, fetches, latency, mounts, movers, mptcp, peer, placement, storage, style,
-    thinned, way,
+    account, bar, datagrams, fetches, latency, mounts, movers, mptcp, peer, placement, storage,
+    style, thinned, way,
 };
 use crate::shell;
 
@@ -42,6 +42,9 @@ pub fn text(record: &Record, detail: Detail) -> String {
     verdict(&mut out, record, &record.verdict);
     if let Some(reverse) = &record.verdict_reverse {
         verdict(&mut out, record, reverse);
+    }
+    if detail.verbose {
+        accounts(&mut out, record);
     }
     contributing(&mut out, record);
     probes(&mut out, record);
@@ -184,6 +187,13 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
             super::again::options(&record.plan, record.fetches.is_some())
         );
         line(out, "  prove it", &style::strong(command));
+    }
+}
+
+fn accounts(out: &mut String, record: &Record) {
+    let verdicts = std::iter::once(&record.verdict).chain(&record.verdict_reverse);
+    for account in verdicts.filter_map(|verdict| verdict.account.value()) {
+        account::lines(account).iter().for_each(|(label, text)| line(out, label, text));
     }
 }
 

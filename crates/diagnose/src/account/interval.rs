@@ -1,0 +1,192 @@
+//! Who limited one flow between two samples.
+//!
+//! A moment belongs to what would have delivered more then, had it been wider. So a busy bottleneck outranks every window:
+//! what fills a window behind a queue is the queue's.
+
+use goodput_model::{Limiter, Missing, TcpInfo};
+
+use super::share::{Ledger, Seat};
+use super::state::{State, state};
+use super::work::Work;
+
+/// `TCP_CA_Loss` and `TCP_CA_CWR` (include/uapi/linux/tcp.h, `enum tcp_ca_state`).
+const CA_LOSS: u64 = 4;
+const CA_CWR: u64 = 2;
+/// Share of its upper bound from which pacing is at what was asked for.
+const MIN_SHARE_OF_PACING_CAP: f64 = 0.95;
+
+/// What is known of a TCP flow between two samples.
+#[derive(Debug, Clone)]
+pub struct Interval<'a> {
+    /// Its length, microseconds.
+    pub duration_us: f64,
+    /// The sender's connection at its start and at its end.
+    pub tcp: [&'a TcpInfo; 2],
+    /// What the sender's thread did; missing of another program's flow.
+    pub writer: Result<Work, Missing>,
+    /// What the receiver's thread did, if it was behind: most of the time bytes waited for it.
+    pub behind: Option<Work>,
+    /// The end whose CPU was full of softirqs, if one was.
+    pub softirqs_full: Option<Seat>,
+    /// Whether more waited on the path than hosts and jitter explain.
+    pub queued: bool,
+    /// What the congestion control did.
+    pub control: Control,
+}
+
+/// What the sender's congestion control did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// It backs off at losses, as Reno and CUBIC do.
+    ByLoss,
+    /// It models the path, as BBR does, and was still looking for its rate.
+    Probing,
+    /// It models the path, and knows its rate.
+    Modelled,
+}
+
+/// The ledger of an interval, microseconds; it adds up to the interval's length.
+///
+/// # Errors
+/// If the kernel does not report what is needed to decide.
+pub fn account(seen: &Interval) -> Result<Ledger, Missing> {
+    Ok(whole(seen).map_or_else(|| divided(seen), Ok)?.scaled_to(seen.duration_us))
+}
+
+/// What holds an interval as a whole.
+fn whole(seen: &Interval) -> Option<Ledger> {
+    let all = seen.duration_us;
+    let mut ledger = Ledger::default();
+    if let Some(reader) = &seen.behind {
+        ledger.enter_own(reader.own_split(all), Seat::Receiver, all);
+    } else if let Some(seat) = seen.softirqs_full {
+        ledger.enter(Limiter::Host, seat, all);
+    } else if timed_out(seen.tcp) {
+        ledger.enter(Limiter::Recovery, Seat::Path, all);
+    } else {
+        return None;
+    }
+    Some(ledger)
+}
+
+/// Whether the sender waited for a time-out, or recovered from one.
+fn timed_out([from, to]: [&TcpInfo; 2]) -> bool {
+    let grown = |read: fn(&TcpInfo) -> Result<u64, Missing>| {
+        Some(read(to).ok()?.saturating_sub(read(from).ok()?))
+    };
+    let stood_still = grown(TcpInfo::delivered_segments) == Some(0);
+    to.ca_state == Some(CA_LOSS) || stood_still && grown(TcpInfo::total_rto).is_some_and(|n| n > 0)
+}
+
+fn divided(seen: &Interval) -> Result<Ledger, Missing> {
+    let mut ledger = Ledger::default();
+    let by_queue = if seen.queued { queue_share(seen)? } else { 0.0 };
+    ledger.enter(Limiter::PathRate, Seat::Path, by_queue * seen.duration_us);
+    if by_queue < 1.0 {
+        let rest = by_chronographs(seen)?.scaled_to((1.0 - by_queue) * seen.duration_us);
+        ledger.add(&rest);
+    }
+    Ok(ledger)
+}
+
+/// Share of an interval with a queue that the bottleneck was busy. A sender that has nothing to send leaves the queue to
+/// drain: then it is what arrived over what the bottleneck delivers.
+fn queue_share(seen: &Interval) -> Result<f64, Missing> {
+    let [from, to] = seen.tcp;
+    let hungry = state(to)? == State::Hungry && to.delivery_rate_app_limited == Some(1);
+    if !hungry {
+        return Ok(1.0);
+    }
+    let moved = to.acked_bytes()?.saturating_sub(from.acked_bytes()?) as f64;
+    let delivered = to.delivery_rate_bytes_per_s()? as f64 * seen.duration_us / 1e6;
+    Ok(if delivered > 0.0 { (moved / delivered).min(1.0) } else { 1.0 })
+}
+
+/// By the kernel's chronographs (net/ipv4/tcp.c, `tcp_chrono_start`), and by the state at either end of the interval.
+fn by_chronographs(seen: &Interval) -> Result<Ledger, Missing> {
+    let [from, to] = seen.tcp;
+    let grown = |read: fn(&TcpInfo) -> Result<u64, Missing>| {
+        Ok(read(to)?.saturating_sub(read(from)?) as f64)
+    };
+    let (window, buffer) = (grown(TcpInfo::rwnd_limited_us)?, grown(TcpInfo::sndbuf_limited_us)?);
+    let busy = grown(TcpInfo::busy_us)?;
+    let mut ledger = Ledger::default();
+    ledger.enter(Limiter::ReceiveWindow, Seat::Receiver, window);
+    ledger.enter(Limiter::SendBuffer, Seat::Sender, buffer);
+    own(&mut ledger, seen, (seen.duration_us - busy).max(0.0));
+    let rest = (busy - window - buffer).max(0.0);
+    for tcp in seen.tcp {
+        by_state(&mut ledger, seen, tcp, rest / 2.0)?;
+    }
+    Ok(ledger)
+}
+
+/// Time of the sender's own turn; of another program's thread nothing is known, so it is the program's.
+fn own(ledger: &mut Ledger, seen: &Interval, time: f64) {
+    match &seen.writer {
+        Ok(writer) => ledger.enter_own(writer.own_split(seen.duration_us), Seat::Sender, time),
+        Err(_) => ledger.enter(Limiter::Application, Seat::Sender, time),
+    }
+}
+
+fn by_state(ledger: &mut Ledger, seen: &Interval, tcp: &TcpInfo, time: f64) -> Result<(), Missing> {
+    match state(tcp)? {
+        State::Closed => ledger.enter(Limiter::ReceiveWindow, Seat::Receiver, time),
+        State::Hungry => {
+            let blocked = seen.writer.as_ref().map_or(0.0, |writer| writer.blocked_us);
+            let blocked = (blocked / seen.duration_us).clamp(0.0, 1.0);
+            ledger.enter(Limiter::SendBuffer, Seat::Sender, blocked * time);
+            own(ledger, seen, (1.0 - blocked) * time);
+        }
+        State::Gated if paces_as_asked(tcp) => {
+            ledger.enter(Limiter::Application, Seat::Sender, time);
+        }
+        State::Gated | State::Full => by_control(ledger, seen, tcp, time)?,
+    }
+    Ok(())
+}
+
+/// Whether pacing is at an upper bound that was set (`SO_MAX_PACING_RATE`; all ones without one).
+fn paces_as_asked(tcp: &TcpInfo) -> bool {
+    let (Some(paced), Some(most)) = (tcp.pacing_rate_bytes_per_s, tcp.max_pacing_rate_bytes_per_s)
+    else {
+        return false;
+    };
+    most != u64::MAX && paced as f64 >= MIN_SHARE_OF_PACING_CAP * most as f64
+}
+
+fn by_control(
+    ledger: &mut Ledger,
+    seen: &Interval,
+    tcp: &TcpInfo,
+    time: f64,
+) -> Result<(), Missing> {
+    match seen.control {
+        Control::Probing => ledger.enter(Limiter::Startup, Seat::Path, time),
+        Control::Modelled => {
+            let lost = retransmitted_share(seen.tcp)?;
+            ledger.enter(Limiter::Recovery, Seat::Path, lost * time);
+            ledger.enter(Limiter::PathRate, Seat::Path, (1.0 - lost) * time);
+        }
+        Control::ByLoss => ledger.enter(by_loss(tcp)?, Seat::Path, time),
+    }
+    Ok(())
+}
+
+fn by_loss(tcp: &TcpInfo) -> Result<Limiter, Missing> {
+    let threshold = tcp.snd_ssthresh_segments()?;
+    let grows_back = tcp.total_rto.is_some_and(|n| n > 0) && tcp.snd_cwnd_segments()? < threshold;
+    Ok(match threshold {
+        _ if tcp.ca_state()? >= CA_CWR => Limiter::Recovery,
+        TcpInfo::INFINITE_SSTHRESH => Limiter::Startup,
+        _ if grows_back => Limiter::Recovery,
+        _ => Limiter::CongestionWindow,
+    })
+}
+
+/// Share of the segments of an interval that were sent again.
+fn retransmitted_share([from, to]: [&TcpInfo; 2]) -> Result<f64, Missing> {
+    let again = to.total_retrans_segments()?.saturating_sub(from.total_retrans_segments()?) as f64;
+    let sent = to.data_segs_out()?.saturating_sub(from.data_segs_out()?) as f64;
+    Ok(if sent > 0.0 { (again / sent).min(1.0) } else { 0.0 })
+}
