@@ -312,7 +312,7 @@ fn undo_in_another_namespace_keeps_the_entry_and_says_so() {
         let (elsewhere, left) = namespace::in_new_namespace(seen).unwrap();
         let outcome = &elsewhere[0].entries[0].outcome;
         assert!(matches!(outcome, Outcome::OtherNamespace { enter: Some(_) }), "{outcome:?}");
-        // Its own eth0 is another one; this process is in the one that is meant.
+        // Its own eth0 is another one; this process is in the right one.
         let told = left[0].to_string();
         assert!(told.contains("in another network namespace (net:["), "{told}");
         assert!(told.contains("--net=/proc/"), "{told}");

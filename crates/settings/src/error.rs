@@ -125,7 +125,7 @@ pub enum SettingError {
         /// The cause.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The value read back is not the one that was asked for.
+    /// The value read back is not the requested one.
     #[error(
         "{setting}: set to {asked:?}, but the kernel made it {effective:?}; {}",
         now_is(not_back)

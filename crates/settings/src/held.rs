@@ -17,7 +17,7 @@ const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a wait is before the person who waits is told of it.
+/// How long a wait is before the person who waits hears of it.
 const NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// How long a caller waits for others that hold journals, for all journals together.

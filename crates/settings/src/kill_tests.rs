@@ -181,7 +181,7 @@ fn a_long_wait_is_told_with_what_is_waited_for() {
     let scene = Scene::new();
     let path = leave_dead_journal(&scene, &Place::here().unwrap());
     let guard_of_it = JournalFile::take_over(&path).unwrap().unwrap();
-    // The guard is slow, and ends when it was told of.
+    // The guard is slow, and ends when this was said.
     let waiting = std::thread::spawn({
         let state = scene.state_dir();
         let tell = |awaited: &crate::Awaited| TOLD.lock().unwrap().push(awaited.to_string());

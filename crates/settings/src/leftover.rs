@@ -14,7 +14,7 @@ use crate::place::Place;
 pub struct Leftover {
     /// Where the journal is.
     pub journal: PathBuf,
-    /// What it would put back; empty where it can't be read.
+    /// What it would put back; empty if it can't be read.
     pub settings: Vec<SettingRef>,
     /// Where that can be put back.
     pub place: Whereabouts,

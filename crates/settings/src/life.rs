@@ -129,7 +129,7 @@ fn look(process: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
 }
 
 /// Whether the process or thread below `task` has ended, as far as an error on one of its files says: then it
-/// has neither files nor namespaces. Where a task is gone, the kernel answers as if it were forbidden
+/// has neither files nor namespaces. If a task is gone, the kernel answers as if it were forbidden
 /// (fs/proc/namespaces.c `proc_ns_get_link`); only what is still there and runs is forbidden.
 fn has_ended(error: &io::Error, task: &Path) -> bool {
     is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied && !is_running(task)

@@ -82,7 +82,7 @@ pub fn apply_to_plan(
 
 /// The files that make `value` of `setting` outlive a reboot, Linux first; what FreeBSD would have
 /// in its place begins with `FreeBSD`. For a setting of the plan: what the application must do.
-/// Looks up hardware addresses and gateways of this host where `setting` is its own; of another
+/// Looks up hardware addresses and gateways of this host if `setting` is its own; of another
 /// host they are left open.
 ///
 /// # Errors

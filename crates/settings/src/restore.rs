@@ -33,7 +33,7 @@ pub enum Forget {
     Nothing,
     /// Those of namespaces that are certainly gone.
     Gone,
-    /// Also those of namespaces that may exist where they can't be seen from here.
+    /// Also those of namespaces that may exist but can't be seen from here.
     Unseen,
 }
 

@@ -81,7 +81,7 @@ pub trait Machine: Sync {
         Ok(())
     }
 
-    /// The value now with everything it takes to make it exactly so again, where `read` rounds.
+    /// The value now with everything it takes to make it exactly so again, if `read` rounds.
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
         self.read(setting)
     }

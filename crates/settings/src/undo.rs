@@ -9,7 +9,7 @@ use crate::leftover;
 use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, foreign, settle};
 
-/// Puts back what runs that are no more left changed, one report for each of them; none where
+/// Puts back what runs that are no more left changed, one report for each of them; none if
 /// there is nothing to do. Waits for a guard that is at work. Leaves the changes of live
 /// runs alone, and reports those in `state_dir`. Journals of this user in other directories count if all
 /// that they hold belongs to this network namespace.

@@ -77,7 +77,7 @@ pub(crate) struct Owner {
     pub(crate) format: u32,
     /// Process id of the writer; for people, the lock shows whether it lives.
     pub(crate) pid: u32,
-    /// Where it ran: boot, inode and, where the kernel has one, cookie of the network namespace.
+    /// Where it ran: boot, inode and, if the kernel has one, cookie of the network namespace.
     #[serde(flatten)]
     pub(crate) place: Place,
     /// Who asked for the changes.

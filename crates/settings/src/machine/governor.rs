@@ -14,7 +14,7 @@ use crate::footprint::Footprint;
 use crate::setting::Machine;
 use crate::value::bad;
 
-/// The backend of `cpu.governor`: one name where all CPUs have the same, else one for each policy, with spaces
+/// The backend of `cpu.governor`: one name if all CPUs have the same, otherwise one for each policy, with spaces
 /// between.
 pub(crate) struct Governor;
 
@@ -101,7 +101,7 @@ fn policies(setting: &SettingRef) -> Result<Vec<PathBuf>, SettingError> {
     Ok(found)
 }
 
-/// One value where all policies have the same.
+/// One value if all policies have the same.
 fn each(
     setting: &SettingRef,
     read: impl Fn(&Path) -> Result<String, SettingError>,

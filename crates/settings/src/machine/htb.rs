@@ -87,7 +87,7 @@ impl Machine for ClassBurst {
     }
 }
 
-/// The backend of both buckets' sizes at once: `BURST CBURST`, or one number where they are the
+/// The backend of both buckets' sizes at once: `BURST CBURST`, or one number if they are the
 /// same. A class that may not borrow is held by the smaller of them.
 pub(crate) struct ClassBursts;
 

@@ -26,7 +26,7 @@ pub(crate) struct Interrupt {
     pub(crate) affinity: PathBuf,
 }
 
-/// The backend of `irq.affinity`: one list of CPUs where all interrupts have the same, else one each in the order
+/// The backend of `irq.affinity`: one list of CPUs if all interrupts have the same, otherwise one each in the order
 /// of their numbers, with spaces between.
 pub(crate) struct Affinity;
 
@@ -164,7 +164,7 @@ fn runs(program: &str) -> bool {
         .any(|name| name.trim_end() == program)
 }
 
-/// What the kernel says where the affinity is not ours to choose (`write_irq_affinity`, kernel/irq/proc.c).
+/// What the kernel says if the affinity is not ours to choose (`write_irq_affinity`, kernel/irq/proc.c).
 fn refused(
     setting: &SettingRef,
     value: &str,
@@ -211,7 +211,7 @@ fn printed(cpus: &BTreeSet<u32>) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// One value where all are the same.
+/// One value if all are the same.
 fn joined(mut values: Vec<String>) -> String {
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         values.truncate(1);

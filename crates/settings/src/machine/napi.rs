@@ -66,7 +66,7 @@ impl Machine for Threaded {
     }
 }
 
-/// The backend of `napi.irq_suspend_timeout`: one number where all NAPI instances have the same, else one each,
+/// The backend of `napi.irq_suspend_timeout`: one number if all NAPI instances have the same, otherwise one each,
 /// with spaces between.
 pub(crate) struct IrqSuspendTimeout;
 

@@ -31,7 +31,7 @@ impl Machine for OffloadSwitch {
         };
         let written = match value.strip_prefix(REQUESTED) {
             Some(wanted) => exactly(wanted),
-            // All of them, as the kernel calls the offload on while any is.
+            // All of them, because the kernel calls the offload on while any is.
             None if !value::switch(setting, value)? => exactly(""),
             None => set_offload(device, self.0, true),
         };

@@ -8,7 +8,7 @@ use crate::error::SettingError;
 use crate::setting::Machine;
 use crate::value::{self, bad};
 
-/// The backend of one file of each queue: one value where all queues have the same, else one a queue, with
+/// The backend of one file of each queue: one value if all queues have the same, otherwise one a queue, with
 /// spaces between.
 pub(crate) struct QueueFile {
     file: &'static str,

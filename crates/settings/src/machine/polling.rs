@@ -218,7 +218,7 @@ impl State {
         Some(state)
     }
 
-    /// Gives each NAPI instance its numbers, where they differ.
+    /// Gives each NAPI instance its numbers, if they differ.
     fn write_instances(&self, setting: &SettingRef) -> Result<(), SettingError> {
         const WHICH: [NapiNumber; 4] = [
             NapiNumber::DeferHardIrqs,

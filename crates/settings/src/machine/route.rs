@@ -167,7 +167,7 @@ fn route(netlink: &mut Netlink, setting: &SettingRef) -> Result<Route, SettingEr
 /// What the scope of a route says.
 #[derive(Debug, PartialEq, Eq)]
 enum Destination {
-    /// `default`: IPv4's, or IPv6's where that is the only one.
+    /// `default`: IPv4's, or IPv6's if that is the only one.
     Default,
     /// `0.0.0.0/0` or `::/0`.
     DefaultOf(Family),

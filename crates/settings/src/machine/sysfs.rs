@@ -53,7 +53,7 @@ pub(super) fn queues(setting: &SettingRef, kind: &str) -> Result<Vec<String>, Se
 pub(crate) struct View(Option<OwnedFd>);
 
 impl View {
-    /// A view of its own, or /sys where that is not permitted.
+    /// A view of its own, or /sys if that is not permitted.
     pub(crate) fn open() -> Self {
         Self(own_view().ok())
     }

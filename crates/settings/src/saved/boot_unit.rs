@@ -9,7 +9,7 @@ pub const FILE: &str = "/etc/systemd/system/goodput-settings.service";
 /// What `systemctl enable` would make: the link that has it started at boot (systemd.unit(5), WantedBy=).
 pub const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/goodput-settings.service";
 
-/// Its lines. A value that can't be set, as its device is gone, keeps no other from being set (`-`). `program` is goodput.
+/// Its lines. A value that can't be set because its device is gone, keeps no other from being set (`-`). `program` is goodput.
 pub fn lines(keeps: &[Assignment], program: &Path) -> String {
     let set = |(setting, value): &Assignment| {
         let assignment = quoted(&format!("{setting}={value}"));

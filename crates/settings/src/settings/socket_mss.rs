@@ -8,7 +8,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "socket.mss",
     title: "largest segment of the data sockets",
-    why: "Segments that fit the path without fragments arrive where path MTU discovery fails; smaller ones cost more headers and CPU.",
+    why: "Segments that fit the path without fragments arrive even if path MTU discovery fails; smaller ones cost more headers and CPU.",
     scope: Scope::Plan,
     values: "bytes from 88 to 32767, or default for the MTU minus headers",
     example: "socket.mss=default,1200",

@@ -27,7 +27,7 @@ pub(crate) static SETTING: Setting = Setting {
 
 struct TestFile;
 
-/// Steps until this process kills itself; negative where it does not.
+/// Steps until this process kills itself; negative if it does not.
 static KILL_AFTER: AtomicI64 = AtomicI64::new(-1);
 
 /// Lets this process kill itself after this many steps.

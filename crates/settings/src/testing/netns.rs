@@ -30,7 +30,7 @@ pub(crate) fn build() {
     netlink.add_address(index, "192.0.2.1".parse().unwrap(), 24).unwrap();
     netlink.set_up(index).unwrap();
     netlink.set_up(peer).unwrap();
-    // 1 Gbit/s, where a burst is not read back to the byte.
+    // 1 Gbit/s, at which a burst is not read back to the byte.
     netlink.replace_qdisc(&Qdisc::root_tbf(index, Tbf::new(125_000_000, 10_007, 100_000))).unwrap();
     classes(&mut netlink, peer);
     queues(&mut netlink);
