@@ -63,7 +63,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Whether a command prints a line that matches a pattern: what a host can tell about a value by itself, when nobody
+/// Whether a command prints a line that matches a pattern: what a host alone can find out about a value, when nobody
 /// is connected any more.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Condition {

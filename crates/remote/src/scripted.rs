@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::error::RemoteError;
 use crate::shell::{Output, Shell};
 
-/// Answers each command with what was told to it first for that command; the last answer stays.
+/// Answers each command with the first answer that was added for it; the last answer stays.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     answers: Vec<(String, VecDeque<Output>)>,

@@ -1,4 +1,4 @@
-//! Finishing over SSH what a host could not put back by itself.
+//! Finishing over SSH what a host alone could not put back.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -181,7 +181,7 @@ impl RemoteChanges {
         let restored = restored(&self.entries, outcomes);
         let contents = Contents { entries: self.entries.clone(), ..Contents::default() };
         let report = finish(&host, &mut open.journal, &contents, restored);
-        // It would do nothing more where everything is back, and tries what is not.
+        // It would do nothing more if everything is back, and tries what is not.
         self.host.session.end();
         report
     }
@@ -433,7 +433,7 @@ impl RemoteChanges {
 
 impl Drop for RemoteChanges {
     fn drop(&mut self) {
-        // What could not be put back is in the journal, and the dead-man is told by the end of the session.
+        // What could not be put back is in the journal, and the dead-man learns it from the end of the session.
         if self.open.is_some() {
             self.restore();
         }

@@ -31,7 +31,7 @@ pub(crate) struct DeadMan {
 impl DeadMan {
     /// Starts it. From now on the end of `session` makes it put back what it is armed with.
     pub(crate) fn start(session: &mut Session) -> Result<Self, RemoteError> {
-        // One line, as every request: printf(1) makes the line breaks of the script anew.
+        // One line, like every request: printf(1) makes the line breaks of the script anew.
         let script = DEAD_MAN.replace('\\', r"\\").replace('\n', r"\n");
         let script = Command::new("printf", ["%b", &script]);
         session.send(&format!("guarded \"$({script})\" {PATIENCE_S}"));

@@ -143,7 +143,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// What tells whether `value` is in effect.
+    /// What shows whether `value` is in effect.
     pub(super) fn holds(&self, value: &str) -> Condition {
         match self {
             Self::Switch(switch, device) => Condition::line(

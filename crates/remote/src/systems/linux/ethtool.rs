@@ -1,4 +1,4 @@
-//! What a device's driver can be told, as ethtool(8) prints and takes it: offloads, rings, channels, coalescing,
+//! What a device's driver can be set to, as ethtool(8) prints and takes it: offloads, rings, channels, coalescing,
 //! pause frames.
 
 use super::row::{At, Row};
@@ -17,7 +17,7 @@ pub(super) struct Report {
     section: Option<&'static str>,
     /// What its line begins with.
     label: &'static str,
-    /// What it is called where it is changed.
+    /// Its name when it is changed.
     word: &'static str,
     kind: Kind,
 }
@@ -127,7 +127,7 @@ pub(super) fn features(shell: &mut dyn Shell, device: &str) -> Result<Vec<String
     Ok(FEATURES.iter().filter(switchable).map(|row| row.id.to_owned()).collect())
 }
 
-/// What ethtool is told to make the parts of a feature as they are asked for in a report, where they stand below it,
+/// What ethtool is told to make the parts of a feature as they are asked for in a report, if they stand below it,
 /// behind a tab. `off [requested on]` is one that the device can't do at the moment.
 fn parts(printed: &str, label: &str) -> Vec<String> {
     let below = printed.lines().skip_while(|line| !line.starts_with(label)).skip(1);

@@ -14,7 +14,7 @@ pub(super) struct Number {
     pub(super) id: &'static str,
     /// Its key in JSON.
     key: &'static str,
-    /// What it is called where it is changed.
+    /// Its name when it is changed.
     word: &'static str,
     least: u32,
 }

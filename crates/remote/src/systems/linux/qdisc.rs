@@ -1,4 +1,4 @@
-//! `qdisc.kind` by tc(8), where what is there now comes back exactly: the kernel's own choice does.
+//! `qdisc.kind` by tc(8), if what is there now comes back exactly: the kernel's own choice does.
 
 use super::row::{At, Row};
 use crate::command::{Command, Condition};

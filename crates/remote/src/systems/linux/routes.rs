@@ -315,7 +315,7 @@ mod tests {
         );
     }
 
-    /// What `script` would tell ip to do where it prints `line`, and whether it succeeds.
+    /// What `script` would have ip do if it prints `line`, and whether it succeeds.
     fn told(script: &str, line: &str) -> (String, bool) {
         let folder = tempfile::tempdir().unwrap();
         let ip = "#!/bin/sh\ncase $* in *show*) printf %s \"$LINE\";; *) echo \"$*\";; esac\n";
