@@ -191,7 +191,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes payload as far as there is room, without waiting: an error of the kind `WouldBlock` where there is none.
+    /// Writes payload as far as there is room, without waiting: an error of the kind `WouldBlock` if there is none.
     pub(crate) fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
         let Some(session) = &mut self.tls else {
             return Raw(&self.socket, SendFlags::empty()).write(payload);

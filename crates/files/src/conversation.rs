@@ -40,7 +40,7 @@ pub type Open = fn(Place, Arc<Options>, Box<dyn Dial>) -> Box<dyn Conversation>;
 /// How the user wants servers to be met.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Who asks, where the user says so.
+    /// Who asks, if the user says so.
     pub login: Option<Login>,
     /// File of certificates (PEM) of the authorities that are trusted, in place of the system's.
     pub authorities: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub trait Conversation: Send {
     /// connection must have been read, or the connection is given up.
     fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError>;
 
-    /// Reads payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` where
+    /// Reads payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if
     /// nothing has come. Zero is the end of the body.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
@@ -73,7 +73,7 @@ pub trait Conversation: Send {
         Err(FileError::Place("goodput can't store files at servers of this kind".into()))
     }
 
-    /// Writes payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` where
+    /// Writes payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if
     /// there is no room.
     fn write(&mut self, _payload: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
@@ -107,13 +107,13 @@ pub trait Conversation: Send {
     /// The socket of the last body.
     fn socket(&self) -> Option<&OwnedFd>;
 
-    /// Has the next question go over a new connection, as where a body was not read to its end.
+    /// Has the next question go over a new connection, as when a body was not read to its end.
     fn hang_up(&mut self);
 
     /// What is known of the server.
     fn about(&self) -> About;
 
-    /// Whether the last body ended before its time, as its connection broke: the next question goes on where it ended.
+    /// Whether the last body ended before its time, because its connection broke: the next question goes on where it ended.
     fn is_cut(&self) -> bool {
         false
     }
@@ -179,7 +179,7 @@ pub struct About {
     pub version: Option<String>,
     /// What the server calls itself.
     pub server: Option<String>,
-    /// Version of TLS and its cipher, where the payload is encrypted.
+    /// Version of TLS and its cipher, if the payload is encrypted.
     pub tls: Option<String>,
     /// Where the file was found in the end, if redirects led elsewhere.
     pub moved_to: Option<String>,

@@ -2,7 +2,7 @@
 //!
 //! A [`Scheme`] opens a [`Conversation`] about one file at one [`Place`]. Each question is answered by a [`Body`]: a
 //! socket from which nothing but payload comes next, with how far that reaches, or payload that only the conversation
-//! can read, as it is encrypted or in chunks. Who moves the payload, and what is concluded from it, is not its business:
+//! can read, because it is encrypted or in chunks. Who moves the payload, and what is concluded from it, is not its business:
 //! connections and waiting are the caller's, by [`Dial`] and [`Wait`].
 #![forbid(unsafe_code)]
 // A library returns what it has to say. The print macros would also panic if nobody reads.

@@ -106,7 +106,7 @@ impl Place {
 
     /// The same place with the user who asks for it; an empty name is none.
     pub fn of_user(mut self, user: &str) -> Self {
-        // Fails only where there is no host.
+        // Fails only if there is no host.
         let _ = self.url.set_username(user);
         self
     }
@@ -114,7 +114,7 @@ impl Place {
     /// The URL without the user, as it is asked for.
     pub(crate) fn request(&self) -> String {
         let mut url = self.url.clone();
-        // Fails only where there is no host.
+        // Fails only if there is no host.
         let _ = url.set_username("");
         url.set_fragment(None);
         url.to_string()

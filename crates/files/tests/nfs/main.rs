@@ -193,7 +193,7 @@ fn what_goes_wrong_on_the_way_is_said() {
     let stale = breaks(Manner::ReadFails { after: 20, status: 70 });
     assert!(stale.contains("stale"), "{stale}");
     let lies = breaks(Manner::TooMuch { after: 20 });
-    assert!(lies.contains("1004 bytes where 1000"), "{lies}");
+    assert!(lies.contains("1004 bytes, but 1000"), "{lies}");
     let longer = breaks(Manner::SaysLonger);
     assert!(longer.contains("ends after 100000 bytes"), "{longer}");
     let empty = breaks(Manner::EmptyFragments);

@@ -21,24 +21,24 @@ pub enum Manner {
     NoMount(u32),
     /// Every call is refused, because the credential is too weak.
     TooWeak,
-    /// READs after so many are refused with this status.
+    /// READs after this many are refused with this status.
     ReadFails {
         after: u32,
         status: u32,
     },
-    /// READs after so many bring more than was asked for.
+    /// READs after this many bring more than was asked for.
     TooMuch {
         after: u32,
     },
-    /// READs after so many are never answered.
+    /// READs after this many are never answered.
     Stalls {
         after: u32,
     },
-    /// After so many READs on a connection it is reset.
+    /// After this many READs on a connection it is reset.
     Resets {
         after: u32,
     },
-    /// The answer to so many READs on a connection is cut after some payload, and the connection closed.
+    /// The answer to this many READs on a connection is cut after some payload, and the connection closed.
     CutShort {
         after: u32,
     },
@@ -54,20 +54,20 @@ pub enum Manner {
     NoCreate(u32),
     /// CREATE says no handle.
     NamelessCreate,
-    /// WRITEs after so many are refused with this status.
+    /// WRITEs after this many are refused with this status.
     WriteFails {
         after: u32,
         status: u32,
     },
     /// No WRITE takes more than this.
     WritesShort(u32),
-    /// The server has another verifier after so many WRITEs, as if it had restarted.
+    /// The server has another verifier after this many WRITEs, as if it had restarted.
     Forgets {
         after: u32,
     },
     /// The same between the last WRITE and COMMIT.
     ForgetsAtCommit,
-    /// The connection is closed after so many WRITEs.
+    /// The connection is closed after this many WRITEs.
     WriteCloses {
         after: u32,
     },

@@ -11,7 +11,7 @@ use crate::link::{Dial, Wait};
 use crate::place::Place;
 use crate::tls::Tls;
 
-/// Who logs in where nobody is named (RFC 1635).
+/// Who logs in if nobody is named (RFC 1635).
 const ANONYMOUS: (&str, &str) = ("anonymous", "goodput@");
 
 /// A logged-in control connection.
@@ -23,7 +23,7 @@ pub(super) struct Control {
     pub(super) greeting: String,
     /// Whether the server knows EPSV, as far as that was tried.
     knows_extended: bool,
-    /// Whether it tells sizes.
+    /// Whether it reports sizes.
     knows_size: bool,
 }
 
@@ -91,7 +91,7 @@ impl Control {
         }
     }
 
-    /// The length of a file, if the server tells it.
+    /// The length of a file, if the server reports it.
     pub(super) fn size(&mut self, path: &[u8], wait: &dyn Wait) -> Result<Option<u64>, FileError> {
         if !self.knows_size {
             return Ok(None);
@@ -144,7 +144,7 @@ impl Control {
         if (200..300).contains(&reply.code) {
             return Ok(true);
         }
-        // A server that tells no sizes tells nothing by not telling this one.
+        // A server that reports no sizes says nothing by leaving this size out.
         let is_gone = reply.code == 550 && self.size(path, wait)?.is_none() && self.knows_size;
         if is_gone { Ok(false) } else { Err(reply.refused("to remove the file")) }
     }

@@ -34,7 +34,7 @@ impl Data {
         Ok(Self { connection, announced: None, read: 0 })
     }
 
-    /// Waits for the first byte, or for the end where there is none.
+    /// Waits for the first byte, or for the end if there is none.
     pub(super) fn begin(
         &mut self,
         control: &Control,

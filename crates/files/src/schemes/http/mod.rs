@@ -78,7 +78,7 @@ struct Http {
     place: Place,
     options: Arc<Options>,
     dial: Box<dyn Dial>,
-    /// `None` before the first question, and where the server or this end gave the last one up.
+    /// `None` before the first question, and if the server or this end gave the last one up.
     connection: Option<Connection>,
     /// Whether the connection has had no answer yet.
     anew: bool,

@@ -18,7 +18,7 @@ const QUESTION_BYTES: usize = 32 << 10;
 pub(super) enum Wish {
     /// To have it.
     Fetch,
-    /// To store so many bytes in it.
+    /// To store this many bytes in it.
     Store {
         bytes: u64,
         /// Whether the server is to say that it takes them before they are sent (RFC 9110 section 10.1.1).

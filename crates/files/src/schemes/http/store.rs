@@ -207,7 +207,7 @@ fn judge(response: &Response<()>, what: &str) -> Result<(), FileError> {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             FileError::NotPermitted(format!("the server does not let this user {what}: {words}"))
         }
-        // nginx answers 500 where others say that there is no such folder.
+        // nginx answers 500, and others say that there is no such folder.
         StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::INTERNAL_SERVER_ERROR => {
             refused(
                 "; is there such a folder, and may the server write there? The path of a folder ends with a slash",

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Round trips that are kept at most: each one of so many, evenly over all calls.
+/// Round trips that are kept at most: each n-th, evenly over all calls.
 const MAX_KEPT_ROUND_TRIPS: usize = 10_000;
 
 /// The calls of one connection. It is written while payload moves, and can be read from anywhere.

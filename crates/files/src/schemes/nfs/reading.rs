@@ -15,7 +15,7 @@ use crate::connection::Connection;
 use crate::error::FileError;
 use crate::link::{Ready, Wait};
 
-/// Bytes that are read at once where not only payload may come. What of it is payload is copied once more.
+/// Bytes that are read at once if not only payload may come. What of it is payload is copied once more.
 const BUFFER_BYTES: usize = 64 << 10;
 /// The same if answers are longer than that: the words between two of them need little more than half of it.
 const WORDS_BYTES: usize = 256;

@@ -139,7 +139,7 @@ fn denied(reader: &mut Reader<'_>) -> Result<FileError, Unread> {
     Ok(FileError::NotPermitted(why))
 }
 
-/// Adds what may be behind a permission that lacks, as far as the local port tells.
+/// Adds what may be behind a permission that lacks, as far as the local port shows.
 pub fn with_advice(why: FileError, socket: &OwnedFd) -> FileError {
     let FileError::NotPermitted(why) = why else { return why };
     let port = getsockname(socket).ok().and_then(|address| SocketAddr::try_from(address).ok());

@@ -45,7 +45,7 @@ pub(super) struct Ending {
 }
 
 impl Stage {
-    /// Goes on where nothing is left.
+    /// Goes on if nothing is left.
     fn settled(self) -> Self {
         match self {
             Self::Payload { left: 0, then } => {
@@ -166,7 +166,7 @@ impl Pipeline {
         let call = self.take_call(xid)?;
         let (asked, bytes) = (call.range.bytes, read.bytes);
         if bytes > asked {
-            let why = format!("the server answers {bytes} bytes where {asked} were asked for");
+            let why = format!("the server answers {bytes} bytes, but {asked} were asked for");
             return Err(FileError::Protocol(why));
         }
         if bytes < asked {

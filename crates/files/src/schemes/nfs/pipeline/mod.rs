@@ -2,7 +2,7 @@
 //! of answers and their payload.
 //!
 //! The file is read from its beginning to its end, again and again. Answers may come in any order. Payload is never
-//! held: whoever reads the connection is told how much of what comes next is payload.
+//! held: whoever reads the connection learns how much of what comes next is payload.
 
 mod answers;
 #[cfg(test)]

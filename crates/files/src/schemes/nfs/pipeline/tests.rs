@@ -209,7 +209,7 @@ fn why(reply: impl Fn(Call) -> Vec<u8>) -> String {
 fn a_server_that_lies_is_found_out() {
     let whole = |record: Vec<u8>| in_fragments(&record, 5000);
     let longer = why(|call| whole(answer(call, 401, true)));
-    assert!(longer.contains("401 bytes where 400"), "{longer}");
+    assert!(longer.contains("401 bytes, but 400"), "{longer}");
     let nothing = why(|call| whole(answer(call, 0, true)));
     assert!(nothing.contains("with nothing"), "{nothing}");
     let strange = why(|call| whole(answer(Call { xid: 5, ..call }, 400, true)));
