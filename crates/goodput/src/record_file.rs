@@ -51,7 +51,7 @@ impl RecordFile {
 impl Drop for RecordFile {
     fn drop(&mut self) {
         if self.is_new {
-            // It holds nothing, and the measurement's error is the one to tell.
+            // It holds nothing, and the measurement's error is to be reported.
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -79,7 +79,7 @@ struct Unreached {
     refused: bool,
 }
 
-/// Tries every address of the target in turn; the error is the first one's, as the others are
+/// Tries every address of the target in turn; the error is the first one's, because the others are
 /// mostly the same. Blocks.
 fn connect_once(
     target: &Target,

@@ -139,7 +139,7 @@ impl NearRun<'_> {
     }
 }
 
-/// A far end that told its counts while payload moved, but not what it saw besides.
+/// A far end that reported its counts while payload moved, but nothing else.
 fn unreported(host: &Host, samples: Vec<Sample>, near: &End) -> Known<End> {
     if !has_counted(&samples) {
         return Known::missing(UNREPORTED);

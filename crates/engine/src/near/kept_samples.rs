@@ -13,7 +13,7 @@ pub struct KeptSamples {
     near: Kept,
     far: Kept,
     live: LiveIntervals,
-    /// Whether flows ran until they were told to stop; the samples until then are marked.
+    /// Whether flows ran until they were stopped; the samples until then are marked.
     was_steady: bool,
 }
 
@@ -64,7 +64,7 @@ impl KeptSamples {
         &self.far
     }
 
-    /// The senders were told to stop; `are_moving`, if they had not ended on their own.
+    /// The senders were asked to stop; `are_moving`, if they had not ended on their own.
     pub fn stop(&mut self, are_moving: bool) {
         if are_moving {
             self.was_steady = true;

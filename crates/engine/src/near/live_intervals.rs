@@ -70,7 +70,7 @@ impl LiveIntervals {
         }
     }
 
-    /// The senders were told to stop.
+    /// The senders were asked to stop.
     pub fn stop(&mut self) {
         self.stopped = true;
     }

@@ -11,7 +11,7 @@ const MAX_STANDSTILL: Duration = Duration::from_secs(15);
 /// nothing, does not hold this end for ever.
 const MAX_PROGRESS_TIME: Duration = Duration::from_secs(300);
 
-/// The same two if the user has interrupted the measurement: the far end has been told to finish soon, which takes
+/// The same two if the user has interrupted the measurement: the far end has been asked to finish soon, which takes
 /// it a second (`SHORT_DRAIN_TIME`), and an answer may wait behind a full queue.
 const HURRIED_STANDSTILL: Duration = Duration::from_secs(3);
 const HURRIED_PROGRESS_TIME: Duration = Duration::from_secs(3);

@@ -35,7 +35,7 @@ impl NearRun<'_> {
         self.probed(Some(probing), listener).await
     }
 
-    /// What the probes found after they were told to finish. The conversation goes on meanwhile.
+    /// What the probes found after they were asked to finish. The conversation goes on meanwhile.
     pub(super) async fn probed(
         &mut self,
         probing: Option<Probing>,
@@ -115,7 +115,7 @@ impl NearRun<'_> {
     }
 
     /// What came over the control connection instead of datagrams before the payload, and what comes after
-    /// it; not for long, as the former is worth something alone.
+    /// it; not for long, because the former is worth something alone.
     async fn pinged_again(
         &mut self,
         before: Vec<Exchange>,

@@ -1,5 +1,5 @@
 //! When the far end's samples began, on this end's clock, while they arrive: the far clock is known only
-//! with its report. Two things are certain. The far end began after it was told to, and before its first
+//! with its report. Two things are certain. The far end began after it was asked to, and before its first
 //! sample arrived, by as long as the sample says. The truth lies between; the distance is the error.
 
 use std::time::Instant;
@@ -7,13 +7,13 @@ use std::time::Instant;
 /// The bounds of when the far end began, seconds after this end.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Starts {
-    /// When the far end was told to begin, and when this end began.
+    /// When the far end was asked to begin, and when this end began.
     near: Option<(Instant, Instant)>,
     latest_s: Option<f64>,
 }
 
 impl Starts {
-    /// The far end is told now.
+    /// The far end is asked now.
     pub fn told(now: Instant) -> Self {
         Self { near: Some((now, now)), latest_s: None }
     }
@@ -29,7 +29,7 @@ impl Starts {
     pub fn heard(&mut self, now: Instant, at_s: f64) {
         let Some((_, began)) = self.near else { return };
         let later_s = now.saturating_duration_since(began).as_secs_f64() - at_s;
-        // It can't have begun before it was told, whatever it says.
+        // It can't have begun before it was asked, whatever it says.
         let later_s = later_s.max(self.earliest_s());
         self.latest_s = Some(self.latest_s.map_or(later_s, |latest| latest.min(later_s)));
     }

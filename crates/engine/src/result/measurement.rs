@@ -135,7 +135,7 @@ impl Measurement {
     }
 
     /// Seconds from the beginning of the receiver's samples to that of the sender's; none if nothing
-    /// relates their clocks, as both begin with the traffic.
+    /// relates their clocks, because both begin with the traffic.
     pub(super) fn sender_later_s(&self, sender: EndName) -> f64 {
         let far = self.far.get();
         let later_s = far.and_then(|far| self.clocks.far_began_later_s(&self.near, far));

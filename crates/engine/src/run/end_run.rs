@@ -39,7 +39,7 @@ pub struct EndRun {
 pub enum Seen {
     /// Counters at one instant.
     Sample(Box<Sample>),
-    /// Payload has moved for as long as it may, and was told to end.
+    /// Payload has moved for as long as it may, and was asked to end.
     Limit,
     /// Every flow has ended in good order.
     Ended {

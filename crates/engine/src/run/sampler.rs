@@ -320,7 +320,7 @@ mod tests {
         goodput_mover::start(mover, config, socket.into(), gate, Arc::clone(stop)).unwrap()
     }
 
-    /// A sender that counts nothing goes on until it is told; the next sample is a day away.
+    /// A sender that counts nothing goes on until it is stopped; the next sample is a day away.
     #[test]
     fn what_is_enough_is_told_at_once() {
         let listener = TcpListener::bind("localhost:0").unwrap();

@@ -13,7 +13,7 @@ use crate::run::cap::Cap;
 pub enum FlowsEvent {
     /// Counters at one instant.
     Sample(Box<Sample>),
-    /// Payload has moved for as long as it may, and was told to end.
+    /// Payload has moved for as long as it may, and was asked to end.
     Limit,
     /// Every flow has ended.
     Ended(Result<EndedFlows, Failure>),

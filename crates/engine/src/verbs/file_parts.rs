@@ -35,7 +35,7 @@ pub async fn file_parts(
 }
 
 /// As many bytes as all flows send if each sends the source once: a run from memory has no other end. A measurement
-/// tells them wherever the source is.
+/// reports them wherever the source is.
 async fn whole_source(
     request: &CompareRequest,
     plan: &Plan,

@@ -112,7 +112,7 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
 /// Puts back what dead runs left changed by the journals in `state_dir`, before anything is changed
 /// anew, and says so; warns of what is left in spite of it.
 pub fn settle_leftovers(state_dir: &Path) {
-    // An error here comes again, and is told, when the changes begin.
+    // An error here comes again, and is reported, when the changes begin.
     let settled = goodput_settings::settle_before(state_dir, Patience::for_a_guard(tell));
     for report in settled.unwrap_or_default() {
         screen::say(format_args!(

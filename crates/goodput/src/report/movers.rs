@@ -11,7 +11,7 @@ pub fn phrases(record: &Record) -> Vec<String> {
 
 /// The choices that were left to a far end of goodput which keeps them to itself.
 fn unreported(record: &Record) -> Vec<String> {
-    // Other programs are told what to do, and choose nothing.
+    // Other programs are asked for a mover, and choose none.
     let chooses = record.ends.far.value().is_none() && record.far_totals.is_none();
     let plan = &record.plan;
     let left = |sender: &EndName| {

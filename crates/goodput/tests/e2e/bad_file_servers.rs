@@ -42,7 +42,7 @@ fn answer(mut client: TcpStream, behave: Behaviour, asked: &AtomicU64) -> std::i
     Ok(())
 }
 
-/// A header that announces so many bytes, and so many of them.
+/// A header that announces the first number of bytes, and the second number of them.
 fn give(client: &mut TcpStream, announced: usize, bytes: usize) -> std::io::Result<()> {
     write!(client, "HTTP/1.1 200 OK\r\nContent-Length: {announced}\r\n\r\n")?;
     client.write_all(&vec![7; bytes])

@@ -17,7 +17,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// A pause before block `block` of answer `answer`, both from 0.
 type PauseBefore = fn(answer: u64, block: usize) -> Duration;
 
-/// Serves a file of so many blocks on a port of its own, for as long as the test runs.
+/// Serves a file of this many blocks on a port of its own, for as long as the test runs.
 fn serve(blocks: usize, pause: PauseBefore) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();

@@ -177,7 +177,7 @@ fn a_server_that_has_no_keys_any_more_is_measured_by_whoever_says_so() {
     let server = Server::start(&home, &["--authorized-keys", &list]);
     record(&test(&home, &server.address, &["--key", key]));
     let open = Server::start(&home, &[]);
-    // As if it were at the place of the one that is known now.
+    // As if it were at the place of the known one.
     let file = home.path().join("goodput/known_servers");
     let known = fs::read_to_string(&file).unwrap();
     assert!(known.contains(&server.address), "{known}");

@@ -24,7 +24,7 @@ fn on_a_terminal(command: &mut Command) -> File {
     File::from(terminal)
 }
 
-/// What a program prints there until it ends, after `sees` was told of it each time.
+/// What a program prints there until it ends, and shows it to `sees` each time.
 fn printed(mut terminal: File, mut sees: impl FnMut(&str)) -> String {
     let (mut all, mut part) = (Vec::new(), [0; 4096]);
     // When nobody has the other side any more, reading fails with EIO.

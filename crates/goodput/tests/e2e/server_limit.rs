@@ -90,7 +90,7 @@ fn the_log_says_what_held_the_clients_of_other_protocols() {
     }
 }
 
-/// What it tells its client is all that it counted, over the time between the first datagram and the last.
+/// What it reports to its client is all that it counted, over the time between the first datagram and the last.
 #[test]
 fn a_server_counts_no_more_datagrams_than_its_limit_and_a_burst() {
     let home = Home::new();

@@ -99,7 +99,7 @@ impl FetchLog {
         }
     }
 
-    /// What is fetched was announced to have so many bytes.
+    /// What is fetched was announced to have this many bytes.
     pub fn announced(&self, bytes: u64) {
         let mut inner = self.inner();
         let (least, most) = inner.announced.unwrap_or((bytes, bytes));

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn refusals_are_not_timed() {
-        // Bound, so that it is nobody else's, and refusing, as it does not listen.
+        // Bound, so that it is nobody else's, and refusing, because it does not listen.
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
         let socket = socket.unwrap();
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();

@@ -11,7 +11,7 @@ use crate::error::EngineError;
 
 /// How long it may take. What does not come in this time the measurement itself will bring.
 const READING: Duration = Duration::from_secs(10);
-/// How long a call may go on after the pass was told to stop. On a dead mount it goes on for ever.
+/// How long a call may go on after the pass was asked to stop. On a dead mount it goes on for ever.
 const STOPPING: Duration = Duration::from_secs(5);
 /// How often its end is looked for. When it came is known exactly all the same.
 const LOOK_EVERY: Duration = Duration::from_millis(2);

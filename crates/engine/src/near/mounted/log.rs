@@ -13,7 +13,7 @@ const KEPT: usize = 10_000;
 /// What is the same for all passes.
 #[derive(Debug)]
 pub struct About {
-    /// What is spoken, as far as the mount tells: "nfs4 4.2".
+    /// What is spoken, as far as the mount shows: "nfs4 4.2".
     pub version: String,
     /// What is mounted.
     pub source: String,

@@ -164,7 +164,7 @@ fn local(path: &Path, mount: &FileMount) -> Option<String> {
     }
 }
 
-/// The part of a file that each of so many flows has, in whole pages but for its end.
+/// The part of a file that each of this many flows has, in whole pages but for its end.
 fn parts(bytes: u64, flows: usize) -> Result<Vec<Range<u64>>, EngineError> {
     const PAGE_BYTES: u64 = 4096;
     let pages = bytes.div_ceil(PAGE_BYTES);

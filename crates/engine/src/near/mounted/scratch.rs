@@ -45,7 +45,7 @@ pub struct ScratchFiles {
 }
 
 impl ScratchFiles {
-    /// Makes a file for each of so many flows, in a folder whose path has no links. Blocks.
+    /// Makes a file for each of this many flows, in a folder whose path has no links. Blocks.
     pub fn make(folder: &Path, flows: usize, notes: Option<&Path>) -> Result<Self, EngineError> {
         let notes = notes.ok_or_else(|| {
             EngineError::Flow(

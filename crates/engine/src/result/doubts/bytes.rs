@@ -10,7 +10,7 @@ use crate::result::measurement::Measurement;
 /// protocol, and the rounding of a count in megabytes.
 const MAX_HEADER_BYTES: u64 = 4096;
 
-/// What a far end may have in its send buffer when it is told to stop, bytes of each flow: the upper
+/// What a far end may have in its send buffer when it is asked to stop, bytes of each flow: the upper
 /// bound of Linux's autotuning, net.ipv4.tcp_wmem (ip-sysctl.rst).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 
@@ -34,7 +34,7 @@ fn near_to_far(measurement: &Measurement) -> Result<Option<String>, Missing> {
     let flows = last_flows(&measurement.near, Role::Sender);
     let sent: u64 = flows.iter().map(|flow| flow.bytes).sum();
     // In the socket here, or in the one there, which can't hold more than it ever announced. Some far
-    // ends throw away what still comes when they have been told that it is over.
+    // ends throw away what still comes when they know that it is over.
     let mut on_its_way =
         MAX_HEADER_BYTES * flows.len() as u64 + sent_while_stopping(&measurement.near, sent);
     for flow in &flows {

@@ -1,5 +1,5 @@
 //! Source ports by which the flows of a plan fall on different receive queues (`--source-port
-//! spread`): the same every time, as they follow from the hashes of both cards alone.
+//! spread`): the same every time, because they follow from the hashes of both cards alone.
 
 mod toeplitz;
 

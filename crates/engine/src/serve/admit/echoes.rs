@@ -117,7 +117,7 @@ impl Echoes {
 impl Drop for Echoing {
     fn drop(&mut self) {
         let over = self.echoes.book().remove(&self.cookie);
-        // Only now, as it may wake its thread.
+        // Only now, because it may wake its thread.
         drop(over);
     }
 }

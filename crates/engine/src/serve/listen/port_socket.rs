@@ -140,7 +140,7 @@ impl PortSocket {
     /// address that it asked, and everything of it that came here, in order.
     ///
     /// Other peers' datagrams come to the new socket too until it is connected: they are taken out of it
-    /// again, as the peer's are out of the shared one.
+    /// again, because the peer's are out of the shared one.
     pub fn hand_over(&mut self, peer: SocketAddr) -> std::io::Result<HandedOver> {
         let socket = self.own_socket(peer)?;
         let mut early = self.take_waiting(peer);

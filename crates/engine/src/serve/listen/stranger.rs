@@ -34,7 +34,7 @@ enum Is {
     Flow(Ticket),
     /// Nothing for us; in words.
     Nothing(String),
-    /// It hung up and had not said a word, as one that only times how long it takes to connect.
+    /// It hung up and had not said a word, like one that only times how long it takes to connect.
     Silent,
 }
 

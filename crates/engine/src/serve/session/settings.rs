@@ -72,7 +72,7 @@ pub fn watch(helper: &Helper) {
     let Some(mut process) = helper.process() else { return };
     let pid = helper.pid();
     let wait = move || match process.wait() {
-        // It was told to end.
+        // It was asked to end.
         Ok(status) if status.success() => {}
         Ok(status) => tracing::error!(
             "the settings helper (process {pid}) ended, {status}: the server changes no more settings, and has put back those it changed"

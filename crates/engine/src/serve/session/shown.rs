@@ -15,7 +15,7 @@ use crate::serve::address::plain;
 /// only the last is kept, so that no client can fill this host's memory.
 const MAX_KEPT_SAMPLES: usize = 8192;
 
-/// Is told of each measurement. Called from the thread that serves, so it must not block for long.
+/// Hears of each measurement. Called from the thread that serves, so it must not block for long.
 #[derive(Clone)]
 pub struct Watcher(Arc<dyn Fn(Served) + Send + Sync>);
 

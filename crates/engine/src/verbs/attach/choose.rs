@@ -63,7 +63,7 @@ pub fn counts(sockets: &[ForeignSocket]) -> Counts {
     sockets.iter().filter_map(count).collect()
 }
 
-/// The one transfer that moved data between two looks. `None` if nothing moved; an error where
+/// The one transfer that moved data between two looks. `None` if nothing moved; an error if
 /// there are several that can't be told apart.
 pub fn choose(before: &Counts, after: &Counts) -> Result<Option<TransferConnections>, EngineError> {
     let mut transfers = transfers(&moving(before, after));

@@ -15,7 +15,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The one that holds the sockets; `pid` where the user named it.
+    /// The one that holds the sockets; `pid` if the user named it.
     pub fn find(pid: Option<u32>, sockets: &[&ForeignSocket]) -> Self {
         let owner = match pid {
             Some(pid) => Owner::of(pid),

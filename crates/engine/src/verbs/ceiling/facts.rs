@@ -10,7 +10,7 @@ use super::CeilingFacts;
 /// Kinds of tunnels of which the kernel says that they are over IPv6.
 const OVER_IPV6: [&str; 3] = ["ip6gre", "ip6tnl", "ip6gretap"];
 
-/// What `chain` tells, from the route's device down to the lowest one; of TCP too if `tcp`.
+/// What `chain` reports, from the route's device down to the lowest one; of TCP too if `tcp`.
 pub(super) fn of(chain: &[Snapshot], address: Option<IpAddr>, tcp: bool) -> CeilingFacts {
     let mut found = CeilingFacts::default();
     let [top, ..] = chain else { return found };
@@ -59,7 +59,7 @@ fn stacked(chain: &[Snapshot], found: &mut CeilingFacts) {
     found.inputs.vlan_tags = (tags > 0).then_some(tags);
 }
 
-/// The MTU of the lowest device, or of the highest where both are the same packets; and that inside tunnels.
+/// The MTU of the lowest device, or of the highest if both carry the same packets; and that inside tunnels.
 fn sizes(top: &Snapshot, bottom: &Snapshot, found: &mut CeilingFacts) {
     let mtu = |device: &Snapshot| device.count("link.mtu_bytes");
     let routed = top.count("route.mtu").ok();

@@ -24,14 +24,14 @@ pub struct CeilingRequest {
     pub rtt: bool,
 }
 
-/// What this host told.
+/// What this host reported.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CeilingFacts {
     /// The inputs that it knows.
     pub inputs: CeilingInputs,
     /// Where each comes from, by the name of the input in JSON.
     pub read: Vec<(&'static str, String)>,
-    /// What it did not tell, by the name of the input.
+    /// What it did not report, by the name of the input.
     pub unread: Vec<(&'static str, CeilingUnread)>,
 }
 

@@ -13,7 +13,7 @@ pub struct RunCost {
     goodput: f64,
     near: EndUsage,
     far: EndUsage,
-    /// Whether the far end is goodput, and not a server of files or a mount, whose usage nobody tells.
+    /// Whether the far end is goodput, and not a server of files or a mount, whose usage nobody reports.
     has_far: bool,
     segments: Result<Segments, Missing>,
 }
@@ -96,7 +96,7 @@ struct Segments {
 }
 
 impl Segments {
-    /// Those of all flows; what a flow sent before its payload, as its cookie, is left out.
+    /// Those of all flows; what a flow sent before its payload, like its cookie, is left out.
     fn of(end: &End) -> Result<Self, Missing> {
         let counted = |flow: &FlowSample| -> Result<(u64, u64), Missing> {
             let tcp = flow.tcp.get()?;

@@ -34,7 +34,7 @@ impl Appliers {
 
     /// Keeps the kernels of the sending ends from noting what a connection learned, so that no run
     /// begins with the round-trip time or the reordering of another arm (net/ipv4/tcp_metrics.c).
-    /// Where that is not possible, the doubt in words. A comparison of the parameter itself is left
+    /// If that is not possible, the doubt in words. A comparison of the parameter itself is left
     /// alone.
     pub async fn forget_metrics(
         &mut self,
@@ -99,7 +99,7 @@ impl Appliers {
                 let own = SettingRef { end: EndName::Near, ..setting.clone() };
                 let request = SettingRequest::Apply(own, value.into());
                 let applied = client.setting(request).await.map(drop);
-                // Where it lets nobody change anything, it lets nobody put anything back.
+                // If it lets nobody change anything, it lets nobody put anything back.
                 let refused = applied.as_ref().is_err_and(EngineError::not_permitted);
                 self.far_touched |= client.far_end().changes_settings && !refused;
                 applied

@@ -17,7 +17,7 @@ pub(super) struct Bound {
     pub device: String,
     /// How often, and how much each time.
     pub rates: PollingRates,
-    /// What came in, if the host told.
+    /// What came in, if the host reported it.
     pub packets_per_s: Option<f64>,
 }
 

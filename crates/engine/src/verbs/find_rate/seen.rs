@@ -138,7 +138,7 @@ fn lost(record: &Record) -> Result<f64, EngineError> {
     let unknown = |why| EngineError::Flow(format!("the loss is not known: {why}"));
     let by_number = direction.lost_percent.get().map_err(unknown)? / 100.0;
     // By their numbers, those lost after the last that arrived are not missed. Both ends' counts miss
-    // them, if both count all of the run; a foreign far end stops reading when it is told to.
+    // them, if both count all of the run; a foreign far end stops reading when it is asked to.
     let counted = match (direction.sent_bytes.value(), direction.received_bytes.value()) {
         (Some(sent), Some(received)) if record.far_totals.is_none() && *sent > 0 => {
             1.0 - *received as f64 / *sent as f64
