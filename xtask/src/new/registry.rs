@@ -198,6 +198,8 @@ fn capitalised(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
     use xtask::shell::root;
 
@@ -231,6 +233,68 @@ mod tests {
                 syn::parse_file(&text).expect(registry.kind);
             }
         }
+    }
+
+    /// The names at the ends of an import.
+    fn leaves(tree: &syn::UseTree) -> Vec<String> {
+        match tree {
+            syn::UseTree::Path(path) => leaves(&path.tree),
+            syn::UseTree::Name(name) => vec![name.ident.to_string()],
+            syn::UseTree::Rename(renamed) => vec![renamed.ident.to_string()],
+            syn::UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+            syn::UseTree::Glob(_) => Vec::new(),
+        }
+    }
+
+    /// What a file imports from its own crate.
+    fn own_imports(file: &syn::File) -> Vec<String> {
+        let own = |tree: &syn::UseTree| matches!(tree, syn::UseTree::Path(path) if path.ident == "crate" || path.ident == "super");
+        let uses = file.items.iter().filter_map(|item| match item {
+            syn::Item::Use(item) => Some(&item.tree),
+            _ => None,
+        });
+        uses.filter(|tree| own(tree)).flat_map(leaves).filter(|name| name != "self").collect()
+    }
+
+    /// A template is no part of a crate, so nothing else notices when a name that it imports is gone.
+    #[test]
+    fn every_name_that_a_template_imports_is_defined_in_its_crate() {
+        for registry in REGISTRIES.iter().filter(|registry| registry.list().ends_with("mod.rs")) {
+            let (sources, _) = registry.folder.split_once("/src").expect("a crate's sources");
+            let paths = crate::rust_source::files(Path::new(sources), "rs").expect(sources);
+            let read = |path: &PathBuf| std::fs::read_to_string(root().join(path)).unwrap();
+            let text: String = paths.iter().map(read).collect();
+            let template = syn::parse_file(&registry.text(&id(registry))).expect(registry.kind);
+            for name in own_imports(&template) {
+                let kinds = ["fn", "struct", "enum", "trait", "const", "static", "type", "mod"];
+                let ends = [' ', '(', '<', '{', ';', ':', '\n'];
+                let is_defined = |kind: &&str| {
+                    ends.iter().any(|end| text.contains(&format!("{kind} {name}{end}")))
+                };
+                assert!(
+                    kinds.iter().any(is_defined),
+                    "the template of a {} imports {name}",
+                    registry.kind
+                );
+            }
+        }
+    }
+
+    /// The recipes can be typed as they stand: no entry of that name exists yet.
+    #[test]
+    fn the_recipes_make_entries_that_do_not_exist() {
+        let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+        let words = page.lines().filter_map(|line| line.strip_prefix("    cargo xtask new "));
+        let mut count = 0;
+        for mut words in words.map(str::split_whitespace) {
+            let (Some(kind), Some(id)) = (words.next(), words.next()) else { panic!("{page}") };
+            let registry = REGISTRIES.iter().find(|registry| registry.kind == kind).expect(kind);
+            let file = registry.file(id);
+            assert!(registry.check_id(id).is_ok() && !root().join(&file).exists(), "{file}");
+            assert_eq!(words.nth(1), Some(&*file), "what the recipe says of {kind} {id}");
+            count += 1;
+        }
+        assert!(count >= 10, "only {count} recipes");
     }
 
     #[test]
