@@ -214,6 +214,9 @@ fn what_is_dragged_along_only_by_putting_back_comes_back() {
         comes_back_after_each_end(look, &[("link.mtu@v0", "1400")]);
         comes_back_after_each_end(look, &[(IPV6_MTU, "1290"), ("link.mtu@v0", "1400")]);
         comes_back_after_each_end(look, &[("link.mtu@v0", "1400"), (IPV6_MTU, "1290")]);
+        // Here the change itself drags nothing along.
+        sh(&format!("sysctl -w {}=1400", &IPV6_MTU[7..]));
+        comes_back_after_each_end(look, &[("link.mtu@v0", "1400")]);
     });
 }
 
