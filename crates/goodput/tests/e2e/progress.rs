@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
+use goodput_testing::in_namespace;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -86,9 +87,18 @@ fn a_terminal_shows_nothing_beside_json() {
     assert!(shown.starts_with('{') && !shown.contains(ERASE), "{shown}");
 }
 
-/// While the start is measured, which goes on whatever limits it. The lab has the same later, while a change is tried.
+/// While the start is measured, which goes on whatever limits it. The lab has the same later, while a change is tried. In a
+/// namespace of its own: elsewhere another run may be at work.
 #[test]
 fn tuning_that_is_interrupted_reports_what_it_knows() {
+    in_namespace(|| {
+        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+        assert!(up.is_ok_and(|status| status.success()));
+        interrupt_tuning();
+    });
+}
+
+fn interrupt_tuning() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let words = ["tune", &server.address, "-t", "0.5", "--no-store"];
