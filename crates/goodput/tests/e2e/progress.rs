@@ -98,10 +98,21 @@ fn tuning_that_is_interrupted_reports_what_it_knows() {
     });
 }
 
+/// Whether more than words went over the loopback device of a process (proc_pid_net(5)).
+fn payload_moves(pid: u32) -> bool {
+    const MORE_THAN_WORDS_BYTES: u64 = 10_000_000;
+    let devices = std::fs::read_to_string(format!("/proc/{pid}/net/dev")).expect("it runs");
+    let received = devices.lines().find_map(|line| line.trim().strip_prefix("lo:"));
+    let received = received.and_then(|counts| counts.split_whitespace().next());
+    received
+        .and_then(|bytes| bytes.parse().ok())
+        .is_some_and(|bytes: u64| bytes > MORE_THAN_WORDS_BYTES)
+}
+
 fn interrupt_tuning() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let words = ["tune", &server.address, "-t", "0.5", "--no-store"];
+    let words = ["tune", &server.address, "-t", "60", "--no-store"];
     let mut command = home.goodput(&words);
     let terminal = on_a_terminal(command.stderr(Stdio::null()));
     let mut child = command.spawn().expect("it starts");
@@ -109,8 +120,8 @@ fn interrupt_tuning() {
     let pid = Pid::from_child(&child);
     let mut is_interrupted = false;
     let shown = printed(terminal, |shown| {
-        // The line is drawn again when something was moved.
-        if !is_interrupted && shown.matches("measures the start").count() > 1 {
+        // The line is drawn again each second.
+        if !is_interrupted && shown.contains("measures the start") && payload_moves(child.id()) {
             is_interrupted = true;
             kill_process(pid, Signal::INT).expect("it runs");
         }

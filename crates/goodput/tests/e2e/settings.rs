@@ -230,14 +230,18 @@ fn files_that_keep_values_are_printed_and_none_is_written() {
     assert!(stderr(&none).contains("SETTING=VALUE"), "{}", stderr(&none));
 }
 
-/// Runs goodput in a network namespace and with folders of /etc that end with it; `None` without the right to. Each
-/// line of `commands` is one call.
+/// Runs goodput in a network namespace and with a copy of /etc that end with it; `None` without the right to. Each
+/// line of `commands` is one call. In the copy, folders that goodput writes to are there and empty.
 fn in_a_world_of_its_own(home: &Home, commands: &[&str]) -> Option<String> {
     let calls: Vec<_> =
         commands.iter().map(|call| format!("\"$0\" {call} 2>&1 || echo exit $?")).collect();
     let script = format!(
-        "for d in sysctl.d udev/rules.d systemd; do mount -t tmpfs none /etc/$d || exit 77; done\n{}",
-        calls.join("\n")
+        "cp -a /etc {copy} && mount --bind {copy} /etc || exit 77\n\
+         for d in sysctl.d udev/rules.d systemd; do\n\
+         mkdir -p /etc/$d && mount -t tmpfs none /etc/$d || exit 77\n\
+         done\n{}",
+        calls.join("\n"),
+        copy = home.path().join("etc").display(),
     );
     let mut command = std::process::Command::new("unshare");
     command.args(["--net", "--mount", "sh", "-c", &script]).arg(exe());
