@@ -104,10 +104,11 @@ impl Stage {
         self.directory.path().join("state")
     }
 
-    /// A goodput command at the near host.
+    /// A goodput command at the near host. It hears SIGHUP, which whoever runs the tests may ignore.
     pub fn goodput(&self, arguments: &[&str]) -> Result<Command, Failed> {
-        let mut command = self.lab.near().command(exe())?;
-        command.args(arguments).env("GOODPUT_STATE_DIR", self.state_dir()).stdin(Stdio::null());
+        let mut command = self.lab.near().command("env")?;
+        command.arg("--default-signal=HUP").arg(exe()).args(arguments);
+        command.env("GOODPUT_STATE_DIR", self.state_dir()).stdin(Stdio::null());
         // Where it remembers servers.
         command.env("XDG_CONFIG_HOME", self.directory.path());
         Ok(command)
