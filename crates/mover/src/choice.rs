@@ -1,179 +1,157 @@
-//! `auto`: which mover one end uses for a plan, and why.
-//!
-//! The best mover was measured by interleaved runs over loopback and veth (Linux 6.18), as the CPU time of
-//! sender and receiver together for each byte. With fewer cycles a byte, more bytes go through a CPU; if the
-//! CPU is not the limit, nothing is lost. What decides is stated with each candidate. The first that can run
-//! here with the limits of this process is taken.
+//! Which mover each side of a plan gets: the one that the plan names, or the one that `auto` takes.
 
-use goodput_model::{Plan, Role, Source, Transport};
+use goodput_model::{Plan, Role, Transport};
 
+use crate::auto::{self, AUTO};
 use crate::error::Unsupported;
 use crate::limits::Needs;
-use crate::movers::{Mover, check_here, check_storage, find};
+use crate::movers::{Mover, check_here, check_storage, find, names};
 
-/// What a plan names to leave the choice to each end.
-pub const AUTO: &str = "auto";
-
-/// Bytes of a write below which many are worth one, unless they fill whole pages. Each place of a pipe
-/// holds a page or a part of one, so `splice` gains by whole pages. The CPU time of a byte, sender and
-/// receiver (`discard`) together, by splice over that by writev, on loopback and over veth: at 1500 bytes
-/// 3.4 and 2.4, at 3000 2.1 and 1.3, at 6000 2.0 and 1.7; at 4 KiB 0.83 and 0.86, at 8 KiB 0.85 and 0.74, at
-/// 12 KiB 0.86 and 1.2, at 16 KiB 0.81 and 0.67 (medians of 6 interleaved rounds). `copy` cost 1.3 to 3.7
-/// times as much as writev on loopback, and 1.8 to 17 times over veth.
-const SMALL_WRITE_BYTES: u64 = 16 << 10;
-/// Bytes of a page.
-const PAGE_BYTES: u64 = 4096;
-
-/// A mover, and why it was taken.
-#[derive(Clone, Copy)]
-struct Candidate {
-    mover: &'static str,
-    why: &'static str,
+/// A mover for one side of a plan.
+#[derive(Clone)]
+pub struct Choice {
+    /// The mover.
+    pub mover: &'static dyn Mover,
+    /// Why it was taken, if the plan leaves that to this end ([`AUTO`]); in which form it works,
+    /// if it has several.
+    pub why: Option<String>,
 }
 
-/// The mover for one side of a plan, with the reason in words.
-pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, String), Unsupported> {
-    let mut passed = Vec::new();
-    for Candidate { mover, why } in candidates(plan, role) {
-        let Some(mover) = find(mover) else { continue };
-        match check_storage(mover, plan, role).and_then(|()| check_here(mover, plan, role)) {
-            Ok(()) => {
-                let form = mover.form(role).map_or_else(String::new, |form| format!("; {form}"));
-                return Ok((mover, reason(why, &passed) + &form));
-            }
-            Err(obstacle) => passed.push(obstacle),
-        }
+/// The mover for one side of a plan, if it can run here with the limits of this process.
+pub fn for_role(plan: &Plan, role: Role) -> Result<Choice, Unsupported> {
+    let id = asked(plan, role)?;
+    if id == AUTO {
+        let (mover, why) = auto::choose(plan, role)?;
+        return Ok(Choice { mover, why: Some(why) });
     }
-    // The last one is the plainest: if it can't run, that is what the user must know.
-    Err(passed.pop().unwrap_or_else(|| Unsupported {
-        mover: AUTO.into(),
-        why: "no mover fits this plan".into(),
-        needs: "choose one from `goodput list movers`".into(),
-    }))
+    let mover = named(id, plan.transport)?;
+    check_storage(mover, plan, role)?;
+    check_here(mover, plan, role)?;
+    Ok(Choice { mover, why: mover.form(role) })
 }
 
-/// What any mover takes that may be chosen for one side of a plan. None of them is tried.
-pub(crate) fn most_needs(plan: &Plan, role: Role) -> Needs {
-    let known = candidates(plan, role).into_iter().filter_map(|candidate| find(candidate.mover));
-    known.map(|mover| mover.needs(plan, role)).fold(Needs::default(), Needs::max)
+/// What each flow of `plan` in that role takes at most beside its socket and its thread, whichever mover it
+/// gets. Nothing is made or tried for it. Fails if the plan names no mover of that role.
+pub fn most_needs(plan: &Plan, role: Role) -> Result<Needs, Unsupported> {
+    match asked(plan, role)? {
+        AUTO => Ok(auto::most_needs(plan, role)),
+        id => Ok(named(id, plan.transport)?.needs(plan, role)),
+    }
 }
 
-fn reason(why: &str, passed: &[Unsupported]) -> String {
-    let passed = passed.iter().map(|other| format!("; {} is not used: {}", other.mover, other.why));
-    std::iter::once(why.to_string()).chain(passed).collect()
-}
-
-/// The best first, the plainest last.
-fn candidates(plan: &Plan, role: Role) -> Vec<Candidate> {
-    let of = |list: &[(&'static str, &'static str)]| {
-        list.iter().map(|(mover, why)| Candidate { mover, why }).collect()
+/// What a plan asks for on one side: the id of a mover, or [`AUTO`]. A mover that only sends, or only
+/// receives, leaves the other side to `copy`.
+pub fn asked(plan: &Plan, role: Role) -> Result<&str, Unsupported> {
+    let own = match (role, &plan.receive_mover) {
+        (Role::Receiver, Some(own)) => Some(own),
+        (Role::Sender, Some(_)) => Some(&plan.mover),
+        (_, None) => None,
     };
-    match (plan.transport, role) {
-        (Transport::Tcp, Role::Sender) => of(stream_senders(plan)),
-        (Transport::Tcp, Role::Receiver) if plan.storage.sink.is_some() => {
-            of(&[("copy", "only copied data can be written to a sink")])
-        }
-        // A byte cost both ends 0.65 times the CPU time of copying it out, and through splice-null 0.8
-        // times.
-        (Transport::Tcp, Role::Receiver) => of(&[
-            ("discard", "the kernel drops the payload, so nothing is copied"),
-            ("copy", PLAIN),
-        ]),
-        (Transport::Udp, Role::Sender) if plan.rate_bits_per_s.is_some() => {
-            of(&[("datagram", "paced datagrams are sent one by one, for even gaps")])
-        }
-        // A byte cost sender and receiver together 0.06 times the CPU time that it cost one by one, and
-        // joined by the sender alone 0.2 times.
-        (Transport::Udp, Role::Receiver) => {
-            of(&[("gro", "datagrams that arrive joined are read joined"), ("datagram", PLAIN)])
-        }
-        (Transport::Udp, Role::Sender) => {
-            of(&[("gso", "joined datagrams pass the kernel once for many"), ("datagram", PLAIN)])
-        }
+    let id = own.unwrap_or(&plan.mover).as_str();
+    if id == AUTO || named(id, plan.transport)?.roles().contains(&role) {
+        return Ok(id);
+    }
+    if own.is_some() { Err(lacks_role(id, plan.transport, role)) } else { Ok(PLAIN) }
+}
+
+/// What every plan gets unless it names another. Over UDP it means [`PLAIN_DATAGRAMS`].
+const PLAIN: &str = "copy";
+
+/// The plain mover of datagrams.
+const PLAIN_DATAGRAMS: &str = "datagram";
+
+/// The mover of that id for a transport.
+fn named(id: &str, transport: Transport) -> Result<&'static dyn Mover, Unsupported> {
+    let id = if (id, transport) == (PLAIN, Transport::Udp) { PLAIN_DATAGRAMS } else { id };
+    find(id).ok_or_else(|| unknown(id))
+}
+
+fn lacks_role(id: &str, transport: Transport, role: Role) -> Unsupported {
+    let (only, option) = match role {
+        Role::Sender => ("receives", "--mover"),
+        Role::Receiver => ("sends", "--receive-mover"),
+    };
+    let fits = |m: &dyn Mover| m.roles().contains(&role) && m.transports().contains(&transport);
+    Unsupported {
+        mover: id.into(),
+        why: format!("it only {only}"),
+        needs: format!("choose a {option} of {}", names(fits)),
     }
 }
 
-const PLAIN: &str = "it always works";
-
-fn stream_senders(plan: &Plan) -> &'static [(&'static str, &'static str)] {
-    match &plan.storage.source {
-        Some(Source::Input) => {
-            &[("splice", "a pipe's pages are passed on without a copy"), ("copy", PLAIN)]
-        }
-        // A byte of a file in memory costs 0.47 times the CPU time of read and send, over loopback and veth.
-        // The others: sendfile 0.5 to 0.74 times (it uses a small pipe inside the kernel), mmap-send and
-        // uring 0.6 to 0.8 times.
-        Some(_) => &[
-            (
-                "splice",
-                "a file is sent from the page cache without a copy, through a pipe of a whole chunk",
-            ),
-            ("sendfile", "a file is sent from the page cache without a copy"),
-            ("copy", PLAIN),
-        ],
-        None if plan.chunk_bytes.0 < SMALL_WRITE_BYTES
-            && !plan.chunk_bytes.0.is_multiple_of(PAGE_BYTES) =>
-        {
-            &[
-                (
-                    "writev",
-                    "such small writes are gathered into large ones, at a fraction of the cost",
-                ),
-                ("copy", PLAIN),
-            ]
-        }
-        None => &[("splice", "pages of memory are sent without a copy"), ("copy", PLAIN)],
+fn unknown(id: &str) -> Unsupported {
+    Unsupported {
+        mover: id.into(),
+        why: "there is no mover with this name".into(),
+        needs: format!("choose one of {AUTO}, {}", names(|_| true)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{BitRate, Bytes, Sink};
+    use goodput_model::Bytes;
 
-    fn picked(change: impl FnOnce(&mut Plan), role: Role) -> &'static str {
-        let mut plan = Plan { mover: AUTO.into(), ..Plan::standard() };
-        change(&mut plan);
-        choose(&plan, role).expect("something can always run").0.id()
+    fn check_plan(plan: &Plan) -> Result<(), Unsupported> {
+        for_role(plan, Role::Sender)?;
+        for_role(plan, Role::Receiver).map(drop)
+    }
+
+    fn plan(mover: &str, transport: Transport, chunk: u64) -> Plan {
+        Plan { mover: mover.into(), transport, chunk_bytes: Bytes(chunk), ..Plan::standard() }
     }
 
     #[test]
-    fn every_candidate_is_in_the_list_and_has_the_side() {
-        let mut plans = vec![Plan::standard(); 6];
-        plans[1].chunk_bytes = Bytes(100);
-        plans[2].storage.source = Some(Source::Input);
-        plans[3].storage.source = Some(Source::Memory(Bytes(1)));
-        (plans[4].transport, plans[4].chunk_bytes) = (Transport::Udp, Bytes(1400));
-        plans[5] = Plan { rate_bits_per_s: Some(BitRate(1e6)), ..plans[4].clone() };
-        for (plan, role) in plans.iter().flat_map(|p| [(p, Role::Sender), (p, Role::Receiver)]) {
-            let all = candidates(plan, role);
-            for Candidate { mover, why } in &all {
-                let known = find(mover).unwrap_or_else(|| panic!("no mover {mover}"));
-                assert!(known.roles().contains(&role) && !why.is_empty(), "{mover} {role:?}");
-                assert!(known.transports().contains(&plan.transport), "{mover}");
-            }
-            assert!(matches!(all.last(), Some(Candidate { mover: "copy" | "datagram", .. })));
-        }
+    fn the_standard_mover_fits_both_transports() {
+        let id =
+            |plan: &Plan| for_role(plan, Role::Sender).map(|choice| choice.mover.id()).unwrap();
+        assert_eq!(id(&Plan::standard()), "copy");
+        assert_eq!(id(&plan("copy", Transport::Udp, 1400)), "datagram");
+        assert_eq!(id(&plan("sendfile", Transport::Tcp, 1 << 16)), "sendfile");
     }
 
     #[test]
-    fn what_is_sent_and_where_it_goes_decide() {
-        let file = |plan: &mut Plan| plan.storage.source = Some(Source::Memory(Bytes(1 << 20)));
-        assert_eq!(picked(file, Role::Sender), "splice");
-        assert_eq!(picked(|p| p.storage.source = Some(Source::Input), Role::Sender), "splice");
-        assert_eq!(picked(|_| {}, Role::Receiver), "discard");
-        assert_eq!(picked(|_| {}, Role::Sender), "splice");
-        let of = |bytes| picked(|p| p.chunk_bytes = Bytes(bytes), Role::Sender);
-        assert_eq!([1500, 4096, 6000, 20_000].map(of), ["writev", "splice", "writev", "splice"]);
-        let sink = Sink { name: "x".into(), direct: false, fsync: false };
-        assert_eq!(picked(|p| p.storage.sink = Some(sink), Role::Receiver), "copy");
+    fn each_side_may_have_a_mover_of_its_own() {
+        let both =
+            Plan { receive_mover: Some("discard".into()), ..plan("splice", Transport::Tcp, 65536) };
+        let id = |role| for_role(&both, role).map(|choice| choice.mover.id()).unwrap();
+        assert_eq!((id(Role::Sender), id(Role::Receiver)), ("splice", "discard"));
+        let typo = Plan { receive_mover: Some("discrad".into()), ..both };
+        assert!(check_plan(&typo).unwrap_err().to_string().starts_with("mover discrad can't"));
     }
 
     #[test]
-    fn what_can_not_run_is_passed_over_and_named() {
-        let plan = Plan { mover: AUTO.into(), chunk_bytes: Bytes(64 << 20), ..Plan::standard() };
-        let (mover, why) = choose(&plan, Role::Sender).unwrap();
-        assert_eq!(mover.id(), "copy");
-        assert!(why.starts_with("it always works; splice is not used: no pipe"), "{why}");
+    fn a_mover_of_one_side_leaves_the_other_to_copy() {
+        let ids = |mover| {
+            let plan = plan(mover, Transport::Tcp, 65536);
+            [Role::Sender, Role::Receiver].map(|role| for_role(&plan, role).unwrap().mover.id())
+        };
+        assert_eq!(ids("splice"), ["splice", "copy"]);
+        assert_eq!(ids("discard"), ["copy", "discard"]);
+    }
+
+    #[test]
+    fn a_mover_is_not_used_for_the_side_that_it_lacks() {
+        let refused = |mover, receive: &str, role| {
+            let receive_mover = Some(receive.into());
+            let plan = Plan { receive_mover, ..plan(mover, Transport::Tcp, 65536) };
+            for_role(&plan, role).map(|choice| choice.mover.id()).unwrap_err().to_string()
+        };
+        let why = refused("copy", "splice", Role::Receiver);
+        assert!(why.contains("it only sends; choose a --receive-mover of copy, "), "{why}");
+        let why = refused("discard", "copy", Role::Sender);
+        assert!(why.contains("it only receives; choose a --mover of copy, "), "{why}");
+    }
+
+    #[test]
+    fn what_cannot_run_says_what_would() {
+        let why = |plan: &Plan| check_plan(plan).unwrap_err().to_string();
+        let typo = why(&plan("sendfil", Transport::Tcp, 1400));
+        let start = "mover sendfil can't be used: there is no mover with this name; choose one of auto, copy, ";
+        assert!(typo.starts_with(start), "{typo}");
+        let udp = why(&plan("sendfile", Transport::Udp, 1400));
+        assert!(udp.contains("choose one of datagram"), "{udp}");
+        assert!(why(&plan("copy", Transport::Udp, 1 << 17)).contains("5 to 65507"));
+        assert!(why(&plan("copy", Transport::Tcp, 0)).contains("1 to 268435456"));
     }
 }

@@ -10,14 +10,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use crate::bodies::BodySource;
+use crate::body_source::BodySource;
 use crate::clock::now_ns;
 use crate::counters::Counters;
 use crate::error::MoveError;
 use crate::gate::Gate;
 use crate::lockstep::Lockstep;
-use crate::mounted::MountedFile;
+use crate::mounted_file::MountedFile;
 use crate::shared_rate::SharedRate;
+use crate::socket::set_cork;
 use crate::stop::{Phase, Stop};
 use crate::storage::FlowStorage;
 use crate::tap::Tap;
@@ -232,6 +233,17 @@ impl Flow {
     /// The same, if it is known later: all payload had moved at `at_ns` of the monotonic clock.
     pub(crate) fn payload_was_over(&self, at_ns: u64) {
         self.over.get_or_init(|| instant(at_ns));
+    }
+
+    /// Puts the cork in or takes it out, if the plan wants one.
+    pub(crate) fn cork(&self, on: bool) -> Result<(), MoveError> {
+        if !self.config.storage.cork {
+            return Ok(());
+        }
+        match set_cork(&self.socket, on) {
+            Err(cause) if !self.is_end(cause) => Err(self.failed("set TCP_CORK", cause)),
+            _ => Ok(()),
+        }
     }
 
     /// Whether `cause` only says that the peer, which learned from elsewhere that the flow is over,

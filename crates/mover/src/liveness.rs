@@ -14,8 +14,6 @@ use rustix::net::sockopt;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::now_ns;
-use crate::error::MoveError;
-use crate::flow::Flow;
 use crate::socket;
 
 /// How long the far end may show no sign of life, seconds.
@@ -101,24 +99,22 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Looks once a second; fails if the far end was silent for too long.
-    pub(crate) fn look(&mut self, flow: &Flow) -> Result<(), MoveError> {
+    /// Looks once a second. Whether the far end was silent for too long.
+    pub(crate) fn find_silence(&mut self, liveness: &Liveness) -> bool {
         // Takes a tenth of the time that the precise clock takes.
         let now_s = clock_gettime(ClockId::MonotonicCoarse).tv_sec;
         if now_s == self.last_s {
-            return Ok(());
+            return false;
         }
         self.last_s = now_s;
-        if !flow.stop.liveness().is_silent() {
-            return Ok(());
-        }
-        Err(MoveError::Silence { flow: flow.config.id, seconds: SILENCE_S })
+        liveness.is_silent()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::MoveError;
     use crate::flow::FlowConfig;
     use crate::{Gate, Stop, find, start};
     use goodput_model::{Role, Transport};

@@ -5,12 +5,7 @@
 //! UDP the rate, which is the same for all. But whatever one has sent beyond the others' last whole
 //! chunk would never be read, so all end after the same number of whole chunks.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use crate::clock::now_ns;
-use crate::error::MoveError;
-use crate::flow::Flow;
-use crate::stop::Phase;
+use std::sync::{Mutex, PoisonError};
 
 /// How many chunks the sending flows of one measurement send.
 #[derive(Debug, Default)]
@@ -27,7 +22,7 @@ struct State {
 impl Lockstep {
     /// Whether a flow that has sent `chunks` may begin another one. `last` ends it: the
     /// other flows still reach the one that is ahead, and none goes beyond.
-    fn may_begin(&self, chunks: u64, last: bool) -> bool {
+    pub(crate) fn may_begin(&self, chunks: u64, last: bool) -> bool {
         // A flow that panicked has left two numbers that are right at any instant.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.closed |= last;
@@ -35,52 +30,6 @@ impl Lockstep {
             state.begun = state.begun.max(chunks + 1);
         }
         chunks < state.begun
-    }
-}
-
-/// One flow's part in the rounds; without any it just goes on until the stop.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    lockstep: Option<Arc<Lockstep>>,
-    chunk: usize,
-    /// Chunks begun.
-    begun: u64,
-    /// Bytes that are left of the last of them.
-    left: usize,
-}
-
-impl Turn {
-    /// The part of `flow`, which has not begun.
-    pub(crate) fn of(flow: &Flow) -> Self {
-        let lockstep = flow.config.lockstep.clone();
-        Self { lockstep, chunk: flow.config.chunk, begun: 0, left: 0 }
-    }
-
-    /// Whether the flow shall go on sending: beyond the stop only to reach the others, and never
-    /// beyond the deadline.
-    pub(crate) fn may_send(&mut self, flow: &Flow) -> Result<bool, MoveError> {
-        let runs = flow.may_send();
-        let Some(lockstep) = &self.lockstep else { return Ok(runs) };
-        if flow.stop.phase() == Phase::Abort {
-            return Err(flow.aborted());
-        }
-        if !runs && flow.stop.deadline_ns().is_some_and(|end| now_ns() >= end) {
-            return Ok(false);
-        }
-        if self.left == 0 && lockstep.may_begin(self.begun, !runs) {
-            (self.begun, self.left) = (self.begun + 1, self.chunk);
-        }
-        Ok(self.left > 0)
-    }
-
-    /// Bytes that it may send now, of `want`.
-    pub(crate) fn at_most(&self, want: usize) -> usize {
-        if self.lockstep.is_some() { want.min(self.left) } else { want }
-    }
-
-    /// `bytes` were sent.
-    pub(crate) fn sent(&mut self, bytes: usize) {
-        self.left = self.left.saturating_sub(bytes);
     }
 }
 

@@ -125,7 +125,7 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, cpus: &CpusSeen) -> Resu
     cpu.begin();
     let result = sit_down(flow).and_then(|()| {
         flow.gate.wait(&flow.stop);
-        flow.config.bodies.iter().for_each(|bodies| bodies.are_moved_by(mover));
+        flow.config.bodies.iter().for_each(|bodies| bodies.set_may_decode(mover.decodes()));
         cpus.note_own();
         match flow.config.role {
             Role::Sender => mover.send(flow),

@@ -8,12 +8,11 @@ use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use crate::bodies::{Begun, Succession, Uploads};
 use crate::error::MoveError;
 use crate::flow::Flow;
-use crate::lockstep::Turn;
 use crate::low_water::LowWater;
 use crate::pace::Pacer;
 use crate::quiet::Quiet;
 use crate::stop::Phase;
-use crate::transfer::cork;
+use crate::turn::Turn;
 
 /// A way to write a chunk, over and over, to the socket of a flow. A function is one that waits for
 /// nothing but room.
@@ -59,7 +58,7 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
     let (chunk, mut at) = (flow.config.chunk.max(1), 0);
     let mut bodies = Uploads::of(flow);
     if bodies.is_none() {
-        cork(flow, true)?;
+        flow.cork(true)?;
     }
     while left > 0 && turn.may_send(flow)? {
         if !pacer.wait(flow)? {
@@ -106,7 +105,7 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
     if let Some(bodies) = bodies {
         return bodies.end();
     }
-    cork(flow, false)?;
+    flow.cork(false)?;
     end(flow)
 }
 

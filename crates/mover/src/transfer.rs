@@ -9,7 +9,6 @@ use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::pace::Pacer;
 use crate::payload;
-use crate::socket::set_cork;
 use crate::storage::FileSource;
 use crate::stream;
 
@@ -79,10 +78,10 @@ pub(crate) fn send(
         let ended = match &mut bodies {
             Some(bodies) => send_body(flow, source, &mut way, &mut pacer, (bodies, whole))?,
             None => {
-                cork(flow, true)?;
+                flow.cork(true)?;
                 send_header(flow, &header)?;
                 let ended = send_once(flow, source, &mut way, &mut pacer, whole, None)?;
-                cork(flow, false)?;
+                flow.cork(false)?;
                 ended
             }
         };
@@ -202,15 +201,4 @@ fn send_header(flow: &Flow, header: &[u8]) -> Result<(), MoveError> {
         }
     }
     Ok(())
-}
-
-/// Puts the cork in or takes it out, if the plan wants one.
-pub(crate) fn cork(flow: &Flow, on: bool) -> Result<(), MoveError> {
-    if !flow.config.storage.cork {
-        return Ok(());
-    }
-    match set_cork(&flow.socket, on) {
-        Err(cause) if !flow.is_end(cause) => Err(flow.failed("set TCP_CORK", cause)),
-        _ => Ok(()),
-    }
 }

@@ -23,7 +23,7 @@ struct Asking {
 }
 
 impl Bodies for Asking {
-    fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
+    fn next(&mut self, pause: &dyn Pause) -> Result<Option<Body>, BodyError> {
         let Some((extent, anew)) = self.extents.next() else { return Ok(None) };
         let mut socket = None;
         if anew {
@@ -129,7 +129,7 @@ struct Taking {
 }
 
 impl Bodies for Taking {
-    fn next(&mut self, _pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
+    fn next(&mut self, _pause: &dyn Pause) -> Result<Option<Body>, BodyError> {
         Ok(None)
     }
 
@@ -137,7 +137,7 @@ impl Bodies for Taking {
         Ok(0)
     }
 
-    fn store(&mut self, bytes: Option<u64>, _pause: &Pause<'_>) -> Result<Body, BodyError> {
+    fn store(&mut self, bytes: Option<u64>, _pause: &dyn Pause) -> Result<Body, BodyError> {
         let mut socket = None;
         if self.anew {
             self.socket = TcpStream::connect(self.server).expect("it works");
@@ -158,7 +158,7 @@ impl Bodies for Taking {
         Ok((2 * (&self.socket).write(&payload[..half.max(1)])?).min(payload.len()))
     }
 
-    fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {
+    fn stored(&mut self, pause: &dyn Pause) -> Result<(), BodyError> {
         std::thread::sleep(self.hears_after);
         loop {
             pause.on(self.socket.as_fd(), PollFlags::IN, Instant::now() + LONG)?;
@@ -172,7 +172,7 @@ impl Bodies for Taking {
         }
     }
 
-    fn refusal(&mut self, _pause: &Pause<'_>) -> Option<BodyError> {
+    fn refusal(&mut self, _pause: &dyn Pause) -> Option<BodyError> {
         let mut words = [0; 4];
         let read = self.socket.read(&mut words).ok()?;
         (read > 0).then(|| BodyError::Forbidden(String::from_utf8_lossy(&words[..read]).into()))

@@ -3,199 +3,23 @@
 //! Who asks is not the mover's business: it learns how long each body is, and reads or writes it as it does any stream.
 //! A body that the socket does not carry as it is, because it is encrypted or in chunks, goes through who asked for it.
 
+mod pause;
 mod receiving;
 mod sending;
 
-use std::fmt;
-use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-use goodput_model::{Known, TcpInfo};
-use rustix::event::PollFlags;
-use rustix::io::{Errno, Result as SysResult};
+use rustix::io::Result as SysResult;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use crate::body_source::{BodyError, BodySource};
 use crate::clock::now_ns;
 use crate::error::{BodyFault, MoveError};
 use crate::flow::Flow;
-use crate::movers::Mover;
-use crate::stop::Phase;
 
 pub(crate) use receiving::Succession;
 pub(crate) use sending::{Begun, Uploads};
-
-/// Who asks for the bodies of one flow.
-pub trait Bodies: Send {
-    /// Asks for the next body, and returns when its payload can be read; `None`: there is no more. Waits by `pause`
-    /// alone, so that a stop ends it.
-    fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError>;
-
-    /// Reads of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if the
-    /// socket has nothing. Zero is its end.
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
-
-    /// Of a sender: asks to send a body of this many bytes, `None` if its length is not known, and returns when payload
-    /// can be written. The body before it is over.
-    fn store(&mut self, _bytes: Option<u64>, _pause: &Pause<'_>) -> Result<Body, BodyError> {
-        Err(BodyError::Own("these bodies are only received".into()))
-    }
-
-    /// The longest body that a sender without a source sends, bytes.
-    fn most_bytes(&self) -> u64 {
-        u64::MAX
-    }
-
-    /// Writes payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if
-    /// the socket has no room.
-    fn write(&mut self, _payload: &[u8]) -> io::Result<usize> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    /// What a body that is [`Extent::Decoded`] and takes no more waits for at its socket.
-    fn awaits(&self) -> PollFlags {
-        PollFlags::OUT
-    }
-
-    /// All of the body that was begun last is written: returns when the peer has said that it has it.
-    fn stored(&mut self, _pause: &Pause<'_>) -> Result<(), BodyError> {
-        Ok(())
-    }
-
-    /// What the peer said of a connection that takes no more, if it says anything soon.
-    fn refusal(&mut self, _pause: &Pause<'_>) -> Option<BodyError> {
-        None
-    }
-
-    /// Why nothing moves, if it is not the peer that stands still: its connection broke, and there is no new one yet.
-    fn trouble(&self) -> Option<String> {
-        None
-    }
-
-    /// Whether the peer sends more only as this end reads on, so that nothing is gained by reading late.
-    fn is_asked_as_read(&self) -> bool {
-        false
-    }
-
-    /// The body that is read has brought nothing for that long: whether the next one goes on where it ended, perhaps on
-    /// another connection. If not, the flow fails.
-    fn cut(&mut self, _why: &str) -> bool {
-        false
-    }
-
-    /// When payload moves on by itself, if the peer asked for patience: until then it does not stand still.
-    fn resumes_at(&self) -> Option<Instant> {
-        None
-    }
-
-    /// How long no payload of a body may move before it is given up.
-    fn patience(&self) -> Duration;
-}
-
-/// Who knows what the kernel counts on the connections of a flow, of which there may be several one after the other.
-pub trait Connections: Send + Sync {
-    /// Another connection takes the place of this one.
-    fn leaves(&self, socket: BorrowedFd<'_>);
-
-    /// What was counted on this one and on those before it.
-    fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo>;
-
-    /// Payload that the peer said it has, bytes; `None`: it does not say so while it comes.
-    fn confirmed_bytes(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// Payload that was asked for, or that may be sent.
-#[derive(Debug)]
-pub struct Body {
-    /// How far it reaches. Of a sender's body, only whether it is [`Extent::Decoded`] counts: the sender knows its length.
-    pub extent: Extent,
-    /// The socket on which it moves, if that is another than that of the body before.
-    pub socket: Option<OwnedFd>,
-}
-
-/// How far a body reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// So many bytes of the socket.
-    Bytes(u64),
-    /// All until the peer ends the stream.
-    ToClose,
-    /// What [`Bodies::read`] makes of the socket's bytes, or what [`Bodies::write`] makes them of.
-    Decoded,
-}
-
-/// Why there is no body, or no more of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BodyError {
-    /// A [`Pause`] was ended by the stop.
-    Stopped,
-    /// The peer did or said something else than was to be.
-    Peer(String),
-    /// The peer does not let this user have or store it.
-    Forbidden(String),
-    /// This end could not go on.
-    Own(String),
-}
-
-/// How whoever asks for a body waits.
-pub struct Pause<'a> {
-    flow: &'a Flow,
-    /// The last phase in which it goes on.
-    through: Phase,
-}
-
-impl<'a> Pause<'a> {
-    /// One that the stop of the flow ends.
-    fn of(flow: &'a Flow) -> Self {
-        Self { flow, through: Phase::Run }
-    }
-
-    /// One that goes on to the deadline of the stop.
-    fn to_deadline(flow: &'a Flow) -> Self {
-        Self { flow, through: Phase::Finish }
-    }
-}
-
-impl Pause<'_> {
-    /// Waits until one of `events` happens at `socket`, or until `until`. Counts as blocked. Fails with
-    /// [`BodyError::Stopped`] if the flow is to end.
-    pub fn on(
-        &self,
-        socket: BorrowedFd<'_>,
-        events: PollFlags,
-        until: Instant,
-    ) -> Result<(), BodyError> {
-        self.park(socket, Some(events), until)
-    }
-
-    /// Waits until `until`. Counts as blocked. Fails as [`Self::on`] does.
-    pub fn rest(&self, until: Instant) -> Result<(), BodyError> {
-        self.park(self.flow.socket.as_fd(), None, until)
-    }
-
-    fn park(
-        &self,
-        socket: BorrowedFd<'_>,
-        events: Option<PollFlags>,
-        until: Instant,
-    ) -> Result<(), BodyError> {
-        let flow = self.flow;
-        let left = until.saturating_duration_since(Instant::now());
-        let until_ns = now_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
-        let parked = flow.counters.blocked.during(|| flow.park_on(socket, events, Some(until_ns)));
-        parked.map_err(|why| BodyError::Own(why.to_string()))?;
-        let is_late = || flow.stop.deadline_ns().is_some_and(|end| now_ns() >= end);
-        match flow.stop.phase() {
-            Phase::Run => Ok(()),
-            phase if phase <= self.through && !is_late() => Ok(()),
-            _ => Err(BodyError::Stopped),
-        }
-    }
-}
 
 /// A shorter silence at the end is no stall: lost packets alone can cause it (retransmission timeouts, RFC 6298).
 const MIN_STALL_NS: u64 = 1_000_000_000;
@@ -207,162 +31,6 @@ fn stall_at_end(began_ns: u64, moved_ns: u64) -> Option<u64> {
     let still_ns = now_ns.saturating_sub(moved_ns);
     let is_long = still_ns >= MIN_STALL_NS && still_ns > now_ns.saturating_sub(began_ns) / 2;
     is_long.then_some(still_ns)
-}
-
-/// Where a flow has its bodies from.
-pub struct BodySource {
-    inner: Mutex<Inner>,
-    /// How long no payload of a body may move, nanoseconds.
-    patience_ns: u64,
-    /// Held while the flow's socket is replaced, and by whoever must not see that half done.
-    replacing: Mutex<()>,
-    connections: Box<dyn Connections>,
-}
-
-struct Inner {
-    /// Whether the mover reads and writes what is decoded.
-    may_decode: bool,
-    bodies: Box<dyn Bodies>,
-    decodes: bool,
-    /// Why the last read or write of a decoded body failed.
-    failure: Option<BodyError>,
-}
-
-impl BodySource {
-    /// Bodies that are asked for as they are wanted.
-    pub fn new(bodies: impl Bodies + 'static, connections: impl Connections + 'static) -> Self {
-        let patience_ns = u64::try_from(bodies.patience().as_nanos()).unwrap_or(u64::MAX);
-        let bodies = Box::new(bodies);
-        let inner = Inner { bodies, may_decode: false, decodes: false, failure: None };
-        Self {
-            inner: Mutex::new(inner),
-            patience_ns,
-            replacing: Mutex::default(),
-            connections: Box::new(connections),
-        }
-    }
-
-    /// Until when the flow may wait for room, on the monotonic clock.
-    pub(crate) fn patient_until(&self) -> u64 {
-        let until = now_ns().saturating_add(self.patience_ns);
-        self.resumes_at().map_or(until, |at| at.min(until))
-    }
-
-    /// When payload moves on by itself, on the monotonic clock, if the peer asked for patience.
-    fn resumes_at(&self) -> Option<u64> {
-        let left = self.inner().bodies.resumes_at()?.saturating_duration_since(Instant::now());
-        Some(now_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)))
-    }
-
-    /// What the socket of a sender that can't go on is waited for.
-    pub(crate) fn awaits(&self) -> PollFlags {
-        let inner = self.inner();
-        if inner.decodes { inner.bodies.awaits() } else { PollFlags::OUT }
-    }
-
-    /// Payload that the peer said it has, bytes, if it says so while it comes.
-    pub fn confirmed_bytes(&self) -> Option<u64> {
-        self.connections.confirmed_bytes()
-    }
-
-    /// What the kernel counted on all connections of the flow, the last of which is `socket`.
-    pub fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo> {
-        self.holding(|| self.connections.tcp_info(socket))
-    }
-
-    /// Does something while the flow keeps its socket.
-    fn holding<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _held = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        work()
-    }
-
-    pub(crate) fn are_moved_by(&self, mover: &dyn Mover) {
-        self.inner().may_decode = mover.decodes();
-    }
-
-    /// Puts `socket`, if there is one, in the place of the flow's: whoever has the flow's descriptor has the new one.
-    /// Whether there is one.
-    fn go_over(&self, flow: &Flow, socket: Option<OwnedFd>) -> Result<bool, MoveError> {
-        let Some(socket) = socket else { return Ok(false) };
-        let put = rustix::io::ioctl_fionbio(&socket, true).and_then(|()| self.put(flow, &socket));
-        put.map_err(|cause| flow.failed("go on with another connection", cause))?;
-        Ok(true)
-    }
-
-    #[expect(unsafe_code, reason = "a descriptor that others hold is made to mean another socket")]
-    fn put(&self, flow: &Flow, socket: &OwnedFd) -> SysResult<()> {
-        // SAFETY: the flow keeps its descriptor open, and this second owner never closes it.
-        let mut own = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(flow.socket.as_raw_fd()) });
-        self.holding(|| {
-            self.connections.leaves(own.as_fd());
-            rustix::io::dup3(socket, &mut own, rustix::io::DupFlags::CLOEXEC)
-        })
-    }
-
-    /// The flow fails by `why`; [`BodyError::Stopped`] is an abort.
-    fn failed(flow: &Flow, why: BodyError) -> MoveError {
-        let (why, fault) = match why {
-            BodyError::Stopped => return flow.aborted(),
-            BodyError::Peer(why) => (why, BodyFault::Peer),
-            BodyError::Forbidden(why) => (why, BodyFault::Forbidden),
-            BodyError::Own(why) => (why, BodyFault::Own),
-        };
-        MoveError::Body { flow: flow.config.id, why, fault }
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads up to as many bytes as there is room for, without waiting.
-    fn read(&self, socket: &OwnedFd, room: &mut [u8]) -> SysResult<usize> {
-        let mut inner = self.inner();
-        if !inner.decodes {
-            return recv(socket, room, RecvFlags::empty()).map(|(taken, _)| taken);
-        }
-        let read = inner.bodies.read(room);
-        read.map_err(|cause| inner.note(&cause))
-    }
-
-    /// Writes what there is room for, without waiting.
-    fn write(&self, socket: &OwnedFd, payload: &[u8]) -> SysResult<usize> {
-        let mut inner = self.inner();
-        if !inner.decodes {
-            return send(socket, payload, SendFlags::NOSIGNAL);
-        }
-        let written = inner.bodies.write(payload);
-        written.map_err(|cause| inner.note(&cause))
-    }
-}
-
-impl Inner {
-    /// A body that is decoded or not is moved next. Whether the mover can.
-    fn take(&mut self, is_decoded: bool) -> bool {
-        self.decodes = is_decoded;
-        self.may_decode || !is_decoded
-    }
-
-    /// Keeps why a read or a write failed, unless it is only to be tried again.
-    fn note(&mut self, cause: &io::Error) -> Errno {
-        match cause.kind() {
-            io::ErrorKind::WouldBlock => Errno::AGAIN,
-            io::ErrorKind::Interrupted => Errno::INTR,
-            _ => {
-                let words = cause.to_string();
-                self.failure = Some(match cause.kind() {
-                    io::ErrorKind::PermissionDenied => BodyError::Forbidden(words),
-                    _ => BodyError::Peer(words),
-                });
-                Errno::IO
-            }
-        }
-    }
-}
-
-impl fmt::Debug for BodySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BodySource")
-    }
 }
 
 impl Flow {
@@ -380,5 +48,36 @@ impl Flow {
             Some(source) => source.write(&self.socket, payload),
             None => send(&self.socket, payload, SendFlags::NOSIGNAL),
         }
+    }
+
+    /// Puts `socket`, if there is one, in the place of the flow's: whoever has the flow's descriptor has the new one.
+    /// Whether there is one.
+    fn go_over(&self, source: &BodySource, socket: Option<OwnedFd>) -> Result<bool, MoveError> {
+        let Some(socket) = socket else { return Ok(false) };
+        let replaced =
+            rustix::io::ioctl_fionbio(&socket, true).and_then(|()| self.replace(source, &socket));
+        replaced.map_err(|cause| self.failed("go on with another connection", cause))?;
+        Ok(true)
+    }
+
+    #[expect(unsafe_code, reason = "a descriptor that others hold is made to mean another socket")]
+    fn replace(&self, source: &BodySource, socket: &OwnedFd) -> SysResult<()> {
+        // SAFETY: the flow keeps its descriptor open, and this second owner never closes it.
+        let mut own = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(self.socket.as_raw_fd()) });
+        source.holding(|| {
+            source.connections.leaves(own.as_fd());
+            rustix::io::dup3(socket, &mut own, rustix::io::DupFlags::CLOEXEC)
+        })
+    }
+
+    /// The flow fails by `why`; [`BodyError::Stopped`] is an abort.
+    fn body_failed(&self, why: BodyError) -> MoveError {
+        let (why, fault) = match why {
+            BodyError::Stopped => return self.aborted(),
+            BodyError::Peer(why) => (why, BodyFault::Peer),
+            BodyError::Forbidden(why) => (why, BodyFault::Forbidden),
+            BodyError::Own(why) => (why, BodyFault::Own),
+        };
+        MoveError::Body { flow: self.config.id, why, fault }
     }
 }

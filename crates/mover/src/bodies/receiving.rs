@@ -2,7 +2,9 @@
 
 use rustix::io::Errno;
 
-use super::{BodyError, BodySource, Extent, Pause, stall_at_end};
+use super::pause::FlowPause;
+use super::stall_at_end;
+use crate::body_source::{Body, BodyError, BodySource, Extent};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -40,11 +42,11 @@ impl<'a> Succession<'a> {
         while self.left.is_none() {
             // An answer is shorter than what a fast stream is woken for.
             low_water.lower(self.flow);
-            let next = self.source.inner().bodies.next(&Pause::of(self.flow));
+            let next = self.source.inner().bodies.next(&FlowPause::of(self.flow));
             let body = match next {
                 Ok(Some(body)) => body,
                 Ok(None) | Err(BodyError::Stopped) => return Ok(false),
-                Err(why) => return Err(BodySource::failed(self.flow, why)),
+                Err(why) => return Err(self.flow.body_failed(why)),
             };
             self.begin(body)?;
             if self.source.inner().bodies.is_asked_as_read() {
@@ -54,13 +56,13 @@ impl<'a> Succession<'a> {
         Ok(true)
     }
 
-    fn begin(&mut self, body: super::Body) -> Result<(), MoveError> {
-        self.source.go_over(self.flow, body.socket)?;
+    fn begin(&mut self, body: Body) -> Result<(), MoveError> {
+        self.flow.go_over(self.source, body.socket)?;
         let is_decoded = body.extent == Extent::Decoded;
         if !self.source.inner().take(is_decoded) {
             let why = "the server sends the file in chunks, which only the mover copy can receive: \
                        leave out --receive-mover";
-            return Err(BodySource::failed(self.flow, BodyError::Own(why.into())));
+            return Err(self.flow.body_failed(BodyError::Own(why.into())));
         }
         self.left = match body.extent {
             Extent::Bytes(0) => None,
@@ -108,7 +110,7 @@ impl<'a> Succession<'a> {
     /// A read failed.
     pub(crate) fn broke(&self, cause: Errno) -> MoveError {
         match self.source.inner().failure.take() {
-            Some(why) => BodySource::failed(self.flow, why),
+            Some(why) => self.flow.body_failed(why),
             None if cause == Errno::CONNRESET => {
                 let why =
                     format!("the server reset the connection after {} bytes of a body", self.got);
@@ -163,6 +165,6 @@ impl<'a> Succession<'a> {
     }
 
     fn failed(&self, why: String) -> MoveError {
-        BodySource::failed(self.flow, BodyError::Peer(why))
+        self.flow.body_failed(BodyError::Peer(why))
     }
 }

@@ -6,13 +6,14 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 
-use super::{BodyError, BodySource, Extent, Pause, stall_at_end};
+use super::pause::FlowPause;
+use super::stall_at_end;
+use crate::body_source::{BodyError, BodySource, Extent};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::socket;
 use crate::stop::Phase;
-use crate::transfer::cork;
 
 /// The bodies of a flow while they are written.
 pub(crate) struct Uploads<'a> {
@@ -74,12 +75,12 @@ impl<'a> Uploads<'a> {
 
     /// Begins a body of this many bytes, if that is known.
     pub(crate) fn begin(&mut self, all: Option<u64>) -> Result<Begun, MoveError> {
-        let asked = self.source.inner().bodies.store(all, &Pause::of(self.flow));
+        let asked = self.source.inner().bodies.store(all, &FlowPause::of(self.flow));
         let body = match self.heard(asked)? {
             Some(body) => body,
             None => return Ok(Begun::Stopped),
         };
-        let is_anew = self.source.go_over(self.flow, body.socket)?;
+        let is_anew = self.flow.go_over(self.source, body.socket)?;
         if let (true, Some(rate)) = (is_anew, self.flow.config.rate) {
             let paced = socket::limit_pacing_rate(self.flow.socket.as_fd(), rate);
             paced.map_err(|cause| self.system("pace another connection", cause))?;
@@ -87,9 +88,9 @@ impl<'a> Uploads<'a> {
         if !self.source.inner().take(body.extent == Extent::Decoded) {
             let why = "what this server takes is encrypted or in calls, which only the mover copy can send: leave out \
                        --mover";
-            return Err(BodySource::failed(self.flow, BodyError::Own(why.into())));
+            return Err(self.flow.body_failed(BodyError::Own(why.into())));
         }
-        cork(self.flow, true)?;
+        self.flow.cork(true)?;
         self.body = Some(Written { sent: 0, all });
         self.moved_ns = now_ns();
         Ok(if is_anew { Begun::Anew } else { Begun::Here })
@@ -113,8 +114,8 @@ impl<'a> Uploads<'a> {
         if let Some(body) = &mut self.body {
             body.all = Some(body.sent);
         }
-        cork(self.flow, false)?;
-        let stored = self.source.inner().bodies.stored(&Pause::to_deadline(self.flow));
+        self.flow.cork(false)?;
+        let stored = self.source.inner().bodies.stored(&FlowPause::to_deadline(self.flow));
         if self.heard(stored)?.is_some() {
             (self.body, self.is_heard) = (None, true);
             self.moved_ns = now_ns();
@@ -138,7 +139,7 @@ impl<'a> Uploads<'a> {
         let since_ns = if unheard { self.moved_ns } else { self.began_ns };
         let Some(still_ns) = stall_at_end(since_ns, self.moved_ns) else { return Ok(()) };
         let why = if self.is_sent() { self.unconfirmed(still_ns) } else { self.stalled(still_ns) };
-        Err(BodySource::failed(self.flow, BodyError::Peer(why)))
+        Err(self.flow.body_failed(BodyError::Peer(why)))
     }
 
     /// Fails if the body has stood still for too long.
@@ -188,8 +189,8 @@ impl<'a> Uploads<'a> {
 
     /// An error in the peer's words if it has said any, else in these.
     fn told(&self, why: BodyError) -> MoveError {
-        let words = self.source.inner().bodies.refusal(&Pause::to_deadline(self.flow));
-        BodySource::failed(self.flow, words.unwrap_or(why))
+        let words = self.source.inner().bodies.refusal(&FlowPause::to_deadline(self.flow));
+        self.flow.body_failed(words.unwrap_or(why))
     }
 
     /// What came of a question; `None` if the stop ended it.
@@ -197,7 +198,7 @@ impl<'a> Uploads<'a> {
         match answer {
             Ok(answer) => Ok(Some(answer)),
             Err(BodyError::Stopped) => Ok(None),
-            Err(why) => Err(BodySource::failed(self.flow, why)),
+            Err(why) => Err(self.flow.body_failed(why)),
         }
     }
 

@@ -9,9 +9,9 @@ use super::outbox::{MAX_MESSAGES, Outbox};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
-use crate::liveness::Looks;
-use crate::lockstep::Turn;
+use crate::liveness::{Looks, SILENCE_S};
 use crate::pace::Pacer;
+use crate::turn::Turn;
 
 /// Pause after `ENOBUFS`, nanoseconds: a queue below the socket is full, and poll(2) does not
 /// report when it has room again.
@@ -63,7 +63,9 @@ fn send_all(
     };
     let (mut turn, mut looks) = (Turn::of(flow), Looks::default());
     while left > 0 && turn.may_send(flow)? {
-        looks.look(flow)?;
+        if looks.find_silence(flow.stop.liveness()) {
+            return Err(MoveError::Silence { flow: flow.config.id, seconds: SILENCE_S });
+        }
         if !pacer.wait(flow)? {
             continue;
         }

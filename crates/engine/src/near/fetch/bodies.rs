@@ -40,7 +40,7 @@ impl FileBodies {
 }
 
 /// Waits as the mover's flow does.
-struct Paused<'a>(&'a Pause<'a>);
+struct Paused<'a>(&'a dyn Pause);
 
 impl Wait for Paused<'_> {
     fn wait(&self, socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Result<(), FileError> {
@@ -61,7 +61,7 @@ fn ended(why: BodyError) -> FileError {
 }
 
 impl Bodies for FileBodies {
-    fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
+    fn next(&mut self, pause: &dyn Pause) -> Result<Option<Body>, BodyError> {
         let (goes_on, over) = (self.conversation.is_cut(), Instant::now());
         if !goes_on {
             self.log.over(self.flow, over);
@@ -87,7 +87,7 @@ impl Bodies for FileBodies {
         self.conversation.read(room)
     }
 
-    fn store(&mut self, bytes: Option<u64>, pause: &Pause<'_>) -> Result<Body, BodyError> {
+    fn store(&mut self, bytes: Option<u64>, pause: &dyn Pause) -> Result<Body, BodyError> {
         // Asking for room is part of the wait, also for the first file.
         self.log.over(self.flow, Instant::now());
         let body = self.conversation.store(bytes, &Paused(pause)).map_err(told)?;
@@ -107,7 +107,7 @@ impl Bodies for FileBodies {
         events(self.conversation.awaits())
     }
 
-    fn stored(&mut self, pause: &Pause<'_>) -> Result<(), BodyError> {
+    fn stored(&mut self, pause: &dyn Pause) -> Result<(), BodyError> {
         // It is closed by the answer, if each file has a connection.
         let socket = self.conversation.socket().and_then(|socket| socket.try_clone().ok());
         let busy_us = || tcp_info(socket.as_ref()?.as_fd()).value()?.busy_us;
@@ -123,7 +123,7 @@ impl Bodies for FileBodies {
         Ok(())
     }
 
-    fn refusal(&mut self, pause: &Pause<'_>) -> Option<BodyError> {
+    fn refusal(&mut self, pause: &dyn Pause) -> Option<BodyError> {
         self.conversation.refusal(&Paused(pause)).map(told)
     }
 
@@ -203,7 +203,7 @@ impl OneBody {
 }
 
 impl Bodies for OneBody {
-    fn next(&mut self, pause: &Pause<'_>) -> Result<Option<Body>, BodyError> {
+    fn next(&mut self, pause: &dyn Pause) -> Result<Option<Body>, BodyError> {
         let mut question = self.question();
         let is_cut = question.conversation.as_ref().is_some_and(|one| one.is_cut());
         if question.asked_and_answered.is_some() && !is_cut {

@@ -1,0 +1,271 @@
+//! Where payload comes from that moves in bodies, or goes to: who asks for each body, and what is known of its connections.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use goodput_model::{Known, TcpInfo};
+use rustix::event::PollFlags;
+use rustix::io::{Errno, Result as SysResult};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::clock::now_ns;
+
+/// Who asks for the bodies of one flow.
+pub trait Bodies: Send {
+    /// Asks for the next body, and returns when its payload can be read; `None`: there is no more. Waits by `pause`
+    /// alone, so that a stop ends it.
+    fn next(&mut self, pause: &dyn Pause) -> Result<Option<Body>, BodyError>;
+
+    /// Reads of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if the
+    /// socket has nothing. Zero is its end.
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
+
+    /// Of a sender: asks to send a body of this many bytes, `None` if its length is not known, and returns when payload
+    /// can be written. The body before it is over.
+    fn store(&mut self, _bytes: Option<u64>, _pause: &dyn Pause) -> Result<Body, BodyError> {
+        Err(BodyError::Own("these bodies are only received".into()))
+    }
+
+    /// The longest body that a sender without a source sends, bytes.
+    fn most_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Writes payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if
+    /// the socket has no room.
+    fn write(&mut self, _payload: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What a body that is [`Extent::Decoded`] and takes no more waits for at its socket.
+    fn awaits(&self) -> PollFlags {
+        PollFlags::OUT
+    }
+
+    /// All of the body that was begun last is written: returns when the peer has said that it has it.
+    fn stored(&mut self, _pause: &dyn Pause) -> Result<(), BodyError> {
+        Ok(())
+    }
+
+    /// What the peer said of a connection that takes no more, if it says anything soon.
+    fn refusal(&mut self, _pause: &dyn Pause) -> Option<BodyError> {
+        None
+    }
+
+    /// Why nothing moves, if it is not the peer that stands still: its connection broke, and there is no new one yet.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether the peer sends more only as this end reads on, so that nothing is gained by reading late.
+    fn is_asked_as_read(&self) -> bool {
+        false
+    }
+
+    /// The body that is read has brought nothing for that long: whether the next one goes on where it ended, perhaps on
+    /// another connection. If not, the flow fails.
+    fn cut(&mut self, _why: &str) -> bool {
+        false
+    }
+
+    /// When payload moves on by itself, if the peer asked for patience: until then it does not stand still.
+    fn resumes_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// How long no payload of a body may move before it is given up.
+    fn patience(&self) -> Duration;
+}
+
+/// Who knows what the kernel counts on the connections of a flow, of which there may be several one after the other.
+pub trait Connections: Send + Sync {
+    /// Another connection takes the place of this one.
+    fn leaves(&self, socket: BorrowedFd<'_>);
+
+    /// What was counted on this one and on those before it.
+    fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo>;
+
+    /// Payload that the peer said it has, bytes; `None`: it does not say so while it comes.
+    fn confirmed_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Payload that was asked for, or that may be sent.
+#[derive(Debug)]
+pub struct Body {
+    /// How far it reaches. Of a sender's body, only whether it is [`Extent::Decoded`] counts: the sender knows its length.
+    pub extent: Extent,
+    /// The socket on which it moves, if that is another than that of the body before.
+    pub socket: Option<OwnedFd>,
+}
+
+/// How far a body reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes of the socket.
+    Bytes(u64),
+    /// All until the peer ends the stream.
+    ToClose,
+    /// What [`Bodies::read`] makes of the socket's bytes, or what [`Bodies::write`] makes them of.
+    Decoded,
+}
+
+/// Why there is no body, or no more of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodyError {
+    /// A [`Pause`] was ended by the stop.
+    Stopped,
+    /// The peer did or said something else than was to be.
+    Peer(String),
+    /// The peer does not let this user have or store it.
+    Forbidden(String),
+    /// This end could not go on.
+    Own(String),
+}
+
+/// How whoever asks for a body waits.
+pub trait Pause {
+    /// Waits until one of `events` happens at `socket`, or until `until`. Counts as blocked. Fails with
+    /// [`BodyError::Stopped`] if the flow is to end.
+    fn on(
+        &self,
+        socket: BorrowedFd<'_>,
+        events: PollFlags,
+        until: Instant,
+    ) -> Result<(), BodyError>;
+
+    /// Waits until `until`. Counts as blocked. Fails as [`Self::on`] does.
+    fn rest(&self, until: Instant) -> Result<(), BodyError>;
+}
+
+/// Where a flow has its bodies from.
+pub struct BodySource {
+    inner: Mutex<Inner>,
+    /// How long no payload of a body may move, nanoseconds.
+    pub(crate) patience_ns: u64,
+    /// Held while the flow's socket is replaced, and by whoever must not see that half done.
+    replacing: Mutex<()>,
+    pub(crate) connections: Box<dyn Connections>,
+}
+
+/// What is behind the lock.
+pub(crate) struct Inner {
+    /// Whether the mover reads and writes what is decoded.
+    may_decode: bool,
+    pub(crate) bodies: Box<dyn Bodies>,
+    decodes: bool,
+    /// Why the last read or write of a decoded body failed.
+    pub(crate) failure: Option<BodyError>,
+}
+
+impl BodySource {
+    /// Bodies that are asked for as they are wanted.
+    pub fn new(bodies: impl Bodies + 'static, connections: impl Connections + 'static) -> Self {
+        let patience_ns = u64::try_from(bodies.patience().as_nanos()).unwrap_or(u64::MAX);
+        let bodies = Box::new(bodies);
+        let inner = Inner { bodies, may_decode: false, decodes: false, failure: None };
+        Self {
+            inner: Mutex::new(inner),
+            patience_ns,
+            replacing: Mutex::default(),
+            connections: Box::new(connections),
+        }
+    }
+
+    /// Until when the flow may wait for room, on the monotonic clock.
+    pub(crate) fn patient_until(&self) -> u64 {
+        let until = now_ns().saturating_add(self.patience_ns);
+        self.resumes_at().map_or(until, |at| at.min(until))
+    }
+
+    /// When payload moves on by itself, on the monotonic clock, if the peer asked for patience.
+    pub(crate) fn resumes_at(&self) -> Option<u64> {
+        let left = self.inner().bodies.resumes_at()?.saturating_duration_since(Instant::now());
+        Some(now_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// What the socket of a sender that can't go on is waited for.
+    pub(crate) fn awaits(&self) -> PollFlags {
+        let inner = self.inner();
+        if inner.decodes { inner.bodies.awaits() } else { PollFlags::OUT }
+    }
+
+    /// Payload that the peer said it has, bytes, if it says so while it comes.
+    pub fn confirmed_bytes(&self) -> Option<u64> {
+        self.connections.confirmed_bytes()
+    }
+
+    /// What the kernel counted on all connections of the flow, the last of which is `socket`.
+    pub fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo> {
+        self.holding(|| self.connections.tcp_info(socket))
+    }
+
+    /// Does something while the flow keeps its socket.
+    pub(crate) fn holding<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _held = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        work()
+    }
+
+    /// Whether the mover reads and writes what is decoded.
+    pub(crate) fn set_may_decode(&self, may_decode: bool) {
+        self.inner().may_decode = may_decode;
+    }
+
+    pub(crate) fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads up to as many bytes as there is room for, without waiting.
+    pub(crate) fn read(&self, socket: &OwnedFd, room: &mut [u8]) -> SysResult<usize> {
+        let mut inner = self.inner();
+        if !inner.decodes {
+            return recv(socket, room, RecvFlags::empty()).map(|(taken, _)| taken);
+        }
+        let read = inner.bodies.read(room);
+        read.map_err(|cause| inner.note(&cause))
+    }
+
+    /// Writes what there is room for, without waiting.
+    pub(crate) fn write(&self, socket: &OwnedFd, payload: &[u8]) -> SysResult<usize> {
+        let mut inner = self.inner();
+        if !inner.decodes {
+            return send(socket, payload, SendFlags::NOSIGNAL);
+        }
+        let written = inner.bodies.write(payload);
+        written.map_err(|cause| inner.note(&cause))
+    }
+}
+
+impl Inner {
+    /// A body that is decoded or not is moved next. Whether the mover can.
+    pub(crate) fn take(&mut self, is_decoded: bool) -> bool {
+        self.decodes = is_decoded;
+        self.may_decode || !is_decoded
+    }
+
+    /// Keeps why a read or a write failed, unless it is only to be tried again.
+    fn note(&mut self, cause: &io::Error) -> Errno {
+        match cause.kind() {
+            io::ErrorKind::WouldBlock => Errno::AGAIN,
+            io::ErrorKind::Interrupted => Errno::INTR,
+            _ => {
+                let words = cause.to_string();
+                self.failure = Some(match cause.kind() {
+                    io::ErrorKind::PermissionDenied => BodyError::Forbidden(words),
+                    _ => BodyError::Peer(words),
+                });
+                Errno::IO
+            }
+        }
+    }
+}
+
+impl fmt::Debug for BodySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BodySource")
+    }
+}
