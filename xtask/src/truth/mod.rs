@@ -28,11 +28,11 @@ pub struct Options {
     /// One case of each scenario, shown only; the default.
     #[arg(long)]
     quick: bool,
-    /// Only scenarios or cases whose name begins so; nothing is written then.
+    /// Only scenarios or cases whose name begins so; nothing is written then. Of random faults, only these classes are run.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// This many faults drawn at random instead, each beside its path without the fault.
-    #[arg(long, value_name = "N", conflicts_with_all = ["full", "quick", "only", "fixes"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["full", "quick", "fixes"])]
     random: Option<u64>,
     /// Seed of the random faults.
     #[arg(long, value_name = "SEED", default_value_t = 1, requires = "random")]
@@ -83,16 +83,20 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+impl Options {
+    /// Whether a case of this name is to be run.
+    fn wants(&self, case: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| case.starts_with(only))
+    }
+}
+
 /// Runs all cases one after the other: they share the CPUs that they measure. What each said is on
 /// disk before the next begins.
 fn measure(options: &Options) -> Result<String> {
     let program = LabProgram::given_or_built(options.program.as_deref())?;
     let mut kept = Kept::create(&root().join(&options.keep))?;
-    let wanted = |case: &&String| {
-        options.only.is_empty() || options.only.iter().any(|only| case.starts_with(only))
-    };
     let cases = if options.full { program.every_case()? } else { program.default_cases()? };
-    let cases: Vec<_> = cases.iter().filter(wanted).collect();
+    let cases: Vec<_> = cases.iter().filter(|case| options.wants(case)).collect();
     for round in 1..=options.repeat {
         for (number, case) in cases.iter().enumerate() {
             let mut line = program.run(case)?;
@@ -116,6 +120,9 @@ fn measure_random(options: &Options, count: u64) -> Result<String> {
     for number in options.first..options.first.saturating_add(count) {
         let case = random::draw(options.seed, number, Which::All)
             .with_context(|| format!("no path fits fault {number} of seed {}", options.seed))?;
+        if !options.wants(&case.name) {
+            continue;
+        }
         for line in twin::run(&program, folder.path(), &case)? {
             println!("{}", report::one_line(&Ran::parse(&line)?));
             kept.add(&line)?;
