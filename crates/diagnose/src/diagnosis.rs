@@ -8,6 +8,7 @@ use goodput_model::{
 
 use crate::account::account;
 use crate::ceiling::PathCeiling;
+use crate::loss::loss;
 use crate::probes::doubt;
 use crate::rank::{drop_explained, rank};
 use crate::rule::Stage;
@@ -89,6 +90,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             summary: first.summary.clone(),
             split: split.into(),
             account: account(view).into(),
+            loss: loss(view).into(),
             sender,
         },
         None => Verdict {
@@ -98,6 +100,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             summary: nothing_found(&split, undecided.len()),
             split: split.into(),
             account: account(view).into(),
+            loss: loss(view).into(),
             sender,
         },
     }

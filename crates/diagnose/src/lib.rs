@@ -23,6 +23,7 @@ mod finding;
 pub mod framing;
 mod htb;
 mod link_file;
+mod loss;
 mod lost_here;
 pub mod models;
 pub mod names;

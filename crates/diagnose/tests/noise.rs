@@ -103,6 +103,7 @@ fn tcp() -> impl Strategy<Value = TcpInfo> {
         data_segs_out: v[27],
         acked_bytes: v[28],
         rttvar_us: v[29],
+        reord_seen: v[30],
         ..TcpInfo::default()
     })
 }
@@ -250,6 +251,14 @@ proptest! {
             prop_assert!(parts.clone().all(|part| part.is_finite() && part >= 0.0), "{account:?}");
             let sum = parts.sum::<f64>() + account.unknown_s;
             prop_assert!((sum - account.flow_seconds).abs() < 1e-6 * (1.0 + sum), "{account:?}");
+        }
+        for candidate in diagnosis.verdict.loss.value().iter().flat_map(|loss| &loss.candidates) {
+            prop_assert!(candidate.behind.is_finite() && candidate.behind >= 0.0, "{candidate:?}");
+            for one in &candidate.parameters {
+                let numbers = [one.least, one.value, one.most];
+                prop_assert!(numbers.iter().all(|number| number.is_finite()), "{candidate:?}");
+                prop_assert!(one.least <= one.value && one.value <= one.most, "{candidate:?}");
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::BufRead;
 
 use goodput_engine::conclude;
 use goodput_engine::measurement::Measurement;
-use goodput_model::{Finding, Length, Record, Sample};
+use goodput_model::{Finding, Length, Record, Sample, Verdict};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -59,7 +59,44 @@ fn judge(kept: Kept) -> Result<(), Box<dyn Error>> {
     let changed = if before == now { "" } else { " CHANGED from " };
     let before = if before == now { String::new() } else { before };
     println!("{mark} {}: {now}{changed}{before}", kept.case);
+    for verdict in std::iter::once(&again.record.verdict).chain(&again.record.verdict_reverse) {
+        println!("    {}", shadow(verdict));
+    }
     Ok(())
+}
+
+/// What the account and the loss model say, which no verdict reads yet.
+fn shadow(verdict: &Verdict) -> String {
+    let account = match verdict.account.get() {
+        Ok(account) => account
+            .parts
+            .iter()
+            .map(|part| {
+                let share = part.seconds / account.flow_seconds * 100.0;
+                format!("{} ({}) {share:.0} %", part.limiter, part.end)
+            })
+            .collect::<Vec<_>>()
+            .join(", "),
+        Err(why) => why.to_string(),
+    };
+    let loss = match verdict.loss.get() {
+        Ok(loss) => {
+            let fits: Vec<_> = loss
+                .candidates
+                .iter()
+                .map(|fit| format!("{} +{:.0}", fit.model, fit.behind))
+                .collect();
+            let told = loss.explanation.get().map_or_else(|why| why.to_string(), |m| m.to_string());
+            format!(
+                "{} of {}: {told} [{}]",
+                loss.lost_segments,
+                loss.sent_segments,
+                fits.join(", ")
+            )
+        }
+        Err(why) => why.to_string(),
+    };
+    format!("account: {account}\n    loss: {loss}")
 }
 
 fn named(findings: &[Finding]) -> String {

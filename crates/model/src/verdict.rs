@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::Account;
 use crate::end_name::EndName;
 use crate::known::Known;
+use crate::loss::Loss;
 use crate::place::Place;
 
 /// What limits one direction of a measurement.
@@ -24,12 +25,19 @@ pub struct Verdict {
     /// Where the time of the flows went, moment by moment. It is not part of the verdict yet.
     #[serde(default = "no_account")]
     pub account: Known<Account>,
+    /// What was lost, and what explains it. It is not part of the verdict yet.
+    #[serde(default = "no_loss")]
+    pub loss: Known<Loss>,
     /// The end that sent.
     pub sender: EndName,
 }
 
 fn no_account() -> Known<Account> {
     Known::missing("this version of goodput kept no account")
+}
+
+fn no_loss() -> Known<Loss> {
+    Known::missing("this version of goodput fitted no losses")
 }
 
 impl Verdict {

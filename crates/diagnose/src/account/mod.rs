@@ -17,6 +17,7 @@ use goodput_model::{Account, AccountPart, AccountSpan, Limiter, Missing, Place};
 use crate::view::View;
 use flow::{Entry, entries};
 use share::{Ledger, Seat};
+pub use state::in_flight_segments;
 
 /// Shortest stretch of the timeline, as a share of the time that was looked at.
 const MIN_SPAN_SHARE: f64 = 0.1;

@@ -118,6 +118,7 @@ mod tests {
             summary: "the path".into(),
             split: Known::missing("not asked"),
             account: Known::missing("not asked"),
+            loss: Known::missing("not asked"),
             sender: EndName::Near,
         }
     }

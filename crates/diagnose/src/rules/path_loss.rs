@@ -31,7 +31,7 @@ use super::path_rate;
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, time};
-use crate::models::rate_at_loss;
+use crate::models::{kept_at_loss, rate_at_loss};
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
 use crate::split::{losses_fill_the_buffer, split};
@@ -63,8 +63,6 @@ const MIN_RETRANSMISSIONS: f64 = 3.0;
 const MIN_WINDOW_CUTS: usize = 2;
 /// Smallest over largest size at which chance cut the window; a full queue does at the same each time.
 const MAX_UNEVEN_CUT_RATIO: f64 = 0.75;
-/// Part of its window that CUBIC keeps at a loss (RFC 9438 section 4.6); Reno keeps half.
-const CUBIC_KEPT_WINDOW_SHARE: f64 = 0.7;
 /// Window over the largest one that was cut, from which it has outgrown it.
 const MIN_OUTGROWN_WINDOW_RATIO: f64 = 1.15;
 /// Part of the lost packets that, explained otherwise, acquits the path.
@@ -196,7 +194,7 @@ fn cut_by_chance(view: &View) -> Result<bool, Missing> {
 fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
     let lost = view.sender.retransmitted_segments_in_all()?;
     let cuts = view.sender.cuts()?;
-    let largest = cuts.iter().copied().fold(0.0, f64::max) / CUBIC_KEPT_WINDOW_SHARE;
+    let largest = cuts.iter().copied().fold(0.0, f64::max) / kept_at_loss(view);
     let window = view.sender.congestion_window_bytes()? / view.sender.mss_bytes()?;
     let grown = !cuts.is_empty() && window >= MIN_OUTGROWN_WINDOW_RATIO * largest;
     let low = grown && lost >= 1.0 && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE;

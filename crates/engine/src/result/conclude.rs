@@ -117,6 +117,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
             summary: why.clone(),
             split: Known::missing(why.clone()),
             account: Known::missing(why.clone()),
+            loss: Known::missing(why.clone()),
             sender,
         },
         findings: Vec::new(),

@@ -16,6 +16,7 @@ pub mod file_parts;
 mod labelled;
 pub mod latency;
 pub mod live;
+mod losses;
 mod mechanism;
 mod micros;
 mod mounts;

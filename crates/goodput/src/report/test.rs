@@ -7,8 +7,8 @@ use goodput_model::{
 use super::labelled::{line, lines, remedy, undecided};
 use super::micros::micros;
 use super::{
-    account, bar, datagrams, fetches, latency, mounts, movers, mptcp, peer, placement, storage,
-    style, thinned, way,
+    account, bar, datagrams, fetches, latency, losses, mounts, movers, mptcp, peer, placement,
+    storage, style, thinned, way,
 };
 use crate::shell;
 
@@ -192,8 +192,10 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
 
 fn accounts(out: &mut String, record: &Record) {
     let verdicts = std::iter::once(&record.verdict).chain(&record.verdict_reverse);
-    for account in verdicts.filter_map(|verdict| verdict.account.value()) {
-        account::lines(account).iter().for_each(|(label, text)| line(out, label, text));
+    for verdict in verdicts {
+        let time = verdict.account.value().map(account::lines).unwrap_or_default();
+        let lost = verdict.loss.value().map(losses::lines).unwrap_or_default();
+        time.iter().chain(&lost).for_each(|(label, text)| line(out, label, text));
     }
 }
 

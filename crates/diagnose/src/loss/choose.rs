@@ -1,0 +1,79 @@
+//! Which explanation is told.
+
+use goodput_model::{LossModel, Missing};
+
+use super::fit::{Fit, sums};
+use super::level::FREE;
+use super::series::Step;
+
+/// How far the best explanation by chance and the best by a limit must lie apart, in the information criterion: 1 to 7
+/// ("positive", Kass, Raftery 1995, where it begins at 2).
+const MIN_APART: f64 = 4.0;
+/// Share of the most in flight above which a limit of that would lose nearly everything.
+const NEAR_THE_MOST: f64 = 0.85;
+/// Fewer steps that lost something show no pattern.
+const MIN_LOSSES: usize = 2;
+
+/// The best of the fits, which begin with it.
+///
+/// # Errors
+/// If too little was lost, or chance and a limit explain it about as well.
+pub fn explanation(flows: &[&[Step]], fits: &[Fit], late_s: f64) -> Result<LossModel, Missing> {
+    let steps = || flows.iter().copied().flatten();
+    let losses = steps().filter(|step| step.lost > 0.0).count();
+    if losses < MIN_LOSSES {
+        return Err(Missing::because(match losses {
+            0 => "nothing was lost after the first losses",
+            _ => "too little was lost after the first losses",
+        }));
+    }
+    let best = |by_chance| fits.iter().find(|fit| is_chance(fit.model) == by_chance);
+    let apart = match (best(true), best(false)) {
+        (Some(chance), Some(limit)) => chance.criterion - limit.criterion,
+        (Some(_), None) => f64::NEG_INFINITY,
+        (None, _) => return Err(Missing::because("no explanation could be tried")),
+    };
+    match (best(true), best(false)) {
+        (Some(chance), _) if apart <= -MIN_APART && would_tell(flows) => Ok(chance.model),
+        (_, Some(limit)) if apart >= MIN_APART => Ok(named(limit.model, queues(flows, late_s))),
+        _ => Err(Missing::because("chance and a limit explain the losses about as well")),
+    }
+}
+
+/// Whether a limit of what is in flight would have been told, had there been one: it loses only near the most, so each
+/// loss is the likelier under it the more was sent with less in flight. If that hardly varied, or too little was
+/// lost, that chance needs fewer parameters says nothing.
+fn would_tell(flows: &[&[Step]]) -> bool {
+    let (mut nats, mut steps) = (0.0, 0);
+    for flow in flows {
+        let most = flow.iter().map(|step| step.flight).fold(0.0, f64::max);
+        let near = flow.iter().filter(|step| step.flight >= NEAR_THE_MOST * most);
+        let ((sent_near, _), (sent, _)) = (sums(near), sums(flow.iter()));
+        let losses = flow.iter().filter(|step| step.lost > 0.0).count();
+        if sent_near > 0.0 {
+            nats += losses as f64 * (sent / sent_near).ln();
+        }
+        steps += flow.len();
+    }
+    2.0 * nats >= (FREE - 1.0) * (steps.max(1) as f64).ln() + MIN_APART
+}
+
+fn is_chance(model: LossModel) -> bool {
+    matches!(model, LossModel::Random | LossModel::Runs)
+}
+
+/// A limit is a queue if one stands when something is lost, and else a bucket or a shorter queue.
+fn named(limit: LossModel, queues: bool) -> LossModel {
+    match limit {
+        LossModel::Queue if !queues => LossModel::Flight,
+        LossModel::Flight | LossModel::SharedFlight if queues => LossModel::Queue,
+        other => other,
+    }
+}
+
+/// Whether a queue stood in most of the steps that lost something.
+fn queues(flows: &[&[Step]], late_s: f64) -> bool {
+    let lossy = flows.iter().copied().flatten().filter(|step| step.lost > 0.0);
+    let stood: Vec<bool> = lossy.map(|step| step.queue_s > late_s + step.jitter_s).collect();
+    2 * stood.iter().filter(|stood| **stood).count() > stood.len()
+}

@@ -1,0 +1,111 @@
+//! Losses from a level on: of what is in flight, or of a queue.
+
+use goodput_model::LossModel;
+
+use super::fit::{EXCESSES, Fit, INTERVAL_NATS, nats, sums};
+use super::series::Step;
+
+/// Levels that are tried, by how many of the steps with a loss are below.
+const SHARES: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+/// Share of the steps, by what passed, that show the rate of a queue that is never empty.
+const FULL_SHARE: f64 = 0.2;
+/// A chance below and one above the level, the level, and how much the number varies.
+pub const FREE: f64 = 4.0;
+
+/// From a certain amount in flight on, in each flow.
+pub fn flight(flows: &[&[Step]]) -> Option<Fit> {
+    let found = Found::of(flows, |step| step.flight)?;
+    let (least, most) = found.interval;
+    found.fit(LossModel::Flight)?.with("flight_segments", found.middle, (least, most)).sound()
+}
+
+/// From a certain amount in flight on, of all flows together; missing if there is only one.
+pub fn shared_flight(flows: &[&[Step]]) -> Option<Fit> {
+    if flows.len() < 2 {
+        return None;
+    }
+    let found = Found::of(flows, |step| step.all_flight)?;
+    let interval = found.interval;
+    found.fit(LossModel::SharedFlight)?.with("flight_segments", found.middle, interval).sound()
+}
+
+/// When a queue is full: its delay and its rate give its length.
+pub fn queue(flows: &[&[Step]]) -> Option<Fit> {
+    let found = Found::of(flows, |step| step.queue_s)?;
+    let rate = full_rate(flows)?;
+    let (least, most) = found.interval;
+    found
+        .fit(LossModel::Queue)?
+        .with("queue_s", found.middle, (least, most))
+        .with("queue_segments", found.middle * rate, (least * rate, most * rate))
+        .sound()
+}
+
+/// Segments a second that pass while the path carries most, all flows together.
+fn full_rate(flows: &[&[Step]]) -> Option<f64> {
+    let rate = |step: &Step| step.passed / step.seconds;
+    let of = |steps: &&[Step]| {
+        let mut rates: Vec<f64> = steps.iter().map(rate).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.get(((1.0 - FULL_SHARE / 2.0) * rates.len() as f64) as usize).copied()
+    };
+    flows.iter().map(of).sum()
+}
+
+/// The level that fits best.
+struct Found {
+    nats: f64,
+    /// Median of the level in the steps that lost something above it.
+    middle: f64,
+    /// Levels that fit hardly less well.
+    interval: (f64, f64),
+    steps: usize,
+}
+
+impl Found {
+    fn of(flows: &[&[Step]], level: fn(&Step) -> f64) -> Option<Self> {
+        let steps: Vec<&Step> = flows.iter().copied().flatten().collect();
+        let mut at_losses: Vec<f64> =
+            steps.iter().filter(|step| step.lost > 0.0).map(|step| level(step)).collect();
+        at_losses.sort_by(f64::total_cmp);
+        let place = |share: f64| at_losses.get((share * at_losses.len() as f64) as usize).copied();
+        let mut levels: Vec<f64> = SHARES.into_iter().filter_map(place).collect();
+        levels.dedup();
+        let tried: Vec<(f64, f64)> =
+            levels.into_iter().filter_map(|at| Some((at, from(&steps, level, at)?))).collect();
+        let nats = tried.iter().map(|(_, nats)| *nats).reduce(f64::max)?;
+        let near: Vec<f64> =
+            tried.iter().filter(|one| nats - one.1 <= INTERVAL_NATS).map(|one| one.0).collect();
+        let least = *near.first()?;
+        let above: Vec<f64> = at_losses.iter().copied().filter(|at| *at >= least).collect();
+        let middle = *above.get(above.len() / 2)?;
+        let interval = (least, near.last()?.max(middle));
+        Some(Self { nats, middle, interval, steps: steps.len() })
+    }
+
+    fn fit(&self, model: LossModel) -> Option<Fit> {
+        Fit::new(model, FREE, self.nats, self.steps).sound()
+    }
+}
+
+/// Log-likelihood if more is lost from this level on; `None` if no more is.
+fn from(steps: &[&Step], level: fn(&Step) -> f64, at: f64) -> Option<f64> {
+    let hits: Vec<(&Step, bool)> = steps.iter().map(|step| (*step, level(step) >= at)).collect();
+    split(&hits)
+}
+
+/// Log-likelihood with one chance in the steps that are hit and another in the rest; `None` if those that are hit lose
+/// no larger share, or are all or none.
+pub fn split(steps: &[(&Step, bool)]) -> Option<f64> {
+    let part = |hit| sums(steps.iter().filter(|step| step.1 == hit).map(|step| step.0));
+    let ((sent, lost), (sent_below, lost_below)) = (part(true), part(false));
+    if sent <= 0.0 || sent_below <= 0.0 || lost / sent <= lost_below / sent_below {
+        return None;
+    }
+    let share = |hit: bool| if hit { lost / sent } else { lost_below / sent_below };
+    let at = |excess: f64| {
+        let each = steps.iter().map(|(step, hit)| nats(step.lost, step.sent * share(*hit), excess));
+        each.sum::<f64>()
+    };
+    EXCESSES.into_iter().map(at).reduce(f64::max)
+}

@@ -1,0 +1,244 @@
+//! What each flow sent, lost and had in flight, round trip by round trip.
+
+use std::collections::HashMap;
+
+use goodput_model::{FlowSample, Missing, Role, Sample, TcpInfo};
+
+use crate::account::in_flight_segments;
+use crate::models::kept_at_loss;
+use crate::view::View;
+
+/// Steps after the first loss that belong to the overshooting of slow start.
+const STEPS_OF_SLOW_START: usize = 3;
+
+/// What one flow did in about a round trip.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Length.
+    pub seconds: f64,
+    /// Segments sent, repeated ones included.
+    pub sent: f64,
+    /// Segments that were found not to have arrived.
+    pub lost: f64,
+    /// Segments that arrived.
+    pub passed: f64,
+    /// Most segments that were in flight; if some were lost, when the window was cut for it.
+    pub flight: f64,
+    /// The same of all flows together.
+    pub all_flight: f64,
+    /// By how much the longest round trip exceeded the shortest of all.
+    pub queue_s: f64,
+    /// How much round trips varied.
+    pub jitter_s: f64,
+}
+
+/// One flow over the whole run.
+#[derive(Debug, Clone, Default)]
+pub struct Flow {
+    /// Its steps.
+    pub steps: Vec<Step>,
+    /// Segments sent again.
+    pub repeated: f64,
+    /// Of them, those that the receiver had already.
+    pub needless: f64,
+    /// Segments that came late, and were not sent again.
+    pub late: f64,
+}
+
+impl Flow {
+    /// Segments sent.
+    pub fn sent(&self) -> f64 {
+        self.steps.iter().map(|step| step.sent).sum()
+    }
+
+    /// Segments lost.
+    pub fn lost(&self) -> f64 {
+        self.steps.iter().map(|step| step.lost).sum()
+    }
+
+    /// The steps after those in which slow start overshot.
+    pub fn after_first_loss(&self) -> &[Step] {
+        let first = self.steps.iter().position(|step| step.lost > 0.0);
+        let from = first.map_or(0, |first| first + STEPS_OF_SLOW_START).min(self.steps.len());
+        &self.steps[from..]
+    }
+}
+
+/// What one sample says of one flow.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Point {
+    /// When, seconds.
+    pub at_s: f64,
+    /// Segments sent until now.
+    pub sent: f64,
+    /// Segments that arrived until now, those that arrived twice counted twice.
+    pub delivered: f64,
+    /// Segments in flight.
+    pub flight: f64,
+    /// Segments in flight of all flows.
+    pub all_flight: f64,
+    /// Congestion window that the last cut found, segments; 0 before the first.
+    pub cut_at: f64,
+    /// Smoothed round-trip time.
+    pub rtt_s: f64,
+    /// How much it varies.
+    pub jitter_s: f64,
+    /// Segments sent again until now.
+    pub repeated: f64,
+    /// Of them, those that were needless.
+    pub needless: f64,
+    /// Segments that came late.
+    pub late: f64,
+}
+
+/// Every flow of the sender.
+///
+/// # Errors
+/// If the sender's samples don't say what is needed.
+pub fn flows(view: &View) -> Result<Vec<Flow>, Missing> {
+    let base_s = view.sender.min_rtt_s()?;
+    let kept = kept_at_loss(view);
+    let mut points: HashMap<u16, Vec<Point>> = HashMap::new();
+    for sample in view.sender.end()?.samples.iter().filter(|s| s.at_s.is_finite()) {
+        let mine = || sample.flows.iter().filter(|flow| flow.role == Role::Sender);
+        let all = mine().map(flight).sum::<Result<f64, Missing>>()?;
+        for flow in mine() {
+            points.entry(flow.flow).or_default().push(Point::of(sample, flow, all, kept)?);
+        }
+    }
+    let mut points: Vec<_> = points.into_iter().collect();
+    points.sort_by_key(|(flow, _)| *flow);
+    match points.is_empty() {
+        true => Err(Missing::because("no flow was sampled")),
+        false => Ok(points.iter().map(|(_, points)| flow(points, base_s)).collect()),
+    }
+}
+
+/// Congestion window that the last cut found; 0 before the first.
+fn cut_at(tcp: &TcpInfo, kept: f64) -> Result<f64, Missing> {
+    Ok(match tcp.snd_ssthresh_segments()? {
+        TcpInfo::INFINITE_SSTHRESH => 0.0,
+        threshold => threshold as f64 / kept,
+    })
+}
+
+fn flight(flow: &FlowSample) -> Result<f64, Missing> {
+    in_flight_segments(flow.tcp.get()?)
+}
+
+impl Point {
+    fn of(sample: &Sample, flow: &FlowSample, all_flight: f64, kept: f64) -> Result<Self, Missing> {
+        let tcp = flow.tcp.get()?;
+        let count = |read: fn(&TcpInfo) -> Result<u64, Missing>| Ok(read(tcp)? as f64);
+        Ok(Self {
+            at_s: sample.at_s,
+            sent: count(TcpInfo::data_segs_out)?,
+            delivered: count(TcpInfo::delivered_segments)?,
+            flight: in_flight_segments(tcp)?,
+            all_flight,
+            cut_at: cut_at(tcp, kept)?,
+            rtt_s: count(TcpInfo::rtt_us)? / 1e6,
+            jitter_s: count(TcpInfo::rttvar_us)? / 1e6,
+            repeated: count(TcpInfo::total_retrans_segments)?,
+            needless: count(TcpInfo::dsack_dups)?,
+            late: count(TcpInfo::reord_seen)?,
+        })
+    }
+
+    /// Segments that had been sent, had not arrived and were no longer in flight. A segment that was sent again for
+    /// nothing is among them until the receiver reports it.
+    fn gone(&self) -> f64 {
+        self.sent - self.delivered - self.flight
+    }
+}
+
+/// One flow from its points, in the order of time; `base_s` is the round trip without a queue.
+pub fn flow(points: &[Point], base_s: f64) -> Flow {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Flow::default() };
+    let lost = lost(points);
+    let mut steps = Vec::new();
+    let mut from = 0;
+    while let Some(to) = a_round_trip_later(points, from) {
+        steps.push(step(points, from, to, &lost, base_s));
+        from = to;
+    }
+    let grown = |read: fn(&Point) -> f64| (read(last) - read(first)).max(0.0);
+    Flow {
+        steps,
+        repeated: grown(|point| point.repeated),
+        needless: grown(|point| point.needless),
+        late: grown(|point| point.late),
+    }
+}
+
+fn a_round_trip_later(points: &[Point], from: usize) -> Option<usize> {
+    let start = points.get(from)?;
+    let is_later = |point: &Point| {
+        let seconds = point.at_s - start.at_s;
+        seconds > 0.0 && seconds >= start.rtt_s
+    };
+    points.get(from + 1..)?.iter().position(is_later).map(|after| from + 1 + after)
+}
+
+/// Between two of the points.
+fn step(points: &[Point], start: usize, end: usize, lost: &[f64], base_s: f64) -> Step {
+    let (from, to) = (points[start], points[end]);
+    let lost = lost[end] - lost[start];
+    // A loss is known a round trip after the segment was sent.
+    let first = if lost > 0.0 { start.saturating_sub(1) } else { start };
+    let most = |read: fn(&Point) -> f64| points[first..=end].iter().map(read).fold(0.0, f64::max);
+    let was_cut = lost > 0.0 && to.cut_at > 0.0;
+    Step {
+        seconds: to.at_s - from.at_s,
+        sent: (to.sent - from.sent).max(0.0),
+        lost,
+        passed: (to.delivered - from.delivered).max(0.0),
+        flight: if was_cut { to.cut_at } else { most(|point| point.flight) },
+        all_flight: most(|point| point.all_flight),
+        queue_s: (most(|point| point.rtt_s) - base_s).max(0.0),
+        jitter_s: most(|point| point.jitter_s),
+    }
+}
+
+/// Segments that never arrived, until each point. What is gone at a time and comes back later was not lost: what stays
+/// is the least from there to the end.
+fn lost(points: &[Point]) -> Vec<f64> {
+    let mut least = f64::INFINITY;
+    let from_the_end = points.iter().rev().map(|point| {
+        least = least.min(point.gone());
+        least
+    });
+    let mut lost: Vec<f64> = from_the_end.collect();
+    lost.reverse();
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 segments sent, 85 delivered, 20 of them sent again and 5 of these for nothing.
+    #[test]
+    fn what_was_sent_and_neither_arrived_nor_flies_is_lost() {
+        let before = Point { rtt_s: 0.02, sent: 10.0, flight: 10.0, ..Point::default() };
+        let after = Point { at_s: 0.1, sent: 110.0, delivered: 85.0, ..before };
+        let end = Point { at_s: 0.2, ..after };
+        let flow = flow(&[before, after, end], 0.02);
+        assert_eq!(flow.lost(), 15.0);
+        assert_eq!(flow.sent(), 100.0);
+    }
+
+    #[test]
+    fn what_comes_back_was_not_lost() {
+        let at = |at_s: f64, sent: f64, delivered: f64| Point {
+            at_s,
+            sent,
+            delivered,
+            rtt_s: 0.02,
+            ..Point::default()
+        };
+        // 30 seem lost and are sent again for nothing; then all of them are reported.
+        let points = [at(0.0, 0.0, 0.0), at(0.1, 100.0, 70.0), at(0.2, 130.0, 130.0)];
+        assert_eq!(flow(&points, 0.02).lost(), 0.0);
+    }
+}
