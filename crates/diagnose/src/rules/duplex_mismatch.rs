@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
     explains: &["path-loss", "frame-errors", "path-rate"],
     check,
     witness,
-    witness_name: "late_collisions_and_broken_frames_per_s",
+    witness_name: "late_collisions_and_broken_frames_per_million_packets",
     source: include_str!("duplex_mismatch.rs"),
 };
 
@@ -151,7 +151,8 @@ fn found(
 /// Late collisions and broken frames of both ends' cables, per second.
 fn witness(view: &View) -> Result<f64, Missing> {
     let of = |side: &Side| -> Result<f64, Missing> {
-        Ok((side.late_collisions()? + side.broken_frames().unwrap_or(0.0)) / side.span_s()?)
+        let broken = side.broken_frames().and_then(|frames| side.per_million_arrived(frames));
+        Ok(side.per_million_sent(side.late_collisions()?)? + broken.unwrap_or(0.0))
     };
     match (of(&view.sender), of(&view.receiver)) {
         (Ok(a), Ok(b)) => Ok(a + b),

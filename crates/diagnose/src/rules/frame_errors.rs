@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     explains: &["path-loss"],
     check,
     witness,
-    witness_name: "broken_frames_per_s",
+    witness_name: "broken_frames_per_million_packets",
     source: include_str!("frame_errors.rs"),
 };
 
@@ -69,7 +69,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Broken frames per second.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(view.receiver.broken_frames()? / view.receiver.span_s()?)
+    view.receiver.per_million_arrived(view.receiver.broken_frames()?)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub const RULE: Rule = Rule {
     explains: &[],
     check,
     witness,
-    witness_name: "ring_drops_per_s",
+    witness_name: "ring_drops_per_million_packets",
     source: include_str!("host_interconnect.rs"),
 };
 
@@ -85,7 +85,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Frames that the receiver's card missed, per second.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(view.receiver.ring_drops()? / view.receiver.span_s()?)
+    view.receiver.per_million_arrived(view.receiver.ring_drops()?)
 }
 
 #[cfg(test)]

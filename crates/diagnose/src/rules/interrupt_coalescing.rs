@@ -42,7 +42,7 @@ pub const RULE: Rule = Rule {
     explains: &["receiver-cpu", "softirq-saturation"],
     check,
     witness,
-    witness_name: "coalescing_us_and_interrupts_per_ms",
+    witness_name: "waits_of_round_trip_or_interrupts_for_each_packet_percent",
     source: include_str!("interrupt_coalescing.rs"),
 };
 
@@ -145,20 +145,23 @@ fn longer(side: &Side) -> Option<Change> {
     (now < WAIT_US).then(|| of_host(side, "coalescing.rx_usecs", side.device().ok(), values, why))
 }
 
-/// Waits of both cards, microseconds, and the receiver's interrupts a millisecond: each is the other's
-/// remedy, and both fall when neither is too much.
+/// What the cards' waits take of the shortest round trip, or the receiver's interrupts for each packet, whichever is
+/// more, percent: each is the other's remedy, and the larger one is what is too much.
 fn witness(view: &View) -> Result<f64, Missing> {
-    let us = view.sides().map(|side| side.count("coalescing.rx_us"));
-    let interrupts = || -> Result<f64, Missing> {
-        Ok(view.receiver.grown("interrupts.device")? as f64 / view.receiver.span_s()? / 1e3)
+    let waits = || -> Result<f64, Missing> {
+        let us = view.sides().map(|side| side.count("coalescing.rx_us"));
+        let known: Vec<f64> = us.into_iter().flatten().collect();
+        let base_us = view.sender.min_rtt_s()? * 1e6;
+        match known.is_empty() {
+            true => Err(Missing::because("the cards' waits are not known")),
+            false => Ok(known.iter().sum::<f64>() / base_us),
+        }
     };
-    let known: Vec<f64> = us.into_iter().chain([interrupts()]).flatten().collect();
-    if known.is_empty() {
-        return Err(Missing::because(
-            "neither interrupt delays nor interrupt counts of a card are known",
-        ));
-    }
-    Ok(known.iter().sum())
+    let interrupts = view.receiver.grown("interrupts.device");
+    let for_each = interrupts.and_then(|n| view.receiver.per_million_arrived(n as f64 / 1e6));
+    let most = [waits(), for_each].into_iter().flatten().reduce(f64::max);
+    let unknown = "neither interrupt delays nor interrupt counts of a card are known";
+    Ok(most.ok_or_else(|| Missing::because(unknown))? * 100.0)
 }
 
 #[cfg(test)]
@@ -198,6 +201,23 @@ mod tests {
     fn an_interrupt_for_each_packet_is_named() {
         let finding = fires(&RULE, often());
         assert_eq!(finding.changes[0].as_argument(), "far:coalescing.rx_usecs@eth0=1,32");
+    }
+
+    #[test]
+    fn the_witness_falls_under_either_change() {
+        let read = |case: Case| witness(&View::new(&case.evidence())).unwrap();
+        // 50 µs less at either card, and three times the interrupts.
+        let busy = |case: Case, interrupts| {
+            let case = case.grows(Far, "link.rx_packets", 1_000_000);
+            case.grows(Far, "interrupts.device", interrupts)
+        };
+        let shorter = late().fact(Far, "coalescing.rx_us", 6u64).tcp(|tcp, _| {
+            tcp.min_rtt_us = Some(206);
+        });
+        assert!(read(busy(shorter, 150_000)) < read(busy(late(), 50_000)));
+        // Delays of 32 µs on a path of 20 ms, and a twentieth of the interrupts.
+        let longer = often().fact(Far, "coalescing.rx_us", 32u64);
+        assert!(read(longer.grows(Far, "interrupts.device", 16_000)) < read(often()));
     }
 
     #[test]

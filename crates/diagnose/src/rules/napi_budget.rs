@@ -29,7 +29,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::Draft;
 use crate::lost_here::LostHere;
-use crate::names::SOFTNET_DROPPED;
+use crate::names::{SOFTNET_DROPPED, SOFTNET_SQUEEZED};
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     explains: &["ring-overrun", "softnet-backlog", "path-loss"],
     check,
     witness,
-    witness_name: "squeezes_per_s",
+    witness_name: "squeezes_per_million_packets",
     source: include_str!("napi_budget.rs"),
 };
 
@@ -73,7 +73,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         "softirqs ran out of budget {squeezes:.0} times a second (softnet_stat, third column)"
     );
     Draft::new(RULE.id, place, confidence, "the softirq budget")
-        .saw(place, RULE.witness_name, squeezes, squeezed)
+        .saw(place, "squeezes_per_s", squeezes, squeezed)
         .saw_if(place, "ring_drops", ring, |drops| {
             format!("the card missed {drops:.0} frames ({})", side.ring_counter())
         })
@@ -100,7 +100,7 @@ fn larger(side: &Side, name: &str, times: u64) -> Option<Change> {
 
 /// Times a second that softirqs of the receiving host ran out of budget.
 fn witness(view: &View) -> Result<f64, Missing> {
-    view.receiver.squeezes_per_s()
+    view.receiver.per_million_processed(view.receiver.grown(SOFTNET_SQUEEZED)? as f64)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     explains: &["path-rate"],
     check,
     witness,
-    witness_name: "pauses_per_s",
+    witness_name: "pauses_per_million_packets",
     source: include_str!("pause_frames.rs"),
 };
 
@@ -69,7 +69,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let text = format!("{device} received {each_s:.0} pause frames a second (ethtool -I -a)");
     let longest = side.count(LINK_SPEED).map(|speed| MAX_PAUSE_BIT_TIMES / speed);
     Draft::new(RULE.id, place, confidence, format!("pause frames to {device}"))
-        .saw(place, RULE.witness_name, each_s, text)
+        .saw(place, "pauses_per_s", each_s, text)
         .saw_if(place, "longest_pause_s", longest, |s| {
             format!("one pause lasts up to {} at this speed", time(s))
         })
@@ -116,7 +116,7 @@ fn standstill(view: &View) -> Result<bool, Missing> {
 
 /// Pause frames that the sender's card received, per second.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(view.sender.pauses_received()? / view.sender.span_s()?)
+    view.sender.per_million_sent(view.sender.pauses_received()?)
 }
 
 #[cfg(test)]

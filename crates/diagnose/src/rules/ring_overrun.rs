@@ -44,7 +44,7 @@ pub const RULE: Rule = Rule {
     explains: &["path-loss"],
     check,
     witness,
-    witness_name: "ring_drops_per_s",
+    witness_name: "ring_drops_per_million_packets",
     source: include_str!("ring_overrun.rs"),
 };
 
@@ -104,7 +104,7 @@ fn larger(side: &Side, device: &str) -> Option<Change> {
 
 /// Frames that found no descriptor, per second.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(view.receiver.ring_drops()? / view.receiver.span_s()?)
+    view.receiver.per_million_arrived(view.receiver.ring_drops()?)
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     explains: &["path-loss"],
     check,
     witness,
-    witness_name: "backlog_drops_per_s",
+    witness_name: "backlog_drops_per_million_packets",
     source: include_str!("softnet_backlog.rs"),
 };
 
@@ -122,7 +122,7 @@ fn longer(side: &Side) -> Option<Change> {
 
 /// Packets that the receiving host's backlogs dropped, per second.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(view.receiver.grown(SOFTNET_DROPPED)? as f64 / view.receiver.span_s()?)
+    view.receiver.per_million_processed(view.receiver.grown(SOFTNET_DROPPED)? as f64)
 }
 
 #[cfg(test)]

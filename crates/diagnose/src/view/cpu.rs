@@ -129,8 +129,14 @@ impl Side<'_> {
 
 impl CpuTime {
     fn between(before: &Snapshot, after: &Snapshot, number: u32) -> Result<Self, Missing> {
-        let grown =
-            |kind: &str| Ok(before.grown(after, &format!("cpu.{number}.{kind}_us"))? as f64);
+        let grown = |kind: &str| {
+            let name = format!("cpu.{number}.{kind}_us");
+            match kind {
+                // The only one that may fall (proc_stat(5)): whoever waits may be woken on another CPU.
+                "iowait" => Ok(after.count(&name)?.saturating_sub(before.count(&name)?) as f64),
+                _ => Ok(before.grown(after, &name)? as f64),
+            }
+        };
         let mut total = 0.0;
         for kind in CPU_KINDS {
             total += grown(kind)?;
@@ -143,5 +149,22 @@ impl CpuTime {
             stolen: grown("steal")?,
             programs: grown("user")? + grown("nice")? + grown("system")?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::EndName::Near;
+
+    use crate::testing::Case;
+    use crate::view::View;
+
+    #[test]
+    fn a_wait_for_storage_that_falls_leaves_the_rest_of_the_time_known() {
+        let fell = Case::healthy().cpu(Near, 0.2, 0.5).fact(Near, "cpu.0.iowait_us", 1_000u64);
+        let mut evidence = fell.evidence();
+        let goodput_model::Known::Value(near) = &mut evidence.near else { panic!("it has it") };
+        std::sync::Arc::make_mut(near).after.put("cpu.0.iowait_us", 500u64);
+        assert!(View::new(&evidence).sender.softirq_share().is_ok());
     }
 }

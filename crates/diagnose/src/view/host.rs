@@ -32,6 +32,21 @@ impl<'a> Side<'a> {
         Ok(drops / positive(drops + sent, "the packets handed to the queue")?)
     }
 
+    /// A count for each million packets that the path's device took in.
+    pub fn per_million_arrived(&self, count: f64) -> Result<f64, Missing> {
+        per_million(count, self.grown(names::LINK_RX_PACKETS)?, "the packets that came in")
+    }
+
+    /// A count for each million packets that the path's device sent.
+    pub fn per_million_sent(&self, count: f64) -> Result<f64, Missing> {
+        per_million(count, self.grown(names::LINK_TX_PACKETS)?, "the packets sent")
+    }
+
+    /// A count for each million packets that the host's CPUs took from all its devices.
+    pub fn per_million_processed(&self, count: f64) -> Result<f64, Missing> {
+        per_million(count, self.grown(names::SOFTNET_PROCESSED)?, "the packets processed")
+    }
+
     /// Packets that this host dropped on the way in. Sources that are not there count as nothing
     /// seen, as long as one is.
     pub fn arrival_drops(&self) -> Result<f64, Missing> {
@@ -53,4 +68,8 @@ impl<'a> Side<'a> {
             _ => Ok(seen.iter().sum()),
         }
     }
+}
+
+fn per_million(count: f64, packets: u64, what: &str) -> Result<f64, Missing> {
+    Ok(count / positive(packets as f64, what)? * 1e6)
 }

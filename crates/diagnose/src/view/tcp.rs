@@ -3,6 +3,8 @@
 //! Chronographs (net/ipv4/tcp_output.c): one state at a time, send buffer before peer's window
 //! before busy; `busy` includes the other two; the resolution is one jiffy.
 
+use std::collections::BTreeMap;
+
 use goodput_model::{FlowSample, Missing, TcpInfo};
 
 use super::{Side, mean, median, positive};
@@ -84,26 +86,47 @@ impl Side<'_> {
         shut().unwrap_or(false)
     }
 
-    /// Whether the advertised window stood still: almost never below half its median, and seldom lower than
+    /// Whether the advertised windows stood still: almost never below half of the flow's median, and seldom lower than
     /// before. The window of a reader that falls behind shrinks as its queue fills.
     pub fn peer_window_is_steady(&self) -> Result<bool, Missing> {
         if self.peer_window_falls()? {
             return Ok(false);
         }
-        let middle = self.peer_window_bytes()?;
-        let all = self.tcp_gauges(TcpInfo::snd_wnd_bytes)?;
-        let low = all.iter().filter(|window| **window < middle / 2.0).count();
-        Ok(low as f64 <= MAX_RARE_TIME_SHARE * all.len() as f64)
+        let (mut low, mut all) = (0, 0);
+        for windows in self.peer_windows()? {
+            let middle = median(windows.clone(), "tcp_info.snd_wnd")?;
+            low += windows.iter().filter(|window| **window < middle / 2.0).count();
+            all += windows.len();
+        }
+        Ok(low as f64 <= MAX_RARE_TIME_SHARE * all as f64)
     }
 
-    /// Whether the advertised window keeps falling and rising again, as that of a reader does that is
+    /// Whether the advertised windows keep falling and rising again, as that of a reader does that is
     /// behind: with what waits in its queue. A reader that keeps up gives the same window each time.
     pub fn peer_window_falls(&self) -> Result<bool, Missing> {
-        let all = self.tcp_gauges(TcpInfo::snd_wnd_bytes)?;
-        let fell =
-            all.windows(2).filter(|pair| pair[1] < MAX_FALLING_WINDOW_RATIO * pair[0]).count();
-        let steps = positive(all.len().saturating_sub(1) as f64, "steps of the peer's window")?;
-        Ok(fell as f64 / steps >= MIN_FALLING_STEPS_SHARE)
+        let (mut fell, mut steps) = (0.0, 0.0);
+        for windows in self.peer_windows()? {
+            let falls = |pair: &&[f64]| pair[1] < MAX_FALLING_WINDOW_RATIO * pair[0];
+            fell += windows.windows(2).filter(falls).count() as f64;
+            steps += windows.len().saturating_sub(1) as f64;
+        }
+        Ok(fell / positive(steps, "steps of the peer's window")? >= MIN_FALLING_STEPS_SHARE)
+    }
+
+    /// The windows that the peer advertised within the window of time, of each flow in the order of time.
+    fn peer_windows(&self) -> Result<Vec<Vec<f64>>, Missing> {
+        let mut flows: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
+        let mut reason = None;
+        for flow in self.each()? {
+            match flow.tcp.get().and_then(TcpInfo::snd_wnd_bytes) {
+                Ok(bytes) => flows.entry(flow.flow).or_default().push(bytes as f64),
+                Err(why) => reason = reason.or(Some(why)),
+            }
+        }
+        match reason {
+            Some(why) if flows.is_empty() => Err(why),
+            _ => Ok(flows.into_values().collect()),
+        }
     }
 
     /// Median maximum segment size, bytes.
@@ -247,4 +270,32 @@ fn deciles(mut all: Vec<f64>) -> Option<(f64, f64, f64)> {
 /// Whether a slow-start threshold, segments, was ever set.
 fn is_set(ssthresh_segments: &f64) -> bool {
     *ssthresh_segments < TcpInfo::INFINITE_SSTHRESH as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use goodput_model::{FlowSample, Known};
+
+    use crate::testing::Case;
+    use crate::view::View;
+
+    /// Each flow has a window of its own, and keeps it.
+    #[test]
+    fn unequal_windows_of_several_flows_are_steady() {
+        let mut evidence = Case::receive_window().evidence();
+        let Known::Value(near) = &mut evidence.near else { panic!("the case has both ends") };
+        for sample in &mut Arc::make_mut(near).samples {
+            let Some(one) = sample.flows.pop() else { continue };
+            sample.flows = (0..4).map(|flow| FlowSample { flow, ..one.clone() }).collect();
+            for (flow, bytes) in sample.flows.iter_mut().zip([400_000, 300_000, 100_000, 30_000]) {
+                let Known::Value(tcp) = &mut flow.tcp else { panic!("it is TCP") };
+                tcp.snd_wnd_bytes = Some(bytes);
+            }
+        }
+        let view = View::new(&evidence);
+        assert_eq!(view.sender.peer_window_falls(), Ok(false));
+        assert_eq!(view.sender.peer_window_is_steady(), Ok(true));
+    }
 }
