@@ -20,6 +20,8 @@ const PLAUSIBLE_LATENESS_US: f64 = 100.0;
 /// such a bucket bridges, microseconds: 1.1 to 6 and up to 12 on a virtual machine.
 const USUAL_STRETCH_US: f64 = 8.0;
 const USUAL_BRIDGED_US: f64 = 15.0;
+/// Share of the bucketfuls that had to be waited for, from which the bucket is empty as a rule.
+const MIN_EMPTY_SHARE: f64 = 0.5;
 /// Share of the units sent that had to wait for tokens, from which packets wait as a rule.
 const MIN_WAITING_SHARE: f64 = 0.1;
 
@@ -111,14 +113,25 @@ impl<'a> Shaper<'a> {
         Ok(self.implied_lateness_us(goodput)? <= PLAUSIBLE_LATENESS_US)
     }
 
+    /// Whether it cuts up super-packets: tbf does if they exceed its bucket (net/sched/sch_tbf.c, `tbf_segment`).
+    pub fn cuts_up(&self) -> bool {
+        self.kind == "tbf" && self.burst.as_ref().is_ok_and(|burst| *burst < BATCH_BYTES)
+    }
+
     /// Whether packets had to wait for tokens as a rule. A bucket that takes whole super-packets
     /// makes those wait, while the counters of what was sent count their segments; and so does any but
     /// that of tbf, the only one to cut up what exceeds its bucket (net/sched/sch_tbf.c, `tbf_segment`).
     pub fn makes_wait(&self, view: &View) -> Result<bool, Missing> {
-        let cuts_up = self.kind == "tbf";
-        let whole = !cuts_up || self.burst.as_ref().is_ok_and(|burst| *burst >= BATCH_BYTES);
-        let unit = if whole { BATCH_BYTES / self.frame } else { 1.0 };
+        let may_cut = self.kind == "tbf" && self.burst.is_err();
+        let unit = if self.cuts_up() || may_cut { 1.0 } else { BATCH_BYTES / self.frame };
         Ok(overlimits_per_packet(view)? * unit >= MIN_WAITING_SHARE)
+    }
+
+    /// Whether packets find the bucket empty at least every second time: one that is filled faster than it is emptied
+    /// holds what it can, a bucketful, and makes nobody wait.
+    pub fn is_found_empty(&self, view: &View) -> Result<bool, Missing> {
+        let packets = (self.burst.clone()? / self.frame).max(1.0);
+        Ok(overlimits_per_packet(view)? * packets >= MIN_EMPTY_SHARE)
     }
 }
 

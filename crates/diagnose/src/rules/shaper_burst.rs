@@ -10,7 +10,8 @@
 //! # How it is seen
 //! Goodput is below 95 % of what the shaper's rate allows; packets waited for tokens (overlimits);
 //! the burst is below 70 kB or below 1 ms of the rate; and the path holds the sender, not a window,
-//! the application or the reader.
+//! the application or the reader. A window that only the wait in the shaper fills, and CPU time while
+//! the bucket is empty, count as the shaper's: each bucketful costs a timer.
 //!
 //! # What to try
 //! A burst of 1 ms of the rate, at least 70 kB. This also keeps the batches of segmentation offload
@@ -32,13 +33,13 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent, rate, rate_argument};
 use crate::models::rate_at_loss;
-use crate::names::{QDISC_BURST, QDISC_PACKETS};
+use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO, QDISC_BURST, QDISC_LIMIT, QDISC_PACKETS};
 use crate::rule::{Rule, Stage};
-use crate::shaper::{Shaper, overlimits_per_packet};
+use crate::shaper::{BATCH_BYTES, Shaper, overlimits_per_packet};
 use crate::split::split;
 use crate::thresholds::{
-    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_HEAVY_LOSS_SHARE,
-    MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE,
+    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_CPU_SHARE_OF_OWN_TURN,
+    MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE,
 };
 use crate::view::{View, positive};
 
@@ -68,29 +69,97 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if burst < shaper.frame && view.sender.queue_drops()? > 0.0 {
         return draft(view, &shaper, burst, Confidence::Certain)?.found();
     }
-    if shaper.bridges_wakeups()? || !shaper.makes_wait(view)? || something_else_holds(view)? {
+    if shaper.bridges_wakeups()? || !shaper.makes_wait(view)? {
+        return Ok(None);
+    }
+    let by_effects = something_else_holds(view, path_share, is_behind)?;
+    let with_effects = |view: &View| share_with_effects(view, &shaper);
+    let anyway = |view: &View| is_behind_anyway(view, &shaper);
+    if by_effects && something_else_holds(view, with_effects, anyway)? {
         return Ok(None);
     }
     let late = !shaper.lateness_explains(goodput)?;
     let lost =
         view.sender.queue_drop_share()? >= MIN_HEAVY_LOSS_SHARE || loss_explains(view, goodput);
+    let lost = lost && !queue_outlasts_a_cut(view, &shaper).unwrap_or(false);
     let confidence = match (late, lost) {
         (true, true) => return Ok(None),
         (false, false) => Confidence::Certain,
         (false, true) if shaper.usual_lateness_explains(goodput)? => Confidence::Certain,
         _ => Confidence::Possible,
     };
-    draft(view, &shaper, burst, confidence)?.found()
+    // What else seems to hold the sender may be the shaper's doing, and it may be not.
+    let most = if by_effects { Confidence::Likely } else { Confidence::Certain };
+    let draft = draft(view, &shaper, burst, confidence.min(most))?;
+    match share_with_effects(view, &shaper) {
+        Ok(share) if by_effects => draft.share(share.min(1.0)).found(),
+        _ => draft.found(),
+    }
 }
 
-/// Whether the sender waited for its application or a window, or the reader was behind.
-fn something_else_holds(view: &View) -> Result<bool, Missing> {
-    let behind =
-        view.receiver.blocked_share().is_ok_and(|share| share < MAX_WAIT_SHARE_OF_LIMITING_THREAD);
+/// Whether the sender waited for its application or a window, or the reader was behind: the path and its shaper held it
+/// for this share of the time.
+fn something_else_holds(
+    view: &View,
+    share: impl Fn(&View) -> Result<f64, Missing>,
+    is_behind: impl Fn(&View) -> bool,
+) -> Result<bool, Missing> {
     // The time in which a quota stops the sender is not the shaper's to answer for.
     let free = 1.0 - view.sender.throttled_share().unwrap_or(0.0);
     let least = (MIN_LIMITING_TIME_SHARE * free).max(MIN_CONTRIBUTING_TIME_SHARE);
-    Ok(behind || (view.is_tcp() && split(view)?.path_percent / 100.0 < least))
+    Ok(is_behind(view) || view.is_tcp() && share(view)? < least)
+}
+
+fn is_behind(view: &View) -> bool {
+    view.receiver.blocked_share().is_ok_and(|share| share < MAX_WAIT_SHARE_OF_LIMITING_THREAD)
+}
+
+/// Whether the reader is behind for another reason than the CPU time that packets cost which the shaper cut up. On hardware
+/// they arrive one by one in any case.
+fn is_behind_anyway(view: &View, shaper: &Shaper) -> bool {
+    let side = &view.receiver;
+    let virtual_path = view.sides().iter().all(|side| side.on_hardware() == Ok(false));
+    let single = side.arrived_packet_bytes().and_then(|bytes| side.are_single(bytes));
+    let on_cpu = || -> Result<bool, Missing> {
+        let ran = side.cpu_wanted_share().or_else(|_| side.thread_cpu_share())?;
+        Ok(ran >= MIN_CPU_SHARE_OF_OWN_TURN * (1.0 - side.blocked_share()?))
+    };
+    let batches = [OFFLOAD_TSO, OFFLOAD_GSO].iter().any(|name| view.sender.text(name) == Ok("on"));
+    let is_effect = virtual_path
+        && batches
+        && shaper.cuts_up()
+        && shaper.is_found_empty(view).unwrap_or(false)
+        && single.unwrap_or(false)
+        && on_cpu().unwrap_or(false);
+    is_behind(view) && !is_effect
+}
+
+fn path_share(view: &View) -> Result<f64, Missing> {
+    Ok(split(view)?.path_percent / 100.0)
+}
+
+/// Share of the time that the path, its shaper and what a shaper causes held the sender. Packets that wait for tokens fill
+/// the windows, so a window that would carry the shaper's rate without that wait is not what limits. And each bucketful
+/// costs the CPU a timer and a softirq: while the bucket is found empty, the CPU's time may be the shaper's.
+fn share_with_effects(view: &View, shaper: &Shaper) -> Result<f64, Missing> {
+    let (split, side) = (split(view)?, &view.sender);
+    let carries = |bytes: Result<f64, Missing>| {
+        let rate = || Ok::<_, Missing>(bytes? * side.flow_count()? * 8.0 / side.min_rtt_s()?);
+        rate().is_ok_and(|rate| rate >= shaper.ceiling)
+    };
+    let mut percent = split.path_percent;
+    if carries(side.peer_window_bytes()) {
+        percent += split.receive_window_percent;
+    }
+    if carries(side.send_buffer_bytes()) {
+        percent += split.send_buffer_percent;
+    }
+    if shaper.is_found_empty(view)? {
+        let turn = positive(1.0 - side.blocked_share()?, "the writer's own turn")?;
+        let ran = side.cpu_wanted_share().or_else(|_| side.thread_cpu_share())?;
+        percent += split.application_percent * (ran / turn).min(1.0);
+    }
+    Ok(percent / 100.0)
 }
 
 /// Whether a congestion control that backs off at loss could go no faster at the loss it met.
@@ -98,6 +167,16 @@ fn loss_explains(view: &View, goodput: f64) -> bool {
     let modelled = rate_at_loss(view).ok().flatten();
     view.backs_off_at_loss().unwrap_or(true)
         && modelled.is_some_and(|rate| rate < MAX_LOSS_MODEL_RATIO * goodput)
+}
+
+/// Whether the shaper's queue holds enough to keep it busy while a window that was cut grows again: what is in flight
+/// without a queue (Appenzeller, Keslassy, McKeown, "Sizing Router Buffers", SIGCOMM 2004), and a super-packet of each
+/// flow. Then what the full queue drops costs nothing.
+fn queue_outlasts_a_cut(view: &View, shaper: &Shaper) -> Result<bool, Missing> {
+    let side = &view.sender;
+    let in_flight = shaper.rate / 8.0 * side.min_rtt_s()?;
+    let limit = side.count(QDISC_LIMIT)?;
+    Ok(shaper.class.is_none() && limit >= in_flight + BATCH_BYTES * side.flow_count()?)
 }
 
 fn draft(
@@ -194,7 +273,7 @@ fn witness(view: &View) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
-    use goodput_model::EndName::Near;
+    use goodput_model::EndName::{Far, Near};
 
     #[test]
     fn fires_on_a_bucket_of_one_frame() {
@@ -238,6 +317,62 @@ mod tests {
     #[test]
     fn a_window_that_sends_in_bursts_is_not_the_bucket() {
         quiet(&RULE, Case::receive_window().tbf(1e8, 1600).overlimits(0.98));
+    }
+
+    /// 2.8 Gbit/s, a bucket of two packets: 667 Mbit/s, and with a larger one 2.7 Gbit/s, as measured on busy CPUs.
+    fn slow_timers() -> Case {
+        let case = Case::shaper_burst().tbf(2.83e9, 3191).overlimits(0.48).goodput(667e6);
+        case.tcp(|tcp, _| {
+            (tcp.rtt_us, tcp.min_rtt_us) = (Some(900), Some(6));
+            tcp.snd_wnd_bytes = Some(3_000_000);
+        })
+    }
+
+    #[test]
+    fn a_window_that_only_the_wait_in_the_shaper_fills_is_its_effect() {
+        let full = || slow_timers().shares(1.0, 0.99, 0.0);
+        assert_eq!(fires(&RULE, full()).confidence, Confidence::Likely);
+        // At 20 ms the window would not carry the rate either.
+        quiet(
+            &RULE,
+            full().tcp(|tcp, _| (tcp.rtt_us, tcp.min_rtt_us) = (Some(36_000), Some(31_000))),
+        );
+    }
+
+    /// As measured between two namespaces: the reader is on its CPU, or waits for it, all the time.
+    #[test]
+    fn a_reader_whose_cpu_handles_what_the_shaper_cut_up_is_its_effect() {
+        let behind = || {
+            let case = slow_timers().reader(0.0, 0.0, 0.48).waiting(0.0, 0.52);
+            let case = [Near, Far].into_iter().fold(case, |case, end| {
+                case.fact(end, "link.kind", "veth").fact(end, OFFLOAD_TSO, "on")
+            });
+            case.grows(Far, "link.rx_bytes", 346_000_000).grows(Far, "link.rx_packets", 230_000)
+        };
+        assert_eq!(fires(&RULE, behind()).confidence, Confidence::Likely);
+        quiet(&RULE, behind().grows(Far, "link.rx_packets", 10_000));
+        quiet(&RULE, behind().fact(Far, "link.kind", "hardware"));
+        quiet(&RULE, behind().fact(Near, OFFLOAD_TSO, "off").fact(Near, OFFLOAD_GSO, "off"));
+        quiet(&RULE, behind().reader(0.0, 0.0, 0.1).waiting(0.0, 0.0));
+    }
+
+    #[test]
+    fn drops_of_a_queue_that_never_runs_empty_cost_nothing() {
+        let case = |limit: u64| {
+            let case = Case::shaper_burst().goodput(4e8).grows(Near, "qdisc.drops", 20_000);
+            case.tcp(|tcp, _| tcp.min_rtt_us = Some(6)).fact(Near, QDISC_LIMIT, limit)
+        };
+        assert_eq!(fires(&RULE, case(1_000_000)).confidence, Confidence::Certain);
+        assert_eq!(fires(&RULE, case(15_000)).confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn a_cpu_that_works_while_the_bucket_is_empty_is_its_effect() {
+        let busy = || slow_timers().app_limited(1.0).writer(0.02, 0.0, 0.95);
+        assert_eq!(fires(&RULE, busy()).confidence, Confidence::Likely);
+        quiet(&RULE, busy().overlimits(0.15));
+        // A program that waits for its own clock does not work.
+        quiet(&RULE, slow_timers().app_limited(1.0).writer(0.02, 0.93, 0.05));
     }
 
     #[test]
