@@ -28,7 +28,7 @@ pub fn target(text: &str, args: &FileServerArgs, state: Option<PathBuf>) -> Resu
         mounted.write = args.write;
         mounted.notes = state_dir(state.clone()).ok().map(|state| uploads(&state));
     }
-    if let Some(FileTarget { place, options, resolved, write, notes }) = &mut target.file {
+    if let Some(FileTarget { place, options, resolved, write, notes, .. }) = &mut target.file {
         let proxy = proxies::proxy(place, &args.proxy, |name| std::env::var(name).ok())?;
         *write = args.write;
         *notes = state_dir(state).ok().map(|state| uploads(&state));

@@ -74,6 +74,9 @@ pub struct Fetch {
     pub first_byte_us: Known<f64>,
     /// From the question to the last byte that was read, seconds.
     pub took_s: f64,
+    /// Time of that in which the thread that read was ready to run and waited for a CPU, microseconds.
+    #[serde(default = "not_kept_time")]
+    pub cpu_wait_us: Known<f64>,
 }
 
 /// How long several fetches of one file took, as the two parameters of a log-normal distribution: times are positive, and
@@ -117,6 +120,10 @@ impl FetchTimes {
 const UNKEPT: &str = "this version of goodput did not keep it";
 
 fn not_kept() -> Known<FetchTimes> {
+    Known::missing(UNKEPT)
+}
+
+fn not_kept_time() -> Known<f64> {
     Known::missing(UNKEPT)
 }
 

@@ -108,7 +108,7 @@ pub struct ReadArm {
     pub answer_segments: Known<u64>,
     /// Median of the runs' median round trips, microseconds.
     pub round_trip_us: Known<f64>,
-    /// Packets that this host dropped between its card and the program, all runs together.
+    /// Packets that this host dropped between its card and its sockets, all runs together.
     pub dropped: Known<u64>,
     /// READs that were sent again, all runs together.
     pub retransmitted: Known<u64>,

@@ -16,8 +16,9 @@
 //! A faster disk, larger read-ahead or more memory for the cache at the server. A faster network does little for cold copies.
 //!
 //! # When it is wrong
-//! On a host whose threads wait for a CPU, a first fetch that is less than 0.1 s slower is not told from that wait. A server that
-//! is as busy can't be seen, and looks like a slow disk. So do a proxy that fetches the file from elsewhere and a program that opens
+//! On a host whose threads wait for a CPU, the first fetch must be 0.1 s slower, and by more than twice as much as its own
+//! thread waited longer: the server may have waited as long, if it is as busy or on the same host. A server that is busier can't be seen,
+//! and looks like a slow disk. So do a proxy that fetches the file from elsewhere and a program that opens
 //! it for the first time. If the file was in the server's cache already, the first fetch is as fast as the others and says
 //! nothing of the disk.
 //!
@@ -72,6 +73,8 @@ const T_QUANTILES_99: [(u64, f64); 11] = [
     (60, 2.390),
 ];
 
+/// How much of the wait for a CPU may be in the time of the first fetch: that of this end, and as much at the server.
+const WAITING_ENDS: f64 = 2.0;
 /// The first fetch against the others.
 struct First {
     /// What it took, seconds for a whole file; slow start is subtracted, unless the others have it, too.
@@ -161,7 +164,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             first.others.n
         )));
     }
-    if first.longer_s() < MIN_STORAGE_TIME_ON_BUSY_HOST_S && waits_for_cpu(view) {
+    if waits_for_cpu(view) && first.longer_s() < busy_time_s(view, fetch, &first)? {
         return Err(Missing::because(format!(
             "the first fetch took {ratio:.1} times as long, which the wait for a CPU of this busy host may be"
         )));
@@ -173,6 +176,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         )));
     }
     draft(view, fetches, fetch, &first).found()
+}
+
+/// How much longer than the others the wait for a CPU may make the first fetch on a busy host, seconds.
+fn busy_time_s(view: &View, fetch: &Fetch, first: &First) -> Result<f64, Missing> {
+    let others_s = view.receiver.cpu_wait_share().unwrap_or(0.0) * first.others.geometric_mean_s;
+    let longer_s = (fetch.cpu_wait_us.get()? / 1e6 - others_s).max(0.0);
+    Ok((longer_s * WAITING_ENDS).max(MIN_STORAGE_TIME_ON_BUSY_HOST_S))
 }
 
 /// Whether threads of this end waited for a CPU, or may have.
@@ -319,6 +329,14 @@ mod tests {
         fires(&RULE, first(0.2));
         assert!(cannot_tell(&RULE, first(0.2).waiting(0.5, 0.5)).contains("busy host"));
         fires(&RULE, first(0.3).waiting(0.5, 0.5));
+        let waited = |waited_us| {
+            let mut case = first(0.6).waiting(0.5, 0.5);
+            case.first_fetch(|first| first.cpu_wait_us = Known::Value(waited_us));
+            case
+        };
+        // It took 0.48 s longer than the others, which waited half of their 0.12 s.
+        assert!(cannot_tell(&RULE, waited(310_000.0)).contains("busy host"));
+        fires(&RULE, waited(290_000.0));
     }
 
     /// Simulates the first fetch of a warm file, whose time varies as those of the others do: log-normal, and one in five three

@@ -314,7 +314,8 @@ impl Case {
     /// A file was fetched, and this share of the time passed between two fetches.
     pub fn asking(mut self, share: f64) -> Self {
         let first_byte_us = Known::Value(500.0);
-        let first = Fetch { bytes: 1000, whole: true, first_byte_us, took_s: 0.001 };
+        let cpu_wait_us = Known::Value(0.0);
+        let first = Fetch { bytes: 1000, whole: true, first_byte_us, took_s: 0.001, cpu_wait_us };
         self.fetches = Some(Fetches {
             version: Known::Value("HTTP/1.1".into()),
             server: Known::missing("not told"),
@@ -366,7 +367,8 @@ impl Case {
     pub fn fetch_times(mut self, first_s: f64, bytes: u64, others: FetchTimes) -> Self {
         if let Some(fetches) = &mut self.fetches {
             let first_byte_us = Known::Value(500.0);
-            let first = Fetch { bytes, whole: true, first_byte_us, took_s: first_s };
+            let cpu_wait_us = Known::Value(0.0);
+            let first = Fetch { bytes, whole: true, first_byte_us, took_s: first_s, cpu_wait_us };
             fetches.first = Known::Value(first);
             fetches.whole_times = Known::Value(others);
         }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use goodput_files::{Options, Place};
 use goodput_model::{Direction, Family};
@@ -54,6 +55,25 @@ pub struct FileTarget {
     pub write: bool,
     /// Directory of the notes of what is stored at servers; nothing is stored without one.
     pub notes: Option<PathBuf>,
+    /// Whether it was fetched before.
+    pub fetched: Fetched,
+}
+
+/// Whether a file was fetched before, so that it is in its server's cache. All clones of a target share it: of the runs of a
+/// comparison, only the first has to fetch the file before it measures.
+#[derive(Debug, Clone, Default)]
+pub struct Fetched(Arc<AtomicBool>);
+
+impl Fetched {
+    /// It is fetched from now on.
+    pub fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was.
+    pub fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl FileTarget {
@@ -106,6 +126,7 @@ impl Target {
                 resolved: Vec::new(),
                 write: false,
                 notes: None,
+                fetched: Fetched::default(),
             }),
             mounted: None,
         })

@@ -164,8 +164,13 @@ mod tests {
 
     use super::*;
 
-    const FIRST: Fetch =
-        Fetch { bytes: 1_000_000, whole: true, first_byte_us: Known::Value(100.0), took_s: 0.08 };
+    const FIRST: Fetch = Fetch {
+        bytes: 1_000_000,
+        whole: true,
+        first_byte_us: Known::Value(100.0),
+        took_s: 0.08,
+        cpu_wait_us: Known::Value(0.0),
+    };
 
     fn fetches() -> Fetches {
         Fetches {

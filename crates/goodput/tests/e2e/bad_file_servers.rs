@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use goodput_model::Record;
+
 use crate::common::{Home, record, stderr, stdout};
 
 /// Bytes of the file.
@@ -102,6 +104,25 @@ fn a_file_that_changes_its_length_is_noticed() {
     let noticed = record.doubts.iter().any(|doubt| doubt.contains("500000 to 5000"));
     assert!(noticed, "{:?}", record.doubts);
     assert!(record.fetches.is_some_and(|fetches| fetches.file_bytes.value().is_none()));
+}
+
+/// Questions of the test below, the only one that asks this server.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+#[test]
+fn a_comparison_makes_the_first_fetch_once() {
+    let counts: Behaviour = |client, _| {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        give(client, FILE_BYTES, FILE_BYTES)
+    };
+    let target = serve(counts);
+    let more = ["--fetches", "1", "--max-time", "5", "--json"];
+    let output = Home::new().run(&[&["compare", &target, "chunk=16K,64K"][..], &more].concat());
+    let comparison: Record = serde_json::from_slice(&output.stdout).expect("a record");
+    let runs = comparison.comparison.expect("it is one").trials.len() as u64;
+    let asked = ASKED.load(Ordering::Relaxed);
+    // One in each run, before all of them the first fetch and at most 20 like it.
+    assert!(runs >= 4 && (runs..=runs + 21).contains(&asked), "{asked} questions in {runs} runs");
 }
 
 #[test]

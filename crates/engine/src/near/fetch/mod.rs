@@ -72,7 +72,7 @@ pub fn open(
     Ok(fetching)
 }
 
-/// Flows that fetch, after the first fetch.
+/// Flows that fetch, after the first fetch if nobody made it before.
 fn fetch(
     asker: &Asker,
     file: &FileTarget,
@@ -81,9 +81,12 @@ fn fetch(
     awaited: &Awaited,
 ) -> Result<Fetching, EngineError> {
     let converse = || asker.converse(&file.place);
-    let WarmUp { first, further_s, conversation } =
-        warm_up::fetch(&asker.target, converse(), plan, awaited)?;
-    let (first, about) = (Known::Value(first), conversation.about());
+    let WarmUp { first, further_s, conversation } = match file.fetched.is_so() {
+        true => WarmUp::none(converse()),
+        false => warm_up::fetch(&asker.target, converse(), plan, awaited)?,
+    };
+    file.fetched.note();
+    let about = conversation.about();
     let log = Arc::new(FetchLog::new(first, plan.flows, asker.proxy(), about));
     log.alone(further_s);
     // The first flow goes on where the warm-up was: what it learned of redirects holds.

@@ -68,11 +68,19 @@ pub fn wait_at_most(socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Res
 
 /// What came before the measurement.
 pub struct WarmUp {
-    pub first: Fetch,
+    pub first: Known<Fetch>,
     /// Times of further fetches like it, seconds; none of a file that takes long.
     pub further_s: Vec<f64>,
     /// Which has hung up.
     pub conversation: Box<dyn Conversation>,
+}
+
+impl WarmUp {
+    /// Of a file that an earlier run has fetched.
+    pub fn none(conversation: Box<dyn Conversation>) -> Self {
+        let first = Known::missing("an earlier run made the first fetch");
+        Self { first, further_s: Vec::new(), conversation }
+    }
 }
 
 /// Fetches the file to nothing: once, and if that takes little time a few times more.
@@ -96,7 +104,7 @@ pub fn fetch(
         }
         further_s.push(next.took_s);
     }
-    Ok(WarmUp { first, further_s, conversation })
+    Ok(WarmUp { first: Known::Value(first), further_s, conversation })
 }
 
 /// Fetches the file once, for so long at most; what it was like, and the conversation, which has hung up.
@@ -142,6 +150,7 @@ fn fetch_once(
         std::thread::sleep(POLL_INTERVAL);
     }
     let ended = running.finished_at().unwrap_or_else(Instant::now);
+    let cpu_wait_us = running.cpu_wait_us().map(|us| us as f64);
     let moved = running.join();
     let mut question = question(&shared);
     if let Some(why) = question.failure.take() {
@@ -164,6 +173,7 @@ fn fetch_once(
                     answered.saturating_duration_since(asked).as_secs_f64() * 1e6,
                 ),
                 took_s: ended.saturating_duration_since(asked).as_secs_f64(),
+                cpu_wait_us,
             },
             conversation,
         )),

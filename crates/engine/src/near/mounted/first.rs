@@ -68,6 +68,7 @@ pub fn read(
         std::thread::sleep(LOOK_EVERY);
     }
     let cut_after = began.elapsed();
+    let cpu_wait_us = running.cpu_wait_us().map(|us| us as f64);
     running.join().map_err(|why| EngineError::Flow(why.to_string()))?;
     Ok(Fetch {
         bytes: counters.bytes(),
@@ -76,5 +77,6 @@ pub fn read(
             Known::Value(first.as_secs_f64() * 1e6)
         }),
         took_s: log.took.get().copied().unwrap_or(cut_after).as_secs_f64(),
+        cpu_wait_us,
     })
 }
