@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use goodput_engine::compare::{Arm, CompareRequest, Factor, compare, factorial, one_at_a_time};
+use goodput_engine::compare::{
+    Arm, CompareRequest, Factor, LONGEST_RUN_S, compare, factorial, one_at_a_time, run_s,
+};
 use goodput_model::{Comparison, Judgement, Length, Record, Response};
 use goodput_remote::Hosts;
 use goodput_settings::SettingError;
@@ -21,10 +23,6 @@ use crate::file_servers;
 use crate::report::{self, live::Live};
 use crate::screen;
 
-/// Length of one run if the user names none: past slow start on most paths, and short enough
-/// for the dozen runs that a proof takes.
-const RUN_LENGTH: Length = Length::Seconds(2.0);
-
 /// Runs the comparison and reports.
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
@@ -32,21 +30,31 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let factors = args.factors.iter().map(|f| factor(f, &hosts)).collect::<Result<Vec<_>>>()?;
     each_once(&factors)?;
     let responses = responses(&args.comparison.response, &factors)?;
-    let mut plan = args.measure.plan_towards(&target, RUN_LENGTH);
+    let arms = arms(&factors, &args.comparison);
+    let tables = args.comparison.sizes.len().max(1) * args.comparison.clients.len().max(1);
+    let max_time = Duration::from_secs_f64(args.comparison.max_time / tables as f64);
+    let run_s = run_s(arms.len(), max_time);
+    let mut plan = args.measure.plan_towards(&target, Length::Seconds(run_s));
     plan.latency |= responses.contains(&Response::Latency);
+    if run_s < LONGEST_RUN_S && plan.length == Length::Seconds(run_s) {
+        screen::say(format_args!(
+            "note: each run lasts {run_s:.1} s, so that {} arms are judged within --max-time; more time allows longer runs",
+            arms.len()
+        ));
+    }
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
     let seed = args.comparison.seed.unwrap_or_else(rand::random);
     let request = CompareRequest {
         credentials: credentials(&args.measure.peer.credentials, &target)?,
         target,
         plan: plan.clone(),
-        arms: arms(&factors, &args.comparison),
+        arms,
         responses,
         ways_to_win: 1,
         precision_percent: args.comparison.precision,
         threshold_percent: args.comparison.threshold,
         is_about_parts: false,
-        max_time: Duration::from_secs_f64(args.comparison.max_time / cells.len() as f64),
+        max_time,
         seed,
         state_dir: state_dir(state)?,
         hosts,

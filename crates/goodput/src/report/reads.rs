@@ -2,19 +2,27 @@
 
 use std::fmt::Write;
 
-use goodput_model::{Bytes, Known, ReadArm, ReadTable, Record};
+use goodput_model::{ArmResult, Bytes, Known, ReadArm, ReadTable, Record};
 
 use super::fetches::as_typed;
 use super::micros::micros;
 use super::table::Table;
 
+/// Frames are those of one answer; what was dropped never reached a socket of this host.
+const HEADINGS: [&str; 7] =
+    ["READs", "goodput", "difference", "frames", "round trip", "dropped", "again"];
+
 /// The table, if the arms read from an NFS server, and what the largest burst is against the ring.
 pub fn text(record: &Record) -> String {
     let Some(reads) = &record.nfs_reads else { return String::new() };
-    let mut table = Table::new(&["READs", "frames", "round trip", "dropped here", "sent again"]);
-    for arm in &reads.arms {
+    let compared = record.comparison.as_ref().map_or(&[][..], |comparison| &comparison.arms);
+    let mut table = Table::new(&HEADINGS);
+    for (number_of_arm, arm) in reads.arms.iter().enumerate() {
+        let (goodput, change) = rate(compared.get(number_of_arm), number_of_arm == 0);
         let cells = [
             arm.values.join("  "),
+            goodput,
+            change,
             number(&arm.answer_segments),
             arm.round_trip_us.value().map_or_else(unknown, |us| micros(*us)),
             number(&arm.dropped),
@@ -27,6 +35,17 @@ pub fn text(record: &Record) -> String {
         let _ = writeln!(out, "{burst}");
     }
     out
+}
+
+/// The goodput of an arm, and the interval of its difference from the baseline.
+fn rate(arm: Option<&ArmResult>, is_baseline: bool) -> (String, String) {
+    let Some(arm) = arm else { return (unknown(), unknown()) };
+    let change = match &arm.goodput {
+        _ if is_baseline => "baseline".into(),
+        Some(effect) => format!("{:+.0} to {:+.0} %", effect.low_percent, effect.high_percent),
+        None => unknown(),
+    };
+    (arm.goodput_bits_per_s.value().map_or_else(unknown, ToString::to_string), change)
 }
 
 fn number(count: &Known<u64>) -> String {

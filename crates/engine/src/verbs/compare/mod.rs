@@ -22,6 +22,7 @@ use goodput_model::{Plan, Record, Response};
 use goodput_remote::Hosts;
 
 pub use arms::{Arm, Factor, factorial, one_at_a_time};
+pub use pace::{LONGEST_RUN_S, run_s};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;

@@ -2,6 +2,24 @@
 
 use std::time::Duration;
 
+use goodput_experiment::Design;
+
+/// How long a run lasts at most if the user does not say so, seconds: past slow start on most paths, and short enough for the
+/// dozen runs that a proof takes.
+pub const LONGEST_RUN_S: f64 = 2.0;
+/// How long it lasts at least, seconds.
+const SHORTEST_RUN_S: f64 = 0.3;
+/// The share of a run in which payload moves. In the rest of it, flows are connected and the hosts are looked at.
+const PAYLOAD_SHARE: f64 = 0.5;
+
+/// How long one run lasts if the user does not say so, seconds. Of many arms each gets less, so that they are judged before the
+/// time is up.
+pub fn run_s(arms: usize, max_time: Duration) -> f64 {
+    let blocks = Design { arms, ..Design::default() }.looks().first() + 1;
+    let most_s = max_time.as_secs_f64() / (f64::from(blocks) * arms.max(1) as f64);
+    (most_s * PAYLOAD_SHARE).clamp(SHORTEST_RUN_S, LONGEST_RUN_S)
+}
+
 /// The time that runs take. Runs that failed and the pauses after them do not count: the next block
 /// may have none, and a far end that was away for a minute must not end the comparison.
 pub struct Pace {
@@ -43,6 +61,17 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_many_arms_are_shorter_so_that_all_are_judged() {
+        let five_minutes = Duration::from_secs(300);
+        assert_eq!(run_s(2, five_minutes), LONGEST_RUN_S);
+        // The first look at 18 arms is after 11 blocks, and one block is the warm-up.
+        let of_eighteen = run_s(18, five_minutes);
+        assert!((of_eighteen - 300.0 / (18.0 * 12.0) / 2.0).abs() < 1e-9, "{of_eighteen}");
+        assert_eq!(run_s(18, Duration::from_secs(10)), SHORTEST_RUN_S);
+        assert_eq!(run_s(0, five_minutes), LONGEST_RUN_S);
+    }
 
     #[test]
     fn only_runs_that_came_to_their_end_count() {

@@ -48,9 +48,10 @@ fn arriving_segment(samples: &[Sample]) -> Result<u64, Missing> {
     all?.into_iter().max().ok_or_else(none)
 }
 
-/// Packets that the receiving host dropped.
+/// Packets that the receiving host dropped before they reached their sockets. What those dropped is only known with what the
+/// sender sent again.
 fn dropped(record: &Record) -> Result<u64, Missing> {
-    let of_host = [StepName::Device, StepName::Backlog, StepName::Socket];
+    let of_host = [StepName::Device, StepName::Backlog];
     let received = record.result.directions.iter().filter(|way| way.sender == EndName::Far);
     let steps = received.flat_map(|direction| &direction.way);
     let own = steps.filter(|step| step.place == Place::Near && of_host.contains(&step.name));
