@@ -7,7 +7,7 @@ use std::process::Stdio;
 use goodput_model::{EndName, Fetch, Known, MountReach};
 use goodput_testing::wait_for;
 
-use crate::common::{Home, record, stderr};
+use crate::common::{Home, record, stderr, stdout};
 
 /// Length of the file, bytes: no multiple of a page.
 const FILE_BYTES: usize = 3_000_001;
@@ -68,6 +68,13 @@ fn what_can_not_be_read_so_is_said_with_its_reason() {
     says(&["test", &path, "--mover", "splice"], "leave out --mover");
     says(&["test", &path, "--sndbuf", "64K"], "--sndbuf");
     says(&["test", &path, "--rsize", "64K"], "nfs.rsize is an option of NFS mounts");
+    let compared = home.run(&["compare", &path, "nfs.rsize=64K,1M"]);
+    let said = stderr(&compared) + &stdout(&compared);
+    assert_eq!(compared.status.code(), Some(2), "{said}");
+    assert!(
+        said.matches("(warm-up)").count() == 0 && said.matches(" failed ").count() <= 1,
+        "{said}"
+    );
     says(&["test", &path, "--slots", "4"], "nfs.slots is for targets that begin with nfs://");
     says(&["test", "file://nas/export/file"], "names another host");
 }

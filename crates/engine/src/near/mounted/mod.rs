@@ -170,7 +170,7 @@ fn parts(bytes: u64, flows: usize) -> Result<Vec<Range<u64>>, EngineError> {
     let pages = bytes.div_ceil(PAGE_BYTES);
     let flows = flows.max(1) as u64;
     if pages < flows {
-        return Err(EngineError::Target(format!(
+        return Err(EngineError::Flow(format!(
             "a file of {bytes} bytes has no part for each of {flows} flows: name a longer one, or use fewer --flows"
         )));
     }

@@ -114,18 +114,15 @@ impl Opening<'_> {
         let about = file.metadata().map_err(|cause| cannot("ask about", path, &cause))?;
         let name = path.display();
         if !about.is_file() {
-            return Err(EngineError::Target(format!(
-                "{name} is no regular file: name one to read"
-            )));
+            return Err(EngineError::Flow(format!("{name} is no regular file: name one to read")));
         }
         if about.len() == 0 {
             let why = "is empty: there is nothing to measure; name a file of some hundred MB";
-            return Err(EngineError::Target(format!("{name} {why}")));
+            return Err(EngineError::Flow(format!("{name} {why}")));
         }
         let mounts = Mounts::here().map_err(|cause| cannot("find the mount of", path, &cause))?;
-        let mount = FileMount::of(file.as_fd(), Arc::new(mounts)).map_err(|why| {
-            EngineError::Target(format!("cannot find the mount of {name}: {why}"))
-        })?;
+        let mount = FileMount::of(file.as_fd(), Arc::new(mounts))
+            .map_err(|why| EngineError::Flow(format!("cannot find the mount of {name}: {why}")))?;
         let direct = self.can_be_direct(&mount)?;
         let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
         let open = |path: &PathBuf| self.once(path, flags).map(OwnedFd::from);
@@ -159,7 +156,7 @@ impl Opening<'_> {
                     let why = format!(
                         "{path} is on a file system without O_DIRECT ({kind}): leave out mount.direct=on"
                     );
-                    return Err(EngineError::Target(why));
+                    return Err(EngineError::Flow(why));
                 }
                 Ok(false)
             }
@@ -189,7 +186,7 @@ fn again(
 ) -> Result<PlacedFile, EngineError> {
     let there = &mount.mount;
     if !there.is_nfs() {
-        return Err(EngineError::Target(not_nfs(here.path(), mount, &changes)));
+        return Err(EngineError::Flow(not_nfs(here.path(), mount, &changes)));
     }
     let mut again = MountAgain {
         source: there.whole_source(),
@@ -230,7 +227,7 @@ fn check(placed: &PlacedFile, plan: &Plan) -> Result<(), EngineError> {
         if let (Some(wanted), Some(has)) = (wanted, has(name))
             && wanted.0 != has
         {
-            return Err(EngineError::Target(format!(
+            return Err(EngineError::Flow(format!(
                 "nfs.{name}={} was made {has} by the server or the kernel (powers of two from 1K up to what the server \
                  allows): choose such a value",
                 wanted.0
@@ -239,11 +236,10 @@ fn check(placed: &PlacedFile, plan: &Plan) -> Result<(), EngineError> {
     }
     let Some(wanted) = plan.nfs.nconnect else { return Ok(()) };
     let statistics = placed.mount.statistics();
-    let statistics =
-        statistics.map_err(|why| EngineError::Target(format!("nfs.nconnect: {why}")))?;
+    let statistics = statistics.map_err(|why| EngineError::Flow(format!("nfs.nconnect: {why}")))?;
     match statistics.transports.len() {
         count if count == usize::from(wanted) => Ok(()),
-        count => Err(EngineError::Target(format!(
+        count => Err(EngineError::Flow(format!(
             "nfs.nconnect={wanted} has no effect: the kernel lets all mounts of {} share {count} of them; unmount the \
              others, or name the server by another of its addresses",
             mount.source
