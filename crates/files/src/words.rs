@@ -1,5 +1,9 @@
 //! Words of a server, made fit to be shown.
 
+/// Behind the words of a server that wants another login.
+pub(crate) const LOGIN_ADVICE: &str =
+    "logins come from ~/.netrc, or from GOODPUT_FILE_USER and GOODPUT_FILE_PASSWORD";
+
 /// Characters of a server's words that are shown at most.
 const MAX_SHOWN_CHARS: usize = 120;
 

@@ -86,7 +86,7 @@ macro_rules! says {
 
 #[test]
 fn what_is_no_answer_is_an_error_in_words() {
-    let cases: [(Behaviour, &str); 8] = [
+    let cases: [(Behaviour, &str); 11] = [
         (says!(b""), "without an answer"),
         (says!(b"HTTP/1.1 200 OK\r\nContent-"), "in the middle of its answer"),
         (says!(b"SSH-2.0-x\r\n\r\n"), "no HTTP"),
@@ -96,6 +96,14 @@ fn what_is_no_answer_is_an_error_in_words() {
             says!(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n"),
             "compressed",
         ),
+        (
+            says!(
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
+            ),
+            "compressed (gzip",
+        ),
+        (says!(b"HTTP/1.1 401 Who?\r\nContent-Length: 0\r\n\r\n"), "~/.netrc"),
+        (says!(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), "403 Forbidden"),
         (says!(b"HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/y\r\n\r\n"), "--follow"),
         (says!(b"HTTP/1.1 500 \x1b[2J\r\nContent-Length: 0\r\n\r\n"), ""),
     ];

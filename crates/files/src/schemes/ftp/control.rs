@@ -10,6 +10,7 @@ use crate::error::FileError;
 use crate::link::{Dial, Wait};
 use crate::place::Place;
 use crate::tls::Tls;
+use crate::words::LOGIN_ADVICE;
 
 /// Who logs in if nobody is named (RFC 1635).
 const ANONYMOUS: (&str, &str) = ("anonymous", "goodput@");
@@ -87,7 +88,10 @@ impl Control {
         match answer.code {
             200..300 => Ok(()),
             332 => Err(answer.refused("a login without an account")),
-            _ => Err(answer.refused(&format!("the login of {user}"))),
+            _ => {
+                let advice = format!("; {LOGIN_ADVICE}");
+                Err(answer.refused_with(&format!("the login of {user}"), &advice))
+            }
         }
     }
 

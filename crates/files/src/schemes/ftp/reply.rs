@@ -24,8 +24,13 @@ impl Reply {
 
     /// As an error of what was asked for.
     pub(super) fn refused(&self, what: &str) -> FileError {
+        self.refused_with(what, "")
+    }
+
+    /// The same, with what the user can do.
+    pub(super) fn refused_with(&self, what: &str, advice: &str) -> FileError {
         let Self { code, words } = self;
-        let text = format!("the server refuses {what}: {code} {words}");
+        let text = format!("the server refuses {what}: {code} {words}{advice}");
         // Not logged in, no account for it, and what servers say of files under 550.
         let is_permission = matches!(code, 530 | 532 | 533 | 534)
             || (matches!(code, 550 | 553) && words.to_lowercase().contains("permission"));

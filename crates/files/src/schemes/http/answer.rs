@@ -3,12 +3,12 @@
 use ureq_proto::BodyMode;
 use ureq_proto::client::state::{RecvBody, RecvResponse};
 use ureq_proto::client::{Call, RecvResponseResult};
-use ureq_proto::http::{HeaderName, Response, StatusCode, Version, header};
+use ureq_proto::http::{HeaderName, HeaderValue, Response, StatusCode, Version, header};
 
 use crate::connection::Parsed;
 use crate::conversation::{About, Extent};
 use crate::error::FileError;
-use crate::words::shown;
+use crate::words::{LOGIN_ADVICE, shown};
 
 /// Fields that say how an answer came about: from a cache (RFC 9111, RFC 9211), and what took the server's time
 /// (W3C Server Timing).
@@ -90,20 +90,41 @@ fn without_body(response: &Response<()>) -> Result<Option<Outcome>, FileError> {
         }
         StatusCode::PROXY_AUTHENTICATION_REQUIRED => return Err(unknown_to_proxy(&words)),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            return Err(FileError::NotPermitted(format!(
-                "the server does not give the file to this user: {words}"
-            )));
+            return Err(not_permitted("the server does not give the file to this user", status));
         }
         _ => return Err(FileError::Refused(format!("the server does not give the file: {words}"))),
     }
-    let coding = response.headers().get(header::CONTENT_ENCODING);
-    match coding.filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+    match coding(response) {
         Some(coding) => Err(FileError::Protocol(format!(
             "the server sent the file compressed ({}), though it was asked not to; what that unpacks to is not measured",
             shown(coding.as_bytes())
         ))),
         None => Ok(None),
     }
+}
+
+/// Of a server that wants another login, or that gives this user nothing.
+pub(super) fn not_permitted(what: &str, status: StatusCode) -> FileError {
+    let words = shown(status.to_string().as_bytes());
+    let advice = match status {
+        StatusCode::UNAUTHORIZED => format!("; {LOGIN_ADVICE}"),
+        _ => String::new(),
+    };
+    FileError::NotPermitted(format!("{what}: {words}{advice}"))
+}
+
+/// How a body is compressed, if it is: end to end, or on this connection under its chunks.
+fn coding(response: &Response<()>) -> Option<&HeaderValue> {
+    let others = |name: HeaderName, plain: &'static [&'static str]| {
+        response.headers().get_all(name).into_iter().find(move |coding| {
+            let words = coding.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+            words
+                .into_iter()
+                .any(|word| !plain.iter().any(|plain| word.eq_ignore_ascii_case(plain.as_bytes())))
+        })
+    };
+    others(header::CONTENT_ENCODING, &["identity"])
+        .or_else(|| others(header::TRANSFER_ENCODING, &["chunked", "identity"]))
 }
 
 /// A proxy that does not know who asks.

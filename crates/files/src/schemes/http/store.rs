@@ -205,7 +205,7 @@ fn judge(response: &Response<()>, what: &str) -> Result<(), FileError> {
         ),
         StatusCode::PROXY_AUTHENTICATION_REQUIRED => answer::unknown_to_proxy(&words),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            FileError::NotPermitted(format!("the server does not let this user {what}: {words}"))
+            answer::not_permitted(&format!("the server does not let this user {what}"), status)
         }
         // nginx answers 500, and others say that there is no such folder.
         StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::INTERNAL_SERVER_ERROR => {
