@@ -104,8 +104,8 @@ pub fn enter_namespace() -> Result<()> {
 
 fn measure(options: &Options, contests: &[&'static Contest]) -> Result<Kept> {
     let goodput = goodput(options)?;
-    let build = options.program.as_ref().map_or("dist".into(), |file| file.display().to_string());
-    let machine = Machine::read(&goodput, &build, options.seconds)?;
+    let build = if options.program.is_some() { "named by --program" } else { "profile dist" };
+    let machine = Machine::read(&goodput, build, options.seconds)?;
     let keep = match (&options.keep, options.only.is_empty()) {
         (None, true) => Some(root().join("target/bench.jsonl")),
         (keep, _) => keep.clone(),

@@ -13,10 +13,10 @@ const AUTO: &str = "goodput, auto";
 pub static CONTEST: Contest = Contest {
     id: "best-method",
     title: "TCP, one flow, best method against best method",
-    about: "goodput sends pages without a copy and has the receiver's kernel drop the payload; `auto` takes \
-            what the program holds for the best at each end; iperf3 sends \
-            with `--zerocopy`, and from 3.19 on drops with `--skip-rx-copy`; the others have one method only. All \
-            use the congestion control of the host; the next contest shows what that costs.",
+    about: "goodput sends pages without a copy, and the receiver's kernel drops the payload. `auto` takes the \
+            best way that the program knows for each end. iperf3 sends with `--zerocopy`; from 3.19 on it drops \
+            with `--skip-rx-copy`. The other programs have one way only. All use the congestion control of the \
+            host; the next contest shows what that costs.",
     places: BOTH,
     load: Load::tcp(128 << 10),
     length: Length::Asked,

@@ -11,13 +11,12 @@ const WITHOUT: &str = "goodput --no-observe";
 pub static CONTEST: Contest = Contest {
     id: "observing",
     title: "The cost of observing",
-    about: "TCP, one flow, 128 KiB a write, both ends on one CPU, so that the flows lack what observing takes. \
-            What decides is the CPU time that the kernel accounts to each thread \
-            (/proc/PID/task/TID/schedstat, read every 25 ms): that of all threads but those of the flows, which \
-            agree, observe and report, as a share of all. Flows that want all of a CPU lose this share of their \
-            throughput. The throughput itself is shown, but varies from run to run by more than \
-            what is looked for, even on one CPU. Most of the share is spent before and after the payload, so that \
-            a longer test has less.",
+    about: "TCP, one flow, 128 KiB a write, both ends on one CPU, so that observing takes CPU time from the \
+            flows. The measure is the CPU time of all threads except those of the flows, as a share of all CPU \
+            time (/proc/PID/task/TID/schedstat, read every 25 ms). These threads agree, observe and report. \
+            Flows that could use a whole CPU lose this share of their throughput. The throughput itself is shown \
+            too, but it varies more from run to run than observing could change it, even on one CPU. Most of the \
+            share is spent before and after the payload, so it is smaller in a longer test.",
     places: ONE_CPU,
     // Without observing there is a sample every 500 ms: both count from the first.
     load: Load::tcp(128 << 10).omit_ms(500),

@@ -9,11 +9,11 @@ use crate::bench::watch::Watch;
 pub static CONTEST: Contest = Contest {
     id: "small-writes",
     title: "TCP, one flow, 1500 bytes a write",
-    about: "`copy` makes a system call for each write, as all others do; `writev` and `uring` hand the kernel many \
-            writes in one. The last row is no program: it is what would be sent if each 1500 bytes cost one \
-            system call that does nothing, and nothing else. What is left is the kernel's: over an idle path \
-            each write becomes a packet that goes all the way to the receiver by itself, whichever program wrote \
-            it, and the best of five peers is the one that was luckiest with its CPUs in that round.",
+    about: "`copy` makes a system call for each write, like all other programs. `writev` and `uring` hand many \
+            writes to the kernel in one call. The last row is not a program: it shows the rate if each 1500 \
+            bytes cost one system call that does nothing. The rest is the kernel's cost: over an idle path each \
+            write becomes a packet of its own, whichever program wrote it. The best of five peers is the one \
+            that was luckiest with its CPUs in that round.",
     places: VETH,
     load: Load::tcp(1500),
     length: Length::Asked,

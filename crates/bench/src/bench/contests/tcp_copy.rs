@@ -10,9 +10,9 @@ pub static CONTEST: Contest = Contest {
     id: "tcp-copy",
     title: "TCP, one flow, 128 KiB a write",
     about: "Every program sends and receives through a buffer, with the kernel's own socket buffers and \
-            congestion control. sockperf is not here: its messages end at 65507 bytes. The last two rows are \
-            no programs, but one CPU that copies a buffer of 128 KiB again and again, and one far beyond \
-            its caches: a sender copies each byte once, and a receiver on another CPU once more.",
+            congestion control. sockperf is missing: its messages have at most 65507 bytes. The last two rows \
+            are not programs: one CPU copies a buffer of 128 KiB again and again, then one far larger than its \
+            caches. A sender copies each byte once, and a receiver on another CPU copies it once more.",
     places: BOTH,
     load: Load::tcp(128 << 10),
     length: Length::Asked,

@@ -24,9 +24,9 @@ pub(super) const ENTRIES: &[Entry] = &[
 pub static CONTEST: Contest = Contest {
     id: "udp-packets",
     title: "UDP, one flow, 64 bytes a datagram",
-    about: "As fast as each program sends. goodput asks for a receive buffer of 4 MiB, the others leave the \
-            kernel's. `gso and gro` hands the kernel many datagrams as one packet and takes them so, `datagram` \
-            moves several in one system call, `plain` one.",
+    about: "As fast as each program sends. goodput asks for a receive buffer of 4 MiB; the other programs keep \
+            the kernel's. `gso and gro` hands many datagrams to the kernel as one packet and receives them the \
+            same way, `datagram` moves several in one system call, `plain` moves one.",
     places: VETH,
     load: Load::udp(64),
     length: Length::Asked,

@@ -10,9 +10,10 @@ use crate::bench::watch::Watch;
 pub static CONTEST: Contest = Contest {
     id: "udp-throughput",
     title: "UDP, one flow, 1472 bytes a datagram",
-    about: "As fast as each program sends. goodput asks for a receive buffer of 4 MiB, the others leave the \
-            kernel's. `gso and gro` hands the kernel many datagrams as one packet and takes them so, `datagram` \
-            moves several in one system call, `plain` one. 1472 bytes fill a packet of 1500.",
+    about: "As fast as each program sends. goodput asks for a receive buffer of 4 MiB; the other programs keep \
+            the kernel's. `gso and gro` hands many datagrams to the kernel as one packet and receives them the \
+            same way, `datagram` moves several in one system call, `plain` moves one. 1472 bytes fill a packet \
+            of 1500.",
     places: VETH,
     load: Load::udp(1472),
     length: Length::Asked,

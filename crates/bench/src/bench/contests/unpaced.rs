@@ -13,12 +13,12 @@ const AS_THE_HOST: &str = "goodput, splice and discard";
 pub static CONTEST: Contest = Contest {
     id: "unpaced-best-method",
     title: "TCP, one flow, best method against best method, reno",
-    about: "The same with a congestion control that sends as fast as it may, in the programs that can choose \
-            one; every user may choose reno. The last row has the host's own. If that is bbr, the kernel lets \
-            a timer send each packet of at most 64 KiB (the third column counts the timers of the whole \
-            machine), and a congestion window of a few packets waits for their acknowledgement: the kernel's \
-            own cost, which no program can avoid, and while it waits no CPU need be busy (Gbit/s / 8 × CPU s/GB is \
-            how many were). The last ratio says how much that is.",
+    about: "The same with reno, which does not pace, in the programs that can choose the congestion control; \
+            every user may choose reno. The last row has the host's own. If that is bbr, a timer of the kernel \
+            sends each packet of at most 64 KiB (the third column counts the timers of the whole machine), and a \
+            congestion window of a few packets waits for their acknowledgement. This is the kernel's own cost, \
+            and no program can avoid it. No CPU need be busy during the wait: Gbit/s / 8 × CPU s/GB is how many \
+            were. The last ratio shows how large this cost is.",
     places: VETH,
     load: Load::tcp(128 << 10),
     length: Length::Asked,

@@ -94,10 +94,10 @@ fn head(kept: &Kept) -> Result<String> {
     writeln!(
         head,
         "\n{} rounds of {seconds} s a run. In each round every contestant of a contest runs once, in random \
-         order; a ratio is always of two runs of one round, and the best peer is the one that was best in \
-         that round. Throughput is what the receiver counted; CPU is user and system time of both processes \
-         from start to end, and a GB is 10^9 bytes of received payload. Medians, in brackets the \
-         order-statistic interval of at least {CONFIDENCE} % confidence, for which it takes six rounds.",
+         order. A ratio is always of two runs of one round; the best peer is the one that was best in that \
+         round. Throughput is what the receiver counted. CPU is the user and system time of both processes \
+         from start to end. A GB is 10^9 bytes of received payload. The tables have medians, and in brackets \
+         the order-statistic interval of at least {CONFIDENCE} % confidence, which needs six rounds.",
         kept.rounds(),
     )?;
     Ok(head)
