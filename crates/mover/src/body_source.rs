@@ -45,7 +45,7 @@ pub trait Bodies: Send {
         PollFlags::OUT
     }
 
-    /// All of the body that was begun last is written: returns when the peer has said that it has it.
+    /// The whole body is written: returns when the peer has confirmed that it has it.
     fn stored(&mut self, _pause: &dyn Pause) -> Result<(), BodyError> {
         Ok(())
     }
@@ -55,12 +55,12 @@ pub trait Bodies: Send {
         None
     }
 
-    /// Why nothing moves, if it is not the peer that stands still: its connection broke, and there is no new one yet.
+    /// Why nothing moves, if the peer is not the reason: its connection broke, and there is no new one yet.
     fn trouble(&self) -> Option<String> {
         None
     }
 
-    /// Whether the peer sends more only as this end reads on, so that nothing is gained by reading late.
+    /// Whether the peer sends more only when this end reads, so that reading late gains nothing.
     fn is_asked_as_read(&self) -> bool {
         false
     }
@@ -71,7 +71,7 @@ pub trait Bodies: Send {
         false
     }
 
-    /// When payload moves on by itself, if the peer asked for patience: until then it does not stand still.
+    /// When payload continues without being asked for again, if the peer asked to wait. Until then it is not stalled.
     fn resumes_at(&self) -> Option<Instant> {
         None
     }
@@ -119,7 +119,7 @@ pub enum Extent {
 pub enum BodyError {
     /// A [`Pause`] was ended by the stop.
     Stopped,
-    /// The peer did or said something else than was to be.
+    /// The peer did or said something unexpected.
     Peer(String),
     /// The peer does not let this user have or store it.
     Forbidden(String),
@@ -182,7 +182,7 @@ impl BodySource {
         self.resumes_at().map_or(until, |at| at.min(until))
     }
 
-    /// When payload moves on by itself, on the monotonic clock, if the peer asked for patience.
+    /// When payload continues, on the monotonic clock, if the peer asked to wait.
     pub(crate) fn resumes_at(&self) -> Option<u64> {
         let left = self.inner().bodies.resumes_at()?.saturating_duration_since(Instant::now());
         Some(now_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)))

@@ -6,8 +6,8 @@
 //! calls. One that waits in the kernel instead cost as much CPU time for each byte over loopback (Linux
 //! 6.18). It also ends if the kernel finds no buffer (`ENOBUFS`), and the next call makes a new request.
 //!
-//! So the kernel needs buffers only within a call: they lie in a room that is lent for it, and a flow
-//! has nothing of its own but its rings.
+//! So the kernel needs buffers only within a call: they are parts of a pooled buffer that is taken for the call. A flow
+//! keeps nothing but its rings.
 
 use std::io;
 use std::mem::{self, size_of};
@@ -53,7 +53,7 @@ pub(crate) fn trial() -> io::Result<()> {
 
 /// A ring, and that of its buffers.
 pub(crate) struct Multishot {
-    // Dropped before the ring of buffers, of which it knows the address. Holds the room within a call.
+    // Dropped before the ring of buffers, of which it knows the address. Holds the pooled buffer within a call.
     ring: Ring<PooledBuffer>,
     buffers: Buffers,
     /// What ended the stream, and was not reported yet.
@@ -92,7 +92,7 @@ impl Multishot {
         let socket = Fd(socket.as_raw_fd());
         let request =
             opcode::RecvMulti::new(socket, BUFFER_GROUP_ID).flags(libc::MSG_DONTWAIT).build();
-        // SAFETY: the request names no memory but the buffers, which lie in the room that the ring owns.
+        // SAFETY: the request names no memory but the buffers, which are parts of the pooled buffer that the ring owns.
         unsafe { self.ring.note(&request) }
     }
 
@@ -146,7 +146,7 @@ impl Buffers {
         Ok(Self { start: start.cast(), each, tail: RING_BUFFERS, room: ptr::null_mut() })
     }
 
-    /// Has the kernel use the room that begins at `start` from now on: all that it has is handed over anew.
+    /// Lets the kernel use the pooled buffer that begins at `start` from now on: all its parts are handed over anew.
     /// For a moment without a request.
     fn lie_at(&mut self, start: *mut u8) {
         debug_assert!(usize::from(RING_BUFFERS) * self.each <= BUFFER_BYTES);
@@ -160,7 +160,7 @@ impl Buffers {
     #[expect(unsafe_code, reason = "memory that the kernel has written to")]
     fn content(&self, buffer: u16, len: usize) -> &[u8] {
         let at = usize::from(buffer % RING_BUFFERS) * self.each;
-        // SAFETY: the buffer lies in a room of this process, whose bytes are written from the start, and the
+        // SAFETY: the buffer is part of a pooled buffer of this process, whose bytes are written from the start, and the
         // kernel leaves it alone until it is given back.
         unsafe { slice::from_raw_parts(self.room.wrapping_add(at), len.min(self.each)) }
     }

@@ -6,10 +6,10 @@ use goodput_model::Sample;
 
 /// Flows in detail that are kept, over all samples; each is about 1 KiB. Ten flows fill it in 40 s, one in 7
 /// min.
-const DETAILS_MAX: usize = 4096;
+const MAX_DETAILED_FLOWS: usize = 4096;
 
 /// Samples that are kept.
-const SAMPLES_MAX: usize = 16_384;
+const MAX_SAMPLES: usize = 16_384;
 
 /// The beginning is kept as it is, for slow start is in it, seconds.
 const HEAD_S: f64 = 10.0;
@@ -53,7 +53,7 @@ impl Kept {
         }
         self.details += sample.flows.len();
         self.samples.push(sample);
-        if self.samples.len() > SAMPLES_MAX || self.details > DETAILS_MAX {
+        if self.samples.len() > MAX_SAMPLES || self.details > MAX_DETAILED_FLOWS {
             self.thin();
         }
     }
@@ -98,9 +98,9 @@ impl Kept {
         let mut details = 0;
         let is_head = |sample: &&Sample| {
             details += sample.flows.len();
-            sample.at_s <= HEAD_S && details <= DETAILS_MAX / HEAD_DIVISOR
+            sample.at_s <= HEAD_S && details <= MAX_DETAILED_FLOWS / HEAD_DIVISOR
         };
-        self.samples.iter().take(SAMPLES_MAX / HEAD_DIVISOR).take_while(is_head).count().max(1)
+        self.samples.iter().take(MAX_SAMPLES / HEAD_DIVISOR).take_while(is_head).count().max(1)
     }
 
     /// Drops every second sample after the beginning.

@@ -25,7 +25,7 @@ pub use crate::run::storage::{ServedFiles, Sinks};
 pub use admit::access::Access;
 use admit::accounts::Limit;
 use admit::admission::Admission;
-pub use admit::admission::{Exclusive, Lent};
+pub use admit::admission::{Exclusive, ServerLimits};
 use admit::attempts::{Attempts, Pace};
 use admit::denied::{self, Denied};
 use admit::echoes::Echoes;
@@ -55,12 +55,12 @@ pub struct Config {
     pub exclusive: Option<Exclusive>,
     /// Whom it talks to at all.
     pub access: Access,
-    /// What one client may ask for; its highest rate is what `lent` says.
+    /// What one client may ask for; its highest rate is in `allowed`.
     pub limits: Limits,
     /// The resources of this host, read before the server announces itself.
     pub host: Host,
     /// What clients get of it, one of them and all together.
-    pub lent: Lent,
+    pub allowed: ServerLimits,
     /// A measurement whose payload is slower over half a minute is ended.
     pub min_progress: BitRate,
     /// Leave after the first client that made a measurement.
@@ -171,7 +171,7 @@ impl Shared {
 
     /// What a client may ask for.
     fn limits(&self) -> Limits {
-        let rate_bits_per_s = self.config.lent.rate_of_a_client().map(|rate| rate.0);
+        let rate_bits_per_s = self.config.allowed.rate_of_a_client().map(|rate| rate.0);
         Limits { rate_bits_per_s, ..self.config.limits }
     }
 
@@ -224,7 +224,7 @@ pub async fn serve(
         }
     });
     let shared = Arc::new(Shared {
-        admission: Admission::new(&config.lent, config.exclusive, config.host),
+        admission: Admission::new(&config.allowed, config.exclusive, config.host),
         endpoints,
         ports: Box::new(OpenedPorts::default()),
         tickets: Tickets::default(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_engine::serve::{
-    Access, Config, Exclusive, Host, Keys, Lent, ServedFiles, Sinks, Sockets, serve,
+    Access, Config, Exclusive, Host, Keys, ServedFiles, ServerLimits, Sinks, Sockets, serve,
 };
 use goodput_engine::{EngineError, share_heaps};
 use goodput_settings::GuardProgram;
@@ -135,7 +135,7 @@ fn config(args: &ServeArgs, state: &Path, known: Option<&KnownClients>) -> Resul
         },
         access: Access { allow: args.clients.allow.clone(), deny: args.clients.deny.clone() },
         host: Host::here(),
-        lent: Lent {
+        allowed: ServerLimits {
             measurements: args.limits.max_clients,
             connections_per_client: args.limits.max_connections,
             client_percent: args.limits.client_share,

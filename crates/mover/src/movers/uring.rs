@@ -136,14 +136,14 @@ fn receive_singly(flow: &Flow) -> Result<(), MoveError> {
     })
 }
 
-/// Reads up to `want` bytes without waiting, into a room that the ring holds then.
+/// Reads up to `want` bytes without waiting, into a buffer that the ring holds meanwhile.
 #[expect(unsafe_code, reason = "the kernel is given an address")]
 fn read(ring: &mut Ring<PooledBuffer>, socket: &OwnedFd, want: usize) -> SysResult<usize> {
     let (start, want) = (ring.hold(PooledBuffer::take())?, want.min(BUFFER_BYTES));
     let request = opcode::Recv::new(types::Fd(socket.as_raw_fd()), start, want as u32)
         .flags(libc::MSG_DONTWAIT)
         .build();
-    // SAFETY: the ring owns the room, and the flow has the socket for longer.
+    // SAFETY: the ring owns the buffer, and the flow has the socket for longer.
     unsafe { ring.note(&request) }?;
     let mut result = Err(Errno::IO);
     ring.carry_out(|entry| result = outcome(entry.result()))?;

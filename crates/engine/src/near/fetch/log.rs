@@ -74,7 +74,7 @@ impl FetchLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Further fetches before the measurement took so many seconds.
+    /// Further fetches before the measurement took this time, seconds.
     pub fn alone(&self, times_s: Vec<f64>) {
         self.inner().alone_s = times_s;
     }

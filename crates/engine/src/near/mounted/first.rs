@@ -10,11 +10,11 @@ use goodput_mover::{Awaited, FileMover, FlowConfig, Gate, MountedFile, PassLog, 
 use crate::error::EngineError;
 
 /// How long it may take. What does not come in this time the measurement itself will bring.
-const READING: Duration = Duration::from_secs(10);
+const MAX_READING_TIME: Duration = Duration::from_secs(10);
 /// How long a call may go on after the pass was asked to stop. On a dead mount it goes on for ever.
-const STOPPING: Duration = Duration::from_secs(5);
+const MAX_STOPPING_TIME: Duration = Duration::from_secs(5);
 /// How often its end is looked for. When it came is known exactly all the same.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Default)]
 struct First {
@@ -56,16 +56,16 @@ pub fn read(
             .check()
             .map_err(EngineError::io("wait for the first pass"))
             .inspect_err(|_| stop.abort())?;
-        if began.elapsed() >= READING {
+        if began.elapsed() >= MAX_READING_TIME {
             stop.finish(Duration::ZERO);
         }
-        if began.elapsed() >= READING + STOPPING {
+        if began.elapsed() >= MAX_READING_TIME + MAX_STOPPING_TIME {
             return Err(EngineError::Flow(format!(
                 "{name} can't be read: its server or disk has not answered for {} s; see `dmesg`",
-                STOPPING.as_secs()
+                MAX_STOPPING_TIME.as_secs()
             )));
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(LOOK_INTERVAL);
     }
     let cut_after = began.elapsed();
     let cpu_wait_us = running.cpu_wait_us().map(|us| us as f64);

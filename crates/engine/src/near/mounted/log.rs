@@ -8,7 +8,7 @@ use goodput_model::{Fetch, FetchTimes, Fetches, Known, median};
 use goodput_mover::PassLog;
 
 /// Times of one kind that are kept for their median: those of more passes change it little.
-const KEPT: usize = 10_000;
+const MAX_KEPT_TIMES: usize = 10_000;
 
 /// What is the same for all passes.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl PassLog for MountLog {
 }
 
 fn keep(times: &mut Vec<f64>, time: f64) {
-    if times.len() < KEPT {
+    if times.len() < MAX_KEPT_TIMES {
         times.push(time);
     }
 }

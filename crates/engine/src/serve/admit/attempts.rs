@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(all.count(), PACE.burst as usize);
     }
 
-    /// Takes an attempt for each of so many addresses; how many had it at once, had to wait, were refused.
+    /// Takes an attempt for each of this number of addresses. Returns how many had it at once, had to wait, were refused.
     fn outcomes(
         attempts: &Attempts,
         clients: impl Iterator<Item = u32>,

@@ -18,20 +18,20 @@ use crate::serve::address::plain;
 /// Longest datagram.
 const MAX_DATAGRAM_BYTES: usize = 65_535;
 
-/// Datagrams that are taken over at most after the peer's socket is its own. What is left after so
-/// many is read from that socket.
-const TAKEN_MAX: usize = 1024;
+/// Datagrams that are taken over at most after the peer's socket is its own. What is left after that
+/// is read from that socket.
+const MAX_TAKEN_DATAGRAMS: usize = 1024;
 
 /// Datagrams that are taken out of the shared socket at most: more than fit into its buffer, which the
 /// kernel doubles (socket(7)) and charges with 512 bytes at least for each.
-const SHARED_MAX: usize = 2 * UDP_RECEIVE_BUFFER_BYTES / DATAGRAM_OVERHEAD_BYTES;
+const MAX_SHARED_DATAGRAMS: usize = 2 * UDP_RECEIVE_BUFFER_BYTES / DATAGRAM_OVERHEAD_BYTES;
 
 /// What a datagram is charged with beside its bytes, here as in the kernel.
 const DATAGRAM_OVERHEAD_BYTES: usize = 512;
 
 /// Most bytes of datagrams that wait in this process, with what each costs beside its own; what comes beyond is
 /// dropped, as the kernel drops what comes beyond its buffer.
-const WAITING_MAX: usize = 4 << 20;
+const MAX_WAITING_BYTES: usize = 4 << 20;
 
 fn charge(datagram: &[u8]) -> usize {
     datagram.len() + DATAGRAM_OVERHEAD_BYTES
@@ -145,8 +145,8 @@ impl PortSocket {
         let socket = self.own_socket(peer)?;
         let mut early = self.take_waiting(peer);
         let shared = self.socket.as_fd().try_clone_to_owned()?;
-        self.drain(&UdpSocket::from(shared), Some(peer), SHARED_MAX, &mut early);
-        self.drain(&socket, Some(peer), TAKEN_MAX, &mut early);
+        self.drain(&UdpSocket::from(shared), Some(peer), MAX_SHARED_DATAGRAMS, &mut early);
+        self.drain(&socket, Some(peer), MAX_TAKEN_DATAGRAMS, &mut early);
         Ok(HandedOver { socket, early })
     }
 
@@ -155,7 +155,7 @@ impl PortSocket {
     /// socket is searched for it.
     pub fn split_off(&mut self, peer: SocketAddr) -> std::io::Result<UdpSocket> {
         let socket = self.own_socket(peer)?;
-        self.drain(&socket, None, TAKEN_MAX, &mut Vec::new());
+        self.drain(&socket, None, MAX_TAKEN_DATAGRAMS, &mut Vec::new());
         Ok(socket)
     }
 
@@ -209,7 +209,7 @@ impl PortSocket {
                     let datagram = self.buffer[..told.length].to_vec();
                     if Some(plain(told.from)) == peer {
                         early.push(datagram);
-                    } else if self.waiting_bytes + charge(&datagram) <= WAITING_MAX {
+                    } else if self.waiting_bytes + charge(&datagram) <= MAX_WAITING_BYTES {
                         self.waiting_bytes += charge(&datagram);
                         self.waiting.push_back((datagram, told));
                     }

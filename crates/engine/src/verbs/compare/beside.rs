@@ -11,11 +11,11 @@ const BUFFER_BYTES: u64 = 4 << 20;
 
 /// Some forty of a scheduler's slices (sched_base_slice, 1 to 3 ms): waiting for a CPU shows. A run of
 /// two seconds becomes 4 % longer by two copies.
-const TIME: Duration = Duration::from_millis(40);
+const COPY_TIME: Duration = Duration::from_millis(40);
 
 /// Wall seconds per 10^9 bytes copied by one thread of this host. `None` if no thread can be had.
 pub async fn copy_s_per_gb() -> Option<f64> {
-    let speed = blocking(|| copy_speed(BUFFER_BYTES, TIME)).await.ok()?;
+    let speed = blocking(|| copy_speed(BUFFER_BYTES, COPY_TIME)).await.ok()?;
     Some(1e9 / speed.mean_bytes_per_s)
 }
 

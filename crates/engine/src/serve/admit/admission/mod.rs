@@ -40,9 +40,9 @@ const LENT_PERCENT: u64 = 75;
 /// out of the shared socket.
 const CONVERSATION_BYTES: u64 = 512 << 10;
 
-/// What the operator lends.
+/// What the operator allows clients.
 #[derive(Debug, Clone, Copy)]
-pub struct Lent {
+pub struct ServerLimits {
     /// Measurements at the same time.
     pub measurements: u32,
     /// Connections of one client at the same time.
@@ -99,11 +99,11 @@ pub struct Place {
 
 impl Admission {
     /// Nobody is here yet.
-    pub fn new(lent: &Lent, exclusive: Option<Exclusive>, host: Host) -> Self {
+    pub fn new(allowed: &ServerLimits, exclusive: Option<Exclusive>, host: Host) -> Self {
         Self {
-            ledger: Ledger::new(&limits(lent, &host)),
-            rates: Rates::new(rate_limit(lent), lent.limit_of_a_client()),
-            client_rate: lent.rate_of_a_client(),
+            ledger: Ledger::new(&limits(allowed, &host)),
+            rates: Rates::new(rate_limit(allowed), allowed.limit_of_a_client()),
+            client_rate: allowed.rate_of_a_client(),
             host,
             waiting: Arc::default(),
             exclusive,
@@ -189,16 +189,17 @@ impl Admission {
 }
 
 /// The limits of everything.
-fn limits(lent: &Lent, host: &Host) -> [(Resource, Limit); 6] {
-    let percent = u64::from(lent.client_percent);
+fn limits(allowed: &ServerLimits, host: &Host) -> [(Resource, Limit); 6] {
+    let percent = u64::from(allowed.client_percent);
     let shared = |all| Limit::shared(all, percent);
     let usable = |all: u64| all / 100 * LENT_PERCENT;
     let descriptors = usable(host.descriptors.saturating_sub(OWN_DESCRIPTORS));
-    let connections = Limit { client: lent.connections_per_client.into(), ..shared(descriptors) };
+    let connections =
+        Limit { client: allowed.connections_per_client.into(), ..shared(descriptors) };
     [
         (Resource::Connections, connections),
-        (Resource::Conversations, shared(lent.measurements.into())),
-        (Resource::Measurements, shared(lent.measurements.into())),
+        (Resource::Conversations, shared(allowed.measurements.into())),
+        (Resource::Measurements, shared(allowed.measurements.into())),
         (Resource::Descriptors, shared(descriptors)),
         (Resource::Threads, shared(usable(host.threads))),
         (Resource::Memory, shared(host.lent_bytes())),
@@ -206,18 +207,18 @@ fn limits(lent: &Lent, host: &Host) -> [(Resource, Limit); 6] {
 }
 
 /// Bits per second, each direction.
-fn rate_limit(lent: &Lent) -> Limit {
+fn rate_limit(allowed: &ServerLimits) -> Limit {
     let whole = |rate: BitRate| rate.0 as u64;
-    let all = lent.total_rate.map_or(u64::MAX, whole);
-    let shared = match lent.total_rate {
-        Some(_) => Limit::shared(all, lent.client_percent.into()).client,
+    let all = allowed.total_rate.map_or(u64::MAX, whole);
+    let shared = match allowed.total_rate {
+        Some(_) => Limit::shared(all, allowed.client_percent.into()).client,
         None => u64::MAX,
     };
-    let client = lent.client_rate.map_or(shared, |own| whole(own).min(all));
+    let client = allowed.client_rate.map_or(shared, |own| whole(own).min(all));
     Limit { all, client, unproven_percent: 100 }
 }
 
-impl Lent {
+impl ServerLimits {
     /// Where the rate of one client comes from.
     fn limit_of_a_client(&self) -> RateLimit {
         match (self.client_rate, self.total_rate) {

@@ -13,8 +13,8 @@ fn host(memory_bytes: u64) -> Host {
     Host { memory_bytes, descriptors: 20_000, threads: 15_000, buffers }
 }
 
-fn lent(measurements: u32) -> Lent {
-    Lent {
+fn allowed(measurements: u32) -> ServerLimits {
+    ServerLimits {
         measurements,
         connections_per_client: 2,
         client_percent: 50,
@@ -24,13 +24,13 @@ fn lent(measurements: u32) -> Lent {
 }
 
 fn small_host(measurements: u32) -> Admission {
-    Admission::new(&lent(measurements), None, host(4 * GIB))
+    Admission::new(&allowed(measurements), None, host(4 * GIB))
 }
 
 /// A host at which one client may make two measurements at a time, at this rate together.
 pub fn a_small_host_at(client_rate: BitRate) -> Admission {
-    let lent = Lent { client_rate: Some(client_rate), ..lent(4) };
-    Admission::new(&lent, None, host(4 * GIB))
+    let allowed = ServerLimits { client_rate: Some(client_rate), ..allowed(4) };
+    Admission::new(&allowed, None, host(4 * GIB))
 }
 
 impl Admission {
@@ -65,7 +65,7 @@ fn a_thousand_flows_fit_on_a_host_of_4_gb() {
 #[test]
 fn who_proposes_much_and_sends_nothing_locks_nobody_out() {
     for memory_bytes in [4 * GIB, 16 * GIB] {
-        let admission = Admission::new(&lent(512), None, host(memory_bytes));
+        let admission = Admission::new(&allowed(512), None, host(memory_bytes));
         let greedy = Plan { flows: 128, chunk_bytes: Bytes(16 << 20), ..Plan::standard() };
         let propose = |from, plan: &Plan| admission.flows(address(from), plan);
         let mut held: Vec<_> = (0..2).map(|_| propose("192.0.2.1", &greedy)).collect();
@@ -141,14 +141,14 @@ fn what_is_too_much_for_this_server_says_what_would_do() {
     assert!(refused.starts_with("this takes ") && refused.contains("smaller chunk"), "{refused}");
     let threads = Host { threads: 10, ..host(4 * GIB) };
     let plan = Plan { flows: 100, ..Plan::standard() };
-    let admission = Admission::new(&lent(4), None, threads);
+    let admission = Admission::new(&allowed(4), None, threads);
     let refused = why(admission.flows(address("192.0.2.1"), &plan));
     assert!(refused.contains("102 threads") && refused.contains("fewer flows"), "{refused}");
 }
 
 #[test]
 fn measurements_of_one_client_share_its_rate_and_all_share_the_total() {
-    let rates = Lent { total_rate: Some(BitRate(1e9)), ..lent(64) };
+    let rates = ServerLimits { total_rate: Some(BitRate(1e9)), ..allowed(64) };
     assert_eq!(rates.rate_of_a_client(), Some(BitRate(5e8)));
     let admission = Admission::new(&rates, None, host(16 * GIB));
     let rates_of = |from| {
@@ -162,7 +162,7 @@ fn measurements_of_one_client_share_its_rate_and_all_share_the_total() {
     assert_eq!(values, [5e8, 7.5e8, 1e9], "its own, that of its network, that of all");
     assert!(one.1.iter().zip(&again.1).all(|(one, again)| Arc::ptr_eq(one, again)));
     assert!(!Arc::ptr_eq(&one.1[0], &other.1[0]) && Arc::ptr_eq(&one.1[2], &other.1[2]));
-    let small = Lent { client_rate: Some(BitRate(1e8)), ..rates };
+    let small = ServerLimits { client_rate: Some(BitRate(1e8)), ..rates };
     assert_eq!(small.rate_of_a_client(), Some(BitRate(1e8)));
     let free = small_host(4).flows(address("::1"), &Plan::standard()).unwrap();
     assert!(free.rates(Role::Sender).is_empty());
@@ -208,7 +208,7 @@ async fn everything_that_takes_resources_has_a_place_and_a_turn() {
         let full = small_host(1);
         let _held = admit(&full, held).await.unwrap();
         assert!(why(admit(&full, other).await).contains("1 measurement"), "{held:?} {other:?}");
-        let alone = Admission::new(&lent(64), Some(Exclusive::Busy), host(4 * GIB));
+        let alone = Admission::new(&allowed(64), Some(Exclusive::Busy), host(4 * GIB));
         let _held = admit(&alone, held).await.unwrap();
         assert!(why(admit(&alone, other).await).contains("one at a time"), "{held:?} {other:?}");
     }

@@ -12,7 +12,7 @@ use goodput_model::Bytes;
 
 use super::accounts::{Account, Limit, whose};
 
-/// What is lent.
+/// What clients share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// Connections that have not proven themselves as flows, and conversations over UDP.
