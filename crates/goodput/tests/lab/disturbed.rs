@@ -24,7 +24,7 @@ const OTHERS: f64 = 0.05;
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Limits that are true of any path if the machine is too busy: its CPUs.
-const CPUS: [&str; 6] = [
+pub const CPUS: [&str; 6] = [
     "cpu-contention",
     "cpu-quota",
     "cpu-steal",
