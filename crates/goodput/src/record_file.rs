@@ -43,7 +43,7 @@ impl RecordFile {
             file.set_len(0)?;
         }
         let mut out = BufWriter::new(file);
-        serde_json::to_writer_pretty(&mut out, record)?;
+        record.write_json(&mut out)?;
         out.flush()
     }
 }

@@ -36,6 +36,7 @@ pub mod plan;
 pub mod rate_search;
 pub mod receive_hash;
 pub mod record;
+mod record_json;
 pub mod response;
 pub mod sample;
 pub mod setting;

@@ -21,7 +21,7 @@ struct Head {
 pub fn read_record(json: &str) -> Result<Record, RecordError> {
     let head: Head = serde_json::from_str(json)?;
     match head.format {
-        ..=FORMAT => Ok(serde_json::from_str(json)?),
+        ..=FORMAT => Ok(Record::from_json(json)?),
         found => Err(RecordError::Newer { found, known: FORMAT }),
     }
 }

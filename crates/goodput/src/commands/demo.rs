@@ -77,7 +77,7 @@ impl Demo<'_> {
             .with_context(|| format!("cannot run {}", self.exe.display()))?;
         let json = fs::read_to_string(&file)
             .with_context(|| format!("goodput {} left no record: {status}", arguments.join(" ")))?;
-        serde_json::from_str(&json).context("cannot read the record back")
+        Record::from_json(&json).context("cannot read the record back")
     }
 
     /// The value of the changed setting as a user at the near host would read it.

@@ -52,7 +52,10 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
         return Ok(());
     }
     if args.json {
-        screen::line(serde_json::to_string_pretty(record)?)?;
+        screen::print_data(|out| {
+            record.write_json(&mut *out)?;
+            writeln!(out)
+        })?;
         return Ok(());
     }
     screen::line(format_args!("{}   {}", record.started, record.target))?;

@@ -121,7 +121,7 @@ impl ChangeStage {
     /// One line for programs: the case, what else is in `line`, and the record or why there is none.
     fn print_line(&self, mut line: Value, changed: &Changed) -> Result<Exit> {
         let (key, value) = match changed {
-            Ok(Ok(record)) => ("record", serde_json::to_value(record)?),
+            Ok(Ok(record)) => ("record", record.to_json_value()?),
             Ok(Err(failed)) => ("failed", failed.stderr.trim().into()),
             Err(why) => ("failed", why.to_string().into()),
         };
@@ -190,7 +190,7 @@ impl CaseResult {
             Self::Observed(observed) => {
                 line["judged"] = serde_json::to_value(&observed.judged)?;
                 match &observed.record {
-                    Ok(record) => ("record", serde_json::to_value(record)?),
+                    Ok(record) => ("record", record.to_json_value()?),
                     Err(failed) => ("failed", failed.stderr.trim().into()),
                 }
             }

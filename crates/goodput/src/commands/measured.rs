@@ -7,7 +7,6 @@ use anyhow::{Context, Result, anyhow};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::Record;
 use rustix::io::Errno;
-use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
@@ -176,24 +175,18 @@ fn end_at_the_next_signal() {
 fn print(record: &Record, text: impl FnOnce() -> String, output: &OutputArgs) -> io::Result<()> {
     if output.json {
         return screen::print_data(|out| {
-            serde_json::to_writer_pretty(&mut *out, record)?;
+            record.write_json(&mut *out)?;
             writeln!(out)
         });
     }
     if output.json_stream {
         return screen::print_data(|out| {
-            serde_json::to_writer(&mut *out, &Last { event: "record", record })?;
-            writeln!(out)
+            write!(out, r#"{{"event":"record","record":"#)?;
+            record.write_json_line(&mut *out)?;
+            writeln!(out, "}}")
         });
     }
     screen::print(&text())
-}
-
-/// The last event of a stream.
-#[derive(Serialize)]
-struct Last<'a> {
-    event: &'static str,
-    record: &'a Record,
 }
 
 fn check(record: &Record, output: &OutputArgs) -> Exit {

@@ -172,7 +172,7 @@ fn beside(error: LabError, server: &Process) -> LabError {
 
 /// A record counts whatever the exit code: a found problem is not a failure here.
 fn observe(scenario: &Scenario, finished: Finished) -> Observed {
-    match serde_json::from_str::<Record>(&finished.stdout) {
+    match Record::from_json(&finished.stdout) {
         Ok(record) => {
             let judged = judge::judge(&scenario.expect, &record);
             Observed { record: Ok(record), judged }
