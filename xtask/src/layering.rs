@@ -47,6 +47,7 @@ const MOVER: &str = "goodput-mover";
 const KERNEL: &str = "goodput-kernel";
 const SETTINGS: &str = "goodput-settings";
 const REMOTE: &str = "goodput-remote";
+const RELAY: &str = "goodput-relay";
 const LAB: &str = "goodput-lab";
 const SANDBOX: &str = "goodput-sandbox";
 const ENGINE: &str = "goodput-engine";
@@ -70,7 +71,8 @@ const LAYERS: &[Layer] = &[
     near_kernel(SETTINGS, &[MODEL, NETLINK]),
     // Its rows are settings of the registry.
     layer(REMOTE, &[MODEL, SETTINGS]),
-    near_kernel(LAB, &[MODEL, NETLINK]),
+    near_kernel(RELAY, &[]),
+    near_kernel(LAB, &[MODEL, NETLINK, RELAY]),
     // What it gives up it gives up by libraries; it has no unsafe code of its own.
     layer(SANDBOX, &[]),
     layer(

@@ -6,12 +6,12 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use goodput_netlink::{Offload, Qdisc, Route, Tbf, set_offload};
+use goodput_relay::{Devices, Relay, Shape, Tun};
 
 use crate::error::LabError;
 use crate::host::{Host, Port};
 use crate::host_name::HostName;
 use crate::netem;
-use crate::relay::{Devices, Relay, Shape, Tun};
 use crate::scenario::LinkDirection;
 use crate::wiring::{Cable, Wiring};
 
@@ -96,7 +96,7 @@ fn relay(
     let devices = Devices { mtu: cable.mtu, segmentation: cable.segmentation };
     let forward = shape(&forward, cable.mtu, seed);
     let back = shape(&back, cable.mtu, seed.wrapping_add(1));
-    Relay::start(near_tun, far_tun, devices, forward, back)
+    Ok(Relay::start(near_tun, far_tun, devices, forward, back)?)
 }
 
 fn shape(way: &LinkDirection, mtu: u32, seed: u64) -> Shape {

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use goodput_relay::RelayError;
+
 /// An error of the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -93,6 +95,12 @@ pub enum LabError {
         /// What it wrote to stderr, or nothing.
         output: String,
     },
+}
+
+impl From<RelayError> for LabError {
+    fn from(RelayError { what, object, source }: RelayError) -> Self {
+        Self::Io { what, object: object.into(), source }
+    }
 }
 
 impl LabError {

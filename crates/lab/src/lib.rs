@@ -16,7 +16,6 @@ mod need;
 mod netem;
 mod nft;
 pub mod privilege;
-pub mod relay;
 mod route_metrics;
 mod run;
 pub mod scenario;

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use goodput_model::Family;
+use goodput_relay::Counters;
 
 use crate::build::{self, Built};
 use crate::error::LabError;
@@ -14,7 +15,6 @@ use crate::faults::{FaultTarget, PlantTime, Undo};
 use crate::host::Host;
 use crate::host_name::HostName;
 use crate::netem;
-use crate::relay::Counters;
 use crate::scenario::Scenario;
 use crate::wiring::{Emulator, Wiring};
 

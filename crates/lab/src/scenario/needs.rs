@@ -3,9 +3,10 @@
 use std::fs::OpenOptions;
 use std::io;
 
+use goodput_relay::CLONE_DEVICE;
+
 use super::{Link, Scenario, Topology};
 use crate::need::{Lack, Need};
-use crate::relay::CLONE_DEVICE;
 use crate::{cgroup, netem, nft};
 
 impl Need {

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::OFlags;
 
 use super::vnet;
-use crate::error::LabError;
+use crate::error::RelayError;
 
 /// Where TUN devices are made. On most systems only root may open it.
 pub const CLONE_DEVICE: &str = "/dev/net/tun";
@@ -21,10 +21,9 @@ impl Tun {
     /// `segmentation`, the kernel hands over and takes whole super-packets; without, only single
     /// packets; in both cases the checksum is left to a receiver that needs it, because nothing gets
     /// corrupted on the way.
-    pub fn create(name: &str, segmentation: bool) -> Result<Self, LabError> {
-        let failed = |what: &'static str| {
-            move |source| LabError::Io { what, object: CLONE_DEVICE.into(), source }
-        };
+    pub fn create(name: &str, segmentation: bool) -> Result<Self, RelayError> {
+        let failed =
+            |what: &'static str| move |source| RelayError { what, object: CLONE_DEVICE, source };
         let file = OpenOptions::new().read(true).write(true).open(CLONE_DEVICE);
         let tun = Self(file.map_err(failed("open"))?.into());
         tun.name_it(name).map_err(failed("make a TUN device with"))?;

@@ -3,6 +3,10 @@
 //!
 //! With segmentation on, super-packets cross whole: fast, but a super-packet is then the unit that
 //! is queued, dropped and delivered; the rate still counts every segment with its headers.
+//!
+//! It is apart from `lab`, because every byte passes it: it alone is built for speed.
+// A library returns what it has to say. The print macros would also panic if nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,6 +17,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 mod counters;
 mod ecn;
+mod error;
 mod flight;
 mod priority;
 mod pump;
@@ -22,10 +27,10 @@ mod tun;
 mod vnet;
 
 pub use counters::{Counters, EXACT_BELOW_NS};
+pub use error::RelayError;
 pub use shape::Shape;
 pub use tun::{CLONE_DEVICE, Tun};
 
-use crate::error::LabError;
 use counters::Tally;
 use pump::Pump;
 use shape::Shaper;
@@ -55,7 +60,7 @@ impl Relay {
         devices: Devices,
         forward: Shape,
         back: Shape,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, RelayError> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
         let (near, far) = (Arc::new(near), Arc::new(far));
         let mut relay =
@@ -73,7 +78,7 @@ impl Relay {
         devices: Devices,
         shape: Shape,
         direction: usize,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), RelayError> {
         let pump = Pump {
             from: from.clone(),
             to: to.clone(),
@@ -104,6 +109,6 @@ impl Drop for Relay {
     }
 }
 
-fn failed(source: io::Error) -> LabError {
-    LabError::Io { what: "start", object: "the relay of an emulated link".into(), source }
+fn failed(source: io::Error) -> RelayError {
+    RelayError { what: "start", object: "the relay of an emulated link", source }
 }

@@ -1,0 +1,15 @@
+//! Why there is no relay.
+
+use std::io;
+
+/// A system call for a relay failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {what} {object}: {source}")]
+pub struct RelayError {
+    /// The operation, a verb.
+    pub what: &'static str,
+    /// Its object.
+    pub object: &'static str,
+    /// The cause.
+    pub source: io::Error,
+}
