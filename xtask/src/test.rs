@@ -13,7 +13,7 @@ use crate::tally::{Steps, Tally};
 use crate::transcript::Transcript;
 use crate::{docs, kernel, layering, peers, supply, tidy};
 use xtask::packages;
-use xtask::shell::{cargo, run as run_command};
+use xtask::shell::{cargo, root, run as run_command};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -64,10 +64,13 @@ fn clippy() -> Result<Tally> {
 }
 
 /// The fuzz targets lie outside the workspace, and would fall behind it unseen. The fuzzer's runtime
-/// needs a C++ compiler; what is never linked may name any file instead.
+/// needs a C++ compiler; what is never linked may name any file instead. Libraries that the workspace has built already
+/// are not built again.
 fn fuzz_targets() -> Result<Tally> {
-    let options = ["clippy", "--manifest-path=fuzz/Cargo.toml"];
-    let mut clippy = cargo(options);
+    let mut clippy = cargo(["clippy", "--manifest-path=fuzz/Cargo.toml"]);
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        clippy.arg("--target-dir").arg(root().join("target"));
+    }
     one(clippy.env("CUSTOM_LIBFUZZER_PATH", "/not/linked.a").args(["--", "--deny", "warnings"]))
 }
 
