@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ impl Client {
         }
         let input = child.stdin.take().map(|stdin| {
             let (input, inputs) = mpsc::channel();
-            thread::spawn(move || write(stdin, &inputs));
+            thread::spawn(move || write(stdin, &inputs, BEAT));
             input
         });
         Ok(Self { child, input, output })
@@ -180,25 +180,47 @@ fn pass_on(stream: Stream, mut from: impl Read, pieces: &SyncSender<Piece>) {
     }
 }
 
-/// Writes until there is nobody any more who says what. Dropping the input then ends the session.
-fn write(mut stdin: ChildStdin, inputs: &Receiver<Input>) {
-    let mut beat: &[u8] = &[];
+/// Writes until there is nobody any more who says what. Dropping the input then ends the session. A beat is due `every` so
+/// often, also between other input: the dead-man hears nothing else.
+fn write(mut stdin: impl Write, inputs: &Receiver<Input>, every: Duration) {
+    let mut beats: Option<(&[u8], Instant)> = None;
+    let mut put = |bytes: &[u8]| stdin.write_all(bytes).and_then(|()| stdin.flush()).is_ok();
     loop {
-        let input = match beat.is_empty() {
-            true => inputs.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            false => inputs.recv_timeout(BEAT),
-        };
-        let written = match &input {
-            Ok(Input::Bytes(bytes)) => stdin.write_all(bytes),
-            Ok(Input::Beats(bytes)) => {
-                beat = bytes;
-                Ok(())
+        if let Some((beat, due)) = &mut beats
+            && *due <= Instant::now()
+        {
+            *due = Instant::now() + every;
+            if !put(beat) {
+                return;
             }
-            Err(RecvTimeoutError::Timeout) => stdin.write_all(beat),
-            Err(RecvTimeoutError::Disconnected) => return,
-        };
-        if written.and_then(|()| stdin.flush()).is_err() {
-            return;
         }
+        let input = match beats {
+            None => inputs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some((_, due)) => inputs.recv_timeout(due.saturating_duration_since(Instant::now())),
+        };
+        match input {
+            Ok(Input::Bytes(bytes)) if !put(&bytes) => return,
+            Ok(Input::Bytes(_)) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(Input::Beats(bytes)) => beats = Some((bytes, Instant::now() + every)),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_always_busy_says_that_it_is_there() {
+        let (input, inputs) = mpsc::channel();
+        input.send(Input::Beats(b"+")).unwrap();
+        for _ in 0..3 {
+            input.send(Input::Bytes(b"-".to_vec())).unwrap();
+        }
+        drop(input);
+        let mut written = Vec::new();
+        write(&mut written, &inputs, Duration::ZERO);
+        assert_eq!(written, b"+-+-+-+");
     }
 }
