@@ -25,9 +25,9 @@ impl Budget {
         Self { began: Instant::now(), all, run_s: run.as_secs_f64(), first_look }
     }
 
-    /// The first measurement has ended; its payload moved for `moved_s` seconds. What it took besides, each run takes.
-    pub fn beside_payload(&mut self, moved_s: f64) {
-        self.run_s += (self.began.elapsed().as_secs_f64() - moved_s).max(0.0);
+    /// The first measurement took this time; its payload moved for `moved_s` seconds. What it took besides, each run takes.
+    pub fn beside_payload(&mut self, took: Duration, moved_s: f64) {
+        self.run_s += (took.as_secs_f64() - moved_s).max(0.0);
     }
 
     /// A comparison of `runs` runs took this time.

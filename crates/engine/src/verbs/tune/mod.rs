@@ -82,9 +82,9 @@ pub async fn tune(
     let until = budget.end();
     let measured =
         within(until, interrupt, async |interrupt| measure(request, interrupt, listener).await);
-    let mut start = measured.await.unwrap_or_else(|| Err(silent(request)))?;
+    let (mut start, took) = measured.await.unwrap_or_else(|| Err(silent(request)))?;
     let moved_s = start.intervals.last().map_or(0.0, |interval| interval.to_s);
-    budget.beside_payload(moved_s);
+    budget.beside_payload(took, moved_s);
     let mut search = Search::default();
     search.consider(&start.findings);
     search.also_consider(&checked(&start).await);
@@ -158,17 +158,20 @@ fn cut_off() -> EngineError {
     }
 }
 
+/// The measurement before any change, and how long it took once there was a connection: each comparison makes one only once.
 async fn measure(
     request: &TuneRequest,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
-) -> Result<Record, EngineError> {
+) -> Result<(Record, Duration), EngineError> {
     let TuneRequest { target, credentials, plan, started, .. } = request;
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    let began = Instant::now();
     let measured = client.measure_whole(plan, interrupt, listener).await;
+    let took = began.elapsed();
     client.leave().await;
-    conclude(measured?, &target.text, started).map(|conclusion| conclusion.record)
+    conclude(measured?, &target.text, started).map(|conclusion| (conclusion.record, took))
 }
 
 /// What a look at this host and the device towards the target finds that is more than possible; nothing if it can't be
