@@ -77,10 +77,11 @@ fn followed_by_baseline(trials: &[&Trial], arm: usize, rule: &str) -> Vec<(f64, 
 }
 
 /// The limit that the counted runs of `arm` name most often; of several, the first by name.
-/// `None` if no run counts.
+/// `None` if no run counts, or none has a verdict of its own.
 fn usual_limit(trials: &[&Trial], arm: usize) -> Option<String> {
     let mut often: BTreeMap<&str, usize> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| trial.arm == arm && counts(trial)) {
+    let judged = |trial: &&&Trial| trial.arm == arm && counts(trial) && !trial.limit.is_empty();
+    for trial in trials.iter().filter(judged) {
         *often.entry(&trial.limit).or_default() += 1;
     }
     let most = often.values().max().copied()?;

@@ -131,6 +131,25 @@ impl Design {
         Step::RunBlock { block, order: self.order(block, open), warm_up: block == WARM_UP_BLOCK }
     }
 
+    /// The blocks that follow a step up to the next look, itself among them, for runs that can't be begun one by one: at
+    /// most as many as the time allows, and at least one. `order` and `block` are the step's.
+    pub fn up_to_look(
+        &self,
+        done: &[Trial],
+        time_left: TimeLeft,
+        block: u32,
+        order: &[usize],
+    ) -> Vec<(u32, Vec<usize>)> {
+        let open: Vec<usize> = (1..self.arms).filter(|arm| order.contains(arm)).collect();
+        let arms = analyse(self, done);
+        // An arm that lost runs is looked at later; the first look at any is meant.
+        let made = open.iter().map(|arm| arms[*arm].n as u32).max().unwrap_or(0);
+        let due = self.looks().next_after(made).map_or(1, |look| look - made);
+        let fit = time_left.runs / (open.len() as u32 + 1);
+        let blocks = block..block + due.min(fit).max(1);
+        blocks.map(|block| (block, self.order(block, open.clone()))).collect()
+    }
+
     /// Whether the warm-up alone was run. If it took longer than there was time, one block is still
     /// run that counts: without it, all that time would have been for nothing.
     fn is_only_warm(&self, done: &[Trial]) -> bool {
@@ -200,6 +219,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn blocks_up_to_a_look_are_those_that_come_one_by_one() {
+        let design = Design { arms: 3, ..Design::default() };
+        let Step::RunBlock { block, order, .. } = design.next(&[], TimeLeft { runs: 3 }) else {
+            panic!("a block fits in")
+        };
+        let all = design.up_to_look(&[], PLENTY, block, &order);
+        assert_eq!(all.len() as u32, design.looks().first());
+        let mut done = Vec::new();
+        for (number, arms) in &all {
+            let step = design.next(&done, TimeLeft { runs: 3 });
+            let expected = Step::RunBlock { block: *number, order: arms.clone(), warm_up: false };
+            assert_eq!(step, expected);
+            done.extend(arms.iter().map(|arm| trial(*number, *arm, 100.0 + *arm as f64)));
+        }
+        let few = design.up_to_look(&[], TimeLeft { runs: 7 }, block, &order);
+        assert_eq!(few, all[..2]);
+        assert_eq!(design.up_to_look(&[], TimeLeft { runs: 0 }, block, &order).len(), 1);
     }
 
     #[test]

@@ -68,13 +68,15 @@ fn two_speeds(rng: &mut Xoshiro256PlusPlus) -> f64 {
     0.1 * normal(rng) + if rng.random_bool(0.5) { 1.0 } else { -1.0 }
 }
 
-const NOISES: [Noise; 6] = [
+const NOISES: [Noise; 7] = [
     Noise { name: "normal", shock: normal, correlation: 0.0, drift: 0.0 },
     Noise { name: "correlated", shock: normal, correlation: 0.41, drift: 0.0 },
     Noise { name: "heavy-tailed", shock: heavy, correlation: 0.41, drift: 0.0 },
     Noise { name: "outliers", shock: outliers, correlation: 0.0, drift: 0.0 },
     Noise { name: "two speeds", shock: two_speeds, correlation: 0.9, drift: 0.0 },
     Noise { name: "drifting", shock: normal, correlation: 0.41, drift: 0.05 },
+    // As turns within one connection: each has nearly all in common with the one before.
+    Noise { name: "turns", shock: heavy, correlation: 0.97, drift: 0.05 },
 ];
 
 fn trial(block: u32, arm: usize, goodput: f64, warm_up: bool) -> Trial {

@@ -32,7 +32,7 @@ pub struct Trial {
     /// What the run's files gave and took without the network, just before it; absent if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_alone: Option<FilesAlone>,
-    /// Limiting rule of the run's own verdict.
+    /// Limiting rule of the run's own verdict; empty if it shared its connection, and so its verdict, with others.
     pub limit: String,
     /// What each rule's witness read, by rule id, if it could be read.
     pub witnesses: BTreeMap<String, f64>,

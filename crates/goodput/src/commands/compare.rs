@@ -54,6 +54,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         precision_percent: args.comparison.precision,
         threshold_percent: args.comparison.threshold,
         is_about_parts: false,
+        turns: args.comparison.alternate.map(Duration::from_secs_f64),
         max_time,
         seed,
         state_dir: state_dir(state)?,

@@ -12,6 +12,7 @@ use super::pace::Pace;
 use super::polled::{self, Bound};
 use super::readings::{changed_ends, readings};
 use super::reads::{self, ReadRun};
+use super::turns::{self, Pattern, Turn};
 use super::watch::{self, Watched};
 use super::{Arm, CompareRequest, winner};
 use crate::error::EngineError;
@@ -151,6 +152,24 @@ impl RunLog {
         self.reads.extend(read.map(|read| (arm, read)));
         let place = if arm == 0 { &mut self.first } else { &mut self.other };
         place.get_or_insert(record);
+    }
+
+    /// How many turns fit into the time. A connection begins with something that is no turn; runs of their own take longer.
+    pub fn time_left_for(&mut self, pattern: Pattern) -> TimeLeft {
+        self.pace = Pace::new(Duration::from_secs_f64(pattern.turn_s()));
+        TimeLeft { runs: self.pace.runs(self.left().saturating_sub(turns::BEGINNING)) }
+    }
+
+    /// A turn of an arm. Nothing but its goodput is its own.
+    pub fn take_turn(&mut self, turn: Turn, listener: &mut Listener<'_>) {
+        let discarded = turn.goodput.get().err().map(|why| why.to_string());
+        let trial = Trial {
+            cpu_s_per_gb: Known::missing("the arms take turns within one connection"),
+            limit: String::new(),
+            discarded,
+            ..Trial::new(turn.block, turn.arm, turn.goodput)
+        };
+        self.note(trial, listener);
     }
 
     /// A run that failed. It does not count, and is there to be seen.

@@ -1,4 +1,4 @@
-//! A comparison: the same measurement under several arms, interleaved, each on fresh connections,
+//! A comparison: the same measurement under several arms, interleaved, each on fresh connections or in turns within one,
 //! with every setting put back at the end.
 
 mod arms;
@@ -11,6 +11,7 @@ mod pace;
 mod polled;
 mod readings;
 mod reads;
+mod turns;
 mod watch;
 mod winner;
 
@@ -36,6 +37,7 @@ pub(crate) use book::Compared;
 use book::{Aborted, Run, RunLog};
 use near_far::Appliers;
 use outlook::outlook;
+use turns::{Alternation, Blocks, Pattern};
 use watch::Watch;
 
 /// What to compare, and for how long.
@@ -59,6 +61,8 @@ pub struct CompareRequest {
     pub threshold_percent: f64,
     /// Whether the question is which part of a file transfer is the slowest, and not what the arms are.
     pub is_about_parts: bool,
+    /// If the arms take turns within one connection, how long each one's turn counts. Nothing but goodput is judged then.
+    pub turns: Option<Duration>,
     /// Stop after this time at the latest.
     pub max_time: Duration,
     /// Where the order of the runs comes from.
@@ -89,6 +93,9 @@ pub(crate) async fn compare_whole(
     listener: &mut Listener<'_>,
 ) -> Result<Compared, EngineError> {
     let CompareRequest { target, credentials, plan, .. } = request;
+    if request.turns.is_some() {
+        turns::check(request)?;
+    }
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
     let mut appliers = Appliers::new(request.state_dir.clone(), request.hosts.clone());
@@ -153,7 +160,17 @@ async fn run(
             _ if interrupt.is_raised() => break "it was interrupted".into(),
             Step::RunBlock { block, order, warm_up } => {
                 listener(Event::BlockBegan(outlook(&design, &runs.book, block)));
-                broken = runs.block(block, order, warm_up, listener).await;
+                broken = match request.turns {
+                    // What limits, and so what to expect of the arms, is seen in runs of their own.
+                    Some(counted) if !warm_up => {
+                        let pattern = Pattern::new(counted);
+                        let left = runs.book.time_left_for(pattern);
+                        let mut blocks = design.up_to_look(&runs.book.trials, left, block, &order);
+                        blocks.truncate((pattern.most_turns() / order.len()).max(1));
+                        runs.in_turns(pattern, &blocks, listener).await
+                    }
+                    _ => runs.block(block, order, warm_up, listener).await,
+                };
             }
         }
     };
@@ -246,6 +263,37 @@ impl Runs<'_> {
                     format!("{failures} runs in a row")
                 };
                 return Some(Aborted { why: format!("{runs} failed: {cause}"), cause });
+            };
+            tokio::select! {
+                () = tokio::time::sleep(*pause) => {}
+                () = self.interrupt.raised() => return None,
+            }
+        }
+        None
+    }
+
+    /// The arms of `blocks` by turns within one connection. Why the comparison ends, if it does.
+    async fn in_turns(
+        &mut self,
+        pattern: Pattern,
+        blocks: &Blocks,
+        listener: &mut Listener<'_>,
+    ) -> Option<Aborted> {
+        for pause in PAUSES.iter().map(Some).chain([None]) {
+            let Self { request, interrupt, .. } = *self;
+            let (client, appliers) = (&mut *self.client, &mut *self.appliers);
+            let alternation = Alternation { request, pattern, client, appliers, interrupt };
+            let cause = match alternation.run(blocks, listener).await {
+                Ok(turns) => {
+                    turns.into_iter().for_each(|turn| self.book.take_turn(turn, listener));
+                    return None;
+                }
+                Err(_) if self.interrupt.is_raised() => return None,
+                Err(cause) => cause,
+            };
+            self.book.doubts.push(format!("a connection on which arms took turns failed: {cause}"));
+            let Some(pause) = pause.filter(|_| may_pass(&cause)) else {
+                return Some(Aborted { why: format!("a run failed: {cause}"), cause });
             };
             tokio::select! {
                 () = tokio::time::sleep(*pause) => {}

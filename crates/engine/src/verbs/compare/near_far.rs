@@ -83,6 +83,19 @@ impl Appliers {
         Ok(plan)
     }
 
+    /// Sets everything as `arm` has it while something else talks to the far end: at this host and at hosts reached by SSH.
+    pub async fn apply_here(&mut self, arm: &Arm) -> Result<(), EngineError> {
+        for (setting, value) in &arm.0 {
+            match self.hosts.at(setting.end) {
+                Some(host) => {
+                    self.change_remote(host.clone(), setting.clone(), value.clone()).await?
+                }
+                None => self.change_near(setting.clone(), value.clone()).await?,
+            }
+        }
+        Ok(())
+    }
+
     async fn change(
         &mut self,
         client: &mut Client,

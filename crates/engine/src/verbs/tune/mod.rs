@@ -376,6 +376,7 @@ impl Tuner<'_> {
             precision_percent: request.min_gain_percent / 2.0,
             threshold_percent: request.min_gain_percent,
             is_about_parts: false,
+            turns: None,
             max_time,
             seed: request.seed.wrapping_add(self.steps.len() as u64),
             state_dir: request.state_dir.clone(),

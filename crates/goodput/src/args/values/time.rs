@@ -31,6 +31,17 @@ pub fn interval(text: &str) -> Result<f64, String> {
     }
 }
 
+/// How long one arm's turn within a connection counts: at least 0.3 seconds, of which receivers report tenths.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn turn(text: &str) -> Result<f64, String> {
+    match seconds(text)? {
+        seconds if seconds >= 0.3 => Ok(seconds),
+        _ => Err("the shortest turn is 0.3 seconds".into()),
+    }
+}
+
 fn parsed(text: &str) -> Option<f64> {
     match text.parse() {
         Ok(seconds) => Some(seconds),

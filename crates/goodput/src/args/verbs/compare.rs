@@ -77,6 +77,14 @@ pub struct ComparisonArgs {
     /// How to combine several settings
     #[arg(long, value_enum, default_value = "factorial", hide_short_help = true)]
     pub design: Combination,
+    /// Let the arms take turns within one connection, each for so long
+    ///
+    /// Less differs between two turns than between two connections, and no time goes into connecting. For settings of
+    /// devices that flows under way take up, of this host or one reached by SSH; judges nothing but throughput. The
+    /// warm-up still runs each arm by itself.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "500ms",
+          value_parser = time::turn, conflicts_with_all = ["response", "sizes", "clients", "bytes"], hide_short_help = true)]
+    pub alternate: Option<f64>,
     /// Also run the baseline as an arm that must make no difference
     #[arg(long, hide_short_help = true)]
     pub placebo: bool,

@@ -1,0 +1,284 @@
+//! Arms that take turns within one connection, for settings of a device that take effect on flows that are under way.
+//!
+//! A turn is a run of its own to the statistics. The order of the turns is drawn anew for each block, so that the sign of
+//! each paired difference is a fair coin however much neighbouring turns have in common.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use goodput_model::{BitRate, EndName, Interval, Known, Length, Plan};
+use tokio::sync::oneshot;
+
+use super::near_far::Appliers;
+use super::{Arm, CompareRequest};
+use crate::control::target::Target;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::{Interrupt, Raise, interrupt};
+use crate::near::client::Client;
+use crate::result::conclude::conclude;
+
+/// How finely the receiver's count is reported, seconds: the shortest interval that a plan takes.
+const INTERVAL_S: f64 = 0.1;
+/// After a change nothing counts for half a turn, and for this long at least: what waited in queues, and the congestion window,
+/// still belong to the arm before.
+const MIN_SETTLING_S: f64 = 0.3;
+/// Nor does the end of a turn count: the receiver's clock began up to a round trip after this one.
+const LAST_S: f64 = 0.1;
+/// Slow start has this long before the first turn.
+const LEAD_IN_S: f64 = 1.0;
+/// What a connection takes before and after its turns, at most on most paths.
+pub const BEGINNING: Duration = Duration::from_secs(2);
+/// Receivers report in intervals, so that one at each side of a turn may be lost.
+const MIN_COUNTED_SHARE: f64 = 0.5;
+/// How often the time that they take at best turns may take, because changes take time as well.
+const PATIENCE: f64 = 2.0;
+/// No connection is planned for longer. Servers bound the length of a test: those of goodput at 60 s, if not told otherwise.
+const MAX_CONNECTION_S: f64 = 40.0;
+
+/// Which blocks the turns of one connection make up, and the arms of each in their order.
+pub type Blocks = [(u32, Vec<usize>)];
+
+/// One arm's turn, and what the receivers counted in it.
+pub struct Turn {
+    pub block: u32,
+    pub arm: usize,
+    pub goodput: Known<BitRate>,
+}
+
+/// How turns follow each other, seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Pattern {
+    counted_s: f64,
+    settling_s: f64,
+}
+
+impl Pattern {
+    /// Turns of which `counted` counts.
+    pub fn new(counted: Duration) -> Self {
+        let counted_s = counted.as_secs_f64();
+        Self { counted_s, settling_s: (counted_s / 2.0).max(MIN_SETTLING_S) }
+    }
+
+    /// From a change to the next.
+    pub fn turn_s(self) -> f64 {
+        self.settling_s + self.counted_s + LAST_S
+    }
+
+    /// The most that so many turns may take, whose changes take time as well.
+    fn longest_s(self, turns: usize) -> f64 {
+        LEAD_IN_S + PATIENCE * turns as f64 * self.turn_s()
+    }
+
+    /// How many turns one connection has at most.
+    pub fn most_turns(self) -> usize {
+        ((MAX_CONNECTION_S - LEAD_IN_S) / (PATIENCE * self.turn_s())) as usize
+    }
+
+    /// What counts of a turn whose change was made at `changed_s`.
+    fn counted(self, changed_s: f64) -> (f64, f64) {
+        (changed_s + self.settling_s, changed_s + self.settling_s + self.counted_s)
+    }
+}
+
+/// Refuses arms that can't take turns.
+pub fn check(request: &CompareRequest) -> Result<(), EngineError> {
+    let Target { file, mounted, .. } = &request.target;
+    if file.is_some() || mounted.is_some() {
+        let why =
+            "a file is asked for anew by each run: arms can't take turns within one connection";
+        return Err(EngineError::Flow(why.into()));
+    }
+    let refused = request.arms.iter().flat_map(|arm| &arm.0).find_map(|(setting, _)| {
+        let why = match setting.end {
+            EndName::Far if request.hosts.far.is_none() => {
+                "it belongs to the far end, which changes nothing while it measures"
+            }
+            _ if !goodput_settings::changes_live_flows(setting) => {
+                "flows that are under way don't take it up"
+            }
+            _ => return None,
+        };
+        Some(format!("{setting} can't take turns within one connection (--alternate): {why}"))
+    });
+    refused.map_or(Ok(()), |why| Err(EngineError::Flow(why)))
+}
+
+/// One connection on which the arms of all blocks take their turns.
+pub struct Alternation<'a> {
+    pub request: &'a CompareRequest,
+    pub pattern: Pattern,
+    pub client: &'a mut Client,
+    pub appliers: &'a mut Appliers,
+    pub interrupt: &'a Interrupt,
+}
+
+impl Alternation<'_> {
+    /// Measures, and changes the arms meanwhile. The turns that came to their end.
+    pub async fn run(
+        self,
+        blocks: &Blocks,
+        listener: &mut Listener<'_>,
+    ) -> Result<Vec<Turn>, EngineError> {
+        let Self { request, pattern, client, appliers, interrupt: outer } = self;
+        let order: Vec<(u32, usize)> =
+            blocks.iter().flat_map(|(block, arms)| arms.iter().map(|arm| (*block, *arm))).collect();
+        let plan = Plan {
+            length: Length::Seconds(pattern.longest_s(order.len())),
+            interval_s: INTERVAL_S,
+            ..request.plan.clone()
+        };
+        let (began, payload) = oneshot::channel();
+        let began = Cell::new(Some(began));
+        let mut notice = |event| match event {
+            // Nobody waits any more if a change failed.
+            Event::Began => drop(began.take().map(|began| began.send(Instant::now()))),
+            event @ Event::Note { .. } => listener(event),
+            _ => {}
+        };
+        let ((end_payload, payload_ends), (end_turns, turns_end)) = (interrupt(), interrupt());
+        let measuring = client.measure_whole(&plan, &payload_ends, &mut notice);
+        let changing = async {
+            let changed = Changing { appliers, arms: &request.arms, pattern, ends: turns_end };
+            let changed = changed.through(&order, payload).await;
+            // After the last turn, and without the changes, the rest of the payload is of no use.
+            end_payload.raise();
+            changed
+        };
+        let measuring = async {
+            let measured = until_raised(measuring, outer, &end_payload).await;
+            end_turns.raise();
+            measured
+        };
+        // Never dropped half-way: a change that is under way ends.
+        let (measured, changed) = tokio::join!(measuring, changing);
+        let changed = changed?;
+        let record = conclude(measured?, &request.target.text, &request.started)?.record;
+        let turn = |(&(block, arm), changed_s)| {
+            let (from_s, to_s) = pattern.counted(changed_s);
+            let least_s = pattern.counted_s * MIN_COUNTED_SHARE;
+            Turn { block, arm, goodput: goodput(&record.intervals, from_s, to_s, least_s) }
+        };
+        Ok(order.iter().zip(changed).map(turn).collect())
+    }
+}
+
+/// Waits for `work`, and raises `end` when `outer` is raised.
+async fn until_raised<T>(work: impl Future<Output = T>, outer: &Interrupt, end: &Raise) -> T {
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        done = &mut work => return done,
+        () = outer.raised() => end.raise(),
+    }
+    work.await
+}
+
+/// What changes the arms while the payload moves.
+struct Changing<'a> {
+    appliers: &'a mut Appliers,
+    arms: &'a [Arm],
+    pattern: Pattern,
+    /// Raised when the payload has ended.
+    ends: Interrupt,
+}
+
+impl Changing<'_> {
+    /// Makes each change when the turn before is over; when each was made, seconds after the payload began. Fewer if the
+    /// payload ends before.
+    async fn through(
+        self,
+        order: &[(u32, usize)],
+        payload: oneshot::Receiver<Instant>,
+    ) -> Result<Vec<f64>, EngineError> {
+        let mut made = Vec::new();
+        let began = tokio::select! {
+            Ok(began) = payload => began,
+            () = self.ends.raised() => return Ok(made),
+        };
+        let mut wait_s = (LEAD_IN_S - self.pattern.settling_s).max(0.0);
+        for (_, arm) in order {
+            if self.ended_within(wait_s).await {
+                return Ok(made);
+            }
+            self.appliers.apply_here(&self.arms[*arm]).await?;
+            made.push(began.elapsed().as_secs_f64());
+            wait_s = self.pattern.turn_s();
+        }
+        if self.ended_within(wait_s).await {
+            made.pop();
+        }
+        Ok(made)
+    }
+
+    /// Waits for so long; whether the payload ended meanwhile.
+    async fn ended_within(&self, seconds: f64) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => false,
+            () = self.ends.raised() => true,
+        }
+    }
+}
+
+/// What the receivers counted in the intervals that lie between two times as a whole.
+fn goodput(intervals: &[Interval], from_s: f64, to_s: f64, least_s: f64) -> Known<BitRate> {
+    let mut sum = 0.0;
+    let senders = [EndName::Near, EndName::Far];
+    let of = |sender| intervals.iter().filter(move |one| one.sender == sender);
+    for sender in senders.into_iter().filter(|sender| of(*sender).next().is_some()) {
+        let (mut bytes, mut time_s) = (0, 0.0);
+        for one in of(sender).filter(|one| one.from_s >= from_s && one.to_s <= to_s) {
+            match &one.received_bytes {
+                Known::Value(received) => bytes += received,
+                Known::Missing(why) => return Known::Missing(why.clone()),
+            }
+            time_s += one.to_s - one.from_s;
+        }
+        if time_s < least_s {
+            return Known::missing("the payload ended, or nothing was reported of the turn");
+        }
+        sum += bytes as f64 * 8.0 / time_s;
+    }
+    Known::Value(BitRate(sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(sender: EndName, number: u32, bytes: u64) -> Interval {
+        let from_s = f64::from(number) * INTERVAL_S;
+        Interval {
+            sender,
+            from_s,
+            to_s: from_s + INTERVAL_S,
+            received_bytes: Known::Value(bytes),
+            goodput_bits_per_s: Known::missing("not asked"),
+            sent_bits_per_s: None,
+        }
+    }
+
+    #[test]
+    fn only_whole_intervals_of_a_turn_count_and_both_directions_add_up() {
+        let arm = |number| if (10..20).contains(&number) { 125_000 } else { 1 };
+        let mut intervals: Vec<_> =
+            (0..30).map(|number| interval(EndName::Near, number, arm(number))).collect();
+        let (from_s, to_s) = (0.95, 2.01);
+        let one_way = goodput(&intervals, from_s, to_s, 0.5);
+        let rate = |known: Known<BitRate>| known.value().map(|rate| (rate.0 / 1e6).round());
+        assert_eq!(rate(one_way), Some(10.0));
+        intervals.extend((0..30).map(|number| interval(EndName::Far, number, arm(number) / 5)));
+        assert_eq!(rate(goodput(&intervals, from_s, to_s, 0.5)), Some(12.0));
+        assert!(rate(goodput(&intervals, 2.8, 3.5, 0.5)).is_none(), "the payload ended");
+        intervals[15].received_bytes = Known::missing("not reported");
+        assert!(rate(goodput(&intervals, from_s, to_s, 0.5)).is_none(), "absent is not zero");
+    }
+
+    #[test]
+    fn what_settles_and_the_last_moment_of_a_turn_do_not_count() {
+        let pattern = Pattern::new(Duration::from_secs(1));
+        assert_eq!(pattern.counted(4.0), (4.5, 5.5));
+        assert!(pattern.turn_s() > 1.5);
+        assert!(pattern.longest_s(pattern.most_turns()) <= MAX_CONNECTION_S);
+        assert_eq!(Pattern::new(Duration::from_millis(300)).counted(1.0).0, 1.3);
+    }
+}
