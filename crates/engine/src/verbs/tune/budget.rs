@@ -14,6 +14,9 @@ pub struct Budget {
     began: Instant,
     all: Duration,
     run_s: f64,
+    /// Whether a comparison has shown how long a run takes. The first measurement may be slow for the very reason that a
+    /// change removes.
+    is_known: bool,
     /// Blocks of the shortest comparison that can speak.
     first_look: u32,
 }
@@ -22,7 +25,7 @@ impl Budget {
     /// From now on. `run` is how long a run is expected to take; `ways_to_win` as in the design of each comparison.
     pub fn new(all: Duration, run: Duration, ways_to_win: usize) -> Self {
         let first_look = Design { ways_to_win, ..Design::default() }.looks().first();
-        Self { began: Instant::now(), all, run_s: run.as_secs_f64(), first_look }
+        Self { began: Instant::now(), all, run_s: run.as_secs_f64(), is_known: false, first_look }
     }
 
     /// The first measurement took this time; its payload moved for `moved_s` seconds. What it took besides, each run takes.
@@ -33,13 +36,20 @@ impl Budget {
     /// A comparison of `runs` runs took this time.
     pub fn took(&mut self, time: Duration, runs: usize) {
         if runs > 0 {
-            self.run_s = self.run_s.max(time.as_secs_f64() / runs as f64);
+            let mean_s = time.as_secs_f64() / runs as f64;
+            self.run_s = if self.is_known { self.run_s.max(mean_s) } else { mean_s };
+            self.is_known = true;
         }
     }
 
     /// The time for one more change, unless the last comparison would then have too little.
     pub fn for_a_change(&self) -> Option<Duration> {
-        for_a_change(self.left().as_secs_f64(), self.shortest_s()).map(Duration::from_secs_f64)
+        let left_s = self.left().as_secs_f64();
+        let time_s = match self.is_known {
+            true => for_a_change(left_s, self.shortest_s()),
+            false => Some(for_the_first(left_s, self.shortest_s())),
+        };
+        time_s.map(Duration::from_secs_f64)
     }
 
     /// The least time in which a comparison can speak, seconds.
@@ -65,9 +75,27 @@ fn for_a_change(left_s: f64, shortest_s: f64) -> Option<f64> {
     (free >= shortest_s).then(|| (free * MAX_TIME_SHARE_OF_A_CHANGE).max(shortest_s))
 }
 
+/// What is guessed of the runs keeps no first change from being tried. It takes half of the time at most.
+fn for_the_first(left_s: f64, shortest_s: f64) -> f64 {
+    for_a_change(left_s, shortest_s).unwrap_or(left_s / 2.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_guess_keeps_nothing_from_being_tried() {
+        assert_eq!(for_the_first(170.0, 20.0), 50.0);
+        assert_eq!(for_the_first(170.0, 120.0), 85.0);
+        let mut budget = Budget::new(Duration::from_secs(180), Duration::from_secs(1), 1);
+        budget.beside_payload(Duration::from_secs(7), 0.0);
+        assert!(budget.for_a_change().is_some(), "it may be the fault that takes the time");
+        budget.took(Duration::from_secs(28), 14);
+        assert_eq!(budget.run_s, 2.0, "what was measured takes the place of the guess");
+        budget.took(Duration::from_secs(112), 14);
+        assert!(budget.for_a_change().is_none(), "two comparisons take longer than there is time");
+    }
 
     #[test]
     fn the_last_comparison_always_has_its_time() {
