@@ -42,6 +42,7 @@ const NETLINK: &str = "goodput-netlink";
 const WIRE: &str = "goodput-wire";
 const DIAGNOSE: &str = "goodput-diagnose";
 const EXPERIMENT: &str = "goodput-experiment";
+const SHAPING: &str = "goodput-shaping";
 const STORE: &str = "goodput-store";
 const MOVER: &str = "goodput-mover";
 const KERNEL: &str = "goodput-kernel";
@@ -65,6 +66,7 @@ const LAYERS: &[Layer] = &[
     pure(CEILING, &[MODEL]),
     pure(DIAGNOSE, &[MODEL, CEILING]),
     pure(EXPERIMENT, &[MODEL]),
+    pure(SHAPING, &[MODEL]),
     layer(STORE, &[MODEL]),
     near_kernel(MOVER, &[MODEL, FRAMING]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),

@@ -40,6 +40,7 @@ mod record_json;
 pub mod response;
 pub mod sample;
 pub mod setting;
+pub mod shaping;
 pub mod storage;
 pub mod tcp_info;
 pub mod thinned;
@@ -88,6 +89,10 @@ pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, ProbeRun, 
 pub use response::Response;
 pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory, no_storage};
 pub use setting::SettingRef;
+pub use shaping::{
+    CurvePoint, Estimate, GapBin, Gaps, QueueDiscipline, Rhythm, Shaping, ShapingKind, ShapingQueue,
+    WindowRates,
+};
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};
 pub use tcp_info::TcpInfo;
 pub use thinned::Thinned;

@@ -1,0 +1,142 @@
+//! What datagrams that were sent faster than a path lets them through show of what holds them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::known::Known;
+use crate::units::{BitRate, Bytes};
+
+/// A value and the interval in which it lies with 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// In another unit.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> Self {
+        Self { value: self.value * by, low: self.low * by, high: self.high * by }
+    }
+}
+
+/// What holds the rate of a path, as a train of datagrams met it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Shaping {
+    /// What became of datagrams that exceed the rate.
+    pub kind: ShapingKind,
+    /// Payload of each datagram, bytes.
+    pub payload_bytes: Bytes,
+    /// IP packet of each datagram, bytes.
+    pub packet_bytes: Bytes,
+    /// Ethernet frame of each datagram without preamble and checksum, bytes: what qdiscs count.
+    pub frame_bytes: Bytes,
+    /// Datagrams that were sent.
+    pub sent: u64,
+    /// Of these, datagrams that did not come.
+    pub lost: u64,
+    /// The rate at which they were sent, in frames, bits per second.
+    pub offered_bits_per_s: BitRate,
+    /// The rate that was let through in the long run, in frames, bits per second.
+    pub rate_bits_per_s: Known<Estimate>,
+    /// What was let through after a pause before the rate held, in frames, bytes: the bucket.
+    pub bucket_bytes: Known<Estimate>,
+    /// The queue in which they waited, if they did.
+    pub queue: Known<ShapingQueue>,
+    /// Lowest and highest rate over windows of several lengths, once the rate held.
+    pub windows: Vec<WindowRates>,
+    /// Pauses between arrivals, once the rate held.
+    pub gaps: Gaps,
+    /// Bytes that had come, in frames, against the time since the first came; thinned for a picture.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// What became of datagrams that exceed a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShapingKind {
+    /// They waited.
+    Shaper,
+    /// They were dropped without having waited.
+    Policer,
+    /// Nothing: all came as fast as they were sent.
+    None,
+}
+
+/// The queue of a shaper.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShapingQueue {
+    /// How long they waited in it at most, seconds.
+    pub longest_wait_s: f64,
+    /// What lay in it then, in frames, bytes.
+    pub bytes: Bytes,
+    /// How it drops.
+    pub discipline: QueueDiscipline,
+}
+
+/// When a queue drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueDiscipline {
+    /// It was never full.
+    Unfilled,
+    /// It drops what comes when it is full.
+    DropTail,
+    /// It drops before it is full, as CoDel and its kin do.
+    ActiveManagement,
+}
+
+/// The lowest and the highest rate over all windows of one length.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowRates {
+    /// Length of a window, seconds.
+    pub window_s: f64,
+    /// Lowest rate, in frames, bits per second.
+    pub lowest_bits_per_s: BitRate,
+    /// Highest rate, in frames, bits per second.
+    pub highest_bits_per_s: BitRate,
+}
+
+/// The pauses between arrivals.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Gaps {
+    /// The longest, seconds.
+    pub longest_s: f64,
+    /// How many pauses had which length; bins without any are left out.
+    pub histogram: Vec<GapBin>,
+    /// The rhythm in which bursts came, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rhythm: Option<Rhythm>,
+}
+
+/// Pauses of similar length.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GapBin {
+    /// The shortest pause that counts here, seconds; the next bin begins at twice as much.
+    pub from_s: f64,
+    /// How many.
+    pub count: u64,
+}
+
+/// Bursts that come at even times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rhythm {
+    /// From the beginning of one burst to that of the next, seconds.
+    pub period_s: f64,
+    /// What comes in a burst, in frames, bytes.
+    pub burst_bytes: Bytes,
+}
+
+/// One point of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Seconds since the first datagram came.
+    pub at_s: f64,
+    /// What had come by then, in frames, bytes.
+    pub bytes: u64,
+}

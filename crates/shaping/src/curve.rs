@@ -1,0 +1,18 @@
+//! What had come by when, with as many points as a picture shows.
+
+use goodput_model::CurvePoint;
+
+use crate::trace::Trace;
+
+/// Points of a curve at most.
+const POINTS: usize = 200;
+
+pub(crate) fn curve(trace: &Trace) -> Vec<CurvePoint> {
+    let count = trace.came.len();
+    let places = (0..POINTS.min(count)).map(|n| n * (count - 1) / (POINTS.min(count) - 1).max(1));
+    let point = |place: usize| CurvePoint {
+        at_s: trace.came[place].came_s,
+        bytes: trace.bytes_with(place) as u64,
+    };
+    places.map(point).collect()
+}

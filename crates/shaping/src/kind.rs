@@ -1,0 +1,45 @@
+//! Whether datagrams that exceed the rate wait, are dropped, or neither.
+
+use goodput_model::{ShapingKind, median};
+
+use crate::rough::Rough;
+use crate::trace::{Came, Trace};
+
+/// Frames that lie before one that waits, at least. One may always be on the wire, and one at the receiver.
+const MIN_QUEUED_FRAMES: f64 = 2.5;
+/// How many times the usual change of the wait from one arrival to the next a wait has to be. In a queue it changes by a
+/// part of a frame; waits that come and go with every arrival are the hosts'.
+const MIN_WAIT_TO_CHANGE_RATIO: f64 = 5.0;
+/// Share of the datagrams that a policer drops, at least. A train is sent at several times the rate, and other losses are
+/// fewer.
+const MIN_POLICED_SHARE: f64 = 0.05;
+
+/// What became of datagrams that exceed the rate.
+pub(crate) fn kind(trace: &Trace, rough: &Rough) -> ShapingKind {
+    let later: Vec<&Came> = trace.came.iter().filter(|came| came.came_s >= rough.from_s).collect();
+    let dropped: u64 = trace.came.iter().map(|came| came.lost_before).sum();
+    let dropped_share = dropped as f64 / (dropped as f64 + trace.came.len() as f64);
+    let level = match dropped {
+        0 => median(later.iter().map(|came| came.wait_s)),
+        _ => median(waits_at_drops(trace)),
+    };
+    let steps = later.windows(2).map(|two| (two[1].wait_s - two[0].wait_s).abs());
+    let least =
+        least_wait_s(trace, rough).max(MIN_WAIT_TO_CHANGE_RATIO * median(steps).unwrap_or(0.0));
+    match level.unwrap_or(0.0) {
+        level if level >= least => ShapingKind::Shaper,
+        _ if dropped_share >= MIN_POLICED_SHARE => ShapingKind::Policer,
+        _ => ShapingKind::None,
+    }
+}
+
+/// How long a datagram is on its way longer than the quickest, at least, if it waited in a queue at this rate.
+pub(crate) fn least_wait_s(trace: &Trace, rough: &Rough) -> f64 {
+    MIN_QUEUED_FRAMES * trace.frame / rough.rate
+}
+
+/// How long those waited that came right before a gap in the numbers: the queue was full then, if it was one.
+pub(crate) fn waits_at_drops(trace: &Trace) -> impl Iterator<Item = f64> {
+    let drops = trace.came.windows(2).filter(|two| two[1].lost_before > 0);
+    drops.map(|two| two[0].wait_s)
+}

@@ -1,0 +1,71 @@
+//! What holds the rate of a path: a shaper, a policer or nothing, how fast it is and how deep its bucket.
+//!
+//! The evidence is a train of numbered datagrams, sent after a pause faster than the rate, with the times at which
+//! each was sent and came. Pure: [`shaping`] reads a [`Train`] and nothing else.
+//!
+//! The model is a token bucket: it holds at most `b` bytes, gains `r` bytes a second, and lets a frame of `L` bytes
+//! pass if it holds as much. A shaper lets the others wait, a policer drops them. At some arrivals the bucket is
+//! known to be empty (see `empty.rs`); everything is estimated from these.
+#![forbid(unsafe_code)]
+// A library returns what it has to say. The print macros would also panic if nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod bucket;
+mod curve;
+mod empty;
+mod gaps;
+mod kind;
+mod queue;
+mod rate;
+mod rough;
+#[cfg(test)]
+mod simulated;
+mod trace;
+mod windows;
+
+use goodput_model::{BitRate, Bytes, Known, Missing, Shaping, ShapingKind};
+
+pub use trace::{Arrival, Sizes, Train};
+
+use trace::Trace;
+
+/// What a train shows.
+///
+/// # Errors
+/// If fewer than [`Train::MIN_ARRIVALS`] datagrams came, or all at one time.
+pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
+    let trace = Trace::of(train)?;
+    let rough = rough::line(&trace);
+    let kind = kind::kind(&trace, &rough);
+    let empty = empty::arrivals(&trace, kind, &rough);
+    let rate = rate::rate(&trace, kind, &empty, &rough);
+    let bucket = match &rate {
+        Ok(rate) => bucket::depth(&trace, kind, &empty, rate),
+        Err(why) => Err(why.clone()),
+    };
+    let held = empty.span(&trace);
+    let bits = |bytes_per_s: f64| BitRate(bytes_per_s * 8.0);
+    Ok(Shaping {
+        kind,
+        payload_bytes: Bytes(train.sizes.payload),
+        packet_bytes: Bytes(train.sizes.packet),
+        frame_bytes: Bytes(train.sizes.frame),
+        sent: train.sent,
+        lost: train.sent.saturating_sub(trace.came.len() as u64),
+        offered_bits_per_s: bits(trace.offered_bytes_per_s()),
+        queue: known(match (&rate, kind) {
+            (Ok(rate), ShapingKind::Shaper) => queue::queue(&trace, &empty, rate.value),
+            (Ok(_), _) => Err(Missing::because("nothing waited")),
+            (Err(why), _) => Err(why.clone()),
+        }),
+        windows: windows::rates(held, trace.frame),
+        gaps: gaps::gaps(held, trace.frame),
+        curve: curve::curve(&trace),
+        rate_bits_per_s: known(rate.map(|rate| rate.scaled(8.0))),
+        bucket_bytes: known(bucket),
+    })
+}
+
+fn known<T>(result: Result<T, Missing>) -> Known<T> {
+    result.map_or_else(Known::Missing, Known::Value)
+}

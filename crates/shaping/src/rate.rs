@@ -1,0 +1,86 @@
+//! The rate at which the bucket fills: what was let through between times at which it was empty, over these times.
+
+use goodput_model::{Estimate, Missing, ShapingKind};
+
+use crate::bucket::levels;
+use crate::empty::Empty;
+use crate::rough::Rough;
+use crate::trace::Trace;
+
+/// Parts of the train that are looked at apart, so that their spread gives the error.
+const BLOCKS: usize = 10;
+/// 97.5 % quantile of Student's t with one degree of freedom less than there are blocks.
+const T_QUANTILE: f64 = 2.262;
+/// Frames that have to pass in these times, at least.
+const MIN_FRAMES: f64 = 8.0;
+/// How much longer than its bucket takes to fill a policer may have dropped nothing, as a share of that time.
+const FILL_TIME_MARGIN: f64 = 1.5;
+
+/// What was let through between two times at which the bucket was empty.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Stretch {
+    seconds: f64,
+    bytes: f64,
+}
+
+/// Bytes per second.
+pub(crate) fn rate(
+    trace: &Trace,
+    kind: ShapingKind,
+    empty: &Empty,
+    rough: &Rough,
+) -> Result<Estimate, Missing> {
+    let stretches = stretches(trace, kind, empty, rough);
+    let bytes: f64 = stretches.iter().map(|stretch| stretch.bytes).sum();
+    let seconds: f64 = stretches.iter().map(|stretch| stretch.seconds).sum();
+    if kind == ShapingKind::None {
+        return Err(Missing::because("all came as fast as they were sent"));
+    }
+    if bytes < MIN_FRAMES * trace.frame || seconds <= 0.0 {
+        return Err(Missing::because("too little came while the rate was seen to hold"));
+    }
+    let value = bytes / seconds;
+    // The first and the last arrival may each be off by a part of a frame.
+    let error = spread(&stretches, seconds).max(trace.frame / seconds);
+    Ok(Estimate { value, low: value - error, high: value + error })
+}
+
+fn stretches(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> Vec<Stretch> {
+    let between = |two: &[usize]| Stretch {
+        seconds: trace.came[two[1]].came_s - trace.came[two[0]].came_s,
+        bytes: (two[1] - two[0]) as f64 * trace.frame,
+    };
+    let pairs = empty.0.windows(2);
+    match kind {
+        // Everything between them waited as well.
+        ShapingKind::Shaper => pairs.filter(|two| two[1] == two[0] + 1).map(between).collect(),
+        // Its bucket may have been full in a longer time without a drop.
+        _ => {
+            let levels = levels(trace, kind, empty, rough.rate);
+            let depth = empty.0.first().map_or(0.0, |first| levels[*first]);
+            let fill_s = depth.max(trace.frame) / rough.rate;
+            let longest_s = FILL_TIME_MARGIN * fill_s;
+            pairs.map(between).filter(|stretch| stretch.seconds <= longest_s).collect()
+        }
+    }
+}
+
+/// Half of the 95 % interval of the rate, from parts of equal time.
+fn spread(stretches: &[Stretch], seconds: f64) -> f64 {
+    let (mut rates, mut part) = (Vec::new(), Stretch { seconds: 0.0, bytes: 0.0 });
+    for stretch in stretches {
+        part.seconds += stretch.seconds;
+        part.bytes += stretch.bytes;
+        if part.seconds >= seconds / BLOCKS as f64 * (1.0 - f64::EPSILON * 1e3) {
+            rates.push(part.bytes / part.seconds);
+            part = Stretch { seconds: 0.0, bytes: 0.0 };
+        }
+    }
+    let count = rates.len() as f64;
+    if count < 2.0 {
+        return 0.0;
+    }
+    let mean = rates.iter().sum::<f64>() / count;
+    let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    T_QUANTILE * (variance / count).sqrt()
+}

@@ -1,0 +1,179 @@
+//! Token buckets that are simulated, and what is seen of them.
+
+use goodput_model::{QueueDiscipline, Shaping, ShapingKind};
+use proptest::prelude::*;
+
+use crate::{Arrival, Sizes, Train, shaping};
+
+const SIZES: Sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
+
+/// How many times the rate a train is sent at. No whole number, so that it does not beat with the bucket.
+const TIMES: f64 = 4.3;
+
+/// Buckets that are drawn, each from its own seed.
+const CASES: u64 = 120;
+
+/// What holds the rate.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    /// Bytes per second.
+    rate: f64,
+    /// Bytes.
+    depth: f64,
+    /// Bytes that may wait; `None`: nothing waits, what exceeds the rate is dropped.
+    queue: Option<f64>,
+}
+
+/// A generator of even numbers from 0 to 1 (xorshift64*, Vigna 2016).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Exponential with this mean.
+    fn delay(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.next()).ln()
+    }
+}
+
+/// A train at `times` the rate for `seconds`, with hosts that add `jitter_s` to each time on average and stop the sender
+/// for `stall_s` now and then.
+fn train(
+    bucket: Bucket,
+    times: f64,
+    seconds: f64,
+    jitter_s: f64,
+    stall_s: f64,
+    seed: u64,
+) -> Train {
+    let frame = SIZES.frame as f64;
+    let mut random = Random(seed * 2 + 1);
+    let (mut arrivals, mut sent) = (Vec::new(), 0);
+    let (mut tokens, mut filled_s, mut free_s) = (bucket.depth, 0.0, 0.0);
+    let (mut at, mut last_came) = (0.0, 0.0);
+    while at < seconds {
+        let number = sent;
+        sent += 1;
+        let queued = (f64::max(free_s - at, 0.0)) * bucket.rate;
+        let leaves = match bucket.queue {
+            Some(room) if queued + frame > room.max(2.0 * frame) => None,
+            Some(_) => {
+                let from = f64::max(at, free_s);
+                tokens = f64::min(bucket.depth, tokens + (from - filled_s) * bucket.rate);
+                let wait = f64::max(frame - tokens, 0.0) / bucket.rate;
+                tokens += wait * bucket.rate - frame;
+                (filled_s, free_s) = (from + wait, from + wait);
+                Some(from + wait)
+            }
+            None => {
+                tokens = f64::min(bucket.depth, tokens + (at - filled_s) * bucket.rate);
+                filled_s = at;
+                let passes = tokens >= frame;
+                tokens -= if passes { frame } else { 0.0 };
+                passes.then_some(at)
+            }
+        };
+        if let Some(leaves) = leaves {
+            last_came = f64::max(last_came, leaves + 0.01 + random.delay(jitter_s));
+            let ns = |s: f64| (s * 1e9) as u64;
+            arrivals.push(Arrival {
+                number,
+                sent_ns: 7_000_000_000 + ns(at),
+                came_ns: 3_000_000_000 + ns(last_came),
+            });
+        }
+        at += frame / (bucket.rate * times);
+        if stall_s > 0.0 && random.next() < 1e-3 {
+            at += random.delay(stall_s);
+        }
+    }
+    Train { arrivals, sent, sizes: SIZES }
+}
+
+fn is_near(estimate: f64, truth: f64, share: f64, least: f64) -> bool {
+    (estimate - truth).abs() <= f64::max(share * truth, least)
+}
+
+fn check(bucket: Bucket, seen: &Shaping) {
+    let kind = if bucket.queue.is_some() { ShapingKind::Shaper } else { ShapingKind::Policer };
+    assert_eq!(seen.kind, kind, "{:?}", bucket);
+    let rate = seen.rate_bits_per_s.value().unwrap();
+    assert!(is_near(rate.value / 8.0, bucket.rate, 0.005, 0.0), "{rate:?} of {bucket:?}");
+    let depth = seen.bucket_bytes.value().unwrap();
+    assert!(is_near(depth.value, bucket.depth, 0.1, 1514.0), "{depth:?} of {bucket:?}");
+}
+
+/// A bucket drawn at random, with the train that meets it: long enough to empty it and to see the rate afterwards.
+fn drawn(seed: u64) -> Option<(Bucket, Train)> {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut power = |from: f64, to: f64| 10f64.powf(from + (to - from) * random.next());
+    let rate = power(6.0, 9.7) / 8.0;
+    // A policer of one frame wastes what comes in while it waits for the next datagram: it gives less than its rate.
+    let queue = (power(0.0, 1.0) > 3.0).then(|| power(0.7, 3.0).round() * 1514.0);
+    let least = if queue.is_some() { 1514.0 } else { 3028.0 };
+    let depth = (power(0.0, 2.8).round() * 1514.0).max(least);
+    let bucket = Bucket { rate, depth, queue };
+    let seconds = (60_000.0 * 1514.0 / (4.0 * rate)).min(4.0);
+    let jitter_s = (0.2 * 1514.0 / rate).min(20e-6);
+    let is_enough = depth / (3.0 * rate) < 0.5 * seconds && seconds * rate > 600.0 * 1514.0;
+    is_enough.then(|| (bucket, train(bucket, TIMES, seconds, jitter_s, 0.0, seed)))
+}
+
+#[test]
+fn any_bucket_is_found() {
+    let mut found = 0;
+    for (bucket, train) in (0..CASES).filter_map(drawn) {
+        check(bucket, &shaping(&train).unwrap());
+        found += 1;
+    }
+    assert!(found > CASES / 2, "{found}");
+}
+
+proptest! {
+    #[test]
+    fn no_train_breaks_it(
+        arrivals in proptest::collection::vec((0..90u64, any::<u64>(), any::<u64>()), 0..120), sent: u64,
+    ) {
+        let arrival = |(number, sent_ns, came_ns)| Arrival { number, sent_ns, came_ns };
+        let arrivals = arrivals.into_iter().map(arrival).collect();
+        let _ = shaping(&Train { arrivals, sent, sizes: SIZES });
+    }
+}
+
+const RATE: f64 = 100e6 / 8.0;
+
+#[test]
+fn a_sender_that_stalls_wastes_tokens_and_not_the_estimate() {
+    for queue in [None, Some(100_000.0)] {
+        let bucket = Bucket { rate: RATE, depth: 30_000.0, queue };
+        let train = train(bucket, TIMES, 4.0, 10e-6, 2e-3, 5);
+        check(bucket, &shaping(&train).unwrap());
+    }
+}
+
+#[test]
+fn nothing_in_the_way_is_none() {
+    let endless = Bucket { rate: RATE * 1e3, depth: 1e9, queue: None };
+    let train = train(endless, 1e-3, 1.0, 10e-6, 1e-3, 3);
+    let seen = shaping(&train).unwrap();
+    assert_eq!(seen.kind, ShapingKind::None);
+    assert!(seen.rate_bits_per_s.value().is_none() && seen.bucket_bytes.value().is_none());
+    assert!(seen.lost == 0 && seen.curve.len() == 200);
+}
+
+#[test]
+fn a_full_queue_is_measured_and_drops_at_its_tail() {
+    let bucket = Bucket { rate: RATE, depth: 15_140.0, queue: Some(151_400.0) };
+    let seen = shaping(&train(bucket, TIMES, 2.0, 5e-6, 0.0, 9)).unwrap();
+    let queue = seen.queue.value().unwrap();
+    assert!(is_near(queue.bytes.0 as f64, 151_400.0, 0.05, 0.0), "{queue:?}");
+    assert!(is_near(queue.longest_wait_s, 151_400.0 / RATE, 0.05, 0.0), "{queue:?}");
+    assert_eq!(queue.discipline, QueueDiscipline::DropTail);
+    let [.., second] = seen.windows[..] else { panic!("{:?}", seen.windows) };
+    assert!(is_near(second.lowest_bits_per_s.0, 100e6, 0.01, 0.0), "{second:?}");
+}

@@ -1,0 +1,147 @@
+//! The datagrams of a train that came, with what each time says.
+
+use std::collections::BTreeSet;
+
+use goodput_model::Missing;
+
+/// One datagram that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its number among those sent, from 0.
+    pub number: u64,
+    /// When it was handed to the kernel, nanoseconds by any clock of the sender.
+    pub sent_ns: u64,
+    /// When the receiver's kernel took it from the device, nanoseconds by any clock of the receiver.
+    pub came_ns: u64,
+}
+
+/// Bytes of each datagram in its layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Payload of UDP.
+    pub payload: u64,
+    /// IP packet.
+    pub packet: u64,
+    /// Ethernet frame without preamble and checksum.
+    pub frame: u64,
+}
+
+/// Datagrams of one size, sent faster than a path was told to carry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Train {
+    /// Those that came, in the order in which they came.
+    pub arrivals: Vec<Arrival>,
+    /// How many were sent.
+    pub sent: u64,
+    /// How large each is.
+    pub sizes: Sizes,
+}
+
+impl Train {
+    /// Fewer arrivals than these say nothing about a rate.
+    pub const MIN_ARRIVALS: usize = 16;
+}
+
+/// A datagram that came; times are seconds since the first one came or was sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Came {
+    /// When it was sent, since the first of those that came was sent.
+    pub(crate) sent_s: f64,
+    /// When it came.
+    pub(crate) came_s: f64,
+    /// How much longer it was on its way than the quickest.
+    pub(crate) wait_s: f64,
+    /// How many sent right before it did not come.
+    pub(crate) lost_before: u64,
+}
+
+/// All of them, in the order in which they came.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Trace {
+    pub(crate) came: Vec<Came>,
+    /// Bytes of each frame.
+    pub(crate) frame: f64,
+}
+
+impl Trace {
+    pub(crate) fn of(train: &Train) -> Result<Self, Missing> {
+        let came = came(&without_copies(&train.arrivals));
+        let took_s = came.last().map_or(0.0, |last| last.came_s);
+        if came.len() < Train::MIN_ARRIVALS || took_s <= 0.0 {
+            let count = came.len();
+            return Err(Missing::because(format!("{count} datagrams came, which is too few")));
+        }
+        Ok(Self { came, frame: train.sizes.frame as f64 })
+    }
+
+    /// The rate at which those were sent that came, and those between them, bytes per second.
+    pub(crate) fn offered_bytes_per_s(&self) -> f64 {
+        let sent = self.came.iter().map(|came| 1 + came.lost_before).sum::<u64>() - 1;
+        let last = self.came.iter().map(|came| came.sent_s).fold(0.0, f64::max);
+        if last > 0.0 { sent as f64 * self.frame / last } else { f64::INFINITY }
+    }
+
+    /// Bytes that had come with the arrival at this place.
+    pub(crate) fn bytes_with(&self, place: usize) -> f64 {
+        (place + 1) as f64 * self.frame
+    }
+}
+
+/// Each datagram once, the first copy of it, by the time at which it came.
+fn without_copies(arrivals: &[Arrival]) -> Vec<Arrival> {
+    let mut sorted = arrivals.to_vec();
+    sorted.sort_by_key(|arrival| (arrival.came_ns, arrival.number));
+    let mut seen = BTreeSet::new();
+    sorted.retain(|arrival| seen.insert(arrival.number));
+    sorted
+}
+
+fn came(arrivals: &[Arrival]) -> Vec<Came> {
+    let Some(first) = arrivals.first() else { return Vec::new() };
+    let since = |from: u64, at: u64| (i128::from(at) - i128::from(from)) as f64 / 1e9;
+    let first_sent = arrivals.iter().map(|arrival| arrival.sent_ns).min().unwrap_or_default();
+    let way = |arrival: &Arrival| {
+        since(first.came_ns, arrival.came_ns) - since(first_sent, arrival.sent_ns)
+    };
+    let quickest = arrivals.iter().map(way).fold(f64::INFINITY, f64::min);
+    let mut next = first.number;
+    let each = arrivals.iter().map(|arrival| {
+        let lost_before = arrival.number.saturating_sub(next);
+        next = next.max(arrival.number.saturating_add(1));
+        Came {
+            sent_s: since(first_sent, arrival.sent_ns),
+            came_s: since(first.came_ns, arrival.came_ns),
+            wait_s: way(arrival) - quickest,
+            lost_before,
+        }
+    });
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_count_once_and_what_comes_late_is_no_loss_after_it() {
+        let arrival = |number, came_ns| Arrival { number, sent_ns: number * 10, came_ns };
+        let came = came(&without_copies(&[
+            arrival(0, 100),
+            arrival(3, 130),
+            arrival(1, 135),
+            arrival(3, 140),
+            arrival(4, 150),
+        ]));
+        let lost: Vec<_> = came.iter().map(|came| came.lost_before).collect();
+        assert_eq!(lost, [0, 2, 0, 0]);
+        assert!(came.iter().all(|came| came.wait_s >= 0.0), "{came:?}");
+    }
+
+    #[test]
+    fn too_few_say_nothing() {
+        let arrivals = (0..15).map(|n| Arrival { number: n, sent_ns: n, came_ns: n }).collect();
+        let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
+        let train = Train { arrivals, sent: 15, sizes };
+        assert!(Trace::of(&train).unwrap_err().to_string().contains("15 datagrams"));
+    }
+}
