@@ -80,8 +80,8 @@ const LAYERS: &[Layer] = &[
     layer(
         ENGINE,
         &[
-            MODEL, FRAMING, FILES, WIRE, CEILING, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS,
-            REMOTE,
+            MODEL, FRAMING, FILES, WIRE, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, MOVER, KERNEL,
+            SETTINGS, REMOTE,
         ],
     ),
     // All that reads what others wrote, for the fuzzer; no part of the program.
@@ -94,8 +94,8 @@ const LAYERS: &[Layer] = &[
     layer(
         "goodput",
         &[
-            MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS,
-            REMOTE, LAB, SANDBOX, ENGINE, COMPAT,
+            MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, STORE, MOVER, KERNEL,
+            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT,
         ],
     ),
     // What tests leave is counted.

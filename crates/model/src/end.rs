@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::FlowArrivals;
 use crate::choice::MoverChoice;
 use crate::facts::Snapshot;
 use crate::held_to::HeldTo;
@@ -64,6 +65,9 @@ pub struct End {
     /// How it sent and received, if the plan names the mover `auto`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub movers: Vec<MoverChoice>,
+    /// When the datagrams of each flow came, if the plan asks for it and they came here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrivals: Vec<FlowArrivals>,
     /// The clock of its samples' times, if this end moved the payload itself and reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<OwnClock>,
@@ -83,6 +87,7 @@ impl End {
             samples: Vec::new(),
             placement: None,
             movers: Vec::new(),
+            arrivals: Vec::new(),
             clock: None,
             held_to: None,
         }

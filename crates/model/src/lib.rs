@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod account;
+pub mod arrivals;
 pub mod ceiling;
 pub mod change;
 pub mod changed_host;
@@ -52,6 +53,7 @@ pub mod verdict;
 pub mod way;
 
 pub use account::{Account, AccountPart, AccountSpan, Limiter};
+pub use arrivals::{Arrival, FlowArrivals, MAX_ARRIVALS};
 pub use ceiling::{
     CeilingBound, CeilingFit, CeilingInputs, CeilingLine, CeilingPoint, CeilingReport,
     CeilingUnread,
@@ -90,8 +92,8 @@ pub use response::Response;
 pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory, no_storage};
 pub use setting::SettingRef;
 pub use shaping::{
-    CurvePoint, Estimate, GapBin, Gaps, QueueDiscipline, Rhythm, Shaping, ShapingKind, ShapingQueue,
-    WindowRates,
+    Confirmation, CountedLayer, CurvePoint, Estimate, GapBin, Gaps, QueueDiscipline, Rhythm,
+    Shaping, ShapingKind, ShapingQueue, ShapingTest, WindowRates,
 };
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};
 pub use tcp_info::TcpInfo;

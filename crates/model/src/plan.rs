@@ -54,6 +54,9 @@ pub struct Plan {
     /// Whether round trips are probed beside the flows, before they begin and while they run.
     #[serde(default, skip_serializing_if = "is_off")]
     pub latency: bool,
+    /// Whether the receiver of datagrams keeps when each was sent and came.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub arrivals: bool,
     /// On which CPUs the flows' threads run.
     #[serde(default, skip_serializing_if = "Pins::are_none")]
     pub pin: Pins,
@@ -252,6 +255,7 @@ impl Plan {
             peer_output: false,
             data_port: None,
             latency: false,
+            arrivals: false,
             pin: Pins::default(),
             observe: true,
             storage: Storage::default(),

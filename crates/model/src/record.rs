@@ -19,6 +19,7 @@ use crate::mount::MountUse;
 use crate::nfs::ReadTable;
 use crate::plan::Plan;
 use crate::rate_search::RateSearch;
+use crate::shaping::ShapingTest;
 use crate::storage::StorageResult;
 use crate::thinned::Thinned;
 use crate::totals::Totals;
@@ -99,6 +100,9 @@ pub struct Record {
     /// What was found for each size of datagrams, if the highest rate without loss was searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_searches: Vec<RateSearch>,
+    /// What a shaper gives, if that was asked (`goodput shaping`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping: Option<Box<ShapingTest>>,
     /// Hosts without goodput whose settings were changed, and put back, by SSH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_hosts: Vec<ChangedHost>,
@@ -147,6 +151,8 @@ pub enum Kind {
     FindRate,
     /// A comparison of arms; `plan`, `ends` and `result` are those of the baseline's first run.
     Compare,
+    /// A test of a shaper; `plan`, `ends` and `result` are those of its TCP.
+    Shaping,
     /// A search for changes that help; `plan`, `ends` and `result` are those of the measurement before any.
     Tune,
 }

@@ -140,3 +140,79 @@ pub struct CurvePoint {
     /// What had come by then, in frames, bytes.
     pub bytes: u64,
 }
+
+/// What a shaper was told, what it gives, and whether that is the same (`goodput shaping`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShapingTest {
+    /// The rate that it was told, bits per second.
+    pub told_bits_per_s: BitRate,
+    /// By how much the rate that it gives may differ, percent.
+    pub tolerance_percent: f64,
+    /// The largest burst that it may let through, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_burst_bytes: Option<Bytes>,
+    /// What a train of datagrams shows of it.
+    pub train: Known<Shaping>,
+    /// What it counts, by the rate that it gives.
+    pub counts: Known<CountedLayer>,
+    /// The rate that datagrams get, in what it counts, bits per second.
+    pub datagrams_bits_per_s: Known<Estimate>,
+    /// The rate that TCP gets, in what it counts, bits per second.
+    pub tcp_bits_per_s: Known<Estimate>,
+    /// Whether it gives what it was told.
+    pub confirmation: Confirmation,
+    /// Why, a sentence each.
+    pub reasons: Vec<String>,
+}
+
+/// Which bytes of a packet count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountedLayer {
+    /// The IP packet.
+    Packet,
+    /// With the Ethernet header, as qdiscs of Linux count.
+    Frame,
+    /// With the checksum of the frame as well.
+    CheckedFrame,
+    /// With preamble and gap as well: all that occupies an Ethernet wire.
+    Wire,
+}
+
+impl CountedLayer {
+    /// All, the smallest first.
+    pub const ALL: [Self; 4] = [Self::Packet, Self::Frame, Self::CheckedFrame, Self::Wire];
+
+    /// Bytes that count beside the IP packet: 14 of the Ethernet header, 4 of the checksum, 8 of the preamble and 12 of the
+    /// gap between frames (IEEE 802.3).
+    pub fn extra_bytes(self) -> f64 {
+        match self {
+            Self::Packet => 0.0,
+            Self::Frame => 14.0,
+            Self::CheckedFrame => 18.0,
+            Self::Wire => 38.0,
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Packet => "IP packets",
+            Self::Frame => "Ethernet frames without checksum",
+            Self::CheckedFrame => "Ethernet frames with checksum",
+            Self::Wire => "all bytes of the wire",
+        }
+    }
+}
+
+/// Whether a shaper gives what it was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confirmation {
+    /// It does.
+    Confirmed,
+    /// It does not.
+    Missed,
+    /// What was seen does not say.
+    Inconclusive,
+}

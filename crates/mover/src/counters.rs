@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use goodput_framing::Framing;
-use goodput_model::{DatagramCounts, FlowTotals};
+use goodput_model::{Arrival, DatagramCounts, FlowTotals};
 
 use crate::clock::now_ns;
 
@@ -30,6 +30,7 @@ pub struct Counters {
     pub(crate) sink: WaitClock,
     datagrams: Datagrams,
     reported_by_peer: OnceLock<FlowTotals>,
+    arrivals: OnceLock<Vec<Arrival>>,
     /// Whether datagrams carry a number and their time of sending.
     carry: DatagramFields,
 }
@@ -149,6 +150,16 @@ impl Counters {
     /// What the peer reported on the flow itself, as the iperf2 server does over UDP.
     pub fn reported_by_peer(&self) -> Option<&FlowTotals> {
         self.reported_by_peer.get()
+    }
+
+    /// When each datagram was sent and came, once the flow has ended, if it keeps that.
+    pub fn arrivals(&self) -> &[Arrival] {
+        self.arrivals.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Keeps when each datagram was sent and came. Only for the flow's own thread.
+    pub(crate) fn keep_arrivals(&self, arrivals: Vec<Arrival>) {
+        self.arrivals.get_or_init(|| arrivals);
     }
 
     /// One system call moved `bytes`. Only for the flow's own thread.

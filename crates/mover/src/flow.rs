@@ -48,6 +48,8 @@ pub struct FlowConfig {
     /// `TCP_QUICKACK` (tcp(7)) of a receiver of a stream: off from the beginning, or on after each read,
     /// because the kernel forgets it; `None`: as the kernel does it.
     pub quickack: Option<bool>,
+    /// Whether a receiver of datagrams keeps when each was sent and came.
+    pub keeps_arrivals: bool,
     /// What the sender is expected to hold, for a receiver that looks how even it is.
     pub expected_rate: Option<BitRate>,
     /// Payload bytes after which a sender ends its stream. A receiver reads to the end.
@@ -86,6 +88,7 @@ impl FlowConfig {
             queue_bytes: None,
             burst_bytes: None,
             quickack: None,
+            keeps_arrivals: false,
             expected_rate: None,
             limit_bytes: None,
             framing: Framing::default(),

@@ -14,6 +14,7 @@ mod bucket;
 mod curve;
 mod empty;
 mod gaps;
+mod judge;
 mod kind;
 mod queue;
 mod rate;
@@ -25,7 +26,8 @@ mod windows;
 
 use goodput_model::{BitRate, Bytes, Known, Missing, Shaping, ShapingKind};
 
-pub use trace::{Arrival, Sizes, Train};
+pub use judge::{TcpRate, Told, judge};
+pub use trace::{Sizes, Train};
 
 use trace::Trace;
 

@@ -1,9 +1,9 @@
 //! Token buckets that are simulated, and what is seen of them.
 
-use goodput_model::{QueueDiscipline, Shaping, ShapingKind};
+use goodput_model::{Arrival, QueueDiscipline, Shaping, ShapingKind};
 use proptest::prelude::*;
 
-use crate::{Arrival, Sizes, Train, shaping};
+use crate::{Sizes, Train, shaping};
 
 const SIZES: Sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
 

@@ -2,18 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use goodput_model::Missing;
-
-/// One datagram that came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
-    /// Its number among those sent, from 0.
-    pub number: u64,
-    /// When it was handed to the kernel, nanoseconds by any clock of the sender.
-    pub sent_ns: u64,
-    /// When the receiver's kernel took it from the device, nanoseconds by any clock of the receiver.
-    pub came_ns: u64,
-}
+use goodput_model::{Arrival, Missing};
 
 /// Bytes of each datagram in its layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

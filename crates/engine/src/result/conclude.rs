@@ -93,6 +93,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         transfers: Vec::new(),
         nfs_reads: None,
         rate_searches: Vec::new(),
+        shaping: None,
         changed_hosts: Vec::new(),
         file_parts: None,
         thinned: measurement.thinned,

@@ -3,6 +3,7 @@
 pub mod acknowledged;
 pub mod conclude;
 pub mod doubts;
+pub mod dropped;
 pub mod evidence;
 pub mod far_totals;
 pub mod intervals;

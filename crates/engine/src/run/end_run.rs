@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{End, FlowTotals, HeldTo, OwnClock, Placement, Plan, Sample, Snapshot};
+use goodput_model::{
+    End, FlowArrivals, FlowTotals, HeldTo, OwnClock, Placement, Plan, Sample, Snapshot,
+};
 use goodput_mover::LastHeard;
 
 use crate::error::EngineError;
@@ -25,6 +27,8 @@ pub struct EndRun {
     limit_reached: bool,
     has_ended: bool,
     placement: Option<Placement>,
+    /// When the datagrams of each flow came, once they have ended.
+    arrivals: Vec<FlowArrivals>,
     /// The clock of the samples, once they have ended.
     clock: Option<OwnClock>,
     /// The rates that its flows keep to.
@@ -70,6 +74,7 @@ impl EndRun {
             limit_reached: false,
             has_ended: false,
             placement: None,
+            arrivals: Vec::new(),
             clock: None,
             cap: cap.clone(),
             held_to: None,
@@ -110,7 +115,9 @@ impl EndRun {
             FlowsEvent::Ended(outcome) => {
                 self.has_ended = true;
                 self.used = usage_after(self.own.observes, &self.own.context);
-                let EndedFlows { last, totals, placement, held, clock, sockets } = outcome?;
+                let EndedFlows { last, totals, arrivals, placement, held, clock, sockets } =
+                    outcome?;
+                self.arrivals = arrivals;
                 self.held_to = Some(held.to(&self.cap));
                 (self.placement, self.clock) = (Some(placement), Some(clock));
                 self.sockets = sockets;
@@ -160,6 +167,7 @@ impl EndRun {
             samples,
             placement: self.placement,
             movers: self.own.movers.chosen(),
+            arrivals: self.arrivals,
             clock: self.clock,
             held_to: self.held_to,
         }

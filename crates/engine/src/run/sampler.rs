@@ -1,9 +1,11 @@
 //! The one thread that reads the flows' counters while they run.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    FlowPlacement, FlowSample, Known, Length, Plan, Role, Sample, Transport, no_storage,
+    FlowArrivals, FlowPlacement, FlowSample, Known, Length, Plan, Role, Sample, Transport,
+    no_storage,
 };
 use goodput_mover::{MountedFile, MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
@@ -112,13 +114,20 @@ pub fn watch(
     let sockets = flows.iter().filter(|flow| stays_open(flow)).map(RunningFlow::shared_socket);
     let sockets = sockets.collect();
     let held = held(&flows);
+    let kept = flows.iter().filter(|flow| flow.config().keeps_arrivals);
+    let kept: Vec<_> = kept.map(|flow| (flow.config().id, Arc::clone(flow.counters()))).collect();
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
+    let arrivals = kept.iter().map(|(flow, counters)| FlowArrivals {
+        flow: *flow,
+        datagrams: counters.arrivals().to_vec(),
+    });
+    let arrivals = arrivals.collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended = first
-        .map_or(Ok(EndedFlows { last, totals, placement, held, clock, sockets }), |failure| {
-            Err(failure.into())
-        });
+    let ended = first.map_or(
+        Ok(EndedFlows { last, totals, arrivals, placement, held, clock, sockets }),
+        |failure| Err(failure.into()),
+    );
     let _ = report.send(FlowsEvent::Ended(ended));
 }
 

@@ -200,6 +200,7 @@ fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConf
         shared_rates: shared,
         burst_bytes: plan.burst_bytes.map(|burst| usize::try_from(burst.0).unwrap_or(usize::MAX)),
         quickack: plan.socket.quickack,
+        keeps_arrivals: plan.arrivals && role == Role::Receiver,
         expected_rate: plan.rate_per_flow(),
         limit_bytes: byte_limit(plan, role, flow.id, 1),
         ..FlowConfig::new(role, plan.transport, size)

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowTotals, HeldTo, OwnClock, Placement, Role, Sample};
+use goodput_model::{FlowArrivals, FlowTotals, HeldTo, OwnClock, Placement, Role, Sample};
 use goodput_mover::{MoveError, Stop};
 
 use crate::run::cap::Cap;
@@ -56,6 +56,8 @@ pub struct EndedFlows {
     pub last: Box<Sample>,
     /// What peers reported on the flows themselves, as iperf2's do over UDP.
     pub totals: Vec<FlowTotals>,
+    /// When the datagrams of each flow came, if that was kept.
+    pub arrivals: Vec<FlowArrivals>,
     /// Where each flow's thread ran.
     pub placement: Placement,
     /// How long each rate that flows share held them.

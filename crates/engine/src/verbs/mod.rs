@@ -8,4 +8,5 @@ pub mod file_parts;
 pub mod find_rate;
 pub mod probe;
 pub mod retry;
+pub mod shaping;
 pub mod tune;

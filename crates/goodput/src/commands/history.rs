@@ -42,7 +42,7 @@ fn list(store: &Store, last: u32) -> Result<()> {
 
 fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
     if let Some(format) = args.format {
-        if matches!(record.kind, Kind::Compare | Kind::FindRate | Kind::Tune) {
+        if matches!(record.kind, Kind::Compare | Kind::FindRate | Kind::Tune | Kind::Shaping) {
             bail!(
                 "a comparison or search has several runs, but {} has a place for only one",
                 format.id
@@ -65,6 +65,7 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
         Kind::Compare if record.file_parts.is_some() => report::file_parts::text(record),
         Kind::Compare => report::compare::text(record),
         Kind::Tune => report::tune::text(record),
+        Kind::Shaping => report::shaping::text(record),
     };
     Ok(screen::print_fitted(&text)?)
 }

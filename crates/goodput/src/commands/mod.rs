@@ -21,6 +21,7 @@ mod saved;
 mod serve;
 mod served;
 mod settings;
+mod shaping;
 mod test;
 mod third_party;
 mod tune;
@@ -40,6 +41,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Test(args) => test::run(*args, state_dir, verbose),
         Command::Compare(args) => compare::run(*args, state_dir),
         Command::Tune(args) => tune::run(*args, state_dir),
+        Command::Shaping(args) => shaping::run(&args),
         Command::Check(args) => check::run(&args, state_dir),
         Command::Ceiling(args) => ceiling::run(&args),
         Command::Settings(what) => settings::run(what, state_dir),

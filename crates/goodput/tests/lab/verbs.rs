@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use goodput_lab::{Lab, Scenario, Server};
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
@@ -28,6 +29,11 @@ pub fn all() -> Vec<Trial> {
             tuning_of_a_dead_path_ends_in_time,
         ),
         disturbed::trial("verbs::tuning_proves_what_helps", tuning_proves_what_helps),
+        disturbed::trial(
+            "verbs::a_policer_and_its_bucket_are_measured",
+            a_policer_and_its_bucket_are_measured,
+        ),
+        disturbed::trial("verbs::a_shaper_gives_its_rate", a_shaper_gives_its_rate),
     ]
 }
 
@@ -206,4 +212,47 @@ fn tuning_proves_what_helps() -> Result<Judgement, Failed> {
         true => Judgement::Right,
         false => Judgement::Open(tuning.to_string()),
     })
+}
+
+/// What `goodput shaping` says of a scenario whose rate is `rate`, in bits per second.
+fn shaping(case: &str, rate: &str) -> Result<Value, Failed> {
+    let scenario = Scenario::load(case)?;
+    let lab = Lab::up(&scenario)?;
+    let server = Server::start(&lab, &scenario, exe())?;
+    let words = ["shaping", server.target(), "--rate", rate, "--no-store", "--json"];
+    let output = lab.near().command(exe())?.args(words).output()?;
+    server.stop()?;
+    let record: Value = serde_json::from_str(&text(&output.stdout))
+        .map_err(|_| text(&output.stdout) + &text(&output.stderr))?;
+    Ok(record["shaping"].clone())
+}
+
+/// Whether the train shows `kind`, a rate in frames and a bucket in bytes, each within a share of the truth.
+fn train_shows(shaping: &Value, kind: &str, rate: f64, bucket: f64) -> Judgement {
+    let train = &shaping["train"];
+    let said = || shaping.to_string();
+    let is_near = |value: &Value, truth: f64, share: f64| {
+        value["value"].as_f64().is_some_and(|value| (value / truth - 1.0).abs() <= share)
+    };
+    // A host that is too busy drops datagrams in its socket, or sends too few.
+    match train["kind"].as_str() {
+        None | Some("none") => Judgement::Open(said()),
+        Some(found) if found != kind => Judgement::Wrong(said()),
+        Some(_) => {
+            let right = is_near(&train["rate_bits_per_s"], rate, 0.02)
+                && is_near(&train["bucket_bytes"], bucket, 0.15);
+            if right { Judgement::Right } else { Judgement::Open(said()) }
+        }
+    }
+}
+
+fn a_policer_and_its_bucket_are_measured() -> Result<Judgement, Failed> {
+    let seen = shaping("policer/medium/far", "50mbit")?;
+    // It counts IP packets: 40 of 1500 bytes.
+    Ok(train_shows(&seen, "policer", 50e6 * 1514.0 / 1500.0, 40.0 * 1514.0))
+}
+
+fn a_shaper_gives_its_rate() -> Result<Judgement, Failed> {
+    let seen = shaping("shaper-rate/severe/near", "20mbit")?;
+    Ok(train_shows(&seen, "shaper", 20e6, 64e3))
 }

@@ -2,6 +2,7 @@
 //! and the loops around them.
 
 mod answering;
+mod arrival_log;
 mod asking;
 mod control;
 mod edges;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use super::answering;
+use super::arrival_log::ArrivalLog;
 use super::asking::PendingRequest;
 use super::inbox::{self, Arrival, Inbox, stamp_arrivals};
 use super::tally::Tally;
@@ -49,12 +50,13 @@ pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
     Receiver {
         flow,
         asking: PendingRequest::with(request, datagrams.settling_ns().unwrap_or(0)),
-        tally: Tally::new(datagrams, flow.config.expected_rate),
+        tally: Tally::new(datagrams, flow.config.expected_rate)
+            .keeping(flow.config.keeps_arrivals.then(ArrivalLog::default)),
         quiet: Quiet::of(flow),
         marked_ns: None,
         last_ns: now_ns(),
     }
-    .run(how.joined.unwrap_or(longest), how.batch)
+    .run_and_tell(how.joined.unwrap_or(longest), how.batch)
 }
 
 /// A receiving flow and what it has counted.
@@ -70,6 +72,14 @@ struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
+    /// Runs to its end, and shows what was kept of each datagram.
+    fn run_and_tell(mut self, size: usize, batch: usize) -> Result<(), MoveError> {
+        let ended = self.run(size, batch);
+        let arrivals = self.tally.arrivals.take();
+        arrivals.into_iter().for_each(|log| self.flow.counters.keep_arrivals(log.into_inner()));
+        ended
+    }
+
     fn run(&mut self, size: usize, batch: usize) -> Result<(), MoveError> {
         let mut pacer = Pacer::for_reader(self.flow, size);
         let mut inbox = Inbox::new(size, if pacer.is_paced() { 1 } else { batch });

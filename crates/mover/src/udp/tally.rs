@@ -3,6 +3,7 @@
 use goodput_framing::{Datagrams, Framing, Read, Summary};
 use goodput_model::{BitRate, DatagramCounts, Role, Transport};
 
+use super::arrival_log::ArrivalLog;
 use super::evenness::Evenness;
 use super::inbox::Arrival;
 use super::jitter::Jitter;
@@ -32,6 +33,8 @@ pub(crate) struct Tally {
     sequence: Sequence,
     jitter: Jitter,
     evenness: Evenness,
+    /// When each came, if that is kept.
+    pub(crate) arrivals: Option<ArrivalLog>,
     /// Datagrams that came joined behind another.
     pub(crate) joined: u64,
     /// Datagrams that had no number.
@@ -62,6 +65,7 @@ impl Tally {
             sequence: Sequence::default(),
             jitter: Jitter::default(),
             evenness: Evenness::new(rate),
+            arrivals: None,
             joined: 0,
             unnumbered: 0,
             batch: 0,
@@ -73,6 +77,12 @@ impl Tally {
             over: None,
             ended: false,
         }
+    }
+
+    /// The same, noting when each came in this log, if there is one.
+    pub(crate) fn keeping(mut self, arrivals: Option<ArrivalLog>) -> Self {
+        self.arrivals = arrivals;
+        self
     }
 
     /// Begins a batch.
@@ -87,6 +97,11 @@ impl Tally {
         match self.datagrams.read(arrival.datagram) {
             Read::Payload { number, sent_ns } => {
                 self.payload(arrival, number);
+                if let (Some(log), Some(number), Some(sent_ns)) =
+                    (&mut self.arrivals, number, sent_ns)
+                {
+                    log.note(number, sent_ns, arrival.received_ns);
+                }
                 if let Some(sent_ns) = sent_ns.filter(|_| arrival.is_first) {
                     self.jitter.arrived(sent_ns, arrival.received_ns);
                 }

@@ -55,6 +55,9 @@ pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
     check_numbers(plan, &mut problems);
     check_chunk(plan, header, &mut problems);
     options::check(plan, &mut problems);
+    if plan.arrivals && plan.transport != Transport::Udp {
+        problems.push("only datagrams have times of arrival that can be kept".into());
+    }
     check_ports(plan, &mut problems);
     storage::check(plan, &mut problems);
     check_pin(&plan.pin.near, &mut problems);

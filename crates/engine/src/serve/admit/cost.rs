@@ -1,6 +1,6 @@
 //! The most that a measurement takes of this host, known from its plan before anything is allocated.
 
-use goodput_model::{EndName, Plan, Role, SocketOptions, Source, Transport};
+use goodput_model::{Arrival, EndName, MAX_ARRIVALS, Plan, Role, SocketOptions, Source, Transport};
 use goodput_mover::{Needs, most_needs};
 
 use super::host::Buffers;
@@ -43,7 +43,12 @@ pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
         let each = most_needs(plan, role).map_err(|why| why.to_string())?;
         let count = u64::from(plan.flows);
         flows += count;
-        let touched = each.memory_bytes.saturating_add(each.locked_bytes);
+        // Kept while it runs, handed on and packed into a report.
+        let arrivals = match plan.arrivals && role == Role::Receiver {
+            true => 4 * (MAX_ARRIVALS * size_of::<Arrival>()) as u64,
+            false => 0,
+        };
+        let touched = each.memory_bytes.saturating_add(arrivals).saturating_add(each.locked_bytes);
         let touched = touched.saturating_add(each.pipe_bytes).saturating_mul(count);
         total.memory_bytes = total.memory_bytes.saturating_add(touched);
         total.descriptors += each.descriptors.saturating_mul(count);

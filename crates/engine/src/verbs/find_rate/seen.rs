@@ -1,9 +1,10 @@
 //! What one trial of a search saw, from both ends' counts.
 
 use goodput_experiment::rate_search::TrialResult;
-use goodput_model::{DatagramCounts, End, EndName, Known, Missing, Record, Role, Sample};
+use goodput_model::{EndName, Known, Missing, Record, Sample};
 
 use crate::error::EngineError;
+use crate::result::dropped::dropped_share;
 use crate::result::measurement::Measurement;
 
 /// Shortest time over which the rate of a sender is computed, seconds: half the sampler's period.
@@ -108,27 +109,6 @@ fn second_half(samples: &[Sample]) -> Option<f64> {
     let seconds = last.at_s - middle.at_s;
     let bytes = last.received_bytes.saturating_sub(middle.received_bytes);
     (seconds >= MIN_RATE_TIME_S).then(|| bytes as f64 * 8.0 / seconds)
-}
-
-/// Share of the datagrams sent that the receiving sockets had no room for, by their own count
-/// (`SK_MEMINFO_DROPS`, which has what `RcvbufErrors` of /proc/net/snmp has for all sockets). A packet that
-/// is dropped counts as many datagrams as those that were read had on average.
-fn dropped_share(receiver: &End) -> Result<f64, Missing> {
-    let last = receiver.samples.iter().rev().find(|sample| !sample.flows.is_empty());
-    let flows = last.map_or(&[][..], |sample| &sample.flows);
-    let (mut dropped, mut all) = (0.0, 0.0);
-    for flow in flows.iter().filter(|flow| flow.role == Role::Receiver) {
-        let counts = flow.datagrams.as_ref();
-        let counts = counts.ok_or_else(|| Missing::because("it counts no datagrams"))?;
-        dropped += flow.memory.get()?.drops as f64 * in_a_packet(counts);
-        all += (counts.received + counts.lost) as f64;
-    }
-    if all > 0.0 { Ok(dropped / all) } else { Err(Missing::because("nothing was counted")) }
-}
-
-fn in_a_packet(counts: &DatagramCounts) -> f64 {
-    let packets = counts.received.saturating_sub(counts.joined);
-    if packets == 0 { 1.0 } else { counts.received as f64 / packets as f64 }
 }
 
 /// Share of the datagrams that did not arrive.

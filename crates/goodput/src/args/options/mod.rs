@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use goodput_engine::Target;
-use goodput_model::{Bytes, Length, MountPlan, Plan, SocketOptions, Transport};
+use goodput_model::{Bytes, Family, Length, MountPlan, Plan, SocketOptions, Transport};
 
 pub use ceiling::{CeilingInputArgs, asks_for_something, with_defaults};
 pub use direction::DirectionArgs;
@@ -67,15 +67,12 @@ impl MeasureArgs {
     }
 
     /// The same towards `target`: unless a chunk is given, datagrams leave in one piece over the IP
-    /// version that the target is reached by. Blocks while the resolver answers; if it can't, the
-    /// connection will say so.
+    /// version that the target is reached by.
     pub fn plan_towards(&self, target: &Target, length: Length) -> Plan {
-        let family = self.direction.family();
-        let over_v6 = || {
-            target.addresses(family).is_ok_and(|all| all.first().is_some_and(SocketAddr::is_ipv6))
-        };
         let plan = match self.direction.transport() {
-            Transport::Udp if over_v6() => self.plan_with(length, DATAGRAM_V6),
+            Transport::Udp => {
+                self.plan_with(length, datagram_towards(target, self.direction.family()))
+            }
             Transport::Tcp if target.mounted.is_some() => {
                 self.plan_with(length, MountPlan::STANDARD_CHUNK)
             }
@@ -104,6 +101,7 @@ impl MeasureArgs {
             peer_output: self.peer.peer_output,
             data_port: self.peer.data_port,
             latency: self.observing.latency,
+            arrivals: false,
             pin: load.pins(),
             observe: !self.observing.no_observe,
             storage,
@@ -113,4 +111,12 @@ impl MeasureArgs {
             socket: SocketOptions { family: direction.family(), ..self.sockets.options() },
         }
     }
+}
+
+/// The largest payload of a datagram that reaches `target` in one piece over a path of 1500 bytes. Blocks while the resolver
+/// answers; if it can't, the connection will say so.
+pub fn datagram_towards(target: &Target, family: Option<Family>) -> Bytes {
+    let addresses = target.addresses(family);
+    let over_v6 = addresses.is_ok_and(|all| all.first().is_some_and(SocketAddr::is_ipv6));
+    if over_v6 { DATAGRAM_V6 } else { Transport::Udp.standard_chunk() }
 }

@@ -11,6 +11,7 @@ mod list;
 mod old_names;
 mod serve;
 mod settings;
+mod shaping;
 mod test;
 mod tune;
 
@@ -27,6 +28,7 @@ pub use list::{ListArgs, Listed, Narrowed};
 pub use old_names::AsArgs;
 pub use serve::{ServeArgs, ServedFileArgs, WhenBusy};
 pub use settings::{AtArgs, Settings};
+pub use shaping::ShapingArgs;
 pub use test::TestArgs;
 pub use tune::TuneArgs;
 
@@ -41,6 +43,8 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Try what could help, prove what does, and put everything back
     Tune(Box<TuneArgs>),
+    /// Test whether a shaper or a line gives its rate, and what it does to bursts
+    Shaping(Box<ShapingArgs>),
     /// Find what could limit this host, from its settings and counters, without traffic
     Check(CheckArgs),
     /// Compute how fast a path could be at best, with the arithmetic

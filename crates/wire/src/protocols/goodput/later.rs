@@ -48,7 +48,13 @@ fn parts(plan: &Plan) -> Vec<Part> {
         name: "sink_alone",
         words: "how to write a sink alone (test files --sink)",
     };
-    options.chain([sink]).collect()
+    let arrivals = Part {
+        given: plan.arrivals,
+        at_far_end: plan.arrivals && plan.direction.senders().contains(&EndName::Near),
+        name: "arrivals",
+        words: "how to report when each datagram came (shaping)",
+    };
+    options.chain([sink, arrivals]).collect()
 }
 
 #[cfg(test)]
@@ -63,6 +69,7 @@ mod tests {
         plan.socket.notsent_lowat_bytes = Some(goodput_model::Bytes(1));
         (plan.socket.busy_poll_us, plan.socket.priority) = (Some(0), Some(0));
         plan.storage.sink_alone = true;
+        plan.arrivals = true;
         plan
     }
 
@@ -73,8 +80,8 @@ mod tests {
         let names: Vec<_> = options(&plan).collect();
         assert_eq!(names.len(), parts(&plan).len());
         for name in &names {
-            let given = ["socket", "storage"].iter().any(|part| json[part].get(name).is_some());
-            assert!(given, "{name}");
+            let in_part = ["socket", "storage"].iter().any(|part| json[part].get(name).is_some());
+            assert!(in_part || json.get(name).is_some(), "{name}");
         }
         assert_eq!(
             lacking(&plan, &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()),
@@ -98,6 +105,6 @@ mod tests {
         let far_sends = lacking(&full(Direction::Reverse), &[]).unwrap();
         assert!(far_sends.contains("know --notsent-lowat, --priority:"), "{far_sends}");
         let names: Vec<_> = options(&full(Direction::Send)).collect();
-        assert_eq!(names.len(), 5, "a client of before asks for all of them: {names:?}");
+        assert_eq!(names.len(), 6, "a client of before asks for all of them: {names:?}");
     }
 }

@@ -1,0 +1,190 @@
+//! Whether a shaper gives its rate: a train of datagrams that shows what it does, then TCP, which is what its users have.
+
+use std::time::Duration;
+
+use goodput_ceiling::Packet;
+use goodput_model::{
+    BitRate, Bytes, Direction, EndName, Estimate, Kind, Length, MAX_ARRIVALS, Missing, Plan,
+    Record, Shaping, Transport,
+};
+use goodput_shaping::{Sizes, TcpRate, Told, Train, judge};
+
+use crate::control::credentials::Credentials;
+use crate::control::target::Target;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::near::client::Client;
+use crate::result::conclude::conclude;
+use crate::result::dropped::dropped_share;
+use crate::result::measurement::Measurement;
+
+/// How many times the rate that was told a train is sent at: fast enough to empty a bucket soon, and no whole number, so that
+/// its datagrams don't beat with the tokens.
+const OFFERED_TIMES: f64 = 4.3;
+/// All traffic together, seconds.
+const TRAFFIC_S: f64 = 5.0;
+/// Length of a train at most, seconds.
+const MAX_TRAIN_S: f64 = 2.5;
+/// Datagrams that have to come in a train, at least if there is time: ten parts of them show how the rate spreads.
+const WANTED_ARRIVALS: f64 = 10_000.0;
+/// Pause before a train: the bucket fills.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Share of the datagrams that the receiving socket may drop: more would look like a policer.
+const MAX_DROPPED_SHARE: f64 = 0.005;
+/// The rate from which datagrams are joined for the way through the kernel, bits per second: a program that sends them one by
+/// one gets little further.
+const JOINED_FROM_BITS_PER_S: f64 = 1e9;
+/// Bytes of the Ethernet header and of that of UDP (IEEE 802.3, RFC 768).
+const ETHERNET_HEADER_BYTES: u64 = 14;
+const UDP_HEADER_BYTES: u64 = 8;
+
+/// What to test.
+#[derive(Clone)]
+pub struct ShapingRequest {
+    /// Who is at the other end.
+    pub target: Target,
+    /// What the far end may ask for.
+    pub credentials: Credentials,
+    /// The plan of the TCP measurement, in one direction and of any length; its sockets are the train's as well.
+    pub plan: Plan,
+    /// Payload of the train's datagrams.
+    pub datagram: Bytes,
+    /// What the shaper was told.
+    pub told: Told,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// Tests a shaper. An interrupt ends it early with what was measured.
+///
+/// # Errors
+/// If the target can't be reached, or TCP can't be measured. Without the train the record says why.
+pub async fn shaping(
+    request: &ShapingRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let ShapingRequest { target, credentials, plan, .. } = request;
+    let mut client =
+        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    let train = match send_train(request, &mut client, interrupt, listener).await {
+        Ok(train) => train,
+        Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
+        Err(why) => Err(Missing::because(why.to_string())),
+    };
+    listener(Event::Note { text: "measures TCP, which is what users have".into() });
+    let length = Length::Seconds(TRAFFIC_S - train_length_s(request));
+    let plan = Plan { length, ..plan.clone() };
+    let measured = client.measure(&plan, interrupt, listener).await;
+    client.leave().await;
+    let record = conclude(measured?, &target.text, &request.started)?.record;
+    let tcp = tcp_rate(&record);
+    let test = judge(request.told, train, tcp);
+    Ok(Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record })
+}
+
+/// What a train shows, or why none was sent.
+async fn send_train(
+    request: &ShapingRequest,
+    client: &mut Client,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Result<Shaping, Missing>, EngineError> {
+    if !client.far_end().reports || !client.far_end().takes_any_plan {
+        return Ok(Err(Missing::because(
+            "only goodput reports when datagrams come, and another program answers there",
+        )));
+    }
+    let plan = train_plan(request);
+    listener(Event::Note {
+        text: format!(
+            "waits {} s for the bucket to fill, then sends datagrams at {}",
+            PAUSE.as_secs(),
+            plan.rate_bits_per_s.unwrap_or(request.told.rate)
+        ),
+    });
+    tokio::select! {
+        () = tokio::time::sleep(PAUSE) => {}
+        () = interrupt.raised() => return Err(EngineError::Interrupted),
+    }
+    let measurement = client.measure_whole(&plan, interrupt, &mut |_| {}).await?;
+    if interrupt.is_raised() {
+        return Err(EngineError::Interrupted);
+    }
+    Ok(train(&measurement).and_then(|train| goodput_shaping::shaping(&train)))
+}
+
+/// How long a train is, seconds: long enough for a rate, but no longer than the receiver keeps the times of its datagrams.
+fn train_length_s(request: &ShapingRequest) -> f64 {
+    let bits = request.datagram.0 as f64 * 8.0;
+    let kept_s = MAX_ARRIVALS as f64 * bits / (request.told.rate.0 * OFFERED_TIMES);
+    (WANTED_ARRIVALS * bits / request.told.rate.0).max(1.0).min(kept_s).min(MAX_TRAIN_S)
+}
+
+/// The plan of a train.
+fn train_plan(request: &ShapingRequest) -> Plan {
+    let payload = request.datagram;
+    let rate = request.told.rate.0 * OFFERED_TIMES;
+    let base = &request.plan;
+    let mut plan = Plan {
+        transport: Transport::Udp,
+        direction: base.direction,
+        length: Length::Seconds(train_length_s(request)),
+        chunk_bytes: payload,
+        rate_bits_per_s: Some(BitRate(rate)),
+        mover: if rate < JOINED_FROM_BITS_PER_S { "copy" } else { "auto" }.into(),
+        arrivals: true,
+        socket: base.socket.clone(),
+        pin: base.pin.clone(),
+        ..Plan::standard()
+    };
+    // What TCP alone has would be refused.
+    plan.socket.congestion = None;
+    plan.socket.max_pacing_bits_per_s = None;
+    plan.socket.mss_bytes = None;
+    (plan.socket.nodelay, plan.socket.cork, plan.socket.mptcp) = (false, false, false);
+    (plan.socket.quickack, plan.socket.notsent_lowat_bytes) = (None, None);
+    plan
+}
+
+/// The datagrams that came, as the receiving end reports them.
+fn train(measurement: &Measurement) -> Result<Train, Missing> {
+    let plan = &measurement.plan;
+    let sender = if plan.direction == Direction::Reverse { EndName::Far } else { EndName::Near };
+    let receiver = measurement.end(sender.other());
+    let dropped = receiver.map_or(Ok(0.0), dropped_share)?;
+    if dropped > MAX_DROPPED_SHARE {
+        let percent = dropped * 100.0;
+        return Err(Missing::because(format!(
+            "the receiving socket dropped {percent:.1} % of the datagrams: that host is too busy, or its buffers are too small"
+        )));
+    }
+    let arrivals = receiver.and_then(|end| end.arrivals.first());
+    let arrivals = arrivals.ok_or_else(|| Missing::because("the receiver kept no arrivals"))?;
+    let sent =
+        measurement.end(sender).and_then(|end| end.last_sample()).map(|last| last.sent_bytes);
+    let sent = sent.ok_or_else(|| Missing::because("the sender reports no counts"))?;
+    let over_v6 = measurement.connections.first().is_some_and(|flow| flow.remote.is_ipv6());
+    let packet = plan.chunk_bytes.0 + UDP_HEADER_BYTES + if over_v6 { 40 } else { 20 };
+    Ok(Train {
+        arrivals: arrivals.datagrams.clone(),
+        sent: sent / plan.chunk_bytes.0,
+        sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame: packet + ETHERNET_HEADER_BYTES },
+    })
+}
+
+/// What TCP got, and of which segments.
+fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
+    let inputs = record.result.ceiling_inputs.as_ref();
+    let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is not known"))?;
+    let packet = Packet::of(inputs)?;
+    let value = record.result.goodput_bits_per_s.0;
+    // Without an interval it says as much as its value.
+    let off = record.result.precision_percent.value().copied().unwrap_or(0.0) / 100.0 * value;
+    Ok(TcpRate {
+        goodput: Estimate { value, low: value - off, high: value + off },
+        payload: packet.payload,
+        packet: packet.ip,
+    })
+}

@@ -1,0 +1,120 @@
+//! The report on a shaper: what it gives, what it does to datagrams, and what TCP makes of it.
+
+use goodput_model::{
+    BitRate, Bytes, Confirmation, Estimate, Gaps, Known, QueueDiscipline, Record, Shaping,
+    ShapingKind, ShapingTest,
+};
+
+use super::curve::{bars, curve};
+use super::labelled::{line, lines};
+use super::micros::micros;
+use super::style;
+use super::test::{self, Detail};
+
+/// The whole report.
+pub fn text(record: &Record) -> String {
+    let mut out = String::from("\n");
+    if let Some(test) = &record.shaping {
+        verdict(&mut out, test);
+        rates(&mut out, test);
+        match &test.train {
+            Known::Value(train) => behaviour(&mut out, train),
+            Known::Missing(why) => {
+                line(&mut out, "datagrams", &format!("unknown: {}", why.missing))
+            }
+        }
+        out += "\nTCP\n";
+    }
+    out + &test::text(record, Detail::default())
+}
+
+fn verdict(out: &mut String, test: &ShapingTest) {
+    let told = format!("{} ± {} %", test.told_bits_per_s, test.tolerance_percent);
+    let words = match test.confirmation {
+        Confirmation::Confirmed => style::good(format!("it gives {told}")),
+        Confirmation::Missed => style::bad(format!("it does not give {told}")),
+        Confirmation::Inconclusive => format!("whether it gives {told} is not known"),
+    };
+    lines(out, "shaper", [words].into_iter().chain(test.reasons.iter().cloned()));
+}
+
+fn rates(out: &mut String, test: &ShapingTest) {
+    if let Known::Value(layer) = &test.counts {
+        line(out, "counts", layer.words());
+    }
+    let shown = [("datagrams", &test.datagrams_bits_per_s), ("tcp", &test.tcp_bits_per_s)];
+    for (label, rate) in shown {
+        if let Known::Value(rate) = rate {
+            line(out, label, &interval(rate, |value| BitRate(value).to_string()));
+        }
+    }
+}
+
+/// The value and its interval.
+fn interval(estimate: &Estimate, words: impl Fn(f64) -> String) -> String {
+    let Estimate { value, low, high } = *estimate;
+    format!("{}   {} to {}", style::strong(words(value)), words(low.max(0.0)), words(high))
+}
+
+/// What became of datagrams that exceed the rate.
+fn behaviour(out: &mut String, train: &Shaping) {
+    let lost = train.lost as f64 * 100.0 / (train.sent as f64).max(1.0);
+    let offered = train.offered_bits_per_s;
+    let kind = match train.kind {
+        ShapingKind::Shaper => "a shaper: datagrams above the rate wait",
+        ShapingKind::Policer => {
+            "a policer: it drops datagrams above the rate without letting them wait"
+        }
+        ShapingKind::None => "nothing: datagrams come as fast as they are sent",
+    };
+    line(out, "kind", kind);
+    line(
+        out,
+        "train",
+        &format!("{} datagrams sent, in frames at {offered}; {lost:.1} % lost", train.sent),
+    );
+    let bucket = |value: f64| Bytes(value.round() as u64).to_string();
+    match &train.bucket_bytes {
+        Known::Value(depth) => {
+            let frames = depth.value / train.frame_bytes.0 as f64;
+            line(out, "bucket", &format!("{}   about {frames:.0} frames", interval(depth, bucket)));
+        }
+        Known::Missing(why) if train.kind != ShapingKind::None => {
+            line(out, "bucket", &format!("unknown: {}", why.missing));
+        }
+        Known::Missing(_) => {}
+    }
+    if let Known::Value(queue) = &train.queue {
+        let drops = match queue.discipline {
+            QueueDiscipline::Unfilled => "it was never full",
+            QueueDiscipline::DropTail => "it drops what comes when it is full",
+            QueueDiscipline::ActiveManagement => "it drops before it is full",
+        };
+        let wait = micros(queue.longest_wait_s * 1e6);
+        line(out, "queue", &format!("{}   up to {wait}; {drops}", queue.bytes));
+    }
+    let windows = train.windows.iter().map(|window| {
+        format!(
+            "{} to {} in windows of {}",
+            window.lowest_bits_per_s,
+            window.highest_bits_per_s,
+            micros(window.window_s * 1e6)
+        )
+    });
+    lines(out, "evenness", windows);
+    gaps(out, &train.gaps);
+    lines(out, "bytes, time", curve(train));
+}
+
+fn gaps(out: &mut String, gaps: &Gaps) {
+    line(out, "gaps", &format!("the longest is {}", micros(gaps.longest_s * 1e6)));
+    if let Some(rhythm) = gaps.rhythm {
+        let period = micros(rhythm.period_s * 1e6);
+        line(out, "bursts", &format!("{} every {period}", rhythm.burst_bytes));
+    }
+    let counts = gaps.histogram.iter().map(|bin| {
+        let from = micros(bin.from_s * 1e6);
+        (format!("from {from}"), bin.count)
+    });
+    lines(out, "", bars(&counts.collect::<Vec<_>>()));
+}

@@ -1,0 +1,275 @@
+//! Whether a shaper gives what it was told.
+
+use goodput_model::{
+    BitRate, Bytes, Confirmation, CountedLayer, Estimate, Known, Missing, Shaping, ShapingKind,
+    ShapingTest,
+};
+
+/// What it was told, and how exactly it has to do that.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Told {
+    /// The rate, bits per second.
+    pub rate: BitRate,
+    /// By how much the rate that it gives may differ, percent.
+    pub tolerance_percent: f64,
+    /// The largest burst that it may let through.
+    pub max_burst: Option<Bytes>,
+}
+
+/// What TCP got.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TcpRate {
+    /// Payload that arrived, bits per second.
+    pub goodput: Estimate,
+    /// Payload of a segment, bytes.
+    pub payload: f64,
+    /// IP packet of a segment, bytes.
+    pub packet: f64,
+}
+
+/// Holds what was seen against what it was told. Which bytes it counts follows from the rate that fits best.
+pub fn judge(
+    told: Told,
+    train: Result<Shaping, Missing>,
+    tcp: Result<TcpRate, Missing>,
+) -> ShapingTest {
+    let counts = counts(told, &train, &tcp);
+    let datagrams = match (&train, &counts) {
+        (Ok(train), Ok(layer)) => datagrams_in(told, train, *layer),
+        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+    };
+    let tcp = match (&tcp, &counts) {
+        (Ok(tcp), Ok(layer)) => Ok(tcp_in(tcp, *layer)),
+        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+    };
+    let found = [
+        train.as_ref().ok().and_then(|train| unlimited(&told, train)),
+        Some(within(&told, "datagrams get", &datagrams)),
+        Some(within(&told, "TCP gets", &tcp)),
+        told.max_burst.map(|most| burst(most, &train)),
+    ];
+    let found: Vec<(Confirmation, String)> = found.into_iter().flatten().collect();
+    let any = |wanted| found.iter().any(|(confirmation, _)| *confirmation == wanted);
+    let confirmation = match (any(Confirmation::Missed), any(Confirmation::Inconclusive)) {
+        (true, _) => Confirmation::Missed,
+        (false, true) => Confirmation::Inconclusive,
+        (false, false) => Confirmation::Confirmed,
+    };
+    let reasons = found.into_iter().filter(|(own, _)| *own == confirmation);
+    ShapingTest {
+        told_bits_per_s: told.rate,
+        tolerance_percent: told.tolerance_percent,
+        max_burst_bytes: told.max_burst,
+        reasons: reasons.map(|(_, why)| why).collect(),
+        counts: known(counts),
+        datagrams_bits_per_s: known(datagrams),
+        tcp_bits_per_s: known(tcp),
+        train: known(train),
+        confirmation,
+    }
+}
+
+/// What it counts: the layer in which datagrams, or TCP if there are none, get most nearly the rate that it was told. If they
+/// get that in none, a shaper that gives another rate counts frames, as most do.
+fn counts(
+    told: Told,
+    train: &Result<Shaping, Missing>,
+    tcp: &Result<TcpRate, Missing>,
+) -> Result<CountedLayer, Missing> {
+    let rate = |layer: CountedLayer| match (train, tcp) {
+        (Ok(train), _) => datagrams_in(told, train, layer),
+        (_, Ok(tcp)) => Ok(tcp_in(tcp, layer)),
+        (Err(why), _) => Err(why.clone()),
+    };
+    let mut nearest = (told.tolerance_percent / 100.0, CountedLayer::Frame);
+    for layer in CountedLayer::ALL {
+        let off = (rate(layer)?.value / told.rate.0 - 1.0).abs();
+        if off < nearest.0 {
+            nearest = (off, layer);
+        }
+    }
+    Ok(nearest.1)
+}
+
+/// The rate that datagrams get. If nothing held them, that at which they came, unless they were sent more slowly than the rate.
+fn datagrams_in(told: Told, train: &Shaping, layer: CountedLayer) -> Result<Estimate, Missing> {
+    let by = (train.packet_bytes.0 as f64 + layer.extra_bytes()) / train.frame_bytes.0 as f64;
+    match (train.rate_bits_per_s.get(), train.kind) {
+        (Ok(rate), _) => Ok(rate.scaled(by)),
+        (Err(_), ShapingKind::None) => {
+            let value = train.offered_bits_per_s.0;
+            if value < told.rate.0 * (1.0 + told.tolerance_percent / 100.0) {
+                return Err(Missing::because(format!(
+                    "the sender reached only {}, and that came through",
+                    train.offered_bits_per_s
+                )));
+            }
+            Ok(Estimate { value, low: value, high: value }.scaled(by))
+        }
+        (Err(why), _) => Err(why),
+    }
+}
+
+fn tcp_in(tcp: &TcpRate, layer: CountedLayer) -> Estimate {
+    tcp.goodput.scaled((tcp.packet + layer.extra_bytes()) / tcp.payload)
+}
+
+fn unlimited(told: &Told, train: &Shaping) -> Option<(Confirmation, String)> {
+    let over = train.offered_bits_per_s.0 > told.rate.0 * (1.0 + told.tolerance_percent / 100.0);
+    (train.kind == ShapingKind::None && over).then(|| {
+        let came = train.offered_bits_per_s;
+        (Confirmation::Missed, format!("nothing holds the rate: datagrams came at {came}"))
+    })
+}
+
+fn within(told: &Told, who: &str, rate: &Result<Estimate, Missing>) -> (Confirmation, String) {
+    let rate = match rate {
+        Ok(rate) => rate,
+        Err(why) => return (Confirmation::Inconclusive, format!("what {who} is not known: {why}")),
+    };
+    let tolerance = told.tolerance_percent / 100.0;
+    let (least, most) = (told.rate.0 * (1.0 - tolerance), told.rate.0 * (1.0 + tolerance));
+    let share = (rate.value / told.rate.0 - 1.0) * 100.0;
+    let words = format!("{who} {}, {share:+.1} %", BitRate(rate.value));
+    let is_inside = rate.value >= least && rate.value <= most;
+    let is_outside = rate.high < least || rate.low > most;
+    match (is_inside, is_outside) {
+        (true, _) => (Confirmation::Confirmed, words),
+        (_, true) => (Confirmation::Missed, words),
+        _ => (Confirmation::Inconclusive, format!("{words}, too inexactly known to decide")),
+    }
+}
+
+fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String) {
+    let bucket = match train {
+        Ok(train) => train.bucket_bytes.get(),
+        Err(why) => Err(why.clone()),
+    };
+    match bucket {
+        Err(why) => (Confirmation::Inconclusive, format!("the burst is not known: {why}")),
+        Ok(bucket) => {
+            let words = format!("it lets a burst of {} through", Bytes(bucket.value as u64));
+            let (value, most) = (bucket.value, most.0 as f64);
+            match (value <= most, bucket.low > most) {
+                (true, _) => (Confirmation::Confirmed, words),
+                (_, true) => (Confirmation::Missed, words),
+                _ => {
+                    let words = format!("{words}, too inexactly known to decide");
+                    (Confirmation::Inconclusive, words)
+                }
+            }
+        }
+    }
+}
+
+fn known<T>(result: Result<T, Missing>) -> Known<T> {
+    result.map_or_else(Known::Missing, Known::Value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Gaps;
+
+    const TOLD: Told = Told { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None };
+
+    fn exactly(value: f64) -> Estimate {
+        Estimate { value, low: value * 0.999, high: value * 1.001 }
+    }
+
+    fn train(frames_per_s: f64) -> Shaping {
+        Shaping {
+            kind: ShapingKind::Shaper,
+            payload_bytes: Bytes(1472),
+            packet_bytes: Bytes(1500),
+            frame_bytes: Bytes(1514),
+            sent: 1000,
+            lost: 0,
+            offered_bits_per_s: BitRate(4e8),
+            rate_bits_per_s: Known::Value(exactly(frames_per_s)),
+            bucket_bytes: Known::Value(Estimate { value: 15e3, low: 13e3, high: 17e3 }),
+            queue: Known::missing("not asked"),
+            windows: Vec::new(),
+            gaps: Gaps::default(),
+            curve: Vec::new(),
+        }
+    }
+
+    fn tcp(goodput: f64) -> TcpRate {
+        TcpRate { goodput: exactly(goodput), payload: 1448.0, packet: 1500.0 }
+    }
+
+    fn judged(told: Told, frames: f64, goodput: f64) -> ShapingTest {
+        judge(told, Ok(train(frames)), Ok(tcp(goodput)))
+    }
+
+    #[test]
+    fn a_qdisc_that_gives_its_rate_is_confirmed_in_frames() {
+        let seen = judged(TOLD, 1e8, 95.6e6);
+        assert_eq!(seen.confirmation, Confirmation::Confirmed, "{:?}", seen.reasons);
+        assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
+    }
+
+    #[test]
+    fn a_policer_of_packets_and_a_shaper_of_the_wire_are_told_apart() {
+        assert_eq!(
+            judged(TOLD, 1e8 * 1514.0 / 1500.0, 96e6).counts,
+            Known::Value(CountedLayer::Packet)
+        );
+        assert_eq!(
+            judged(TOLD, 1e8 * 1514.0 / 1538.0, 94e6).counts,
+            Known::Value(CountedLayer::Wire)
+        );
+    }
+
+    #[test]
+    fn tcp_that_gets_77_of_100_is_a_miss_that_says_so() {
+        let seen = judged(TOLD, 1e8, 77.4e6);
+        assert_eq!(seen.confirmation, Confirmation::Missed);
+        assert_eq!(seen.reasons, ["TCP gets 80.9 Mbit/s, -19.1 %"]);
+    }
+
+    #[test]
+    fn a_burst_above_the_largest_is_a_miss_and_an_unknown_one_is_inconclusive() {
+        let most = |bytes| Told { max_burst: Some(Bytes(bytes)), ..TOLD };
+        assert_eq!(judged(most(20_000), 1e8, 95.6e6).confirmation, Confirmation::Confirmed);
+        assert_eq!(judged(most(14_000), 1e8, 95.6e6).confirmation, Confirmation::Inconclusive);
+        assert_eq!(judged(most(10_000), 1e8, 95.6e6).confirmation, Confirmation::Missed);
+        let alone = judge(most(10_000), Err(Missing::because("foreign")), Ok(tcp(95.6e6)));
+        assert_eq!(alone.confirmation, Confirmation::Inconclusive);
+        assert!(alone.reasons.iter().all(|why| why.contains("foreign")), "{:?}", alone.reasons);
+    }
+
+    #[test]
+    fn a_sender_that_is_slower_than_the_rate_decides_nothing() {
+        let slow = Shaping {
+            kind: ShapingKind::None,
+            offered_bits_per_s: BitRate(9e7),
+            rate_bits_per_s: Known::missing("none"),
+            ..train(1e8)
+        };
+        let seen = judge(TOLD, Ok(slow), Ok(tcp(95.6e6)));
+        assert_eq!(seen.confirmation, Confirmation::Inconclusive);
+        assert!(seen.reasons[0].contains("only 90 Mbit/s"), "{:?}", seen.reasons);
+    }
+
+    #[test]
+    fn a_rate_that_fits_nowhere_is_one_of_frames() {
+        let seen = judged(TOLD, 77e6, 73e6);
+        assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
+        assert_eq!(seen.reasons[0], "datagrams get 77 Mbit/s, -23.0 %");
+    }
+
+    #[test]
+    fn nothing_in_the_way_is_a_miss() {
+        let free = Shaping {
+            kind: ShapingKind::None,
+            rate_bits_per_s: Known::missing("none"),
+            bucket_bytes: Known::missing("none"),
+            ..train(1e8)
+        };
+        let seen = judge(TOLD, Ok(free), Ok(tcp(380e6)));
+        assert_eq!(seen.confirmation, Confirmation::Missed);
+        assert!(seen.reasons[0].contains("nothing holds the rate"), "{:?}", seen.reasons);
+    }
+}
