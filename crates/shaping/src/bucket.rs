@@ -1,12 +1,17 @@
 //! How deep the bucket is: what came after a pause, less what the rate gave meanwhile.
 
-use goodput_model::{Estimate, Missing, ShapingKind, median};
+use goodput_model::{Estimate, Missing, ShapingKind};
 
 use crate::empty::Empty;
 use crate::trace::Trace;
 
-/// Arrivals at an empty bucket that are looked at. Later ones add the error of the rate over a longer time.
-const LOOKED_AT: usize = 32;
+/// Arrivals at an empty bucket that are looked at, at least, and as a share of all. Later ones add the error of the rate over
+/// a longer time.
+const MIN_LOOKED_AT: usize = 32;
+const LOOKED_AT_SHARE: f64 = 0.1;
+/// The share of the levels below the one that is taken. A host that stops for a moment makes frames wait or lets the bucket
+/// fill again, and arrivals are late but never early; all of this only lowers a level.
+const LEVEL_QUANTILE: f64 = 0.9;
 
 /// What a bucket of endless depth lacks after each arrival: it drains at the rate, and each frame adds its length (the
 /// generic cell rate algorithm as a leaky bucket, ITU-T I.371). When the real bucket is empty, that is its depth.
@@ -36,15 +41,21 @@ pub(crate) fn depth(
     rate: &Estimate,
 ) -> Result<Estimate, Missing> {
     let levels = levels(trace, kind, empty, rate.value);
-    let at = &empty.0[..LOOKED_AT.min(empty.0.len())];
-    let seen = || at.iter().map(|place| levels[*place]);
-    let (Some(value), Some(last)) = (median(seen()), at.last()) else {
+    let looked_at = MIN_LOOKED_AT.max((empty.0.len() as f64 * LOOKED_AT_SHARE) as usize);
+    let at = &empty.0[..looked_at.min(empty.0.len())];
+    let mut seen: Vec<f64> = at.iter().map(|place| levels[*place]).collect();
+    seen.sort_by(f64::total_cmp);
+    let quantile =
+        |share: f64| Some(*seen.get((seen.len().checked_sub(1)? as f64 * share) as usize)?);
+    let (Some(value), Some(middle), Some(highest), Some(last)) =
+        (quantile(LEVEL_QUANTILE), quantile(0.5), quantile(1.0), at.last())
+    else {
         return Err(Missing::because("the bucket was never seen empty"));
     };
     let drift = (rate.high - rate.value) * trace.came[*last].came_s;
     Ok(Estimate {
         value,
-        low: seen().fold(value - trace.frame, f64::min) - drift,
-        high: seen().fold(value + trace.frame, f64::max) + drift,
+        low: middle.min(value - trace.frame) - drift,
+        high: highest.max(value + trace.frame) + drift,
     })
 }

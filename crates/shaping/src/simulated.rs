@@ -11,7 +11,7 @@ const SIZES: Sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
 const TIMES: f64 = 4.3;
 
 /// Buckets that are drawn, each from its own seed.
-const CASES: u64 = 120;
+const CASES: u64 = 60;
 
 /// What holds the rate.
 #[derive(Debug, Clone, Copy)]
