@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use goodput_model::{FlowSample, Missing, Role, Sample, TcpInfo};
 
+use super::busy::Busy;
 use super::control::FullPipe;
 use super::interval::{Control, Interval, account};
 use super::reader::{Readers, throttled_share};
@@ -40,7 +41,7 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let path = PathFacts::of(view)?;
     let samples = &view.sender.end()?.samples;
     let detailed: Vec<&Sample> = samples.iter().filter(|sample| !sample.flows.is_empty()).collect();
-    let mut pipes: HashMap<u16, FullPipe> = HashMap::new();
+    let mut pasts: HashMap<u16, Past> = HashMap::new();
     let mut entries = Vec::new();
     for pair in detailed.windows(2) {
         let [from, to] = [pair[0], pair[1]];
@@ -49,13 +50,13 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
             continue;
         }
         for (earlier, later) in senders(from, to) {
-            let pipe = pipes.entry(later.flow).or_default();
+            let past = pasts.entry(later.flow).or_default();
             entries.push(Entry {
                 flow: later.flow,
                 from_s: from.at_s,
                 to_s: to.at_s,
                 is_measured: [from, to].iter().all(|sample| view.sender.is_measured(sample.at_s)),
-                ledger: path.ledger([from.at_s, to.at_s], earlier, later, pipe),
+                ledger: path.ledger([from.at_s, to.at_s], earlier, later, past),
             });
         }
     }
@@ -71,6 +72,13 @@ fn senders<'a>(
     let before: HashMap<u16, &FlowSample> =
         from.flows.iter().filter(mine).map(|flow| (flow.flow, flow)).collect();
     to.flows.iter().filter(mine).filter_map(move |later| Some((*before.get(&later.flow)?, later)))
+}
+
+/// What one flow's earlier intervals leave to the next.
+#[derive(Debug, Default)]
+struct Past {
+    pipe: FullPipe,
+    busy: Busy,
 }
 
 /// What holds for all intervals.
@@ -106,16 +114,18 @@ impl<'a> PathFacts<'a> {
         [from_s, to_s]: [f64; 2],
         from: &FlowSample,
         to: &FlowSample,
-        pipe: &mut FullPipe,
+        past: &mut Past,
     ) -> Result<Ledger, Missing> {
         let duration_us = (to_s - from_s) * 1e6;
         let tcp = [from.tcp.get()?, to.tcp.get()?];
         let writer = Work::between(from, to)
             .map(|work| work.throttled(self.throttled_share * duration_us, duration_us));
-        let control = if self.by_loss { Control::ByLoss } else { pipe.after(tcp[1], duration_us) };
+        let control =
+            if self.by_loss { Control::ByLoss } else { past.pipe.after(tcp[1], duration_us) };
         let seen = Interval {
             duration_us,
             tcp,
+            busy_us: past.busy.within(tcp[0], tcp[1], duration_us)?,
             writer,
             behind: self.readers.behind(to.flow, from_s, to_s),
             softirqs_full: self.softirqs_full,

@@ -22,6 +22,8 @@ pub struct Interval<'a> {
     pub duration_us: f64,
     /// The sender's connection at its start and at its end.
     pub tcp: [&'a TcpInfo; 2],
+    /// How long the connection had something to send or in flight, of the interval's length, microseconds.
+    pub busy_us: f64,
     /// What the sender's thread did; missing of another program's flow.
     pub writer: Result<Work, Missing>,
     /// What the receiver's thread did, if it was behind: most of the time bytes waited for it.
@@ -109,7 +111,7 @@ fn by_chronographs(seen: &Interval) -> Result<Ledger, Missing> {
         Ok(read(to)?.saturating_sub(read(from)?) as f64)
     };
     let (window, buffer) = (grown(TcpInfo::rwnd_limited_us)?, grown(TcpInfo::sndbuf_limited_us)?);
-    let busy = grown(TcpInfo::busy_us)?;
+    let busy = seen.busy_us;
     let mut ledger = Ledger::default();
     ledger.enter(Limiter::ReceiveWindow, Seat::Receiver, window);
     ledger.enter(Limiter::SendBuffer, Seat::Sender, buffer);

@@ -2,6 +2,7 @@
 //!
 //! It is kept beside the rules, which do not read it yet.
 
+mod busy;
 mod control;
 mod flow;
 mod interval;

@@ -2,6 +2,7 @@
 
 use goodput_model::{Limiter, Missing, TcpInfo};
 
+use super::busy::Busy;
 use super::interval::{Control, Interval, account};
 use super::share::Seat;
 use super::work::Work;
@@ -93,6 +94,7 @@ impl Example {
         let seen = Interval {
             duration_us: 100.0 * MS,
             tcp: [&self.tcp[0], &self.tcp[1]],
+            busy_us: Busy::default().within(&self.tcp[0], &self.tcp[1], 100.0 * MS)?,
             writer: Ok(self.writer),
             behind: self.behind,
             softirqs_full: None,
