@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 
-use goodput_model::{BitRate, FilePart, FileParts, Known, PartRate, Record};
+use goodput_model::{BitRate, Direction, FilePart, FileParts, Known, PartRate, Record};
 
 use super::compare::{notes, runs};
 use super::effect::with_interval;
 use super::style;
 use super::table::Table;
+
+/// Arms, sizes and clients that show what the ways to send files differ in.
+const WAYS_TO_SEND: &str = "mover=copy,sendfile socket.cork=off,on socket.nodelay=off,on --sizes 9M,32M,64M --clients 1,16";
 
 /// The whole report.
 pub fn text(record: &Record) -> String {
@@ -17,11 +20,20 @@ pub fn text(record: &Record) -> String {
     for part in bounds(parts) {
         let _ = writeln!(out, "{part}");
     }
+    let _ = writeln!(out, "{}", ways_to_send(&record.target, record.plan.direction));
     out += &notes(record);
     if let Some(comparison) = &record.comparison {
         let _ = writeln!(out, "{}", style::faint(runs(comparison)));
     }
     out
+}
+
+/// The comparison of ways to send files, for whom the disks and the network are as they are.
+fn ways_to_send(target: &str, direction: Direction) -> String {
+    let reverse = if direction == Direction::Reverse { " --reverse" } else { "" };
+    format!(
+        "ways to send files, by size and number of clients, with what they cost:\n    goodput compare {target}{reverse} {WAYS_TO_SEND}"
+    )
 }
 
 fn table(parts: &FileParts) -> String {
@@ -116,6 +128,14 @@ mod tests {
             without_it_bits_per_s: without
                 .map_or(Known::missing("x"), |rate| Known::Value(BitRate(rate))),
         }
+    }
+
+    #[test]
+    fn the_ways_to_send_are_one_command_away() {
+        let text = ways_to_send("nas", Direction::Send);
+        assert!(text.contains("goodput compare nas mover=copy,sendfile socket.cork"), "{text}");
+        let text = ways_to_send("nas", Direction::Reverse);
+        assert!(text.contains("goodput compare nas --reverse mover="), "{text}");
     }
 
     #[test]
