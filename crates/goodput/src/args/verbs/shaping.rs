@@ -23,7 +23,7 @@ A far end that is not goodput does not report when datagrams come. Then only TCP
 
 Examples:
     goodput shaping nas --rate 100mbit
-    goodput shaping nas --rate 20mbit --reverse           # what comes from there
+    goodput shaping nas --rate 20mbit --reverse    # what comes from there
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
 
 Exit codes: 0 it gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
@@ -78,7 +78,9 @@ pub struct TrafficArgs {
     /// Congestion control of TCP at both ends
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub congestion: Option<String>,
-    /// Mark packets with this differentiated services code point, 0 to 63, as for one class of the shaper
+    /// Mark packets with this differentiated services code point, 0 to 63
+    ///
+    /// A shaper with classes puts them into the class for it.
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64), hide_short_help = true)]
     pub dscp: Option<u8>,
 }
