@@ -6,7 +6,7 @@ use goodput_remote::RemoteError;
 use goodput_settings::{PrivateMountError, SettingError};
 use goodput_wire::error::WireError;
 
-/// Why a command of the engine did not come to its end.
+/// Why a command of the engine did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The target could not be understood or reached.
@@ -20,15 +20,15 @@ pub enum EngineError {
         /// What happened.
         failure: WireError,
     },
-    /// The peer turned the measurement away, or broke it off.
+    /// The peer refused the measurement, or broke it off.
     #[error("{target} refused: {why}")]
     Refused {
         /// The peer, as the user typed it.
         target: String,
-        /// In the peer's words.
+        /// Why, in the peer's words.
         why: String,
     },
-    /// A connection, or a socket of a flow, could not be had as the plan asks for it.
+    /// A connection or a flow's socket could not be set up as the plan asks.
     #[error("{to}: {failure}")]
     Socket {
         /// The target, or which flow.
@@ -36,7 +36,7 @@ pub enum EngineError {
         /// What happened.
         failure: SocketError,
     },
-    /// A server of files does not give the file.
+    /// A file server does not provide the file.
     #[error("{target}: {why}")]
     File {
         /// The target, as the user typed it.
@@ -47,18 +47,18 @@ pub enum EngineError {
     /// A data flow failed.
     #[error("{0}")]
     Flow(String),
-    /// The peer broke a data flow off, and has not said why.
+    /// The peer broke off a data flow without saying why.
     #[error("{0}")]
     BrokenOff(String),
-    /// The server of a file does not let this user go on.
+    /// The file's server does not let this user go on.
     #[error("{0}")]
     Forbidden(String),
-    /// A measurement came to a part of what was asked for, if only the whole is of use.
+    /// A measurement achieved only a part of what was asked for, and only the whole is of use.
     #[error("{why}")]
     Incomplete {
         /// In words.
         why: String,
-        /// Whether a privilege or a token is what lacks.
+        /// Whether a privilege or a token is missing.
         not_permitted: bool,
     },
     /// An operation of the operating system failed.
@@ -84,17 +84,17 @@ pub enum EngineError {
     /// A setting of the far end could not be read, changed or put back.
     #[error("far end: {why}")]
     FarSetting {
-        /// Whether a token or a privilege is lacking there.
+        /// Whether a token or a privilege is missing there.
         not_permitted: bool,
         /// In the peer's words.
         why: String,
     },
-    /// Something failed, and then something could not be put back either.
+    /// Something failed, and then something else could not be put back.
     #[error("{cause}; then, {not_back}")]
     NotPutBack {
         /// What failed first.
         cause: Box<EngineError>,
-        /// What is not as it was, and why.
+        /// What could not be put back, and why.
         not_back: Box<EngineError>,
     },
     /// Another program's transfer could not be watched.
@@ -117,7 +117,7 @@ impl From<RemoteError> for EngineError {
 }
 
 impl EngineError {
-    /// Whether a host reached by SSH is lost, which puts back what was changed there: nothing more can be compared.
+    /// Whether a host reached by SSH is lost. Such a host puts its changes back alone, so nothing more can be compared.
     pub(crate) fn has_lost_host(&self) -> bool {
         matches!(self, Self::Remote(error) if matches!(**error, RemoteError::Lost { .. }))
     }
@@ -127,7 +127,7 @@ impl EngineError {
         move |cause| Self::Io { operation: operation.into(), cause }
     }
 
-    /// Names the flow whose socket could not be had.
+    /// Names the flow whose socket could not be set up.
     pub(crate) fn of_flow(id: u16) -> impl FnOnce(SocketError) -> Self {
         move |failure| Self::Socket { to: format!("flow {id}"), failure }
     }
@@ -137,7 +137,7 @@ impl EngineError {
         Self::Attach { not_permitted: false, why: why.into() }
     }
 
-    /// Whether a privilege or a token is what lacks.
+    /// Whether a privilege or a token is missing.
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::Setting(error) => error.not_permitted(),
@@ -167,7 +167,7 @@ impl EngineError {
 #[error("{why}")]
 pub struct StorageError {
     why: String,
-    /// Whether a permission is what lacks.
+    /// Whether a permission is missing.
     pub not_permitted: bool,
 }
 
@@ -177,14 +177,14 @@ impl StorageError {
         Self { why, not_permitted: cause.kind() == std::io::ErrorKind::PermissionDenied }
     }
 
-    /// The same with advice after it.
+    /// The same, followed by advice.
     pub(crate) fn and(self, advice: &str) -> Self {
         Self { why: self.why + advice, ..self }
     }
 }
 
 impl From<String> for StorageError {
-    /// What no permission would change.
+    /// An error that no permission would change.
     fn from(why: String) -> Self {
         Self { why, not_permitted: false }
     }

@@ -20,14 +20,14 @@ pub enum Event {
     },
     /// The flows are open.
     Opened {
-        /// The addresses of each, as far as they are known.
+        /// The addresses of each flow, as far as they are known.
         connections: Vec<Connection>,
     },
     /// Both ends are ready; payload begins to move.
     Began,
     /// An interval of one direction has passed.
     Interval(Interval),
-    /// What an end had counted, several times a second, for readers that cut intervals of their own.
+    /// What an end has counted, several times a second, for readers that cut their own intervals.
     Sampled {
         /// The end that counted.
         end: EndName,
@@ -36,32 +36,32 @@ pub enum Event {
     },
     /// The payload has stopped; both ends gather what they saw.
     Ended,
-    /// Something about the measurement a reader should know.
+    /// Something that a reader should know about the measurement.
     Note {
         /// In words.
         text: String,
     },
     /// A trial of a search for the highest rate is about to begin.
     RateBegan {
-        /// Payload of its datagrams.
+        /// Payload size of its datagrams.
         datagram_bytes: Bytes,
-        /// The rate that is tried; absent: as fast as it goes.
+        /// The rate to try; absent: as fast as possible.
         rate_bits_per_s: Option<BitRate>,
-        /// Whether it is one of the longer trials that confirm.
+        /// Whether this is one of the longer, confirming trials.
         confirms: bool,
     },
     /// A trial of a search for the highest rate is done.
     RateTried {
-        /// Payload of its datagrams.
+        /// Payload size of its datagrams.
         datagram_bytes: Bytes,
-        /// What came out.
+        /// The outcome.
         trial: RateTrial,
     },
-    /// A comparison of ways to send files begins, of several: one for each size and number of clients.
+    /// One of several comparisons of ways to send files begins: one for each size and number of clients.
     TransfersBegan {
-        /// Bytes that each client is sent, if that is known.
+        /// Bytes that are sent to each client, if known.
         size_bytes: Option<u64>,
-        /// Clients at the same time.
+        /// Number of simultaneous clients.
         clients: u16,
     },
     /// A change is about to be tried.
@@ -70,17 +70,17 @@ pub enum Event {
         change: Change,
         /// Id of the rule that proposed it.
         rule: String,
-        /// Changes that are to be tried after it, by what is known now.
+        /// Number of changes to be tried after this one, as far as is known now.
         waiting: usize,
     },
     /// A change was tried.
     ChangeEnded {
-        /// What came of it.
+        /// The outcome.
         step: Box<TuningStep>,
     },
     /// All changes that helped are about to be compared with the start.
     ProofBegan {
-        /// How many there are.
+        /// Number of changes.
         changes: usize,
     },
     /// A block of a comparison is about to begin.
@@ -94,26 +94,26 @@ pub enum Event {
     TrialEnded {
         /// The values of its arm.
         values: Vec<String>,
-        /// What came out.
+        /// The outcome.
         trial: Box<Trial>,
     },
 }
 
-/// How far a comparison is.
+/// How far a comparison has got.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Outlook {
     /// The block that begins; 0 is the warm-up.
     pub block: u32,
     /// The block after which arms are judged next, if it counts as planned. Absent if no planned look is left.
     pub judged_after_block: Option<u32>,
-    /// Time until then by the pace of the runs so far, seconds. Absent if the comparison ends before, and before the
-    /// first run if its length is not known.
+    /// Time until then at the pace of the runs so far, seconds. Absent if the comparison ends before then, and before
+    /// the first run if its length is not known.
     pub judged_in_s: Option<f64>,
-    /// The most time that the comparison may still take, seconds.
+    /// Longest time that the comparison may still take, seconds.
     pub at_most_s: f64,
-    /// Arms beside the baseline that are still run.
+    /// Number of arms that still run, without the baseline.
     pub open: usize,
-    /// Those that no longer are.
+    /// Arms that no longer run.
     pub decided: Vec<Decided>,
 }
 
@@ -122,7 +122,7 @@ pub struct Outlook {
 pub struct Decided {
     /// Its values.
     pub values: Vec<String>,
-    /// What it is against the baseline, by the first response.
+    /// Its judgement against the baseline, by the first response.
     pub judgement: Judgement,
 }
 

@@ -1,7 +1,7 @@
 //! Joins the parts: one test, one comparison, the serving side. An embedder calls this crate; its events
 //! and records are the contract, not the terminal's text.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its output. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod clock;

@@ -15,41 +15,41 @@ use tokio::net::TcpStream;
 
 use crate::control::budget::{Budget, Pace};
 
-/// How long a closing connection may take to send what is left.
+/// How long a closing connection may take to send the rest.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Bytes that a peer may leave unread, unless it is measured with: a few answers.
+/// Bytes that a peer may leave unread while it is not measured with: a few answers.
 const MAX_UNREAD_BYTES: usize = 1 << 20;
 
-/// Bytes that a peer may leave unread from a measurement on: a report, and the samples of a while.
+/// Bytes that a peer may leave unread during a measurement: a report, and the samples of a while.
 const MAX_UNREAD_MEASURING_BYTES: usize = 16 << 20;
 
-/// A session and the connection it talks over, unless it has none: some protocols have only flows,
-/// others turn the connection into a flow. Every method may be cancelled between two awaits without
-/// losing bytes or actions.
+/// A session and its connection, if it has one: some protocols have only flows, others turn the
+/// connection into a flow. Every method may be cancelled between two awaits without losing bytes or
+/// actions.
 pub struct Conversation {
     session: Box<dyn Session>,
     stream: Option<TcpStream>,
     outgoing: VecDeque<u8>,
-    /// What the session said last while it had no connection.
+    /// The session's last output while it had no connection.
     unheard: Vec<u8>,
     unread_max: usize,
-    /// What the peer may still say; without one, as much as it likes.
+    /// How much the peer may still send; `None`: any amount.
     budget: Option<Arc<Budget>>,
-    /// How fast it is sent to, and heard.
+    /// How fast to send, and how fast to receive.
     paces: (Pace, Pace),
     actions: VecDeque<Action>,
     failure: Option<WireError>,
     closing: bool,
-    /// Whether the session says nothing more, but goes on to hear.
+    /// Whether the session sends nothing more, but still receives.
     only_hears: bool,
-    /// Whether the peer says nothing more.
+    /// Whether the peer sends nothing more.
     heard_all: bool,
     heard_bytes: u64,
 }
 
 impl Conversation {
-    /// Begins to drive `session` over `stream`; without one it lives only by its inputs and by time.
+    /// Begins to drive `session` over `stream`. Without a stream, only inputs and time drive it.
     pub fn new(session: Box<dyn Session>, stream: Option<TcpStream>) -> Self {
         let mut conversation = Self {
             session,
@@ -70,37 +70,37 @@ impl Conversation {
         conversation
     }
 
-    /// Hears the peer no faster than the budget allows, which other conversations may share.
+    /// Reads from the peer no faster than the budget allows. Other conversations may share the budget.
     pub fn within(mut self, budget: Arc<Budget>) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// Keeps to these rates from now on, of what is sent and of what is heard: the conversation is a
-    /// measurement in itself.
+    /// Limits sending and receiving to these rates from now on: the conversation itself is a
+    /// measurement.
     pub fn keep_to(&mut self, sent: Vec<Arc<SharedRate>>, heard: Vec<Arc<SharedRate>>) {
         self.paces = (Pace::at(sent), Pace::at(heard));
     }
 
-    /// Tells the session something. A failure shows in the next [`Conversation::next`], after what
-    /// the session still wanted done.
+    /// Gives the session an input. A failure shows in the next [`Conversation::next`], after what the
+    /// session still wanted done.
     pub fn tell(&mut self, input: Input) {
         let outcome = self.session.handle(Instant::now(), input);
         self.note(outcome);
     }
 
-    /// Whether a measurement is in progress, whose reports are long; it is taken for one until told
-    /// otherwise.
+    /// Sets whether a measurement is in progress, whose reports are long. Until this is called, one is
+    /// assumed.
     pub fn set_measuring(&mut self, measuring: bool) {
         self.unread_max = if measuring { MAX_UNREAD_MEASURING_BYTES } else { MAX_UNREAD_BYTES };
     }
 
-    /// The next action that the session has said already.
+    /// The next action that the session has already requested.
     pub fn said(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// The next action, when there is one. `Ok(None)`: the session has closed in good order.
+    /// The next action, once there is one. `Ok(None)`: the session closed in good order.
     pub async fn next(&mut self) -> Result<Option<Action>, WireError> {
         loop {
             if let Some(action) = self.actions.pop_front() {
@@ -111,18 +111,18 @@ impl Conversation {
                 return self.failure.clone().map_or(Ok(None), Err);
             }
             self.turn().await;
-            // A peer that never pauses must not keep the others waiting, nor this end's own clock.
+            // A peer that never pauses must not keep the others waiting, nor stop this end's own clock.
             tokio::task::yield_now().await;
         }
     }
 
-    /// What the session said last while it had no connection, for a driver that has another way.
+    /// The session's last output while it had no connection, for a driver that can send it another way.
     pub fn take_unheard(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.unheard)
     }
 
-    /// Sends what the session still has to say and gives the connection away; the session goes on
-    /// without. `None` if it has none, or if the peer does not take what is left.
+    /// Sends the session's remaining output and gives the connection away; the session goes on without
+    /// one. `None` if there is none, or if the peer does not accept the rest.
     pub async fn take_stream(&mut self) -> Option<TcpStream> {
         let stream = self.stream.as_mut()?;
         let flushed = stream.write_all_buf(&mut self.outgoing);
@@ -130,7 +130,7 @@ impl Conversation {
         self.stream.take().filter(|_| flushed)
     }
 
-    /// Another descriptor of its connection, to see signs of life on; `None` if it has none.
+    /// Another descriptor of the connection, to watch for signs of life; `None` if there is none.
     pub fn control(&self) -> Option<OwnedFd> {
         self.stream.as_ref()?.as_fd().try_clone_to_owned().ok()
     }
@@ -140,18 +140,18 @@ impl Conversation {
         self.closing || self.failure.is_some()
     }
 
-    /// Bytes that came from the peer so far.
+    /// Bytes received from the peer so far.
     pub fn heard_bytes(&self) -> u64 {
         self.heard_bytes
     }
 
-    /// Bytes that wait to be sent: the way is slower than what is said, or the peer does not listen.
+    /// Bytes that wait to be sent: the path is slower than the session, or the peer does not read.
     pub fn unsent_bytes(&self) -> usize {
         self.outgoing.len()
     }
 
-    /// Sends what is left, and waits for the peer to close as well: some serve one client after the
-    /// other, and turn away clients that come before they are done.
+    /// Sends the rest, and waits for the peer to close as well: some servers serve one client at a
+    /// time, and turn away clients that come before they are done.
     pub async fn hang_up(&mut self) {
         self.say_goodbye().await;
         let Some(stream) = &self.stream else { return };
@@ -166,11 +166,11 @@ impl Conversation {
                 }
             }
         };
-        // Best effort: who does not close is not waited for.
+        // Best effort: don't wait for a peer that does not close.
         let _ = tokio::time::timeout(GOODBYE_TIMEOUT, closed).await;
     }
 
-    /// Sends what is left and closes, for a driver that wants no more actions.
+    /// Sends the rest and closes, for a driver that wants no more actions.
     pub async fn leave(mut self, why: &str) {
         self.tell(Input::Leave(why.into()));
         self.say_goodbye().await;
@@ -202,8 +202,8 @@ impl Conversation {
         }
     }
 
-    /// Takes what has arrived. The buffer lives only here: thousands of idle connections must not
-    /// keep one each.
+    /// Reads what has arrived. The buffer lives only here: thousands of idle connections must not keep
+    /// one each.
     fn read_now(&mut self) {
         let Some(stream) = &self.stream else { return };
         let mut buffer = [0; 16 * 1024];
@@ -218,7 +218,7 @@ impl Conversation {
                 Input::Received(buffer[..n].to_vec())
             }
             Err(cause) if cause.kind() == ErrorKind::WouldBlock => return,
-            // A reset is how many peers hang up; the session knows what it means at this point.
+            // Many peers hang up with a reset; the session knows what it means at this point.
             Err(_) => Input::Closed,
         };
         self.heard_all = matches!(input, Input::Closed);
@@ -238,12 +238,12 @@ impl Conversation {
         self.end_sending();
     }
 
-    /// Tells the peer that nothing more comes, once everything is sent.
+    /// Signals the end to the peer, once everything is sent.
     fn end_sending(&mut self) {
         if let Some(stream) = self.stream.as_ref().filter(|_| self.only_hears)
             && self.outgoing.is_empty()
         {
-            // Fails only if the connection is gone already; the next read reports that.
+            // Fails only if the connection is already gone; the next read reports that.
             let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
         }
     }
@@ -259,7 +259,7 @@ impl Conversation {
         self.collect();
     }
 
-    /// Takes over everything the session wants done.
+    /// Takes over everything that the session wants done.
     fn collect(&mut self) {
         while let Some(output) = self.session.poll() {
             match output {
@@ -272,8 +272,8 @@ impl Conversation {
         self.end_sending();
     }
 
-    /// Queues bytes, unless the peer has left too many unread already: a stranger that does not
-    /// listen must not make this end remember what it said. Without a connection nobody is told.
+    /// Queues bytes, unless the peer has left too many unread: a stranger that does not read must not
+    /// make this end buffer its answers. Without a connection nothing is sent.
     fn send(&mut self, bytes: Vec<u8>) {
         if self.stream.is_none() {
             self.unheard = bytes;

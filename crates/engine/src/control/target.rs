@@ -1,4 +1,4 @@
-//! The one word that says who is at the other end: `HOST`, `HOST:PORT`, `SCHEME://HOST[:PORT]`, or the path of a file.
+//! The one word that names the far end: `HOST`, `HOST:PORT`, `SCHEME://HOST[:PORT]`, or the path of a file.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -25,7 +25,7 @@ pub struct Target {
     pub port: u16,
     /// The protocol.
     pub protocol: &'static Protocol,
-    /// The file, if the target is a file at a server that this end talks with.
+    /// The file, if the target is a file on a server that this end talks to.
     pub file: Option<FileTarget>,
     /// The file, if the target is a file on a mount.
     pub mounted: Option<MountedTarget>,
@@ -38,7 +38,7 @@ pub struct MountedTarget {
     pub path: PathBuf,
     /// Whether files are written beside it, or in it if it is a folder, instead of this one being read.
     pub write: bool,
-    /// Directory of the notes of what is written; nothing is written without one.
+    /// Directory for notes of what is written; without one, nothing is written.
     pub notes: Option<PathBuf>,
 }
 
@@ -47,30 +47,30 @@ pub struct MountedTarget {
 pub struct FileTarget {
     /// Where it is.
     pub place: Place,
-    /// How its server is to be met.
+    /// How to contact its server.
     pub options: Arc<Options>,
-    /// Addresses of the host that the user gave, in place of the resolver's.
+    /// Addresses of the host from the user, instead of the resolver's.
     pub resolved: Vec<IpAddr>,
-    /// Whether a file is stored beside it, instead of this one being fetched.
+    /// Whether to store a file beside it instead of fetching this one.
     pub write: bool,
-    /// Directory of the notes of what is stored at servers; nothing is stored without one.
+    /// Directory for notes of what is stored at servers; without one, nothing is stored.
     pub notes: Option<PathBuf>,
     /// Whether it was fetched before.
     pub fetched: Fetched,
 }
 
-/// Whether a file was fetched before, so that it is in its server's cache. All clones of a target share it: of the runs of a
-/// comparison, only the first has to fetch the file before it measures.
+/// Whether a file was fetched before, so that it is in its server's cache. All clones of a target share this: in a
+/// comparison, only the first run has to fetch the file before it measures.
 #[derive(Debug, Clone, Default)]
 pub struct Fetched(Arc<AtomicBool>);
 
 impl Fetched {
-    /// It is fetched from now on.
+    /// Notes that the file is fetched.
     pub fn note(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was.
+    /// Whether the file was fetched.
     pub fn is_so(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -143,12 +143,12 @@ impl Target {
         }
     }
 
-    /// Whether it is a file of an NFS server.
+    /// Whether it is a file on an NFS server.
     pub fn is_nfs(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.place.scheme().id == "nfs")
     }
 
-    /// Who sends, if the user asked for `asked`: files are fetched, unless they are to be stored.
+    /// Who sends if the user asked for `asked`: files are fetched unless they are to be stored.
     pub fn direction(&self, asked: Direction) -> Direction {
         let is_read = match (&self.file, &self.mounted) {
             (Some(file), _) => !file.write,
@@ -158,8 +158,8 @@ impl Target {
         if is_read && asked == Direction::Send { Direction::Reverse } else { asked }
     }
 
-    /// Every address of the target, in the resolver's order, of one family if one was asked for.
-    /// Blocks while the resolver answers. None of a file on a mount: who serves it is the mount's business.
+    /// Every address of the target, in the resolver's order; only those of one family if one was asked for. Blocks
+    /// while the resolver answers. None for a file on a mount: who serves it is the mount's business.
     pub fn addresses(&self, family: Option<Family>) -> Result<Vec<SocketAddr>, EngineError> {
         if self.mounted.is_some() {
             return Ok(Vec::new());
@@ -188,7 +188,7 @@ impl Target {
     }
 }
 
-/// The path that `text` names, if it names one: absolute, relative to this folder by how it begins, or as a URL.
+/// The path that `text` names, if it names one: absolute, relative (by how it begins), or as a URL.
 fn path_of(text: &str) -> Option<Result<PathBuf, EngineError>> {
     if text.starts_with("file:") {
         let path = goodput_files::path_of_url(text);

@@ -20,13 +20,13 @@ use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
 
-/// Says what became known of what was asked for a file, once all is over, and what the user should know of it.
+/// Reports what became known of the requests for a file once all is over, and what the user should know of it.
 pub type Concluding = Box<dyn Fn() -> (Fetches, Option<String>) + Send + Sync>;
 
-/// Removes what was stored; what could not be removed, in words. It is removed, too, when this is dropped.
+/// Removes what was stored, and reports in words what could not be removed. Dropping it removes as well.
 pub type Removal = Box<dyn FnOnce() -> Vec<String> + Send + Sync>;
 
-/// Flows, and what comes with those that are of a file.
+/// Flows, and what comes with the flows of a file.
 #[derive(Default)]
 struct Beside {
     log: Option<Concluding>,
@@ -34,13 +34,13 @@ struct Beside {
     mount: Option<(FileMount, Snapshot)>,
 }
 
-/// Flows that this end has, and what the session said heard.
+/// Flows that this end has, and what the session said.
 pub struct Agreed {
     /// The flows.
     pub opened: Opened,
-    /// What becomes known of their questions, if they are of a file.
+    /// What becomes known of their requests, if they are of a file.
     pub log: Option<Concluding>,
-    /// The mount of the file, and what is known of that beside, if the target is one on a mount.
+    /// The mount of the file and what is known about it, if the target is a file on a mount.
     pub mount: Option<(FileMount, Snapshot)>,
     /// Removes what they store at a server of files or on a mount.
     pub scratch: Option<Removal>,
@@ -57,18 +57,17 @@ pub struct AgreedAnswers {
     ready: bool,
     /// The cookie of the echoes that the far end answers, if it answers any.
     pub echo: Option<Cookie>,
-    /// How the far end's card spreads what it receives, if it reports it.
+    /// How the far end's card spreads received traffic, if it reports that.
     hash: Option<Hash>,
 }
 
-/// Opens what `plan` reads and writes at this end, and makes it ready. The plan as the far end can
-/// carry it out.
+/// Opens and prepares what `plan` reads and writes at this end. Returns the plan as the far end can carry it out.
 pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, OpenFiles), EngineError> {
     if plan.storage.is_memory() {
         return Ok((plan.clone(), OpenFiles::default()));
     }
     let opened = OpenFiles::prepare(plan.clone(), EndName::Near, FileAccess::User);
-    // To read a large file takes long, and the far end asks heard whether we are still there.
+    // Reading a large file takes long, and meanwhile the far end asks whether this end is still there.
     let stores = beside(client, opened, &mut AgreedAnswers::default()).await??;
     let plan =
         if client.far_end().has_files { plan.clone() } else { for_memory_only(plan, &stores)? };
@@ -82,7 +81,7 @@ pub struct FlowOrder {
     heard: AgreedAnswers,
 }
 
-/// Waits for the session's word to open the flows of the plan that it was proposed.
+/// Waits for the session to order the flows of the proposed plan.
 pub async fn order(client: &mut Client) -> Result<FlowOrder, EngineError> {
     let mut heard = AgreedAnswers::default();
     loop {
@@ -95,7 +94,7 @@ pub async fn order(client: &mut Client) -> Result<FlowOrder, EngineError> {
     }
 }
 
-/// Opens the flows of `plan` as ordered. If they can't be had, the session may know another way.
+/// Opens the flows of `plan` as ordered. If that fails, the session may know another way.
 pub async fn flows(
     client: &mut Client,
     plan: &Plan,
@@ -117,8 +116,8 @@ pub async fn flows(
             _ => return Err(failure),
         }
     };
-    // Further measurements go to the same machine; its usual port is that of the target. A server of files may have
-    // sent this end to another one.
+    // Further measurements go to the same machine; its usual port is that of the target. A file server may have
+    // redirected this end to another machine.
     if log.is_none()
         && let Some(mut address) = opened.peer
     {
@@ -140,7 +139,7 @@ async fn hashes(client: &Client, plan: &Plan, heard: &mut AgreedAnswers) -> Opti
     Some(Hashes { near, far })
 }
 
-/// Waits until the far end has the flows as well. What the session wants the user to know.
+/// Waits until the far end has the flows too. Returns what the session wants the user to know.
 pub async fn ready(
     client: &mut Client,
     mut heard: AgreedAnswers,
@@ -207,7 +206,7 @@ async fn open(
     }
 }
 
-/// Flows from a server of files.
+/// Flows from a file server.
 async fn fetch(
     client: &mut Client,
     plan: &Plan,
@@ -246,7 +245,7 @@ async fn open_mounted(
     Ok((opened, Beside { log: Some(log), scratch, mount: Some((mount, facts)) }))
 }
 
-/// If there is no control connection, the first flow is what reaches the target, or does not.
+/// Without a control connection, the first flow is what reaches the target, or does not.
 fn unreached(client: &Client, failure: EngineError) -> EngineError {
     if client.target.protocol.has_control {
         return failure;
@@ -263,8 +262,7 @@ fn at_port(addresses: &[SocketAddr], port: Option<u16>) -> Vec<SocketAddr> {
     addresses.iter().map(at).collect()
 }
 
-/// Goes on with the conversation while `work` is done: the far end may have to be told, or may turn
-/// the flows away.
+/// Keeps the conversation going while `work` is done: the far end may need an answer, or may turn the flows away.
 async fn beside<T>(
     client: &mut Client,
     work: impl Future<Output = T>,

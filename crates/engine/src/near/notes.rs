@@ -1,8 +1,9 @@
-//! What is stored at servers of files and on mounts, on disk before the first byte of it leaves, so that a later run finds it.
+//! What is stored at file servers and on mounts. A note is on disk before the first byte leaves, so that a later run
+//! finds it.
 //!
-//! One file for each run, whose lines are only added: how the server was met, the URLs, and those that are gone again.
-//! None has a password. Its owner holds a lock (flock(2)) on it while alive. A file that is gone has nothing left to
-//! remove.
+//! One file for each run, to which lines are only appended: how the server was contacted, the URLs, and the URLs that
+//! are gone again. None has a password. Its owner holds a lock (flock(2)) on it while alive. If the file is gone,
+//! nothing is left to remove.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -19,14 +20,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::target::FileTarget;
 
-/// Bytes of a note that are read: it has two lines for each flow.
+/// Most bytes of a note that are read: it has two lines for each flow.
 const MAX_NOTE_BYTES: u64 = 64 << 20;
-/// What stands before how the server was met.
+/// Prefix of the line that says how the server was contacted.
 const MET: &str = "met ";
-/// What stands before a file that is gone again.
+/// Prefix of a line for a file that is gone again.
 const GONE: &str = "gone ";
 
-/// How a server was met, as far as a later run needs it to remove what was stored there. Without any secret.
+/// How a server was contacted, as far as a later run needs that to remove what was stored there. Has no secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meeting {
@@ -36,14 +37,14 @@ pub struct Meeting {
     pub insecure: bool,
     /// Host and port of the proxy.
     pub proxy: Option<String>,
-    /// Addresses that the user gave, in place of the resolver's.
+    /// Addresses from the user, instead of the resolver's.
     pub addresses: Vec<IpAddr>,
-    /// The one that was reached, of those that the name had; `None` where a proxy was asked.
+    /// Which of the name's addresses was reached; `None` if a proxy was asked.
     pub reached: Option<IpAddr>,
 }
 
 impl Meeting {
-    /// How the server of a target is met. A later run may start in another folder, so the path is made absolute.
+    /// How to contact the server of a target. A later run may start in another folder, so the path is made absolute.
     pub fn of(target: &FileTarget) -> io::Result<Self> {
         let FileTarget { options, resolved, .. } = target;
         Ok(Self {
@@ -55,7 +56,7 @@ impl Meeting {
         })
     }
 
-    /// Whether the same host is the same machine by both, as far as the user says where it is.
+    /// Whether a host is the same machine by both, as far as the user says where it is.
     pub fn leads_where(&self, other: &Self) -> bool {
         (&self.proxy, &self.addresses) == (&other.proxy, &other.addresses)
     }
@@ -63,13 +64,13 @@ impl Meeting {
 
 /// Where something is stored.
 pub trait Noted: PartialEq + Sized {
-    /// How the names of the notes end that have such lines.
+    /// Suffix of the names of notes that have such lines.
     const SUFFIX: &'static str;
 
-    /// It as a line.
+    /// The place as a line.
     fn line(&self) -> String;
 
-    /// What a line says; `None` if it is of no use.
+    /// The place that a line names; `None` if the line is of no use.
     fn of_line(line: &str) -> Option<Self>;
 }
 
@@ -85,20 +86,20 @@ impl Noted for Place {
     }
 }
 
-/// A note, which nobody else settles as long as this lives.
+/// A note, which nobody else settles while this lives.
 #[derive(Debug)]
 pub struct Note<P = Place> {
     /// Locked.
     file: File,
     path: PathBuf,
-    /// How the server was met.
+    /// How the server was contacted.
     pub met: Meeting,
     /// What is stored, or was about to be.
     pub places: Vec<P>,
 }
 
 impl<P: Noted> Note<P> {
-    /// Brings a note to the disk, in a folder that only this user can write to.
+    /// Writes a note to disk, in a folder that only this user can write to.
     pub fn write(folder: &Path, id: &str, met: Meeting, places: Vec<P>) -> io::Result<Self> {
         make_own_folder(folder)?;
         let (draft, path) =
@@ -109,7 +110,7 @@ impl<P: Noted> Note<P> {
         let written = file
             .write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
-            // Locked before anyone can see it by its name.
+            // Locked before anyone can see the file by its name.
             .and_then(|()| Ok(flock(&file, FlockOperation::LockExclusive)?))
             .and_then(|()| fs::rename(&draft, &path))
             .and_then(|()| File::open(folder)?.sync_all());
@@ -121,7 +122,7 @@ impl<P: Noted> Note<P> {
         Ok(Self { file, path, met, places })
     }
 
-    /// A file is not at the server any more. A later run need not ask for it again; after the last one, the note goes.
+    /// A file is no longer at the server. A later run need not ask for it again; after the last one, the note goes.
     pub fn is_gone(&mut self, place: &P) -> io::Result<()> {
         self.places.retain(|noted| noted != place);
         match self.places.is_empty() {
@@ -147,7 +148,7 @@ impl<P: Noted> Note<P> {
         Ok(notes.filter_map(|path| Self::open_left(path).ok().flatten()).collect())
     }
 
-    /// One note, unless its owner lives or it is settled.
+    /// Opens a note, unless its owner lives or it is settled.
     fn open_left(path: PathBuf) -> io::Result<Option<Self>> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let file = OpenOptions::new().read(true).append(true).custom_flags(flags).open(&path)?;
@@ -163,7 +164,7 @@ impl<P: Noted> Note<P> {
         let mut text = String::new();
         (&file).take(MAX_NOTE_BYTES).read_to_string(&mut text)?;
         if !text.is_empty() && !text.ends_with('\n') {
-            // What is noted next must not go on in a line that was cut short.
+            // The next entry must not continue a line that was cut short.
             (&file).write_all(b"\n")?;
         }
         let (met, places) = read(&text);
@@ -171,8 +172,8 @@ impl<P: Noted> Note<P> {
     }
 }
 
-/// How a server was met, and what may still be there. A last line without an end was cut short, and may be the beginning of
-/// another one.
+/// How a server was contacted, and what may still be there. A last line without an end was cut short, and may be the
+/// beginning of another one.
 fn read<P: Noted>(text: &str) -> (Meeting, Vec<P>) {
     let text = text.rfind('\n').map_or("", |end| &text[..end]);
     let met = text.lines().find_map(|line| serde_json::from_str(line.strip_prefix(MET)?).ok());

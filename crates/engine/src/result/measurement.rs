@@ -9,7 +9,7 @@ use goodput_model::{
     Thinned, Totals,
 };
 
-/// Share of a run that may be dropped as its start, at most.
+/// Largest share of a run that may be dropped as its start.
 const MAX_TRIM_SHARE: f64 = 0.5;
 
 /// Both ends' observations of one plan.
@@ -27,30 +27,29 @@ pub struct Measurement {
     pub far_totals: Option<Totals>,
     /// The shown intervals, oldest first.
     pub intervals: Vec<Interval>,
-    /// How much of the samples and intervals was left out, if any.
+    /// How many of the samples and intervals were left out, if any.
     pub thinned: Option<Thinned>,
-    /// How many samples of the near and of the far end were taken before the senders were told to
-    /// stop; what came later is the emptying of queues. `None`: the flows ended on their own.
+    /// How many samples of the near end and of the far end were taken before the senders were told to stop; later
+    /// samples show queues emptying. `None`: the flows ended on their own.
     pub steady_samples: Option<(usize, usize)>,
-    /// How long probes took, if the plan asks for it.
+    /// How long the probes took, if the plan asks for them.
     pub latency: Option<Latency>,
-    /// How asking for the file went, if the target is a file.
+    /// How the requests for the file went, if the target is a file.
     pub fetches: Option<Fetches>,
     /// How the clocks of both ends relate.
     pub clocks: Clocks,
     /// Doubts about the measurement itself.
     pub doubts: Vec<String>,
-    /// What is lacking, if not all was measured that the plan asks for.
+    /// What is missing, if the plan asks for more than was measured.
     pub incomplete: Option<Incomplete>,
 }
 
-/// Why a measurement is only a part of what was asked for: payload ended before its time, or the far end's
-/// report is lost.
+/// Why a measurement is only a part of what was asked for: payload ended too early, or the far end's report is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incomplete {
     /// In words.
     pub why: String,
-    /// Whether a privilege or a token is what lacks.
+    /// Whether a privilege or a token is missing.
     pub not_permitted: bool,
 }
 
@@ -70,8 +69,8 @@ impl Measurement {
         }
     }
 
-    /// The samples of `end` from before the senders were stopped; all of them if those are too
-    /// few to measure anything by, as in a run of a few tenths of a second.
+    /// The samples of `end` from before the senders were stopped; all samples if those are too few to measure anything,
+    /// as in a run of a few tenths of a second.
     pub fn steady(&self, end: EndName) -> &[Sample] {
         let samples = self.end(end).map_or(&[][..], |e| &e.samples);
         let count = self.steady_samples.map(|(near, far)| match end {
@@ -81,7 +80,7 @@ impl Measurement {
         steady(samples, count)
     }
 
-    /// Goodput of what `sender` sent, from what the receiver's TCP acknowledged.
+    /// Goodput of the data that `sender` sent, from what the receiver's TCP acknowledged.
     pub(super) fn acknowledged(&self, sender: EndName) -> Option<Measured> {
         if sender == EndName::Near && self.is_written_by_passes() {
             return written(&acknowledged(&self.near.samples), self.plan.omit_s);
@@ -90,12 +89,12 @@ impl Measurement {
         measure(sent, &acknowledged(sent), self.plan.omit_s, 0.0)
     }
 
-    /// Whether this end writes a file through the page cache: what is in it counts only after the fsync that ends a pass.
+    /// Whether this end writes a file through the page cache. Cached data counts only after the fsync that ends a pass.
     fn is_written_by_passes(&self) -> bool {
         self.near.before.count("mount.direct") == Ok(0)
     }
 
-    /// That nothing of a file that is written through the page cache could be left out, if `--omit` asks for it.
+    /// Reports that nothing could be left out of a file written through the page cache, if `--omit` asks for it.
     pub(super) fn omitted_nothing(&self) -> Option<String> {
         let asked = self.plan.omit_s > 0.0 && self.senders() == [EndName::Near];
         if !asked || !self.is_written_by_passes() {
@@ -109,21 +108,21 @@ impl Measurement {
         })
     }
 
-    /// How long the far end had reported nothing when the senders were to stop, if its report did not come and
-    /// what it reported before does not reach to there.
+    /// How long the far end had reported nothing when the senders were to stop, if its report did not come and its
+    /// earlier reports end before that time.
     pub fn silence(&self) -> Option<Silence> {
         self.incomplete.as_ref()?;
         let later_s = -self.sender_later_s(EndName::Near);
         Silence::of(self.steady(EndName::Near), self.steady(EndName::Far), later_s)
     }
 
-    /// Set if nothing shows what arrived of what `sender` sent after the receiver fell silent.
+    /// Set if nothing shows how much of what `sender` sent arrived after the receiver fell silent.
     pub fn partly_counted(&self, sender: EndName) -> Option<Silence> {
         let silence = self.silence().filter(|_| sender == EndName::Near)?;
         self.acknowledged(sender).is_none().then_some(silence)
     }
 
-    /// How many steps there are between the samples that count what arrived of what `sender` sent.
+    /// Number of steps between the samples that count what arrived from `sender`.
     pub fn steps(&self, sender: EndName) -> Option<usize> {
         let receiver = self.end(sender.other());
         let tells_all = sender == EndName::Far || self.silence().is_none();
@@ -134,8 +133,8 @@ impl Measurement {
         samples.checked_sub(1)
     }
 
-    /// Seconds from the beginning of the receiver's samples to that of the sender's; none if nothing
-    /// relates their clocks, because both begin with the traffic.
+    /// Seconds from the beginning of the receiver's samples to that of the sender's; 0 if nothing relates their clocks,
+    /// because both begin with the traffic.
     pub(super) fn sender_later_s(&self, sender: EndName) -> f64 {
         let far = self.far.get();
         let later_s = far.and_then(|far| self.clocks.far_began_later_s(&self.near, far));
@@ -143,8 +142,8 @@ impl Measurement {
     }
 }
 
-/// The first `count` samples, which are from before the senders were stopped; all, if those are too
-/// few to measure anything, if payload came only later, or if nobody was stopped.
+/// The first `count` samples, taken before the senders were stopped; all samples if those are too few to measure
+/// anything, if payload came only later, or if nobody was stopped.
 pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
     let moved =
         |samples: &[Sample]| samples.last().map(|s| (s.sent_bytes > 0, s.received_bytes > 0));
@@ -152,15 +151,15 @@ pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
     before.filter(|before| moved(before) == moved(samples)).unwrap_or(samples)
 }
 
-/// All that was received, from the beginning to the end of the last flow.
+/// Everything that was received, from the beginning to the end of the last flow.
 pub(super) fn whole(receiver: &[Sample]) -> Option<Measured> {
     let last = receiver.last().filter(|last| last.received_bytes > 0 && last.at_s > 0.0)?;
     let series = [(0.0, 0), (last.at_s, last.received_bytes)];
     goodput_experiment::steady::measure(&series, None, 0.0)
 }
 
-/// What was written in passes, each of which counts once its end has reached the server: from the beginning to the end of the
-/// last, or, if something is to be omitted, from the end of the first pass after that.
+/// What was written in passes, from the beginning to the end of the last pass. A pass counts once its end has reached
+/// the server. If something is to be omitted, starts at the end of the first pass after that.
 fn written(counted: &[Sample], omit_s: f64) -> Option<Measured> {
     let after = (omit_s > 0.0).then(|| after_steps(counted, omit_s)).flatten();
     after.or_else(|| whole(counted))
@@ -175,9 +174,8 @@ fn after_steps(counted: &[Sample], omit_s: f64) -> Option<Measured> {
     goodput_experiment::steady::measure(&[first, last], None, 0.0)
 }
 
-/// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
-/// seconds, or if these are 0 without slow start. The sender's samples begin `later_s` after the
-/// receiver's.
+/// The measured window of one direction, from both ends' samples so far: without the first `omit_s` seconds or, if
+/// these are 0, without slow start. The sender's samples begin `later_s` after the receiver's.
 pub fn measure(
     sender: &[Sample],
     receiver: &[Sample],
@@ -190,7 +188,7 @@ pub fn measure(
         return goodput_experiment::steady::measure(&series, None, 0.0);
     }
     let mut series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
-    // A transfer that was over before its second sample is measured as a whole.
+    // A transfer that ended before its second sample is measured as a whole.
     if let [(at_s, 1..)] = series[..]
         && at_s > 0.0
     {
@@ -202,7 +200,7 @@ pub fn measure(
 
 #[cfg(test)]
 impl Measurement {
-    /// What both ends saw, and nothing beside it.
+    /// What both ends saw, and nothing else.
     pub fn made_up(plan: Plan, near: End, far: Known<Arc<End>>) -> Self {
         Self {
             plan,

@@ -16,12 +16,12 @@ use crate::run::watched::{EndedFlows, FlowsEvent, Held, Limit};
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// The same if the plan does not observe: just enough to show intervals and to notice the end.
+/// The same if the plan does not observe: just enough to show intervals and notice the end.
 const UNOBSERVED_INTERVAL: Duration = Duration::from_millis(500);
-/// Time that one flow's detail may take up of each second, as a divisor: with 10 ms a flow, 10
-/// flows are read in detail every 100 ms and 100 flows every second.
+/// Time between detailed readings for each flow: with 10 ms a flow, 10 flows are read in detail every 100 ms and 100
+/// flows every second.
 const DETAIL_INTERVAL_PER_FLOW: Duration = Duration::from_millis(10);
-/// How often the end of the flows is looked for, so that short transfers do not wait for a sample.
+/// How often to check whether the flows have ended, so that short transfers don't wait for a sample.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// When to read what.
@@ -29,13 +29,13 @@ const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub struct Cadence {
     period: Duration,
     detail: Option<Duration>,
-    /// Received bytes at which a sample is due at once. If the plan has a number of bytes, a sending peer may
-    /// not count them, but wait until this end reports their arrival (iperf3 up to 3.9 with `-R -n`).
+    /// Received bytes at which a sample is due at once. If the plan has a number of bytes, a sending peer may not count
+    /// them, but wait for this end to report their arrival (iperf3 up to 3.9 with `-R -n`).
     enough: Option<u64>,
 }
 
 impl Cadence {
-    /// As the plan's number of flows allows.
+    /// The cadence that the plan's number of flows allows.
     pub fn of(plan: &Plan) -> Self {
         let flows = plan.flow_plans().len() as u32;
         let enough = match plan.length {
@@ -54,13 +54,13 @@ impl Cadence {
     }
 }
 
-/// The sample before anything has moved. A thread that samples may come too late for it.
+/// The sample before anything has moved. A sampling thread may start too late for it.
 pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
     take(flows, 0.0, cadence.detail.is_some())
 }
 
-/// Samples `flows`, of which [`first`] was taken, until all have ended, then joins them. Ends at the latest
-/// when their stop signal has ended them, which its holder guarantees.
+/// Samples `flows` until all have ended, then joins them; [`first`] was taken before. Ends at the latest when their
+/// stop signal has ended them, which its holder guarantees.
 pub fn watch(
     flows: Vec<RunningFlow>,
     began: Instant,
@@ -94,7 +94,7 @@ pub fn watch(
         let due = next_detail.checked_sub(cadence.period / 2).unwrap_or(next_detail);
         let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
         let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
-        // Nobody listens any more when the measurement was broken off; the flows end all the same.
+        // Nobody listens after the measurement was broken off; the flows end all the same.
         let _ = report.send(FlowsEvent::Sample(Box::new(sample)));
         if finished {
             break now;
@@ -103,7 +103,7 @@ pub fn watch(
             next_detail = next + cadence.detail.unwrap_or_default();
         }
         next += cadence.period;
-        // What still comes is no payload, and the last sample is of its end.
+        // What still comes is not payload; the last sample is from the payload's end.
         while is_over(&flows) && wait_until(next, None, &flows, None) != WaitEnd::Ended {
             next += cadence.period;
         }
@@ -122,7 +122,7 @@ pub fn watch(
         datagrams: counters.arrivals().to_vec(),
     });
     let arrivals = arrivals.collect();
-    // A flow that was only ended by another one's failure says nothing of the cause.
+    // A flow that another flow's failure ended says nothing about the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
     let ended = first.map_or(
         Ok(EndedFlows { last, totals, arrivals, placement, held, clock, sockets }),
@@ -131,7 +131,7 @@ pub fn watch(
     let _ = report.send(FlowsEvent::Ended(ended));
 }
 
-/// How long the rates that they share held the flows.
+/// How long the shared rates held the flows back.
 fn held(flows: &[RunningFlow]) -> Held {
     let mut held = Held::default();
     for flow in flows {
@@ -180,7 +180,7 @@ fn beginning(
 enum WaitEnd {
     /// The next sample is due.
     Due,
-    /// As many bytes as were waited for have been received.
+    /// The awaited number of bytes has been received.
     Enough,
     /// Payload has moved for as long as it may.
     Limit,
@@ -188,8 +188,8 @@ enum WaitEnd {
     Ended,
 }
 
-/// Waits for the time of the next sample, for that of `limit`, for `enough` received bytes, or for the end of
-/// all flows. A sample that is due is before the limit.
+/// Waits for the time of the next sample, for `limit`, for `enough` received bytes, or for the end of all flows. A
+/// sample that is due comes before the limit.
 fn wait_until(
     next: Instant,
     limit: Option<Instant>,
@@ -215,13 +215,13 @@ fn wait_until(
     }
 }
 
-/// Whether all payload has moved, and only the flows' threads have not ended.
+/// Whether all payload has moved, and only the flows' threads still run.
 fn is_over(flows: &[RunningFlow]) -> bool {
     let has_ended = |flow: &RunningFlow| flow.finished_at().is_some();
     flows.iter().all(has_ended) || flows.iter().any(|flow| ends_all(flow) && has_ended(flow))
 }
 
-/// Whether its end is that of all flows.
+/// Whether the end of this flow ends all flows.
 fn ends_all(flow: &RunningFlow) -> bool {
     let config = flow.config();
     config.role == Role::Receiver
@@ -229,7 +229,7 @@ fn ends_all(flow: &RunningFlow) -> bool {
         && config.framing.ends_together()
 }
 
-/// The instant a sample stands for: now, or when the last flow ended, so that no idle time counts.
+/// The instant that a sample stands for: now, or when the last flow ended, so that idle time does not count.
 fn sample_time(flows: &[RunningFlow], began: Instant, now: Instant, finished: bool) -> f64 {
     let last_end = flows.iter().filter_map(RunningFlow::finished_at).max();
     let at = if finished || is_over(flows) { last_end.unwrap_or(now) } else { now };
@@ -350,7 +350,7 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// Nobody takes the samples, as when the driver of the measurement is held up.
+    /// Nobody takes the samples, as when the measurement's driver is held up.
     #[test]
     fn payload_ends_at_its_limit_whoever_listens() {
         let listener = TcpListener::bind("localhost:0").unwrap();

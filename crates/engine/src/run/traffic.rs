@@ -18,11 +18,11 @@ use crate::run::prepared::Prepared;
 use crate::run::sampler;
 use crate::run::watched::{Failure, FlowsEvent, Limit};
 
-/// How long receivers read on after the senders were stopped. What is still on its way then is
-/// given up and shows as the difference of both ends' counts.
+/// How long receivers keep reading after the senders were stopped. What is still on its way then is given up and shows
+/// as the difference between both ends' counts.
 const DRAIN_TIME: Duration = Duration::from_secs(3);
-/// The same if somebody waits for the end. A sender whose segment was lost with the last ones sends it
-/// again after 200 ms and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), if its path is short.
+/// The same if somebody waits for the end. If one of the last segments was lost, its sender retransmits it after 200 ms
+/// and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), if its path is short.
 const SHORT_DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// The connection of a flow, ready to move payload.
@@ -33,15 +33,15 @@ pub struct Connected {
     pub socket: OwnedFd,
     /// How its payload looks on the wire.
     pub framing: Framing,
-    /// What of it was read already.
+    /// Payload that was already read.
     pub early: EarlyPayload,
-    /// Where it comes from in bodies, if it comes so.
+    /// Source of the payload, if it comes in bodies.
     pub bodies: Option<Arc<BodySource>>,
-    /// The part of a file on a mount that it is, if it is one; its socket is the open file.
+    /// The part of a file on a mount, if the flow is one; its socket is the open file.
     pub file: Option<MountedFile>,
 }
 
-/// Between which addresses `flows` are connected. One whose socket does not report is left out.
+/// The addresses that `flows` connect. A flow whose socket does not report them is left out.
 pub fn connections(flows: &[Connected]) -> Vec<Connection> {
     let addresses = |flow: &Connected| {
         let socket = socket2::SockRef::from(&flow.socket);
@@ -56,7 +56,7 @@ pub fn connections(flows: &[Connected]) -> Vec<Connection> {
 pub struct Traffic {
     gate: Arc<Gate>,
     stop: Arc<Stop>,
-    /// What sending flows share that are read in turn.
+    /// Shared by the sending flows that are read in turn.
     lockstep: Arc<Lockstep>,
     flows: Vec<RunningFlow>,
     watched: mpsc::UnboundedReceiver<FlowsEvent>,
@@ -64,8 +64,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the rate of this
-    /// end beside the plan's own rate.
+    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds this end's rate in addition
+    /// to the plan's own rate.
     pub fn start(own: &Prepared, flows: Vec<Connected>, cap: &Cap) -> Result<Self, EngineError> {
         let stop = Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?;
         let (report, watched) = mpsc::unbounded_channel();
@@ -87,7 +87,7 @@ impl Traffic {
         let Connected { flow, socket, framing, early, bodies, file } = connected;
         let plan = &own.plan;
         let config = flow_config(plan, own.end, cap, flow);
-        // Datagrams that leave as fast as they can would leave the others behind without bound.
+        // Datagrams sent at full speed would leave the others behind without bound.
         let keeps_step = plan.transport == Transport::Tcp || config.rate.is_some();
         let in_turn = framing.is_read_in_turn() && keeps_step && plan.flows > 1;
         let storage = own.stores.of(plan, flow.id, config.role);
@@ -105,8 +105,8 @@ impl Traffic {
         Ok(())
     }
 
-    /// Has this end send no datagrams to a far end that shows no sign of life any more, neither on `control`
-    /// nor on its echoes. Streams see on their own that nobody acknowledges.
+    /// Stops sending datagrams to a far end that shows no more signs of life, neither on `control` nor in its echoes.
+    /// Streams notice on their own that nobody acknowledges.
     pub fn watch_peer(
         &self,
         plan: &Plan,
@@ -122,8 +122,8 @@ impl Traffic {
         }
     }
 
-    /// Opens the gate and begins to watch. Payload ends after `longest` at the latest. Returns when it began
-    /// to move.
+    /// Opens the gate and begins to watch. Payload ends after `longest` at the latest. Returns when payload began to
+    /// move.
     pub fn begin(
         &mut self,
         own: &Prepared,
@@ -146,7 +146,7 @@ impl Traffic {
         Ok(began)
     }
 
-    /// The next thing the watching thread has to report. Waits for ever before [`Traffic::begin`].
+    /// The next report of the watching thread. Waits for ever before [`Traffic::begin`].
     pub async fn next(&mut self) -> FlowsEvent {
         match self.watched.recv().await {
             Some(watched) => watched,
@@ -163,7 +163,7 @@ impl Traffic {
         self.stop.finish(DRAIN_TIME);
     }
 
-    /// The same, and receivers wait hardly for what is still on its way.
+    /// The same, but receivers hardly wait for what is still on its way.
     pub fn finish_soon(&self) {
         self.stop.finish(SHORT_DRAIN_TIME);
     }
@@ -175,7 +175,7 @@ impl Traffic {
 }
 
 impl Drop for Traffic {
-    /// Whatever ends the measurement ends its threads.
+    /// Whatever ends the measurement also ends its threads.
     fn drop(&mut self) {
         self.abort();
     }
@@ -184,7 +184,7 @@ impl Drop for Traffic {
 fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConfig {
     let role = if flow.sender == end { Role::Sender } else { Role::Receiver };
     let own = plan.rate_per_flow();
-    // A receiver keeps to what it shares alone: what a path has held up comes faster afterwards.
+    // A receiver keeps only to shared rates: what a path has held up comes faster afterwards.
     let rate = match role {
         Role::Receiver => None,
         Role::Sender => own.into_iter().chain(cap.rate).min_by(|a, b| a.0.total_cmp(&b.0)),
@@ -207,9 +207,8 @@ fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConf
     }
 }
 
-/// Bytes this flow shall send if the plan ends after a number of bytes: an even share in whole units of
-/// `unit` bytes. The first flows send one unit more if the number does not divide, and the last unit of all
-/// may be shorter.
+/// Bytes that this flow sends if the plan ends after a number of bytes: an even share in whole units of `unit` bytes.
+/// If the number does not divide evenly, the first flows send one unit more, and the last unit of all may be shorter.
 fn byte_limit(plan: &Plan, role: Role, id: u16, unit: u64) -> Option<u64> {
     let goodput_model::Length::Bytes(total) = plan.length else { return None };
     if role != Role::Sender {

@@ -1,4 +1,4 @@
-//! The answering side: any number of clients at once, each within bounds.
+//! The server: any number of clients at once, each within bounds.
 
 mod address;
 mod admit;
@@ -49,49 +49,49 @@ use session::tickets::Tickets;
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What is answered. The first bytes decide, at every port.
+    /// The protocols that are answered. On every port, the first bytes decide which one it is.
     pub protocols: Vec<&'static Protocol>,
     /// Whether the server makes one measurement at a time, and what happens to other clients.
     pub exclusive: Option<Exclusive>,
-    /// Whom it talks to at all.
+    /// Which clients it talks to at all.
     pub access: Access,
     /// What one client may ask for; its highest rate is in `allowed`.
     pub limits: Limits,
     /// The resources of this host, read before the server announces itself.
     pub host: Host,
-    /// What clients get of it, one of them and all together.
+    /// The share of those resources for one client, and for all clients together.
     pub allowed: ServerLimits,
-    /// A measurement whose payload is slower over half a minute is ended.
+    /// A measurement is ended if its payload is slower than this over half a minute.
     pub min_progress: BitRate,
-    /// Leave after the first client that made a measurement.
+    /// Exit after the first client that made a measurement.
     pub one_off: bool,
     /// The secret that clients may share.
     pub token: Option<Token>,
-    /// How clients are known by keys of their own, if any are.
+    /// How clients are identified by their own keys, if keys are used.
     pub keys: Option<Keys>,
     /// What clients may read and change here, if what they have proven lets them change settings.
     pub settings: AllowedSettings,
-    /// Whether clients that have proven nothing are refused, whatever their protocol. The token, a key
-    /// and a user name of `accounts` are proofs.
+    /// Whether clients without a credential are refused, whatever their protocol. The token, a key and a user name of
+    /// `accounts` are credentials.
     pub credential_required: bool,
-    /// Users with passwords, for protocols that have words for them.
+    /// Users with passwords, for protocols that support them.
     pub accounts: Option<Accounts>,
-    /// Tell clients nothing of this host, its facts and what it counts.
+    /// Report nothing of this host to clients, neither its facts nor its counters.
     pub private: bool,
     /// What clients may read and write.
     pub files: ServedFiles,
-    /// Who measures with other servers in a client's stead, if that is done at all.
+    /// Who measures with other servers on behalf of clients, if that is offered at all.
     pub third_party: Option<ThirdParty>,
-    /// Who shows what is measured, if anyone does.
+    /// Who shows the measurements, if anyone does.
     pub watcher: Option<Watcher>,
-    /// Who changes settings for clients that may have it done; nobody if nobody may.
+    /// Who changes settings for clients with the permission; `None` if no client has it.
     pub settings_helper: Option<Arc<Helper>>,
 }
 
-/// How often clients may begin an encrypted conversation. A handshake with keys takes 0.19 ms of a CPU of 2.6 GHz
-/// (AMD EPYC, opt-level s, median), one with a token 0.08 ms. So a client has less than a hundredth of a CPU, and as
-/// much at once as a fleet behind one address needs. All together have a thirteenth, and no less at once than one
-/// client: 128 handshakes hold the others' conversations up for 24 ms.
+/// How often clients may begin an encrypted conversation. A handshake with keys takes 0.19 ms of a 2.6 GHz CPU (AMD
+/// EPYC, opt-level s, median), one with a token 0.08 ms. So one client gets less than a hundredth of a CPU, and as
+/// large a burst as a fleet behind one address needs. All clients together get a thirteenth, and no smaller burst than
+/// one client: 128 handshakes delay the others' conversations by 24 ms.
 const HANDSHAKES: Pace = Pace {
     what: "handshakes",
     burst: 128,
@@ -112,23 +112,23 @@ struct Shared {
     tickets: Tickets,
     echoes: Echoes,
     logins: Logins,
-    /// Handshakes, which take processor time of the control connections.
+    /// Handshakes, which take CPU time from the control connections.
     handshakes: Attempts,
     hearing: Hearing,
-    /// Datagrams of networks that are left out.
+    /// Datagrams from excluded networks.
     denied: Denied,
     sign_locks: SignLocks,
-    /// Turns true when the server shall stop.
+    /// Becomes true when the server must stop.
     stopping: watch::Receiver<bool>,
-    /// Where datagrams are looked at.
+    /// The thread that handles datagrams.
     datagram_thread: Handle,
-    /// Where echoes are answered that have a socket of their own.
+    /// The thread that answers echoes with a socket of their own.
     echo_thread: Handle,
-    /// Lends tokens to tasks that sessions start, so that the server's end waits for them.
+    /// Lends tokens to tasks that sessions start, so that the server waits for them before it ends.
     alive: listen::accept::Lender,
-    /// Measurements that were shown.
+    /// Number of measurements that were shown.
     shown: AtomicU64,
-    /// Rung by the first client that made a measurement when it leaves.
+    /// Notified when the first client that made a measurement leaves.
     served_one: Notify,
 }
 
@@ -140,7 +140,7 @@ impl Shared {
         ServerConfig {
             host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
-            // No other protocol has words for keys.
+            // Other protocols don't support keys.
             keys: self.keys().filter(|_| caller.protocol.far_end.knows_keys).map(Keys::known),
             credential_required: self.config.credential_required,
             accounts: self.config.accounts.clone(),
@@ -177,12 +177,12 @@ impl Shared {
 
     /// Whether the server is about to stop.
     async fn stopping(&self) {
-        // An error means that the sender is gone, and with it the server.
+        // An error means that the sender is gone, and so is the server.
         let _ = self.stopping.clone().wait_for(|stop| *stop).await;
     }
 }
 
-/// What a host says of itself that keeps the rest to itself.
+/// What a private host reports about itself.
 fn stranger_host() -> goodput_model::Host {
     goodput_model::Host {
         name: "private".into(),
@@ -192,12 +192,11 @@ fn stranger_host() -> goodput_model::Host {
     }
 }
 
-/// Target of the log's lines that say who did what: measurements of clients with a credential, and settings.
+/// Target of the log lines that say who did what: measurements of clients with a credential, and settings.
 pub const AUDIT: &str = "audit";
 
-/// Serves until `stop` comes, or until one client was served if the configuration says so. `ready` is called
-/// once the server has everything that it needs to answer. Every flow is stopped and every setting is put
-/// back before it returns.
+/// Serves until `stop` comes, or until one client was served if the configuration says so. Calls `ready` once the
+/// server has everything that it needs to answer. Stops every flow and puts back every setting before it returns.
 pub async fn serve(
     config: Config,
     sockets: Sockets,
@@ -217,7 +216,7 @@ pub async fn serve(
         EventThread::start(name).map_err(failed)
     };
     let (datagram_thread, echo_thread) = (start("datagrams")?, start("echoes")?);
-    // What it answers is bounded, and the time that it waits for a CPU would be taken for the network's.
+    // Its work is bounded, and a wait for a CPU would be measured as network delay.
     echo_thread.handle().spawn(async {
         if let Err(why) = run_promptly() {
             tracing::debug!("echoes are answered like everything else: {why}");
@@ -273,7 +272,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// Logs what came from networks that are left out, until the future is dropped.
+/// Logs what excluded networks sent, until the future is dropped.
 async fn log_denied(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(denied::LOG_INTERVAL).await;
@@ -282,8 +281,8 @@ async fn log_denied(shared: Arc<Shared>) {
     }
 }
 
-/// What is spoken where: first those whose usual port it is, then all others but those who would take
-/// what nobody knows.
+/// The protocols on each port: first those whose usual port it is, then all others except those that accept what no
+/// other protocol knows.
 fn endpoints(
     pairs: &[Pair],
     protocols: &[&'static Protocol],

@@ -1,4 +1,4 @@
-//! Whether a shaper gives its rate: a train of datagrams that shows what it does, then TCP, which is what its users have.
+//! Whether a shaper delivers its rate: a train of datagrams shows what it does, then TCP shows what its users have.
 
 use std::time::Duration;
 
@@ -19,21 +19,21 @@ use crate::result::conclude::conclude;
 use crate::result::dropped::dropped_share;
 use crate::result::measurement::Measurement;
 
-/// How many times the rate that was told a train is sent at: fast enough to empty a bucket soon, and no whole number, so that
-/// its datagrams don't beat with the tokens.
+/// A train is sent at this multiple of the configured rate: fast enough to empty a bucket soon, and not a whole number,
+/// so that its datagrams don't beat with the tokens.
 const OFFERED_TIMES: f64 = 4.3;
 /// All traffic together, seconds.
 const TRAFFIC_S: f64 = 5.0;
-/// Length of a train at most, seconds.
+/// Longest train, seconds.
 const MAX_TRAIN_S: f64 = 2.5;
-/// Datagrams that have to come in a train, at least if there is time: ten parts of them show how the rate spreads.
+/// Datagrams that must arrive from a train, if there is time: ten parts of them show how the rate spreads.
 const WANTED_ARRIVALS: f64 = 10_000.0;
 /// Pause before a train: the bucket fills.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Share of the datagrams that the receiving socket may drop: more would look like a policer.
+/// Largest share of the datagrams that the receiving socket may drop: more would look like a policer.
 const MAX_DROPPED_SHARE: f64 = 0.005;
-/// The rate from which datagrams are joined for the way through the kernel, bits per second: a program that sends them one by
-/// one gets little further.
+/// Rate from which datagrams are joined for the way through the kernel, bits per second: a program that sends them one
+/// by one gets little further.
 const JOINED_FROM_BITS_PER_S: f64 = 1e9;
 /// Bytes of the Ethernet header and of that of UDP (IEEE 802.3, RFC 768).
 const ETHERNET_HEADER_BYTES: u64 = 14;
@@ -44,13 +44,13 @@ const UDP_HEADER_BYTES: u64 = 8;
 pub struct ShapingRequest {
     /// Who is at the other end.
     pub target: Target,
-    /// What the far end may ask for.
+    /// Credentials that the far end may ask for.
     pub credentials: Credentials,
-    /// The plan of the TCP measurement, in one direction and of any length; its sockets are the train's as well.
+    /// The plan of the TCP measurement, in one direction and of any length; the train uses its socket options too.
     pub plan: Plan,
     /// Payload of the train's datagrams.
     pub datagram: Bytes,
-    /// What the shaper was told.
+    /// The shaper's configuration.
     pub told: Told,
     /// When it began, RFC 3339, UTC.
     pub started: String,
@@ -115,7 +115,7 @@ async fn send_train(
     Ok(train(&measurement).and_then(|train| goodput_shaping::shaping(&train)))
 }
 
-/// How long a train is, seconds: long enough for a rate, but no longer than the receiver keeps the times of its datagrams.
+/// Length of a train, seconds: enough for a rate, but no longer than the receiver keeps the times of its datagrams.
 fn train_length_s(request: &ShapingRequest) -> f64 {
     let bits = request.datagram.0 as f64 * 8.0;
     let kept_s = MAX_ARRIVALS as f64 * bits / (request.told.rate.0 * OFFERED_TIMES);
@@ -139,7 +139,7 @@ fn train_plan(request: &ShapingRequest) -> Plan {
         pin: base.pin.clone(),
         ..Plan::standard()
     };
-    // What TCP alone has would be refused.
+    // Options that only TCP has would be refused.
     plan.socket.congestion = None;
     plan.socket.max_pacing_bits_per_s = None;
     plan.socket.mss_bytes = None;

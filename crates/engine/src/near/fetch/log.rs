@@ -1,4 +1,4 @@
-//! What becomes known of the questions of a measurement, in bounded memory however many there are.
+//! What becomes known of the requests of a measurement, in bounded memory whatever their number.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,21 +7,21 @@ use goodput_experiment::quantile::nearest_rank;
 use goodput_files::{About, Body, RpcLog};
 use goodput_model::{Bytes, Fetch, FetchTimes, Fetches, Known, Rpcs, median};
 
-/// Times of one kind that are kept for their median: those of more answers change it little.
+/// Most times of one kind that are kept for their median: more would change it little.
 const MAX_KEPT_TIMES: usize = 10_000;
 
-/// The questions of all flows.
+/// The requests of all flows.
 pub struct FetchLog(Mutex<Inner>);
 
 struct Inner {
     first: Known<Fetch>,
-    /// Times of further fetches that were made like it, seconds.
+    /// Times of further fetches like the first one, seconds.
     alone_s: Vec<f64>,
-    /// Host and port of the proxy that is asked, if there is one.
+    /// Host and port of the proxy, if there is one.
     proxy: Option<String>,
     about: About,
     file_bytes: Option<u64>,
-    /// The shortest and the longest that the file was announced to be, if it is fetched.
+    /// Shortest and longest announced length of the file, if it is fetched.
     announced: Option<(u64, u64)>,
     flows: Vec<Flow>,
     answers: u64,
@@ -32,16 +32,16 @@ struct Inner {
     confirmed_us: Vec<f64>,
 }
 
-/// The questions of one flow.
+/// The requests of one flow.
 #[derive(Clone, Default)]
 struct Flow {
-    /// When it asked for what it now reads.
+    /// When it requested what it reads now.
     asked: Option<Instant>,
-    /// When the last body was over, or the measurement began.
+    /// When the last body ended, or the measurement began.
     over: Option<Instant>,
-    /// Time in which no payload could come, as it was asked for.
+    /// Time without payload because it was being requested.
     asking: Duration,
-    /// Time in which none could come, as the connection had broken.
+    /// Time without payload because the connection had broken.
     reconnecting: Duration,
     began: Option<Instant>,
     /// Its calls, if it asks piece by piece.
@@ -49,7 +49,7 @@ struct Flow {
 }
 
 impl FetchLog {
-    /// Of flows that come after this fetch and, once they are known, others like it.
+    /// The log of flows that follow this fetch and, once they are known, others like it.
     pub fn new(first: Known<Fetch>, flows: u16, proxy: Option<String>, about: About) -> Self {
         let whole = first.value().filter(|first| first.whole);
         let announced = whole.map(|first| (first.bytes, first.bytes));
@@ -74,39 +74,39 @@ impl FetchLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Further fetches before the measurement took this time, seconds.
+    /// Times of further fetches before the measurement, seconds.
     pub fn alone(&self, times_s: Vec<f64>) {
         self.inner().alone_s = times_s;
     }
 
-    /// A flow asks piece by piece, if it has such calls.
+    /// Sets the calls of a flow, if it asks piece by piece.
     pub fn calls(&self, flow: u16, calls: Option<Arc<RpcLog>>) {
         if let Some(of_flow) = self.inner().flows.get_mut(usize::from(flow)) {
             of_flow.calls = calls;
         }
     }
 
-    /// A flow has read all of what it asked for, if it asked before.
+    /// A flow has read everything that it requested, if it requested anything before.
     pub fn over(&self, flow: u16, now: Instant) {
         let mut inner = self.inner();
         let Some(of_flow) = inner.flows.get_mut(usize::from(flow)) else { return };
         let before = of_flow.over.replace(now);
         of_flow.began.get_or_insert(now);
         if let Some(asked) = of_flow.asked.take() {
-            // What was asked for ahead did not take the time of the file before it.
+            // A request sent ahead did not take the time of the file before it.
             let asked = before.map_or(asked, |before| asked.max(before));
             keep(&mut inner.whole_s, now.saturating_duration_since(asked).as_secs_f64());
         }
     }
 
-    /// What is fetched was announced to have this many bytes.
+    /// Notes the announced number of bytes of what is fetched.
     pub fn announced(&self, bytes: u64) {
         let mut inner = self.inner();
         let (least, most) = inner.announced.unwrap_or((bytes, bytes));
         inner.announced = Some((least.min(bytes), most.max(bytes)));
     }
 
-    /// That the file was not the same throughout, if it was not.
+    /// Reports that the file changed, if it did.
     pub fn change(&self) -> Option<String> {
         let (least, most) = self.inner().announced.filter(|(least, most)| least < most)?;
         Some(format!(
@@ -114,10 +114,10 @@ impl FetchLog {
         ))
     }
 
-    /// A flow was answered.
+    /// A flow got an answer.
     pub fn answered(&self, flow: u16, body: &Body, about: About) {
         let mut inner = self.inner();
-        // What was asked for ahead waited for the file before it, not for the server.
+        // A request sent ahead waited for the file before it, not for the server.
         let over = inner.flows.get(usize::from(flow)).and_then(|of_flow| of_flow.over);
         let asked = over.map_or(body.asked, |over| body.asked.max(over));
         let first_byte_us = body.answered.saturating_duration_since(asked).as_secs_f64() * 1e6;
@@ -138,8 +138,8 @@ impl FetchLog {
         }
     }
 
-    /// A server said that it has what a flow stored, so long after all of it was written; for so much of that time the
-    /// kernel had nothing to send any more.
+    /// A server confirmed what a flow stored, this long after all of it was written. For `idle` of that time the kernel
+    /// had nothing left to send.
     pub fn stored(&self, flow: u16, took: Duration, idle: Option<Duration>) {
         let mut inner = self.inner();
         keep(&mut inner.confirmed_us, took.as_secs_f64() * 1e6);
@@ -148,12 +148,12 @@ impl FetchLog {
         }
     }
 
-    /// What is known of the server by now.
+    /// Sets what is known of the server by now.
     pub fn about(&self, about: About) {
         self.inner().about = about;
     }
 
-    /// A flow goes on with what it asked for, after its connection broke at `cut`.
+    /// A flow continues its request after its connection broke at `cut`.
     pub fn went_on(&self, flow: u16, cut: Instant, body: &Body) {
         let mut inner = self.inner();
         inner.connections += u64::from(body.anew);
@@ -162,7 +162,7 @@ impl FetchLog {
         }
     }
 
-    /// All that is known, at the end of a measurement.
+    /// All that is known at the end of a measurement.
     pub fn conclude(&self) -> Fetches {
         let now = Instant::now();
         let mut inner = self.inner();
@@ -256,7 +256,7 @@ fn idle_share(flows: &[Flow], calls: &[goodput_files::Rpcs], now: Instant) -> Kn
     Known::Value(idle.as_secs_f64() / all.as_secs_f64())
 }
 
-/// Share of the flows' time that was spent so.
+/// Share of the flows' time that was spent this way.
 fn share(flows: &[Flow], now: Instant, spent: fn(&Flow) -> Duration) -> Known<f64> {
     let times = flows.iter().filter_map(|flow| {
         let all = now.saturating_duration_since(flow.began?).as_secs_f64();

@@ -18,19 +18,18 @@ use crate::serve::address::plain;
 /// Longest datagram.
 const MAX_DATAGRAM_BYTES: usize = 65_535;
 
-/// Datagrams that are taken over at most after the peer's socket is its own. What is left after that
-/// is read from that socket.
+/// Most datagrams that are taken over once the peer's socket is connected. The rest is read from that socket.
 const MAX_TAKEN_DATAGRAMS: usize = 1024;
 
-/// Datagrams that are taken out of the shared socket at most: more than fit into its buffer, which the
-/// kernel doubles (socket(7)) and charges with 512 bytes at least for each.
+/// Most datagrams that are taken out of the shared socket: more than fit into its buffer, which the kernel doubles
+/// (socket(7)) and charges with at least 512 bytes for each.
 const MAX_SHARED_DATAGRAMS: usize = 2 * UDP_RECEIVE_BUFFER_BYTES / DATAGRAM_OVERHEAD_BYTES;
 
-/// What a datagram is charged with beside its bytes, here as in the kernel.
+/// Charged for each datagram on top of its bytes, here as in the kernel.
 const DATAGRAM_OVERHEAD_BYTES: usize = 512;
 
-/// Most bytes of datagrams that wait in this process, with what each costs beside its own; what comes beyond is
-/// dropped, as the kernel drops what comes beyond its buffer.
+/// Most bytes of datagrams that wait in this process, overhead included. Datagrams beyond this are dropped, as the
+/// kernel drops those beyond its buffer.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
 fn charge(datagram: &[u8]) -> usize {
@@ -47,32 +46,32 @@ type Waiting = (Vec<u8>, Received);
 pub struct PortSocket {
     socket: AsyncUdpSocket,
     local: SocketAddr,
-    /// Datagrams of other peers that were found while one got its socket.
+    /// Other peers' datagrams that were found while a peer got its socket.
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// Where the datagram that was given out last was sent to: of several addresses of this host, only
-    /// answers from that one are taken.
+    /// Destination of the datagram that was returned last: if this host has several addresses, peers accept answers
+    /// from this one only.
     asked_at: Option<IpAddr>,
-    /// When that one came, by the kernel's wall clock.
+    /// When that datagram arrived, by the kernel's wall clock.
     arrived: Option<u64>,
     arrivals: Arrivals,
     buffer: Vec<u8>,
 }
 
-/// A peer's own socket, and its datagrams that had come before.
+/// A peer's own socket, and the peer's earlier datagrams.
 pub struct HandedOver {
     /// Connected to the peer, in non-blocking mode.
     pub socket: UdpSocket,
-    /// In their order.
+    /// In order of arrival.
     pub early: Vec<Vec<u8>>,
 }
 
 impl PortSocket {
-    /// Takes over a bound socket, which shares its port only while a peer gets its own.
+    /// Takes over a bound socket. The socket shares its port only while a peer gets its own socket.
     pub fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let local = socket.local_addr()?;
         enable_destinations(&socket)?;
-        // Without it an echo only says later than it could when its request came.
+        // Without arrival times, an echo only reports its request as later than it came.
         let _ = enable_arrival_times(&socket);
         socket.set_nonblocking(true)?;
         Ok(Self {
@@ -87,13 +86,13 @@ impl PortSocket {
         })
     }
 
-    /// Where it is.
+    /// Its local address.
     #[cfg(test)]
     pub fn address(&self) -> SocketAddr {
         self.local
     }
 
-    /// The next datagram of a peer without a socket of its own. Nothing is lost if it is cancelled.
+    /// The next datagram of a peer without a socket of its own. Cancelling loses nothing.
     pub async fn next(&mut self) -> Datagram {
         loop {
             if let Some((datagram, told)) = self.waiting.pop_front() {
@@ -103,7 +102,7 @@ impl PortSocket {
             }
             let (socket, buffer) = (&self.socket, &mut self.buffer);
             let receive = || receive_with_ancillary(socket, buffer);
-            // An error here is an earlier reply that nobody took; it concerns no one else.
+            // An error here belongs to an earlier reply that nobody received; it concerns no one else.
             if let Ok(told) = socket.async_io(Interest::READABLE, receive).await {
                 self.given_out(&told);
                 return (self.buffer[..told.length].to_vec(), plain(told.from));
@@ -115,8 +114,8 @@ impl PortSocket {
         (self.asked_at, self.arrived) = (told.to, told.wall_ns);
     }
 
-    /// When the datagram came that was given out last, nanoseconds of this end's monotonic clock: not
-    /// too early. `None` if the wall clock was set meanwhile.
+    /// When the datagram that was returned last came, nanoseconds of this end's monotonic clock; never too early.
+    /// `None` if the wall clock was set meanwhile.
     pub fn arrived_ns(&mut self) -> Option<u64> {
         match self.arrived {
             Some(arrived) => self.arrivals.monotonic_ns(arrived),
@@ -124,11 +123,11 @@ impl PortSocket {
         }
     }
 
-    /// Answers `peer`, whose datagram was given out last. It never waits for space in the send buffer: forged
-    /// addresses of this network fill the buffer until their neighbours turn out not to exist, and the
-    /// datagrams of everyone else would wait behind them. Datagrams may be lost anyway.
+    /// Answers `peer`, whose datagram was returned last. Never waits for space in the send buffer: forged addresses of
+    /// this network fill the buffer until their neighbours turn out not to exist, and everyone else's datagrams would
+    /// wait behind them. Datagrams may be lost anyway.
     pub fn reply(&self, bytes: &[u8], peer: SocketAddr) {
-        // A socket of both IP versions takes IPv4 addresses only as mapped ones.
+        // A socket for both IP versions accepts IPv4 addresses only in mapped form.
         let peer = spelled_for(self.local, peer);
         let _ = match self.asked_at {
             Some(local) => send_from(&self.socket, bytes, peer, local),
@@ -136,11 +135,11 @@ impl PortSocket {
         };
     }
 
-    /// Gives `peer`, whose datagram was given out last, a socket of its own on this port and at the
-    /// address that it asked, and everything of it that came here, in order.
+    /// Gives `peer`, whose datagram was returned last, a socket of its own on this port and at the address that it
+    /// asked, with everything that it has sent here, in order.
     ///
-    /// Other peers' datagrams come to the new socket too until it is connected: they are taken out of it
-    /// again, because the peer's are out of the shared one.
+    /// Until the new socket is connected, other peers' datagrams reach it too. They are taken out of it again, just as
+    /// the peer's are taken out of the shared socket.
     pub fn hand_over(&mut self, peer: SocketAddr) -> std::io::Result<HandedOver> {
         let socket = self.own_socket(peer)?;
         let mut early = self.take_waiting(peer);
@@ -150,16 +149,16 @@ impl PortSocket {
         Ok(HandedOver { socket, early })
     }
 
-    /// Gives `peer`, whose datagram was given out last, a socket of its own for what it sends from now on. What
-    /// has come already is given out here: for that the order does not matter, and nobody waits while the shared
-    /// socket is searched for it.
+    /// Gives `peer`, whose datagram was returned last, a socket of its own for what it sends from now on. Earlier
+    /// datagrams are still returned here: their order does not matter, and nobody waits while the shared socket is
+    /// searched for them.
     pub fn split_off(&mut self, peer: SocketAddr) -> std::io::Result<UdpSocket> {
         let socket = self.own_socket(peer)?;
         self.drain(&socket, None, MAX_TAKEN_DATAGRAMS, &mut Vec::new());
         Ok(socket)
     }
 
-    /// A socket to which `peer` comes from now on, and nobody else does.
+    /// A socket that receives only from `peer` from now on.
     fn own_socket(&self, peer: SocketAddr) -> std::io::Result<UdpSocket> {
         let own = self.own_address(peer);
         let socket: UdpSocket = datagram_socket_beside(&self.socket, own)?.into();
@@ -169,8 +168,8 @@ impl PortSocket {
         Ok(socket)
     }
 
-    /// Where the own socket of `peer` is bound: at the address that it asked, with the peer's scope if
-    /// that is link-local.
+    /// Where the peer's own socket is bound: the address that `peer` asked, with the peer's scope if the address is
+    /// link-local.
     fn own_address(&self, peer: SocketAddr) -> SocketAddr {
         let Some(asked) = self.asked_at else { return self.local };
         match spelled_for(self.local, SocketAddr::new(asked, self.local.port())) {
@@ -215,7 +214,7 @@ impl PortSocket {
                     }
                 }
                 Err(cause) if cause.kind() == std::io::ErrorKind::WouldBlock => return,
-                // An earlier reply that nobody took.
+                // An earlier reply that nobody received.
                 Err(_) => {}
             }
         }
@@ -238,7 +237,7 @@ mod tests {
     use super::super::sockets::datagram_socket;
     use super::*;
 
-    /// Another program on the same port, of another user perhaps.
+    /// Another program on the same port, perhaps of another user.
     fn intruder(address: SocketAddr) -> std::io::Result<()> {
         use socket2::{Domain, Socket, Type};
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;

@@ -15,12 +15,12 @@ use crate::run::observe::keep_peak_memory;
 /// Connections that may wait to be accepted.
 const LISTEN_BACKLOG_CONNECTIONS: i32 = 4096;
 
-/// Number of ports to try if the system chooses: it chooses one that is free for TCP, and a socket of
-/// another program may have it for UDP.
+/// Number of ports to try if the system chooses: it chooses a port that is free for TCP, but another program may have
+/// the same port for UDP.
 const MAX_PORT_ATTEMPTS: u32 = 20;
 
-/// Receive buffer of a port's UDP socket that is asked for, bytes: hundreds of clients may begin at once,
-/// and each of them takes a moment. Without CAP_NET_ADMIN the kernel cuts it to net.core.rmem_max.
+/// Receive buffer to request for a port's UDP socket, bytes: hundreds of clients may begin at once, and each takes a
+/// moment. Without CAP_NET_ADMIN the kernel cuts it to net.core.rmem_max.
 pub const UDP_RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 /// What a server listens on: its own port first, then the usual ports of other protocols.
@@ -34,13 +34,13 @@ pub struct Pair {
     pub tcp: TcpListener,
     /// Data flows over UDP.
     pub udp: UdpSocket,
-    /// Whose usual port it is; these may take what no other protocol knows.
+    /// The protocols whose usual port it is; these may accept what no other protocol knows.
     pub usual_for: Vec<&'static wire::Protocol>,
 }
 
 impl Sockets {
-    /// Opens both sockets on the same port of `bind`, whose own port is not used; of every address, IPv4 and IPv6, if there
-    /// is none. Port 0 lets the system choose.
+    /// Opens both sockets on the same port of `bind`, whose own port is not used; without `bind`, on every address,
+    /// IPv4 and IPv6. Port 0 lets the system choose.
     pub fn open(bind: Option<SocketAddr>, port: u16) -> Result<Self, EngineError> {
         Ok(Self::of(vec![Pair::open(bind, port, Vec::new())?]))
     }
@@ -67,9 +67,9 @@ impl Sockets {
         Ok(address)
     }
 
-    /// The sockets that systemd hands over (sd_listen_fds(3)): the TCP listener of goodput's own port,
-    /// then those of others, in any order with the UDP sockets of the same ports; a UDP socket that
-    /// is not there is opened here. `None` if there are none.
+    /// The sockets that systemd hands over (sd_listen_fds(3)): the TCP listener of goodput's own port first, then the
+    /// other listeners, in any order with the UDP sockets of the same ports. A missing UDP socket is opened here.
+    /// `None` if systemd hands over none.
     pub fn from_systemd() -> Result<Option<Self>, EngineError> {
         let mut handed = listenfd::ListenFd::from_env();
         let taking = || EngineError::io("take over the sockets of systemd");
@@ -85,20 +85,20 @@ impl Sockets {
         Ok((!pairs.is_empty()).then(|| Self::of(pairs)))
     }
 
-    /// The sockets as they are served, with all that takes a privilege: the server has none later.
+    /// The sockets as they are served. Does everything that takes a privilege: the server has none later.
     fn of(pairs: Vec<Pair>) -> Self {
         pairs.iter().for_each(Pair::widen);
         keep_peak_memory();
         Self { pairs }
     }
 
-    /// Where goodput's own clients connect to.
+    /// Where goodput's own clients connect.
     pub fn address(&self) -> Result<SocketAddr, EngineError> {
         self.pairs[0].address()
     }
 }
 
-/// That nothing can be heard at `address`, with what the user can do about this cause; `option` chooses another port.
+/// The error that nothing can listen at `address`, with advice for its cause; `option` chooses another port.
 fn unheard(address: SocketAddr, option: &str) -> impl FnOnce(std::io::Error) -> EngineError {
     move |cause| {
         let advice = match cause.kind() {
@@ -178,12 +178,12 @@ impl Pair {
     /// Enlarges the receive buffer for the first datagrams of many clients.
     fn widen(&self) {
         if set_socket_recv_buffer_size_force(&self.udp, UDP_RECEIVE_BUFFER_BYTES).is_err() {
-            // The kernel cuts this and does not refuse it.
+            // The kernel cuts the size instead of refusing it.
             let _ = SockRef::from(&self.udp).set_recv_buffer_size(UDP_RECEIVE_BUFFER_BYTES);
         }
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> Result<SocketAddr, EngineError> {
         self.tcp.local_addr().map_err(EngineError::io("read the listener's address"))
     }
@@ -201,15 +201,14 @@ pub fn listener(address: SocketAddr) -> std::io::Result<Socket> {
     Ok(socket)
 }
 
-/// A UDP socket on a port that nobody else has, nor gets.
+/// A UDP socket that has its port to itself, now and later.
 pub fn datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
     let socket = unbound(address)?;
     socket.bind(&address.into())?;
     Ok(socket)
 }
 
-/// A UDP socket on a port where flows of earlier clients may still have theirs. Nobody else gets the port
-/// from now on.
+/// A UDP socket on a port that earlier clients' flows may still use. Nobody else can take the port from now on.
 pub fn reopened_datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
     let socket = unbound(address)?;
     socket.set_reuse_address(true)?;
@@ -218,8 +217,8 @@ pub fn reopened_datagram_socket(address: SocketAddr) -> std::io::Result<Socket> 
     Ok(socket)
 }
 
-/// Another UDP socket on the port of `own`, which shares it for this moment only. Any user of this host could
-/// bind to a port that is shared for longer, and take what comes there (`SO_REUSEADDR`, socket(7)).
+/// Another UDP socket on the port of `own`, which shares the port for this moment only. If the port stayed shared, any
+/// user of this host could bind to it and take what comes there (`SO_REUSEADDR`, socket(7)).
 pub fn datagram_socket_beside(own: impl AsFd, address: SocketAddr) -> std::io::Result<Socket> {
     let (own, socket) = (SockRef::from(&own), unbound(address)?);
     socket.set_reuse_address(true)?;

@@ -1,6 +1,6 @@
-//! UDP at the answering end: the first datagram of an address decides whose it is. Nothing is sent
-//! to an address that has not proven itself beyond what it sent. All of it, with the conversations that
-//! datagrams begin, happens on a thread of its own (`event_thread.rs`).
+//! UDP on the server: the first datagram from an address decides whose it is. An address that has not proven itself
+//! gets no more than it sent. All of it, with the conversations that datagrams begin, happens on a thread of its own
+//! (`event_thread.rs`).
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -29,16 +29,16 @@ use crate::serve::session::caller::Caller;
 use crate::serve::session::client;
 use crate::serve::session::tickets::{Arrival, Sign, Ticket};
 
-/// Largest buffer for a datagram of the proof, longer than any of them so that longer datagrams are recognised.
+/// Buffer for a datagram of the proof: longer than any of them, so that longer datagrams are recognised.
 const MAX_PROOF_BYTES: usize = 128;
 
 /// How long a lost welcome is repeated on request.
 const WELCOME_REPEAT_TIME: Duration = Duration::from_secs(10);
 
-/// After which silence a client that was turned away has stopped sending.
+/// After this much silence, a client that was turned away has stopped sending.
 const MIN_QUIET_TIME: Duration = Duration::from_secs(1);
 
-/// How long what it sends is swallowed at most.
+/// Longest time for which its datagrams are discarded.
 const MAX_DISCARD_TIME: Duration = Duration::from_secs(30);
 
 /// Answers strangers and hands flows over, until the future is dropped.
@@ -58,7 +58,7 @@ pub async fn answer(socket: UdpSocket, endpoint: Arc<Endpoint>, shared: Arc<Shar
     }
 }
 
-/// Gives datagrams of addresses without a flow to whom they are for.
+/// Hands datagrams from addresses without a flow to their recipients.
 struct Demultiplexer {
     port_socket: PortSocket,
     endpoint: Arc<Endpoint>,
@@ -91,13 +91,13 @@ impl Demultiplexer {
                 }
             }
             Some((protocol, FirstDatagram::Begins)) => self.begin(protocol, datagram, peer, alive),
-            // Not ours, or what a flow that is over has left behind.
+            // Not ours, or left over from a flow that has ended.
             _ => {}
         }
     }
 
-    /// Whether it begins a conversation, and is not the payload that is awaited from its address: both
-    /// come to this port if nuttcp and iperf2 share one.
+    /// Whether it begins a conversation and is not the payload that is awaited from its address: both come to this port
+    /// if nuttcp and iperf2 share it.
     fn begins_elsewhere(&self, datagram: &[u8]) -> bool {
         let begun = datagram_opening(&self.endpoint.spoken, datagram);
         begun.is_some_and(|(protocol, first)| {
@@ -161,8 +161,8 @@ impl Demultiplexer {
         }
     }
 
-    /// Gives a flow its socket, says `reply` on it, and hands it to its session with what came: first
-    /// this datagram, if it is payload. A second handle to the socket.
+    /// Gives a flow its socket, sends `reply` on it, and hands it to its session with what came. This datagram comes
+    /// first, if it is payload. Returns a second handle to the socket.
     fn begin_flow(
         &mut self,
         first: Option<Vec<u8>>,
@@ -175,7 +175,7 @@ impl Demultiplexer {
                 .map_err(|e| e.to_string())?;
             let second = socket.try_clone().map_err(|e| e.to_string())?;
             if !reply.is_empty() {
-                // A lost one is repeated on request, or missed by a client that gives up.
+                // A lost reply is repeated on request, or missed by a client that gives up.
                 let _ = second.send(reply);
             }
             let datagrams = first.into_iter().chain(early).filter(|d| !is_proof(d)).collect();
@@ -194,7 +194,7 @@ impl Demultiplexer {
         self.port_socket.hand_over(peer).map_err(|cause| format!("cannot make its socket: {cause}"))
     }
 
-    /// A conversation that has no connection, only a flow.
+    /// Begins a conversation that has no connection, only a flow.
     fn begin(
         &mut self,
         protocol: &'static Protocol,
@@ -232,7 +232,7 @@ impl Demultiplexer {
             let received = datagram.len();
             conversation.tell(Input::Received(datagram));
             let answer = conversation.take_unheard();
-            // A lost one is not repeated: the client waits as it would for any other loss.
+            // A lost answer is not repeated: the client waits as it would for any other loss.
             if (1..=received).contains(&answer.len()) {
                 let _ = socket.send(&answer);
             }
@@ -264,9 +264,8 @@ async fn swallow(socket: UdpSocket) {
     let _ = tokio::time::timeout(MAX_DISCARD_TIME, swallowing).await;
 }
 
-/// Welcomes a flow again whenever its answer comes again because the welcome was lost. Ends with the
-/// first payload, which it leaves in the socket, and with the measurement, when nobody takes flows
-/// at `to` any more.
+/// Repeats the welcome of a flow whenever its answer comes again because the welcome was lost. Ends with the first
+/// payload, which stays in the socket, and with the measurement, when nobody takes flows at `to` any more.
 async fn repeat_welcome(socket: UdpSocket, cookie: Cookie, to: mpsc::UnboundedSender<Arrival>) {
     let welcoming = async {
         let socket = AsyncUdpSocket::from_std(socket)?;

@@ -1,4 +1,4 @@
-//! The data connections of one measurement, from the wish of its session until all are there.
+//! The data connections of one measurement, from the session's wish until all are there.
 
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -28,13 +28,13 @@ use crate::serve::Shared;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::gate::Permit;
 
-/// What a session wishes to expect.
+/// The flows that a session wishes to expect.
 pub struct Wish {
     /// What was agreed.
     pub plan: Plan,
-    /// One for each flow.
+    /// One ticket for each flow.
     pub tickets: Vec<FlowTicket>,
-    /// How they come about.
+    /// How the flows are set up.
     pub flow_setup: FlowSetup,
     /// Whether this address has proven that it receives what is sent to it.
     pub proven: bool,
@@ -46,7 +46,7 @@ pub struct Awaiting {
     pub own: Prepared,
     /// Its flows, as they come.
     pub gathering: Gathering,
-    /// Where they arrive. Kept to the end: while it is there, a lost welcome is repeated.
+    /// Where the flows arrive. Kept to the end: while it exists, a lost welcome is repeated.
     pub arrivals: mpsc::UnboundedReceiver<Arrival>,
     /// Its place among the measurements of this server.
     pub place: Place,
@@ -57,9 +57,9 @@ pub struct Gathering {
     tickets: Vec<FlowTicket>,
     arrived: Vec<Connected>,
     until: Instant,
-    /// Whether they are known by nothing but their address.
+    /// Whether flows are identified by their address alone.
     reserved: bool,
-    /// When the first was awaited.
+    /// When the first flow was awaited.
     since: Instant,
     to: mpsc::UnboundedSender<Arrival>,
     connect: Option<Vec<(std::net::SocketAddr, FlowTicket)>>,
@@ -73,11 +73,11 @@ pub struct Gathering {
 /// A wish that is being fulfilled.
 pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> + Send>>;
 
-/// Makes ready for the flows of a wish, or says why that can't be done. Dropping it forgets the wish.
+/// Prepares for the flows of a wish, or says why that can't be done. Dropping it forgets the wish.
 pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) -> Preparing {
     Box::pin(async move {
         check(&wish, &caller)?;
-        // Before anything is made or tried for it.
+        // Before anything is created or tried for it.
         let (from, wants) = (caller.peer.ip(), Wants::Flows(&wish.plan));
         let place = shared.admission.admit(permit, from, wants, wish.can_wait()).await?;
         let movers = Movers::of(&wish.plan, EndName::Far)?;
@@ -119,8 +119,8 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
     })
 }
 
-/// Whether anyone reads what this end observes. Without a control connection nobody does, and payload comes
-/// already while this end would look at itself.
+/// Whether anyone reads this end's observations. Without a control connection nobody does, and payload would already
+/// come while this end inspects itself.
 fn may_observe(shared: &Shared, protocol: &Protocol) -> bool {
     let config = &shared.config;
     let to_tell = protocol.far_end.reports && !config.private;
@@ -129,7 +129,7 @@ fn may_observe(shared: &Shared, protocol: &Protocol) -> bool {
     to_tell || to_show
 }
 
-/// Opens what the plan reads and writes at this end, and makes it ready; both take time.
+/// Opens and prepares what the plan reads and writes at this end; both take time.
 async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, OpenFiles), String> {
     if plan.storage.is_memory() {
         return Ok((plan, OpenFiles::default()));
@@ -140,7 +140,7 @@ async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, OpenFiles), St
 }
 
 impl Wish {
-    /// Whether its client waits for permission. If the conversation is the flow, payload comes at once.
+    /// Whether the client waits for permission. If the conversation is the flow, payload comes at once.
     pub fn can_wait(&self) -> bool {
         !matches!(self.flow_setup, FlowSetup::ThisConnection { .. })
     }
@@ -152,7 +152,7 @@ impl Gathering {
         self.own_port.as_ref().map(|port| port.number)
     }
 
-    /// Begins to connect those flows that come about so, now that the client expects them.
+    /// Begins to connect the flows that this end connects, now that the client expects them.
     pub fn connect(&mut self, plan: &Plan, caller: &Caller) {
         if let Some(targets) = self.connect.take() {
             self._connecting = Some(connect::start(targets, plan, caller.local, self.to.clone()));
@@ -166,7 +166,7 @@ impl Gathering {
         self.add(Connected { flow, socket, framing, early, bodies: None, file: None })
     }
 
-    /// Takes a flow, and those that share its connection.
+    /// Takes a flow, and the flows that share its connection.
     pub fn add(&mut self, arrival: Connected) -> Result<(), String> {
         let id = arrival.flow.id;
         let mut flows = vec![arrival];
@@ -180,7 +180,7 @@ impl Gathering {
             let (flow, framing) = (ticket.flow, ticket.framing.clone());
             flows.push(Connected { flow, socket, framing, early, bodies: None, file: None });
         }
-        // What came on a connection that this end sends on was the request, and no payload.
+        // On a connection that this end sends on, the early bytes were the request, not payload.
         for connected in flows.iter_mut().filter(|c| c.flow.sender == EndName::Far) {
             connected.early = EarlyPayload::default();
         }
@@ -189,7 +189,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// All flows in the order of the plan, once they are there.
+    /// All flows in the order of the plan, once they are all there.
     pub fn complete(&mut self) -> Option<Vec<Connected>> {
         if self.arrived.len() < self.tickets.len() {
             return None;
@@ -198,7 +198,7 @@ impl Gathering {
         Some(std::mem::take(&mut self.arrived))
     }
 
-    /// Ends when flows have taken too long.
+    /// Ends when the flows have taken too long.
     pub async fn overdue(&self) -> String {
         tokio::time::sleep_until(self.until).await;
         let (came, all) = (self.arrived.len(), self.tickets.len());
@@ -228,7 +228,7 @@ fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
     Ok(())
 }
 
-/// By what the flows that come to a port of this server are known.
+/// How the flows that come to a port of this server are identified.
 fn signs<'a>(
     plan: &Plan,
     tickets: &'a [FlowTicket],
@@ -259,13 +259,13 @@ fn signs<'a>(
     })
 }
 
-/// The port of a flow, if each is this far from the one before.
+/// The port of a flow, if each port is this far from the one before.
 fn port_of(first: u16, number: usize, apart: u16) -> Result<u16, String> {
     let port = usize::from(first) + number * usize::from(apart);
     u16::try_from(port).map_err(|_| format!("there is no port {port}"))
 }
 
-/// Opens the ports at which flows are awaited and that are not open anyway.
+/// Opens the ports at which flows are awaited, unless they are open already.
 async fn open_ports(
     signs: &[(Sign, &FlowTicket)],
     caller: &Caller,
@@ -311,8 +311,8 @@ fn targets(
     coming.enumerate().map(target).collect::<Result<_, String>>().map(Some)
 }
 
-/// Refuses ports at which a client of this very host can't listen, because this server does: it would connect
-/// to itself. Datagrams go to the socket that was bound last.
+/// Refuses ports at which a client on this very host can't listen, because this server does: it would connect to
+/// itself. Datagrams go to the socket that was bound last.
 fn not_our_own(
     targets: &[(std::net::SocketAddr, FlowTicket)],
     plan: &Plan,

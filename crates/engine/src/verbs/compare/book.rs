@@ -30,29 +30,29 @@ pub struct Compared {
     pub not_put_back: Option<String>,
 }
 
-/// Why a comparison ended before its design was content.
+/// Why a comparison ended before its design was satisfied.
 pub struct Aborted {
     /// In words.
     pub why: String,
-    /// What the last run died of.
+    /// The error of the last run.
     pub cause: EngineError,
 }
 
-/// A run that came to its end, and what the host was like beside it.
+/// A completed run, and the state of the host beside it.
 pub struct Run {
     pub conclusion: Conclusion,
     /// Cost of copying memory before and after, seconds per 10^9 bytes.
     pub copy_s_per_gb: Option<f64>,
-    /// What the hosts reached by SSH have counted.
+    /// What the hosts reached by SSH counted.
     pub watched: Vec<Watched>,
 }
 
 /// The runs so far.
 pub struct RunLog {
     pub trials: Vec<Trial>,
-    /// What the runs that count have cost, by their arms.
+    /// Cost of the runs that count, by arm.
     costs: Vec<(usize, RunCost)>,
-    /// What the READs of those were like, if they made any.
+    /// The READs of those runs, if they made any.
     reads: Vec<(usize, ReadRun)>,
     first: Option<Record>,
     /// The first run of any other arm, if the baseline never has one.
@@ -67,18 +67,18 @@ pub struct RunLog {
     /// Whether only the first runs show how long a run takes.
     tries: bool,
     pub doubts: Vec<String>,
-    /// How near each run of a polled card came to what polling can take.
+    /// How close each run of a polled card came to the limit of polling.
     bound: Vec<Bound>,
 }
 
 impl RunLog {
-    /// Before the first.
+    /// Before the first run.
     pub fn new(request: &CompareRequest) -> Self {
         let arms = &request.arms;
         let (run, is_known) = match request.plan.length {
             Length::Seconds(seconds) => (seconds, true),
             Length::Auto { max_s, .. } => (max_s, true),
-            // Not known before the first; it is tried.
+            // Not known before the first run; it is tried.
             Length::Bytes(_) | Length::Source => (0.05, false),
         };
         let idle = if request.plan.latency { IDLE_PHASE_TIME.as_secs_f64() } else { 0.0 };
@@ -100,24 +100,24 @@ impl RunLog {
         }
     }
 
-    /// How many more runs fit into the time, by those of the longest block so far; before the first, by the
-    /// length of the plan.
+    /// How many more runs fit into the time, judged by the longest block so far; before the first block, by the length
+    /// of the plan.
     pub fn time_left(&self) -> TimeLeft {
         let tried_first = if self.knows_pace() { 0 } else { self.values.len() as u32 };
         TimeLeft { runs: self.pace.runs(self.left()).max(tried_first) }
     }
 
-    /// The time that is left.
+    /// The remaining time.
     pub fn left(&self) -> Duration {
         self.max_time.saturating_sub(self.began.elapsed())
     }
 
-    /// Whether it is known how long a run takes: by the length of the plan, or by the first.
+    /// Whether the length of a run is known, from the plan or from the first run.
     pub fn knows_pace(&self) -> bool {
         !self.tries || !self.trials.is_empty()
     }
 
-    /// A run that came to its end; `discarded` says why it does not count, if it does not.
+    /// Records a completed run; `discarded` says why it does not count, if it does not.
     pub fn enter(
         &mut self,
         block: u32,
@@ -154,13 +154,13 @@ impl RunLog {
         place.get_or_insert(record);
     }
 
-    /// How many turns fit into the time. A connection begins with something that is no turn; runs of their own take longer.
+    /// How many turns fit into the time. A connection begins with something that is no turn; separate runs take longer.
     pub fn time_left_for(&mut self, pattern: Pattern) -> TimeLeft {
         self.pace = Pace::new(Duration::from_secs_f64(pattern.turn_s()));
         TimeLeft { runs: self.pace.runs(self.left().saturating_sub(turns::BEGINNING)) }
     }
 
-    /// A turn of an arm. Nothing but its goodput is its own.
+    /// Records a turn of an arm. Only its goodput is its own.
     pub fn take_turn(&mut self, turn: Turn, listener: &mut Listener<'_>) {
         let discarded = turn.goodput.get().err().map(|why| why.to_string());
         let trial = Trial {
@@ -172,7 +172,7 @@ impl RunLog {
         self.note(trial, listener);
     }
 
-    /// A run that failed. It does not count, and is there to be seen.
+    /// Records a failed run. It does not count, but is shown.
     pub fn fail(&mut self, block: u32, arm: usize, why: &str, listener: &mut Listener<'_>) {
         let trial = Trial {
             cpu_s_per_gb: Known::missing(format!("the run failed: {why}")),
@@ -182,7 +182,7 @@ impl RunLog {
         self.note(trial, listener);
     }
 
-    /// Whether an arm had a run that came to its end.
+    /// Whether an arm has completed a run.
     pub fn has_run(&self, arm: usize) -> bool {
         self.trials
             .iter()
@@ -195,7 +195,7 @@ impl RunLog {
         self.trials.push(trial);
     }
 
-    /// What all showed. It is the error of the last run that there is if nothing was measured.
+    /// What all runs showed; the last run's error if nothing was measured.
     pub fn close(
         self,
         request: &CompareRequest,

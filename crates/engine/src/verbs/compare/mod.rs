@@ -1,5 +1,5 @@
-//! A comparison: the same measurement under several arms, interleaved, each on fresh connections or in turns within one,
-//! with every setting put back at the end.
+//! A comparison: the same measurement under several arms, interleaved, each on fresh connections or in turns within
+//! one. Every setting is put back at the end.
 
 mod arms;
 mod beside;
@@ -45,27 +45,27 @@ use watch::Watch;
 pub struct CompareRequest {
     /// Who is at the other end.
     pub target: Target,
-    /// What the far end may ask for.
+    /// Credentials that the far end may ask for.
     pub credentials: Credentials,
     /// The measurement of every run, before an arm changes it.
     pub plan: Plan,
     /// What differs, the baseline first. All have the same settings, in the same order.
     pub arms: Vec<Arm>,
-    /// What the arms are judged by; the first is the one that counts.
+    /// What the arms are judged by; the first response decides.
     pub responses: Vec<Response>,
-    /// Responses of which any one may prove an arm better; they share the error.
+    /// How many responses may each prove an arm better; they share the error.
     pub ways_to_win: usize,
     /// Stop when every interval's half-width is below this, percent.
     pub precision_percent: f64,
     /// Smallest effect that counts, percent.
     pub threshold_percent: f64,
-    /// Whether the question is which part of a file transfer is the slowest, and not what the arms are.
+    /// Whether the question is which part of a file transfer is slowest, not how the arms differ.
     pub is_about_parts: bool,
-    /// If the arms take turns within one connection, how long each one's turn counts. Nothing but goodput is judged then.
+    /// If the arms take turns within one connection: how long each turn counts. Only goodput is judged then.
     pub turns: Option<Duration>,
     /// Stop after this time at the latest.
     pub max_time: Duration,
-    /// Where the order of the runs comes from.
+    /// Seed for the order of the runs.
     pub seed: u64,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
@@ -75,9 +75,9 @@ pub struct CompareRequest {
     pub started: String,
 }
 
-/// Runs the comparison. Settings are put back before it returns, however it ends. A run that fails is discarded
-/// and made again; when several fail in a row, or at an interrupt, the comparison ends early with what the runs
-/// so far have shown ([`Record::incomplete`]).
+/// Runs the comparison. Settings are put back before it returns, however it ends. A failed run is discarded and
+/// repeated. If several fail in a row, or at an interrupt, the comparison ends early with what the runs so far have
+/// shown ([`Record::incomplete`]).
 pub async fn compare(
     request: &CompareRequest,
     interrupt: &Interrupt,
@@ -86,7 +86,7 @@ pub async fn compare(
     compare_whole(request, interrupt, listener).await.map(|compared| compared.record)
 }
 
-/// The same with what a run of another arm than the baseline was like.
+/// The same, with a run of an arm that is not the baseline.
 pub(crate) async fn compare_whole(
     request: &CompareRequest,
     interrupt: &Interrupt,
@@ -109,7 +109,7 @@ pub(crate) async fn compare_whole(
     both_told(outcome, restored)
 }
 
-/// What was measured, or why nothing was, with what could not be put back.
+/// What was measured, or why nothing was, and what could not be put back.
 fn both_told(
     outcome: Result<Compared, EngineError>,
     restored: Result<(), EngineError>,
@@ -161,7 +161,7 @@ async fn run(
             Step::RunBlock { block, order, warm_up } => {
                 listener(Event::BlockBegan(outlook(&design, &runs.book, block)));
                 broken = match request.turns {
-                    // What limits, and so what to expect of the arms, is seen in runs of their own.
+                    // Separate runs show what limits, and so what to expect of the arms.
                     Some(counted) if !warm_up => {
                         let pattern = Pattern::new(counted);
                         let left = runs.book.time_left_for(pattern);
@@ -178,8 +178,8 @@ async fn run(
     book.close(request, &design, &stopped, broken, appliers)
 }
 
-/// Brings every arm about once, the baseline last, so that a value or a permission that is wrong, or an
-/// arm that makes no sense, shows before any time is spent.
+/// Applies every arm once, the baseline last, so that a wrong value or permission, or an arm that makes no sense, shows
+/// before any time is spent.
 async fn rehearse(
     request: &CompareRequest,
     client: &mut Client,
@@ -187,7 +187,7 @@ async fn rehearse(
 ) -> Result<(), EngineError> {
     for arm in request.arms.iter().rev() {
         let plan = appliers.apply(client, arm, &request.plan).await?;
-        // What another program's protocol can carry is judged by its own session.
+        // Another program's session judges what its protocol can carry.
         if client.far_end().takes_any_plan {
             goodput_wire::check::sense(&plan).map_err(|why| {
                 let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
@@ -199,7 +199,7 @@ async fn rehearse(
     Ok(())
 }
 
-/// What makes the runs, and where they are written down.
+/// Makes the runs and records them.
 struct Runs<'a> {
     request: &'a CompareRequest,
     client: &'a mut Client,
@@ -209,7 +209,7 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Each arm of `order` once. Why the comparison ends, if it does.
+    /// Runs each arm of `order` once. Returns why the comparison ends, if it does.
     async fn block(
         &mut self,
         block: u32,
@@ -227,7 +227,7 @@ impl Runs<'_> {
         None
     }
 
-    /// One run that came to its end, after those that failed. Why the comparison ends, if it does.
+    /// One completed run, after those that failed. Returns why the comparison ends, if it does.
     async fn whole_run(
         &mut self,
         block: u32,
@@ -239,7 +239,7 @@ impl Runs<'_> {
             listener(Event::TrialBegan { values: self.request.arms[arm].values() });
             let began = Instant::now();
             let run = self.one(arm, listener).await;
-            // A run that was cut short is not like the others and does not count.
+            // A run that was cut short is unlike the others and does not count.
             if self.interrupt.is_raised() {
                 return None;
             }
@@ -272,7 +272,7 @@ impl Runs<'_> {
         None
     }
 
-    /// The arms of `blocks` by turns within one connection. Why the comparison ends, if it does.
+    /// Runs the arms of `blocks` by turns within one connection. Returns why the comparison ends, if it does.
     async fn in_turns(
         &mut self,
         pattern: Pattern,
@@ -306,7 +306,7 @@ impl Runs<'_> {
     async fn one(&mut self, arm: usize, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
         let request = self.request;
         if self.client.be_met().await? {
-            // What the far end had changed for the conversation before went with it.
+            // What the far end had changed for the earlier conversation went with it.
             let doubts =
                 self.appliers.forget_metrics(self.client, &request.plan, &request.arms).await;
             let new = doubts.into_iter().filter(|doubt| !self.book.doubts.contains(doubt));

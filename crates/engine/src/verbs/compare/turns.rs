@@ -1,7 +1,7 @@
-//! Arms that take turns within one connection, for settings of a device that take effect on flows that are under way.
+//! Arms that take turns within one connection, for device settings that take effect on running flows.
 //!
-//! A turn is a run of its own to the statistics. The order of the turns is drawn anew for each block, so that the sign of
-//! each paired difference is a fair coin however much neighbouring turns have in common.
+//! To the statistics, each turn is a run. The order of the turns is drawn anew for each block, so that the sign of each
+//! paired difference is a fair coin however much neighbouring turns have in common.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -18,25 +18,25 @@ use crate::interrupt::{Interrupt, Raise, interrupt};
 use crate::near::client::Client;
 use crate::result::conclude::conclude;
 
-/// How finely the receiver's count is reported, seconds: the shortest interval that a plan takes.
+/// Resolution of the receiver's count, seconds: the shortest interval that a plan accepts.
 const INTERVAL_S: f64 = 0.1;
-/// After a change nothing counts for half a turn, and for this long at least: what waited in queues, and the congestion window,
-/// still belong to the arm before.
+/// After a change nothing counts for half a turn, and for at least this long: queued data and the congestion window
+/// still belong to the previous arm.
 const MIN_SETTLING_S: f64 = 0.3;
-/// Nor does the end of a turn count: the receiver's clock began up to a round trip after this one.
+/// The end of a turn does not count either: the receiver's clock began up to a round trip after this one.
 const LAST_S: f64 = 0.1;
-/// Slow start has this long before the first turn.
+/// Time for slow start before the first turn.
 const LEAD_IN_S: f64 = 1.0;
-/// What a connection takes before and after its turns, at most on most paths.
+/// Time that a connection takes before and after its turns; enough on most paths.
 pub const BEGINNING: Duration = Duration::from_secs(2);
-/// Receivers report in intervals, so that one at each side of a turn may be lost.
+/// Receivers report in intervals, so one interval at each side of a turn may be lost.
 const MIN_COUNTED_SHARE: f64 = 0.5;
-/// How often the time that they take at best turns may take, because changes take time as well.
+/// Turns may take this many times their shortest time, because changes take time as well.
 const PATIENCE: f64 = 2.0;
-/// No connection is planned for longer. Servers bound the length of a test: those of goodput at 60 s, if not told otherwise.
+/// Longest planned connection. Servers bound the length of a test: goodput's servers to 60 s by default.
 const MAX_CONNECTION_S: f64 = 40.0;
 
-/// Which blocks the turns of one connection make up, and the arms of each in their order.
+/// The blocks that the turns of one connection make up, and the arms of each in order.
 pub type Blocks = [(u32, Vec<usize>)];
 
 /// One arm's turn, and what the receivers counted in it.
@@ -46,7 +46,7 @@ pub struct Turn {
     pub goodput: Known<BitRate>,
 }
 
-/// How turns follow each other, seconds.
+/// Timing of the turns, seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern {
     counted_s: f64,
@@ -60,22 +60,22 @@ impl Pattern {
         Self { counted_s, settling_s: (counted_s / 2.0).max(MIN_SETTLING_S) }
     }
 
-    /// From a change to the next.
+    /// Time from one change to the next.
     pub fn turn_s(self) -> f64 {
         self.settling_s + self.counted_s + LAST_S
     }
 
-    /// The most that so many turns may take, whose changes take time as well.
+    /// The longest time for this many turns. Their changes take time as well.
     fn longest_s(self, turns: usize) -> f64 {
         LEAD_IN_S + PATIENCE * turns as f64 * self.turn_s()
     }
 
-    /// How many turns one connection has at most.
+    /// The most turns on one connection.
     pub fn most_turns(self) -> usize {
         ((MAX_CONNECTION_S - LEAD_IN_S) / (PATIENCE * self.turn_s())) as usize
     }
 
-    /// What counts of a turn whose change was made at `changed_s`.
+    /// The part that counts of a turn whose change was made at `changed_s`.
     fn counted(self, changed_s: f64) -> (f64, f64) {
         (changed_s + self.settling_s, changed_s + self.settling_s + self.counted_s)
     }
@@ -114,7 +114,7 @@ pub struct Alternation<'a> {
 }
 
 impl Alternation<'_> {
-    /// Measures, and changes the arms meanwhile. The turns that came to their end.
+    /// Measures while the arms change. Returns the completed turns.
     pub async fn run(
         self,
         blocks: &Blocks,
@@ -141,7 +141,7 @@ impl Alternation<'_> {
         let changing = async {
             let changed = Changing { appliers, arms: &request.arms, pattern, ends: turns_end };
             let changed = changed.through(&order, payload).await;
-            // After the last turn, and without the changes, the rest of the payload is of no use.
+            // After the last turn, or if a change failed, the rest of the payload is of no use.
             end_payload.raise();
             changed
         };
@@ -150,7 +150,7 @@ impl Alternation<'_> {
             end_turns.raise();
             measured
         };
-        // Never dropped half-way: a change that is under way ends.
+        // Never dropped half-way: a change that is under way completes.
         let (measured, changed) = tokio::join!(measuring, changing);
         let changed = changed?;
         let record = conclude(measured?, &request.target.text, &request.started)?.record;
@@ -183,8 +183,8 @@ struct Changing<'a> {
 }
 
 impl Changing<'_> {
-    /// Makes each change when the turn before is over; when each was made, seconds after the payload began. Fewer if the
-    /// payload ends before.
+    /// Makes each change when the previous turn is over. Returns when each was made, seconds after the payload began;
+    /// fewer if the payload ends first.
     async fn through(
         self,
         order: &[(u32, usize)],
@@ -210,7 +210,7 @@ impl Changing<'_> {
         Ok(made)
     }
 
-    /// Waits for so long; whether the payload ended meanwhile.
+    /// Waits for this time. Returns whether the payload ended meanwhile.
     async fn ended_within(&self, seconds: f64) -> bool {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => false,
@@ -219,7 +219,7 @@ impl Changing<'_> {
     }
 }
 
-/// What the receivers counted in the intervals that lie between two times as a whole.
+/// What the receivers counted in the intervals that lie entirely between two times.
 fn goodput(intervals: &[Interval], from_s: f64, to_s: f64, least_s: f64) -> Known<BitRate> {
     let mut sum = 0.0;
     let senders = [EndName::Near, EndName::Far];

@@ -1,5 +1,5 @@
-//! Tuning: measure, try what the findings propose one after the other, keep what is proven to help, and prove all that is
-//! kept against the start. Every setting is put back in the end.
+//! Tuning: measure, try what the findings propose one by one, keep what is proven to help, and prove all kept changes
+//! against the start. Every setting is put back in the end.
 
 mod budget;
 mod deadline;
@@ -36,21 +36,21 @@ use search::{Candidate, Search};
 pub struct TuneRequest {
     /// Who is at the other end.
     pub target: Target,
-    /// What the far end may ask for.
+    /// Credentials that the far end may ask for.
     pub credentials: Credentials,
     /// The measurement before any change.
     pub plan: Plan,
-    /// How long each run of a comparison is.
+    /// Length of each run of a comparison.
     pub run_length: Length,
-    /// What is to be gained.
+    /// What to improve.
     pub purpose: Purpose,
     /// Smallest gain for which a change is kept, percent.
     pub min_gain_percent: f64,
     /// Stop after this time at the latest.
     pub max_time: Duration,
-    /// Where the order of the runs comes from.
+    /// Seed for the order of the runs.
     pub seed: u64,
-    /// Whether to name what would be tried, and change nothing.
+    /// Whether to name what would be tried, without changing anything.
     pub dry_run: bool,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
@@ -60,10 +60,10 @@ pub struct TuneRequest {
     pub started: String,
 }
 
-/// Tunes. A change that can't be tried is a step that says so; the record has whatever was found when the time is up
-/// or at an interrupt. Settings are put back before it returns, however it ends.
+/// Tunes. A change that can't be tried becomes a step that says so. When the time is up, or at an interrupt, the record
+/// has what was found until then. Settings are put back before it returns, however it ends.
 ///
-/// Whatever fails after the first measurement ends the search, and is why the record is incomplete.
+/// Any failure after the first measurement ends the search, and is why the record is incomplete.
 ///
 /// # Errors
 /// If the first measurement fails.
@@ -114,7 +114,7 @@ pub async fn tune(
     Ok(with_proof(start, whole))
 }
 
-/// The record of tuning: the measurement before it, with the last comparison.
+/// The record of tuning: the first measurement, with the last comparison.
 fn with_proof(start: Record, whole: Option<Record>) -> Record {
     let Some(whole) = whole else { return Record { kind: Kind::Tune, ..start } };
     let mut doubts = start.doubts;
@@ -125,8 +125,8 @@ fn with_proof(start: Record, whole: Option<Record>) -> Record {
     Record { kind: Kind::Tune, comparison, changed_hosts, incomplete, doubts, ..start }
 }
 
-/// The right to change this host until tuning ends, so that no other run begins between two of its comparisons. If it can't
-/// be had for another reason than another run, each change says why it is not possible.
+/// The right to change this host until tuning ends, so that no other run begins between two comparisons. If something
+/// other than another run is in the way, each change says why it is not possible.
 async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
     if request.dry_run || request.hosts.near.is_some() {
         return Ok(None);
@@ -138,7 +138,7 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
     }
 }
 
-/// Nothing was heard in all the time there was.
+/// The far end was silent for the whole time.
 fn silent(request: &TuneRequest) -> EngineError {
     let seconds = request.max_time.as_secs_f64();
     EngineError::Incomplete {
@@ -158,7 +158,7 @@ fn cut_off() -> EngineError {
     }
 }
 
-/// The measurement before any change, and how long it took once there was a connection: each comparison makes one only once.
+/// The measurement before any change, and how long it took once connected: each comparison connects only once.
 async fn measure(
     request: &TuneRequest,
     interrupt: &Interrupt,
@@ -174,8 +174,8 @@ async fn measure(
     conclude(measured?, &target.text, started).map(|conclusion| (conclusion.record, took))
 }
 
-/// What a look at this host and the device towards the target finds that is more than possible; nothing if it can't be
-/// looked at.
+/// Findings about this host and the device towards the target that are more than possible; none if they can't be
+/// inspected.
 async fn checked(start: &Record) -> Vec<Finding> {
     let device = start.ends.near.get().and_then(|near| near.after.text("route.device"));
     let Ok(device) = device.map(ToOwned::to_owned) else { return Vec::new() };
@@ -193,12 +193,12 @@ struct Tuner<'a> {
     budget: Budget,
     search: Search,
     steps: Vec<TuningStep>,
-    /// Why nothing more may be compared, if so.
+    /// Why nothing more may be compared, if that is so.
     broken: Option<String>,
 }
 
 impl Tuner<'_> {
-    /// Notes what could be tried next. What comes after depends on what helps.
+    /// Notes what could be tried next. Later candidates depend on what helps.
     fn leave_untried(&mut self, why: &str) {
         while let Some(Candidate { mut change, rule }) = self.search.next() {
             self.complete(&mut change);
@@ -212,7 +212,8 @@ impl Tuner<'_> {
         }
     }
 
-    /// Adds what the setting is now, if the rule does not say and this host knows: that is what to come back to.
+    /// Adds the setting's present value, which is the one to return to, if the rule does not say and this host knows
+    /// it.
     fn complete(&self, change: &mut Change) {
         let is_here = change.setting.end == EndName::Near && self.request.hosts.near.is_none();
         if change.from.is_none() && is_here {
@@ -220,7 +221,7 @@ impl Tuner<'_> {
         }
     }
 
-    /// Tries one change after the other. Why it ends.
+    /// Tries one change after the other. Returns why it ends.
     async fn try_all(&mut self, start: &Record, listener: &mut Listener<'_>) -> String {
         if let Some(why) = self.ended() {
             self.leave_untried(&why);
@@ -257,13 +258,13 @@ impl Tuner<'_> {
         self.ended().unwrap_or_else(|| "nothing is left to try".into())
     }
 
-    /// Why nothing more may be compared, if so.
+    /// Why nothing more may be compared, if that is so.
     fn ended(&self) -> Option<String> {
         let interrupted = self.interrupt.is_raised().then(|| "it was interrupted".into());
         interrupted.or_else(|| self.broken.clone())
     }
 
-    /// Tries one change; a run with it, if it is kept.
+    /// Tries one change. Returns a run with the change, if it is kept.
     async fn try_one(
         &mut self,
         Candidate { change, rule }: Candidate,
@@ -297,8 +298,9 @@ impl Tuner<'_> {
         better
     }
 
-    /// Tries all that is kept without each change again, the first one first: what came after may have made it needless,
-    /// or it was found better by chance. One that makes no difference is let go. Of one change alone the proof says as much.
+    /// Tries all kept changes again without each one, the first one first: a later change may have made it needless, or
+    /// it was found better by chance. A change that makes no difference is dropped. For a single change, the proof
+    /// shows the same.
     async fn leave_out_again(&mut self, listener: &mut Listener<'_>) {
         for change in self.search.kept().to_vec() {
             let time = self.budget.for_a_change();
@@ -311,7 +313,7 @@ impl Tuner<'_> {
             let text = format!("tries all that helped without {}={}", change.setting, change.to);
             listener(Event::Note { text });
             let compared = self.compare(self.search.all_but(&change), time, listener).await;
-            // Without an answer it stays; the proof says what all of it is worth.
+            // Without an answer the change stays; the proof shows what all of them are worth.
             let Some(comparison) = compared.ok().and_then(|compared| compared.record.comparison)
             else {
                 continue;
@@ -330,7 +332,7 @@ impl Tuner<'_> {
         }
     }
 
-    /// The rule that proposed what is kept.
+    /// The rule that proposed a kept change.
     fn rule_of(&self, change: &Change) -> String {
         let kept = |step: &&TuningStep| {
             step.outcome == TuningOutcome::Kept && step.change.setting == change.setting
@@ -343,7 +345,7 @@ impl Tuner<'_> {
         self.steps.push(step);
     }
 
-    /// All that was kept against the start, if anything was.
+    /// Compares all kept changes with the start, if anything was kept.
     async fn prove(&mut self, listener: &mut Listener<'_>) -> Option<Record> {
         if self.search.kept().is_empty() || self.ended().is_some() {
             return None;
@@ -384,7 +386,7 @@ impl Tuner<'_> {
             started: request.started.clone(),
         };
         let began = Instant::now();
-        // That there is a connection was said once.
+        // The connection was already reported.
         let runs_only = &mut |event| match event {
             Event::Connected { .. } => {}
             event => listener(event),

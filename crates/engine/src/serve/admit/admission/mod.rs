@@ -1,6 +1,5 @@
-//! Who may come in: what a connection, a conversation over UDP and a measurement are charged with, and what
-//! they are refused for. Whatever takes this host's resources for a client has a [`Place`], and only
-//! [`Admission::admit`] makes one.
+//! Who may come in: what a connection, a conversation over UDP and a measurement are charged with, and why they are
+//! refused. Whatever takes this host's resources for a client has a [`Place`], and only [`Admission::admit`] makes one.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,34 +19,32 @@ use super::ledger::{Amounts, Ledger, Resource, Ticket};
 use super::rates::{Rates, Share};
 use crate::run::cap::Cap;
 
-/// What happens to a measurement while another one is made.
+/// What happens to a measurement while another one runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusive {
     /// Refuse: the server is busy.
     Busy,
-    /// It waits for its turn, as long as its own protocol lets it. If payload comes unasked it is
-    /// told that the server is busy.
+    /// Wait for its turn, as long as its own protocol allows. If payload comes unasked, report that the server is busy.
     Queue,
 }
 
-/// Descriptors that are kept for the server's own files, and for those that are read now and then.
+/// Descriptors that are kept for the server's own files, and for files that are read now and then.
 const OWN_DESCRIPTORS: u64 = 64;
-/// Share of the descriptors and threads that clients get, percent: other programs of this user, and this
-/// one, need some.
+/// Share of the descriptors and threads that clients get, percent: other programs of this user need some, and so does
+/// this one.
 const LENT_PERCENT: u64 = 75;
-/// What a conversation over UDP may hold before anything of it is known, bytes: the receive buffer of its
-/// socket, twice the default of a host (`rmem_default`, socket(7)), for what was taken
-/// out of the shared socket.
+/// What a conversation over UDP may hold before anything is known about it, bytes: the receive buffer of its socket,
+/// twice the default of a host (`rmem_default`, socket(7)), for what was taken out of the shared socket.
 const CONVERSATION_BYTES: u64 = 512 << 10;
 
 /// What the operator allows clients.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
-    /// Measurements at the same time.
+    /// Simultaneous measurements.
     pub measurements: u32,
-    /// Connections of one client at the same time.
+    /// Simultaneous connections of one client.
     pub connections_per_client: u32,
-    /// What one client gets of everything, percent at most.
+    /// Most that one client gets of every resource, percent.
     pub client_percent: u8,
     /// Rate of one client, if there is a limit.
     pub client_rate: Option<BitRate>,
@@ -66,7 +63,7 @@ pub enum Wants<'a> {
     Conversation,
 }
 
-/// Lets in, or says why not.
+/// Admits clients, or says why not.
 pub struct Admission {
     ledger: Ledger,
     rates: Rates,
@@ -87,9 +84,9 @@ pub struct Place {
     ticket: Ticket,
     share: Share,
     client: IpAddr,
-    /// Highest rate of a client that has none by its key.
+    /// Highest rate of a client whose key sets none.
     client_rate: Option<BitRate>,
-    /// Since when this end has waited for the client's flows.
+    /// When this end began to wait for the client's flows.
     expecting: Option<Instant>,
     waiting: Arc<Mutex<BackOff>>,
     _alone: Option<OwnedSemaphorePermit>,
@@ -98,7 +95,7 @@ pub struct Place {
 }
 
 impl Admission {
-    /// Nobody is here yet.
+    /// No client is here yet.
     pub fn new(allowed: &ServerLimits, exclusive: Option<Exclusive>, host: Host) -> Self {
         Self {
             ledger: Ledger::new(&limits(allowed, &host)),
@@ -112,14 +109,14 @@ impl Admission {
         }
     }
 
-    /// Lets a connection of `address` in.
+    /// Admits a connection from `address`.
     pub fn connection(&self, address: IpAddr) -> Result<ConnectionPermit, String> {
         let takes =
             Amounts::default().with(Resource::Connections, 1).with(Resource::Descriptors, 1);
         self.ledger.charge(address, true, takes).map_err(|why| why.to_string())
     }
 
-    /// Lets a conversation over UDP in that `address` may not have begun.
+    /// Admits a conversation over UDP whose `address` may be forged.
     pub fn unproven(&self, address: IpAddr) -> Result<ConnectionPermit, String> {
         let takes = Amounts::default()
             .with(Resource::Connections, 1)
@@ -129,8 +126,8 @@ impl Admission {
         self.ledger.charge(address, false, takes).map_err(|why| why.to_string())
     }
 
-    /// Lets a client do what it wants and has a permit for. If `can_wait` it waits for its turn if only one
-    /// measures at a time; meanwhile it holds nothing but its connection.
+    /// Lets a client do what it wants and has a permit for. If only one client measures at a time and it `can_wait`, it
+    /// waits for its turn; meanwhile it holds nothing but its connection.
     pub async fn admit(
         &self,
         permit: Permit,
@@ -188,7 +185,7 @@ impl Admission {
     }
 }
 
-/// The limits of everything.
+/// The limits of every resource.
 fn limits(allowed: &ServerLimits, host: &Host) -> [(Resource, Limit); 6] {
     let percent = u64::from(allowed.client_percent);
     let shared = |all| Limit::shared(all, percent);
@@ -236,7 +233,7 @@ impl ServerLimits {
 }
 
 impl Place {
-    /// The client may send its flows now: from here on the client keeps others waiting.
+    /// The client may send its flows now, and keeps others waiting from now on.
     pub fn expecting(&mut self) {
         self.expecting = Some(Instant::now());
     }
@@ -247,14 +244,14 @@ impl Place {
         self.begun();
     }
 
-    /// Every flow has come, perhaps from addresses that are forged.
+    /// Every flow has come, possibly from forged addresses.
     pub fn begun(&mut self) {
         if self.expecting.take().is_some() {
             lock(&self.waiting).fulfilled(self.client);
         }
     }
 
-    /// It is given up, or over.
+    /// The measurement was given up, or is over.
     fn end(&mut self, now: Instant) {
         if let Some(since) = self.expecting.take() {
             let held = now.saturating_duration_since(since);
@@ -268,7 +265,7 @@ impl Place {
         Cap { rate: self.share.key_rate().or(self.client_rate), sent, received }
     }
 
-    /// The rates that flows keep to in which this end has `role`, together with all others that share them.
+    /// The rates for flows in which this end has `role`, together with all other flows that share them.
     pub fn rates(&self, role: Role) -> Vec<Arc<SharedRate>> {
         self.share.of(role).into_iter().map(|shared| shared.rate).collect()
     }

@@ -32,11 +32,10 @@ use crate::serve::session::third_party::{self, Said};
 use crate::serve::{AUDIT, Shared};
 use crate::threads::blocking;
 
-/// The only flow of a conversation over UDP: its socket, and what came before that.
+/// The only flow of a conversation over UDP: its socket, and the payload that came before it.
 pub type OwnFlow = (OwnedFd, EarlyPayload);
 
-/// Serves one client until it leaves, breaks the protocol, or the server stops. How many measurements
-/// it made.
+/// Serves one client until it leaves, breaks the protocol, or the server stops. Returns how many measurements it made.
 pub async fn serve_client(
     conversation: Conversation,
     caller: Caller,
@@ -87,9 +86,9 @@ pub async fn serve_client(
 struct ServedClient {
     conversation: Conversation,
     caller: Caller,
-    /// Whether nothing shows that this address is its own.
+    /// Whether this address may be forged.
     forgeable: bool,
-    /// Whether payload may be sent to it all the same.
+    /// Whether payload may be sent to this address all the same.
     proven: bool,
     /// What the client has proven about itself.
     credential: Option<Credential>,
@@ -100,9 +99,9 @@ struct ServedClient {
     measurements: u32,
     /// The measurement as an observer of the server sees it.
     shown: Option<Shown>,
-    /// Whose echoes shall be answered during the measurement that is proposed.
+    /// Whose echoes to answer during the proposed measurement.
     echo: Option<Cookie>,
-    /// While it lives, echoes for the measurement are answered.
+    /// Echoes for the measurement are answered while this lives.
     echoing: Option<Echoing>,
 }
 
@@ -110,15 +109,15 @@ struct ServedClient {
 enum Run {
     /// Nothing.
     None,
-    /// Nothing yet: the flows can't be expected so far.
+    /// Nothing yet: the flows can't be accepted so far.
     Preparing(Preparing),
-    /// This.
+    /// This measurement.
     Going(Box<FarRun>),
-    /// Nothing yet: a conversation that is a measurement in itself has no place so far.
+    /// Nothing yet: a conversation that is itself a measurement still waits for its place.
     Asking(Pin<Box<dyn Future<Output = Result<Place, String>> + Send>>),
-    /// That conversation.
+    /// A conversation that is itself a measurement.
     Conversing { _place: Box<Place> },
-    /// Something with a third party.
+    /// A measurement with a third party.
     ThirdParty(Box<third_party::ThirdPartyRun>),
 }
 
@@ -166,7 +165,7 @@ impl ServedClient {
             Action::ExpectFlows { plan, tickets, flow_setup } => {
                 self.expect(*plan, tickets, flow_setup).await?;
             }
-            // For the measurement that it proposes next, if that is let in.
+            // For the measurement that the client proposes next, if it is admitted.
             Action::Echo(cookie) => self.echo = Some(cookie),
             Action::MeasureWithThirdParty(test) => self.measure_with_third_party(*test).await,
             Action::CheckLogin(token) => self.check_login(token).await,
@@ -202,9 +201,9 @@ impl ServedClient {
             }
             Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
             Action::Refused(why) => tracing::info!(%peer, "failed: {why}"),
-            // What the client saw is its own to show.
+            // What the client saw is the client's to show.
             Action::PeerSampled(_) | Action::SettingAnswered(_) => {}
-            // Only a client's session says so.
+            // Only a client's session emits these.
             Action::OpenFlows { .. }
             | Action::PeerHash(_)
             | Action::PeerReady
@@ -214,7 +213,7 @@ impl ServedClient {
         Ok(())
     }
 
-    /// The permit to take this host's resources for the client, if it may measure. Otherwise the client gets the reason.
+    /// The permit to use this host's resources for the client, if it may measure. Otherwise the client gets the reason.
     fn permit(&mut self) -> Option<Permit> {
         let Caller { peer, protocol, .. } = self.caller;
         let renewed = self.renew();
@@ -229,8 +228,7 @@ impl ServedClient {
         None
     }
 
-    /// Looks the client's key up again: while the client is here, its key may be withdrawn and its role may
-    /// change.
+    /// Looks up the client's key again: its key may be withdrawn, or its role changed, while the client is here.
     fn renew(&mut self) -> Result<(), String> {
         if let (Some(Credential::Key(key)), Some(keys)) = (&self.credential, self.shared.keys()) {
             let known = keys.again(key, self.caller.peer.ip())?;
@@ -239,12 +237,12 @@ impl ServedClient {
         Ok(())
     }
 
-    /// What the client has proven, for the log.
+    /// The client's credential, for the log.
     fn who(&self) -> String {
         self.credential.as_ref().map_or("nobody".into(), ToString::to_string)
     }
 
-    /// What the client may ask for: by its key's line, if it has one.
+    /// What the client may ask for, set by its key's line if it has one.
     fn limits(&self) -> Limits {
         let limits = self.shared.config.limits;
         match &self.credential {
@@ -253,7 +251,7 @@ impl ServedClient {
         }
     }
 
-    /// Asks for a place for a conversation that is a measurement in itself.
+    /// Asks for a place for a conversation that is itself a measurement.
     fn ask_to_converse(&mut self) {
         let Some(permit) = self.permit() else { return };
         let (shared, from) = (Arc::clone(&self.shared), self.caller.peer.ip());
@@ -276,7 +274,7 @@ impl ServedClient {
         }
     }
 
-    /// Finds out whose login it is, and says why it is nobody's in this end's log only.
+    /// Finds out whose login it is. If it is nobody's, only this end's log says why.
     async fn check_login(&mut self, token: String) {
         let Caller { peer, protocol, .. } = self.caller;
         let user = match &self.shared.config.accounts {
@@ -304,7 +302,7 @@ impl ServedClient {
         }
     }
 
-    /// What a measurement with a third party has brought.
+    /// Handles the outcome of a measurement with a third party.
     fn third_party_said(&mut self, said: Said) {
         match said {
             Said::Lines(lines) => self.conversation.tell(Input::ThirdPartyOutput(lines)),
@@ -319,7 +317,7 @@ impl ServedClient {
         }
     }
 
-    /// Lets go of the measurement.
+    /// Drops the measurement.
     fn forget(&mut self) {
         self.run = Run::None;
         self.shown = None;
@@ -327,7 +325,7 @@ impl ServedClient {
         self.echoing = None;
     }
 
-    /// The measurement can't be made, or not go on.
+    /// The measurement can't be made, or can't go on.
     fn fail(&mut self, why: String) {
         self.forget();
         tracing::info!(peer = %self.caller.peer, "{}: refused: {why}", self.caller.protocol.id);
@@ -342,7 +340,7 @@ impl ServedClient {
             return Err(refusal);
         }
         let asked = request.to_string();
-        // Also if this server ends before the answer is there.
+        // Logged even if this server ends before the answer is there.
         tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: asked for");
         let answer = self.carry_out(request).await;
         match &answer {
@@ -386,7 +384,7 @@ impl ServedClient {
     }
 }
 
-/// What a plan moves and where, for one line of the log.
+/// What a plan moves and where, for one log line.
 fn in_short(plan: &Plan) -> String {
     let way = match plan.direction {
         Direction::Send => "to here",
@@ -401,7 +399,7 @@ fn in_short(plan: &Plan) -> String {
     format!("{transport}, {flows} flow{}, {way}", if flows == 1 { "" } else { "s" })
 }
 
-/// The next thing the current measurement has to say; never, while there is none.
+/// The next thing that the current measurement has to report; waits forever if there is none.
 async fn progress(run: &mut Run) -> Woken {
     match run {
         Run::None | Run::Conversing { .. } => std::future::pending().await,
