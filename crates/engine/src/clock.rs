@@ -1,4 +1,4 @@
-//! The clocks of this end: time of day for the greeting, and the monotonic clock that times its samples.
+//! The clocks of this end: the time of day for the greeting, and the monotonic clock for its samples.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +8,7 @@ use goodput_model::OwnClock;
 use goodput_mover::monotonic_ns;
 use goodput_wire::session::HostClock;
 
-/// What time it is. A clock before 1970 is taken for one at 1970.
+/// The time of day. A clock before 1970 counts as 1970.
 pub fn host_clock() -> HostClock {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let at = Instant::now();
@@ -19,12 +19,12 @@ pub fn host_clock() -> HostClock {
     }
 }
 
-/// The clock of this end, whose samples count from `began` on.
+/// The clock of this end, whose samples count from `began`.
 pub fn own(began: Instant) -> OwnClock {
     OwnClock { began_ns: monotonic_ns_of(began), kernel: kernel() }
 }
 
-/// What `CLOCK_MONOTONIC` read at an instant, which is by the same clock but does not say.
+/// The value of `CLOCK_MONOTONIC` at an instant, which uses the same clock but hides its value.
 pub fn monotonic_ns_of(at: Instant) -> u64 {
     // The tightest of three reads: either may be interrupted.
     let reads = (0..3).map(|_| (Instant::now(), monotonic_ns(), Instant::now()));
@@ -35,8 +35,8 @@ pub fn monotonic_ns_of(at: Instant) -> u64 {
     })
 }
 
-/// What names the clock of this kernel and time namespace. A kernel without time namespaces (before
-/// Linux 5.6) has one clock for all.
+/// Identifies the clock of this kernel and time namespace. A kernel without time namespaces (before Linux 5.6) has a
+/// single clock.
 fn kernel() -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = fs::metadata("/proc/self/ns/time").map_or(0, |namespace| namespace.ino());

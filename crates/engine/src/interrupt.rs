@@ -1,11 +1,11 @@
-//! Ending early, by Ctrl-C or an embedder: the measurement stops, and what was measured so far is kept.
+//! Ending early, by Ctrl-C or an embedder: the measurement stops, and keeps what was measured so far.
 
 use tokio::sync::watch;
 
 /// Raises an [`Interrupt`].
 pub struct Raise(watch::Sender<bool>);
 
-/// Raised at most once. Clones see the same.
+/// Raised at most once. All clones share the state.
 #[derive(Clone)]
 pub struct Interrupt(watch::Receiver<bool>);
 
@@ -16,7 +16,7 @@ pub fn interrupt() -> (Raise, Interrupt) {
 }
 
 impl Raise {
-    /// Raises it.
+    /// Raises the interrupt.
     pub fn raise(&self) {
         self.0.send_replace(true);
     }
@@ -28,7 +28,7 @@ impl Interrupt {
         *self.0.borrow()
     }
 
-    /// Waits until it is raised; for ever, if nobody can raise it any more.
+    /// Waits until it is raised; for ever if nobody can raise it any more.
     pub async fn raised(&self) {
         if self.0.clone().wait_for(|raised| *raised).await.is_err() {
             std::future::pending().await

@@ -4,14 +4,14 @@ use goodput_mover::no_thread;
 
 use crate::error::EngineError;
 
-/// Fails if the system refuses a thread, for which tokio would panic.
+/// Fails if the system refuses a thread; tokio would panic then.
 pub fn can_start_thread() -> std::io::Result<()> {
     let tried = std::thread::Builder::new().spawn(|| ()).map_err(|cause| no_thread(&cause))?;
-    // It does nothing, and its place is free again.
+    // The thread does nothing, and its place is free again.
     tried.join().map_err(|_| std::io::Error::other("a thread that does nothing panicked"))
 }
 
-/// Runs something that blocks beside the control connections.
+/// Runs blocking work beside the control connections.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, EngineError> {

@@ -1,18 +1,18 @@
-//! How much is heard of a peer in a second: one that says more is heard later.
+//! How much is read from a peer in a second: a peer that sends more is read later.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use goodput_mover::{Saved, SharedRate, monotonic_ns};
 
-/// Bytes of control connections a second. A measurement takes about 50 kB of them, the fastest
-/// conversation that is a measurement in itself (iperf 2's bounceback) about 2 MB.
+/// Bytes of control connections a second. A measurement takes about 50 kB of them; the fastest
+/// conversation that is itself a measurement (iperf 2's bounceback) takes about 2 MB.
 const BYTES_PER_S: f64 = 8.0 * 1024.0 * 1024.0;
 
-/// Bytes at once: what clients of one address may have said while this host was busy.
+/// Bytes at once: what clients of one address may have sent while this host was busy.
 const BURST_BYTES: f64 = 2.0 * BYTES_PER_S;
 
-/// What a client may still say: a bucket that fills with time.
+/// How much a client may still send: a bucket that fills with time.
 pub struct Budget(Mutex<Bucket>);
 
 struct Bucket {
@@ -21,17 +21,17 @@ struct Bucket {
 }
 
 impl Budget {
-    /// As much as there can be.
+    /// A full budget.
     pub fn new(now: Instant) -> Self {
         Self(Mutex::new(Bucket { left: BURST_BYTES, at: now }))
     }
 
-    /// Counts what was heard.
+    /// Counts received bytes.
     pub fn heard(&self, now: Instant, bytes: usize) {
         self.bucket(now, |bucket| bucket.left -= bytes as f64);
     }
 
-    /// When the client is heard again, if that is later than now.
+    /// When the client is read again, if that is later than now.
     pub fn full_until(&self, now: Instant) -> Option<Instant> {
         let lacks = self.bucket(now, |bucket| -bucket.left);
         (lacks > 0.0).then(|| now + Duration::from_secs_f64(lacks / BYTES_PER_S))
@@ -45,7 +45,7 @@ impl Budget {
     }
 }
 
-/// The rates that a conversation keeps to in one direction, which flows may share.
+/// The rates that limit a conversation in one direction, which flows may share.
 #[derive(Default)]
 pub struct Pace {
     rates: Vec<Arc<SharedRate>>,
@@ -54,12 +54,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// At these.
+    /// The pace of these rates.
     pub fn at(rates: Vec<Arc<SharedRate>>) -> Self {
         Self { rates, next_ns: 0 }
     }
 
-    /// Counts what has moved.
+    /// Counts moved bytes.
     pub fn moved(&mut self, bytes: usize) {
         let next = self.rates.iter().map(|rate| {
             rate.take_turn(bytes, Saved::Stall);

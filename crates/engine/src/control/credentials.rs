@@ -1,4 +1,4 @@
-//! The credentials that a client shows a server, and to which servers it shows its key.
+//! The credentials that a client shows a server, and the servers to which it shows its key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use goodput_wire::session::{ClientKey, ServerIs, Token};
 use crate::control::target::Target;
 use crate::error::EngineError;
 
-/// What a client shows to be let in, if its user has it.
+/// What a client shows to be let in, if its user has any.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     /// The shared token.
@@ -21,15 +21,15 @@ pub struct Credentials {
     pub key: Option<OwnKey>,
 }
 
-/// A client's own key, and the servers that are known.
+/// A client's own key, and the known servers.
 #[derive(Clone)]
 pub struct OwnKey {
     /// The key.
     pub key: Arc<PrivateKey>,
-    /// Whether the user asked for it. Otherwise it is shown to known servers, and to servers that refuse
-    /// clients without a credential.
+    /// Whether the user asked for it. Otherwise it is shown only to known servers, and to servers that refuse clients
+    /// without a credential.
     pub asked: bool,
-    /// The servers that are known.
+    /// The known servers.
     pub servers: Arc<dyn Servers>,
 }
 
@@ -44,35 +44,35 @@ pub trait Servers: Send + Sync {
     /// What is known of a server.
     ///
     /// # Errors
-    /// When what is known cannot be read.
+    /// If what is known can't be read.
     fn find(&self, target: &Target) -> Result<ServerIs, EngineError>;
 
-    /// Keeps the key of a server that was not known.
+    /// Remembers the key of a server that was not known.
     fn remember(&self, target: &Target, key: PublicKey);
 }
 
 /// When the key is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyDisclosure {
-    /// At once, if that is wanted or the server is known.
+    /// At once, if the user wants that or the server is known.
     AtOnce,
-    /// Because the server has refused a client that shows nothing.
+    /// Because the server has refused a client without a credential.
     AsAsked,
 }
 
 impl Credentials {
-    /// The key to show to the target, if it is one to show now.
+    /// The key to show to the target now, if there is one.
     pub(crate) fn key_for(
         &self,
         target: &Target,
         when: KeyDisclosure,
     ) -> Result<Option<ClientKey>, EngineError> {
-        // Other protocols have no words for keys.
+        // Other protocols don't support keys.
         let Some(own) = self.key.as_ref().filter(|_| target.protocol.far_end.knows_keys) else {
             return Ok(None);
         };
-        // What the user names goes before what lies in the usual place. A token authenticates the server as
-        // well, so also one that is known by its key is not believed without proof.
+        // What the user names takes precedence over what lies in the usual place. A token also authenticates the
+        // server, so even a server that is known by its key must prove itself.
         if self.token.is_some() && !own.asked {
             return Ok(None);
         }
@@ -82,7 +82,7 @@ impl Credentials {
         Ok((own.asked || is_known || when == KeyDisclosure::AsAsked).then_some(key))
     }
 
-    /// The target has shown this key, and was let see ours.
+    /// The target has shown this key and has seen ours.
     pub(crate) fn met(&self, target: &Target, shown: PublicKey, expected: Option<&ClientKey>) {
         let is_new = expected.is_some_and(|key| matches!(key.server, ServerIs::Unknown));
         if let Some(own) = self.key.as_ref().filter(|_| is_new) {

@@ -1,4 +1,4 @@
-//! Reaching the target: its control connection, or its addresses if the protocol has none.
+//! Connects to the target: its control connection, or only its addresses if the protocol has none.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -14,23 +14,23 @@ use crate::threads::blocking;
 /// How long one address of the target may take to answer a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Segment size of the control connection, bytes: what every IPv4 path carries (RFC 9293 section
-/// 3.7.1, the default for IPv4), so that both ends still talk if full-sized packets vanish.
+/// Segment size of the control connection, bytes: every IPv4 path carries it (RFC 9293 section 3.7.1, the default for
+/// IPv4), so both ends can still talk if full-sized packets vanish.
 const CONTROL_MSS_BYTES: u32 = 536;
 
-/// How often a connection that is refused is tried again.
+/// Time between two attempts after a connection was refused.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A peer that can be talked to.
+/// A peer that can be reached.
 pub struct DialedPeer {
     /// The control connection, if the protocol has one.
     pub stream: Option<TcpStream>,
-    /// Addresses of the peer; several if no flow was opened to it yet.
+    /// Addresses of the peer; several if no flow has been opened to it yet.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Connects to the target if its protocol has a control connection; otherwise only resolves its address.
-/// A connection that is refused is tried again for `patience`.
+/// Connects to the target if its protocol has a control connection; otherwise only resolves its address. A refused
+/// connection is tried again for `patience`.
 pub async fn dial(
     target: Target,
     options: SocketOptions,
@@ -73,19 +73,18 @@ async fn connect(
     }
 }
 
-/// Why no address of the target could be connected to.
+/// Why no address of the target could be reached.
 struct Unreached {
     error: EngineError,
     refused: bool,
 }
 
-/// Tries every address of the target in turn; the error is the first one's, because the others are
-/// mostly the same. Blocks.
+/// Tries every address of the target in turn. Returns the first error, because the others are mostly the same. Blocks.
 fn connect_once(
     target: &Target,
     mut options: SocketOptions,
 ) -> Result<(std::net::TcpStream, SocketAddr), Unreached> {
-    // Of the flows, not of the control connection.
+    // These belong to the flows, not to the control connection.
     (options.source_port, options.mptcp) = (None, false);
     options.mss_bytes =
         Some(options.mss_bytes.map_or(CONTROL_MSS_BYTES, |mss| mss.min(CONTROL_MSS_BYTES)));

@@ -19,40 +19,40 @@ use crate::interrupt::Interrupt;
 use crate::near::clocks::pings::Pings;
 use crate::run::cap::Cap;
 
-/// How long a far end that serves one client after the other may take between two.
+/// How long a far end that serves one client at a time may take between two clients.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the reason of a peer that broke off may be on its way.
+/// How long to wait for the reason of a peer that broke off.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A greeted peer.
 pub struct Client {
     pub(crate) conversation: Conversation,
     pub(crate) target: Target,
-    /// Where it is: what the first flow may try, if there is no control connection.
+    /// The peer's addresses, which the first flow may try if there is no control connection.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// Where the peer sees this end, if there is a control connection.
+    /// This end's address as the peer sees it, if there is a control connection.
     pub(crate) local: Option<SocketAddr>,
     options: SocketOptions,
     credentials: Credentials,
     /// The machine at the other end.
     pub peer: Host,
     secured: bool,
-    /// What this end keeps to beside what each plan says.
+    /// Rates that this end keeps to in addition to each plan's rate.
     pub(crate) cap: Cap,
     /// Comparisons of the clocks over the control connection.
     pub(crate) pings: Pings,
-    /// How its time of day differs from ours, if it reported it.
+    /// How the peer's time of day differs from this host's, if the peer reported it.
     pub clock: Option<ClockOffset>,
 }
 
 impl Client {
-    /// What the far end does beside moving payload.
+    /// What the far end does besides moving payload.
     pub(crate) fn far_end(&self) -> &'static FarEnd {
         &self.target.protocol.far_end
     }
 
-    /// Connects to the target and greets it. `options` says where from (bind, device, IP version). A
-    /// protocol without a control connection meets its peer only when the first flow is opened.
+    /// Connects to the target and greets it. `options` says where from (bind, device, IP version). Without a control
+    /// connection, a protocol meets its peer only when the first flow is opened.
     pub async fn connect(
         target: &Target,
         options: &SocketOptions,
@@ -68,8 +68,8 @@ impl Client {
         Ok(client)
     }
 
-    /// As [`Client::connect`]; a connection that is refused is tried again for `patience`. If a server
-    /// refuses clients without a credential, it is shown the user's key, if there is one.
+    /// As [`Client::connect`], but a refused connection is tried again for `patience`. If a server refuses clients
+    /// without a credential, it is shown the user's key, if there is one.
     async fn greet(
         target: &Target,
         options: &SocketOptions,
@@ -137,8 +137,8 @@ impl Client {
         }
     }
 
-    /// Begins another conversation if the one so far is over: it is good for one measurement only, or it broke.
-    /// Whether it did.
+    /// Begins another conversation if the current one is over: it is good for one measurement only, or it broke.
+    /// Returns whether it did.
     pub(crate) async fn be_met(&mut self) -> Result<bool, EngineError> {
         let is_over = self.conversation.is_over();
         if is_over {
@@ -147,9 +147,9 @@ impl Client {
         Ok(is_over)
     }
 
-    /// Why the peer breaks off, if it says so soon: the reset of a flow overtakes the words.
+    /// Why the peer breaks off, if it says so soon: the reset of a flow overtakes the reason.
     pub(crate) async fn refusal(&mut self) -> Option<EngineError> {
-        // Flows are all there is.
+        // There are only flows.
         if !self.target.protocol.has_control {
             return None;
         }
@@ -174,12 +174,12 @@ impl Client {
         Ok(())
     }
 
-    /// Has this end keep to these rates in all that it measures from now on.
+    /// Limits all further measurements of this end to these rates.
     pub fn keep_to(&mut self, cap: Cap) {
         self.cap = cap;
     }
 
-    /// Reads or changes a setting of the far end; the effective value.
+    /// Reads or changes a setting of the far end. Returns the effective value.
     pub async fn setting(&mut self, request: SettingRequest) -> Result<String, EngineError> {
         self.conversation.tell(Input::AskSetting(request));
         match self.next().await? {
@@ -196,8 +196,8 @@ impl Client {
         self.conversation.leave("done").await;
     }
 
-    /// Compares both clocks `count` times over the control connection, each time when the last answer is
-    /// there. [`Client::next`] takes the answers into [`Client::pings`].
+    /// Compares both clocks `count` times over the control connection, each time when the previous answer has come.
+    /// [`Client::next`] takes the answers into [`Client::pings`].
     pub(crate) fn compare_clocks(&mut self, count: usize) {
         self.pings.want(count);
         self.ping();
@@ -231,8 +231,8 @@ async fn next(conversation: &mut Conversation, target: &Target) -> Result<Action
     }
 }
 
-/// Why a server lets in neither a client that shows nothing nor one that shows the user's usual key, which
-/// nobody had asked for: what the server said first is what it wants.
+/// Why a server lets in neither a client without a credential nor one with the user's usual key, which nobody asked
+/// for: the server's first refusal says what it wants.
 fn neither(target: &Target, refused: &EngineError, with_key: &EngineError) -> EngineError {
     let own = |error: &EngineError| match error {
         EngineError::Wire { failure: WireError::NotPermitted(why), .. } => why.clone(),
@@ -248,7 +248,7 @@ fn neither(target: &Target, refused: &EngineError, with_key: &EngineError) -> En
     EngineError::Wire { target: target.text.clone(), failure: WireError::NotPermitted(why) }
 }
 
-/// The peer's session asked for something that has no place at this point.
+/// The peer's session asked for something that does not belong here.
 pub(crate) fn unexpected(target: &Target, action: &Action) -> EngineError {
     EngineError::Wire {
         target: target.text.clone(),

@@ -1,4 +1,4 @@
-//! What a far end that sends no report says about its counts, from wherever it comes.
+//! What a far end that sends no report says about its counts, whatever the source.
 
 use goodput_model::{FlowTotals, Host, Known, Totals};
 use goodput_wire::far_end::FarEnd;
@@ -7,7 +7,7 @@ use goodput_wire::far_end::FarEnd;
 pub struct FarAccount(Option<Totals>);
 
 impl FarAccount {
-    /// Nothing yet but who it is; one that reports needs none.
+    /// Only the far end's identity so far; a far end that reports needs no account.
     pub fn of(peer: &Host, far_end: &FarEnd) -> Self {
         let totals = Totals {
             program: peer.name.clone(),
@@ -22,7 +22,7 @@ impl FarAccount {
         Self((!far_end.reports).then_some(totals))
     }
 
-    /// What came on the flows themselves.
+    /// Adds what came on the flows themselves.
     pub fn came_on_flows(&mut self, flows: Vec<FlowTotals>) {
         if let Some(totals) = &mut self.0
             && !flows.is_empty()
@@ -31,14 +31,14 @@ impl FarAccount {
         }
     }
 
-    /// What the session made of the conversation; it stands beside what came on the flows.
+    /// Adds the session's totals from the conversation, beside those from the flows.
     pub fn came(&mut self, totals: Totals) {
         let on_flows = self.0.take().map_or(Vec::new(), |totals| totals.flows);
         let flows = if totals.flows.is_empty() { on_flows } else { totals.flows };
         self.0 = Some(Totals { flows, ..totals });
     }
 
-    /// All of it.
+    /// The whole account.
     pub fn into_totals(self) -> Option<Totals> {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The end of a measurement: collects what both ends saw, as far as it is available.
+//! The end of a measurement: collects both ends' observations, as far as they are available.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,12 +13,12 @@ use crate::events::Listener;
 use crate::interrupt::Interrupt;
 use crate::result::measurement::{Incomplete, Measurement};
 
-/// Why what a far end saw is not known. What kept the report away is said once, as [`Incomplete`].
+/// Why the far end's observations are not known. [`Incomplete`] says once what kept the report away.
 const UNREPORTED: &str = "the far end did not report";
 
 impl NearRun<'_> {
-    /// Waits until this end's flows have ended, and until the far end has reported what it saw or there is no
-    /// more reason to wait for that.
+    /// Waits until this end's flows have ended, and until the far end has reported or there is no more reason to wait
+    /// for its report.
     pub(super) async fn gather(&mut self, interrupt: &Interrupt, listener: &mut Listener<'_>) {
         let was_raised = interrupt.is_raised();
         let mut patience = self.patience(was_raised);
@@ -62,10 +62,10 @@ impl NearRun<'_> {
         self.hears && self.far_report.is_none()
     }
 
-    /// Ends the payload before its time, because of `why`: what was counted so far stands.
+    /// Ends the payload early, because of `why`: what was counted so far stands.
     pub(super) async fn cut_short(&mut self, why: EngineError) {
         let by_peer = matches!(why, EngineError::BrokenOff(_));
-        // The reset of a flow overtakes the words of who broke it off.
+        // The reset of a flow overtakes the peer's reason for it.
         let words = if by_peer && self.hears { self.client.refusal().await } else { None };
         let not_permitted = why.not_permitted();
         let after_s = self.kept.near().last().map_or(0.0, |last| last.at_s);
@@ -75,7 +75,7 @@ impl NearRun<'_> {
         self.part();
     }
 
-    /// The far end's report does not come, because of `why`.
+    /// The far end's report is lost, because of `why`.
     fn lose_report(&mut self, why: &str) {
         if self.far_report.is_none() {
             let why = format!("{}: no report: {why}", self.client.target);
@@ -84,7 +84,7 @@ impl NearRun<'_> {
         self.part();
     }
 
-    /// Hears no more of the far end. The next measurement begins another conversation.
+    /// Stops listening to the far end. The next measurement begins another conversation.
     fn part(&mut self) {
         self.hears = false;
         if !self.client.conversation.is_over() {
@@ -110,8 +110,8 @@ impl NearRun<'_> {
             (None, None) => Known::missing(UNREPORTED),
         };
         if self.hears {
-            // The far end needs to know that we are done, not what we saw: short enough for a path that
-            // lets no full-sized packet through.
+            // The far end needs to know that this end is done, not what it saw: short enough for a path that lets no
+            // full-sized packet through.
             let done = End::unobserved(near.host.clone());
             self.client.conversation.tell(Input::Report(Known::Value(Box::new(done))));
         }
@@ -153,7 +153,7 @@ fn unreported(host: &Host, samples: Vec<Sample>, near: &End) -> Known<End> {
     Known::Value(End { before, after, samples, ..End::unobserved(host.clone()) })
 }
 
-/// An error of the conversation, for a sentence that names the target already.
+/// An error of the conversation, for a sentence that already names the target.
 fn without_target(error: &EngineError) -> String {
     match error {
         EngineError::Wire { failure, .. } => failure.to_string(),
@@ -162,7 +162,7 @@ fn without_target(error: &EngineError) -> String {
     }
 }
 
-/// Whether there are enough samples to measure by, and payload in them.
+/// Whether there are enough samples to measure with, and payload in them.
 fn has_counted(samples: &[Sample]) -> bool {
     let moved = |last: &Sample| last.sent_bytes > 0 || last.received_bytes > 0;
     samples.len() > 1 && samples.last().is_some_and(moved)

@@ -10,7 +10,7 @@ use crate::error::EngineError;
 use crate::run::affinity::Affinity;
 use crate::run::observe::observe;
 
-/// The path to `peer`, by the device that the plan names.
+/// The path to `peer`, by the plan's device.
 pub fn path(peer: Option<SocketAddr>, plan: &Plan) -> Context {
     let path = peer.map_or_else(Context::default, Context::towards);
     Context { device: plan.socket.device.clone(), ..path }
@@ -23,8 +23,8 @@ pub struct HostBefore {
 }
 
 impl HostBefore {
-    /// Looks before the flows are there, if the far end sends as soon as it has them: what it sends must not wait until
-    /// this end has looked around.
+    /// Takes the snapshot before the flows exist, if the far end sends as soon as it has them: its payload must not
+    /// wait for the snapshot.
     pub async fn early(client: &Client, plan: &Plan) -> Result<Option<Self>, EngineError> {
         let Some(peer) = client.addresses.first() else { return Ok(None) };
         if client.far_end().awaits_begin {
@@ -35,7 +35,7 @@ impl HostBefore {
         Ok(Some(Self { context, before }))
     }
 
-    /// The snapshot, if it is of the path to the peer that the flows then reached.
+    /// The snapshot, if it covers the path to the peer that the flows then reached.
     pub fn towards(self, peer: IpAddr) -> Option<Snapshot> {
         (self.context.peer == Some(peer)).then_some(self.before)
     }

@@ -1,4 +1,4 @@
-//! What the near end keeps of a measurement while it runs, in bounded memory however long it lasts.
+//! What the near end keeps of a running measurement, in bounded memory however long it lasts.
 
 use goodput_model::{EndName, Interval, Plan, Sample, Thinned};
 
@@ -8,7 +8,7 @@ use crate::result::kept::Kept;
 use crate::result::measurement::steady;
 use crate::result::silence::Silence;
 
-/// Samples of both ends, of which old ones are thinned, and the intervals cut from them, of which many are joined.
+/// Samples of both ends, thinned as they age, and the intervals cut from them, joined if there are many.
 pub struct KeptSamples {
     near: Kept,
     far: Kept,
@@ -17,7 +17,7 @@ pub struct KeptSamples {
     was_steady: bool,
 }
 
-/// What was kept of a measurement that is over.
+/// What was kept of a finished measurement.
 pub struct KeptMeasurement {
     /// Samples of the near end.
     pub near: Vec<Sample>,
@@ -33,7 +33,7 @@ pub struct KeptMeasurement {
 }
 
 impl KeptSamples {
-    /// Of a plan with a far end that reports what it receives, or does not.
+    /// For a plan with a far end that does or does not report what it receives.
     pub fn new(plan: &Plan, far_reports: bool) -> Self {
         Self {
             near: Kept::default(),
@@ -64,7 +64,7 @@ impl KeptSamples {
         &self.far
     }
 
-    /// The senders were asked to stop; `are_moving`, if they had not ended on their own.
+    /// The senders were asked to stop; `are_moving`: they had not ended on their own.
     pub fn stop(&mut self, are_moving: bool) {
         if are_moving {
             self.was_steady = true;
@@ -74,14 +74,14 @@ impl KeptSamples {
         self.live.stop();
     }
 
-    /// Whether what the far end reported ends well before the senders were to stop.
+    /// Whether the far end's reports end well before the senders were to stop.
     pub fn is_far_silent(&self) -> bool {
         let marked = |kept: &Kept| self.was_steady.then(|| kept.marked().unwrap_or(0));
         let (near, far) = (marked(&self.near), marked(&self.far));
         Silence::of(steady(&self.near, near), steady(&self.far, far), 0.0).is_some()
     }
 
-    /// The measurement is over. `far_reports` says whether the far end reported in the end what it received.
+    /// The measurement is over. `far_reports` says whether the far end finally reported what it received.
     pub fn close(mut self, far_reports: bool, listener: &mut Listener<'_>) -> KeptMeasurement {
         let marked = |kept: &Kept| kept.marked().unwrap_or(0);
         let steady_samples = self.was_steady.then(|| (marked(&self.near), marked(&self.far)));

@@ -1,5 +1,5 @@
-//! The intervals of a measurement, shown while it runs: from the receiver's reports, or from the next best
-//! source that this end has.
+//! The intervals of a measurement, shown while it runs: from the receiver's reports, or from the next best source at
+//! this end.
 
 use goodput_model::{EndName, Interval, Plan, Sample, Transport};
 
@@ -29,16 +29,16 @@ struct DirectionIntervals {
 enum Series {
     /// The receiver's count.
     Received,
-    /// What the receiver's TCP acknowledged, by the sender.
+    /// What the receiver's TCP acknowledged, according to the sender.
     Acknowledged,
     /// What the sender wrote.
     Sent,
 }
 
 impl LiveIntervals {
-    /// Of a plan with a far end that shows what it receives, or does not.
+    /// For a plan with a far end that does or does not show what it receives.
     pub fn new(plan: &Plan, far_reports: bool) -> Self {
-        // Without observing, no sample has what TCP acknowledged.
+        // Without observing, samples don't have what TCP acknowledged.
         let without_far = match plan.transport {
             Transport::Tcp if plan.observe => Series::Acknowledged,
             _ => Series::Sent,
@@ -57,7 +57,7 @@ impl LiveIntervals {
 
     /// The next sample of an end.
     pub fn take(&mut self, at: EndName, sample: &Sample, listener: &mut Listener<'_>) {
-        // What arrives after the senders were stopped is the emptying of queues: no interval of it.
+        // After the senders were stopped, arrivals show queues emptying: no interval covers them.
         if self.stopped {
             return;
         }
@@ -75,8 +75,8 @@ impl LiveIntervals {
         self.stopped = true;
     }
 
-    /// The far end turns out to keep to itself what it received, or no longer reports it: makes the intervals
-    /// that it has not reported from the near end's `samples` so far.
+    /// The far end does not report what it received, or no longer does: cuts the intervals that it has not reported
+    /// from the near end's `samples` so far.
     pub fn do_without_far(&mut self, samples: &[Sample], listener: &mut Listener<'_>) {
         let without_far = self.without_far;
         let told = |way: &&mut DirectionIntervals| {
@@ -91,7 +91,7 @@ impl LiveIntervals {
             };
             for interval in samples.iter().filter_map(|sample| way.push(sample)).collect::<Vec<_>>()
             {
-                // Both ends cut at samples of their own: what is mostly new is the next one.
+                // Both ends cut at their own samples: an interval that is mostly new is the next one.
                 if interval.to_s - told_s > told_s - interval.from_s {
                     way.show(interval, listener);
                 }
@@ -99,8 +99,8 @@ impl LiveIntervals {
         }
     }
 
-    /// The rest of each direction up to the last of the steady samples, if it is long enough to
-    /// show. All that is kept, in the order of their ends, and their length if many were joined.
+    /// The rest of each direction up to the last steady sample, if it is long enough to show. Returns all kept
+    /// intervals, in the order of their ends, and their length if many were joined.
     pub fn close(
         mut self,
         near: &[Sample],
@@ -133,7 +133,7 @@ impl DirectionIntervals {
         self.kept.push(interval);
     }
 
-    /// Whether the samples of `end` are those that the intervals are cut from.
+    /// Whether the intervals are cut from the samples of `end`.
     fn is_cut_from(&self, end: EndName) -> bool {
         match self.series {
             Series::Received => end == self.sender.other(),
@@ -150,7 +150,7 @@ impl DirectionIntervals {
         if last.at_s > self.kept.until_s() { self.maker.close(&last) } else { None }
     }
 
-    /// The sample as this direction's maker counts it, if it says enough.
+    /// The sample as this direction counts it, if it has enough data.
     fn counted(&self, sample: &Sample) -> Option<Sample> {
         match self.series {
             Series::Acknowledged => acknowledged(std::slice::from_ref(sample)).pop(),

@@ -1,4 +1,4 @@
-//! What a client measures, from the proposal of a plan to what both ends saw.
+//! What a client measures, from the proposal of a plan to both ends' observations.
 
 use goodput_model::Plan;
 
@@ -34,7 +34,8 @@ impl Client {
         }
     }
 
-    /// As [`Client::measure`], for whom a part of a measurement is of no use: that is an error.
+    /// As [`Client::measure`], but an incomplete measurement is an error, because a part of it is of no
+    /// use.
     pub async fn measure_whole(
         &mut self,
         plan: &Plan,

@@ -1,5 +1,4 @@
-//! One measurement at the near end: both ends agree, the flows run until they are long enough, both ends
-//! report.
+//! One measurement at the near end: both ends agree, the flows run until they are long enough, both ends report.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,8 +32,8 @@ use crate::run::traffic::connections;
 use crate::run::watched::Failure;
 use crate::threads::blocking;
 
-/// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
-/// 15 s after which it stops.
+/// How often this end sends a sign of life to a far end that sends datagrams, seconds: several times within the 15 s
+/// after which it stops.
 const SHOW_LIFE_EVERY_S: f64 = 3.0;
 
 /// A measurement that both ends have agreed on.
@@ -45,22 +44,22 @@ pub struct NearRun<'a> {
     pub(super) kept: KeptSamples,
     pub(super) far_report: Option<Known<End>>,
     pub(super) account: FarAccount,
-    /// When the far end was last shown that this end lives, by this end's samples.
+    /// When the far end last got a sign of life, by this end's samples.
     life_shown_s: f64,
     pub(super) prober: Option<Prober>,
     pub(super) comparing: Option<Comparing>,
     /// When both ends began, as far as it is known while they go on.
     starts: Starts,
     pub(super) connections: Vec<Connection>,
-    /// Whether anything more of the far end is waited for.
+    /// Whether anything more is expected from the far end.
     pub(super) hears: bool,
-    /// What becomes known of the questions to a server of files.
+    /// What becomes known of the requests to a file server.
     pub(super) log: Option<Concluding>,
     /// What the log had when the flows were over.
     pub(super) fetches: Option<Fetches>,
-    /// Removes what is stored at a server of files or on a mount. Dropping it does so, too.
+    /// Removes what is stored at a file server or on a mount, also when dropped.
     scratch: Option<Removal>,
-    /// What is missing from the measurement, once anything is.
+    /// What is missing from the measurement, if anything is.
     pub(super) incomplete: Option<Incomplete>,
     pub(super) doubts: Vec<String>,
 }
@@ -167,7 +166,7 @@ impl<'a> NearRun<'a> {
         loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
         self.gather(interrupt, listener).await;
-        // Before anything that takes time and moves no payload.
+        // Before anything that takes time without moving payload.
         if let Some(conclude) = self.log.take() {
             let (fetches, doubt) = conclude();
             self.fetches = Some(fetches);
@@ -194,7 +193,7 @@ impl<'a> NearRun<'a> {
         Ok(Measurement { latency, clocks, ..measurement })
     }
 
-    /// Lets the flows begin, and watches them until they have moved what the plan wants.
+    /// Starts the flows, and watches them until they have moved what the plan wants.
     async fn move_payload(
         &mut self,
         interrupt: &Interrupt,
@@ -265,8 +264,8 @@ impl<'a> NearRun<'a> {
         Ok(())
     }
 
-    /// Shows a far end that sends datagrams now and then that this end lives: it stops otherwise, and what
-    /// it says itself may be lost among its datagrams.
+    /// Sends a sign of life now and then to a far end that sends datagrams. Without it the far end stops, and its own
+    /// words may be lost among its datagrams.
     fn show_life(&mut self, sample: &Sample) {
         let plan = self.run.plan();
         let sends = plan.direction.senders().contains(&EndName::Far);
@@ -295,15 +294,15 @@ impl<'a> NearRun<'a> {
                 self.doubts.push(text.clone());
                 listener(Event::Note { text });
             }
-            // The session says these for a driver that waits for its word; this one went ahead.
+            // The session emits these for a driver that waits for its word; this driver went ahead.
             Action::Begin | Action::Finish | Action::FinishSoon => {}
             other => return Err(unexpected(&self.client.target, &other)),
         }
         Ok(())
     }
 
-    /// Stops the senders of both ends. What the receivers count from here on is the emptying of
-    /// queues, unless the flows ended on their own.
+    /// Stops the senders of both ends. From now on, receivers count queues emptying, unless the flows ended on their
+    /// own.
     fn finish(&mut self, soon: bool) {
         self.kept.stop(!self.progress().has_an_end_ended());
         let soon = soon && self.client.far_end().finishes_soon;
@@ -317,7 +316,7 @@ impl<'a> NearRun<'a> {
         }
     }
 
-    /// Removes what was stored at a server of files or on a mount.
+    /// Removes what was stored at a file server or on a mount.
     async fn remove_scratch(&mut self) {
         let Some(scratch) = self.scratch.take() else { return };
         match blocking(scratch).await {
@@ -326,7 +325,7 @@ impl<'a> NearRun<'a> {
         }
     }
 
-    /// Fails if this end had a source that gave nothing, as a pipe may that nobody writes to.
+    /// Fails if a source of this end gave nothing, as a pipe does that nobody writes to.
     fn check_source(&self) -> Result<(), EngineError> {
         let plan = self.run.plan();
         let storage = &plan.storage;
@@ -341,7 +340,7 @@ impl<'a> NearRun<'a> {
     }
 }
 
-/// What is asked of a file must fit what the target is.
+/// Checks that the file options fit the kind of target.
 fn check_file_options(client: &Client, plan: &Plan) -> Result<(), EngineError> {
     let target = &client.target;
     let why = match (target.is_nfs(), target.mounted.is_some()) {

@@ -4,33 +4,32 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{EndName, Plan, Role, Sample};
 
-/// How long the far end may make no progress, beside the time that its queues take.
+/// How long the far end may make no progress, not counting the time that its queues take.
 const MAX_STANDSTILL: Duration = Duration::from_secs(15);
 
-/// How long progress may put the end off, in all: a far end that is hostile, or a way that carries next to
-/// nothing, does not hold this end for ever.
+/// How long progress may put off the end in total, so that a hostile far end, or a path that carries next to nothing,
+/// does not hold this end for ever.
 const MAX_PROGRESS_TIME: Duration = Duration::from_secs(300);
 
-/// The same two if the user has interrupted the measurement: the far end has been asked to finish soon, which takes
-/// it a second (`SHORT_DRAIN_TIME`), and an answer may wait behind a full queue.
+/// Both limits if the user has interrupted the measurement: the far end has been asked to finish soon, which takes it a
+/// second (`SHORT_DRAIN_TIME`), and an answer may wait behind a full queue.
 const HURRIED_STANDSTILL: Duration = Duration::from_secs(3);
 const HURRIED_PROGRESS_TIME: Duration = Duration::from_secs(3);
 
-/// Bytes of control messages that count as progress. Signs of life alone are fewer than that in
-/// [`MAX_STANDSTILL`].
+/// Bytes of control messages that count as progress. Signs of life alone are fewer bytes within [`MAX_STANDSTILL`].
 const PROGRESS_BYTES: u64 = 512;
 
-/// Bytes per second that a slow disk writes, for a sink whose flush belongs to the measurement.
+/// Write rate of a slow disk, bytes per second, for a sink whose flush belongs to the measurement.
 const DISK_BYTES_PER_S: f64 = 10e6;
 
-/// Longest time that is given to queues: beyond it nobody waits at a terminal.
+/// Longest time for queues: beyond it nobody waits at a terminal.
 const MAX_QUEUE_TIME: Duration = Duration::from_secs(1200);
 
-/// Waits as long as there is reason to.
+/// Waits as long as there is a reason to.
 pub struct Patience {
     since: Instant,
     still: Duration,
-    /// How long progress may put the end off.
+    /// How long progress may put off the end.
     most: Duration,
     progress: Instant,
     heard_bytes: u64,
@@ -38,12 +37,12 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// From `now` on, when this end's flows have ended; `near` are its samples.
+    /// Starts at `now`, when this end's flows have ended; `near` are its samples.
     pub fn new(now: Instant, plan: &Plan, near: &[Sample]) -> Self {
         Self::of(now, MAX_STANDSTILL + queues(plan, near), MAX_PROGRESS_TIME)
     }
 
-    /// The same if the user waits for the end: nothing is given to queues, which a dead path never empties.
+    /// The same if the user waits for the end. Queues get no time, because a dead path never empties them.
     pub fn hurried(now: Instant) -> Self {
         Self::of(now, HURRIED_STANDSTILL, HURRIED_PROGRESS_TIME)
     }
@@ -52,7 +51,7 @@ impl Patience {
         Self { since: now, still, most, progress: now, heard_bytes: 0, newest_s: 0.0 }
     }
 
-    /// What was heard so far: bytes of all messages, and the time of the newest sample.
+    /// Records what was received so far: bytes of all messages, and the time of the newest sample.
     pub fn hear(&mut self, now: Instant, heard_bytes: u64, newest_s: f64) {
         if newest_s > self.newest_s || heard_bytes >= self.heard_bytes + PROGRESS_BYTES {
             (self.progress, self.heard_bytes) = (now, heard_bytes);
@@ -60,19 +59,19 @@ impl Patience {
         }
     }
 
-    /// When it ends, unless something is heard before.
+    /// When the wait ends, unless something comes before.
     pub fn ends(&self) -> Instant {
         (self.progress + self.still).min(self.since + self.still + self.most)
     }
 
-    /// Seconds since it began.
+    /// Seconds since the wait began.
     pub fn waited_s(&self, now: Instant) -> f64 {
         now.saturating_duration_since(self.since).as_secs_f64()
     }
 }
 
-/// An estimate of the time that the queue between the sender and the far end's disk takes to drain: the bytes
-/// in this end's sockets at the rate so far, and the bytes that a sink writes at the rate of a slow disk.
+/// Estimates how long the queue between the sender and the far end's disk takes to drain: the bytes in this end's
+/// sockets at the rate so far, and the bytes that a sink writes at the rate of a slow disk.
 fn queues(plan: &Plan, near: &[Sample]) -> Duration {
     let Some(last) = near.last() else { return Duration::ZERO };
     let detailed = near.iter().rev().find(|sample| !sample.flows.is_empty());

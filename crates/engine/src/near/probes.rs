@@ -1,4 +1,4 @@
-//! Latency probes and exchanges of the clocks before the flows and beside them.
+//! Latency probes and exchanges of the clocks, before the flows and beside them.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::interrupt::Interrupt;
 use crate::near::clocks::{CLOCK_PINGS, Comparing};
 use crate::near::latency::{Phase, Probing};
 
-/// How long comparisons of the clocks after the payload may take over the control connection.
+/// How long clock comparisons after the payload may take over the control connection.
 const MAX_LAST_PINGS_TIME: Duration = Duration::from_secs(1);
 
 impl NearRun<'_> {
-    /// What probes find before the flows begin, if they are asked for.
+    /// Results of the probes before the flows begin, if the plan asks for them.
     pub(super) async fn idle(
         &mut self,
         interrupt: &Interrupt,
@@ -35,7 +35,7 @@ impl NearRun<'_> {
         self.probed(Some(probing), listener).await
     }
 
-    /// What the probes found after they were asked to finish. The conversation goes on meanwhile.
+    /// Results of the probes after they were asked to finish. The conversation goes on meanwhile.
     pub(super) async fn probed(
         &mut self,
         probing: Option<Probing>,
@@ -45,7 +45,7 @@ impl NearRun<'_> {
         let mut probed = std::pin::pin!(probing.collect());
         loop {
             tokio::select! {
-                // Another program's server closes when it has reported; what was found by then counts.
+                // Another program's server closes after its report; the results by then count.
                 biased;
                 phase = &mut probed => return phase.map(Some),
                 action = self.client.next(), if self.hears => self.acted(action?, listener)?,
@@ -53,8 +53,8 @@ impl NearRun<'_> {
         }
     }
 
-    /// Lets the clocks be compared while nothing else is on the path: by datagrams, and over the control
-    /// connection in case that no datagram comes through.
+    /// Compares the clocks while nothing else is on the path: by datagrams, and over the control connection in case
+    /// that no datagram gets through.
     pub(super) async fn first_exchanges(
         &mut self,
         listener: &mut Listener<'_>,
@@ -89,7 +89,7 @@ impl NearRun<'_> {
         self.comparing.take().inspect(Comparing::finish)
     }
 
-    /// What the far end reported of its clock. The conversation goes on meanwhile.
+    /// The answers about the far end's clock. The conversation goes on meanwhile.
     pub(super) async fn compared(
         &mut self,
         comparing: Option<Comparing>,
@@ -101,7 +101,7 @@ impl NearRun<'_> {
         let mut collected = std::pin::pin!(comparing.collect());
         let asked = loop {
             tokio::select! {
-                // Another program's server closes when it has reported.
+                // Another program's server closes after its report.
                 biased;
                 asked = &mut collected => break asked?,
                 action = self.client.next(), if self.hears => self.acted(action?, listener)?,
@@ -114,8 +114,8 @@ impl NearRun<'_> {
         Ok(Ok(self.pinged_again(pinged, listener).await))
     }
 
-    /// What came over the control connection instead of datagrams before the payload, and what comes after
-    /// it; not for long, because the former is worth something alone.
+    /// The exchanges over the control connection, in place of datagrams: those before the payload, and those after it.
+    /// Does not wait long, because the first are useful alone.
     async fn pinged_again(
         &mut self,
         before: Vec<Exchange>,

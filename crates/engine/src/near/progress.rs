@@ -1,4 +1,4 @@
-//! How far a measurement has come, and whether that is far enough.
+//! How far a measurement has got, and whether that is enough.
 
 use goodput_experiment::steady::is_precise_enough;
 use goodput_model::{Bytes, EndName, Length, Plan, Sample};
@@ -13,13 +13,13 @@ use crate::result::measurement::measure;
 pub struct Progress<'a> {
     /// What was agreed.
     pub plan: &'a Plan,
-    /// What the far end does beside moving payload.
+    /// What the far end does besides moving payload.
     pub far_end: &'a FarEnd,
     /// The samples of both ends so far.
     pub kept: &'a KeptSamples,
-    /// When both ends began, as far as it is known.
+    /// When both ends began, as far as known.
     pub starts: &'a Starts,
-    /// Whether the flows have run for as long as they may.
+    /// Whether the flows have reached their time limit.
     pub limit_reached: bool,
     /// Whether every flow of this end has ended.
     pub near_ended: bool,
@@ -38,7 +38,7 @@ impl Progress<'_> {
         let by_plan = self.far_end.ends_as_planned;
         match self.plan.length {
             Length::Seconds(_) => ended,
-            // An end that hears of the end from its peer does not decide it.
+            // An end that learns of the end from its peer does not decide it.
             Length::Bytes(all) if !by_plan => ended || self.has_moved(all),
             // Both ends empty their queues on their own; stopping would cut them off.
             Length::Source if !by_plan => ended,
@@ -51,7 +51,7 @@ impl Progress<'_> {
         }
     }
 
-    /// Whether this end has sent and received `all` bytes, as far as it is to do either.
+    /// Whether this end has sent and received `all` bytes, if it has to do either.
     fn has_moved(&self, all: Bytes) -> bool {
         self.kept.near().last().is_some_and(|last| {
             self.plan.direction.senders().iter().all(|sender| match sender {
@@ -72,7 +72,7 @@ impl Progress<'_> {
             EndName::Near => (self.kept.near(), self.kept.far()),
             EndName::Far => (self.kept.far(), self.kept.near()),
         };
-        // Slow start is surely over by then, whenever the far end began.
+        // Slow start is certainly over by then, whenever the far end began.
         let later_s = match sender {
             EndName::Near => -self.starts.earliest_s(),
             EndName::Far => self.starts.latest_s(),
@@ -89,10 +89,10 @@ impl Progress<'_> {
         self.near_ended || self.far_reported
     }
 
-    /// Whether the far end has ended everything before payload moved: a protocol without words for a refusal
-    /// closes its connections, which looks like the end of a test.
+    /// Whether the far end has ended everything before payload moved: a protocol that can't express a refusal closes
+    /// its connections, which looks like the end of a test.
     pub fn ended_before_it_moved(&self) -> bool {
-        // An empty source of this end is reported as what it is.
+        // An empty source of this end is reported as such.
         let sends = self.plan.direction.senders().contains(&EndName::Near);
         let own_source = sends && self.plan.storage.source.is_some();
         let moved = |last: &Sample| last.sent_bytes > 0 || last.received_bytes > 0;

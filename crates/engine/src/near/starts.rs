@@ -1,10 +1,10 @@
-//! When the far end's samples began, on this end's clock, while they arrive: the far clock is known only
-//! with its report. Two things are certain. The far end began after it was asked to, and before its first
-//! sample arrived, by as long as the sample says. The truth lies between; the distance is the error.
+//! When the far end's samples began, on this end's clock, while they arrive: the far clock is known only from its
+//! report. Two things are certain. The far end began after it was asked to. It also began before its first sample
+//! arrived, by at least the sample's own time. The truth lies between these bounds; their distance is the error.
 
 use std::time::Instant;
 
-/// The bounds of when the far end began, seconds after this end.
+/// Bounds for the far end's beginning, seconds after this end's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Starts {
     /// When the far end was asked to begin, and when this end began.
@@ -13,7 +13,7 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// The far end is asked now.
+    /// The far end is being asked now.
     pub fn told(now: Instant) -> Self {
         Self { near: Some((now, now)), latest_s: None }
     }
@@ -25,11 +25,11 @@ impl Starts {
         }
     }
 
-    /// A sample of the far end, which it took `at_s` after its beginning, is here at `now`.
+    /// A sample that the far end took `at_s` after its beginning has arrived at `now`.
     pub fn heard(&mut self, now: Instant, at_s: f64) {
         let Some((_, began)) = self.near else { return };
         let later_s = now.saturating_duration_since(began).as_secs_f64() - at_s;
-        // It can't have begun before it was asked, whatever it says.
+        // It can't have begun before it was asked, whatever it reports.
         let later_s = later_s.max(self.earliest_s());
         self.latest_s = Some(self.latest_s.map_or(later_s, |latest| latest.min(later_s)));
     }
@@ -39,7 +39,8 @@ impl Starts {
         self.near.map_or(0.0, |(told, began)| -began.saturating_duration_since(told).as_secs_f64())
     }
 
-    /// It did not begin later. Before its first sample this is no bound yet, and nothing is measured by it.
+    /// The far end began no later than this. Before its first sample this is not a bound yet, and is not used to
+    /// measure anything.
     pub fn latest_s(&self) -> f64 {
         self.latest_s.unwrap_or_else(|| self.earliest_s())
     }

@@ -2,11 +2,11 @@
 
 use goodput_model::{FlowSample, Role, Sample};
 
-/// What the receiver must have had by then, by the sender's own samples: as a receiver's samples,
-/// with the sender's times. Bytes are those of `tcpi_bytes_acked` (`tcpEStatsAppHCThruOctetsAcked`,
-/// RFC 4898), so some wait in the receiver's socket for its application, and the first 25 are the
-/// handshake's and the cookie's. If a connection carries words beside payload, they are not counted. Samples without the detail of every flow are left out; all are for
-/// UDP, which acknowledges nothing.
+/// What the receiver must have had by then, according to the sender's samples: as a receiver's samples, with the
+/// sender's times. Bytes are those of `tcpi_bytes_acked` (`tcpEStatsAppHCThruOctetsAcked`, RFC 4898), so some wait in
+/// the receiver's socket for its application, and the first 25 are the handshake's and the cookie's. Control messages
+/// beside the payload are not counted. Samples without the detail of every flow are left out; for UDP, which
+/// acknowledges nothing, all are.
 pub fn acknowledged(sender: &[Sample]) -> Vec<Sample> {
     sender.iter().filter_map(one).collect()
 }

@@ -1,4 +1,4 @@
-//! From what both ends saw to a record: numbers, verdict, findings.
+//! From both ends' observations to a record: numbers, verdict, findings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::result::measurement::{Incomplete, Measurement};
 use crate::result::mount;
 use crate::result::outcome::outcome;
 
-/// In the names of files that belong to that system.
+/// Part of the names of files that belong to FreeBSD.
 const FREEBSD: &str = "FreeBSD";
 
 /// A record, and what each rule's witness read in its main direction.
@@ -24,12 +24,12 @@ pub struct Conclusion {
     pub record: Record,
     /// Witness values by rule id, if they could be read.
     pub witnesses: BTreeMap<String, f64>,
-    /// What is lacking, if the record is only a part of what was asked for.
+    /// What is missing, if the record is only a part of what was asked for.
     pub incomplete: Option<Incomplete>,
 }
 
-/// Concludes from one measurement of `target`, begun at `started` (RFC 3339, UTC). Fails if no
-/// payload could be counted at all.
+/// Concludes from one measurement of `target`, begun at `started` (RFC 3339, UTC). Fails if no payload
+/// could be counted at all.
 pub fn conclude(
     measurement: Measurement,
     target: &str,
@@ -44,8 +44,8 @@ pub fn conclude(
     Ok(conclude_at_least(measurement, target, started))
 }
 
-/// The same if it is no failure that no end reports what arrived, as at a server that sends over UDP
-/// to a client that keeps its counts to itself.
+/// The same, but without failing if no end reports what arrived, as at a server that sends over UDP to
+/// a client that keeps its counts to itself.
 pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) -> Conclusion {
     let mut diagnoses = diagnoses(&measurement).into_iter().map(|(_, diagnosis)| diagnosis);
     let main = diagnoses.next().unwrap_or_else(|| undiagnosed(&measurement));
@@ -74,7 +74,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         connections: measurement.connections,
         far_totals: measurement.far_totals,
         ends: Ends {
-            // Shared with nobody any more, and so moved.
+            // No longer shared, so moved.
             near: Known::Value(Arc::unwrap_or_clone(measurement.near)),
             far: measurement.far.map(Arc::unwrap_or_clone),
         },
@@ -128,8 +128,8 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
     }
 }
 
-/// A finding whose remedy is a setting of ours gets the permanent form of the first value to try.
-/// If the rule names a file itself, or FreeBSD's, that stands.
+/// Gives a finding whose remedy is a setting of ours the permanent form of the first value to try. If
+/// the rule names a file itself, or FreeBSD's, that file stays.
 fn keep_for_good(finding: &mut Finding) {
     let Some(change) = finding.changes.first() else { return };
     // A setting that this version does not know has no known permanent form.
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use goodput_model::{BitRate, End, Host, Plan, Sample};
 
-    /// UDP through a card of 1 Mbit/s, by its own words, at `bytes_per_s`.
+    /// UDP through a card that reports 1 Mbit/s, at `bytes_per_s`.
     fn through_a_slow_card(bytes_per_s: u64) -> Measurement {
         let sample = |(at_s, seconds): (f64, u64)| Sample {
             at_s,

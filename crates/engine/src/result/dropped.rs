@@ -1,10 +1,10 @@
-//! Datagrams that reached a host and had no room in the socket.
+//! Datagrams that reached a host but found no room in the socket.
 
 use goodput_model::{DatagramCounts, End, Missing, Role};
 
-/// Share of the datagrams sent that the receiving sockets had no room for, by their own count
-/// (`SK_MEMINFO_DROPS`, which has what `RcvbufErrors` of /proc/net/snmp has for all sockets). A packet that
-/// is dropped counts as many datagrams as those that were read had on average.
+/// Share of the sent datagrams for which the receiving sockets had no room, by their own count (`SK_MEMINFO_DROPS`, the
+/// per-socket part of what `RcvbufErrors` of /proc/net/snmp counts for all sockets). A dropped packet counts as many
+/// datagrams as the packets that were read had on average.
 pub fn dropped_share(receiver: &End) -> Result<f64, Missing> {
     let last = receiver.samples.iter().rev().find(|sample| !sample.flows.is_empty());
     let flows = last.map_or(&[][..], |sample| &sample.flows);

@@ -1,4 +1,4 @@
-//! What a far end that is not goodput reported about itself, read as the numbers of a measurement.
+//! What a far end that is not goodput reported about itself, as the numbers of a measurement.
 
 use goodput_model::{BitRate, EndName, FlowTotals, Known, Measured, Missing, Role, Transport};
 
@@ -8,14 +8,14 @@ use crate::result::measurement::Measurement;
 pub struct FarCounts<'a>(Result<Vec<&'a FlowTotals>, Missing>);
 
 impl<'a> FarCounts<'a> {
-    /// What the far end reported of the flows on which it has this role.
+    /// What the far end reported about the flows on which it has this role.
     pub fn of(measurement: &'a Measurement, role: Role) -> Self {
         let flows = measurement.far_totals.iter().flat_map(|totals| &totals.flows);
         let flows: Vec<_> = flows.filter(|flow| flow.role == role).collect();
         if flows.is_empty() { Self(Err(unreported(measurement))) } else { Self(Ok(flows)) }
     }
 
-    /// The sum of a count over all flows; missing if one of them lacks it.
+    /// The sum of a count over all flows; missing if a flow does not have it.
     pub fn sum(&self, count: impl Fn(&FlowTotals) -> &Known<u64>) -> Known<u64> {
         let beyond = || Missing::because("its report adds up to more than a counter holds");
         let counts = self.each(|flow| count(flow).get().copied());
@@ -28,13 +28,13 @@ impl<'a> FarCounts<'a> {
         self.largest(|flow| &flow.jitter_us)
     }
 
-    /// How long its flows counted, the longest of them.
+    /// The longest time that one of its flows counted.
     pub fn duration_s(&self) -> Known<f64> {
         self.largest(|flow| &flow.duration_s)
     }
 
-    /// Datagrams that did not arrive, percent of those sent. `sent_bytes` are what this end sent:
-    /// if it counted no datagrams, the bytes that it did not get say as much.
+    /// Datagrams that did not arrive, percent of those sent. `sent_bytes` are what this end sent: if the far end
+    /// counted no datagrams, the bytes that it did not get show the same.
     pub fn lost_percent(&self, sent_bytes: &Known<u64>) -> Known<f64> {
         let counted = self.lost_datagrams().or_else(|why| {
             let sent = *sent_bytes.get()?;
@@ -86,8 +86,8 @@ pub fn measured(measurement: &Measurement) -> Option<Measured> {
     })
 }
 
-/// How long this end sent all that the far end counted, seconds. The time of the window that is otherwise measured
-/// is shorter: what left after it counts too.
+/// How long this end took to send all that the far end counted, seconds. The measured window is shorter, but what left
+/// after it counts too.
 fn sent_for_s(measurement: &Measurement) -> Option<f64> {
     let samples = &measurement.near.samples;
     let grew = samples.windows(2).rev().find(|pair| pair[1].sent_bytes > pair[0].sent_bytes);
@@ -95,7 +95,7 @@ fn sent_for_s(measurement: &Measurement) -> Option<f64> {
     last.map(|last| last.at_s - measurement.plan.omit_s)
 }
 
-/// Share of what `sender` sent in datagrams that did not arrive, by the account of the far end.
+/// Share of the datagrams from `sender` that did not arrive, according to the far end.
 pub fn lost_share(measurement: &Measurement, sender: EndName) -> Known<f64> {
     if measurement.plan.transport != Transport::Udp || sender == EndName::Far {
         return Known::missing("only a far end that receives over UDP reports it");
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(percent(counted.clone()), Known::Value(5.0));
         assert_eq!(percent(flow(3000, 1.0)), Known::Value(25.0));
         assert!(percent(flow(4001, 1.0)).value().is_none());
-        // More lost than there were is no count; the bytes are.
+        // More losses than datagrams are no valid count; the bytes are.
         assert_eq!(percent(FlowTotals { lost: Known::Value(201), ..counted }), Known::Value(25.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use goodput_model::{BitRate, EndName, Interval, Known, Sample};
 
-/// Makes the intervals of one direction as samples come in.
+/// Cuts the intervals of one direction as samples come in.
 pub struct IntervalMaker {
     sender: EndName,
     counts: Counts,
@@ -13,27 +13,28 @@ pub struct IntervalMaker {
 /// What the samples count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
-    /// What arrived.
+    /// Received bytes.
     Received,
-    /// What was sent, because no end reports what arrived.
+    /// Sent bytes, because no end reports what arrived.
     Sent,
 }
 
 impl IntervalMaker {
-    /// Intervals of at least `every_s` seconds of what `sender` sends.
+    /// Intervals of at least `every_s` seconds of the data from `sender`.
     pub fn new(sender: EndName, counts: Counts, every_s: f64) -> Self {
         Self { sender, counts, every_s, from: (0.0, 0) }
     }
 
-    /// Takes the next sample; an interval, if one is complete with it. Its bounds are the
+    /// Takes the next sample. Returns an interval, if the sample completes one. Its bounds are the
     /// times of the samples, as counted, not the round times that were asked for.
     pub fn push(&mut self, sample: &Sample) -> Option<Interval> {
-        // Half a millisecond of grace: a sample a hair early would double the interval's length.
+        // Half a millisecond of grace: otherwise a sample that is slightly early would double the
+        // interval's length.
         let due = sample.at_s - self.from.0 >= self.every_s - 0.0005;
         due.then(|| self.close(sample)).flatten()
     }
 
-    /// The last, usually shorter, interval: up to `sample`.
+    /// The last, usually shorter interval, up to `sample`.
     pub fn close(&mut self, sample: &Sample) -> Option<Interval> {
         let (from_s, from_bytes) = self.from;
         let so_far = match self.counts {

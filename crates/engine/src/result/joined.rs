@@ -1,19 +1,19 @@
-//! The intervals of one direction, of which a long measurement keeps a bounded number.
+//! The intervals of one direction. A long measurement keeps a bounded number of them.
 
 use goodput_model::{BitRate, Interval, Known, Missing};
 
-/// Intervals that are kept of one direction; each takes about 120 bytes, and 200 in JSON. More than an hour of those
-/// of a second.
+/// Most intervals that are kept of one direction; each takes about 120 bytes, and 200 in JSON. Enough for more than an
+/// hour of one-second intervals.
 const MAX_INTERVALS: usize = 4096;
 
-/// Intervals in order. If there are too many, each two neighbours become one, and what comes from then on is joined
-/// by as many: bytes add up, so that what is kept is exact and only less detailed.
+/// Intervals in order. If there are too many, neighbours are joined in pairs, and later intervals are joined in the
+/// same number: bytes add up, so the kept intervals stay exact and are only less detailed.
 #[derive(Debug)]
 pub struct Joined {
     intervals: Vec<Interval>,
-    /// How many that were shown become one that is kept.
+    /// How many shown intervals become one kept interval.
     each: usize,
-    /// How many are in the last one so far.
+    /// How many are in the last kept interval so far.
     open: usize,
 }
 
@@ -46,13 +46,13 @@ impl Joined {
         self.intervals.last().map_or(0.0, |last| last.to_s)
     }
 
-    /// Length of the intervals that are kept, seconds, if they are longer than those that were shown.
+    /// Length of the kept intervals, seconds, if they are longer than the shown ones.
     pub fn every_s(&self) -> Option<f64> {
         let first = self.intervals.first().filter(|_| self.each > 1)?;
         Some(first.to_s - first.from_s)
     }
 
-    /// All that are left.
+    /// All remaining intervals.
     pub fn into_intervals(self) -> Vec<Interval> {
         self.intervals
     }
@@ -72,12 +72,12 @@ impl Joined {
     }
 }
 
-/// Two intervals of one direction that follow one another, as one.
+/// Joins two consecutive intervals of one direction.
 fn join(first: &Interval, second: &Interval) -> Interval {
     let (from_s, to_s) = (first.from_s, second.to_s);
     let bytes = || -> Result<u64, Missing> {
         let (first, second) = (first.received_bytes.get()?, second.received_bytes.get()?);
-        // Each is the difference of two counters of 64 bits, the second's from where the first's ends.
+        // Each is the difference of two 64-bit counters; the second begins where the first ends.
         Ok(first.saturating_add(*second))
     };
     let bytes = bytes();

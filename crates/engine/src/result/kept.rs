@@ -1,33 +1,32 @@
-//! The samples of one end, of which a long measurement keeps a bounded number.
+//! The samples of one end. A long measurement keeps a bounded number of them.
 
 use std::ops::Deref;
 
 use goodput_model::Sample;
 
-/// Flows in detail that are kept, over all samples; each is about 1 KiB. Ten flows fill it in 40 s, one in 7
+/// Detailed flows that are kept, over all samples; each takes about 1 KiB. Ten flows fill the space in 40 s, one in 7
 /// min.
 const MAX_DETAILED_FLOWS: usize = 4096;
 
-/// Samples that are kept.
+/// Most samples that are kept.
 const MAX_SAMPLES: usize = 16_384;
 
-/// The beginning is kept as it is, for slow start is in it, seconds.
+/// The beginning is kept unthinned because it contains slow start, seconds.
 const HEAD_S: f64 = 10.0;
 
 /// Largest part of the kept samples that belongs to the beginning, as a divisor.
 const HEAD_DIVISOR: usize = 4;
 
-/// Samples in order. When there are too many, every second one after the beginning is dropped, and of those
-/// that come only every second is kept from there on: the rest are evenly spaced, each by the same power of
-/// two. Counters are cumulative, so that sums and rates between any two that are left are what they were. The
-/// first, the last and the marked one stay.
+/// Samples in order. When there are too many, every second one after the beginning is dropped, and only every second
+/// new one is kept from then on. The rest are evenly spaced by a power of two. Counters are cumulative, so sums and
+/// rates between any two remaining samples stay the same. The first, the last and the marked one stay.
 #[derive(Debug)]
 pub struct Kept {
     samples: Vec<Sample>,
     details: usize,
     /// After the beginning, one of this many samples is kept.
     stride: usize,
-    /// How many came after the last that is kept for good.
+    /// How many samples came after the last permanent one.
     since: usize,
     marked_s: Option<f64>,
 }
@@ -42,7 +41,7 @@ impl Kept {
     /// Takes the next sample.
     pub fn push(&mut self, sample: Sample) {
         let replaced = self.samples.last().is_some_and(|last| {
-            // On a slow way the far end reports its last totals first, and their details after them.
+            // On a slow path the far end reports its last totals first, and their details later.
             last.at_s == sample.at_s && last.flows.is_empty()
         });
         if replaced || self.is_surplus() {
@@ -63,13 +62,13 @@ impl Kept {
         self.marked_s = self.samples.last().map(|last| last.at_s);
     }
 
-    /// How many samples there are up to the marked one.
+    /// Number of samples up to the marked one.
     pub fn marked(&self) -> Option<usize> {
         let at_s = self.marked_s?;
         Some(self.samples.partition_point(|sample| sample.at_s <= at_s))
     }
 
-    /// Mean time between two that are kept after the beginning, seconds, if some were left out.
+    /// Mean time between two samples after the beginning, seconds, if some were left out.
     pub fn every_s(&self) -> Option<f64> {
         let rest = self.samples.get(self.head() - 1..)?;
         let rest = Some(rest).filter(|rest| self.stride > 1 && rest.len() > 1)?;
@@ -77,12 +76,12 @@ impl Kept {
         Some((last.at_s - first.at_s) / (rest.len() - 1) as f64)
     }
 
-    /// All that are left.
+    /// All remaining samples.
     pub fn into_samples(self) -> Vec<Sample> {
         self.samples
     }
 
-    /// Whether the newest sample is between two that are kept, and was there only for being the newest.
+    /// Whether the newest sample lies between two kept ones, and was there only because it was the newest.
     fn is_surplus(&self) -> bool {
         let last = self.samples.last().filter(|_| self.since != self.stride);
         last.is_some_and(|last| last.at_s > HEAD_S && Some(last.at_s) != self.marked_s)
@@ -93,7 +92,7 @@ impl Kept {
         self.details -= self.samples.pop().map_or(0, |last| last.flows.len());
     }
 
-    /// How many samples are the beginning.
+    /// Number of samples in the beginning.
     fn head(&self) -> usize {
         let mut details = 0;
         let is_head = |sample: &&Sample| {
@@ -115,7 +114,7 @@ impl Kept {
             at < head || is_second || at == newest || Some(sample.at_s) == marked_s
         });
         self.details = self.samples.iter().map(|sample| sample.flows.len()).sum();
-        // The last before the newest that is kept for good: its neighbour, or the one before that.
+        // The last permanent sample before the newest: its neighbour, or the one before that.
         if newest >= head && (newest - head) % 2 == 1 {
             self.since += self.stride;
         }
@@ -200,7 +199,7 @@ mod tests {
         let (whole, thin) = (rate(&all, 2.0), rate(&thinned, 2.0));
         assert_eq!((whole.from_s, whole.to_s), (thin.from_s, thin.to_s));
         assert_eq!(whole.goodput, thin.goodput, "the same window has the same rate");
-        // Where the window begins is found in the samples, and may be a few of them later.
+        // The samples show where the window begins, which may be a few samples later.
         let (whole, thin) = (rate(&all, 0.0), rate(&thinned, 0.0));
         assert!((whole.goodput.0 / thin.goodput.0 - 1.0).abs() < 1e-4, "{whole:?} {thin:?}");
     }

@@ -1,4 +1,4 @@
-//! From what both ends saw to a record: what was measured, what is doubtful about it, and the conclusion.
+//! From both ends' observations to a record: what was measured, what is doubtful about it, and the conclusion.
 
 pub mod acknowledged;
 pub mod conclude;

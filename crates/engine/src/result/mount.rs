@@ -2,10 +2,10 @@
 
 use goodput_model::{Bytes, End, Known, Missing, MountCalls, MountReach, MountUse, Snapshot};
 
-/// Calls that are shown: their name, and that of their facts.
+/// Calls to show: their name, and the name of their facts.
 const CALLS: [(&str, &str); 3] = [("READ", "read"), ("WRITE", "write"), ("COMMIT", "commit")];
 
-/// The mount that `near` looked at; `None` if the target is no file on a mount.
+/// The mount that `near` observed; `None` if the target is not a file on a mount.
 pub fn of(near: &End) -> Option<MountUse> {
     let (before, after) = (&near.before, &near.after);
     let text = |name: &str| before.text(name).map(str::to_string);
@@ -37,7 +37,7 @@ fn calls(
     after: &Snapshot,
     elapsed_s: Option<f64>,
 ) -> Result<Vec<MountCalls>, Missing> {
-    // Without READ no kind of calls is known.
+    // Without READ, no kind of call is known.
     before.count("mount.read.calls")?;
     let known =
         CALLS.iter().filter_map(|(name, fact)| one(before, after, name, fact, elapsed_s).ok());

@@ -13,13 +13,13 @@ use crate::result::far_totals::{FarCounts, seen_or_reported};
 use crate::result::measurement::Measurement;
 use crate::result::storage;
 
-/// Why nothing is known of an end's flows that did report.
+/// Why nothing is known about the flows of an end that did report.
 const UNREPORTED: &str = "this end did not report its flows";
 
-/// Why the sums of a far end are not known whose report did not come.
+/// Why the sums of a far end without a report are not known.
 const UNFINISHED: &str = "its last count did not come";
 
-/// Reads the outcome off a measurement. `ceiling` is what the path could carry at best.
+/// Computes the outcome of a measurement. `ceiling` is the most that the path could carry.
 pub fn outcome(measurement: &Measurement, ceiling: PathCeiling) -> Outcome {
     let senders = measurement.senders();
     let counted: Vec<_> =
@@ -100,7 +100,7 @@ fn far_result(measurement: &Measurement) -> EndResult {
     }
 }
 
-/// The last detailed view of an end's flows in one role, and what it reported of them otherwise.
+/// The last detailed view of an end's flows in one role, and what else it reported about them.
 struct Flows<'a> {
     seen: Result<Vec<&'a FlowSample>, Missing>,
     reported: Option<FarCounts<'a>>,
@@ -164,7 +164,7 @@ impl<'a> Flows<'a> {
         share.map(|(lost, total)| lost as f64 / total as f64 * 100.0).into()
     }
 
-    /// A count that takes numbers, of all flows together.
+    /// A count that needs sequence numbers, summed over all flows.
     fn numbered(&self, count: impl Fn(&DatagramCounts) -> u64) -> Known<u64> {
         self.sum(|f| {
             let counts = datagrams(f)?;
@@ -172,7 +172,7 @@ impl<'a> Flows<'a> {
         })
     }
 
-    /// One count as a percentage of another, each of all flows together.
+    /// One count as a percentage of another, each summed over all flows.
     fn share(&self, counts: impl Fn(&DatagramCounts) -> (u64, u64)) -> Known<f64> {
         let sum = self.each(|f| Ok(counts(datagrams(f)?))).map(|all| {
             all.iter()
@@ -197,7 +197,7 @@ impl<'a> Flows<'a> {
     }
 }
 
-/// The counts of a flow of datagrams.
+/// The datagram counts of a flow.
 fn datagrams(flow: &FlowSample) -> Result<&DatagramCounts, Missing> {
     flow.datagrams.as_ref().ok_or_else(|| Missing::because("only for UDP"))
 }
@@ -242,8 +242,9 @@ fn end_result(end: Result<&End, Missing>) -> EndResult {
     }
 }
 
-/// Wall time between two snapshots as the CPU accounting has it: the sum of all kinds of time,
-/// shared by the CPUs. `cpu.idle` and its siblings then divide by the same clock they were taken by.
+/// Wall time between two snapshots according to the CPU accounting: the sum of all kinds of time,
+/// divided by the CPUs. `cpu.idle` and its siblings are then divided by the clock that they were taken
+/// with.
 fn elapsed_us(before: &Snapshot, after: &Snapshot) -> Result<f64, Missing> {
     const KINDS: [&str; 8] =
         ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];

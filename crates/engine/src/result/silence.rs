@@ -1,25 +1,25 @@
-//! A far end whose report did not come, and that reported nothing more while payload was still to move.
+//! A far end that sent no report, and went silent while payload was still to move.
 
 use std::fmt;
 
 use goodput_model::Sample;
 
-/// How many of its longest steps a far end may be behind when the senders stop: one is its next sample, one
-/// the way of that.
+/// How many of its longest steps a far end may lag when the senders stop: one for its next sample, one for the path of
+/// that sample.
 const MAX_STEPS_BEHIND: f64 = 2.0;
 
-/// What a far end reported does not reach to the end of the measurement.
+/// The far end's reports end before the measurement does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Silence {
-    /// Until when it reported its counts, seconds of the near end's samples.
+    /// When its reported counts end, seconds of the near end's samples.
     pub from_s: f64,
     /// When the senders stopped or were to stop.
     pub to_s: f64,
 }
 
 impl Silence {
-    /// Of a far end whose samples begin `later_s` after the `near` end's, both until the senders were to
-    /// stop. `None` if it is behind no more than its own steps explain, or reported nothing at all.
+    /// The silence of a far end whose samples begin `later_s` after the `near` end's, both until the senders were to
+    /// stop. `None` if its lag is explained by its own steps, or if it reported nothing at all.
     pub fn of(near: &[Sample], far: &[Sample], later_s: f64) -> Option<Self> {
         let (to_s, from_s) = (near.last()?.at_s, far.last()?.at_s + later_s);
         let steps = far.windows(2).map(|pair| pair[1].at_s - pair[0].at_s);
@@ -61,7 +61,7 @@ pub(in crate::result) mod tests {
         assert_eq!(silence(&[], 0.0), None, "it never told anything");
     }
 
-    /// Of this many tenths of a second, of which the far end has reported `far`.
+    /// A measurement of this many tenths of a second, of which the far end has reported `far`.
     pub fn measurement(tenths: u64, far: u64, plan: Plan) -> Measurement {
         let samples = |tenths: u64| {
             let count = |sample: Sample| {
@@ -83,13 +83,13 @@ pub(in crate::result) mod tests {
         let (whole, part) = (dead(None), dead(lost));
         assert_eq!((whole.silence(), whole.partly_counted(EndName::Near)), (None, None));
         assert!(whole.evidence(EndName::Near).is_some());
-        // These samples have nothing that TCP acknowledged: only the reported time is known.
+        // These samples lack TCP's acknowledgements: only the reported time is known.
         let silence = part.partly_counted(EndName::Near).expect("it told 1.7 s of 5 s");
         assert_eq!((silence.from_s, silence.to_s), (1.7, 5.0));
         assert!(part.evidence(EndName::Near).is_none(), "no verdict on a third of the time");
         let measured = part.measured(EndName::Near).expect("what was told");
         assert_eq!((measured.from_s, measured.to_s), (0.0, 1.7));
-        // What this end received it has counted all the time.
+        // This end counted all the time what it received.
         let evidence = part.evidence(EndName::Far).expect("it is counted here");
         assert_eq!(evidence.measured.to_s, 5.0);
         assert!(evidence.far.value().is_none());

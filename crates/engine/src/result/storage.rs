@@ -1,4 +1,4 @@
-//! Which of a measurement's files or its network was slower.
+//! Whether a measurement's files or its network were slower.
 
 use goodput_model::{
     BitRate, End, EndName, FlowSample, Known, Missing, Role, Slowest, Snapshot, StorageResult,
@@ -38,7 +38,7 @@ pub fn of(measurement: &Measurement, sender: EndName) -> Option<StorageResult> {
     })
 }
 
-/// What the sink took when it was written alone.
+/// Rate of the sink when it was written alone.
 fn sink_alone(receiving: Option<&End>) -> Known<BitRate> {
     let end = receiving.ok_or_else(|| Missing::because("the receiving end did not report"));
     end.and_then(|end| end.before.number("sink.alone_bits_per_s")).map(BitRate).into()
@@ -50,8 +50,8 @@ fn last_s(end: Option<&End>) -> Option<f64> {
 }
 
 /// What took most of the sender's time; if that is the network, what took most of the receiver's. A
-/// sink that took more of the run than anything at the sender is the slowest all the same: a sender is
-/// done when all is in buffers.
+/// sink that took more of the run than anything at the sender is still the slowest: a sender is done
+/// when everything is in buffers.
 fn slowest(
     sends: Result<Times, Missing>,
     receives: Result<Times, Missing>,
@@ -78,17 +78,17 @@ fn slowest(
     })
 }
 
-/// Where the threads of one end spent their time, as shares of the run, the mean of all flows.
+/// Where the threads of one end spent their time, as shares of the run, averaged over all flows.
 struct Times {
     blocked: f64,
-    /// Ran, or waited for a CPU.
+    /// Running, or waiting for a CPU.
     cpu: f64,
-    /// Slept in the calls that read the source or write to the sink.
+    /// Sleeping in the calls that read the source or write to the sink.
     storage: Result<f64, Missing>,
 }
 
 impl Times {
-    /// Whether a receiver spent more of its time in its sink than in waiting for data or on a CPU.
+    /// Whether a receiver spent more time in its sink than waiting for data or on a CPU.
     fn is_in_sink(&self) -> bool {
         let asleep = self.storage.as_ref().copied().unwrap_or(0.0);
         asleep > self.blocked && asleep >= self.cpu
@@ -113,7 +113,7 @@ impl Times {
             Role::Sender => share(|f| &f.source_us),
             Role::Receiver => share(|f| &f.sink_us),
         };
-        // What runs, or waits for a CPU or for the socket, does not sleep in those calls.
+        // A thread that runs, or waits for a CPU or for the socket, does not sleep in those calls.
         let elsewhere = (blocked + paced + cpu).min(1.0);
         Ok(Self { blocked, cpu, storage: in_calls.map(|share| share.min(1.0 - elsewhere)) })
     }
@@ -136,7 +136,7 @@ mod tests {
         let waits = || times(0.0, 0.1, 0.9);
         assert_eq!(slowest(waits(), times(0.8, 0.1, 0.1)), Ok(Slowest::Sink));
         assert_eq!(slowest(waits(), times(0.1, 0.8, 0.1)), Ok(Slowest::ReceiverCpu));
-        // The sender was done at once, what it sent waits for the disk.
+        // The sender was done at once; its data waits for the disk.
         assert_eq!(slowest(times(0.0, 0.05, 0.02), times(0.9, 0.05, 0.0)), Ok(Slowest::Sink));
         assert!(slowest(waits(), Err(Missing::because("private"))).is_err());
     }

@@ -13,8 +13,8 @@ pub struct Affinity {
 }
 
 impl Affinity {
-    /// Those that `end`, which is this one, has by `plan` on the path of `context`. Fails if it may
-    /// not run on a CPU that the plan names.
+    /// The CPUs of `end`, which is this end, by `plan` on the path of `context`. Fails if it may not
+    /// run on a CPU that the plan names.
     pub async fn of(plan: &Plan, end: EndName, context: &Context) -> Result<Self, String> {
         match plan.pin.of(end) {
             Pin::None => Ok(Self::free("the scheduler".into())),
@@ -48,12 +48,12 @@ impl Affinity {
         }
     }
 
-    /// The only CPU of a flow, if it has one: the flows take them in turn.
+    /// The only CPU of a flow, if it has one: flows take the CPUs in turn.
     pub fn of_flow(&self, id: u16) -> Option<u16> {
         self.cpus.get(usize::from(id) % self.cpus.len().max(1)).copied()
     }
 
-    /// How they were chosen, and where the flows ran.
+    /// How the CPUs were chosen, and where the flows ran.
     pub fn placement(&self, flows: Vec<FlowPlacement>) -> Placement {
         Placement { chosen: self.chosen.clone(), flows }
     }

@@ -1,18 +1,18 @@
-//! What bounds the rates of one end beside its plan.
+//! Limits on the rates of one end in addition to its plan.
 
 use std::sync::Arc;
 
 use goodput_model::{BitRate, RateLimit, Role};
 use goodput_mover::SharedRate;
 
-/// The rates that this end keeps to whatever the plan says; the usual one has none.
+/// The rates that this end keeps to whatever the plan says; usually none.
 #[derive(Clone, Default)]
 pub struct Cap {
-    /// What one flow sends at most, which makes it even.
+    /// Highest rate of one flow, which makes it even.
     pub rate: Option<BitRate>,
-    /// What all flows share that send here. The first is `rate`, if there is one.
+    /// Limits that all sending flows here share. The first is `rate`, if there is one.
     pub sent: Vec<SharedLimit>,
-    /// What all flows share that receive here.
+    /// Limits that all receiving flows here share.
     pub received: Vec<SharedLimit>,
 }
 
@@ -21,12 +21,12 @@ pub struct Cap {
 pub struct SharedLimit {
     /// The rate.
     pub rate: Arc<SharedRate>,
-    /// Whose it is.
+    /// Whose rate it is.
     pub limit: RateLimit,
 }
 
 impl Cap {
-    /// What flows share in which this end has `role`.
+    /// The limits shared by the flows in which this end has `role`.
     pub fn shared(&self, role: Role) -> &[SharedLimit] {
         match role {
             Role::Sender => &self.sent,

@@ -1,10 +1,10 @@
-//! How long a measurement lasts at most.
+//! The longest time that a measurement may take.
 
 use std::time::Duration;
 
 use goodput_model::{Length, Plan};
 
-/// How long payload moves at most; a plan of bytes ends on its own or when the peer gives up.
+/// The longest time that payload moves; a plan of bytes ends on its own or when the peer gives up.
 pub fn longest(plan: &Plan) -> Option<Duration> {
     let seconds = match plan.length {
         Length::Seconds(seconds) => seconds,

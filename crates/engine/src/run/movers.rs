@@ -1,11 +1,11 @@
-//! How the flows of one end move their payload: as the plan names it, or as this end chooses.
+//! How the flows of one end move their payload: by the plan's mover, or by one that this end chooses.
 
 use goodput_model::{EndName, MoverChoice, Plan, Role};
 use goodput_mover::{AUTO, Choice, FileMover, Mover, asked, for_role, movers};
 
 use crate::error::EngineError;
 
-/// What is named to a peer that chooses nothing.
+/// The mover to name to a peer that chooses none.
 const PLAIN_MOVER: &str = "copy";
 
 /// The movers of one end.
@@ -20,8 +20,8 @@ struct RoleMover {
 }
 
 impl Movers {
-    /// Those that `end`, which is this one, uses for `plan`. Fails if one can't run here with the
-    /// limits of this process.
+    /// The movers that `end`, which is this end, uses for `plan`. Fails if one can't run here with the limits of this
+    /// process.
     pub fn of(plan: &Plan, end: EndName) -> Result<Self, String> {
         let senders = plan.direction.senders().iter();
         let roles = senders.map(|from| if *from == end { Role::Sender } else { Role::Receiver });
@@ -29,7 +29,7 @@ impl Movers {
         roles.map(own).collect::<Result<_, _>>().map(Self).map_err(|why| why.to_string())
     }
 
-    /// That of a file on a mount, which no other mover can read or write.
+    /// The mover of a file on a mount, which no other mover can read or write.
     pub fn of_file(plan: &Plan) -> Result<Self, String> {
         for role in [Role::Sender, Role::Receiver] {
             match asked(plan, role).map_err(|why| why.to_string())? {
@@ -47,7 +47,7 @@ impl Movers {
         Ok(Self(both.into()))
     }
 
-    /// The mover of flows in that role. Fails if the plan has none for this end.
+    /// The mover of flows in this role. Fails if the plan has none for this end.
     pub fn of_role(&self, role: Role) -> Result<&'static dyn Mover, String> {
         let own = self.0.iter().find(|own| own.role == role);
         own.map(|own| own.choice.mover).ok_or_else(|| format!("no flow of this end is a {role:?}"))
@@ -63,8 +63,8 @@ impl Movers {
     }
 }
 
-/// Leaves `end` no choice if what moves is not payload alone, so that not every mover can do it. Fails if the plan names
-/// one that can't receive it.
+/// Leaves `end` no choice if more than payload moves, because not every mover can do that. Fails if the plan names one
+/// that can't receive it.
 pub fn decoded(plan: &mut Plan, end: EndName) -> Result<(), EngineError> {
     if plan.direction.senders().contains(&end) {
         if asked(plan, Role::Sender) == Ok(AUTO) {
@@ -78,7 +78,7 @@ pub fn decoded(plan: &mut Plan, end: EndName) -> Result<(), EngineError> {
             return Ok(());
         }
         Ok(named) => named,
-        // Whoever takes the mover says so.
+        // Whoever uses the mover reports this.
         Err(_) => return Ok(()),
     };
     let blind = movers::ALL.iter().find(|mover| mover.id() == named && !mover.decodes());
@@ -91,8 +91,8 @@ pub fn decoded(plan: &mut Plan, end: EndName) -> Result<(), EngineError> {
     })
 }
 
-/// The plan as the far end needs to know it. One that is not goodput chooses nothing, and knows nothing
-/// of movers that do one side only.
+/// The plan as the far end needs to know it. A far end that is not goodput chooses nothing, and knows no movers that do
+/// one side only.
 pub fn for_peer(plan: &Plan, chooses_movers: bool) -> Result<Plan, EngineError> {
     if chooses_movers {
         return Ok(plan.clone());

@@ -10,7 +10,7 @@ use goodput_model::Snapshot;
 use crate::error::EngineError;
 use crate::threads::blocking;
 
-/// What this host knows now, or an empty snapshot that says why if the plan does not observe.
+/// The present facts of this host; if the plan does not observe, an empty snapshot that says why.
 pub async fn observe(wanted: bool, context: Context) -> Result<Snapshot, EngineError> {
     if wanted {
         return blocking(move || goodput_kernel::snapshot(&context)).await;
@@ -22,27 +22,26 @@ pub async fn observe(wanted: bool, context: Context) -> Result<Snapshot, EngineE
     Ok(empty)
 }
 
-/// What resets the peak of resident memory (proc_pid_clear_refs(5), Linux 4.0). A process that has changed
-/// its user may still write it, but no longer open it.
+/// File that resets the peak of resident memory (proc_pid_clear_refs(5), Linux 4.0). A process that has changed its
+/// user may still write it, but can no longer open it.
 static PEAK_MEMORY: LazyLock<Option<File>> =
     LazyLock::new(|| OpenOptions::new().write(true).open("/proc/self/clear_refs").ok());
 
-/// Opens now what [`forget_peak_memory`] writes later.
+/// Opens now the file that [`forget_peak_memory`] writes later.
 pub fn keep_peak_memory() {
     LazyLock::force(&PEAK_MEMORY);
 }
 
-/// Has the peak of resident memory count from here on. If that is refused, it stays that of the whole
-/// life of the process.
+/// Makes the peak of resident memory count from now on. If that is refused, it stays the peak of the process's whole
+/// life.
 pub fn forget_peak_memory() {
     if let Some(mut file) = PEAK_MEMORY.as_ref() {
         let _ = file.write_all(b"5");
     }
 }
 
-/// Notes in `before` what CPU time was used up to now, and has the kernel forget how much memory this
-/// process once had: both are then those of the flows, not of what was read beside them. To be called
-/// last before they begin.
+/// Notes in `before` the CPU time used up to now, and makes the kernel forget the process's peak memory: both then show
+/// the flows, not what was read beside them. Call this last before the flows begin.
 pub fn usage_before(wanted: bool, context: &Context, before: &mut Snapshot) {
     if wanted {
         forget_peak_memory();
@@ -50,7 +49,7 @@ pub fn usage_before(wanted: bool, context: &Context, before: &mut Snapshot) {
     }
 }
 
-/// The same for the moment in which the flows have ended; nothing if the plan does not observe.
+/// The same at the moment when the flows have ended; empty if the plan does not observe.
 pub fn usage_after(wanted: bool, context: &Context) -> Snapshot {
     let mut after = Snapshot::default();
     if wanted {

@@ -15,20 +15,20 @@ pub struct Prepared {
     pub plan: Plan,
     /// Which end this is.
     pub end: EndName,
-    /// What it reads and writes.
+    /// The files that it reads and writes.
     pub stores: OpenFiles,
     /// The CPUs of its flows.
     pub affinity: Affinity,
     /// How they move payload.
     pub movers: Movers,
-    /// About this host, on the path to the peer.
+    /// This host, on the path to the peer.
     pub context: Context,
-    /// Whether this end looks at its host: if the plan has it so and someone will read it.
+    /// Whether this end observes its host: if the plan says so and someone will read the result.
     pub observes: bool,
 }
 
 impl Prepared {
-    /// What this host is now.
+    /// The present facts of this host.
     pub async fn look(&self) -> Result<Snapshot, EngineError> {
         observe(self.observes, self.context.clone()).await
     }

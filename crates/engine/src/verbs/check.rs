@@ -1,4 +1,4 @@
-//! A look at this host without any traffic: facts now, and how far counters go while one watches.
+//! Inspects this host without any traffic: its facts now, and how its counters change meanwhile.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use goodput_model::{CheckReport, Known, Snapshot};
 
 use crate::error::EngineError;
 
-/// Looks at `devices`, or at those worth a look if none is named, watching their counters for
-/// `watch` if it is given. Blocks that long. `started` is RFC 3339, UTC.
+/// Inspects `devices`, or those worth a look if none is named, and watches their counters for `watch`
+/// if it is given. Blocks that long. `started` is RFC 3339, UTC.
 pub fn check(
     devices: &[String],
     watch: Option<Duration>,
@@ -57,7 +57,7 @@ pub fn check(
     })
 }
 
-/// The facts of each device, the host's among them; of the host alone if there is no device.
+/// The facts of each device, including the host's; of the host alone if there is no device.
 fn snapshots(devices: &[String]) -> Vec<Snapshot> {
     let about = |device: Option<&String>| {
         goodput_kernel::snapshot(&Context { device: device.cloned(), ..Context::default() })

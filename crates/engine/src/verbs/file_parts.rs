@@ -13,8 +13,8 @@ use crate::verbs::compare::{Arm, CompareRequest, compare};
 const SETTING: &str = "storage";
 const VALUES: [&str; 2] = ["memory", "files"];
 
-/// Compares runs with the plan's files and from memory to memory, interleaved. Before each run with files, each file
-/// is read or written alone, so every block measures every part once. The arms of `request` are not looked at.
+/// Compares runs with the plan's files and from memory to memory, interleaved. Before each run with files, each file is
+/// read or written alone, so every block measures every part once. Ignores the arms of `request`.
 pub async fn file_parts(
     request: &CompareRequest,
     interrupt: &Interrupt,
@@ -34,8 +34,8 @@ pub async fn file_parts(
     Ok(record)
 }
 
-/// As many bytes as all flows send if each sends the source once: a run from memory has no other end. A measurement
-/// reports them wherever the source is.
+/// The bytes of all flows if each sends the source once: a run from memory has no other end. A measurement reports this
+/// wherever the source is.
 async fn whole_source(
     request: &CompareRequest,
     plan: &Plan,

@@ -1,4 +1,5 @@
-//! Runs the probes that split the best two causes of a test, and gives the verdict after them.
+//! Runs the probes that tell the two likeliest causes of a test apart, and gives the verdict after
+//! them.
 
 use std::path::PathBuf;
 
@@ -14,11 +15,12 @@ use crate::result::conclude::conclude;
 use crate::verbs::compare::Arm;
 use crate::verbs::compare::near_far::Appliers;
 
-/// Probes that are run at most.
+/// Most probes that are run.
 const MAX_PROBES: usize = 3;
 
-/// Splits the best two causes of `record`, if a probe can, on the same conversation. A probe that
-/// can't run says so in the record and decides nothing. Settings are put back after each, in any case.
+/// Tells the two likeliest causes of `record` apart, if a probe can, on the same conversation. A probe
+/// that can't run notes that in the record and decides nothing. Settings are put back after each probe,
+/// in any case.
 pub async fn probe(
     client: &mut Client,
     record: &mut Record,
@@ -50,7 +52,7 @@ pub async fn probe(
     Ok(())
 }
 
-/// One probe's run. The outer error is one that the user must know: something was not put back.
+/// Runs one probe. The outer error is one that the user must know: something was not put back.
 async fn run(
     client: &mut Client,
     record: &Record,
@@ -108,8 +110,8 @@ fn entry(probe: &Probe, pair: &Pair, before: &Seen, after: Result<Seen, Missing>
     }
 }
 
-/// A rival that more of its probes speak for than against is the verdict; if none is, the first
-/// finding stays, confirmed if a probe spoke for it.
+/// A rival with more probes for it than against it is the verdict. If there is none, the first finding
+/// stays, confirmed if a probe supports it.
 fn decide(record: &mut Record, rivals: &Rivals) {
     let first = rivals.first.as_str();
     let mut seconds: Vec<&str> = rivals.splits.iter().map(|(rule, _)| rule.as_str()).collect();

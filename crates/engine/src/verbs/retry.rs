@@ -1,4 +1,4 @@
-//! When a failed measurement is repeated. Earlier results must not be lost with it.
+//! When to repeat a failed measurement, so that earlier results are not lost with it.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::result::measurement::Measurement;
 
-/// Pauses after failures in a row: long enough in all for a far end to notice that a connection is dead
-/// (15 s), and to put back what it had changed for it. One failure more is one too many.
+/// Pauses after consecutive failures: together long enough for a far end to notice that a connection is dead (15 s),
+/// and to put back what it had changed for it. One failure more is too many.
 pub const PAUSES: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(16)];
 
-/// Whether another try may fare better: the failure is about the moment, not about the plan or this host.
+/// Whether another try may succeed: the failure is temporary, not a matter of the plan or this host.
 pub fn may_pass(cause: &EngineError) -> bool {
     let of_the_moment = matches!(
         cause,
@@ -26,9 +26,9 @@ pub fn may_pass(cause: &EngineError) -> bool {
     of_the_moment && !cause.not_permitted()
 }
 
-/// A whole measurement, after those that failed. `None` after an interrupt.
+/// A whole measurement, after failed attempts. `None` after an interrupt.
 ///
-/// Errors: the last failure, after one that can't pass or too many in a row.
+/// Errors: the last failure, after one that is not temporary or too many in a row.
 pub async fn measure(
     client: &mut Client,
     plan: &Plan,
@@ -37,7 +37,7 @@ pub async fn measure(
     let mut pauses = PAUSES.iter();
     loop {
         let measured = client.measure_whole(plan, interrupt, &mut |_| {}).await;
-        // What was cut short is not like the others.
+        // A run that was cut short is unlike the others.
         if interrupt.is_raised() {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! The clocks of both ends over one measurement: asked beside it, and concluded from.
+//! The clocks of both ends over one measurement: exchanges beside it, and conclusions from them.
 
 mod exchanges;
 pub mod pings;
@@ -21,17 +21,17 @@ use crate::threads::blocking;
 use exchanges::Progress;
 pub use pings::CLOCK_PINGS;
 
-/// How long payload waits for the first answers, at most.
+/// Longest time that payload waits for the first answers.
 const MAX_FIRST_ANSWERS_TIME: Duration = Duration::from_millis(300);
-/// How often it is looked for them.
+/// How often to check for these answers.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Offset that is worth a word, microseconds: records and logs of both hosts no longer line up.
+/// Offset worth reporting, microseconds: records and logs of both hosts no longer line up.
 const NOTED_OFFSET_US: f64 = 1e6;
 
 type ClockExchanges = Result<Vec<Exchange>, Missing>;
 
-/// A comparison of both ends' clocks under way.
+/// A comparison of both ends' clocks in progress.
 pub struct Comparing {
     asking: Result<JoinHandle<Result<ClockExchanges, EngineError>>, Missing>,
     progress: Arc<Progress>,
@@ -42,7 +42,7 @@ impl Comparing {
     pub fn begin(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
         let progress = Arc::new(Progress::default());
         let asking = whom(client, plan, echo).map(|(to, cookie)| {
-            // The ports and the subflows are the flows' own.
+            // Source ports and subflows belong to the flows.
             let options = SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() };
             let progress = Arc::clone(&progress);
             tokio::spawn(blocking(move || exchanges::exchange(to, cookie, &options, &progress)))
@@ -60,7 +60,7 @@ impl Comparing {
         self.asking.is_ok()
     }
 
-    /// Waits until the first questions are answered, while nothing else is on the path; not for long.
+    /// Waits briefly until the first questions are answered, while nothing else is on the path.
     pub async fn first(&self) {
         let until = Instant::now() + MAX_FIRST_ANSWERS_TIME;
         while let Ok(asking) = &self.asking
@@ -72,12 +72,12 @@ impl Comparing {
         }
     }
 
-    /// Nothing is on the path any more: the last questions.
+    /// The path is idle again: asks the last questions.
     pub fn finish(&self) {
         self.progress.finish();
     }
 
-    /// What was answered, about a second later at the latest.
+    /// The answers, within about a second at most.
     pub async fn collect(mut self) -> Result<ClockExchanges, EngineError> {
         let broken = |cause| EngineError::Flow(format!("an internal task failed: {cause}"));
         match &mut self.asking {
@@ -93,7 +93,7 @@ impl Drop for Comparing {
     }
 }
 
-/// Who is asked, and by what it knows the question.
+/// Whom to ask, and how it recognises the question.
 fn whom(
     client: &Client,
     plan: &Plan,
@@ -111,7 +111,7 @@ fn whom(
     Ok((to, cookie))
 }
 
-/// What the exchanges come to.
+/// Concludes from the exchanges.
 pub fn conclude(asked: ClockExchanges, near: &End, far: &Known<Arc<End>>) -> Clocks {
     let exchanges = match asked {
         Ok(exchanges) => exchanges,

@@ -1,13 +1,13 @@
-//! Comparisons of both clocks over the control connection, for paths that let no UDP through. One at a time,
-//! and only while no payload moves: on a full path they would measure its queue, and wait behind it.
+//! Comparisons of both clocks over the control connection, for paths that block UDP. One at a time, and only while no
+//! payload moves: on a full path they would measure its queue and wait behind it.
 
 use goodput_model::Exchange;
 
-/// How often clocks are compared this way before the payload, and again after it: the fastest of this many
-/// hardly met a queue. On a long path fewer fit into the time that payload waits.
+/// How often clocks are compared this way before the payload, and again after it: the fastest of this many hardly met a
+/// queue. On a long path fewer fit into the time that payload waits.
 pub const CLOCK_PINGS: usize = 8;
 
-/// Comparisons under way.
+/// Comparisons in progress.
 #[derive(Debug, Default)]
 pub struct Pings {
     left: usize,
@@ -15,17 +15,17 @@ pub struct Pings {
 }
 
 impl Pings {
-    /// So many are wanted from now on.
+    /// Requests this many comparisons from now on.
     pub fn want(&mut self, count: usize) {
         self.left = count;
     }
 
-    /// Whether one more is wanted.
+    /// Whether another comparison is wanted.
     pub fn is_wanting(&self) -> bool {
         self.left > 0
     }
 
-    /// An answer has come. One that was asked for before the last [`Pings::want`] counts as well: it is true.
+    /// An answer has come. One from before the last [`Pings::want`] counts too: it is true.
     pub fn heard(&mut self, exchange: Exchange) {
         self.left = self.left.saturating_sub(1);
         self.exchanges.push(exchange);

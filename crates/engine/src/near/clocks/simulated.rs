@@ -1,5 +1,5 @@
-//! Two hosts, their clocks and a path in virtual time: the result of the exchanges contains the truth,
-//! whatever is lost, late or invented.
+//! Two hosts, their clocks and a path in virtual time: the result of the exchanges contains the truth, whatever is
+//! lost, late or invented.
 
 use goodput_diagnose::clocks::{Idle, relation};
 use goodput_model::{ClockRelation, Exchange, Missing};
@@ -15,9 +15,9 @@ const LOADED: (u64, u64) = (1000 * MS, 5000 * MS);
 struct SimulatedPath {
     ahead_ns: i64,
     ppm: f64,
-    /// What each way takes when it is idle, nanoseconds.
+    /// Time that each direction takes when idle, nanoseconds.
     ways_ns: (u64, u64),
-    /// What each way waits while payload moves.
+    /// Time that each direction queues while payload moves.
     queues_ns: (u64, u64),
 }
 
@@ -26,13 +26,13 @@ impl SimulatedPath {
         (at_ns as f64 * (1.0 + self.ppm * 1e-6)) as u64 + self.ahead_ns as u64
     }
 
-    /// What the far clock is ahead at a time of the near one.
+    /// How far the far clock is ahead at a time of the near clock.
     fn truly_ahead_ns(&self, at_ns: u64) -> f64 {
         self.far_ns(at_ns) as f64 - at_ns as f64
     }
 
-    /// Asks at these times. `spoil` says for each question when its answer comes later than it would,
-    /// nanoseconds, or that it never does.
+    /// Asks at these times. For each question, `spoil` says how much later its answer comes, nanoseconds, or that it
+    /// never comes.
     fn asked(
         &self,
         at: impl Iterator<Item = u64>,
@@ -48,14 +48,14 @@ impl SimulatedPath {
             let times = (self.far_ns(arrived_ns), self.far_ns(answered_ns));
             let back_ns = answered_ns + self.ways_ns.1 + back;
             let exchange = questions.compared(number, times, back_ns);
-            // The network may bring it twice.
+            // The network may deliver it twice.
             assert_eq!(questions.compared(number, times, back_ns + MS), None);
             exchange
         };
         at.filter_map(exchange).collect()
     }
 
-    /// As it is asked over UDP: before, while and after payload moves.
+    /// The questions that go over UDP: before, while and after payload moves.
     fn compared(&self, spoil: impl Fn(u64) -> Option<u64>) -> Vec<Exchange> {
         let idle = |from_ms: u64| (0..16).map(move |n| (from_ms + 4 * n) * MS);
         let loaded = (1000..5000).step_by(50).map(|ms| ms * MS);
@@ -66,7 +66,7 @@ impl SimulatedPath {
         [found.from_ns, found.to_ns].iter().all(|at_ns| {
             let since = (at_ns - found.from_ns) as f64;
             let said = found.ahead_ns as f64 + since * found.drift_ppm * 1e-6;
-            // Numbers of this size are whole nanoseconds at best.
+            // Numbers of this size have nanosecond resolution at best.
             (said - self.truly_ahead_ns(*at_ns)).abs() <= found.error_ns + 4.0
         })
     }
@@ -90,7 +90,7 @@ proptest! {
         prop_assert!(found.error_ns <= trip_ns + 10.0, "{} of {trip_ns}", found.error_ns);
     }
 
-    /// Half of the answers lost, others late by up to a second: true, and no worse than what is left allows.
+    /// With half of the answers lost and others up to a second late: true, and no worse than the rest allows.
     #[test]
     fn lost_and_late_answers_leave_the_bound_true(
         world in world(),
@@ -123,8 +123,8 @@ proptest! {
         prop_assert!(off_s <= idle.error_there_s() + 1e-6, "{off_s} {idle:?}");
     }
 
-    /// A peer that makes its numbers up makes nothing of them but nonsense or nothing: no panic, no bound
-    /// that is no number, and it can't have one answer count twice.
+    /// A peer that invents its numbers causes nothing but nonsense or nothing: no panic, no bound that is not a number.
+    /// It can't make one answer count twice.
     #[test]
     fn numbers_that_are_made_up_break_nothing(
         times in proptest::collection::vec(

@@ -9,7 +9,7 @@ use goodput_model::SocketOptions;
 use super::dialler::{Addresses, Dialler};
 use crate::control::target::Target;
 
-/// Who asks one server for its files, as the user wants it met.
+/// Requests files from one server, contacted as the user wants.
 #[derive(Clone)]
 pub struct Asker {
     pub target: Target,
@@ -24,7 +24,7 @@ impl Asker {
         self.options.proxy.as_ref().map(ToString::to_string)
     }
 
-    /// The same that asks only the machine at this address, if there is one; why it can't be asked, in words.
+    /// The same, but asks only the machine at this address, if there is one; or says why that is impossible.
     pub fn at(&self, reached: Option<IpAddr>) -> Result<Self, String> {
         let Some(ip) = reached else { return Ok(self.clone()) };
         let addresses = self.addresses.only(ip).ok_or_else(|| {
@@ -34,7 +34,7 @@ impl Asker {
         Ok(Self { addresses, ..self.clone() })
     }
 
-    /// A place with the user who asks for it here, as its server is told.
+    /// A place with the user who asks for it here, as the server gets it.
     pub fn own(&self, place: Place) -> Place {
         match &self.options.login {
             Some(login) => place.of_user(&login.user),
@@ -43,7 +43,7 @@ impl Asker {
         }
     }
 
-    /// A conversation about the file at a place of that server.
+    /// A conversation about the file at a place on that server.
     pub fn converse(&self, place: &Place) -> Box<dyn Conversation> {
         let dial = Dialler::new(&self.target, &self.addresses, &self.socket);
         (place.scheme().open)(place.clone(), Arc::clone(&self.options), Box::new(dial))

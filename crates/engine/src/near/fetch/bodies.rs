@@ -13,18 +13,18 @@ use rustix::event::PollFlags;
 use super::log::FetchLog;
 use super::readiness::events;
 
-/// Bytes of an upload whose length nobody asked for: long enough that the questions between two take little of the time,
-/// and short enough for the disk of a small server, which holds one file for each flow.
+/// Length of an upload if nobody asked for one: long enough that the requests between uploads take little of the time,
+/// and short enough for a small server's disk, which holds one file for each flow.
 const UPLOAD_BYTES: u64 = 64 << 20;
-/// How long payload may stay away before the server is given up.
+/// How long payload may fail to come before the server is given up.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Bodies that a conversation gives.
+/// Bodies from a conversation.
 pub struct FileBodies {
     flow: u16,
     conversation: Box<dyn Conversation>,
     log: Arc<FetchLog>,
-    /// Fetches that are still to be made, if there is an end of them.
+    /// Remaining fetches, if their number is limited.
     left: Option<u32>,
 }
 
@@ -88,7 +88,7 @@ impl Bodies for FileBodies {
     }
 
     fn store(&mut self, bytes: Option<u64>, pause: &dyn Pause) -> Result<Body, BodyError> {
-        // Asking for room is part of the wait, also for the first file.
+        // Asking for room is part of the wait, even for the first file.
         self.log.over(self.flow, Instant::now());
         let body = self.conversation.store(bytes, &Paused(pause)).map_err(told)?;
         self.log.answered(self.flow, &body, self.conversation.about());
@@ -108,14 +108,14 @@ impl Bodies for FileBodies {
     }
 
     fn stored(&mut self, pause: &dyn Pause) -> Result<(), BodyError> {
-        // It is closed by the answer, if each file has a connection.
+        // If each file has its own connection, the answer closes it.
         let socket = self.conversation.socket().and_then(|socket| socket.try_clone().ok());
         let busy_us = || tcp_info(socket.as_ref()?.as_fd()).value()?.busy_us;
         let busy = || busy_us().map(Duration::from_micros);
         let (written, busy_before) = (Instant::now(), busy());
         self.conversation.stored(&Paused(pause)).map_err(told)?;
         let took = written.elapsed();
-        // What the kernel still had to send was no wait for the server.
+        // The time for what the kernel still had to send was not a wait for the server.
         let sending = busy().zip(busy_before).map(|(after, before)| after.saturating_sub(before));
         self.log.stored(self.flow, took, sending.map(|sending| took.saturating_sub(sending)));
         self.log.about(self.conversation.about());
@@ -156,7 +156,7 @@ fn told(why: FileError) -> BodyError {
     }
 }
 
-/// A body as the mover has it.
+/// A body in the mover's form.
 fn handed_on(
     conversation: &dyn Conversation,
     body: &goodput_files::Body,
@@ -175,10 +175,10 @@ fn handed_on(
     Ok(Body { extent, socket })
 }
 
-/// A single question, and what is known of it.
+/// A single request, and what is known of it.
 pub struct Question {
     pub conversation: Option<Box<dyn Conversation>>,
-    /// When it had left, and when the first byte of the answer was there.
+    /// When it had left, and when the first byte of the answer came.
     pub asked_and_answered: Option<(Instant, Instant)>,
     pub failure: Option<FileError>,
 }
@@ -192,7 +192,7 @@ impl Question {
 /// The only body of a flow.
 pub struct OneBody {
     pub question: Arc<Mutex<Question>>,
-    /// When it was answered, for who waits for its end.
+    /// When it was answered, for whoever waits for its end.
     pub answered: Arc<OnceLock<Instant>>,
 }
 

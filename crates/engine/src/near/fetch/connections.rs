@@ -1,4 +1,4 @@
-//! What the kernel counted on the connections of one flow, one after the other.
+//! The kernel's counters for the successive connections of one flow.
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use goodput_mover::Connections;
 #[derive(Default)]
 pub struct PastConnections {
     past: Mutex<TcpInfo>,
-    /// The calls of a flow that stores a file by calls, whose answers say what the server took.
+    /// The calls of a flow that stores a file by calls. Their answers say what the server stored.
     stores: Option<Arc<RpcLog>>,
 }
 
 impl PastConnections {
-    /// None yet, of a flow that stores a file by such calls, if it does.
+    /// No connections yet; with the calls of a flow that stores a file by calls.
     pub fn of(stores: Option<Arc<RpcLog>>) -> Self {
         Self { stores, ..Self::default() }
     }

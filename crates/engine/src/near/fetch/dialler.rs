@@ -1,4 +1,4 @@
-//! Connections to a server of files, with the plan's socket options.
+//! Connections to a file server, with the plan's socket options.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -17,13 +17,13 @@ use crate::control::target::Target;
 /// How long one address may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Addresses of one host. The one that was reached last is tried first, by everyone who shares them: one that drops what
-/// it is sent costs its time only once.
+/// Addresses of one host. All who share them first try the one that was reached last: an address that drops packets
+/// costs its timeout only once.
 #[derive(Clone)]
 pub struct Addresses(Arc<Mutex<Known>>);
 
 struct Known {
-    /// In the order in which they are tried.
+    /// In the order of trial.
     all: Vec<SocketAddr>,
     reached: Option<IpAddr>,
 }
@@ -33,12 +33,12 @@ impl Addresses {
         Self(Arc::new(Mutex::new(Known { all, reached: None })))
     }
 
-    /// The one that was reached last; `None`: none was, or all was asked of a proxy.
+    /// The address that was reached last; `None`: none was, or a proxy was asked for everything.
     pub fn last_reached(&self) -> Option<IpAddr> {
         self.known().reached
     }
 
-    /// This one alone: each address of a name may be another machine. `None` if it is none of them.
+    /// This address alone: each address of a name may be another machine. `None` if it is not among them.
     pub fn only(&self, ip: IpAddr) -> Option<Self> {
         let mut all = self.in_order();
         all.retain(|address| address.ip() == ip);
@@ -60,15 +60,15 @@ impl Addresses {
     }
 }
 
-/// Connects to the target, or to where it leads.
+/// Connects to the target, or to where it redirects.
 pub struct Dialler {
     host: String,
-    /// Those of that host, with any port.
+    /// The addresses of that host, with any port.
     addresses: Addresses,
-    /// The one that was reached: what follows goes to the same machine, as the data of FTP must.
+    /// The address that was reached: what follows goes to the same machine, as FTP's data must.
     reached: Option<SocketAddr>,
     options: SocketOptions,
-    /// Whether a local port below 1024 is tried first.
+    /// Whether to try a local port below 1024 first.
     low_port: bool,
 }
 
@@ -84,7 +84,7 @@ impl Dialler {
         }
     }
 
-    /// The addresses of a host. Those of the target are known; another one is where a redirect leads that the user
+    /// The addresses of a host. Those of the target are known; another host is the target of a redirect that the user
     /// allowed.
     fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, FileError> {
         if host.eq_ignore_ascii_case(&self.host) {
@@ -97,8 +97,8 @@ impl Dialler {
     }
 }
 
-/// The first of a random part of the ports below 1024 that no service is usually found at: Linux takes those from 665 on
-/// for the same purpose (`xprt_min_resvport`, net/sunrpc/xprtsock.c).
+/// The first of a random range of ports below 1024 where services are rare: Linux uses those from 665 on for the same
+/// purpose (`xprt_min_resvport`, net/sunrpc/xprtsock.c).
 fn low_port() -> u16 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.subsec_micros());
     665 + (now % 256) as u16
@@ -135,7 +135,7 @@ impl Dialler {
         })
     }
 
-    /// The same from a port below 1024, if the server may insist on one and this user may have one.
+    /// The same from a port below 1024, if the server may insist on one and this user may use one.
     fn reach_as_asked(&self, address: SocketAddr, wait: &dyn Wait) -> Result<OwnedFd, FileError> {
         if self.low_port && self.options.source_port.is_none() {
             let low = SocketOptions { source_port: Some(low_port()), ..self.options.clone() };

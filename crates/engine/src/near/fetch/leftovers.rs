@@ -1,4 +1,4 @@
-//! Files that dead runs have left at servers: found by their notes, and removed.
+//! Files that dead runs have left at servers: found by their notes and removed.
 
 use std::path::Path;
 
@@ -22,8 +22,9 @@ pub struct LeftUpload {
     pub failure: Option<String>,
 }
 
-/// Removes what dead runs have left at the server of `place`, as far as it lets go of it. What was done, in words. A run that
-/// met the server by another way may have met another machine: what this one says of its files means nothing.
+/// Removes what dead runs have left at the server of `place`, as far as the server allows. Returns in words what was
+/// done. A run that reached the server by another way may have reached another machine, so this server's word on its
+/// files means nothing.
 pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     let met = asker.target.file.as_ref().and_then(|file| Meeting::of(file).ok());
     let (Ok(left), Some(met)) = (Note::<Place>::left(notes), met) else { return Vec::new() };
@@ -44,8 +45,8 @@ pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     words
 }
 
-/// Removes what dead runs have left at any server or on any mount; `meet` makes a target of how each server was met. With
-/// `forget`, what can't be removed is no more noted. Blocks for as long as the servers take.
+/// Removes what dead runs have left at any server or on any mount; `meet` makes a target from how each server was
+/// contacted. With `forget`, a file that can't be removed is no longer noted. Blocks for as long as the servers take.
 pub fn undo_uploads(
     notes: &Path,
     meet: impl Fn(&Place, &Meeting) -> Result<Target, EngineError>,
@@ -76,7 +77,7 @@ fn undo(
     meet: &impl Fn(&Place, &Meeting) -> Result<Target, EngineError>,
 ) -> Removal {
     let Some(first) = note.places.first() else {
-        // Its run died before it had named anything.
+        // The run died before it had named anything.
         return Removal { files: Vec::new(), noted: note.forget() };
     };
     let asker = meet(first, &note.met).and_then(|target| {

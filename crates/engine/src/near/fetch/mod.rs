@@ -1,6 +1,6 @@
-//! Flows from a server of files, or to it: each is a conversation of its own, which asks for the file again and again
-//! while the payload moves, or stores one again and again. Before, a file that is fetched is fetched once alone, so that it
-//! is in the server's caches; that one can be stored and removed is tried with one byte.
+//! Flows from a file server, or to it. Each is its own conversation, which requests or stores a file repeatedly while
+//! the payload moves. Before that, a file to be fetched is fetched once alone, so that it is in the server's caches;
+//! one byte shows whether a file can be stored and removed.
 
 mod asker;
 mod bodies;
@@ -36,17 +36,17 @@ pub use super::notes::Meeting;
 pub use log::FetchLog;
 pub use scratch::Scratch;
 
-/// Flows that a server of files serves.
+/// Flows that a file server serves.
 pub struct Fetching {
     pub opened: Opened,
-    /// What becomes known of their questions.
+    /// What becomes known of their requests.
     pub log: Arc<FetchLog>,
-    /// What they store there, to be removed.
+    /// The files that they store there, to be removed.
     pub scratch: Option<Scratch>,
 }
 
-/// Fetches the file of `target` once, or tries whether one can be stored beside it, then connects the flows of `plan`.
-/// Blocks, but not for long once it is no more awaited.
+/// Fetches the file of `target` once, or tries whether a file can be stored beside it, then connects the flows of
+/// `plan`. Blocks, but not for long once nobody waits any more.
 pub fn open(
     target: &Target,
     addresses: &[SocketAddr],
@@ -72,7 +72,7 @@ pub fn open(
     Ok(fetching)
 }
 
-/// Flows that fetch, after the first fetch if nobody made it before.
+/// Flows that fetch, after the first fetch unless it was already made.
 fn fetch(
     asker: &Asker,
     file: &FileTarget,
@@ -89,13 +89,13 @@ fn fetch(
     let about = conversation.about();
     let log = Arc::new(FetchLog::new(first, plan.flows, asker.proxy(), about));
     log.alone(further_s);
-    // The first flow goes on where the warm-up was: what it learned of redirects holds.
+    // The first flow continues where the warm-up was, with what it learned of redirects.
     let conversations = std::iter::once(conversation).chain(std::iter::repeat_with(converse));
     let opened = connect(asker, plan, tickets, conversations, &log, awaited)?;
     Ok(Fetching { opened, log, scratch: None })
 }
 
-/// Flows that store, each in a file of its own.
+/// Flows that store, each to its own file.
 fn store(
     scratch: Scratch,
     plan: &Plan,

@@ -1,9 +1,9 @@
-//! What a conversation waits for, in the words of poll(2).
+//! What a conversation waits for, in the terms of poll(2).
 
 use goodput_files::Ready;
 use rustix::event::PollFlags;
 
-/// What poll(2) is to look for.
+/// The events for poll(2).
 pub fn events(ready: Ready) -> PollFlags {
     match ready {
         Ready::Read => PollFlags::IN,

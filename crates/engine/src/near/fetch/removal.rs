@@ -10,19 +10,19 @@ use super::asker::Asker;
 use super::warm_up::wait_at_most;
 use crate::near::notes::Note;
 
-/// How long after a server said that files are not there it is asked for them once more: it may not have carried out yet what was
-/// asked for on a connection that is closed by now.
+/// When a server says that files are not there, it is asked again after this time: it may not have carried out yet what
+/// a closed connection had requested.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
-/// How long a server that refuses is asked again: it may still hold a file open whose upload was just cut off.
+/// How long a refusing server is asked again: it may still hold a file open whose upload was just cut off.
 const HELD_TIME: Duration = Duration::from_secs(3);
-/// Why a file may be there all the same that the server did not find.
+/// Why a file that the server did not find may still be there.
 const UNSEEN: &str =
     "the server shows no such file, but another user stored it: use that user's login (~/.netrc)";
 
 /// How long a removal may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// All files together, and the login before the first.
+    /// All files together, including the login before the first.
     all: Duration,
     /// One file.
     one: Duration,
@@ -32,28 +32,28 @@ impl Patience {
     /// Whoever ended a measurement, or begins one, waits for something else.
     pub const BESIDE_A_RUN: Self =
         Self { all: Duration::from_secs(10), one: Duration::from_secs(5) };
-    /// Of someone who asked for nothing but this.
+    /// For a user who asked for nothing else.
     pub const ON_REQUEST: Self =
         Self { all: Duration::from_secs(120), one: Duration::from_secs(30) };
 }
 
-/// What became of the removal of files.
+/// The outcome of a removal.
 #[derive(Debug)]
 pub struct Removal {
-    /// Each of them: whether it was there, or why it may still be.
+    /// Each file: whether it was there, or why it may still be there.
     pub files: Vec<(Place, Result<bool, String>)>,
-    /// Whether the note says the same.
+    /// Whether the note was updated accordingly.
     pub noted: io::Result<()>,
 }
 
 impl Removal {
-    /// None of what is noted could be removed.
+    /// No noted file could be removed.
     pub fn failed(note: &Note, why: &str) -> Self {
         let files = note.places.iter().map(|place| (place.clone(), Err(why.to_owned())));
         Self { files: files.collect(), noted: Ok(()) }
     }
 
-    /// This became of one; what is gone is noted no more.
+    /// Records the outcome for one file. A file that is gone is no longer noted.
     fn concludes(&mut self, note: &mut Note, place: Place, outcome: Result<bool, String>) {
         if outcome.is_ok()
             && let Err(cause) = note.is_gone(&place)
@@ -63,7 +63,7 @@ impl Removal {
         self.files.push((place, outcome));
     }
 
-    /// The files that were there, and are no more.
+    /// The files that were there and are gone now.
     pub fn removed(&self) -> impl Iterator<Item = &Place> {
         self.files.iter().filter(|(_, outcome)| *outcome == Ok(true)).map(|(place, _)| place)
     }
@@ -83,8 +83,8 @@ impl Removal {
     }
 }
 
-/// Removes the files of a note, which forgets each that is gone. Those that the server does not find are asked for once more
-/// when all others were; without the time for that they stay noted.
+/// Removes the files of a note, which forgets each file that is gone. Files that the server does not find are requested
+/// once more after all others; without the time for that they stay noted.
 pub fn remove(asker: &Asker, note: &mut Note, patience: Patience) -> Removal {
     let until = Instant::now() + patience.all;
     let mut removal = Removal { files: Vec::new(), noted: Ok(()) };
@@ -119,7 +119,7 @@ pub fn remove(asker: &Asker, note: &mut Note, patience: Patience) -> Removal {
     removal
 }
 
-/// Asks for the removal of one file until the server gives an answer that counts. Whether it found the file.
+/// Asks for the removal of one file until the server gives an answer that counts. Returns whether the file was found.
 fn remove_one(
     conversation: &mut dyn Conversation,
     all_until: Instant,
@@ -138,7 +138,7 @@ fn remove_one(
             Err(FileError::Refused(_)) => begun.elapsed() >= HELD_TIME,
             Err(why) => {
                 if !why.is_refusal() {
-                    // What comes late must not be taken for the answer to the next question.
+                    // A late answer must not be taken for the answer to the next request.
                     conversation.hang_up();
                 }
                 why.is_refusal()
@@ -183,7 +183,8 @@ mod tests {
     use super::*;
     use crate::near::notes::Meeting;
 
-    /// An FTP server that answers to the wish to remove a file as `delete` says; what it heard, and who asks it.
+    /// An FTP server that answers requests to delete a file as `delete` says. Returns what it received, and who asks
+    /// it.
     fn serve(delete: fn(&str) -> &'static str) -> (Asker, Receiver<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! The files that a measurement stores at a server: their names, the trial whether they can be stored and removed, and
+//! The files that a measurement stores at a server: their names, a trial whether they can be stored and removed, and
 //! their removal after every kind of end.
 
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use crate::control::target::FileTarget;
 use crate::error::EngineError;
 use crate::near::notes::{Meeting, Note};
 
-/// How long a write of the trial waits for room.
+/// How long a write in the trial waits for room.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Files that are stored at a server; dropping it removes them.
@@ -27,7 +27,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Notes on disk what `flows` flows are about to store beside the file of `target`, and tries with one byte whether
-    /// the server takes and removes it.
+    /// the server accepts and removes it.
     pub fn begin(
         asker: Asker,
         target: &FileTarget,
@@ -38,16 +38,16 @@ impl Scratch {
         let (id, places) = names(&asker, &target.place, flows).map_err(failed)?;
         let first = places.first().unwrap_or(&target.place).clone();
         let mut conversation = asker.converse(&first);
-        // A server that lets nobody in stores nothing, so there is nothing to note.
+        // A server that admits nobody stores nothing, so there is nothing to note.
         conversation.connect(&Patient(awaited)).map_err(failed)?;
         let reached = asker.addresses.last_reached();
         let note = write_note(target, reached, &id, places)?;
-        // Each address of a name may be another machine, which has none of this.
+        // Each address of a name may be another machine without these files.
         let asker = asker.at(reached).map_err(EngineError::Target)?;
         let failed = |why: FileError| EngineError::File { target: asker.target.text.clone(), why };
         match attempt(conversation.as_mut(), &first, &Patient(awaited)) {
             Ok(()) => Ok(Self { asker, note: Some(note) }),
-            // What the server refused to take, it does not have.
+            // The server does not have what it refused to store.
             Err(Unfit { why, is_refused: true }) => match note.forget() {
                 Ok(()) => Err(failed(why)),
                 Err(cause) => Err(EngineError::io("remove the note of an upload")(cause)),
@@ -60,7 +60,7 @@ impl Scratch {
         }
     }
 
-    /// Who asks the machine that has the files.
+    /// Asks the machine that has the files.
     pub fn asker(&self) -> &Asker {
         &self.asker
     }
@@ -70,7 +70,7 @@ impl Scratch {
         self.note.as_ref().map_or(&[], |note| &note.places)
     }
 
-    /// Removes the files. What could not be removed, in words.
+    /// Removes the files. Returns in words what could not be removed.
     pub fn remove(mut self) -> Vec<String> {
         self.clean_up()
     }
@@ -89,8 +89,8 @@ impl Drop for Scratch {
     }
 }
 
-/// What a run stores: its id, and the file of each flow. It says who stores it, since the server may show it to nobody
-/// else.
+/// What a run stores: its id, and the file of each flow. The place names the user who stores it, since the server may
+/// show the file to nobody else.
 fn names(asker: &Asker, place: &Place, flows: u16) -> Result<(String, Vec<Place>), FileError> {
     let id = format!("{:016x}", rand::random::<u64>());
     let own = asker.own(place.clone());
@@ -119,7 +119,7 @@ fn write_note(
 /// Why a server is not fit for uploads.
 struct Unfit {
     why: FileError,
-    /// Whether it took nothing, so that nothing of it can be there.
+    /// Whether it stored nothing, so that nothing can be left there.
     is_refused: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The fetch before the measurement: by the same mover, alone, so that its time can be held against those that follow. A file
-//! that comes soon is fetched so a few times more: later fetches share their connection, or are asked for ahead.
+//! The fetch before the measurement: by the same mover, alone, so that its time can be compared with later fetches. A
+//! file that comes quickly is fetched a few more times: later fetches share their connection, or are requested ahead.
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,18 +19,18 @@ use super::socket_of;
 use crate::control::target::Target;
 use crate::error::EngineError;
 
-/// How long payload is read. What does not come in this time the measurement itself will bring.
+/// How long payload is read. The measurement itself brings what does not come in this time.
 const MAX_READ_TIME: Duration = Duration::from_secs(10);
-/// Further fetches like the first, at most, and how long they may take together.
+/// Most further fetches like the first, and how long they may take together.
 const MAX_FURTHER_FETCHES: usize = 20;
 const MAX_FURTHER_TIME: Duration = Duration::from_millis(500);
-/// How often its end is looked for. When it came is known exactly all the same.
+/// How often to check for its end. The time of the end is known exactly all the same.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// How long a wait goes on before it looks whether it is still awaited.
+/// How long a wait lasts before it checks whether anyone still waits for the result.
 const WAIT_SLICE_TIME: Duration = Duration::from_millis(100);
 
-/// Waits as long as someone waits for what comes of it.
+/// Waits as long as someone waits for the result.
 pub struct Patient<'a>(pub &'a Awaited);
 
 impl Wait for Patient<'_> {
@@ -69,21 +69,21 @@ pub fn wait_at_most(socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Res
 /// What came before the measurement.
 pub struct WarmUp {
     pub first: Known<Fetch>,
-    /// Times of further fetches like it, seconds; none of a file that takes long.
+    /// Times of further fetches like it, seconds; empty for a file that takes long.
     pub further_s: Vec<f64>,
-    /// Which has hung up.
+    /// Already hung up.
     pub conversation: Box<dyn Conversation>,
 }
 
 impl WarmUp {
-    /// Of a file that an earlier run has fetched.
+    /// For a file that an earlier run has fetched.
     pub fn none(conversation: Box<dyn Conversation>) -> Self {
         let first = Known::missing("an earlier run made the first fetch");
         Self { first, further_s: Vec::new(), conversation }
     }
 }
 
-/// Fetches the file to nothing: once, and if that takes little time a few times more.
+/// Fetches the file and discards it: once and, if that takes little time, a few times more.
 pub fn fetch(
     target: &Target,
     conversation: Box<dyn Conversation>,
@@ -107,7 +107,7 @@ pub fn fetch(
     Ok(WarmUp { first: Known::Value(first), further_s, conversation })
 }
 
-/// Fetches the file once, for so long at most; what it was like, and the conversation, which has hung up.
+/// Fetches the file once, for this time at most. Returns the fetch and the conversation, which has hung up.
 fn fetch_once(
     target: &Target,
     mut conversation: Box<dyn Conversation>,
@@ -127,7 +127,7 @@ fn fetch_once(
         bodies: Some(Arc::new(source)),
         ..FlowConfig::new(Role::Receiver, Transport::Tcp, chunk)
     };
-    // To a sink goes only what is measured.
+    // Only measured payload goes to a sink.
     let mut to_nothing = plan.clone();
     to_nothing.storage.sink = None;
     let mover = for_role(&to_nothing, Role::Receiver);
@@ -156,7 +156,7 @@ fn fetch_once(
     if let Some(why) = question.failure.take() {
         return Err(failed(why));
     }
-    // One that was given up may have stood still: whether that goes on, the measurement will show.
+    // A fetch that was given up may have stalled; the measurement will show whether it still does.
     if !cut {
         moved.map_err(|why| failed(FileError::Protocol(why.to_string())))?;
     }

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use super::{CONNECT_TIMEOUT, Opened, Opening, higher};
 use crate::error::EngineError;
 
-/// Where the flows of one measurement are awaited, one port each; closed when it is dropped.
+/// Listeners for the flows of one measurement, one port each; closed when dropped.
 pub struct FlowListeners<'a> {
     plan: &'a Plan,
     tickets: &'a [FlowTicket],
@@ -26,8 +26,8 @@ enum FlowListener {
 }
 
 impl<'a> FlowListeners<'a> {
-    /// Listens at `local`, if there is an address that the peer knows, for each flow that has a
-    /// connection of its own. Flows are taken from the address of `peer` only.
+    /// Listens at `local`, if the peer knows an address, for each flow that has its own connection.
+    /// Accepts flows from the address of `peer` only.
     pub fn open(
         plan: &'a Plan,
         tickets: &'a [FlowTicket],
@@ -97,7 +97,7 @@ impl FlowListener {
         }
     }
 
-    /// The flow that `from` opens; whatever comes from another address is dropped.
+    /// The flow that `from` opens; connections from other addresses are dropped.
     async fn take(self, from: IpAddr, plan: &Plan) -> std::io::Result<(OwnedFd, Vec<String>)> {
         match self {
             Self::Tcp(listener) => loop {
@@ -108,7 +108,7 @@ impl FlowListener {
                 }
             },
             Self::Udp(socket) => loop {
-                // Left where it is: it is the mover's.
+                // Left in the socket for the mover.
                 let (_, peer) = socket.peek_from(&mut [0]).await?;
                 if is_same(peer.ip(), from) {
                     socket.connect(peer).await?;
@@ -124,7 +124,7 @@ fn is_same(one: IpAddr, other: IpAddr) -> bool {
     one.to_canonical() == other.to_canonical()
 }
 
-/// Any address of this host that `peer` could talk to.
+/// The wildcard address of this host in the IP version of `peer`.
 fn any(peer: SocketAddr) -> SocketAddr {
     match peer {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),

@@ -1,5 +1,5 @@
-//! The connecting side's data connections: each flow is opened as its protocol requires, and proves that it
-//! belongs to the measurement.
+//! The client's data connections: each flow is opened as its protocol requires, and proves that it belongs to the
+//! measurement.
 
 mod listen;
 mod tcp;
@@ -24,7 +24,7 @@ pub use listen::FlowListeners;
 
 /// How long one data connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long all of them may take together, which is as long as a far end of goodput waits for them.
+/// How long all connections may take together: as long as a far end of goodput waits for them.
 const CONNECT_ALL_TIMEOUT: Duration = goodput_wire::protocols::goodput::times::FLOWS_TIMEOUT;
 
 /// Connected and proven flows.
@@ -33,20 +33,20 @@ pub struct Opened {
     pub flows: Vec<Connected>,
     /// The peer's address, if there is one.
     pub peer: Option<SocketAddr>,
-    /// What the kernel made of the socket options, if it differs from what was asked.
+    /// Socket options that the kernel changed from what was asked.
     pub doubts: Vec<String>,
 }
 
 /// Where flows are connected to.
 #[derive(Debug, Clone)]
 pub struct Destination {
-    /// What is spoken there.
+    /// The protocol spoken there.
     pub protocol: &'static Protocol,
     /// Addresses of the peer, tried in turn for the first flow; all others follow it.
     pub addresses: Vec<SocketAddr>,
     /// How much higher the port of each further flow is.
     pub apart: u16,
-    /// Local ports that were chosen, if they were to be; otherwise as the plan says.
+    /// Local ports, if they were chosen; otherwise the plan's ports are used.
     pub ports: Option<Chosen>,
 }
 
@@ -86,8 +86,8 @@ pub fn open_flows(
 }
 
 impl Destination {
-    /// Opens the first flow to the first address that takes it; the error is that of the first address,
-    /// as the others are mostly the same.
+    /// Opens the first flow to the first address that accepts it. Reports the first address's error, because the others
+    /// are mostly the same.
     fn open_first(
         &self,
         plan: &Plan,
@@ -119,7 +119,7 @@ impl Destination {
     }
 }
 
-/// What a proof is of the payload of the flow.
+/// The part of a flow's payload that its proof is.
 fn shown(ticket: &FlowTicket) -> EarlyPayload {
     let is_payload = ticket.framing.counts_proof() && ticket.is_sender(EndName::Near);
     let bytes = if is_payload { ticket.proof.0.len() as u64 } else { 0 };
@@ -138,7 +138,7 @@ fn higher(first: SocketAddr, connections: u16, apart: u16) -> Result<SocketAddr,
     Ok(address)
 }
 
-/// How long the next connection may take. `done` of `all` are there.
+/// How long the next connection may take, when `done` of `all` exist.
 fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, EngineError> {
     match deadline.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(EngineError::Flow(format!(
@@ -151,7 +151,7 @@ fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, Eng
 
 /// The flows of a measurement, as they come about.
 struct Opening {
-    /// With the local port that the next flow is to have.
+    /// Has the local port for the next flow.
     plan: Plan,
     peer: Option<SocketAddr>,
     flows: Vec<Connected>,
@@ -173,7 +173,7 @@ impl Opening {
         self.flows.push(Connected { flow, socket, framing, early, bodies: None, file: None });
     }
 
-    /// The next flow's port is behind this one's, which is not what was asked for if that was taken.
+    /// The next flow's port follows this one's, which is not what was asked for if that port was taken.
     fn note_port(&mut self, flow: u16, socket: &OwnedFd) {
         let Some(asked) = self.plan.socket.source_port else { return };
         let local = socket2::SockRef::from(socket).local_addr().ok();
@@ -188,7 +188,7 @@ impl Opening {
         self.plan.socket.source_port = port.checked_add(1);
     }
 
-    /// Every flow mostly says the same.
+    /// Most flows say the same.
     fn doubt(&mut self, found: Vec<String>) {
         for doubt in found {
             if !self.doubts.contains(&doubt) {
@@ -197,8 +197,8 @@ impl Opening {
         }
     }
 
-    /// Gives a flow that rides on another one's connection a handle of its own to it. Tells whether
-    /// the flow is such a one.
+    /// Gives a flow that rides on another flow's connection its own handle to that connection. Returns whether the flow
+    /// is one of these.
     fn share(&mut self, ticket: &FlowTicket) -> Result<bool, EngineError> {
         let Some(other) = ticket.shares else { return Ok(false) };
         let FlowPlan { id, .. } = ticket.flow;

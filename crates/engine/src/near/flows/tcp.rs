@@ -11,13 +11,13 @@ use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
 
-/// A far end may announce that it is ready before it listens: how long it may take to listen, and how often a
-/// connect is tried. nuttcp's own client only waits 10 ms, and 20 ms more for each further stream
-/// (nuttcp-8.2.2.c, lines 5466 and 5509).
+/// A far end may announce that it is ready before it listens: how long it may take to listen, and how often to try to
+/// connect. nuttcp's own client waits only 10 ms, and 20 ms more for each further stream (nuttcp-8.2.2.c, lines 5466
+/// and 5509).
 const MAX_LISTEN_DELAY: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Connects a flow and shows what proves it. Blocks.
+/// Connects a flow and sends its proof. Blocks.
 pub fn open(
     address: SocketAddr,
     plan: &Plan,

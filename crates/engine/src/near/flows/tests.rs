@@ -1,4 +1,4 @@
-//! Flows as they come about on loopback, in every way that a protocol may have.
+//! How flows are set up on loopback, in every way that a protocol may use.
 
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};

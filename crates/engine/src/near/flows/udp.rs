@@ -1,4 +1,4 @@
-//! A UDP flow that this end opens: a socket, and the greeting that its protocol has for it.
+//! A UDP flow that this end opens: a socket, and its protocol's greeting.
 
 use std::io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
 use std::net::{SocketAddr, UdpSocket};
@@ -13,10 +13,10 @@ use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
 
-/// Longest datagram (RFC 768 and RFC 791): nothing of an early one may be cut off.
+/// Longest datagram (RFC 768 and RFC 791): an early one must not be cut off.
 const MAX_DATAGRAM_BYTES: usize = 65_535;
 
-/// Opens a flow and greets the far end as `protocol` has it. Blocks.
+/// Opens a flow and greets the far end as `protocol` demands. Blocks.
 pub fn open(
     protocol: &Protocol,
     address: SocketAddr,
@@ -44,7 +44,7 @@ fn greet(
     }
 }
 
-/// Sends and listens until the answer is there.
+/// Sends and listens until the answer comes.
 fn ask(
     socket: &UdpSocket,
     greeting: &mut dyn Greeting,
@@ -78,8 +78,8 @@ fn ask(
     }
 }
 
-/// One datagram's length, or `None` if none came in time. A wait that has a time is not begun again
-/// by the kernel after a process was stopped and continued (signal(7), `EINTR`).
+/// Returns the length of one datagram, or `None` if none came in time. The kernel does not restart a
+/// wait with a timeout after a process was stopped and continued (signal(7), `EINTR`).
 fn receive(socket: &UdpSocket, room: &mut [u8]) -> std::io::Result<Option<usize>> {
     match socket.recv(room) {
         Ok(length) => Ok(Some(length)),

@@ -1,5 +1,5 @@
-//! How long it takes to connect to the server's port. A connection is reset as soon as it is there: it
-//! leaves nothing behind at either end.
+//! How long it takes to connect to the server's port. A connection is reset as soon as it is
+//! established, so it leaves nothing behind at either end.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use socket2::SockRef;
 
 use super::schedule::{Halt, Probes, Waiting};
 
-/// Connects repeatedly until the halt. Errs if not even the first can be begun.
+/// Connects repeatedly until the halt. Fails if not even the first attempt can begin.
 pub fn probe(to: SocketAddr, options: &SocketOptions, halt: &Halt) -> Result<Probes, Missing> {
     let mut waiting: Waiting<'_, OwnedFd> = Waiting::new(halt);
     let mut begun = false;
@@ -34,7 +34,8 @@ pub fn probe(to: SocketAddr, options: &SocketOptions, halt: &Halt) -> Result<Pro
     Ok(waiting.into_probes())
 }
 
-/// Waits until a connection is there or has failed, or the time is over: for each, whether it is.
+/// Waits until a connection is established or has failed, or the time is over. Returns for each whether
+/// it is ready.
 fn ready(waiting: &Waiting<'_, OwnedFd>, time: Duration) -> Result<Vec<bool>, Missing> {
     let mut polled: Vec<_> =
         waiting.out().map(|socket| PollFd::new(socket, PollFlags::OUT)).collect();
@@ -49,7 +50,7 @@ fn ready(waiting: &Waiting<'_, OwnedFd>, time: Duration) -> Result<Vec<bool>, Mi
 fn is_connected(socket: &OwnedFd) -> bool {
     let socket = SockRef::from(socket);
     let connected = matches!(socket.take_error(), Ok(None));
-    // If it can't be reset it is closed as any other.
+    // If it can't be reset, it is closed like any other.
     let _ = socket.set_linger(Some(Duration::ZERO));
     connected
 }
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn refusals_are_not_timed() {
-        // Bound, so that it is nobody else's, and refusing, because it does not listen.
+        // Bound, so that nobody else gets the port, and refusing, because it does not listen.
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
         let socket = socket.unwrap();
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();

@@ -11,7 +11,7 @@ use goodput_wire::session::Cookie;
 
 use super::schedule::{ANSWER_TIMEOUT, Halt, Probes, Waiting};
 
-/// After which a hello is sent again.
+/// Time after which a hello is repeated.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Probes until the halt.
@@ -49,7 +49,7 @@ fn exchange(
             let at = Instant::now();
             match socket.send(&echo(cookie, nonce, number)) {
                 Ok(_) => waiting.sent(number, at),
-                // The queue of the device is full, or an earlier one came back as an ICMP error.
+                // The device's queue is full, or an earlier probe came back as an ICMP error.
                 Err(_) => waiting.not_sent(),
             }
         }
@@ -66,7 +66,7 @@ fn exchange(
 fn challenged(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<Option<Nonce>> {
     let until = Instant::now() + ANSWER_TIMEOUT;
     while Instant::now() < until {
-        // A lost one is repeated.
+        // A lost hello is repeated.
         let _ = socket.send(&hello(cookie));
         let nonce = hear(socket, REPEAT_INTERVAL, |datagram| match from_server(datagram) {
             Some(ServerReply::Challenge(nonce)) => Some(nonce),
@@ -79,7 +79,7 @@ fn challenged(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<Option<Non
     Ok(None)
 }
 
-/// What the next datagram says, if one comes in time that says anything.
+/// What the next datagram says, if a valid one comes in time.
 fn hear<T>(
     socket: &UdpSocket,
     time: Duration,
@@ -90,7 +90,7 @@ fn hear<T>(
     match socket.recv(&mut datagram) {
         Ok(length) => Ok(read(&datagram[..length])),
         Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock | Interrupted) => Ok(None),
-        // An ICMP error for an earlier one: that one counts as lost.
+        // An ICMP error for an earlier probe, which counts as lost.
         Err(cause) if cause.kind() == std::io::ErrorKind::ConnectionRefused => Ok(None),
         Err(cause) => Err(cause),
     }

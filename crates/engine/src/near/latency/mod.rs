@@ -24,10 +24,10 @@ pub use sum::latency;
 /// How long probes run before the flows begin.
 pub const IDLE_PHASE_TIME: Duration = Duration::from_secs(1);
 
-/// What one way to probe found, or why it could not.
+/// The result of one way to probe, or why it has none.
 type ProbesResult = Result<Probes, Missing>;
 
-/// What all probes of one phase found.
+/// The results of all probes of one phase.
 pub struct Phase {
     /// Connections to the server's port.
     tcp_connect: ProbesResult,
@@ -35,7 +35,7 @@ pub struct Phase {
     udp_echo: ProbesResult,
 }
 
-/// Where probes go, and by what they may.
+/// Where probes go, and which ways are possible.
 pub struct Prober {
     to: Result<SocketAddr, Missing>,
     echo: Result<Cookie, Missing>,
@@ -43,8 +43,8 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// Probes of the far end that `client` has found. Only a goodput server takes them: another one
-    /// would take a connection for a client, and has no echo.
+    /// Probes of the far end that `client` has found. Only a goodput server accepts them: another
+    /// server would take a connection for a client, and has no echo.
     pub fn of(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
         let answers = client.far_end().answers_probes;
         let why = Missing::because(
@@ -58,19 +58,19 @@ impl Prober {
         Self {
             to: to.filter(|_| answers).ok_or_else(|| why.clone()),
             echo: if answers { echo.ok_or_else(no_echo) } else { Err(why) },
-            // The ports and the subflows are the flows' own.
+            // Source ports and subflows belong to the flows.
             options: SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() },
         }
     }
 
-    /// How long to probe before the flows begin: not at all if nobody takes probes. Another program
+    /// How long to probe before the flows begin: not at all if nobody answers probes. Another program
     /// counts its own time from when it is ready, and ends while this end still waits.
     pub fn idles(&self) -> Duration {
         if self.to.is_ok() { IDLE_PHASE_TIME } else { Duration::ZERO }
     }
 
-    /// Begins to probe, until [`Probing::finish`]. Each way to probe has a thread of its own, which
-    /// ends 3 s later at the latest, and at once when the [`Probing`] is dropped.
+    /// Probes until [`Probing::finish`]. Each way to probe has its own thread, which ends at most 3 s
+    /// later, and at once when the [`Probing`] is dropped.
     pub fn start(&self) -> Probing {
         let halt = Arc::new(Halt::default());
         let (to, echo, options) = (self.to.clone(), self.echo.clone(), self.options.clone());
@@ -94,12 +94,12 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// No more probes; those that were sent are still waited for.
+    /// Sends no more probes; those already sent are still awaited.
     pub fn finish(&self) {
         self.halt.finish();
     }
 
-    /// What they found, once all were answered or are given up.
+    /// The results, once all probes were answered or given up.
     pub async fn collect(mut self) -> Result<Phase, EngineError> {
         let broken = |cause| EngineError::Flow(format!("an internal task failed: {cause}"));
         let tcp_connect = (&mut self.tcp_connect).await.map_err(broken)??;

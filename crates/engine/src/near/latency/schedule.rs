@@ -3,24 +3,24 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time between two probes. They are sent whether or not the ones before were answered: who waits for
-/// an answer first measures a bad time less often than a good one.
+/// Time between two probes. They are sent whether or not earlier ones were answered: waiting for an answer first would
+/// measure bad times less often than good ones.
 pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Round trips that are kept of one phase, at most: eleven minutes of them. Beyond, every second one is
-/// forgotten, and of those that come half as many are kept, so that they are spread over all of a long phase.
+/// Most round trips that are kept of one phase: eleven minutes of them. Beyond that, every second one is dropped and
+/// half as many new ones are kept, so that they are spread over all of a long phase.
 const MAX_KEPT_ROUND_TRIPS: usize = 1 << 15;
 
-/// After which time an answer does not come any more.
+/// An answer that takes longer does not come any more.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The longest that a thread sleeps without looking at its [`Halt`].
+/// Longest time that a thread sleeps without looking at its [`Halt`].
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const PHASE_FINISHED: u8 = 1;
 const PHASE_ABANDONED: u8 = 2;
 
-/// Ends the threads that probe: politely, or at once.
+/// Ends the probing threads: politely, or at once.
 #[derive(Default)]
 pub struct Halt(AtomicU8);
 
@@ -44,18 +44,18 @@ impl Halt {
     }
 }
 
-/// What came of the probes of one phase.
+/// The outcome of one phase's probes.
 #[derive(Debug)]
 pub struct Probes {
-    /// How long answers took, microseconds, in their order: each `of_every`-th.
+    /// Times to the answers, microseconds, in order: each `of_every`-th.
     pub us: Vec<f64>,
     /// `us` has one of this many answers.
     pub of_every: u64,
-    /// How many were answered.
+    /// Number of answered probes.
     pub answered: u64,
-    /// The shortest and the longest of all answers.
+    /// The shortest and the longest time of all answers.
     pub range_us: (f64, f64),
-    /// How many were not answered.
+    /// Number of unanswered probes.
     pub lost: u64,
 }
 
@@ -67,7 +67,7 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// One was answered after this many microseconds.
+    /// A probe was answered after this many microseconds.
     pub fn take(&mut self, us: f64) {
         self.range_us = (self.range_us.0.min(us), self.range_us.1.max(us));
         if self.answered.is_multiple_of(self.of_every) {
@@ -85,7 +85,7 @@ impl Probes {
     }
 }
 
-/// Probes that wait for their answer, the oldest first; `T` is what one is known by.
+/// Probes that wait for their answer, the oldest first; `T` identifies a probe.
 pub struct Waiting<'a, T> {
     probes: Probes,
     out: Vec<(T, Instant)>,
@@ -94,12 +94,12 @@ pub struct Waiting<'a, T> {
 }
 
 impl<'a, T> Waiting<'a, T> {
-    /// None yet; the first is due now.
+    /// No probe yet; the first is due now.
     pub fn new(halt: &'a Halt) -> Self {
         Self { probes: Probes::default(), out: Vec::new(), next: Instant::now(), halt }
     }
 
-    /// Whether a probe is to be sent now. After a stall there is one, not as many as were missed.
+    /// Whether a probe is due now. After a stall one is due, not all that were missed.
     pub fn is_due(&mut self) -> bool {
         self.is_due_at(Instant::now())
     }
@@ -123,12 +123,12 @@ impl<'a, T> Waiting<'a, T> {
         self.probes.lost += 1;
     }
 
-    /// The probes that are out.
+    /// The probes without an answer so far.
     pub fn out(&self) -> impl Iterator<Item = &T> {
         self.out.iter().map(|(probe, _)| probe)
     }
 
-    /// Those of `is` were answered at `at`, or not, as `was_answered` says.
+    /// The probes for which `is` holds were answered at `at`, or not, as `was_answered` says.
     pub fn settle(
         &mut self,
         at: Instant,
@@ -149,7 +149,7 @@ impl<'a, T> Waiting<'a, T> {
         });
     }
 
-    /// Gives up what has waited too long. Whether there is anything left to do.
+    /// Gives up probes that have waited too long. Returns whether anything is left to do.
     pub fn goes_on(&mut self) -> bool {
         self.goes_on_at(Instant::now())
     }
@@ -161,7 +161,7 @@ impl<'a, T> Waiting<'a, T> {
         !(self.halt.is_abandoned() || self.halt.is_finished() && self.out.is_empty())
     }
 
-    /// How long to sleep at most until the next probe is due.
+    /// Longest sleep until the next probe is due.
     pub fn pause(&self) -> Duration {
         let left = self.next.saturating_duration_since(Instant::now());
         if self.halt.is_finished() {
@@ -171,7 +171,7 @@ impl<'a, T> Waiting<'a, T> {
         }
     }
 
-    /// What came of all of them.
+    /// The outcome of all probes.
     pub fn into_probes(self) -> Probes {
         self.probes
     }

@@ -18,7 +18,7 @@ const TRIMMED_SHARE: f64 = 0.05;
 /// A minute, microseconds.
 const MINUTE_US: f64 = 60e6;
 
-/// The latency of a measurement, from what was probed before and during it.
+/// The latency of a measurement, from the probes before and during it.
 pub fn latency(mut idle: Phase, mut loaded: Phase, measurement: &Measurement) -> Latency {
     idle.sort();
     loaded.sort();
@@ -61,7 +61,7 @@ fn probed(found: &ProbesResult) -> Known<RoundTrips> {
     counted.into()
 }
 
-/// The numbers of times that are sorted; `None` if there are none.
+/// The statistics of sorted times; `None` if there are none.
 fn round_trips(sorted: &[f64], lost: Known<u64>) -> Option<RoundTrips> {
     let at = |share| nearest_rank(sorted, share);
     Some(RoundTrips {
@@ -76,7 +76,7 @@ fn round_trips(sorted: &[f64], lost: Known<u64>) -> Option<RoundTrips> {
     })
 }
 
-/// Round trips per minute, from every way to probe that found something.
+/// Round trips per minute, from every way to probe that has a result.
 fn per_minute(phase: &Phase) -> Known<f64> {
     let found = [&phase.tcp_connect, &phase.udp_echo];
     let means: Vec<f64> = found
@@ -106,7 +106,7 @@ fn sending(measurement: &Measurement) -> Result<Vec<(f64, &FlowSample)>, Missing
     Ok(flows.filter(|(_, flow)| flow.role == Role::Sender).collect())
 }
 
-/// The numbers of sampled times, in any order.
+/// The statistics of sampled times, in any order.
 fn sampled(mut times: Vec<f64>) -> Result<RoundTrips, Missing> {
     times.sort_by(f64::total_cmp);
     let lost = Known::missing("these are samples of an estimate, not probes");
@@ -114,7 +114,7 @@ fn sampled(mut times: Vec<f64>) -> Result<RoundTrips, Missing> {
     round_trips(&times, lost).ok_or_else(none)
 }
 
-/// What the sending end's TCP made of its flows' round trips.
+/// Round trips of the flows as the sending end's TCP estimated them.
 fn tcp_rtt(measurement: &Measurement) -> IdleAndLoaded {
     let flows = match sending(measurement) {
         Ok(flows) => flows,
@@ -129,9 +129,8 @@ fn tcp_rtt(measurement: &Measurement) -> IdleAndLoaded {
     IdleAndLoaded { idle: of(&|at_s| at_s == 0.0), loaded: of(&|at_s| at_s > omit_s) }
 }
 
-/// How long payload waited in the sending sockets: what was unsent in each, over the rate at which its
-/// payload was acknowledged in the whole (J. D. C. Little, 1961: the mean wait is the mean queue over the
-/// throughput).
+/// How long payload waited in the sending sockets: each socket's unsent bytes over the rate at which its payload was
+/// acknowledged overall (J. D. C. Little, 1961: the mean wait is the mean queue over the throughput).
 fn unsent(measurement: &Measurement) -> Result<RoundTrips, Missing> {
     let flows = sending(measurement)?;
     let omit_s = measurement.plan.omit_s;
@@ -144,7 +143,7 @@ fn unsent(measurement: &Measurement) -> Result<RoundTrips, Missing> {
     sampled(series.values().flat_map(|flow| waits_us(flow)).collect())
 }
 
-/// The waits of one flow, of which are known when, what was acknowledged by then, and what was unsent.
+/// The waits of one flow, from the time, the acknowledged bytes by then, and the unsent bytes.
 fn waits_us(series: &[(f64, u64, u64)]) -> Vec<f64> {
     let (Some(first), Some(last)) = (series.first(), series.last()) else { return Vec::new() };
     let bytes_per_s = last.1.saturating_sub(first.1) as f64 / (last.0 - first.0);

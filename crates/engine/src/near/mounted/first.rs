@@ -1,4 +1,4 @@
-//! The pass before the measurement: alone, so that its time can be held against those that follow.
+//! The pass before the measurement: alone, so that its time can be compared with later passes.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
@@ -9,11 +9,11 @@ use goodput_mover::{Awaited, FileMover, FlowConfig, Gate, MountedFile, PassLog, 
 
 use crate::error::EngineError;
 
-/// How long it may take. What does not come in this time the measurement itself will bring.
+/// How long the pass may take. The measurement itself brings what does not come in this time.
 const MAX_READING_TIME: Duration = Duration::from_secs(10);
-/// How long a call may go on after the pass was asked to stop. On a dead mount it goes on for ever.
+/// How long a call may go on after the pass was asked to stop. On a dead mount it never ends.
 const MAX_STOPPING_TIME: Duration = Duration::from_secs(5);
-/// How often its end is looked for. When it came is known exactly all the same.
+/// How often to check for its end. The time of the end is known exactly all the same.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl PassLog for First {
     }
 }
 
-/// Reads `file` once, `chunk` bytes at a time; what it was like.
+/// Reads `file` once, `chunk` bytes at a time. Returns what the pass was like.
 pub fn read(
     file: OwnedFd,
     whole: MountedFile,
@@ -51,7 +51,7 @@ pub fn read(
         .map_err(EngineError::io("start the thread of the first pass"))?;
     let counters = Arc::clone(running.counters());
     while !running.is_finished() {
-        // Who gives up leaves the thread behind: nothing ends a call that the kernel does not end.
+        // Giving up leaves the thread behind: nothing ends a call that the kernel does not end.
         awaited
             .check()
             .map_err(EngineError::io("wait for the first pass"))

@@ -1,4 +1,4 @@
-//! What becomes known of the passes over a file on a mount, in bounded memory however many there are.
+//! What becomes known of the passes over a file on a mount, in bounded memory whatever their number.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use goodput_model::{Fetch, FetchTimes, Fetches, Known, median};
 use goodput_mover::PassLog;
 
-/// Times of one kind that are kept for their median: those of more passes change it little.
+/// Most times of one kind that are kept for their median: more would change it little.
 const MAX_KEPT_TIMES: usize = 10_000;
 
 /// What is the same for all passes.
 #[derive(Debug)]
 pub struct About {
-    /// What is spoken, as far as the mount shows: "nfs4 4.2".
+    /// The protocol, as far as the mount shows it: "nfs4 4.2".
     pub version: String,
     /// What is mounted.
     pub source: String,
@@ -40,12 +40,12 @@ struct Inner {
 }
 
 impl MountLog {
-    /// None yet.
+    /// No passes yet.
     pub fn new(about: About) -> Self {
         Self { about, first: OnceLock::new(), inner: Mutex::default() }
     }
 
-    /// What the pass before the measurement was like.
+    /// Sets the pass before the measurement.
     pub fn first(&self, first: Fetch) {
         self.first.get_or_init(|| first);
     }
@@ -54,7 +54,7 @@ impl MountLog {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All that is known, at the end of a measurement.
+    /// All that is known at the end of a measurement.
     pub fn conclude(&self) -> Fetches {
         let inner = self.inner();
         let none = "no pass has begun";

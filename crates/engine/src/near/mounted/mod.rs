@@ -1,5 +1,5 @@
-//! Flows that read a file on a mount, or write files there. The kernel, or the program behind the mount, talks with the
-//! server; this end sees the payload, and of NFS what the kernel counts.
+//! Flows that read a file on a mount, or write files there. The kernel, or the program behind the mount, talks to the
+//! server; this end sees the payload and, for NFS, the kernel's counters.
 
 mod first;
 mod log;
@@ -26,7 +26,7 @@ use place::PlacedFile;
 pub use log::MountLog;
 pub use scratch::{ScratchFiles, undo};
 
-/// Flows that are to read a file on a mount, or to write files there.
+/// Flows that will read a file on a mount, or write files there.
 pub struct MountedFlows {
     /// The flows.
     pub opened: Opened,
@@ -34,9 +34,9 @@ pub struct MountedFlows {
     pub log: Arc<MountLog>,
     /// The mount.
     pub mount: FileMount,
-    /// What is known of the file beside.
+    /// What else is known of the file.
     pub facts: Snapshot,
-    /// What they write, to be removed.
+    /// The files that they write, to be removed.
     pub scratch: Option<ScratchFiles>,
 }
 
@@ -53,7 +53,7 @@ pub fn open(
     read(&target.path, plan, tickets, awaited)
 }
 
-/// Reads the file at `path` once, then opens it for each flow, which reads a part of its own.
+/// Reads the file at `path` once, then opens it for each flow, which reads its own part.
 fn read(
     path: &Path,
     plan: &Plan,
@@ -72,7 +72,7 @@ fn read(
     Ok(flows(placed, tickets, &vec![path; tickets.len()], parts, log))
 }
 
-/// Makes a file for each flow beside the one at the path of `target`, or in that folder, and opens it.
+/// Creates a file for each flow beside the file at the path of `target`, or in that folder, and opens it.
 fn write(
     target: &MountedTarget,
     plan: &Plan,
@@ -90,7 +90,7 @@ fn write(
     Ok(MountedFlows { scratch: Some(scratch), ..flows })
 }
 
-/// The folder that a path names, or that of the file which it names, without links.
+/// The folder at a path, or the folder of the file at that path, without links.
 fn folder(path: &Path) -> Result<PathBuf, EngineError> {
     if path.is_dir() {
         return find(path);
@@ -143,13 +143,13 @@ fn about(placed: &PlacedFile) -> About {
     }
 }
 
-/// The server, as the mount has its address (`addr=`, nfs(5) and mount.cifs(8)).
+/// The server, by the address in the mount's options (`addr=`, nfs(5) and mount.cifs(8)).
 fn peer(mount: &FileMount) -> Option<SocketAddr> {
     let address: IpAddr = mount.mount.option("addr")?.parse().ok()?;
     Some(SocketAddr::new(address, 0))
 }
 
-/// No network is measured if there is none.
+/// Without a network, no network is measured.
 fn local(path: &Path, mount: &FileMount) -> Option<String> {
     let (path, kind, point) = (path.display(), &mount.mount.kind, &mount.mount.point);
     match MountReach::of(kind) {
@@ -164,7 +164,7 @@ fn local(path: &Path, mount: &FileMount) -> Option<String> {
     }
 }
 
-/// The part of a file that each of this many flows has, in whole pages but for its end.
+/// The part of a file for each of this many flows, in whole pages except at its end.
 fn parts(bytes: u64, flows: usize) -> Result<Vec<Range<u64>>, EngineError> {
     const PAGE_BYTES: u64 = 4096;
     let pages = bytes.div_ceil(PAGE_BYTES);

@@ -1,4 +1,4 @@
-//! The file of a target that is a path: which mount it is on, and open as the plan has it read or written.
+//! The file of a target that is a path: its mount, and its descriptors, opened as the plan reads or writes it.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +25,7 @@ pub struct PlacedFile {
     pub bytes: u64,
     /// Its mount.
     pub mount: FileMount,
-    /// Whether the descriptors pass by the page cache.
+    /// Whether the descriptors bypass the page cache.
     pub direct: bool,
     /// Whether they are written.
     pub writes: bool,
@@ -36,8 +36,8 @@ pub struct PlacedFile {
 }
 
 impl PlacedFile {
-    /// Opens what is at `paths`, none of which has links. If the plan has options of an NFS mount, its export is mounted
-    /// once more with them, where nobody else sees it. Blocks.
+    /// Opens the files at `paths`, none of which has links. If the plan has options of an NFS mount, the export is
+    /// mounted once more with them, where nobody else sees the mount. Blocks.
     pub fn open(paths: &[PathBuf], plan: &Plan) -> Result<Self, EngineError> {
         let writes = plan.direction.senders().contains(&EndName::Near);
         let here = Opening { paths, direct: plan.mount.direct, writes };
@@ -48,7 +48,7 @@ impl PlacedFile {
         }
     }
 
-    /// What this end knows of the file beside what the kernel says of its mount.
+    /// Adds what this end knows of the file besides what the kernel reports of its mount.
     pub fn note(&self, facts: &mut Snapshot) {
         facts.put("mount.direct", u64::from(self.direct));
         facts.put("mount.private", u64::from(self.private));
@@ -90,7 +90,7 @@ impl PlacedFile {
     }
 }
 
-/// Options of an NFS mount that the plan wants to be different.
+/// The NFS mount options that the plan changes.
 fn changes(plan: &Plan) -> Vec<(&'static str, String)> {
     let sizes = [("rsize", plan.nfs.rsize_bytes), ("wsize", plan.nfs.wsize_bytes)];
     let sizes = sizes.into_iter().filter_map(|(name, size)| Some((name, size?.0.to_string())));
@@ -98,7 +98,7 @@ fn changes(plan: &Plan) -> Vec<(&'static str, String)> {
     sizes.chain(nconnect).collect()
 }
 
-/// How files are to be opened.
+/// How to open files.
 struct Opening<'a> {
     paths: &'a [PathBuf],
     direct: Option<bool>,
@@ -137,13 +137,14 @@ impl Opening<'_> {
     }
 
     fn once(&self, path: &Path, flags: OFlags) -> io::Result<File> {
-        // No wait for the other end of a named pipe; files take no notice of it.
+        // Don't wait for the other end of a named pipe; files ignore this.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let mut options = std::fs::OpenOptions::new();
         options.read(true).write(self.writes).custom_flags(flags.bits() as i32).open(path)
     }
 
-    /// Whether it can be read past the page cache: some file systems refuse to open a file so, others to read it.
+    /// Whether the file can be read past the page cache: some file systems refuse to open it that way, others to read
+    /// it.
     fn can_be_direct(&self, mount: &FileMount) -> Result<bool, EngineError> {
         if self.direct == Some(false) {
             return Ok(false);
@@ -165,7 +166,7 @@ impl Opening<'_> {
     }
 }
 
-/// Reads the beginning of a file into memory that begins where a page does, as `O_DIRECT` asks for.
+/// Reads the beginning of a file into page-aligned memory, as `O_DIRECT` demands.
 fn read_page(file: &File) -> io::Result<()> {
     const PAGE_BYTES: usize = 4096;
     let mut room = vec![0; 2 * PAGE_BYTES];
@@ -177,7 +178,7 @@ pub fn cannot(what: &str, path: &Path, cause: &io::Error) -> EngineError {
     StorageError::of(format!("cannot {what} {}: {cause}", path.display()), cause).into()
 }
 
-/// The same file on a mount of this measurement's own, which has the changed options.
+/// The same file on this measurement's own mount with the changed options.
 fn again(
     here: &Opening<'_>,
     mount: &FileMount,
@@ -195,7 +196,7 @@ fn again(
         options: there.options.clone(),
         changes,
     };
-    // Mounts of one server and one minor version share their connections (`nfs_match_client`, fs/nfs/client.c).
+    // Mounts with the same server and minor version share their connections (`nfs_match_client`, fs/nfs/client.c).
     let apart = plan.nfs.nconnect.and_then(|_| other_version(there.option("vers")));
     again.changes.extend(apart.map(|(_, other)| ("vers", other.to_string())));
     let placed = again.with(|| here.open())??;
@@ -210,7 +211,7 @@ fn again(
     Ok(PlacedFile { private: true, doubts: doubt.into_iter().collect(), ..placed })
 }
 
-/// Another minor version, of which the kernel keeps apart the connections.
+/// Another minor version, whose connections the kernel keeps apart.
 fn other_version(version: Option<&str>) -> Option<(&str, &'static str)> {
     match version? {
         "4.2" => Some(("4.2", "4.1")),
@@ -219,7 +220,7 @@ fn other_version(version: Option<&str>) -> Option<(&str, &'static str)> {
     }
 }
 
-/// Whether the mount is what the plan wants; otherwise what the kernel or the server made of it.
+/// Whether the mount is what the plan wants. The error says what the kernel or the server made of it.
 fn check(placed: &PlacedFile, plan: &Plan) -> Result<(), EngineError> {
     let mount = &placed.mount.mount;
     let has = |name: &str| mount.option(name).and_then(|value| value.parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! The files that a measurement writes on a mount: noted, made, and removed after every kind of end.
+//! The files that a measurement writes on a mount: noted, created, and removed after every kind of end.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -13,9 +13,9 @@ use super::place::cannot;
 use crate::error::EngineError;
 use crate::near::notes::{Meeting, Note, Noted};
 
-/// Bytes of the file that each flow writes again and again: as of an upload to a server.
+/// Bytes of the file that each flow writes repeatedly: the same as of an upload to a server.
 const FILE_BYTES: u64 = 64 << 20;
-/// How the names of such files begin.
+/// Prefix of the names of such files.
 const NAME: &str = ".goodput-write-";
 /// How long their removal may take: whoever ended the measurement waits, and a dead mount never answers.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ impl Noted for PathBuf {
     const SUFFIX: &'static str = ".written";
 
     fn line(&self) -> String {
-        // Only what is relative has no URL, and nothing relative is noted.
+        // Only relative paths have no URL, and no relative path is noted.
         url_of_path(self).unwrap_or_default()
     }
 
@@ -33,7 +33,7 @@ impl Noted for PathBuf {
     }
 }
 
-/// Whether a path is one that a measurement made.
+/// Whether a measurement made the file at this path.
 fn is_scratch(path: &Path) -> bool {
     path.is_absolute()
         && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NAME))
@@ -45,7 +45,7 @@ pub struct ScratchFiles {
 }
 
 impl ScratchFiles {
-    /// Makes a file for each of this many flows, in a folder whose path has no links. Blocks.
+    /// Creates a file for each of this many flows, in a folder whose path has no links. Blocks.
     pub fn make(folder: &Path, flows: usize, notes: Option<&Path>) -> Result<Self, EngineError> {
         let notes = notes.ok_or_else(|| {
             EngineError::Flow(
@@ -71,7 +71,7 @@ impl ScratchFiles {
         self.note.as_ref().map_or(&[], |note| &note.places)
     }
 
-    /// Removes the files. What could not be removed, in words.
+    /// Removes the files. Returns in words what could not be removed.
     pub fn remove(mut self) -> Vec<String> {
         self.clean_up()
     }
@@ -97,7 +97,7 @@ fn make(path: &Path) -> io::Result<()> {
     file.set_len(FILE_BYTES)
 }
 
-/// What became of files: whether each was there, or why it may still be; and whether the note says the same.
+/// The outcome for files: whether each was there, or why it may still be; and whether the note was updated.
 struct Removal {
     files: Vec<(PathBuf, Result<bool, String>)>,
     noted: io::Result<()>,
@@ -116,7 +116,7 @@ fn remove_noted(note: &mut Note<PathBuf>) -> Removal {
     removal
 }
 
-/// The same, within bounds. `None`: it takes too long.
+/// The same, within bounds. `None`: it took too long.
 fn remove_in_time(mut note: Note<PathBuf>) -> Option<Removal> {
     let (say, said) = channel();
     std::thread::spawn(move || {
@@ -138,9 +138,9 @@ impl Removal {
     }
 }
 
-/// Removes a file. Whether it was there.
+/// Removes a file. Returns whether it was there.
 fn remove(path: &Path) -> io::Result<bool> {
-    // A read-only file system refuses to remove also what is not there.
+    // A read-only file system also refuses to remove a file that is not there.
     match fs::symlink_metadata(path).and_then(|_| fs::remove_file(path)) {
         Ok(()) => Ok(true),
         Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(false),
@@ -155,7 +155,7 @@ fn kept(path: &Path, why: &str) -> String {
     )
 }
 
-/// Removes what dead runs have left in a folder. What was done, in words.
+/// Removes what dead runs have left in a folder. Returns in words what was done.
 pub fn settle(folder: &Path, notes: &Path) -> Vec<String> {
     let Ok(left) = Note::<PathBuf>::left(notes) else { return Vec::new() };
     let is_here = |note: &Note<PathBuf>| note.places.iter().any(|p| p.parent() == Some(folder));
@@ -172,13 +172,13 @@ pub fn settle(folder: &Path, notes: &Path) -> Vec<String> {
     left.into_iter().filter(is_here).flat_map(done).collect()
 }
 
-/// Removes what dead runs have left anywhere: each file, and why it could not be removed. With `forget`, what can't be
-/// removed is no more noted.
+/// Removes what dead runs have left anywhere. Returns each file, and why it could not be removed. With `forget`, a file
+/// that can't be removed is no longer noted.
 pub fn undo(notes: &Path, forget: bool) -> io::Result<Vec<(PathBuf, Option<String>)>> {
     let mut all = Vec::new();
     for mut note in Note::<PathBuf>::left(notes)? {
         let removal = remove_noted(&mut note);
-        // A run that died before it had named anything left a note of nothing.
+        // A run that died before it had named anything left an empty note.
         let is_empty = removal.files.is_empty();
         let is_noted = !note.places.is_empty();
         if is_empty || is_noted && forget { note.forget() } else { removal.noted }?;

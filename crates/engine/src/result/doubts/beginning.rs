@@ -5,8 +5,8 @@ use goodput_model::{Length, Transport};
 
 use crate::result::measurement::Measurement;
 
-/// Whether slow start may be in the goodput because nothing could be left out. A transfer of a fixed number
-/// of bytes is measured whole on purpose, and a run that was cut short says so.
+/// Whether the goodput may include slow start because nothing could be left out. A transfer of a fixed number of bytes
+/// is measured whole on purpose, and a run that was cut short reports that.
 pub fn counted(measurement: &Measurement) -> Option<String> {
     let plan = &measurement.plan;
     let timed = matches!(plan.length, Length::Seconds(_) | Length::Auto { .. });

@@ -1,24 +1,23 @@
-//! Whether the bytes counted by a foreign far end can belong to the same measurement. TCP loses nothing, so
-//! both counts may differ only by what was in flight when one end stopped counting.
+//! Whether a foreign far end's byte counts can belong to the same measurement. TCP loses nothing, so the two counts may
+//! differ only by what was in flight when one end stopped counting.
 
 use goodput_model::{BitRate, Bytes, End, EndName, FlowSample, Missing, Role, Transport};
 
 use crate::result::far_totals::FarCounts;
 use crate::result::measurement::Measurement;
 
-/// What a far end may count that this end does not, bytes of each flow: the cookie or the header of a
-/// protocol, and the rounding of a count in megabytes.
+/// What a far end may count that this end does not, bytes of each flow: a protocol's cookie or header, and the rounding
+/// of a count in megabytes.
 const MAX_HEADER_BYTES: u64 = 4096;
 
-/// What a far end may have in its send buffer when it is asked to stop, bytes of each flow: the upper
-/// bound of Linux's autotuning, net.ipv4.tcp_wmem (ip-sysctl.rst).
+/// What a far end's send buffer may hold when it is asked to stop, bytes of each flow: the upper bound of Linux's
+/// autotuning, net.ipv4.tcp_wmem (ip-sysctl.rst).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 
-/// By how much one end may count longer than the other, seconds: until the word of the end has reached
-/// every thread of a busy host.
+/// How much longer one end may count than the other, seconds: until the stop has reached every thread of a busy host.
 const MAX_STOPPING_S: f64 = 0.02;
 
-/// What both ends say does not fit together, in words.
+/// Counts of both ends that don't fit together, in words.
 pub fn disagree(measurement: &Measurement) -> Vec<String> {
     let tcp = measurement.plan.transport == Transport::Tcp && measurement.far_totals.is_some();
     let senders = if tcp { measurement.senders() } else { Vec::new() };
@@ -33,8 +32,8 @@ fn near_to_far(measurement: &Measurement) -> Result<Option<String>, Missing> {
     let received = *FarCounts::of(measurement, Role::Receiver).sum(|flow| &flow.bytes).get()?;
     let flows = last_flows(&measurement.near, Role::Sender);
     let sent: u64 = flows.iter().map(|flow| flow.bytes).sum();
-    // In the socket here, or in the one there, which can't hold more than it ever announced. Some far
-    // ends throw away what still comes when they know that it is over.
+    // In this end's socket, or in the far end's, which can't hold more than it ever announced. Some far ends discard
+    // what still comes once they know that it is over.
     let mut on_its_way =
         MAX_HEADER_BYTES * flows.len() as u64 + sent_while_stopping(&measurement.near, sent);
     for flow in &flows {

@@ -1,11 +1,11 @@
-//! Payload that was copied although it was to move without a copy.
+//! Payload that was copied although it should have moved without a copy.
 
 use goodput_model::{EndName, FlowSample, Role};
 
 use crate::result::measurement::Measurement;
 
-/// Share of a flow's sends or bytes that may be copied before that is worth a word, percent: the ends
-/// of a stream seldom fill a page.
+/// Share of a flow's sends or bytes that may be copied without a doubt, percent: the ends of a stream
+/// seldom fill a page.
 const USUAL_COPIED_PERCENT: f64 = 1.0;
 
 /// What `end` copied.
@@ -36,7 +36,7 @@ fn received(flows: &[FlowSample], end: EndName) -> Option<String> {
     ))
 }
 
-/// The first numbers' sum, percent of that of the second.
+/// The sum of the first numbers, as a percentage of the sum of the second.
 fn share_percent(counts: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
     let (part, all) = counts.fold((0, 0), |(part, all), (p, a)| (part + p, all + a));
     (all > 0).then(|| part as f64 / all as f64 * 100.0)

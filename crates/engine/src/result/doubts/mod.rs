@@ -33,7 +33,7 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
 }
 
 /// Senders whose device does not hold datagrams until the times that the mover `txtime` gave them. The
-/// leaves of mq are not looked at.
+/// leaves of mq are not checked.
 fn senders_times(measurement: &Measurement) -> Vec<String> {
     if measurement.plan.mover != "txtime" {
         return Vec::new();
@@ -49,8 +49,8 @@ fn senders_times(measurement: &Measurement) -> Vec<String> {
     words.collect()
 }
 
-/// What the far kernel made of the buffers that were asked for, by its flows' own memory. The near
-/// end's are compared when its sockets are opened.
+/// What the far kernel made of the requested buffers, by its flows' own memory. The near end compares
+/// its own when it opens its sockets.
 fn cut(far: &End, asked: &SocketOptions) -> Vec<String> {
     let last = far.samples.iter().rev().find(|sample| !sample.flows.is_empty());
     let flows = last.map_or(&[][..], |sample| &sample.flows);
@@ -66,13 +66,13 @@ fn cut(far: &End, asked: &SocketOptions) -> Vec<String> {
             found.extend(words.map(|words| format!("at the far end {words}")));
         }
     }
-    // Every flow says the same.
+    // Every flow reports the same.
     found.sort();
     found.dedup();
     found
 }
 
-/// Whether connections that were to be MPTCP are not, by the end that connects them mostly.
+/// Whether connections that should be MPTCP are not, mostly as the connecting end sees them.
 fn fell_back(measurement: &Measurement) -> Option<String> {
     let last = measurement.near.last_sample().filter(|_| measurement.plan.socket.mptcp)?;
     let subflows = |flow: &FlowSample| flow.mptcp_subflows.clone();
@@ -84,8 +84,8 @@ fn fell_back(measurement: &Measurement) -> Option<String> {
     Some(format!("--mptcp: {why}"))
 }
 
-/// The receiver's count is the goodput; if goodput's own far end does not report it, the next best
-/// is. Of other programs nothing else is expected.
+/// The receiver's count is the goodput. If goodput's own far end does not report it, the next best
+/// count is used. Other programs are not expected to report it.
 fn unreported(measurement: &Measurement) -> Option<String> {
     if measurement.far_totals.is_some() {
         return None;
@@ -95,7 +95,7 @@ fn unreported(measurement: &Measurement) -> Option<String> {
     Some(format!("{why}: the received bytes are those that its TCP acknowledged"))
 }
 
-/// What stands for the count of a receiver that fell silent.
+/// What replaces the count of a receiver that fell silent.
 fn silent(measurement: &Measurement) -> Option<String> {
     let sends = measurement.senders().contains(&EndName::Near);
     let silence = measurement.silence().filter(|_| sends)?;
@@ -106,7 +106,7 @@ fn silent(measurement: &Measurement) -> Option<String> {
     Some(format!("{silence}: {instead}"))
 }
 
-/// Directions in which payload moved, and of which no one shows what arrived.
+/// Directions in which payload moved, but nothing shows what arrived.
 fn uncounted(measurement: &Measurement) -> impl Iterator<Item = String> {
     let senders = measurement.senders().into_iter();
     senders.filter(|sender| measurement.measured(*sender).is_none()).map(|sender| {
@@ -118,7 +118,7 @@ fn uncounted(measurement: &Measurement) -> impl Iterator<Item = String> {
     })
 }
 
-/// A rate at which few packets leave: a whole one more or less is what the result can be off by.
+/// A rate at which few packets leave: the result can be off by one whole packet.
 fn coarse(plan: &Plan) -> Option<String> {
     let packets = goodput_wire::check::few(plan)?;
     let percent = 100.0 / packets;
@@ -127,7 +127,7 @@ fn coarse(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// One note for both ends: two virtual machines of one host say the same.
+/// One note for both ends: two virtual machines of one host report the same.
 fn steal(ends: [(&str, &EndResult); 2]) -> Option<String> {
     let took = ends.iter().filter_map(|(name, end)| match end.steal_percent {
         Known::Value(percent) if percent > STEAL_PERCENT => {

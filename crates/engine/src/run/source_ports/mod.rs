@@ -1,5 +1,5 @@
-//! Source ports by which the flows of a plan fall on different receive queues (`--source-port
-//! spread`): the same every time, because they follow from the hashes of both cards alone.
+//! Source ports that put the flows of a plan on different receive queues (`--source-port spread`). They are the same
+//! every time, because they follow from the hashes of both cards alone.
 
 mod toeplitz;
 
@@ -12,14 +12,14 @@ use goodput_wire::ticket::FlowTicket;
 
 use crate::threads::blocking;
 
-/// The first port that is tried if the plan names none: below those that the kernel gives away by
-/// itself (net.ipv4.ip_local_port_range), so that most are free.
+/// The first port to try if the plan names none: below the kernel's ephemeral ports (net.ipv4.ip_local_port_range), so
+/// that most are free.
 const FIRST_PORT: u16 = 20_000;
 
-/// How the card of an end spreads what it receives, or why that is not known.
+/// How the card of an end spreads received traffic, or why that is not known.
 pub type Hash = Known<Box<ReceiveHash>>;
 
-/// How the card of this end does, on the path of `context`.
+/// How this end's card does this, on the path of `context`.
 pub async fn own(plan: &Plan, context: &Context) -> Hash {
     let (context, transport) = (context.clone(), plan.transport);
     let read = blocking(move || goodput_kernel::receive_hash(&context, transport)).await;
@@ -35,7 +35,7 @@ pub async fn own(plan: &Plan, context: &Context) -> Hash {
 pub struct Chosen {
     /// The ports.
     pub ports: Vec<u16>,
-    /// Why they are not what was asked for.
+    /// Why the ports are not what was asked for.
     pub doubt: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct Hashes {
 }
 
 impl Hashes {
-    /// That of the card which receives the payload of a flow.
+    /// The hash of the card that receives a flow's payload.
     fn of(&self, flow: FlowPlan) -> &Hash {
         if flow.sender == EndName::Near { &self.far } else { &self.near }
     }
@@ -63,7 +63,7 @@ impl Hashes {
         hash.table.get(place).copied()
     }
 
-    /// Notes at each connection on which queue it is expected.
+    /// Notes the expected queue of each connection.
     pub fn note(&self, tickets: &[FlowPlan], connections: &mut [Connection]) {
         for connection in connections {
             let flow = tickets.iter().find(|flow| flow.id == connection.flow);
@@ -73,9 +73,9 @@ impl Hashes {
         }
     }
 
-    /// Chooses a local port for each flow of `plan` with its own connection, so that the flows that one end
-    /// receives use its queues in turn. If that is impossible, returns consecutive ports and the reason.
-    /// `remote` is where the first flow goes, and how much higher the port of each further one is.
+    /// Chooses a local port for each flow of `plan` with its own connection, so that the flows that one end receives
+    /// use its queues in turn. If that is impossible, returns consecutive ports and the reason. `remote` is where the
+    /// first flow goes, and how much higher the port of each further flow is.
     pub fn ports(
         &self,
         plan: &Plan,

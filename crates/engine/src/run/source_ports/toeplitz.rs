@@ -1,4 +1,4 @@
-//! Toeplitz's hash, by which cards choose the receive queue of a packet (Microsoft, "RSS hashing
+//! The Toeplitz hash, with which cards choose the receive queue of a packet (Microsoft, "RSS hashing
 //! types" and "Verifying the RSS hash calculation", NDIS documentation).
 
 use std::net::{IpAddr, SocketAddr};
@@ -15,8 +15,8 @@ pub fn of_packet(key: &[u8], source: SocketAddr, destination: SocketAddr) -> Opt
     Some(hash(key, &input))
 }
 
-/// For each bit of the input that is set, the 32 bits of the key that begin at its place, all of them
-/// added without carry. A key that is too short ends in zeros.
+/// XORs, for each set bit of the input, the 32 bits of the key that begin at the bit's position. A key
+/// that is too short ends in zeros.
 fn hash(key: &[u8], input: &[u8]) -> u32 {
     let byte = |at: usize| key.get(at).copied().unwrap_or(0);
     let mut window = u32::from_be_bytes([0, 1, 2, 3].map(byte));

@@ -1,4 +1,4 @@
-//! The files of one end of a measurement: which it may use, opened, and made warm or cold.
+//! The files of one end of a measurement: which files it may use, opening them, and making them warm or cold.
 
 mod open;
 mod ready;
@@ -19,34 +19,34 @@ pub use sinks::Sinks;
 /// Which files an end may use.
 #[derive(Debug, Clone)]
 pub enum FileAccess {
-    /// The user's own: all that the system lets the user.
+    /// The user's own files: all that the system lets the user access.
     User,
-    /// Those that a server has for its clients.
+    /// Files that a server offers to its clients.
     Served(ServedFiles),
 }
 
-/// What a server lets its clients read and write.
+/// Files that a server lets its clients read and write.
 #[derive(Debug, Clone, Default)]
 pub struct ServedFiles {
-    /// Directory whose files, and those beneath it, clients may have sent to them.
+    /// Directory whose files, and those beneath it, clients may receive.
     pub files: Option<PathBuf>,
-    /// Where clients may make and replace files.
+    /// Where clients may create and replace files.
     pub sinks: Option<Sinks>,
 }
 
-/// The files of one end, open.
+/// The open files of one end.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
     source: Option<Arc<FileSource>>,
     sinks: Vec<(u16, Arc<FileSink>)>,
     facts: Vec<(String, Known<Fact>)>,
-    /// What the user should know of them.
+    /// What the user should know about the files.
     pub doubts: Vec<String>,
 }
 
 impl OpenFiles {
-    /// Opens what `end` reads and writes by `plan`, and makes it ready, beside the conversations. To read
-    /// a large file takes long: dropping the future ends it soon.
+    /// Opens and prepares what `end` reads and writes by `plan`, beside the conversations. Reading a large file takes
+    /// long; dropping the future ends it soon.
     pub async fn prepare(plan: Plan, end: EndName, reach: FileAccess) -> Result<Self, EngineError> {
         let waiter = Waiter::default();
         let awaited = waiter.awaited();
@@ -76,7 +76,7 @@ impl OpenFiles {
         Ok(stores)
     }
 
-    /// Brings the source into the state that the plan asks for, and reads it alone. Takes its time.
+    /// Brings the source into the state that the plan asks for, and reads it alone. This takes time.
     fn make_ready(
         &mut self,
         plan: &Plan,
@@ -94,7 +94,7 @@ impl OpenFiles {
         Ok(())
     }
 
-    /// Writes the first sink alone, if the plan asks for it, and opens all anew: what was written is not theirs.
+    /// Writes the first sink alone, if the plan asks for it, and reopens all: that data does not belong to the sinks.
     fn write_sink_alone(
         &mut self,
         plan: &Plan,
@@ -125,7 +125,7 @@ impl OpenFiles {
         }
     }
 
-    /// Notes what is known of them among the facts before the measurement.
+    /// Adds what is known of the files to the facts before the measurement.
     pub fn note(&self, before: &mut Snapshot) {
         for (name, fact) in &self.facts {
             match fact {
@@ -135,7 +135,7 @@ impl OpenFiles {
         }
     }
 
-    /// Bytes of the source, if they are known.
+    /// Bytes of the source, if known.
     fn source_bytes(&self) -> Option<u64> {
         self.source.as_ref()?.bytes
     }
@@ -146,8 +146,7 @@ fn roles(plan: &Plan, end: EndName) -> Vec<Role> {
     plan.direction.senders().iter().map(role).collect()
 }
 
-/// The plan for a far end without files: those of this end are
-/// nothing to it, but it must know how much will come.
+/// The plan for a far end without files: this end's files mean nothing to it, but it must know how much will come.
 pub fn for_memory_only(plan: &Plan, near: &OpenFiles) -> Result<Plan, EngineError> {
     let far = roles(plan, EndName::Far);
     let storage = &plan.storage;
@@ -158,7 +157,7 @@ pub fn for_memory_only(plan: &Plan, near: &OpenFiles) -> Result<Plan, EngineErro
             "only a goodput server reads and writes files; this one speaks another protocol";
         return Err(EngineError::Flow(words.into()));
     }
-    // A number of fetches is this end's to count.
+    // This end counts the number of fetches.
     if plan.length != Length::Source || plan.fetches.is_some() {
         return Ok(plan.clone());
     }
@@ -170,7 +169,7 @@ pub fn for_memory_only(plan: &Plan, near: &OpenFiles) -> Result<Plan, EngineErro
     Ok(Plan { length: Length::Bytes(Bytes(whole)), ..plan.clone() })
 }
 
-/// The plan as the far end needs to know it: the names of the near end's files are its own.
+/// The plan as the far end needs to know it: the names of the near end's files are private to this end.
 pub fn for_peer(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     let near = roles(&plan, EndName::Near);

@@ -1,4 +1,4 @@
-//! Opening files: the user's own by any path, a server's only within the directories it has for that.
+//! Opens files: the user's own by any path, a server's only within its directories for clients.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use super::{FileAccess, ServedFiles};
 use crate::error::StorageError;
 
-/// The sink that keeps nothing, which anyone may write to.
+/// The sink that keeps nothing; anyone may write to it.
 const NULL: &str = "/dev/null";
 
 /// Opens what a sender sends.
@@ -46,7 +46,7 @@ pub fn source(
     }
 }
 
-/// No wait for the other end of a named pipe; files take no notice of it.
+/// Don't wait for the other end of a named pipe; files ignore this.
 fn nonblock() -> i32 {
     OFlags::NONBLOCK.bits() as i32
 }
@@ -55,7 +55,7 @@ fn cannot(what: &str, name: &str, cause: &io::Error) -> StorageError {
     StorageError::of(format!("cannot {what} {name}: {cause}"), cause)
 }
 
-/// A source whose kind and length were looked at.
+/// A source whose kind and length are known.
 fn known(file: OwnedFd, name: &str, again: bool) -> Result<FileSource, StorageError> {
     let stat = fstat(&file).map_err(|cause| cannot("ask about", name, &cause.into()))?;
     let bytes = match FileType::from_raw_mode(stat.st_mode) {
@@ -72,7 +72,7 @@ fn known(file: OwnedFd, name: &str, again: bool) -> Result<FileSource, StorageEr
     Ok(FileSource { file, name: name.into(), bytes, again: again && bytes.is_some() })
 }
 
-/// The length of a disk is where its end is found.
+/// A disk's length is the position of its end.
 fn device_bytes(file: &OwnedFd, name: &str) -> Result<u64, StorageError> {
     let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0));
     match end.map_err(|cause| cannot("find the end of", name, &cause.into()))? {
@@ -113,7 +113,7 @@ fn is_regular(file: &OwnedFd, name: &str) -> Result<(), StorageError> {
     }
 }
 
-/// Opens a sink for each flow that `end` receives, with the number of the flow.
+/// Opens a sink for each flow that `end` receives. Returns it with the flow's number.
 pub fn sinks(
     sink: &Sink,
     plan: &Plan,
@@ -126,7 +126,7 @@ pub fn sinks(
         let words = "several flows can't be written to standard output; name a file";
         return Err(words.to_string().into());
     }
-    // What a stranger names is not even looked for, unless it is in the directory for sinks.
+    // A file that a stranger names is not even looked up, unless it is in the directory for sinks.
     let keeps_all_apart = match reach {
         FileAccess::User => is_device(&sink.name),
         FileAccess::Served(_) => sink.name == NULL,
@@ -161,8 +161,8 @@ fn open_sink(name: &str, direct: bool, reach: &FileAccess) -> Result<Opened, Sto
 
 fn user_sink(name: &str, direct: bool) -> Result<OwnedFd, StorageError> {
     let direct_flag = if direct { OFlags::DIRECT.bits() as i32 } else { 0 };
-    // What the file holds stays until there is payload: the test may be refused. To open a named pipe that nobody reads
-    // would wait for its reader, and hear of no interrupt.
+    // The file keeps its content until there is payload: the test may be refused. Opening a named pipe that nobody
+    // reads would wait for its reader and ignore interrupts.
     let file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -197,8 +197,8 @@ fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened,
     Ok((file, Some(allowance)))
 }
 
-/// Standard input or output, if it is a pipe or a terminal opened anew: to wait for it must not
-/// block, and its mode is shared with other programs.
+/// Standard input or output, reopened if it is a pipe or a terminal: waiting for it must not block, and its mode is
+/// shared with other programs.
 fn own_description(number: u8) -> Result<OwnedFd, StorageError> {
     let (name, access) = match number {
         0 => ("standard input", OFlags::RDONLY),
@@ -218,7 +218,7 @@ fn own_description(number: u8) -> Result<OwnedFd, StorageError> {
     }
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let path = format!("/proc/self/fd/{number}");
-    // A socket can't be opened anew.
+    // A socket can't be reopened.
     rustix::fs::openat(CWD, path, flags, Mode::empty())
         .or_else(|_| duplicate().map_err(|cause| cannot("use", name, &cause)))
 }

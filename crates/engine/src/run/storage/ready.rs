@@ -1,4 +1,4 @@
-//! A source made warm or cold, and read alone, so that its own rate is known.
+//! Makes a source warm or cold, and reads it alone to find its own rate.
 
 use std::io;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use crate::error::StorageError;
 const MAX_SERVED_READ_TIME: Duration = Duration::from_secs(5);
 /// How long a user's file is read to warm it: as long as it takes.
 const MAX_OWN_READ_TIME: Duration = Duration::from_secs(86_400);
-/// How long a file is read alone for its rate: past what a disk has in its own cache, and short.
+/// How long a file is read alone for its rate: short, but longer than a disk's own cache lasts.
 const READ_ALONE_TIME: Duration = Duration::from_secs(2);
-/// The same of a file that is in memory already.
+/// The same for a file that is already in memory.
 const READ_ALONE_WARM_TIME: Duration = Duration::from_millis(250);
 /// How long a sink is written alone for its rate.
 const WRITE_ALONE_TIME: Duration = Duration::from_secs(2);
-/// Share of the file, percent, that may be where it should not be without a word.
+/// Share of the file that may be in the wrong place without a warning, percent.
 const IGNORED_RESIDENT_PERCENT: f64 = 1.0;
 
 /// What was found.
@@ -28,7 +28,7 @@ const IGNORED_RESIDENT_PERCENT: f64 = 1.0;
 pub struct Ready {
     /// By name, `source.…`.
     pub facts: Vec<(String, Known<Fact>)>,
-    /// For a person.
+    /// For people.
     pub doubts: Vec<String>,
 }
 
@@ -69,8 +69,8 @@ pub fn make_ready(
     Ok(Ready { facts: facts(kind, Some(bytes), rate(&alone), resident), doubts })
 }
 
-/// Empties `sink`, as the first payload does, writes to it alone, and says what it took: over old content a disk need not find
-/// room.
+/// Empties `sink`, as the first payload does, writes to it alone, and reports the time: over old content a disk need
+/// not find room.
 pub fn write_sink_alone(
     sink: &FileSink,
     plan: &Plan,
@@ -122,7 +122,7 @@ fn facts(
     ]
 }
 
-/// What a reader should know of the page cache.
+/// What a reader should know about the page cache.
 fn doubt(name: &str, kind: &str, resident: &Known<f64>) -> Option<String> {
     match (kind, resident) {
         ("cold", Known::Value(percent)) if *percent > IGNORED_RESIDENT_PERCENT => Some(format!(

@@ -1,7 +1,7 @@
-//! The directory in which a server lets its clients write files, and how much they may take in total.
+//! The directory in which a server lets its clients write files, and how much they may write in total.
 //!
-//! A file counts with its length from when it is written, and what lay there when the server began counts as
-//! well. It is released when a client replaces it, or when someone has removed it.
+//! A file counts with its length from when it is written; files that were there when the server began count too. A file
+//! is released when a client replaces it or someone has removed it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,13 +15,13 @@ use goodput_model::Bytes;
 use goodput_mover::Allowance;
 use rustix::fs::fstat;
 
-/// What a file takes without any content, bytes: its inode, and a block of the directory.
+/// What an empty file takes, bytes: its inode, and a block of the directory.
 const EMPTY_BYTES: u64 = 4096;
-/// After a look at which files are still there, this many times as long as it took passes until the next:
-/// with many files, clients could keep this host busy with it.
+/// After a check which files still exist, the next check waits this many times as long as the check took: with many
+/// files, clients could keep this host busy.
 const PAUSE_FACTOR: u32 = 20;
 
-/// Where clients may make and replace files.
+/// Where clients may create and replace files.
 #[derive(Debug, Clone)]
 pub struct Sinks {
     directory: PathBuf,
@@ -29,7 +29,7 @@ pub struct Sinks {
     all: Arc<Mutex<All>>,
 }
 
-/// All files that are there.
+/// All existing files.
 #[derive(Debug)]
 struct All {
     most_bytes: u64,
@@ -45,13 +45,13 @@ type Id = (u64, u64);
 struct Counted {
     path: PathBuf,
     bytes: u64,
-    /// How many flows are writing to it: it takes room even if it was removed meanwhile.
+    /// Number of flows that write to it: it takes room even if it was removed meanwhile.
     writers: u32,
 }
 
 impl Sinks {
-    /// In `directory`, no file longer than `each_bytes`, and no more than `all_bytes` together, with
-    /// what is there already.
+    /// In `directory`, no file may be longer than `each_bytes`, and all files together, old ones included, take at most
+    /// `all_bytes`.
     pub fn new(directory: PathBuf, each_bytes: u64, all_bytes: u64) -> Self {
         let mut all = All {
             most_bytes: all_bytes,
@@ -73,7 +73,7 @@ impl Sinks {
         lock(&self.all).has_room_for(EMPTY_BYTES)
     }
 
-    /// A file called `name` that was just opened and emptied: who allows what is written to it.
+    /// A file called `name` that was just opened and emptied. Returns the allowance for writes to it.
     pub fn opened(&self, file: &OwnedFd, name: &str) -> Result<Arc<dyn Allowance>, String> {
         let stat = fstat(file).map_err(|cause| format!("cannot ask about {name:?}: {cause}"))?;
         let id = (stat.st_dev, stat.st_ino);
@@ -91,7 +91,7 @@ impl Sinks {
 }
 
 impl All {
-    /// Counts what is there, in this directory and below. What can't be read is not counted.
+    /// Counts the files in this directory and below. What can't be read is not counted.
     fn count_below(&mut self, directory: &Path) {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let Ok(found) = entry.metadata() else { continue };
@@ -107,7 +107,7 @@ impl All {
         }
     }
 
-    /// Counts a file no longer, unless someone writes to it: of what several write, all counts.
+    /// Stops counting a file, unless someone writes to it: if several write, all of it counts.
     fn release(&mut self, id: Id) {
         if self.files.get(&id).is_some_and(|file| file.writers == 0)
             && let Some(file) = self.files.remove(&id)
@@ -134,7 +134,7 @@ impl All {
         ))
     }
 
-    /// Releases what is no longer where it was.
+    /// Releases files that are no longer where they were.
     fn forget_removed(&mut self) {
         let is_there = |id: &Id, file: &Counted| {
             fs::symlink_metadata(&file.path).is_ok_and(|found| (found.dev(), found.ino()) == *id)

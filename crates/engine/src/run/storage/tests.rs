@@ -168,7 +168,7 @@ fn a_server_writes_only_in_its_directory() {
     assert!(why.contains("serve --sinks"), "{why}");
 }
 
-/// The answer would be another one for what exists, if it were looked for.
+/// If the file were looked up, the answer for an existing one would differ.
 #[test]
 fn a_stranger_learns_nothing_of_what_a_host_has() {
     let directory = Directory::new("nosy");

@@ -1,16 +1,16 @@
-//! Whom the server talks to at all: networks that are allowed, and networks that are denied.
+//! Which clients the server talks to at all: networks that are allowed, and networks that are denied.
 
 use std::net::IpAddr;
 
 use goodput_wire::network::Network;
 
-/// Who is let in by address. The network with the most bits that holds an address decides; of two that are
-/// the same, denial. What none holds is let in only if no network is allowed by name.
+/// Which addresses are let in. The longest matching network decides; if two are the same, denial wins. An address that
+/// no network contains is let in only if no network is allowed by name.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Networks that are let in.
     pub allow: Vec<Network>,
-    /// Networks that are not.
+    /// Networks that are kept out.
     pub deny: Vec<Network>,
 }
 

@@ -1,24 +1,24 @@
-//! Which accounts a resource is charged to, and their limits: a client, the networks around it, everyone;
-//! once in total, and once for clients that have proven nothing.
+//! Which accounts a resource is charged to, and their limits: a client, the networks around it, everyone; once in
+//! total, and once for clients that have proven nothing.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// How much there is of a resource.
+/// Limits of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     /// For all clients together.
     pub all: u64,
     /// For one client.
     pub client: u64,
-    /// Share of both, percent, that those have who have proven nothing.
+    /// Share of both for clients that have proven nothing, percent.
     pub unproven_percent: u64,
 }
 
 impl Limit {
-    /// There is no limit.
+    /// No limit.
     pub const NONE: Self = Self { all: u64::MAX, client: u64::MAX, unproven_percent: 100 };
 
     /// A limit of `all`, of which one client gets at most `percent`, and all unproven clients together half.
@@ -26,7 +26,7 @@ impl Limit {
         Self { all, client: part(all, percent), unproven_percent: 50 }
     }
 
-    /// What may be booked on an account.
+    /// The most that may be booked on an account.
     pub fn most(&self, account: &Account) -> u64 {
         let percent = if account.unproven { self.unproven_percent } else { 100 };
         let all = part(self.all, percent);
@@ -39,17 +39,17 @@ impl Limit {
     }
 }
 
-/// So many percent of it, rounded up.
+/// This percentage of it, rounded up.
 fn part(all: u64, percent: u64) -> u64 {
     u64::try_from((u128::from(all) * u128::from(percent)).div_ceil(100)).unwrap_or(u64::MAX)
 }
 
-/// What a charge is booked on.
+/// An account for charges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Account {
-    /// Whose it is.
+    /// Its owner.
     pub whose: Whose,
-    /// Whether only what has proven nothing is booked here.
+    /// Whether only charges of unproven clients are booked here.
     pub unproven: bool,
 }
 
@@ -64,8 +64,8 @@ pub enum Whose {
     All,
 }
 
-/// The IPv4 address, or the IPv6 network of 64 bits: a host has all addresses of such a network for the
-/// asking (RFC 4291 section 2.5.4).
+/// The IPv4 address, or the IPv6 network of 64 bits: a host can use any address of such a network (RFC 4291 section
+/// 2.5.4).
 pub fn client_of(address: IpAddr) -> IpNet {
     let address = address.to_canonical();
     network(address, if address.is_ipv4() { 32 } else { 64 })
@@ -75,14 +75,14 @@ fn network(address: IpAddr, bits: u8) -> IpNet {
     IpNet::new(address, bits).map_or(IpNet::from(address), |network| network.trunc())
 }
 
-/// The largest network around an address that is taken for one site.
+/// The largest network around an address that counts as one site.
 pub fn site_of(address: IpAddr) -> IpNet {
     let address = address.to_canonical();
     network(address, if address.is_ipv4() { 24 } else { 48 })
 }
 
-/// Whose share a charge of `address` is taken from, the smallest share first. A site is given a network
-/// of 56 or 48 bits (RFC 6177), and an IPv4 address is rarely alone in its 24.
+/// Whose shares a charge of `address` is taken from, the smallest share first. A site gets a network of 56 or 48 bits
+/// (RFC 6177), and an IPv4 address is rarely alone in its 24.
 pub fn whose(address: IpAddr) -> Vec<Whose> {
     let address = address.to_canonical();
     let around = |bits, left| Whose::Around(network(address, bits), left);

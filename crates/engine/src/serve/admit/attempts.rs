@@ -1,6 +1,6 @@
-//! How often clients may have something done that takes processor time: a few times at once, and then at a steady
-//! rate; one client, the networks around it, and all together. Those that come faster wait, up to a point. It is
-//! remembered whether or not the client stays.
+//! How often clients may request something that takes CPU time: a burst at first, then a steady rate. This holds for
+//! one client, for the networks around it, and for all together. Faster requests wait, up to a point. The count
+//! outlasts the client's connection.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::accounts::{Account, Limit, Whose, whose};
 
-/// Accounts that are remembered at the same time. Beyond them none is new.
+/// Most accounts that are remembered at the same time. Beyond them no new one is added.
 const MAX_ACCOUNTS: usize = 65_536;
 
-/// How often.
+/// Limits on attempts.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     /// What is attempted.
@@ -21,11 +21,11 @@ pub struct Pace {
     pub burst: u32,
     /// Attempts that all clients together have at once.
     pub burst_of_all: u32,
-    /// Attempts after those, in each `period`.
+    /// Attempts after the burst, in each `period`.
     pub then: Limit,
     /// The period that the limit is for.
     pub period: Duration,
-    /// How long a client may have to wait for one.
+    /// Longest time that a client may have to wait for an attempt.
     pub patience: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Pace {
         format!("more than {burst} {what} at once, or {then} in {period_s} s, come from {account}")
     }
 
-    /// How many attempts there are at once, and how many in each period after those.
+    /// Number of attempts at once, and number in each period after those.
     fn of(&self, whose: Whose) -> (u32, u64) {
         let burst = if whose == Whose::All { self.burst_of_all } else { self.burst };
         (burst, self.then.most(&Account { whose, unproven: false }).max(1))
@@ -47,17 +47,17 @@ impl Pace {
 /// The attempts of all clients.
 pub struct Attempts {
     pace: Pace,
-    /// When each will have all its attempts again.
+    /// When each account will have all its attempts again.
     whole: Mutex<HashMap<Whose, Instant>>,
 }
 
 impl Attempts {
-    /// At this pace.
+    /// Attempts at this pace.
     pub fn new(pace: Pace) -> Self {
         Self { pace, whole: Mutex::default() }
     }
 
-    /// Counts an attempt of a client; how long it has to wait.
+    /// Counts an attempt of a client. Returns how long the client has to wait.
     pub fn take(&self, client: IpAddr, now: Instant) -> Result<Duration, String> {
         self.take_within(self.pace.patience, client, now)
     }
@@ -88,7 +88,7 @@ impl Attempts {
                 booked.push((whose, next));
             }
         }
-        // What is refused is booked nowhere: who floods takes nothing from others that way.
+        // A refused attempt is booked nowhere, so that a flood takes nothing from others.
         if whole.len() + booked.len() > MAX_ACCOUNTS {
             whole.retain(|_, whole| *whole > now);
         }
@@ -136,7 +136,8 @@ mod tests {
         assert_eq!(all.count(), PACE.burst as usize);
     }
 
-    /// Takes an attempt for each of this number of addresses. Returns how many had it at once, had to wait, were refused.
+    /// Takes an attempt for each of this number of addresses. Returns how many got one at once, had to wait, and
+    /// failed.
     fn outcomes(
         attempts: &Attempts,
         clients: impl Iterator<Item = u32>,

@@ -1,4 +1,4 @@
-//! Clients that propose measurements and do not send their flows: they wait longer each time.
+//! Clients that propose measurements and don't send their flows have to wait longer each time.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use super::accounts::client_of;
 
-/// A proposal that is given up sooner has blocked nobody.
+/// A proposal that is given up sooner has not blocked anyone.
 const MIN_HARMFUL_TIME: Duration = Duration::from_secs(2);
 /// Abandoned proposals without a penalty: flows get lost, and some firewalls let only some ports through.
 const FORGIVEN_PROPOSALS: u32 = 2;
@@ -16,10 +16,10 @@ const FORGIVEN_PROPOSALS: u32 = 2;
 const FIRST_WAIT_TIME: Duration = Duration::from_secs(5);
 /// The longest wait.
 const MAX_WAIT_TIME: Duration = Duration::from_secs(300);
-/// After so long without another one, all is forgotten.
+/// After this time without another abandoned proposal, all are forgotten.
 const FORGET_TIME: Duration = Duration::from_secs(900);
 
-/// Who has left proposals unfulfilled.
+/// Clients that abandoned proposals.
 #[derive(Debug, Default)]
 pub struct BackOff(HashMap<IpNet, Unfulfilled>);
 
@@ -30,7 +30,7 @@ struct Unfulfilled {
 }
 
 impl Unfulfilled {
-    /// When the next proposal is listened to.
+    /// When the next proposal is accepted.
     fn until(&self) -> Option<Instant> {
         let doubled = self.count.checked_sub(FORGIVEN_PROPOSALS + 1)?;
         let wait = FIRST_WAIT_TIME.saturating_mul(1 << doubled.min(16)).min(MAX_WAIT_TIME);
@@ -55,7 +55,7 @@ impl BackOff {
         ))
     }
 
-    /// A proposal of a client was given up after it was `held`, or its time was over.
+    /// A client's proposal was given up after it was `held`, or its time ran out.
     pub fn unfulfilled(&mut self, client: IpAddr, held: Duration, now: Instant) {
         if held < MIN_HARMFUL_TIME {
             return;
@@ -66,7 +66,7 @@ impl BackOff {
         *entry = Unfulfilled { count: entry.count.saturating_add(1), last: now };
     }
 
-    /// All flows of a proposal have come, which makes up for one whose flows did not.
+    /// All flows of a proposal have come, which makes up for one abandoned proposal.
     pub fn fulfilled(&mut self, client: IpAddr) {
         let client = client_of(client);
         let Some(entry) = self.0.get_mut(&client) else { return };

@@ -1,4 +1,4 @@
-//! The most that a measurement takes of this host, known from its plan before anything is allocated.
+//! The most that a measurement takes of this host, computed from its plan before anything is allocated.
 
 use goodput_model::{Arrival, EndName, MAX_ARRIVALS, Plan, Role, SocketOptions, Source, Transport};
 use goodput_mover::{Needs, most_needs};
@@ -6,35 +6,35 @@ use goodput_mover::{Needs, most_needs};
 use super::host::Buffers;
 use super::ledger::{Amounts, Resource};
 
-/// What a flow takes beside what its mover keeps and its socket buffers, bytes: a thread with the touched
-/// part of its stack and the kernel's own 16 KiB of it (`THREAD_SIZE`, arch/x86/include/asm), a socket with its
-/// file, counters, and the last sample of each.
+/// What a flow takes besides its mover's memory and its socket buffers, bytes: a thread with the touched part of its
+/// stack and the kernel's own 16 KiB of it (`THREAD_SIZE`, arch/x86/include/asm), a socket with its file, counters, and
+/// the last sample of each.
 const FLOW_BYTES: u64 = 64 << 10;
-/// What a measurement takes beside its flows, bytes: snapshots of both ends, samples that wait to be sent, and the
+/// What a measurement takes besides its flows, bytes: snapshots of both ends, samples that wait to be sent, and the
 /// buffers of its echoes.
 const MEASUREMENT_BYTES: u64 = (1 << 20) + ECHO_SOCKETS * 2 * ECHO_BUFFER_BYTES as u64;
-/// Descriptors of a measurement beside its flows: its signals, a listener of its own, the files of /proc
-/// that are read while it runs, the sockets of its echoes.
+/// Descriptors of a measurement besides its flows: its signals, a listener of its own, the files of /proc that are read
+/// while it runs, the sockets of its echoes.
 const MEASUREMENT_DESCRIPTORS: u64 = 16 + ECHO_SOCKETS;
-/// Sockets of their own that a measurement's echoes have: its client times the path before payload moves from one port,
-/// meanwhile from another, and asks for the clock from a third.
+/// Sockets for a measurement's echoes: the client times the path before payload moves from one port, meanwhile from
+/// another, and asks for the clock from a third.
 pub const ECHO_SOCKETS: u64 = 3;
-/// Receive buffer that is asked for each of them, bytes: echoes of a second at the highest rate, each of which the
-/// kernel charges with less than a kilobyte. The kernel doubles it (socket(7)).
+/// Receive buffer to request for each of these sockets, bytes: one second of echoes at the highest rate. The kernel
+/// charges each with less than a kilobyte, and doubles the buffer (socket(7)).
 pub const ECHO_BUFFER_BYTES: usize = 64 << 10;
-/// Threads of a measurement beside its flows: the one that samples, and one that waits for the disk.
+/// Threads of a measurement besides its flows: one that samples, and one that waits for the disk.
 const MEASUREMENT_THREADS: u64 = 2;
 
-/// What a conversation without flows keeps at most, bytes: a message of iperf 2's bounceback that has come and
-/// what came ahead of the next, the answers that wait to be sent, 1 MiB each, and space for both to grow.
+/// Most that a conversation without flows keeps, bytes: a received message of iperf 2's bounceback and the early part
+/// of the next one, the answers that wait to be sent, 1 MiB each, and space for both to grow.
 const CONVERSATION_BYTES: u64 = 6 << 20;
 
-/// What a conversation takes that is a measurement in itself, beside its connection.
+/// What a conversation that is itself a measurement takes besides its connection.
 pub fn conversation() -> Amounts {
     Amounts::default().with(Resource::Measurements, 1).with(Resource::Memory, CONVERSATION_BYTES)
 }
 
-/// What the answering end of `plan` takes. Fails if it names no mover of ours.
+/// What the server's end of `plan` takes. Fails if it names no mover of ours.
 pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
     let mut total = Needs::default();
     let (mut kernel_bytes, mut flows) = (0_u64, 0);
@@ -43,7 +43,7 @@ pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
         let each = most_needs(plan, role).map_err(|why| why.to_string())?;
         let count = u64::from(plan.flows);
         flows += count;
-        // Kept while it runs, handed on and packed into a report.
+        // Kept during the run, handed on and packed into a report.
         let arrivals = match plan.arrivals && role == Role::Receiver {
             true => 4 * (MAX_ARRIVALS * size_of::<Arrival>()) as u64,
             false => 0,
@@ -55,7 +55,7 @@ pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
         let buffer = socket_bytes(plan.transport, role, &plan.socket, buffers);
         kernel_bytes = kernel_bytes.saturating_add(buffer.saturating_mul(count));
     }
-    // More than this the kernel gives nobody.
+    // The kernel gives nobody more than this.
     kernel_bytes = kernel_bytes.min(buffers.together(plan.transport));
     let source = match plan.storage.source {
         Some(Source::Memory(bytes)) if plan.direction.senders().contains(&EndName::Far) => bytes.0,
@@ -69,10 +69,10 @@ pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
         .with(Resource::Memory, memory.into_iter().fold(0, u64::saturating_add)))
 }
 
-/// What the kernel may keep for one socket. A buffer that was asked for is doubled by the kernel and
-/// not taken back (socket(7)). Of TCP's own only what it begins with counts: what it grows beyond that,
-/// the kernel bounds for all sockets together and stops under pressure (`tcp_mem`, tcp(7)), and it
-/// is set aside once for all ([`super::host::Host::lent_bytes`]).
+/// What the kernel may keep for one socket. A requested buffer is doubled by the kernel and not taken back (socket(7)).
+/// TCP's own buffers count only with their initial size: the kernel bounds their growth for all sockets together and
+/// stops it under pressure (`tcp_mem`, tcp(7)). That memory is set aside once for all sockets
+/// ([`super::host::Host::lent_bytes`]).
 fn socket_bytes(
     transport: Transport,
     role: Role,

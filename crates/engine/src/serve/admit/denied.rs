@@ -1,5 +1,5 @@
-//! Datagrams of networks that are left out: counted, and logged rarely, because anyone can send them, as many as the
-//! network carries and under any address.
+//! Datagrams from excluded networks. They are counted, but rarely logged, because anyone can send as many as the
+//! network carries, under any address.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,13 +11,13 @@ use ipnet::IpNet;
 
 use super::accounts::site_of;
 
-/// How often a network is logged at most.
+/// Shortest time between two log lines of a network.
 pub const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Networks that are logged by name at the same time. All beyond count as one.
+/// Most networks that are logged by name at the same time. All others count as one.
 const MAX_NETWORKS: usize = 64;
 
-/// A network, or all that are not counted by name.
+/// A network, or all networks that are not counted by name.
 type Whose = Option<IpNet>;
 
 /// What was dropped lately.
@@ -26,11 +26,11 @@ pub struct Denied(Mutex<HashMap<Whose, Entry>>);
 
 struct Entry {
     logged: Instant,
-    /// Datagrams that came since.
+    /// Datagrams since then.
     since: u64,
 }
 
-/// A line of the log.
+/// A log line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dropped {
     whose: Whose,
@@ -39,7 +39,7 @@ pub struct Dropped {
 }
 
 impl Denied {
-    /// Counts a datagram. What to log of it: the first of a network is logged at once.
+    /// Counts a datagram. Returns what to log: the first datagram of a network is logged at once.
     pub fn count(&self, from: IpAddr, now: Instant) -> Option<Dropped> {
         let mut networks = self.lock();
         let site = Some(site_of(from));
@@ -53,7 +53,7 @@ impl Denied {
         Some(Dropped { whose, datagrams: 1, is_first: true })
     }
 
-    /// What to log now of all that came later. A network that was quiet meanwhile is forgotten.
+    /// What to log now of all later datagrams. A network that was quiet meanwhile is forgotten.
     pub fn due(&self, now: Instant) -> Vec<Dropped> {
         let mut dropped = Vec::new();
         self.lock().retain(|whose, entry| {
@@ -69,7 +69,7 @@ impl Denied {
         dropped
     }
 
-    /// What was counted and not logged, when the server ends.
+    /// What was counted but not logged when the server ends.
     pub fn rest(&self) -> Vec<Dropped> {
         self.lock().iter_mut().filter_map(|(whose, entry)| entry.take(*whose)).collect()
     }

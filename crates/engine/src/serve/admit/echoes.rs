@@ -11,20 +11,20 @@ use tokio::task::AbortHandle;
 
 use super::cost::ECHO_SOCKETS;
 
-/// How often a measurement's echoes are answered in the long run: one every 5 ms. A client sends one every
-/// 20 ms for the latency and one every 50 ms for the clocks.
+/// How often a measurement's echoes are answered in the long run: one every 5 ms. A client sends one every 20 ms for
+/// the latency and one every 50 ms for the clocks.
 const ECHO_INTERVAL: Duration = Duration::from_millis(5);
-/// Echoes that are answered at once after a while without.
+/// Echoes that are answered at once after a pause.
 const MAX_ECHO_BURST: u32 = 64;
 type Book = HashMap<Cookie, Entry>;
 
 /// What is known of a measurement's echoes.
 struct Entry {
-    /// When those so far will have been paid for.
+    /// When the echoes so far will have been paid for.
     paid: Instant,
-    /// Who has a socket of its own.
+    /// Addresses with a socket of their own.
     own: Vec<OwnSocket>,
-    /// When the client last asked for one.
+    /// When the client last asked for an echo.
     heard: LastHeard,
 }
 
@@ -40,11 +40,11 @@ impl Drop for OwnSocket {
     }
 }
 
-/// Every cookie that is good now.
+/// Every valid cookie.
 #[derive(Clone, Default)]
 pub struct Echoes(Arc<Mutex<Book>>);
 
-/// A cookie that is good for as long as this lives.
+/// A cookie that is valid while this lives.
 pub struct Echoing {
     echoes: Echoes,
     cookie: Cookie,
@@ -59,7 +59,7 @@ impl Echoing {
 }
 
 impl Echoes {
-    /// Has echoes with this cookie answered.
+    /// Makes this end answer echoes with this cookie.
     pub fn expect(&self, cookie: Cookie) -> Echoing {
         let heard = LastHeard::default();
         let entry = Entry { paid: Instant::now(), own: Vec::new(), heard: heard.clone() };
@@ -67,8 +67,8 @@ impl Echoes {
         Echoing { echoes: self.clone(), cookie, heard }
     }
 
-    /// Whether an echo with this cookie is answered at `now`: a measurement under way has it, and there
-    /// were not too many.
+    /// Whether an echo with this cookie is answered at `now`: a measurement under way has it, and there were not too
+    /// many.
     pub fn admit(&self, cookie: &Cookie, now: Instant) -> bool {
         let mut book = self.book();
         let Some(Entry { paid, .. }) = book.get_mut(cookie) else { return false };
@@ -80,21 +80,21 @@ impl Echoes {
         admitted
     }
 
-    /// The client of this cookie lives: its echo has shown that it comes from where it says.
+    /// The client of this cookie is alive: its echo has shown that it comes from its stated address.
     pub fn hear(&self, cookie: &Cookie) {
         if let Some(entry) = self.book().get(cookie) {
             entry.heard.mark();
         }
     }
 
-    /// When the next echo with this cookie would be admitted, if not before; `None` once its measurement is over.
+    /// When the next echo with this cookie is admitted at the latest; `None` once its measurement is over.
     pub fn free_at(&self, cookie: &Cookie) -> Option<Instant> {
         self.book()
             .get(cookie)
             .map(|entry| entry.paid + ECHO_INTERVAL - ECHO_INTERVAL * MAX_ECHO_BURST)
     }
 
-    /// Whether echoes of `peer` with this cookie should come to a socket of their own, and do not.
+    /// Whether echoes of `peer` with this cookie should have a socket of their own, and have none.
     pub fn lacks_socket(&self, cookie: &Cookie, peer: SocketAddr) -> bool {
         self.book().get(cookie).is_some_and(|entry| {
             entry.own.len() < ECHO_SOCKETS as usize && entry.own.iter().all(|own| own.peer != peer)
@@ -117,7 +117,7 @@ impl Echoes {
 impl Drop for Echoing {
     fn drop(&mut self) {
         let over = self.echoes.book().remove(&self.cookie);
-        // Only now, because it may wake its thread.
+        // Dropped only now, because this may wake its thread.
         drop(over);
     }
 }

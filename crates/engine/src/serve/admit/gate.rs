@@ -1,8 +1,7 @@
 //! The one place that decides what a client may do, by what it has proven about itself.
 //!
-//! Sessions of every protocol report what a client has proven (`Action::Proven`) and then ask for
-//! what it wants. A protocol that has no words for credentials reports nothing, so it can't forget to
-//! refuse anyone.
+//! Sessions of every protocol report what a client has proven (`Action::Proven`) and then ask for what
+//! it wants. A protocol without credentials reports nothing, so it can't forget to refuse anyone.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use goodput_wire::session::{CREDENTIAL_REQUIRED, Credential, SettingRefusal, Set
 /// Who may do what.
 #[derive(Debug, Clone, Copy)]
 pub struct Gate<'a> {
-    /// Whether a client that has proven nothing may not measure.
+    /// Whether a client must prove something to measure.
     pub credential_required: bool,
     /// What clients with the right to change settings may reach.
     pub settings: &'a AllowedSettings,
@@ -24,18 +23,18 @@ pub struct Gate<'a> {
 pub struct Permit(Option<Arc<AuthorizedKey>>);
 
 impl Permit {
-    /// The key by which the client is known, if it is.
+    /// The client's key, if the client is known by one.
     pub fn key(&self) -> Option<&AuthorizedKey> {
         self.0.as_deref()
     }
 
-    /// That of a server whose gate is open.
+    /// The permit of a server whose gate is open.
     #[cfg(test)]
     pub fn any() -> Self {
         Self(None)
     }
 
-    /// That of a client with this key.
+    /// The permit of a client with this key.
     #[cfg(test)]
     pub fn of(key: Arc<AuthorizedKey>) -> Self {
         Self(Some(key))
@@ -43,7 +42,7 @@ impl Permit {
 }
 
 impl Gate<'_> {
-    /// Lets a client measure that has proven this; or says why not.
+    /// Lets a client with this credential measure, or says why not.
     pub fn may_measure(&self, proven: Option<&Credential>) -> Result<Permit, String> {
         if self.credential_required && proven.is_none() {
             return Err(CREDENTIAL_REQUIRED.into());
@@ -54,7 +53,7 @@ impl Gate<'_> {
         }))
     }
 
-    /// Whether a client that has proven this may have a request about a setting carried out.
+    /// Whether this end may carry out a setting request for a client with this credential.
     pub fn may_ask(
         &self,
         proven: Option<&Credential>,
@@ -127,7 +126,7 @@ mod tests {
         assert!(refusal.why.contains("--allow-settings"), "{}", refusal.why);
     }
 
-    /// What every client hears of this host, without any right to read settings.
+    /// What every client learns about this host, without any right to read settings.
     #[test]
     fn no_snapshot_tells_of_a_sysctl_that_others_may_not_read() {
         let context = goodput_kernel::Context::towards(([127, 0, 0, 1], 0).into());

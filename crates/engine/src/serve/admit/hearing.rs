@@ -1,4 +1,4 @@
-//! How much is heard of one client, over all its connections, while all others are heard at once.
+//! How much is read from one client, over all its connections, while all others are read at once.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::control::budget::Budget;
 pub struct Hearing(Mutex<HashMap<IpAddr, Weak<Budget>>>);
 
 impl Hearing {
-    /// That of a client, which all its connections share.
+    /// The budget of a client, which all its connections share.
     pub fn of(&self, client: IpAddr) -> Arc<Budget> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if clients.len() == clients.capacity() {

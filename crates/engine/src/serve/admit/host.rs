@@ -10,14 +10,14 @@ use rustix::process::{Resource, getrlimit};
 /// Bytes of a page, in which the kernel counts `tcp_mem` and `udp_mem`.
 const PAGE_BYTES: u64 = 4096;
 
-/// What there is.
+/// The resources of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
-    /// Memory of the host, or of the control group that this process is in, bytes.
+    /// Memory of the host, or of this process's control group, bytes.
     pub memory_bytes: u64,
     /// File descriptors that this process may have.
     pub descriptors: u64,
-    /// Threads that it may have.
+    /// Threads that this process may have.
     pub threads: u64,
     /// What the kernel gives to sockets.
     pub buffers: Buffers,
@@ -26,22 +26,22 @@ pub struct Host {
 /// Bytes that the kernel gives to sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
-    /// To receive, at the beginning of a TCP connection (the second number of `tcp_rmem`, tcp(7)).
+    /// Initial receive buffer of a TCP connection (the second number of `tcp_rmem`, tcp(7)).
     pub tcp_receive: u64,
-    /// To send, at its beginning (that of `tcp_wmem`).
+    /// Initial send buffer of a TCP connection (that of `tcp_wmem`).
     pub tcp_send: u64,
-    /// To receive datagrams (`rmem_default`, socket(7)).
+    /// Receive buffer for datagrams (`rmem_default`, socket(7)).
     pub udp_receive: u64,
-    /// To send them (`wmem_default`).
+    /// Send buffer for datagrams (`wmem_default`).
     pub udp_send: u64,
-    /// To all TCP sockets together (the third number of `tcp_mem`).
+    /// All TCP sockets together (the third number of `tcp_mem`).
     pub tcp_together: u64,
-    /// To all UDP sockets together (that of `udp_mem`, udp(7)).
+    /// All UDP sockets together (that of `udp_mem`, udp(7)).
     pub udp_together: u64,
 }
 
 impl Host {
-    /// This one.
+    /// This host.
     pub fn here() -> Self {
         let system = rustix::system::sysinfo();
         let installed = system.totalram as u64 * u64::from(system.mem_unit);
@@ -54,8 +54,8 @@ impl Host {
         Self { memory_bytes, descriptors: nofile, threads, buffers }
     }
 
-    /// What is lent to clients: half of the memory, less what the kernel may give to all TCP sockets together
-    /// as their buffers grow; at least a quarter of it, if that is set so high that it is no limit.
+    /// Memory that is lent to clients: half of the total, less what the kernel may give to all TCP sockets as their
+    /// buffers grow. At least a quarter of the total, if the kernel's limit is too high to matter.
     pub fn lent_bytes(&self) -> u64 {
         let half = self.memory_bytes / 2;
         half - self.buffers.tcp_together.min(half / 2)
@@ -76,7 +76,7 @@ impl Buffers {
         }
     }
 
-    /// What Linux chooses on a host with so much memory (`tcp_init_mem`, net/ipv4/tcp.c, and `udp_init`,
+    /// What Linux chooses on a host with this much memory (`tcp_init_mem`, net/ipv4/tcp.c, and `udp_init`,
     /// net/ipv4/udp.c, of Linux 6.18), if a sysctl can't be read.
     pub fn usual(memory_bytes: u64) -> Self {
         Self {
@@ -104,8 +104,8 @@ fn sysctl(name: &str, number: usize) -> Option<u64> {
     text.split_whitespace().nth(number)?.parse().ok()
 }
 
-/// The limits of this name of the control group of this process, and of those around it (cgroup-v2 of
-/// the kernel's documentation). None if there is none, or an older hierarchy.
+/// The limits of this name in this process's control group and in the groups around it (cgroup-v2 of the kernel's
+/// documentation). Empty if there are none, or the hierarchy is an older one.
 fn group_limits(name: &str) -> impl Iterator<Item = u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).map(PathBuf::from);

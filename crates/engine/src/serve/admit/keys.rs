@@ -7,22 +7,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_wire::keys::{AuthorizedKey, Clients, KeyAuthorization, PrivateKey, PublicKey};
 
-/// How clients are known by their keys.
+/// How clients are identified by their keys.
 #[derive(Clone)]
 pub struct Keys(KeyAuthorization);
 
 impl Keys {
-    /// With the server's own key, and the list of clients, which the reader of the file keeps up to date.
+    /// The server's own key and the list of clients, which the reader of the file keeps up to date.
     pub fn new(own: PrivateKey, clients: Clients) -> Self {
         Self(KeyAuthorization { own: Arc::new(own), clients })
     }
 
-    /// What a session needs to know them.
+    /// What a session needs to identify them.
     pub(in crate::serve) fn known(&self) -> KeyAuthorization {
         self.0.clone()
     }
 
-    /// A client that was known, as it is known now.
+    /// The present entry of a client that was known.
     pub(in crate::serve) fn again(
         &self,
         key: &AuthorizedKey,

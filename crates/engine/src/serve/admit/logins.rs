@@ -1,5 +1,5 @@
-//! Logins with a user name and a password: one decryption at a time beside the event loop, few for each
-//! client, and each login good once.
+//! Logins with a user name and a password. Decryptions run one at a time, beside the event loop; each client gets few,
+//! and each login is good once.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use super::attempts::{Attempts, Pace};
 use crate::clock::host_clock;
 use crate::threads::blocking;
 
-/// How often a client may try to log in. All together wait for each other (`looked_at`).
+/// How often a client may try to log in. All clients wait for each other (`looked_at`).
 const PACE: Pace = Pace {
     what: "logins",
     burst: 10,
@@ -24,19 +24,19 @@ const PACE: Pace = Pace {
     patience: LOGIN_WAIT_TIME,
 };
 
-/// How long a login may wait for its client's next attempt, and then for those that came before it. Both
-/// together are shorter than a session waits (`JUDGING`, wire/src/protocols/iperf3/times.rs).
+/// How long a login may wait for its client's next attempt, and then for earlier logins. Both together are shorter than
+/// a session waits (`JUDGING`, wire/src/protocols/iperf3/times.rs).
 const LOGIN_WAIT_TIME: Duration = Duration::from_secs(4);
 
-/// How long a login that was let in is remembered: twice as long as it is valid, which is 10 s before
-/// and after its own time of day (`--time-skew-threshold` of iperf3).
+/// How long an accepted login is remembered: twice its validity, which is 10 s before and after its own time of day
+/// (`--time-skew-threshold` of iperf3).
 const LOGIN_REMEMBERED_TIME: Duration = Duration::from_secs(40);
 
 /// All logins at one server.
 pub struct Logins {
     looked_at: Semaphore,
     attempts: Attempts,
-    /// Fingerprints of logins that were let in, and when.
+    /// Fingerprints of accepted logins, and when they were accepted.
     used: Mutex<HashMap<[u8; 32], Instant>>,
 }
 
@@ -48,8 +48,8 @@ impl Default for Logins {
 }
 
 impl Logins {
-    /// The user whose login this is, or why there is none, for this end's own log. Logins that come faster than
-    /// they are looked at wait.
+    /// The user whose login this is, or why there is none, for this end's own log. Logins that come faster than they
+    /// are checked wait.
     pub async fn check(
         &self,
         accounts: &Accounts,
@@ -68,7 +68,7 @@ impl Logins {
         self.let_in(checked, Instant::now())
     }
 
-    /// Lets a login in that was not used before.
+    /// Accepts a login that was not used before.
     fn let_in(&self, checked: Checked, now: Instant) -> Result<String, String> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.retain(|_, at| now.saturating_duration_since(*at) < LOGIN_REMEMBERED_TIME);

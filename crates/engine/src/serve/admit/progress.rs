@@ -1,12 +1,12 @@
-//! Whether the payload of a measurement moves: one that hardly does holds its place for nothing.
+//! Whether a measurement's payload moves: one that hardly moves occupies its place for nothing.
 
 use std::time::Duration;
 
 use goodput_model::{BitRate, Plan};
 use tokio::time::Instant;
 
-/// Time over which progress counts: longer than any outage that a connection survives silently, such as
-/// a change of routes (three retransmissions that back off from a second take 15 s, RFC 6298).
+/// Time over which progress counts: longer than any outage that a connection survives silently, such as a route change
+/// (three retransmissions with back-off from one second take 15 s, RFC 6298).
 const PROGRESS_WINDOW: Duration = Duration::from_secs(30);
 
 /// What has moved, and since when.
@@ -20,10 +20,10 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// From now on, at `least` on the average; half of its own rate if a plan asks for less. `None`
-    /// if nothing is asked.
+    /// Starts now and demands at least `least` on average; half of the plan's own rate, if that is less. `None` if
+    /// nothing is demanded.
     pub fn from_now(least: BitRate, plan: &Plan) -> Option<Self> {
-        // What is brought to the disk at the end takes its time, and no payload moves then.
+        // Flushing to disk at the end takes time, and no payload moves then.
         let waits_for_disk = plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
         let own = plan.rate_bits_per_s.map_or(f64::INFINITY, |rate| rate.0 / 2.0);
         let least = BitRate(least.0.min(own));
@@ -62,7 +62,7 @@ impl Progress {
 mod tests {
     use super::*;
 
-    /// Whether it is ended before this many windows have passed, each of which moved these bytes.
+    /// Whether it ends before this many windows have passed, each of which moved these bytes.
     async fn ends(plan: &Plan, each: u64, windows: u32) -> bool {
         let Some(mut progress) = Progress::from_now(BitRate(1000.0), plan) else { return false };
         for window in 1..=windows {

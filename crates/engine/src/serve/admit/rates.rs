@@ -1,5 +1,5 @@
-//! The rates that clients share: each flow keeps to that of its client, of the networks around it, and of
-//! everyone, whichever leaves it the least. The rate of a key takes the place of that of its client.
+//! The rates that clients share: each flow keeps to the lowest of its client's rate, those of the networks around it,
+//! and everyone's. The rate of a key replaces that of its client.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,11 +12,11 @@ use goodput_wire::keys::{AuthorizedKey, PublicKey};
 use super::accounts::{Account, Limit, Whose, whose};
 use crate::run::cap::SharedLimit;
 
-/// The rates of all who measure.
+/// The rates of all measuring clients.
 pub struct Rates {
     /// Bits per second, each direction.
     limit: Limit,
-    /// What the rate of one client comes from.
+    /// Where the rate of one client comes from.
     of_client: RateLimit,
     accounts: Mutex<HashMap<Whose, Weak<Both>>>,
     keys: Mutex<HashMap<PublicKey, Weak<Both>>>,
@@ -28,7 +28,7 @@ struct Both {
     received: Arc<SharedRate>,
 }
 
-/// What one measurement keeps to.
+/// The rates that one measurement keeps to.
 #[derive(Clone, Default)]
 pub struct Share {
     of_key: Option<Arc<Both>>,
@@ -36,12 +36,12 @@ pub struct Share {
 }
 
 impl Rates {
-    /// Within this limit; that of one client comes from `of_client`.
+    /// Rates within this limit; one client's comes from `of_client`.
     pub fn new(limit: Limit, of_client: RateLimit) -> Self {
         Self { limit, of_client, accounts: Mutex::default(), keys: Mutex::default() }
     }
 
-    /// What a measurement of this client keeps to, together with all others of the same accounts.
+    /// The rates for a measurement of this client, shared with all others of the same accounts.
     pub fn of(&self, client: IpAddr, key: Option<&AuthorizedKey>) -> Share {
         let of_key = key.and_then(|key| self.of_key(key.key, key.max_rate?));
         let has_own = |whose: &Whose| of_key.is_some() && matches!(whose, Whose::Client(_));
@@ -71,8 +71,8 @@ impl Rates {
         Share { of_key, of_address }
     }
 
-    /// The rate that all measurements of a key share, from any address. Measurements that began before a change of
-    /// the rate keep the old one.
+    /// The rate that all measurements of a key share, from any address. Measurements that began before the rate changed
+    /// keep the old one.
     fn of_key(&self, key: PublicKey, rate: BitRate) -> Option<Arc<Both>> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.retain(|_, both| both.strong_count() > 0);
@@ -95,7 +95,7 @@ impl Both {
 }
 
 impl Share {
-    /// What flows keep to in which this end has `role`.
+    /// The rates for flows in which this end has `role`.
     pub fn of(&self, role: Role) -> Vec<SharedLimit> {
         let own = |(limit, both): (RateLimit, &Arc<Both>)| {
             let rate = match role {

@@ -14,26 +14,26 @@ use crate::serve::Shared;
 use crate::serve::address::plain;
 use crate::serve::listen::endpoint::Endpoint;
 
-/// Pause after a failed accept (mostly no descriptors left), so that the loop does not spin.
+/// Pause after a failed accept (mostly for lack of descriptors), so that the loop does not spin.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Time between two warnings about it, as strangers may cause it many times a second.
+/// Time between two warnings about a failed accept, because strangers may cause it many times a second.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What a task keeps for as long as it lives.
+/// A task keeps this for as long as it lives.
 pub type Alive = mpsc::Sender<()>;
 
-/// Makes tokens for as long as any task has one, and keeps none alive itself.
+/// Creates tokens as long as any task has one, and keeps none alive itself.
 pub struct Lender(mpsc::WeakSender<()>);
 
 impl Lender {
-    /// A token for one more task. `None`: the server has stopped, and nothing may begin any more.
+    /// A token for one more task. `None`: the server has stopped, and nothing new may begin.
     pub fn token(&self) -> Option<Alive> {
         self.0.upgrade()
     }
 }
 
-/// Knows when every task it was lent to has ended.
+/// Knows when every task with one of its tokens has ended.
 pub struct Tasks {
     alive: Alive,
     ended: mpsc::Receiver<()>,
@@ -66,17 +66,17 @@ impl Tasks {
     }
 }
 
-/// A listener with the descriptor that is kept back for it.
+/// A listener with the descriptor that is reserved for it.
 pub struct Listening {
     listener: tokio::net::TcpListener,
     reserve: Reserve,
 }
 
 impl Listening {
-    /// Takes what accepting needs, so that it can't be short of it once clients come.
+    /// Takes what accepting needs, so that it can't run short of it once clients come.
     ///
     /// # Errors
-    /// When the event loop doesn't take the listener.
+    /// If the event loop doesn't accept the listener.
     pub fn new(listener: TcpListener) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -114,7 +114,7 @@ pub async fn accept(
     }
 }
 
-/// What this host lacks to accept connections, for sessions whose flows can't arrive.
+/// What this host needs to accept connections, for sessions whose flows can't arrive.
 fn lacking(cause: &std::io::Error) -> Option<String> {
     let advice = match Errno::from_io_error(cause)? {
         Errno::MFILE => {
@@ -158,7 +158,7 @@ fn welcome(
 mod tests {
     use super::*;
 
-    /// A port that a session opened has clients of its own; the server's end waits for them as well.
+    /// A port that a session opened has its own clients; the server waits for them too before it ends.
     #[tokio::test]
     async fn the_end_waits_for_tasks_that_tasks_have_started() {
         let tasks = Tasks::default();
@@ -172,7 +172,7 @@ mod tests {
         assert!(lender.token().is_none(), "nothing begins after the end");
     }
 
-    /// Whether a future has not come to its end yet.
+    /// Whether a future has not completed yet.
     async fn is_pending(future: &mut (impl Future + Unpin)) -> bool {
         tokio::select! {
             biased;

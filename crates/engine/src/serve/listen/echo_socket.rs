@@ -1,6 +1,5 @@
-//! A client's echoes on a socket of their own. Those of everyone else, and what is sent under made-up addresses, come
-//! to the shared socket of the port and wait there for each other; an honest client's time of an echo would have the
-//! time of a flood in it.
+//! A client's echoes on a socket of their own. Everyone else's echoes, and datagrams with forged addresses, queue in
+//! the port's shared socket: there, a flood would lengthen an honest client's echo times.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -18,27 +17,27 @@ use tokio::net::UdpSocket as AsyncUdpSocket;
 use crate::serve::admit::cost::ECHO_BUFFER_BYTES;
 use crate::serve::admit::echoes::Echoes;
 
-/// Whose echoes are answered, and how.
+/// Whose echoes to answer, and how.
 pub struct EchoSocket {
-    /// Where they come from.
+    /// Their source address.
     pub peer: SocketAddr,
-    /// What they have to show.
+    /// The cookie that they must show.
     pub cookie: Cookie,
-    /// Who knows whether their address is proven.
+    /// Knows whether their address is proven.
     pub challenger: Arc<Challenger>,
-    /// Every cookie that is good.
+    /// Every valid cookie.
     pub echoes: Echoes,
     /// Whether the answers contain this end's time.
     pub tells_times: bool,
 }
 
 impl EchoSocket {
-    /// Answers what comes to `socket`, which is connected to the client, until its measurement is over. What is no
-    /// echo of it counts like one, so that no client takes more of this thread than its echoes may.
+    /// Answers what comes to `socket`, which is connected to the client, until its measurement is over. Datagrams that
+    /// are not its echoes count like echoes, so that no client takes more of this thread than its echoes may.
     pub async fn answer(self, socket: UdpSocket) {
-        // The kernel cuts this and does not refuse it.
+        // The kernel cuts the size instead of refusing it.
         let _ = SockRef::from(&socket).set_recv_buffer_size(ECHO_BUFFER_BYTES);
-        // Without it an echo only says later than it could when its request came.
+        // Without arrival times, an echo only reports its request as later than it came.
         let _ = enable_arrival_times(&socket);
         let socket = match AsyncUdpSocket::from_std(socket) {
             Ok(socket) => socket,
@@ -51,7 +50,7 @@ impl EchoSocket {
         while let Some(free) = self.echoes.free_at(&self.cookie) {
             tokio::time::sleep_until(free.into()).await;
             let receive = || receive_with_ancillary(&socket, &mut buffer);
-            // An error here is an earlier answer that nobody took.
+            // An error here is an earlier answer that nobody received.
             let Ok(told) = socket.async_io(Interest::READABLE, receive).await else { continue };
             if !self.echoes.admit(&self.cookie, Instant::now()) {
                 continue;
@@ -70,7 +69,7 @@ impl EchoSocket {
         }
     }
 
-    /// What is said to a datagram; nothing to what is no echo of this measurement.
+    /// The answer to a datagram; none if it is not an echo of this measurement.
     fn reply(&self, datagram: &[u8]) -> Option<Vec<u8>> {
         match self.challenger.answer(self.peer, datagram) {
             DatagramReply::Echo(cookie, reply) if cookie == self.cookie => Some(reply),

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 
 use goodput_wire::session::Protocol;
 
-/// What is known of a port that clients come to.
+/// What is known about a port that clients come to.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Where it is.
+    /// Its address.
     pub local: SocketAddr,
-    /// The protocols whose first bytes are known here; none if only awaited flows come.
+    /// The protocols whose first bytes are recognised here; empty if only awaited flows come.
     pub spoken: Vec<&'static Protocol>,
 }
 
@@ -19,7 +19,7 @@ impl Endpoint {
         self.local.port()
     }
 
-    /// The protocol that takes what no other knows, if there is one.
+    /// The protocol that accepts what no other protocol recognises, if there is one.
     pub fn rest(&self) -> Option<&'static Protocol> {
         self.spoken.iter().copied().find(|protocol| protocol.takes_the_rest)
     }

@@ -1,6 +1,6 @@
-//! A thread with an event loop of its own: what happens there takes the time of that thread, not that of the
-//! control connections. Datagrams of addresses without a flow are looked at on one, as anyone may send them, as
-//! many as the network carries. Echoes are answered on another.
+//! A thread with its own event loop: its work takes that thread's time, not that of the control connections. One such
+//! thread handles datagrams of addresses without a flow, because anyone may send as many of them as the network
+//! carries. Another one answers echoes.
 
 use std::sync::mpsc;
 use std::{io, thread};
@@ -16,37 +16,37 @@ pub struct EventThread {
 }
 
 impl EventThread {
-    /// Starts it. The kernel shows the first 15 bytes of its name.
+    /// Starts the thread. The kernel shows the first 15 bytes of its name.
     pub fn start(name: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (handle, (stop, stopped)) = (runtime.handle().clone(), oneshot::channel::<()>());
         let (give, given) = mpsc::channel::<Runtime>();
         let run = move || {
             if let Ok(runtime) = given.recv() {
-                // Dropped without a word it stops as well.
+                // A dropped sender stops it as well.
                 let _ = runtime.block_on(stopped);
             }
         };
         match thread::Builder::new().name(name.into()).spawn(run) {
             Ok(thread) => {
-                // The thread waits for it.
+                // The thread waits for this.
                 let _ = give.send(runtime);
                 Ok(Self { handle, stop, thread })
             }
             Err(cause) => {
-                // Dropped in an event loop it would wait, which panics.
+                // Dropping it in an event loop would wait, which panics.
                 runtime.shutdown_background();
                 Err(cause)
             }
         }
     }
 
-    /// What tasks are spawned on.
+    /// The handle to spawn tasks on.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Ends it, with whatever still runs there.
+    /// Ends the thread, with whatever still runs there.
     pub fn close(self) {
         let Self { stop, thread, .. } = self;
         drop(stop);

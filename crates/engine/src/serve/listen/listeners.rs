@@ -14,10 +14,10 @@ use super::{own_listener, sockets, udp};
 use crate::serve::Shared;
 use crate::serve::session::ports::{OpenPort, Opening, OwnPort, Ports};
 
-/// Lowest port that a session may open: those below belong to the system (RFC 6335 section 6).
+/// Lowest port that a session may open: lower ports belong to the system (RFC 6335 section 6).
 const FIRST_USER_PORT: u16 = 1024;
 
-/// A port that sessions have opened; closed when the last of them lets go of it.
+/// A port that sessions have opened; closed when the last session drops it.
 pub struct Opened {
     accepting: AbortHandle,
 }
@@ -28,7 +28,7 @@ impl Drop for Opened {
     }
 }
 
-/// The ports that sessions have opened: several may await flows at the same.
+/// The ports that sessions have opened: several sessions may await flows at the same port.
 #[derive(Default)]
 pub struct OpenedPorts(tokio::sync::Mutex<HashMap<(SocketAddr, Transport), Entry>>);
 
@@ -55,7 +55,7 @@ impl OpenedPorts {
             return Ok(opened);
         }
         if let Some(closing) = endpoints.remove(&(local, transport)) {
-            // Its last user let go of it; the port is free when the task is gone.
+            // Its last user dropped it; the port is free when the task has ended.
             let _ = closing.task.await;
         }
         endpoints.retain(|_, entry| !entry.task.is_finished());

@@ -1,8 +1,8 @@
 //! A listener for one measurement, for socket options that must be set on the listener.
 //!
 //! An accepted socket inherits from its listener what the handshake fixes: the window scale, which
-//! follows from the receive buffer, and the congestion control. Changed afterwards, BBR leaves its
-//! pacing behind and a scale stays what it was. Whether it is MPTCP is the listener's as well.
+//! follows from the receive buffer, and the congestion control. If they are changed later, BBR leaves
+//! its pacing behind and the scale stays the same. The listener also decides about MPTCP.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Drop for OwnListener {
     }
 }
 
-/// Listens on a free port of the address of `local`, with the options of the measurement.
+/// Listens on a free port at the address of `local`, with the options of the measurement.
 pub fn open(
     mut local: SocketAddr,
     options: &SocketOptions,

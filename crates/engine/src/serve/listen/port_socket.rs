@@ -193,8 +193,7 @@ impl PortSocket {
         its.into_iter().map(|(datagram, ..)| datagram).collect()
     }
 
-    /// Takes at most this many datagrams out of a socket: those of `peer`, if it is to have them, for it, the others
-    /// for later.
+    /// Takes at most this many datagrams out of a socket: those of `peer` into `early`, the others to wait.
     fn drain(
         &mut self,
         socket: &UdpSocket,

@@ -11,26 +11,26 @@ use crate::serve::Shared;
 use crate::serve::address::plain;
 use crate::serve::listen::endpoint::Endpoint;
 
-/// How long a refused client may take to send its first bytes and to read the reason. Others at the same port wait
-/// meanwhile. The first bytes come with the connection, or right behind it.
+/// How long a refused client may take to send its first bytes and to read the reason, while others at the same port
+/// wait. The first bytes come with the connection, or right behind it.
 const HEARING_TIMEOUT: Duration = Duration::from_millis(250);
-/// How long the connection may take that could not be accepted; it may have gone.
+/// How long the connection that could not be accepted may take; it may be gone.
 const ACCEPT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A descriptor that stands for the one of a connection. Each port has its own, so that a stranger at one
-/// keeps nobody waiting at another.
+/// A placeholder for a connection's descriptor. Each port has its own, so that a stranger at one port keeps nobody
+/// waiting at another.
 #[derive(Default)]
 pub struct Reserve(Option<OwnedFd>);
 
 impl Reserve {
-    /// Takes a second descriptor of a file, if there is one left and none is kept already.
+    /// Takes a second descriptor of a file, if one is left and none is kept already.
     pub fn fill(&mut self, of: &impl AsFd) {
         self.0 = self.0.take().or_else(|| of.as_fd().try_clone_to_owned().ok());
     }
 }
 
-/// Accepts one connection with the reserved descriptor and answers `why` it is refused. `false` if
-/// there was no reserve.
+/// Accepts one connection with the reserved descriptor and reports `why` it is refused. `false` if there was no
+/// reserve.
 pub async fn turn_away(
     listener: &TcpListener,
     reserve: &mut Reserve,
@@ -45,7 +45,7 @@ pub async fn turn_away(
         && shared.config.access.allows(plain(peer).ip())
     {
         let told = stranger::turn_away(stream, plain(peer), endpoint, shared, why);
-        // Who does not listen is left without a word.
+        // A client that does not read gets no answer.
         let _ = tokio::time::timeout(HEARING_TIMEOUT, told).await;
     }
     reserve.fill(listener);

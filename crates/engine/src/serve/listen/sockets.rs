@@ -45,8 +45,8 @@ impl Sockets {
         Ok(Self::of(vec![Pair::open(bind, port, Vec::new())?]))
     }
 
-    /// Opens another port beside, the usual one of `protocols`, unless it is open already; if it
-    /// is then.
+    /// Also opens the usual port of `protocols`, or adds them to that port if it is already open.
+    /// Returns its address.
     pub fn open_usual(
         &mut self,
         bind: Option<SocketAddr>,

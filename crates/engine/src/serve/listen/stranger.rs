@@ -1,5 +1,5 @@
-//! The first bytes of a connection decide what it is: a conversation, or a flow with its proof. A
-//! connection that a session awaits from this address is known without any.
+//! The first bytes of a connection decide what it is: a conversation, or a flow with its proof. A connection that a
+//! session awaits from this address is known without any bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,14 +32,14 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 enum Is {
     Conversation(&'static Protocol),
     Flow(Ticket),
-    /// Nothing for us; in words.
+    /// Nothing for us; the reason in words.
     Nothing(String),
-    /// It hung up and had not said a word, like one that only times how long it takes to connect.
+    /// It hung up without a word, like a client that only times how long it takes to connect.
     Silent,
 }
 
-/// Has each word of a conversation go out at once. If two follow each other, the second one would
-/// wait for the first one's acknowledgement (Nagle, RFC 896), which a Linux peer holds back for 40 ms.
+/// Makes each word of a conversation go out at once. Otherwise the second of two words would wait for the first one's
+/// acknowledgement (Nagle, RFC 896), which a Linux peer delays by 40 ms.
 fn let_through(stream: &TcpStream, peer: SocketAddr) {
     if let Err(cause) = stream.set_nodelay(true) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {cause}");
@@ -84,11 +84,11 @@ pub async fn meet(
         Is::Silent => tracing::debug!(%peer, "it closed the connection without sending anything"),
         Is::Nothing(why) => tracing::info!(%peer, "rejected: {why}"),
     }
-    // A connection counts against its address until it is done, or until a flow proved itself.
+    // A connection counts against its address until it is done, or until a flow has proven itself.
     drop(permit);
 }
 
-/// First bytes of a conversation that may begin. Nothing else makes one, so no way to begin has free handshakes.
+/// First bytes of a conversation that may begin. Conversations begin only with these, so no path gets free handshakes.
 struct Admitted(Vec<u8>);
 
 impl Admitted {
@@ -101,7 +101,7 @@ impl Admitted {
         Ok(Self(first))
     }
 
-    /// The same for a client that others wait for: it may not have a handshake either if it would have to wait.
+    /// The same for a client that others wait for: if it would have to wait for a handshake, it does not get one.
     fn at_once(first: Vec<u8>, peer: SocketAddr, handshakes: &Attempts) -> Result<Self, String> {
         if asks_for_handshake(&first) {
             handshakes.take_at_once(peer.ip(), Instant::now())?;
@@ -110,7 +110,7 @@ impl Admitted {
     }
 }
 
-/// Begins to speak the protocol of the caller, whose `first` bytes were read.
+/// Begins to speak the protocol of the caller, whose `first` bytes were already read.
 fn begin(
     stream: TcpStream,
     caller: &Caller,
@@ -128,8 +128,8 @@ fn begin(
     conversation
 }
 
-/// Recognises the protocol of a new connection and refuses the connection in that protocol. If it is a flow,
-/// its session gets the reason.
+/// Recognises the protocol of a new connection and refuses the connection in that protocol. If it is a flow, its
+/// session gets the reason.
 pub async fn turn_away(
     mut stream: TcpStream,
     peer: SocketAddr,
@@ -142,7 +142,7 @@ pub async fn turn_away(
         Is::Flow(ticket) => drop(ticket.to.send(Err(why.into()))),
         Is::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(endpoint.local));
-            // Who may have no handshake is left without a word.
+            // A client that may have no handshake gets no answer.
             let Ok(first) = Admitted::at_once(first, peer, &shared.handshakes) else { return };
             let mut conversation = begin(stream, &Caller { protocol, peer, local }, first, shared);
             while let Ok(Some(action)) = conversation.next().await {
@@ -182,7 +182,7 @@ async fn find_out(
         (Ok(Ok(Opening::Either(protocol, proof))), _) => {
             awaited(&proof, peer, endpoint, shared).map_or(Is::Conversation(protocol), Is::Flow)
         }
-        // Too few bytes for any other, or none of theirs.
+        // Too few bytes for any other protocol, or none of theirs.
         (_, Some(rest)) => Is::Conversation(rest),
         (Ok(Ok(_)), None) => Is::Nothing(foreign::client(first)),
         (Ok(Err(_)), None) if first.is_empty() => Is::Silent,
@@ -198,7 +198,7 @@ async fn find_out(
     }
 }
 
-/// The flow that a proof stands for, whichever protocol's it is.
+/// The flow that a proof stands for, whatever its protocol.
 fn awaited(
     proof: &Proof,
     peer: SocketAddr,
@@ -218,7 +218,7 @@ async fn read_opening(
     loop {
         let needs = match protocols::opening(&endpoint.spoken, first) {
             Opening::TooShort { needs } if needs > first.len() => needs,
-            // Only who takes what nobody knows listens here.
+            // Only protocols that accept unknown bytes listen here.
             Opening::Unknown if first.is_empty() => 1,
             decided => return Ok(decided),
         };

@@ -114,8 +114,8 @@ impl Demultiplexer {
         }
     }
 
-    /// Echoes, with the times of it by this end's clock, unless they are nobody's business. What follows comes to
-    /// a socket of its own.
+    /// Answers an echo, with this end's times unless they are private. The peer's later echoes come to a socket of
+    /// their own.
     fn echo(&mut self, cookie: Cookie, mut reply: Vec<u8>, peer: SocketAddr) {
         self.shared.echoes.hear(&cookie);
         if !self.shared.echoes.admit(&cookie, Instant::now()) {

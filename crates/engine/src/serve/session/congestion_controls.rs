@@ -3,7 +3,7 @@
 use goodput_model::{EndName, SettingRef};
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// Refuses a congestion control that this process may not choose, or that is not loaded: asking for it by
+/// Refuses a congestion control that this process may not choose, or that is not loaded: requesting it by
 /// setsockopt(TCP_CONGESTION) with CAP_NET_ADMIN would load a kernel module at a stranger's wish.
 pub fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
     let Some(name) = name else { return Ok(()) };
@@ -28,7 +28,7 @@ fn congestion_controls(privileged: bool) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// As tcp(7) has it: what is allowed is a part of what is available.
+    /// As in tcp(7): the allowed ones are a part of the available ones.
     #[test]
     fn a_server_without_privileges_offers_what_it_may_choose() {
         let [available, allowed] = [true, false].map(|may| congestion_controls(may).unwrap());

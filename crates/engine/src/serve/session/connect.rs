@@ -1,4 +1,4 @@
-//! Flows that the answering end connects, always to the address of the client that asked.
+//! Flows that the server connects, always to the address of the client that asked.
 
 use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,8 +19,7 @@ use crate::threads::blocking;
 /// How long one attempt may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to try again if a client refuses the connection: it may start to listen a little later
-/// than it announces.
+/// How long to retry if a client refuses the connection: it may start to listen a little later than it announces.
 const RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// Time between two attempts.
@@ -30,7 +29,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// translates its address (RFC 6335 section 6).
 const FIRST_USER_PORT: u16 = 1024;
 
-/// Flows being connected; dropping it stops that after the attempt under way.
+/// Flows being connected; dropping it stops after the current attempt.
 pub struct Connecting(AbortHandle);
 
 impl Drop for Connecting {
@@ -48,7 +47,7 @@ pub fn target(mut peer: SocketAddr, port: u16) -> Result<SocketAddr, String> {
     Ok(peer)
 }
 
-/// Connects flows one after the other, each from `local`'s address, and shows their proofs.
+/// Connects flows one after the other, each from `local`'s address, and sends their proofs.
 pub fn start(
     targets: Vec<(SocketAddr, FlowTicket)>,
     plan: &Plan,
@@ -56,7 +55,7 @@ pub fn start(
     to: mpsc::UnboundedSender<Arrival>,
 ) -> Connecting {
     let transport = plan.transport;
-    // Where to bind is the client's own and means nothing here.
+    // The client's bind address means nothing here.
     let options = SocketOptions {
         bind: None,
         device: None,

@@ -1,4 +1,4 @@
-//! When data connections that a measurement awaits have taken too long.
+//! When a measurement's awaited data connections have taken too long.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use tokio::time::Instant;
 /// How long a flow may take to arrive if only its address identifies it: another session of the
 /// same client waits for it.
 const RESERVED_FLOW_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the next flow may take, whatever its protocol would grant: their place is kept for all meanwhile.
-/// A connection whose first three packets are lost takes 7 s (`TCP_TIMEOUT_INIT`, include/net/tcp.h).
+/// How long the next flow may take, even if its protocol would allow more: places are kept for all flows meanwhile. A
+/// connection whose first three packets are lost takes 7 s (`TCP_TIMEOUT_INIT`, include/net/tcp.h).
 const NEXT_FLOW_TIMEOUT: Duration = Duration::from_secs(15);
-/// By how much each flow that has come extends the time that all may take: clients connect one flow after the
-/// other, and a handshake takes a round trip, on long paths up to a second. So a client that connects its flows as
-/// slowly as it can keeps a place for [`NEXT_FLOW_TIMEOUT`] and a second a flow.
+/// How much each arrived flow extends the time for all: clients connect one flow after the other, and a handshake takes
+/// a round trip, up to a second on long paths. So a client that connects its flows as slowly as possible keeps a place
+/// for [`NEXT_FLOW_TIMEOUT`] and a second for each flow.
 const ALLOWANCE_PER_FLOW: Duration = Duration::from_secs(1);
 
 /// How long the next flow may take.
@@ -20,7 +20,7 @@ fn patience(reserved: bool) -> Duration {
     if reserved { RESERVED_FLOW_TIMEOUT } else { NEXT_FLOW_TIMEOUT }
 }
 
-/// When flows that are awaited `since` have taken too long, of which `came` are there, the last one `now`.
+/// When flows that are awaited `since` have taken too long, if `came` are there and the last came `now`.
 pub fn until(since: Instant, came: usize, reserved: bool, now: Instant) -> Instant {
     let came = u32::try_from(came).unwrap_or(u32::MAX);
     (now + patience(reserved)).min(since + NEXT_FLOW_TIMEOUT + ALLOWANCE_PER_FLOW * came)
@@ -30,7 +30,7 @@ pub fn until(since: Instant, came: usize, reserved: bool, now: Instant) -> Insta
 mod tests {
     use super::*;
 
-    /// When `flows` are given up of which one comes after each `pause`.
+    /// When `flows` are given up if one comes after each `pause`.
     fn given_up(flows: u32, pause: Duration) -> (Duration, u32) {
         let since = Instant::now();
         let (mut now, mut end) = (since, until(since, 0, false, since));

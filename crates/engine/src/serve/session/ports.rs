@@ -1,5 +1,5 @@
-//! The ports that a session opens for its flows. What listens there lies above the sessions, because it begins others:
-//! a session knows only what is said here.
+//! The ports that a session opens for its flows. The listeners lie above the sessions, because they begin other
+//! sessions: a session knows only this interface.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ pub trait Ports: Send + Sync {
         shared: &'a Arc<Shared>,
     ) -> Opening<'a>;
 
-    /// Opens a free port of the address of `local`, with the options of one measurement.
+    /// Opens a free port at the address of `local`, with the options of one measurement.
     fn open_own(
         &self,
         local: SocketAddr,
@@ -31,12 +31,12 @@ pub trait Ports: Send + Sync {
 /// A port that is being opened.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<OpenPort, String>> + Send + 'a>>;
 
-/// A port that sessions share. It is open while any of them keeps this.
+/// A port that sessions share. It stays open while any of them keeps this.
 pub type OpenPort = Arc<dyn Send + Sync>;
 
-/// A port of one measurement. It is open while this lives.
+/// A port of one measurement. It stays open while this lives.
 pub struct OwnPort {
-    /// Where the flows shall connect to.
+    /// The port that the flows must connect to.
     pub number: u16,
     _open: Box<dyn Send + Sync>,
 }

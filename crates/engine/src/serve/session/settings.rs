@@ -1,5 +1,5 @@
-//! Changes of this host's settings that a client with the right to them asked for. They last no longer
-//! than its session, and the settings helper makes them.
+//! Changes of this host's settings at the request of a client with the right to them. They last no longer than the
+//! client's session, and the settings helper makes them.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct SessionSettings {
 }
 
 impl SessionSettings {
-    /// Nothing changed yet for the client at `peer`. Without a helper nothing ever is.
+    /// Nothing is changed yet for the client at `peer`. Without a helper nothing ever is.
     pub fn new(helper: Option<Arc<Helper>>, peer: SocketAddr) -> Self {
         static CLIENTS: AtomicU64 = AtomicU64::new(0);
         let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
@@ -25,7 +25,7 @@ impl SessionSettings {
         Self { helper, client, is_here, asked: false }
     }
 
-    /// Has a request carried out; the effective value, or a word that it is done.
+    /// Carries out a request. Returns the effective value, or a confirmation.
     pub fn carry_out(&mut self, request: &SettingRequest) -> Result<String, SettingRefusal> {
         match request {
             SettingRequest::Read(setting) => self.ask(Work::Read(setting.clone())),
@@ -60,14 +60,14 @@ impl SessionSettings {
     }
 }
 
-/// Whether an address is one of this host's: only those can be bound.
+/// Whether an address belongs to this host: only its own addresses can be bound.
 fn is_own(peer: SocketAddr) -> bool {
     let mut own = peer;
     own.set_port(0);
     UdpSocket::bind(own).is_ok()
 }
 
-/// Says in the log when the helper ends before the server does. What it had changed its guards put back.
+/// Logs when the helper ends before the server does. The helper's guards put back what it had changed.
 pub fn watch(helper: &Helper) {
     let Some(mut process) = helper.process() else { return };
     let pid = helper.pid();

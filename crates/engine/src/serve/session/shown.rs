@@ -1,4 +1,4 @@
-//! The measurements made here, for anything that shows them: this end's view, in which it is the near end.
+//! The measurements made here, for anything that shows them. In this end's view, it is the near end.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,16 +11,16 @@ use goodput_model::{
 use crate::result::measurement::Measurement;
 use crate::serve::address::plain;
 
-/// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Of further samples
-/// only the last is kept, so that no client can fill this host's memory.
+/// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Of further samples only the last
+/// is kept, so that no client can fill this host's memory.
 const MAX_KEPT_SAMPLES: usize = 8192;
 
-/// Hears of each measurement. Called from the thread that serves, so it must not block for long.
+/// Receives each measurement. Called from the thread that serves, so it must not block for long.
 #[derive(Clone)]
 pub struct Watcher(Arc<dyn Fn(Served) + Send + Sync>);
 
 impl Watcher {
-    /// Tells `watch`.
+    /// Reports to `watch`.
     pub fn new(watch: impl Fn(Served) + Send + Sync + 'static) -> Self {
         Self(Arc::new(watch))
     }
@@ -34,7 +34,7 @@ impl fmt::Debug for Watcher {
 
 /// One thing that happened in a measurement.
 pub struct Served {
-    /// Tells measurements that run at the same time apart.
+    /// Distinguishes measurements that run at the same time.
     pub measurement: u64,
     /// What happened.
     pub what: What,
@@ -44,14 +44,14 @@ pub struct Served {
 pub enum What {
     /// Its flows are open.
     Began {
-        /// Where the conversation came from.
+        /// Address of the conversation's peer.
         peer: SocketAddr,
-        /// What is measured, seen from here: what the client sends, this end receives.
+        /// What is measured, seen from here: this end receives what the client sends.
         plan: Box<Plan>,
         /// The addresses of its flows.
         connections: Vec<Connection>,
     },
-    /// What this end had counted.
+    /// What this end has counted.
     Sampled(Box<Sample>),
     /// It is over.
     Ended(Box<Measurement>),
@@ -59,7 +59,7 @@ pub enum What {
     BrokenOff,
 }
 
-/// A measurement that is shown. Tells of its end when it is dropped.
+/// A measurement that is shown. Reports its end when dropped.
 pub struct Shown {
     watcher: Watcher,
     measurement: u64,
@@ -75,7 +75,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// It begins, with the plan as the client sees it.
+    /// The measurement begins, with the plan as the client sees it.
     pub fn begin(
         watcher: Watcher,
         measurement: u64,
@@ -116,7 +116,7 @@ impl Shown {
         let mut sample = sample.clone();
         sample.flows.iter_mut().for_each(|flow| flow.flow = self.flow(flow.flow));
         self.tell(What::Sampled(Box::new(sample.clone())));
-        // The counts at the end of a warm-up are what all is counted from.
+        // Everything is counted from the counts at the end of a warm-up.
         let omit_s = self.plan.omit_s;
         let last_s = self.samples.last().map_or(0.0, |last| last.at_s);
         let is_warm = last_s < omit_s && sample.at_s >= omit_s;
@@ -134,7 +134,7 @@ impl Shown {
         self.ended = true;
     }
 
-    /// What this host's facts were before and after.
+    /// This host's facts before and after.
     pub fn observed(&mut self, before: Snapshot, after: Snapshot) {
         self.facts = (before, after);
     }
@@ -149,7 +149,7 @@ impl Shown {
         (self.watcher.0)(Served { measurement: self.measurement, what });
     }
 
-    /// The number of a flow seen from here: flows of the near end come first, and that is this one.
+    /// The number of a flow seen from here: flows of the near end come first, and this end is the near end.
     fn flow(&self, id: u16) -> u16 {
         match self.direction {
             Direction::Both if id < self.flows => id + self.flows,

@@ -1,5 +1,5 @@
-//! One session at a time if two sessions of one client could be confused: only the address shows whose flow
-//! arrives.
+//! Lets one session at a time proceed if two sessions of one client could be confused: only the address shows whose
+//! flow arrives.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, Weak};
@@ -12,14 +12,14 @@ use super::tickets::Sign;
 #[derive(Default)]
 pub struct SignLocks(std::sync::Mutex<HashMap<Sign, Weak<Mutex<()>>>>);
 
-/// The right to be the only one that awaits flows by a sign; dropping it lets the next one in.
+/// The exclusive right to await flows by a sign; dropping it admits the next session.
 pub type SignLock = OwnedMutexGuard<()>;
 
 impl SignLocks {
     /// Waits for the lock of each of `signs`, in the order of arrival.
     pub async fn lock(&self, mut signs: Vec<Sign>) -> Vec<SignLock> {
         signs.retain(Sign::is_ambiguous);
-        // Everyone takes them in the same order, so that no two wait for each other.
+        // Everyone takes the locks in the same order, so that no two wait for each other.
         signs.sort_by_key(|sign| format!("{sign:?}"));
         signs.dedup();
         let mut locks = Vec::with_capacity(signs.len());

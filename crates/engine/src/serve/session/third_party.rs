@@ -19,21 +19,21 @@ use crate::serve::admit::admission::{Admission, Wants};
 use crate::serve::admit::gate::Permit;
 use crate::threads::can_start_thread;
 
-/// Who makes such measurements, and with whom.
+/// Who makes such measurements, and which servers are allowed.
 #[derive(Clone)]
 pub struct ThirdParty {
     allowed: Vec<Allowed>,
     run: Arc<Run>,
 }
 
-/// Makes the measurement within these rates and says its lines, or why it failed, on a thread that may block. It
-/// ends as soon as the interrupt is raised.
+/// Makes the measurement within these rates and reports its lines, or why it failed, on a thread that may block. Ends
+/// as soon as the interrupt is raised.
 type Run = dyn Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
     + Send
     + Sync;
 
 impl ThirdParty {
-    /// To those allowed, by `run`.
+    /// Measurements with the allowed servers, by `run`.
     pub fn new(
         allowed: Vec<Allowed>,
         run: impl Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
@@ -51,7 +51,7 @@ impl fmt::Debug for ThirdParty {
     }
 }
 
-/// Whom a client may name: a host by its name or address, or all addresses of a network; at one port.
+/// What a client may name: a host by its name or address, or all addresses of a network; at one port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
     place: Where,
@@ -60,7 +60,7 @@ pub struct Allowed {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Where {
-    /// Exactly this name. It is resolved only when a client has named it.
+    /// Exactly this name. It is resolved only when a client names it.
     Name(String),
     /// These addresses.
     Network(Network),
@@ -93,7 +93,7 @@ impl Allowed {
     }
 }
 
-/// What comes of such a measurement.
+/// The output of such a measurement.
 pub enum Said {
     /// Lines for the client.
     Lines(String),
@@ -114,7 +114,7 @@ impl Drop for ThirdPartyRun {
 }
 
 impl ThirdPartyRun {
-    /// What comes of it next.
+    /// The next output.
     pub async fn next(&mut self) -> Said {
         let broke_off = || Said::Over(Err("an internal task failed".into()));
         self.said.recv().await.unwrap_or_else(broke_off)
@@ -137,7 +137,7 @@ pub async fn begin(
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
     can_start_thread().map_err(|cause| cause.to_string())?;
-    // The task ends at the interrupt, which dropping the returned value raises, and keeps its place until then.
+    // The task ends at the interrupt, which dropping the returned value raises. It keeps its place until then.
     tokio::task::spawn_blocking(move || {
         let _place = place;
         let outcome = run(&test, cap, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
@@ -225,7 +225,7 @@ mod tests {
         assert!(holds("[2001:db8::1]:5006", "2001:db8:0::1", 5006));
         assert!(holds("2001:db8::/32", "2001:db8:ffff::9", 5000));
         assert!(holds("0.0.0.0/0", "198.51.100.1", 5000));
-        // What resolves to an address of the network is not one: names are named one by one.
+        // A name that resolves to an address of the network is not allowed: names are listed one by one.
         assert!(!holds("0.0.0.0/0", "localhost", 5000));
     }
 

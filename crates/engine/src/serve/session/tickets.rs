@@ -14,22 +14,22 @@ use tokio::sync::mpsc;
 
 use crate::run::traffic::Connected;
 
-/// What a data connection is known by.
+/// How a data connection is identified.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Sign {
-    /// It shows what nobody can guess: its address does not matter, and a client behind a pool of
-    /// translated addresses may come from several.
+    /// The connection shows a secret that nobody can guess. Its address does not matter: a client
+    /// behind a pool of translated addresses may come from several.
     Secret(Proof),
-    /// It shows this and comes from this address. The client chose what it shows.
+    /// The connection shows this proof, which the client chose, and comes from this address.
     Shown(Proof, IpAddr),
-    /// It comes from this address to this port.
+    /// The connection comes from this address to this port.
     Reserved(u16, Transport, IpAddr),
-    /// Its first datagram opens a flow of the protocol with this id, and comes from this address.
+    /// The first datagram opens a flow of the protocol with this id, and comes from this address.
     Opens(&'static str, IpAddr),
 }
 
 impl Sign {
-    /// What a TCP connection of `protocol` from `from` that shows `proof` is known by.
+    /// The sign of a TCP connection of `protocol` from `from` that shows `proof`.
     pub fn of_proof(protocol: &Protocol, proof: &Proof, from: IpAddr) -> Self {
         if makes_cookies(protocol) {
             Self::Secret(proof.clone())
@@ -38,14 +38,13 @@ impl Sign {
         }
     }
 
-    /// Whether two sessions of one client may await it at the same time and be mistaken for one
-    /// another.
+    /// Whether two sessions of one client may await this sign at the same time and be confused.
     pub fn is_ambiguous(&self) -> bool {
         matches!(self, Self::Reserved(..) | Self::Opens(..))
     }
 }
 
-/// Whether this server makes the proofs of a protocol, rather than the client.
+/// Whether this server, not the client, makes the proofs of a protocol.
 pub fn makes_cookies(protocol: &Protocol) -> bool {
     protocol.far_end.makes_cookies
 }
@@ -53,11 +52,11 @@ pub fn makes_cookies(protocol: &Protocol) -> bool {
 /// A flow that arrived, or why it can't.
 pub type Arrival = Result<Connected, String>;
 
-/// Every sign that is awaited now.
+/// All signs that are awaited now.
 #[derive(Default)]
 pub struct Tickets(Arc<Mutex<Open>>);
 
-/// If several flows have the same sign, they are taken in the order in which they are awaited.
+/// Flows with the same sign are taken in the order in which they are awaited.
 #[derive(Default)]
 struct Open {
     awaited: HashMap<Sign, VecDeque<Ticket>>,
@@ -71,14 +70,14 @@ pub struct Ticket {
     pub flow: FlowPlan,
     /// How its payload looks on the wire.
     pub framing: Framing,
-    /// Options its socket shall have.
+    /// Options for its socket.
     pub options: SocketOptions,
     /// The session that awaits it.
     pub to: mpsc::UnboundedSender<Arrival>,
     measurement: u64,
 }
 
-/// The signs of one measurement. Dropping it invalidates those that were not used.
+/// The signs of one measurement. Dropping it invalidates the unused ones.
 pub struct Expected {
     open: Arc<Mutex<Open>>,
     measurement: u64,
@@ -131,7 +130,7 @@ impl Tickets {
 }
 
 impl Ticket {
-    /// The flow on the socket on which it arrived, with what came already.
+    /// The flow on the socket on which it arrived, with its early payload.
     pub fn connected(&self, socket: OwnedFd, early: EarlyPayload) -> Connected {
         Connected {
             flow: self.flow,

@@ -1,4 +1,4 @@
-//! Which of the connections found is the transfer: those that move data to or from one peer.
+//! Finds the transfer among the connections: those that move data to or from one peer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -8,12 +8,12 @@ use goodput_model::Role;
 
 use crate::error::EngineError;
 
-/// Payload that a connection must move within the first look to count as moving, bytes. The messages
-/// of a control connection stay below.
+/// Payload that a connection must move within the first look to count as moving, bytes. The messages of
+/// a control connection stay below.
 const MIN_MOVED_BYTES: u64 = 2000;
-/// A connection that is this much slower than the fastest one is not part of the same transfer.
+/// A connection that is this much slower than the fastest one does not belong to the same transfer.
 const MAX_SLOWER_FACTOR: u64 = 50;
-/// Another transfer that moves less than one in as many bytes of the largest is left aside.
+/// Another transfer is ignored if the largest one moves this many times its bytes.
 const MAX_SMALLER_FACTOR: u64 = 10;
 /// Transfers that an error lists.
 const MAX_LISTED: usize = 5;
@@ -28,7 +28,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of a socket.
+    /// The key of a socket.
     pub fn of(socket: &ForeignSocket) -> Self {
         Self { local: socket.local, peer: socket.peer }
     }
@@ -51,7 +51,7 @@ pub struct TransferConnections {
     bytes: u64,
 }
 
-/// Payload that was acknowledged and received so far, by connection.
+/// Payload acknowledged and received so far, by connection.
 pub type Counts = BTreeMap<Key, (u64, u64)>;
 
 /// Reads the counts of a look.
@@ -63,8 +63,8 @@ pub fn counts(sockets: &[ForeignSocket]) -> Counts {
     sockets.iter().filter_map(count).collect()
 }
 
-/// The one transfer that moved data between two looks. `None` if nothing moved; an error if
-/// there are several that can't be told apart.
+/// The one transfer that moved data between two looks. `None` if nothing moved; an error if several
+/// can't be told apart.
 pub fn choose(before: &Counts, after: &Counts) -> Result<Option<TransferConnections>, EngineError> {
     let mut transfers = transfers(&moving(before, after));
     transfers.sort_by_key(|transfer| std::cmp::Reverse(transfer.bytes));
@@ -78,8 +78,8 @@ pub fn choose(before: &Counts, after: &Counts) -> Result<Option<TransferConnecti
     }
 }
 
-/// How far each connection that moves went, and which way. Of a connection within this host both ends
-/// are seen; the sending one reports more.
+/// How much each moving connection moved, and in which direction. For a connection within this host
+/// both ends are seen; the sending end reports more.
 fn moving(before: &Counts, after: &Counts) -> BTreeMap<Key, (Role, u64)> {
     let went = |(key, (acked, received)): (&Key, &(u64, u64))| {
         let (acked_before, received_before) = before.get(key).copied().unwrap_or((0, 0));
@@ -140,7 +140,7 @@ fn several(largest: &TransferConnections, others: &[TransferConnections]) -> Eng
     EngineError::attach(format!("{} transfers are moving data; choose one: {list}", all.len()))
 }
 
-/// The port of a connection that the others do not have.
+/// The port of a connection that no other connection has.
 fn distinct_port(key: &Key, all: &[&TransferConnections]) -> u16 {
     let uses = |port: u16| {
         let keys = all.iter().flat_map(|transfer| &transfer.keys);

@@ -15,8 +15,8 @@ use super::wanted::{ResolvedTarget, resolve};
 use crate::error::EngineError;
 use crate::threads::blocking;
 
-/// How long connections are looked at to see which of them move. As long as the longest pause of a
-/// path that works: one retransmission time-out (RTO_MIN, include/net/tcp.h) and a round trip.
+/// How long connections are watched to see which of them move: the longest pause of a working path, one
+/// retransmission time-out (RTO_MIN, include/net/tcp.h) and a round trip.
 const LOOK_TIME: Duration = Duration::from_millis(400);
 /// How long to wait for anything to move.
 const MAX_WAIT: Duration = Duration::from_secs(3);
@@ -25,14 +25,14 @@ const MAX_WAIT: Duration = Duration::from_secs(3);
 pub struct ActiveTransfer {
     /// Its connections.
     pub chosen: TransferConnections,
-    /// The same as the kernel shows them.
+    /// The same connections as the kernel shows them.
     pub sockets: Vec<ForeignSocket>,
     /// The program at this end.
     pub program: Program,
 }
 
 impl ActiveTransfer {
-    /// What is watched, for a person.
+    /// The watched transfer, for people.
     pub fn words(&self) -> String {
         let way = if self.chosen.role == Role::Sender { "→" } else { "←" };
         let which = match &self.chosen.keys[..] {

@@ -1,4 +1,4 @@
-//! One look at the connections of a transfer: a sample of each, as a test's own sampler would take.
+//! One look at the connections of a transfer: a sample of each, like the ones of a test's own sampler.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ pub struct Observer {
 pub struct Observation {
     /// The sample.
     pub sample: Sample,
-    /// Payload so far as the receiver counts it: what was acknowledged, or what was read.
+    /// Payload so far as the receiver counts it: acknowledged or read bytes.
     pub received_bytes: u64,
 }
 
 impl Observer {
-    /// Of the transfer `chosen`. A single connection is asked for by its port, so that the kernel need
-    /// not list the others.
+    /// Observes the transfer `chosen`. A single connection is requested by its port, so that the kernel
+    /// need not list the others.
     pub fn new(chosen: TransferConnections) -> Self {
         let port = match &chosen.keys[..] {
             [only] => Some(only.local.port()),
@@ -37,8 +37,7 @@ impl Observer {
         Self { chosen, filter: SocketFilter { port, inodes: None }, first: BTreeMap::new() }
     }
 
-    /// Looks now; `None` if a connection has ended. `clock` is read as soon as the kernel has
-    /// answered.
+    /// Looks now; `None` if a connection has ended. `clock` is read as soon as the kernel has answered.
     pub fn look(&mut self, clock: impl FnOnce() -> f64) -> Result<Option<Observation>, Missing> {
         let sockets = foreign_sockets(&self.filter)?;
         let at_s = clock();
@@ -101,8 +100,7 @@ fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpI
     }
 }
 
-/// Counters since the first look, gauges as they are: what happened before is not part of what was
-/// watched.
+/// Counters since the first look, gauges unchanged: what happened before was not watched.
 fn since(now: &TcpInfo, first: &TcpInfo) -> TcpInfo {
     let mut tcp = now.clone();
     let counters: [(&mut Option<u64>, Option<u64>); 21] = [

@@ -1,8 +1,8 @@
-//! Watches a transfer of another program, with no traffic of our own, and says what limits it.
+//! Watches another program's transfer, without traffic of our own, and reports what limits it.
 //!
-//! Only this end is seen, and only what the kernel shows of it to anyone: counters of the connection,
-//! its memory, the host, and the program's CPU time. Connections of other network namespaces and UDP
-//! are not among that.
+//! Only this end is visible, and only what the kernel shows of it to anyone: counters of the
+//! connection, its memory, the host, and the program's CPU time. Connections of other network
+//! namespaces and UDP are not visible.
 
 mod choose;
 mod find;
@@ -26,9 +26,9 @@ use watch::Watch;
 /// Which transfer to watch, and for how long.
 #[derive(Debug, Clone)]
 pub struct AttachRequest {
-    /// Whose.
+    /// Whose transfer.
     pub to: AttachTo,
-    /// How long; bytes are not possible.
+    /// How long; a number of bytes is not possible.
     pub length: Length,
     /// Seconds between the shown intervals.
     pub interval_s: f64,
@@ -36,8 +36,8 @@ pub struct AttachRequest {
     pub started: String,
 }
 
-/// Finds the transfer, watches it and concludes. Ends early if the transfer does, or by an
-/// interrupt, with what was seen so far.
+/// Finds the transfer, watches it and concludes. If the transfer ends or an interrupt comes, ends early
+/// with what was seen so far.
 pub async fn attach(
     request: &AttachRequest,
     interrupt: &Interrupt,
@@ -63,7 +63,7 @@ pub async fn attach(
     Ok(conclusion)
 }
 
-/// What was watched, in the terms of a plan. The far end is the peer, whatever program it runs.
+/// The watched transfer in the terms of a plan. The far end is the peer, whatever program it runs.
 fn plan(request: &AttachRequest, found: &ActiveTransfer) -> Plan {
     Plan {
         direction: match found.chosen.role {
@@ -86,7 +86,7 @@ fn congestion(sockets: &[ForeignSocket]) -> Option<String> {
     names.all(|name| name == Some(first)).then(|| first.clone())
 }
 
-/// The peer: with its port if all flows have the same.
+/// The peer, with its port if all flows have the same.
 fn target(found: &ActiveTransfer) -> String {
     let mut ports = found.chosen.keys.iter().map(|key| key.peer.port());
     let first = ports.next();
@@ -96,12 +96,12 @@ fn target(found: &ActiveTransfer) -> String {
     }
 }
 
-/// Says of the record what it is. What a plan of ours could change, here only the program can.
+/// Marks the record as attached. Only the program can change what a plan of ours could.
 fn as_attached(record: &mut Record) {
     record.kind = Kind::Attach;
     for finding in &mut record.findings {
         for advice in &mut finding.advice {
-            // What another program sends can't be probed; the path can.
+            // Another program's data can't be probed; the path can.
             *advice = advice.replace("(--probe)", "(goodput test --probe of the same path)");
         }
         let changes = std::mem::take(&mut finding.changes);
@@ -123,7 +123,7 @@ fn sender(role: Role) -> EndName {
     }
 }
 
-/// Why the far end is not there.
+/// Why there is no far end.
 fn no_far_end<T>() -> Known<T> {
     Known::missing("another program's transfer is watched from this end only")
 }

@@ -1,11 +1,12 @@
-//! The program whose transfer is watched: who it is, its CPU time, and in which states it was seen.
+//! The program whose transfer is watched: its identity, its CPU time, and the states in which it was
+//! seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_kernel::{ForeignSocket, Owner, Subject, Thread, owners_of, threads_of};
 use goodput_model::{Known, Sample, Snapshot};
 
-/// Looks that the shares of states are worth stating from.
+/// Fewest looks for which shares of states are reported.
 const MIN_LOOKS: usize = 10;
 
 /// The program, and its threads at each look.
@@ -15,7 +16,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The one that holds the sockets; `pid` if the user named it.
+    /// The program that holds the sockets; `pid` if the user named it.
     pub fn find(pid: Option<u32>, sockets: &[&ForeignSocket]) -> Self {
         let owner = match pid {
             Some(pid) => Owner::of(pid),
@@ -27,12 +28,12 @@ impl Program {
         Self { owner, looks: Vec::new() }
     }
 
-    /// Whose facts a snapshot shall read.
+    /// The process whose facts a snapshot reads.
     pub fn subject(&self) -> Subject {
         self.owner.as_ref().map_or(Subject::Unknown, |owner| Subject::Process(owner.pid))
     }
 
-    /// Who it is, for a person.
+    /// Its name, for people.
     pub fn words(&self) -> String {
         match &self.owner {
             Some(owner) => format!("{} (process {})", owner.name, owner.pid),
@@ -43,7 +44,7 @@ impl Program {
         }
     }
 
-    /// Looks at its threads, once for each sample.
+    /// Looks at the program's threads, once for each sample.
     pub fn look(&mut self) {
         let threads = self.owner.as_ref().and_then(|owner| threads_of(owner.pid).ok());
         let threads = threads.unwrap_or_default();
@@ -51,8 +52,8 @@ impl Program {
     }
 
     /// Fills in the CPU time of the flows' threads. Which thread serves which flow is not known: the
-    /// busiest one is taken for the first flow's, the next for the second's. A flow beyond the last
-    /// thread is served by one that already counts.
+    /// busiest is assigned to the first flow, the next to the second. If there are more flows than
+    /// threads, a flow is served by a thread that already counts.
     pub fn enter(&self, samples: &mut [Sample]) {
         let busiest = self.busiest();
         for (sample, threads) in samples.iter_mut().zip(&self.looks) {
@@ -68,7 +69,7 @@ impl Program {
         }
     }
 
-    /// Notes who it is, and the states in which its busiest thread was seen.
+    /// Notes the program, and the states in which its busiest thread was seen.
     pub fn note(&self, facts: &mut Snapshot) {
         let Some(owner) = &self.owner else { return };
         facts.put("process.pid", u64::from(owner.pid));

@@ -1,4 +1,4 @@
-//! Which transfer is meant: a process, or a port of either end.
+//! Which transfer to watch: a process, or a port of either end.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,18 +7,18 @@ use goodput_kernel::{Owner, SocketFilter, foreign_sockets};
 
 use crate::error::EngineError;
 
-/// Whose transfer to watch, as the user says it: `PID`, `PORT`, `pid:PID` or `port:PORT`.
+/// Whose transfer to watch, as the user writes it: `PID`, `PORT`, `pid:PID` or `port:PORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachTo {
     /// The connections of a process.
     Process(u32),
     /// The connections that have this port at either end.
     Port(u16),
-    /// Either: a process if there is one of this id, else a port.
+    /// Either: a process if there is one with this id, else a port.
     Number(u32),
 }
 
-/// The same once it is known which of the two a plain number is.
+/// The same once it is known which of the two a plain number means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolvedTarget {
     /// The connections of a process.
@@ -59,8 +59,8 @@ impl fmt::Display for ResolvedTarget {
     }
 }
 
-/// Decides what a plain number is. One that is both a process and a port in use is neither until the
-/// user says which.
+/// Decides what a plain number means. If it is both a process and a port in use, the user has to say
+/// which.
 pub fn resolve(to: AttachTo) -> Result<ResolvedTarget, EngineError> {
     let number = match to {
         AttachTo::Process(pid) => return Ok(ResolvedTarget::Process(pid)),

@@ -1,4 +1,4 @@
-//! Watches a transfer: a sample every tenth of a second, the host's facts before and after.
+//! Watches a transfer: a sample every tenth of a second, and the host's facts before and after.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::threads::blocking;
 
 /// Time between samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// Samples below which nothing can be said.
+/// Fewest samples for a conclusion.
 const MIN_SAMPLES: usize = 3;
 
 /// A transfer being watched.
@@ -35,7 +35,7 @@ pub struct Watch {
     doubts: Vec<String>,
 }
 
-/// What looks; goes to a thread that may block, and comes back.
+/// The observers, which move to a thread that may block, and back.
 struct Observers {
     looker: Observer,
     program: Program,
@@ -54,7 +54,7 @@ impl Observers {
 }
 
 impl Watch {
-    /// Of what was found; `context` is its path.
+    /// Watches what was found; `context` is its path.
     pub fn new(plan: Plan, found: ActiveTransfer, context: Context) -> Self {
         let maker =
             IntervalMaker::new(sender(found.chosen.role), Counts::Received, plan.interval_s);
@@ -116,7 +116,7 @@ impl Watch {
         let at = self.last_s();
         match self.plan.length {
             Length::Seconds(seconds) => at >= seconds,
-            // The command line refuses both: bytes of others are not ours to count down.
+            // The command line refuses both: other programs' bytes are not ours to count down.
             Length::Bytes(bytes) => {
                 self.received.last().is_some_and(|last| last.received_bytes >= bytes.0)
             }

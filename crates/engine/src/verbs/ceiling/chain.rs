@@ -1,4 +1,4 @@
-//! The devices that a packet passes on its way out of this host: tunnels and VLANs, and what is below them.
+//! The devices that a packet passes on its way out of this host: tunnels and VLANs, and the devices below them.
 
 use std::net::SocketAddr;
 
@@ -9,13 +9,13 @@ use crate::error::EngineError;
 
 /// More devices than are ever stacked.
 const MAX_STACKED_DEVICES: usize = 8;
-/// Virtual devices of which the kernel names no single device below.
+/// Virtual devices for which the kernel names no single device below.
 const OPEN_BELOW: [&str; 5] = ["bridge", "bond", "team", "wireguard", "vrf"];
 
-/// Snapshots of the devices from the route's down to the last that is known, at least one.
+/// Snapshots of the devices from the route's device down to the last known one, at least one.
 ///
 /// # Errors
-/// There is no such device, or the route leaves by another one.
+/// If there is no such device, or the route leaves by another one.
 pub(super) fn of(
     device: Option<&str>,
     address: Option<SocketAddr>,
@@ -58,7 +58,7 @@ fn refused(why: Missing) -> EngineError {
     EngineError::Flow(why.to_string())
 }
 
-/// From a device to the lowest that the kernel names below it.
+/// From a device down to the lowest one that the kernel names below it.
 fn down(first: Snapshot, about: impl Fn(&str) -> Snapshot) -> Vec<Snapshot> {
     let mut chain = vec![first];
     while chain.len() < MAX_STACKED_DEVICES {
@@ -71,11 +71,11 @@ fn down(first: Snapshot, about: impl Fn(&str) -> Snapshot) -> Vec<Snapshot> {
     chain
 }
 
-/// How a device that was named belongs to the chain.
+/// How a named device belongs to the chain.
 #[derive(Debug, PartialEq)]
 enum Entered {
     Already,
-    /// The last of the chain is a device on which the kernel does not say what is below.
+    /// The chain ends at a device for which the kernel does not name the device below.
     Below,
     Elsewhere(String),
 }

@@ -1,4 +1,4 @@
-//! From the facts of the devices on the way out to the inputs of a ceiling.
+//! Turns the facts of the devices on the way out into the inputs of a ceiling.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,10 @@ use goodput_model::{BitRate, Bytes, Family, Snapshot};
 
 use super::CeilingFacts;
 
-/// Kinds of tunnels of which the kernel says that they are over IPv6.
+/// Tunnel kinds that the kernel reports as running over IPv6.
 const OVER_IPV6: [&str; 3] = ["ip6gre", "ip6tnl", "ip6gretap"];
 
-/// What `chain` reports, from the route's device down to the lowest one; of TCP too if `tcp`.
+/// The facts of `chain`, from the route's device down to the lowest one; also TCP's facts if `tcp`.
 pub(super) fn of(chain: &[Snapshot], address: Option<IpAddr>, tcp: bool) -> CeilingFacts {
     let mut found = CeilingFacts::default();
     let [top, ..] = chain else { return found };
@@ -59,13 +59,13 @@ fn stacked(chain: &[Snapshot], found: &mut CeilingFacts) {
     found.inputs.vlan_tags = (tags > 0).then_some(tags);
 }
 
-/// The MTU of the lowest device, or of the highest if both carry the same packets; and that inside tunnels.
+/// The MTU of the lowest device, or of the highest if both carry the same packets; and the MTU inside tunnels.
 fn sizes(top: &Snapshot, bottom: &Snapshot, found: &mut CeilingFacts) {
     let mtu = |device: &Snapshot| device.count("link.mtu_bytes");
     let routed = top.count("route.mtu").ok();
     let limited = |mtu: u64| routed.map_or(mtu, |routed| mtu.min(routed));
     let tunnelled = !found.inputs.tunnels.is_empty();
-    // A tunnel of which nothing below is known has its own MTU only.
+    // A tunnel with nothing known below it has only its own MTU.
     let is_tunnel = bottom.text("link.kind").is_ok_and(|kind| tunnels::of_device(kind).is_some());
     if tunnelled {
         found.inputs.tunnel_mtu_bytes = mtu(top).ok().map(limited);
@@ -103,7 +103,7 @@ fn link(bottom: &Snapshot, found: &mut CeilingFacts) {
     }
 }
 
-/// The slowest queueing discipline that holds a rate; that of a class of htb is not looked at.
+/// The slowest queueing discipline that limits a rate; classes of htb are not checked.
 fn shaper(chain: &[Snapshot], found: &mut CeilingFacts) {
     let shaped = chain.iter().filter_map(|device| {
         let rate = device.count("qdisc.ceil_bits_per_s");
@@ -194,7 +194,7 @@ fn of_tcp(top: &Snapshot, found: &mut CeilingFacts) {
     }
 }
 
-/// The model of a congestion control, if it is one of those that have one.
+/// The model of a congestion control, if it has one.
 fn model(control: &str) -> Option<&'static str> {
     match control {
         "reno" => Some("mathis"),

@@ -1,4 +1,4 @@
-//! What this host knows of the inputs of a ceiling: its devices, the route, the time of a round trip.
+//! What this host knows about the inputs of a ceiling: its devices, the route, the round-trip time.
 
 mod chain;
 mod facts;
@@ -9,16 +9,16 @@ use goodput_model::{CeilingInputs, CeilingUnread, Family};
 use crate::control::target::Target;
 use crate::error::EngineError;
 
-/// What is asked of this host.
+/// What to ask this host.
 #[derive(Clone, Default)]
 pub struct CeilingRequest {
-    /// The network device to look at; otherwise that of the route.
+    /// The network device to inspect; `None`: the route's.
     pub device: Option<String>,
     /// The far end of the path, and the port whose handshake is timed.
     pub to: Option<Target>,
-    /// The version of IP, if only one may be used.
+    /// The IP version, if only one may be used.
     pub family: Option<Family>,
-    /// Whether TCP's settings are of interest.
+    /// Whether TCP's settings matter.
     pub tcp: bool,
     /// Whether the round-trip time is wanted, which may take packets to the far end.
     pub rtt: bool,
@@ -27,11 +27,11 @@ pub struct CeilingRequest {
 /// What this host reported.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CeilingFacts {
-    /// The inputs that it knows.
+    /// The known inputs.
     pub inputs: CeilingInputs,
-    /// Where each comes from, by the name of the input in JSON.
+    /// The source of each input, by its name in JSON.
     pub read: Vec<(&'static str, String)>,
-    /// What it did not report, by the name of the input.
+    /// The inputs that could not be read, by name.
     pub unread: Vec<(&'static str, CeilingUnread)>,
 }
 
@@ -40,7 +40,7 @@ impl CeilingFacts {
         self.read.push((input, what));
     }
 
-    /// The name of a fact in front of its reason says no more than `what`.
+    /// A fact's name before its reason adds nothing to `what`.
     fn lack(&mut self, input: &'static str, what: &str, because: impl ToString) {
         let because = because.to_string();
         let reason = match because.split_once(": ") {
@@ -52,11 +52,11 @@ impl CeilingFacts {
     }
 }
 
-/// Reads what this host knows. With a far end whose round-trip time no open connection shows, blocks for three
-/// TCP handshakes, 3 s at most.
+/// Reads what this host knows. If no open connection shows the far end's round-trip time, blocks for three TCP
+/// handshakes, 3 s at most.
 ///
 /// # Errors
-/// There is no such device or host, or the route leaves by another device.
+/// If there is no such device or host, or the route leaves by another device.
 pub fn ceiling_facts(request: &CeilingRequest) -> Result<CeilingFacts, EngineError> {
     let address = match &request.to {
         Some(target) => target.addresses(request.family)?.first().copied(),

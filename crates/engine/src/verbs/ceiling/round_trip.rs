@@ -1,4 +1,4 @@
-//! The time of a round trip to a host: of an open connection to it, otherwise of a TCP handshake.
+//! The round-trip time to a host: from an open connection to it, otherwise from a TCP handshake.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -9,12 +9,12 @@ use goodput_model::Missing;
 
 use super::CeilingFacts;
 
-/// Handshakes of which the shortest counts.
+/// Number of handshakes; the shortest counts.
 const HANDSHAKES: usize = 3;
-/// How long one of them may take.
+/// How long one handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Notes the time, or why it is not known.
+/// Notes the round-trip time, or why it is not known.
 pub(super) fn note(address: SocketAddr, found: &mut CeilingFacts) {
     let open = foreign_sockets(&SocketFilter::default()).map(|all| shortest(&all, address));
     let (us, how) = match open {
@@ -31,13 +31,13 @@ pub(super) fn note(address: SocketAddr, found: &mut CeilingFacts) {
     );
 }
 
-/// The shortest round trip that the connections to this address have seen, microseconds.
+/// The shortest round trip on the connections to this address, microseconds.
 fn shortest(sockets: &[ForeignSocket], address: SocketAddr) -> Option<f64> {
     let there = sockets
         .iter()
         .filter(|socket| socket.peer.ip().to_canonical() == address.ip().to_canonical());
     let seen = there.filter_map(|socket| socket.tcp_info.value()?.min_rtt_us().ok());
-    // A connection that was never acknowledged has seen none (`tcp_min_rtt`, net/ipv4/tcp.c).
+    // A connection that was never acknowledged has no value (`tcp_min_rtt`, net/ipv4/tcp.c).
     seen.filter(|us| *us > 0 && *us < u64::from(u32::MAX)).min().map(|us| us as f64)
 }
 

@@ -43,7 +43,7 @@ pub fn factorial(factors: &[Factor]) -> Vec<Arm> {
     arms.into_iter().map(Arm).collect()
 }
 
-/// The baseline, and each other value of each setting with the others as in the baseline.
+/// The baseline, and each other value of each setting, with the other settings as in the baseline.
 pub fn one_at_a_time(factors: &[Factor]) -> Vec<Arm> {
     let first = |factor: &Factor| Some((factor.setting.clone(), factor.values.first()?.clone()));
     let baseline: Vec<_> = factors.iter().filter_map(first).collect();

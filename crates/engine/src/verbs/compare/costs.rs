@@ -6,19 +6,19 @@ use goodput_model::{
     Source, Verdict,
 };
 
-/// What one run took.
+/// Usage of one run.
 pub struct RunCost {
     bytes: f64,
     time_s: f64,
     goodput: f64,
     near: EndUsage,
     far: EndUsage,
-    /// Whether the far end is goodput, and not a server of files or a mount, whose usage nobody reports.
+    /// Whether the far end is goodput, and not a file server or a mount, whose usage nobody reports.
     has_far: bool,
     segments: Result<Segments, Missing>,
 }
 
-/// What one run took of one end.
+/// Usage of one end in one run.
 struct EndUsage {
     user_us: Result<f64, Missing>,
     system_us: Result<f64, Missing>,
@@ -51,7 +51,7 @@ impl RunCost {
         })
     }
 
-    /// CPU seconds of both ends per 10^9 payload bytes; of this end if the other one is no goodput.
+    /// CPU seconds of both ends per 10^9 payload bytes; of this end if the other end is not goodput.
     pub fn cpu_s_per_gb(&self) -> Known<f64> {
         let ends = [Some(&self.near), self.has_far.then_some(&self.far)];
         let parts = ends.into_iter().flatten().flat_map(|end| [&end.user_us, &end.system_us]);
@@ -89,14 +89,14 @@ fn flows(end: &End) -> Result<&[FlowSample], Missing> {
 /// What the sending flows' TCP counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Segments {
-    /// Segments with payload, those sent again or dropped by a queue of this host included.
+    /// Segments with payload, including those retransmitted or dropped by a queue of this host.
     count: f64,
     /// Payload bytes in them.
     bytes: f64,
 }
 
 impl Segments {
-    /// Those of all flows; what a flow sent before its payload, like its cookie, is left out.
+    /// The segments of all flows, without what a flow sent before its payload, such as its cookie.
     fn of(end: &End) -> Result<Self, Missing> {
         let counted = |flow: &FlowSample| -> Result<(u64, u64), Missing> {
             let tcp = flow.tcp.get()?;
@@ -141,7 +141,7 @@ pub fn table(plan: &Plan, comparison: &Comparison, runs: &[(usize, RunCost)]) ->
     }
 }
 
-/// Bytes for each client: as planned, or as they came.
+/// Bytes for each client: as planned, or as received.
 fn size(plan: &Plan, runs: &[(usize, RunCost)]) -> Option<u64> {
     match (plan.length, &plan.storage.source) {
         (Length::Bytes(bytes), _) => Some(bytes.0 / u64::from(plan.flows)),
@@ -174,7 +174,7 @@ fn method(values: Vec<String>, runs: &[&RunCost]) -> Method {
 }
 
 fn end_cost(runs: &[&RunCost], of: fn(&RunCost) -> &EndUsage) -> EndCost {
-    // The clocks of a short run are coarse beside it, those of all runs together are not.
+    // The clocks are coarse compared to a short run, but not to all runs together.
     let sum = |read: fn(&EndUsage) -> &Result<f64, Missing>, scale: f64| -> Known<f64> {
         let each: Result<Vec<f64>, Missing> =
             runs.iter().map(|run| read(of(run)).clone()).collect();

@@ -1,4 +1,4 @@
-//! Brings the settings of one arm about: in the plan, on this host, at the far end, or at a host reached by SSH.
+//! Applies the settings of one arm: in the plan, on this host, at the far end, or at a host reached by SSH.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::error::EngineError;
 use crate::near::client::Client;
 use crate::threads::blocking;
 
-/// The parameter that keeps a kernel from noting what a connection learned.
+/// The parameter that keeps a kernel from saving what a connection learned.
 const METRICS: &str = "sysctl.net.ipv4.tcp_no_metrics_save";
 
 /// What was changed so far, at either end.
@@ -27,15 +27,14 @@ pub struct Appliers {
 }
 
 impl Appliers {
-    /// Nothing changed yet; the journals will be in `state_dir`, and `hosts` stand for the ends.
+    /// Nothing is changed yet; the journals will be in `state_dir`, and `hosts` stand for the ends.
     pub fn new(state_dir: PathBuf, hosts: Hosts) -> Self {
         Self { state_dir, hosts, near: None, far_touched: false, remote: BTreeMap::new() }
     }
 
-    /// Keeps the kernels of the sending ends from noting what a connection learned, so that no run
-    /// begins with the round-trip time or the reordering of another arm (net/ipv4/tcp_metrics.c).
-    /// If that is not possible, the doubt in words. A comparison of the parameter itself is left
-    /// alone.
+    /// Keeps the kernels of the sending ends from saving what a connection learned, so that no run begins with the
+    /// round-trip time or the reordering of another arm (net/ipv4/tcp_metrics.c). If that is not possible, returns the
+    /// doubt in words. A comparison of the parameter itself is left alone.
     pub async fn forget_metrics(
         &mut self,
         client: &mut Client,
@@ -62,7 +61,7 @@ impl Appliers {
         doubts
     }
 
-    /// Sets everything as `arm` has it; the plan it is to be measured with.
+    /// Sets everything as `arm` has it. Returns the plan to measure with.
     pub async fn apply(
         &mut self,
         client: &mut Client,
@@ -83,7 +82,7 @@ impl Appliers {
         Ok(plan)
     }
 
-    /// Sets everything as `arm` has it while something else talks to the far end: at this host and at hosts reached by SSH.
+    /// Sets everything as `arm` has it, here and at hosts reached by SSH, while something else talks to the far end.
     pub async fn apply_here(&mut self, arm: &Arm) -> Result<(), EngineError> {
         for (setting, value) in &arm.0 {
             match self.hosts.at(setting.end) {
@@ -108,11 +107,11 @@ impl Appliers {
         match setting.end {
             EndName::Near => self.change_near(setting.clone(), value.into()).await,
             EndName::Far => {
-                // The far host is the near one of its own settings.
+                // The far host treats its own settings as near ones.
                 let own = SettingRef { end: EndName::Near, ..setting.clone() };
                 let request = SettingRequest::Apply(own, value.into());
                 let applied = client.setting(request).await.map(drop);
-                // If it lets nobody change anything, it lets nobody put anything back.
+                // A far end that lets nobody change anything lets nobody put anything back.
                 let refused = applied.as_ref().is_err_and(EngineError::not_permitted);
                 self.far_touched |= client.far_end().changes_settings && !refused;
                 applied
@@ -165,7 +164,7 @@ impl Appliers {
         [EndName::Near, EndName::Far].into_iter().filter_map(at).collect()
     }
 
-    /// Has something asked of the host that stands for `end`, if it was changed.
+    /// Asks something of the host that stands for `end`, if that host was changed.
     pub async fn ask<T: Send + 'static>(
         &mut self,
         end: EndName,
@@ -182,7 +181,7 @@ impl Appliers {
         Ok(Some(answer?))
     }
 
-    /// The files that make `value` of `setting` outlive a reboot of the host that it belongs to.
+    /// The files that make `value` of `setting` survive a reboot of its host.
     pub fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
         match self.hosts.at(setting.end).and_then(|address| self.remote.get(address)) {
             Some(changes) if !is_of_plan(setting) => changes.permanent(setting, value),
@@ -191,7 +190,7 @@ impl Appliers {
         }
     }
 
-    /// Puts everything back at hosts reached by SSH; what is not back.
+    /// Puts everything back at hosts reached by SSH. Returns what could not be put back.
     async fn restore_remote(&mut self) -> Result<Vec<String>, EngineError> {
         let mut left = Vec::new();
         for (_, mut changes) in std::mem::take(&mut self.remote) {
@@ -208,7 +207,7 @@ impl Appliers {
             Some(mut changes) => blocking(move || changes.restore()).await.map(Some)?,
             None => None,
         };
-        // A far end puts back on its own what it changed for a conversation that is over.
+        // A far end puts back its changes on its own when their conversation is over.
         let far = match self.far_touched && !client.conversation.is_over() {
             true => client.setting(SettingRequest::Restore).await.map(drop),
             false => Ok(()),
@@ -228,7 +227,7 @@ impl Appliers {
     }
 }
 
-/// Whether a setting belongs to the measurement. One that this host does not know belongs to another host.
+/// Whether a setting belongs to the measurement. A setting that this host does not know belongs to another host.
 fn is_of_plan(setting: &SettingRef) -> bool {
     let near = SettingRef { end: EndName::Near, ..setting.clone() };
     goodput_settings::find_for(&near).is_ok_and(Setting::is_plan)

@@ -1,4 +1,4 @@
-//! How far a comparison is, and how long it may take.
+//! How far a comparison has got, and how long it may take.
 
 use goodput_experiment::{ArmAnalysis, Design, analyse};
 use goodput_model::Judgement;
@@ -6,7 +6,7 @@ use goodput_model::Judgement;
 use super::book::RunLog;
 use crate::events::{Decided, Outlook};
 
-/// Before `block` begins.
+/// The outlook before `block` begins.
 pub fn outlook(design: &Design, book: &RunLog, block: u32) -> Outlook {
     let arms = analyse(design, &book.trials);
     let candidates = || arms.iter().enumerate().skip(1);
@@ -16,7 +16,7 @@ pub fn outlook(design: &Design, book: &RunLog, block: u32) -> Outlook {
         Some(Decided { values: book.values[number].clone(), judgement })
     });
     let looks = design.looks();
-    // An arm that lost runs is looked at later; the first look at any is meant.
+    // An arm that lost runs is judged later; this is the first look at any arm.
     let made = open.iter().map(|(_, arm)| arm.n as u32).max().unwrap_or(0);
     let warm_up = u32::from(block == 0);
     let blocks_until = |due: u32| due - made + warm_up;

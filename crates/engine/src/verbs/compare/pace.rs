@@ -4,33 +4,33 @@ use std::time::Duration;
 
 use goodput_experiment::Design;
 
-/// How long a run lasts at most if the user does not say so, seconds: past slow start on most paths, and short enough for the
-/// dozen runs that a proof takes.
+/// Longest run unless the user sets a length, seconds: past slow start on most paths, and short enough for the dozen
+/// runs that a proof takes.
 pub const LONGEST_RUN_S: f64 = 2.0;
-/// How long it lasts at least, seconds.
+/// Shortest run, seconds.
 const SHORTEST_RUN_S: f64 = 0.3;
-/// The share of a run in which payload moves. In the rest of it, flows are connected and the hosts are looked at.
+/// Share of a run in which payload moves. In the rest, flows are connected and the hosts are inspected.
 const PAYLOAD_SHARE: f64 = 0.5;
 
-/// How long one run lasts if the user does not say so, seconds. Of many arms each gets less, so that they are judged before the
-/// time is up.
+/// Length of one run unless the user sets it, seconds. With many arms each run is shorter, so that they are judged
+/// before the time is up.
 pub fn run_s(arms: usize, max_time: Duration) -> f64 {
     let blocks = Design { arms, ..Design::default() }.looks().first() + 1;
     let most_s = max_time.as_secs_f64() / (f64::from(blocks) * arms.max(1) as f64);
     (most_s * PAYLOAD_SHARE).clamp(SHORTEST_RUN_S, LONGEST_RUN_S)
 }
 
-/// The time that runs take. Runs that failed and the pauses after them do not count: the next block
-/// may have none, and a far end that was away for a minute must not end the comparison.
+/// The time that runs take. Failed runs and the pauses after them do not count: the next block may have none, and a far
+/// end that was away for a minute must not end the comparison.
 pub struct Pace {
-    /// Mean of one block's runs, of the block in which it was longest.
+    /// Mean run time of the block with the longest mean.
     longest: Duration,
     this: Duration,
     runs: u32,
 }
 
 impl Pace {
-    /// Before the first block, of which only the length of the plan is known.
+    /// Before the first block, when only the length of the plan is known.
     pub fn new(expected: Duration) -> Self {
         Self { longest: expected, this: Duration::ZERO, runs: 0 }
     }
@@ -41,7 +41,7 @@ impl Pace {
         self.runs += 1;
     }
 
-    /// All runs of this block have come to their ends.
+    /// All runs of this block have completed.
     pub fn end_block(&mut self) {
         let mean = std::mem::take(&mut self.this).checked_div(std::mem::take(&mut self.runs));
         self.longest = self.longest.max(mean.unwrap_or_default());
@@ -78,7 +78,7 @@ mod tests {
         let seconds = Duration::from_secs;
         let mut pace = Pace::new(seconds(1));
         assert_eq!(pace.runs(seconds(60)), 60);
-        // Between the two a run failed and a pause was made, of which nothing is said.
+        // Between the two, a run failed and a pause was made; neither is counted.
         pace.run(seconds(1));
         pace.run(seconds(3));
         pace.end_block();

@@ -1,4 +1,4 @@
-//! How much a host takes in that polls its card instead of taking interrupts: HZ × burst_max packets/s, by the
+//! How much a host can receive if it polls its card instead of taking interrupts: HZ × burst_max packets/s, by the
 //! arithmetic of `goodput ceiling`.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use goodput_ceiling::{bounds, ceiling, number};
 use goodput_model::{BitRate, CeilingInputs, Family, Transport};
 use goodput_remote::PollingRates;
 
-/// Share of the bound from which on it is what limits: the rest is lost between two ticks.
+/// Share of the bound above which the bound is the limit: the rest is lost between two ticks.
 const NEAR_THE_BOUND: f64 = 0.9;
 
 /// A run in which a card was polled.
@@ -15,13 +15,13 @@ const NEAR_THE_BOUND: f64 = 0.9;
 pub(super) struct Bound {
     /// The card.
     pub device: String,
-    /// How often, and how much each time.
+    /// How often the card is polled, and how much each time.
     pub rates: PollingRates,
-    /// What came in, if the host reported it.
+    /// Received packets, if the host reported them.
     pub packets_per_s: Option<f64>,
 }
 
-/// What there is to say of these runs: of each card and way to poll it, the run in which most came in.
+/// Notes about these runs: for each card and way to poll it, the run that received most.
 pub(super) fn notes(runs: &[Bound]) -> Vec<String> {
     let mut most: Vec<&Bound> = Vec::new();
     for run in runs {
@@ -55,7 +55,7 @@ fn note(run: &Bound) -> Option<String> {
     Some(note)
 }
 
-/// With the largest segments of Ethernet.
+/// The goodput with the largest segments of Ethernet.
 fn goodput_of(rates: PollingRates) -> Option<BitRate> {
     let inputs = CeilingInputs {
         transport: Some(Transport::Tcp),

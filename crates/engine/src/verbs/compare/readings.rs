@@ -1,4 +1,4 @@
-//! The responses of a run that are not in its trial already.
+//! The responses of a run that its trial does not have already.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use goodput_model::{BitRate, End, EndName, Known, Record, Response, StepUnit, Tr
 use super::Arm;
 use super::watch::Watched;
 
-/// Those that the record or the hosts reached by SSH have. `changed` are the ends whose hosts the arms change.
+/// Responses from the record or from the hosts reached by SSH. `changed` are the ends whose hosts the arms change.
 pub fn readings(
     record: &Record,
     changed: &[EndName],
@@ -25,7 +25,7 @@ pub fn readings(
     all.into_iter().filter_map(|(response, reading)| Some((response, reading?))).collect()
 }
 
-/// The ends whose hosts the arms change. What is part of the measurement belongs to both.
+/// The ends whose hosts the arms change. A setting of the measurement belongs to both.
 pub fn changed_ends(arms: &[Arm]) -> Vec<EndName> {
     let settings = || arms.iter().flat_map(|arm| &arm.0).map(|(setting, _)| setting);
     let is_changed = |end: &EndName| {
@@ -36,7 +36,7 @@ pub fn changed_ends(arms: &[Arm]) -> Vec<EndName> {
     [EndName::Near, EndName::Far].into_iter().filter(is_changed).collect()
 }
 
-/// Of the busier one of these hosts; a clock that saw no CPU time is too coarse to tell.
+/// The busier of these hosts; a clock that saw no CPU time is too coarse.
 fn host_cpu_percent(record: &Record, ends: &[EndName], watched: &[Watched]) -> Option<f64> {
     let of = |end: &EndName| {
         let by_ssh = watched.iter().find(|host| host.end == *end);
@@ -54,7 +54,7 @@ fn per_cpu(goodput: BitRate, cpu_percent: f64) -> f64 {
     goodput.0 * 100.0 / cpu_percent
 }
 
-/// Of the ends whose kernels count them for the path's device: a virtual one has none.
+/// Interrupts of the ends whose kernels count them for the path's device; a virtual device has none.
 fn interrupts_per_s(record: &Record, watched: &[Watched]) -> Option<f64> {
     let rate = |name: EndName, end: &Known<End>| {
         let by_ssh = watched.iter().find(|host| host.end == name);
@@ -71,7 +71,8 @@ fn interrupts_per_s(record: &Record, watched: &[Watched]) -> Option<f64> {
     rates.into_iter().flatten().reduce(|near, far| near + far)
 }
 
-/// Over TCP the bytes sent again, of all sent; over UDP the datagrams that did not come. The worse direction.
+/// Over TCP, the share of bytes that were retransmitted; over UDP, the share of datagrams that did not arrive. The
+/// worse direction.
 fn loss_percent(record: &Record) -> Option<f64> {
     let each = record.result.directions.iter().map(|direction| match record.plan.transport {
         Transport::Udp => direction.lost_percent.value().copied(),
@@ -84,7 +85,7 @@ fn loss_percent(record: &Record) -> Option<f64> {
     each.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// What the steps of the way counted as dropped, of all directions, and the far host if goodput there did not.
+/// Drops that the steps of the path counted, in all directions, and those of the far host if goodput there did not.
 fn drops_per_gb(record: &Record, watched: &[Watched]) -> Option<f64> {
     let directions = &record.result.directions;
     let received: u64 =
@@ -115,8 +116,8 @@ mod tests {
         assert_eq!(changed(&["mover"]), [EndName::Near, EndName::Far]);
     }
 
-    /// The figures of the how-to on FreeBSD's polling: 8.87 Mbit/s at 34 % of the CPU by polling, 6.28 Mbit/s at
-    /// 73 % by interrupts. Goodput alone would say a factor of 1.4.
+    /// The figures of the how-to on FreeBSD's polling: 8.87 Mbit/s at 34 % of the CPU by polling, 6.28 Mbit/s at 73 %
+    /// by interrupts. Goodput alone would show a factor of 1.4.
     #[test]
     fn polling_gave_three_times_as_much_for_the_same_cpu() {
         let polling = per_cpu(BitRate(8.87e6), 34.0);

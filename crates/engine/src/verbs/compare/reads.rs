@@ -7,7 +7,7 @@ use goodput_model::{
     StepName, median,
 };
 
-/// What one run shows.
+/// The READs of one run.
 pub struct ReadRun {
     call_bytes: u64,
     slots: u64,
@@ -19,7 +19,7 @@ pub struct ReadRun {
 }
 
 impl ReadRun {
-    /// Of a run, if it made calls to read.
+    /// The READs of a run, if it made any.
     pub fn of(record: &Record) -> Option<Self> {
         if record.plan.direction != Direction::Reverse {
             return None;
@@ -37,8 +37,8 @@ impl ReadRun {
     }
 }
 
-/// Payload of a segment that arrives, the longest of any flow (`tcpi_rcv_mss`). What this end could send in one may be more or
-/// less.
+/// Payload of an arriving segment, the longest of any flow (`tcpi_rcv_mss`). Segments that this end could send may be
+/// longer or shorter.
 fn arriving_segment(samples: &[Sample]) -> Result<u64, Missing> {
     let none = || Missing::because("no flow was sampled");
     let last = samples.iter().rev().find(|sample| !sample.flows.is_empty());
@@ -48,8 +48,8 @@ fn arriving_segment(samples: &[Sample]) -> Result<u64, Missing> {
     all?.into_iter().max().ok_or_else(none)
 }
 
-/// Packets that the receiving host dropped before they reached their sockets. What those dropped is only known with what the
-/// sender sent again.
+/// Packets that the receiving host dropped before they reached their sockets. Drops at the sockets show only in the
+/// sender's retransmissions.
 fn dropped(record: &Record) -> Result<u64, Missing> {
     let of_host = [StepName::Device, StepName::Backlog];
     let received = record.result.directions.iter().filter(|way| way.sender == EndName::Far);
@@ -63,7 +63,7 @@ fn dropped(record: &Record) -> Result<u64, Missing> {
     }
 }
 
-/// The table. `runs` are those that count, with their arms.
+/// The table. `runs` are the runs that count, with their arms.
 pub fn table(comparison: &Comparison, runs: &[(usize, ReadRun)]) -> Option<ReadTable> {
     let (_, first) = runs.first()?;
     let arms = comparison.arms.iter().enumerate().map(|(number, result)| {
@@ -89,7 +89,7 @@ fn arm(values: Vec<String>, runs: &[&ReadRun]) -> ReadArm {
     let segments: Result<Vec<u64>, Missing> =
         runs.iter().map(|run| run.segment_bytes.clone()).collect();
     let answer_segments = first.clone().and_then(|run| {
-        // The kernel guesses it from what came so far: the longest guess is of a full segment.
+        // The kernel guesses it from past segments: the longest guess is of a full segment.
         let segment = segments?.into_iter().max().ok_or_else(none)?;
         let segments = segments_of_read(run.call_bytes, segment);
         segments.ok_or_else(|| Missing::because("no segment came"))

@@ -1,4 +1,4 @@
-//! What hosts reached by SSH count during a run: read right before and right after it.
+//! Counters of hosts reached by SSH during a run: read right before and right after it.
 
 use std::time::Instant;
 
@@ -10,12 +10,12 @@ use super::near_far::Appliers;
 use super::polled::Bound;
 use crate::error::EngineError;
 
-/// A run that is watched.
+/// A watched run.
 pub(super) struct Watch {
     began: Vec<Began>,
 }
 
-/// What one host had counted at the beginning.
+/// The counters of one host at the beginning.
 struct Began {
     end: EndName,
     device: Option<String>,
@@ -26,7 +26,7 @@ struct Began {
 
 /// What the host that stands for one end counted during a run.
 pub struct Watched {
-    /// Whose place it takes.
+    /// The end that it stands for.
     pub end: EndName,
     /// What it counted.
     pub counted: Counted,
@@ -54,7 +54,7 @@ impl Watch {
         Ok(Self { began })
     }
 
-    /// Reads them again.
+    /// Reads the counters again.
     pub(super) async fn end(self, appliers: &mut Appliers) -> Result<Vec<Watched>, EngineError> {
         let mut watched = Vec::new();
         for Began { end, device, counters, polling, at } in self.began {
@@ -69,7 +69,7 @@ impl Watch {
 }
 
 impl Watched {
-    /// How near it came to what polling can take, if its card is polled.
+    /// How close the host came to the limit of polling, if its card is polled.
     pub(super) fn bound(&self) -> Option<Bound> {
         Some(Bound {
             device: self.device.clone()?,
@@ -79,7 +79,7 @@ impl Watched {
     }
 }
 
-/// The device of that end that the arms are about, if it is one.
+/// The device of that end that the arms change, if they change one.
 fn device(arms: &[Arm], end: EndName) -> Option<String> {
     let settings = arms.iter().flat_map(|arm| &arm.0).map(|(setting, _)| setting);
     let of_end =
@@ -88,8 +88,8 @@ fn device(arms: &[Arm], end: EndName) -> Option<String> {
     Some(scope.split_once(':').map_or(scope, |(device, _class)| device).into())
 }
 
-/// Writes into a record what its far end did not report and that host did. The host of the near end is another one
-/// than goodput's.
+/// Adds to a record what its far end did not report but that host did. The near end's host is not the one that goodput
+/// runs on.
 pub(super) fn complete(record: &mut Record, watched: &[Watched]) {
     for host in watched.iter().filter(|host| host.end == EndName::Far) {
         let reported = &mut record.result.far.host_cpu_percent;

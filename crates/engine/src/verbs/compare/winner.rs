@@ -1,13 +1,13 @@
-//! The arm that won, and how its values outlive a reboot.
+//! The arm that won, and how to make its values survive a reboot.
 
 use goodput_model::{ArmResult, Comparison, Judgement, Permanent, Response, SettingRef};
 use goodput_settings::at_both_ends;
 
-/// From a setting and a value to the files that keep it.
+/// Maps a setting and a value to the files that make it permanent.
 type Form<'a> = &'a dyn Fn(&SettingRef, &str) -> Vec<Permanent>;
 
-/// Writes into the best of the arms that are better than the baseline how to keep what differs from
-/// it. Nothing if none is better.
+/// Adds to the best arm that is better than the baseline how to keep what differs from it. Does nothing
+/// if none is better.
 pub fn keep_for_good(comparison: &mut Comparison, permanent: Form<'_>) {
     let Some(base) = comparison.arms.first().map(|arm| arm.values.clone()) else { return };
     if let Some(winner) = winner(&mut comparison.arms) {

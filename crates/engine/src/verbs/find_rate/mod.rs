@@ -1,4 +1,4 @@
-//! The trials of a search for the highest rate without loss. What to try is decided in `experiment`.
+//! The trials of a search for the highest rate without loss. `experiment` decides what to try.
 
 mod seen;
 
@@ -20,10 +20,10 @@ use crate::result::measurement::Measurement;
 use crate::verbs::retry;
 use seen::{Counts, TrialCounts};
 
-/// How much longer than the others a trial is that confirms.
+/// How many times longer a confirming trial is than the others.
 const CONFIRMING_LENGTH_FACTOR: f64 = 3.0;
 
-/// Datagrams of a trial at the lowest rate that is tried: fewer say little of a share.
+/// Datagrams of a trial at the lowest rate: fewer say little about a share.
 const MIN_DATAGRAMS: f64 = 100.0;
 
 /// What to search.
@@ -31,11 +31,12 @@ const MIN_DATAGRAMS: f64 = 100.0;
 pub struct FindRateRequest {
     /// Who is at the other end.
     pub target: Target,
-    /// What the far end may ask for.
+    /// Credentials that the far end may ask for.
     pub credentials: Credentials,
-    /// The plan of every trial: its length in seconds; its rate, if it has one, is the highest tried.
+    /// The plan of every trial. Its length is in seconds; its rate, if it has one, is the highest to
+    /// try.
     pub plan: Plan,
-    /// Payloads of the datagrams; one search for each.
+    /// Payload sizes of the datagrams; one search for each.
     pub sizes: Vec<Bytes>,
     /// Share of the datagrams that may be lost, percent.
     pub max_loss_percent: f64,
@@ -43,8 +44,8 @@ pub struct FindRateRequest {
     pub started: String,
 }
 
-/// Searches for each size. An interrupt ends it early with what the trials so far have shown, and so do
-/// trials that fail several times in a row ([`Record::incomplete`]).
+/// Searches for each size. At an interrupt, or if trials fail several times in a row, ends early with
+/// what the trials so far have shown ([`Record::incomplete`]).
 pub async fn find_rate(
     request: &FindRateRequest,
     interrupt: &Interrupt,
@@ -87,7 +88,7 @@ struct Trials {
     search: Search,
     tried: Vec<TrialResult>,
     made: Vec<RateTrial>,
-    /// What each said of its limit.
+    /// What each trial said about its limit.
     limits: Vec<String>,
     found: Option<SearchState>,
     last: Option<Record>,
@@ -150,7 +151,7 @@ impl Trials {
         let counts = Counts::of(&measured);
         let record = conclude(measured, &request.target.text, &request.started)?.record;
         let seen = TrialCounts::of(&counts, &record)?;
-        // A first trial at the highest rate that the user allows is asked for that.
+        // A first trial at the highest rate that the user allows is asked for that rate.
         let asked = rate.or(self.plan.rate_bits_per_s.map(|rate| rate.0));
         let tried = seen.tried(asked, confirms);
         let says = self.search.says(&tried);
@@ -197,8 +198,8 @@ impl Trials {
         (search, self.last)
     }
 
-    /// What the slowest trial that failed said of its limit; the last one, if none did or the sender is
-    /// what holds the rate.
+    /// What the slowest failed trial said about its limit; the last trial's limit, if none failed or
+    /// the sender limits the rate.
     fn limit(&self, outcome: RateOutcome) -> String {
         let of_path = outcome != RateOutcome::Sender;
         let last = self.tried.last().filter(|trial| !of_path && trial.falls_short());
@@ -252,7 +253,7 @@ impl Trials {
         doubts
     }
 
-    /// That the trial which confirmed the rate had too few datagrams to lose one at the share allowed.
+    /// Reports that the confirming trial had too few datagrams to lose one at the allowed share.
     fn too_few(&self) -> Option<String> {
         let most = self.search.max_loss;
         let confirming = self.made.iter().rfind(|trial| trial.confirms && trial.passed)?;

@@ -12,9 +12,9 @@ const MIN_RATE_TIME_S: f64 = 0.05;
 
 /// The counts of one trial.
 pub(super) struct TrialCounts {
-    /// Payload that was sent before the sender was stopped.
+    /// Payload sent before the sender was stopped.
     pub(super) sent_bytes: f64,
-    /// How long it was sent, seconds.
+    /// Sending time, seconds.
     pub(super) seconds: f64,
     /// Share of the datagrams that did not arrive.
     pub(super) lost: f64,
@@ -26,7 +26,7 @@ pub(super) struct TrialCounts {
 }
 
 impl TrialCounts {
-    /// From what the ends counted, and what was concluded from it.
+    /// From the ends' counts, and the conclusions from them.
     pub(super) fn of(counts: &Counts, record: &Record) -> Result<Self, EngineError> {
         let lost = lost(record)?;
         let (sent_bytes, seconds) = counts.sent.unwrap_or_else(|| {
@@ -44,13 +44,12 @@ impl TrialCounts {
         })
     }
 
-    /// The rate that was sent on average, bits per second.
+    /// Average sending rate, bits per second.
     pub(super) fn sent_bits_per_s(&self) -> f64 {
         self.sent_bytes * 8.0 / self.seconds
     }
 
-    /// The trial as the search takes it. What the receiver does not report of its socket counts as the
-    /// path's.
+    /// The trial in the search's terms. Drops at the receiver's socket that are not reported count as the path's.
     pub(super) fn tried(&self, asked: Option<f64>, confirms: bool) -> TrialResult {
         TrialResult {
             asked,
@@ -64,7 +63,7 @@ impl TrialCounts {
     }
 }
 
-/// What only the samples show, not the record; taken before the record is made of them.
+/// What only the samples show, not the record; taken before they become the record.
 pub(super) struct Counts {
     /// Bytes and seconds by the sending end's own counters, if it reports them.
     sent: Option<(f64, f64)>,
@@ -101,8 +100,8 @@ fn fastest(samples: &[Sample]) -> Option<f64> {
     rates.reduce(f64::max)
 }
 
-/// The rate at which the second half of the samples arrived, bits per second: a policer's bucket is empty
-/// by then, and a queue full.
+/// The rate at which the second half of the samples arrived, bits per second: by then a policer's bucket is empty, and
+/// a queue is full.
 fn second_half(samples: &[Sample]) -> Option<f64> {
     let last = samples.last()?;
     let middle = samples.iter().rev().find(|sample| sample.at_s <= last.at_s / 2.0)?;
@@ -117,8 +116,8 @@ fn lost(record: &Record) -> Result<f64, EngineError> {
     let direction = direction.ok_or_else(|| EngineError::Flow("nothing was counted".into()))?;
     let unknown = |why| EngineError::Flow(format!("the loss is not known: {why}"));
     let by_number = direction.lost_percent.get().map_err(unknown)? / 100.0;
-    // By their numbers, those lost after the last that arrived are not missed. Both ends' counts miss
-    // them, if both count all of the run; a foreign far end stops reading when it is asked to.
+    // Sequence numbers don't show losses after the last arrival. Both ends' counts show them, if both count the whole
+    // run; a foreign far end stops reading when it is asked to.
     let counted = match (direction.sent_bytes.value(), direction.received_bytes.value()) {
         (Some(sent), Some(received)) if record.far_totals.is_none() && *sent > 0 => {
             1.0 - *received as f64 / *sent as f64

@@ -1,4 +1,4 @@
-//! How the time of tuning is shared between the changes, so that enough is left for the last comparison.
+//! How the changes share the time of tuning, so that enough is left for the last comparison.
 
 use std::time::{Duration, Instant};
 
@@ -6,29 +6,29 @@ use goodput_experiment::Design;
 
 /// How much longer than expected runs may take.
 const RUN_TIME_MARGIN_RATIO: f64 = 1.25;
-/// Share of the time left, beyond what is kept for the end, that one change may take.
+/// Share of the remaining time that one change may take, after the reserve for the end.
 const MAX_TIME_SHARE_OF_A_CHANGE: f64 = 1.0 / 3.0;
 
-/// The time there is, and the time that a comparison takes.
+/// The total time, and the time that a comparison takes.
 pub struct Budget {
     began: Instant,
     all: Duration,
     run_s: f64,
-    /// Whether a comparison has shown how long a run takes. The first measurement may be slow for the very reason that a
-    /// change removes.
+    /// Whether a comparison has shown how long a run takes. The first measurement may be slow for the very reason that
+    /// a change removes.
     is_known: bool,
-    /// Blocks of the shortest comparison that can speak.
+    /// Blocks of the shortest comparison that can decide.
     first_look: u32,
 }
 
 impl Budget {
-    /// From now on. `run` is how long a run is expected to take; `ways_to_win` as in the design of each comparison.
+    /// Starts now. `run` is the expected length of a run; `ways_to_win` as in the design of each comparison.
     pub fn new(all: Duration, run: Duration, ways_to_win: usize) -> Self {
         let first_look = Design { ways_to_win, ..Design::default() }.looks().first();
         Self { began: Instant::now(), all, run_s: run.as_secs_f64(), is_known: false, first_look }
     }
 
-    /// The first measurement took this time; its payload moved for `moved_s` seconds. What it took besides, each run takes.
+    /// The first measurement took this time; its payload moved for `moved_s` seconds. Each run takes the same overhead.
     pub fn beside_payload(&mut self, took: Duration, moved_s: f64) {
         self.run_s += (took.as_secs_f64() - moved_s).max(0.0);
     }
@@ -52,14 +52,14 @@ impl Budget {
         time_s.map(Duration::from_secs_f64)
     }
 
-    /// The least time in which a comparison can speak, seconds.
+    /// Shortest time in which a comparison can decide, seconds.
     pub fn shortest_s(&self) -> f64 {
-        // Two runs a block, the warm-up among the blocks.
+        // Two runs in each block, and the warm-up is one of the blocks.
         let blocks = self.first_look + 1;
         self.run_s * f64::from(2 * blocks) * RUN_TIME_MARGIN_RATIO
     }
 
-    /// When all the time is over.
+    /// When the time is up.
     pub fn end(&self) -> Instant {
         self.began + self.all
     }
@@ -75,7 +75,7 @@ fn for_a_change(left_s: f64, shortest_s: f64) -> Option<f64> {
     (free >= shortest_s).then(|| (free * MAX_TIME_SHARE_OF_A_CHANGE).max(shortest_s))
 }
 
-/// What is guessed of the runs keeps no first change from being tried. It takes half of the time at most.
+/// A guess about the runs must not prevent the first change, which takes half of the time at most.
 fn for_the_first(left_s: f64, shortest_s: f64) -> f64 {
     for_a_change(left_s, shortest_s).unwrap_or(left_s / 2.0)
 }

@@ -1,14 +1,14 @@
-//! The end of the time there is, for work that may hang: a path that dies answers nothing any more.
+//! The end of the available time, for work that may hang: a dead path never answers.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use crate::interrupt::{Interrupt, interrupt};
 
-/// How long work may take to end once it is asked to, as after an interrupt.
+/// How long work may take to end once it is asked to, for example after an interrupt.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Interrupts `work` if `outer` is raised, or at `until`. `None` if it has not ended soon after `until`; it is then given up.
+/// Interrupts `work` if `outer` is raised, or at `until`. If it has not ended soon after `until`, gives up: `None`.
 pub async fn within<T>(
     until: Instant,
     outer: &Interrupt,

@@ -1,9 +1,9 @@
-//! Whether an arm is better than the baseline, for what tuning is to gain.
+//! Whether an arm is better than the baseline for the purpose of tuning.
 
 use goodput_experiment::Design;
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Purpose, Response};
 
-/// What comparisons for `purpose` are judged by; the first is what the report shows.
+/// What comparisons for `purpose` are judged by; the report shows the first response.
 pub fn responses(purpose: Purpose) -> Vec<Response> {
     match purpose {
         Purpose::Throughput => vec![Response::Throughput],
@@ -13,13 +13,13 @@ pub fn responses(purpose: Purpose) -> Vec<Response> {
     }
 }
 
-/// Responses of which any one that is better proves a change.
+/// How many responses may each prove a change by being better.
 pub fn ways_to_win(purpose: Purpose) -> usize {
     if purpose == Purpose::Balanced { responses(purpose).len() } else { 1 }
 }
 
-/// Whether the second arm of `comparison` is shown to be no better: each response that is sought makes no difference or
-/// is worse. What is not shown is no reason to let go of what helped before.
+/// Whether the second arm of `comparison` is proven to be no better: each wanted response makes no difference or is
+/// worse. Without proof there is no reason to drop what helped before.
 pub fn is_needless(comparison: &Comparison, purpose: Purpose) -> bool {
     let Some(arm) = comparison.arms.get(1) else { return false };
     responses(purpose).into_iter().take(ways_to_win(purpose)).all(|response| {
@@ -28,15 +28,15 @@ pub fn is_needless(comparison: &Comparison, purpose: Purpose) -> bool {
     })
 }
 
-/// Whether `comparison` has as many blocks as its first look needs. With fewer it can show nothing.
+/// Whether `comparison` has as many blocks as its first look needs. With fewer it can't show anything.
 pub fn reached_first_look(comparison: &Comparison, purpose: Purpose) -> bool {
     let design = Design { ways_to_win: ways_to_win(purpose), ..Design::default() };
     let first = design.looks().first() as usize;
     comparison.arms.get(1).is_some_and(|arm| arm.n >= first)
 }
 
-/// Whether the second arm of `comparison` is proven better for `purpose`: what is sought is better, and nothing else
-/// that counts was found worse, by however little.
+/// Whether the second arm of `comparison` is proven better for `purpose`: a wanted response is better, and nothing else
+/// that counts was found worse, however little.
 pub fn gains(comparison: &Comparison, purpose: Purpose) -> bool {
     let Some(arm) = comparison.arms.get(1) else { return false };
     let judged = responses(purpose);

@@ -1,5 +1,5 @@
-//! Which changes are tried, in which order, and against what. Without I/O: what was measured comes in, what is to be
-//! compared next comes out.
+//! Which changes are tried, in which order, and against what. Without I/O: measurements go in, the next comparison
+//! comes out.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -19,24 +19,24 @@ pub struct Candidate {
     pub rule: String,
 }
 
-/// The changes that helped so far, and those that are still to be tried.
+/// The changes that helped so far, and those still to be tried.
 #[derive(Debug, Default)]
 pub struct Search {
-    /// In the order in which they were kept; each setting once.
+    /// In the order in which they were kept; each setting appears once.
     kept: Vec<Change>,
-    /// What is not tried again on top of what is kept now.
+    /// Changes that are not tried again on top of what is kept now.
     tried: BTreeSet<(SettingRef, String)>,
     candidates: VecDeque<Candidate>,
 }
 
 impl Search {
-    /// What the findings of a measurement with all that is kept propose, the most limiting first.
+    /// Takes the proposals of a measurement with all kept changes, the most limiting first.
     pub fn consider(&mut self, findings: &[Finding]) {
         self.candidates.clear();
         self.also_consider(findings);
     }
 
-    /// What else could be tried, after that.
+    /// Adds further proposals after those.
     pub fn also_consider(&mut self, findings: &[Finding]) {
         let proposed = findings.iter().flat_map(|finding| {
             let of_rule = |change: &Change| (change.clone(), finding.rule.clone());
@@ -61,12 +61,12 @@ impl Search {
         Some(candidate)
     }
 
-    /// How many changes there are still to try, by what is known now.
+    /// Number of changes still to be tried, as far as is known now.
     pub fn waiting(&self) -> usize {
         self.candidates.iter().filter(|candidate| self.is_new(&candidate.change)).count()
     }
 
-    /// Whether it was not tried on top of what is kept, and is not kept.
+    /// Whether a change is not kept, and was not tried on top of what is kept.
     fn is_new(&self, Change { setting, to, .. }: &Change) -> bool {
         let holds = self.kept.iter().any(|kept| kept.setting == *setting && kept.to == *to);
         !holds && !self.tried.contains(&(setting.clone(), to.clone()))
@@ -78,22 +78,22 @@ impl Search {
         self.candidates.push_front(candidate);
     }
 
-    /// Keeps a change that helped. What did not help before may help on top of it.
+    /// Keeps a change that helped. A change that did not help before may help on top of it.
     pub fn keep(&mut self, change: Change) {
         self.tried.clear();
         match self.kept.iter_mut().find(|kept| kept.setting == change.setting) {
-            // What it was at the start stays what it is put back to.
+            // The value to put back stays the one from the start.
             Some(kept) => (kept.to, kept.why) = (change.to, change.why),
             None => self.kept.push(change),
         }
     }
 
-    /// Lets go of a change that was kept.
+    /// Drops a change that was kept.
     pub fn drop(&mut self, change: &Change) {
         self.kept.retain(|kept| kept.setting != change.setting);
     }
 
-    /// All that is kept, with one of the changes as it was at the start, and all of it.
+    /// All kept changes with one of them as it was at the start, and all kept changes.
     pub fn all_but(&self, change: &Change) -> Vec<Arm> {
         let value = |kept: &Change| match kept.setting == change.setting {
             true => at_start(kept),
@@ -104,12 +104,12 @@ impl Search {
         vec![Arm(without.collect()), Arm(with.collect())]
     }
 
-    /// All that is kept.
+    /// All kept changes.
     pub fn kept(&self) -> &[Change] {
         &self.kept
     }
 
-    /// All that is kept, without and with one more change.
+    /// All kept changes, without and with one more change.
     pub fn without_and_with(&self, change: &Change) -> Vec<Arm> {
         let others = self.kept.iter().filter(|kept| kept.setting != change.setting);
         let mut without: Vec<_> =
@@ -122,7 +122,7 @@ impl Search {
         vec![Arm(without), Arm(with)]
     }
 
-    /// The start, and all that is kept.
+    /// The start, and all kept changes.
     pub fn start_and_kept(&self) -> Vec<Arm> {
         let arm = |value: fn(&Change) -> String| {
             Arm(self.kept.iter().map(|kept| (kept.setting.clone(), value(kept))).collect())

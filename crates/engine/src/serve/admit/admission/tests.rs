@@ -1,4 +1,4 @@
-//! What is let in on a host of 4 GB, and what is not.
+//! What a host of 4 GB admits, and what it refuses.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ fn small_host(measurements: u32) -> Admission {
     Admission::new(&allowed(measurements), None, host(4 * GIB))
 }
 
-/// A host at which one client may make two measurements at a time, at this rate together.
+/// A host where one client may make two measurements at a time, together at this rate.
 pub fn a_small_host_at(client_rate: BitRate) -> Admission {
     let allowed = ServerLimits { client_rate: Some(client_rate), ..allowed(4) };
     Admission::new(&allowed, None, host(4 * GIB))
 }
 
 impl Admission {
-    /// Lets flows in whose turn has come.
+    /// Admits flows whose turn has come.
     fn flows(&self, client: IpAddr, plan: &Plan) -> Result<Place, String> {
         self.place(Permit::any(), client, Wants::Flows(plan), None)
     }

@@ -1,7 +1,7 @@
-//! A ledger of the server's resources: each resource has a limit for all clients together, a smaller one for
-//! each client and for the networks around it, and one for those who have proven nothing.
+//! A ledger of the server's resources. Each resource has a limit for all clients together, a smaller one for each
+//! client and for the networks around it, and one for clients that have proven nothing.
 //!
-//! A charge is booked on every account that it concerns at once, or on none. Its ticket takes it back.
+//! A charge is booked on all the accounts that it concerns, or on none. Dropping its ticket takes it back.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,9 +17,9 @@ use super::accounts::{Account, Limit, whose};
 pub enum Resource {
     /// Connections that have not proven themselves as flows, and conversations over UDP.
     Connections,
-    /// The latter alone.
+    /// Conversations over UDP alone.
     Conversations,
-    /// Measurements at the same time.
+    /// Simultaneous measurements.
     Measurements,
     /// File descriptors.
     Descriptors,
@@ -36,7 +36,7 @@ impl Resource {
     pub const ALL: [Self; 6] =
         [Connections, Conversations, Measurements, Descriptors, Threads, Memory];
 
-    /// So much of it, without its name.
+    /// This amount, without the resource's name.
     fn number(self, amount: u64) -> String {
         match self {
             Memory => Bytes(amount).to_string(),
@@ -44,7 +44,7 @@ impl Resource {
         }
     }
 
-    /// So much of it, in words.
+    /// This amount, in words.
     fn amount(self, amount: u64) -> String {
         match self {
             Memory => self.number(amount) + " of memory",
@@ -56,7 +56,7 @@ impl Resource {
         }
     }
 
-    /// What a client can do that needs less of it.
+    /// What a client can do to need less of the resource.
     fn advice(self) -> &'static str {
         match self {
             Connections => "close other measurements first",
@@ -73,18 +73,18 @@ fn counted(amount: u64, what: &str) -> String {
     format!("{amount} {what}{}", if amount == 1 { "" } else { "s" })
 }
 
-/// How much of each resource.
+/// An amount of each resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amounts([u64; Resource::ALL.len()]);
 
 impl Amounts {
-    /// The same with so much of one resource.
+    /// The same with this amount of one resource.
     pub fn with(mut self, resource: Resource, amount: u64) -> Self {
         self.0[resource as usize] = amount;
         self
     }
 
-    /// How much of a resource.
+    /// The amount of a resource.
     pub fn of(&self, resource: Resource) -> u64 {
         self.0[resource as usize]
     }
@@ -142,7 +142,7 @@ pub struct Ticket {
 }
 
 impl Ledger {
-    /// With these limits; what is not named has none.
+    /// A ledger with these limits; other resources have no limit.
     pub fn new(limits: &[(Resource, Limit)]) -> Self {
         let mut all = [Limit::NONE; Resource::ALL.len()];
         limits.iter().for_each(|(resource, limit)| all[*resource as usize] = *limit);
@@ -154,7 +154,7 @@ impl Ledger {
         self.limits[resource as usize]
     }
 
-    /// Charges a client, which may have `proven` that it means it; or says what is lacking.
+    /// Charges a client, which may have `proven` its address; or says what is missing.
     pub fn charge(
         &self,
         address: IpAddr,
@@ -166,7 +166,7 @@ impl Ledger {
         let accounts: Vec<_> =
             if proven { on(false).collect() } else { on(true).chain(on(false)).collect() };
         let mut book = lock(&self.book);
-        // An account that nothing is booked on is none.
+        // An account without bookings does not exist.
         let accounts = if amounts == Amounts::default() { Vec::new() } else { accounts };
         for account in &accounts {
             self.fits(&book, account, &amounts)?;
@@ -191,7 +191,7 @@ impl Ledger {
 }
 
 impl Ticket {
-    /// The client has proven that it means it: only its share as one that has is charged from now on.
+    /// The client has proven its address: from now on only its share as a proven client is charged.
     pub fn prove(&mut self) {
         self.take_back(|account| account.unproven);
     }

@@ -1,4 +1,4 @@
-//! What holds for any clients that come and leave in any order.
+//! Invariants for clients that come and leave in any order.
 
 use proptest::prelude::*;
 
@@ -85,7 +85,7 @@ fn without_a_limit_there_is_none() {
     assert!(ledger.charge(address("::1"), false, Amounts::default().with(Threads, 1)).is_ok());
 }
 
-/// What a random crowd does: a charge from one of few addresses, a proof, or a departure.
+/// Actions of a random crowd: a charge from one of few addresses, a proof, or a departure.
 #[derive(Debug, Clone)]
 enum Does {
     Charge(IpAddr, bool, Amounts),
@@ -107,7 +107,7 @@ fn crowd() -> impl Strategy<Value = Vec<Does>> {
     prop::collection::vec(one, 0..200)
 }
 
-/// Carries it out and returns who is left.
+/// Carries out the actions and returns who is left.
 fn carry_out(ledger: &Ledger, crowd: &[Does]) -> Vec<Ticket> {
     let mut here: Vec<Ticket> = Vec::new();
     for does in crowd {

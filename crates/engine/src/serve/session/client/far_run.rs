@@ -1,4 +1,4 @@
-//! One measurement of a client: its flows come about, payload moves, this end reports.
+//! One measurement of a client: its flows arrive, payload moves, this end reports.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,10 +29,10 @@ use crate::serve::session::gather::{Awaiting, Gathering, Wish, prepare};
 use crate::serve::session::shown::Shown;
 use crate::serve::session::tickets::Arrival;
 
-/// How much later than a plan ends its flows end here at the latest; the session's word comes first.
+/// How long after the plan's end its flows end here at the latest; the session's word comes first.
 const END_ALLOWANCE: Duration = Duration::from_secs(4);
 
-/// One measurement at the answering end.
+/// One measurement at the server.
 pub(super) struct FarRun {
     own: Arc<Prepared>,
     stage: Stage,
@@ -49,7 +49,7 @@ enum Stage {
 }
 
 impl FarRun {
-    /// Which limit held its flows, for the log; nothing if none did.
+    /// Which limit held its flows back, for the log; empty if none did.
     fn held(&self, last: &Sample) -> String {
         match &self.stage {
             Stage::Running { run, .. } => held(run.held_to(), &self.own.plan, last),
@@ -57,7 +57,7 @@ impl FarRun {
         }
     }
 
-    /// The next thing that it has to say.
+    /// The next thing that it has to report.
     pub(super) async fn progress(&mut self) -> Woken {
         match &mut self.stage {
             Stage::Running { run, progress: None } => Woken::Seen(run.next().await),
@@ -89,7 +89,7 @@ impl ServedClient {
         let wish = Wish { plan, tickets, flow_setup, proven: self.proven };
         let preparing = prepare(wish, permit, self.caller, Arc::clone(&self.shared));
         if taken.is_some() {
-            // Nothing more may be read as conversation, so this can't wait for it.
+            // Nothing more may be read as conversation, so the preparation can't run beside it.
             let prepared = preparing.await;
             return self.prepared(prepared, taken).await;
         }
@@ -97,8 +97,8 @@ impl ServedClient {
         Ok(())
     }
 
-    /// The flows may come, or why not. `taken`: the conversation's own connection is the first flow,
-    /// and this number of its payload bytes was read already.
+    /// The flows may come, or the reason why not. `taken`: the conversation's own connection is the first flow, and
+    /// this number of its payload bytes was already read.
     pub(super) async fn prepared(
         &mut self,
         prepared: Result<Box<Awaiting>, String>,
@@ -111,7 +111,7 @@ impl ServedClient {
                 return Ok(());
             }
         };
-        // Its turn may have taken a while, and its key may be gone.
+        // Its turn may have taken a while to come, and its key may be gone.
         if let Err(why) = self.renew() {
             self.fail(why);
             return Ok(());
@@ -149,8 +149,8 @@ impl ServedClient {
         self.start_when_complete().await
     }
 
-    /// Whether the client needs the hash of this end's card to choose its ports, and may have it; or why not. It
-    /// has the card's key in it, with which anyone could aim packets at one of its queues.
+    /// Whether the client needs the hash of this end's card to choose its ports, and may have it; or why not. The hash
+    /// includes the card's key, with which anyone could aim packets at one of its queues.
     fn may_tell_hash(&self, plan: &Plan) -> Result<(), &'static str> {
         if !plan.direction.senders().contains(&EndName::Near) {
             return Err("the far end receives no payload");
@@ -183,7 +183,7 @@ impl ServedClient {
         let gathered = match (&mut run.stage, arrival) {
             (_, Err(why)) => Err(why),
             (Stage::Gathering(gathering), Ok(connected)) => gathering.add(connected),
-            // More than were awaited.
+            // More flows than were awaited.
             (Stage::Running { .. }, Ok(_)) => return Ok(()),
         };
         match gathered {
@@ -248,7 +248,8 @@ impl ServedClient {
         let Run::Going(going) = &mut self.run else { return };
         let Stage::Running { run, progress } = &mut going.stage else { return };
         *progress = Progress::from_now(self.shared.config.min_progress, run.plan());
-        // The session ends payload before that, and says why; nothing that holds it up holds this up.
+        // The session ends payload before that, and says why; this limit does not depend on what may hold the session
+        // up.
         let planned = longest(run.plan()).filter(|_| far_end.ends_as_planned);
         let longest = planned.unwrap_or(longest_s);
         if let Err(why) = run.begin(Some(longest + END_ALLOWANCE)) {
@@ -260,7 +261,7 @@ impl ServedClient {
     pub(super) fn finish(&mut self, soon: bool) {
         let Run::Going(going) = &mut self.run else { return };
         let Stage::Running { run, progress } = &mut going.stage else { return };
-        // What is still on its way has a time of its own.
+        // What is still on its way has its own time limit.
         *progress = None;
         run.finish(soon);
     }
@@ -268,7 +269,7 @@ impl ServedClient {
     pub(super) async fn seen(&mut self, seen: Result<Seen, Failure>) -> Result<(), EngineError> {
         match seen {
             Ok(Seen::Sample(sample)) => self.sampled(sample),
-            // The client's plan has an end of its own, and the session another one.
+            // The client's plan has its own end, and the session has another.
             Ok(Seen::Limit) => {}
             Err(failure) => self.fail(failure.why),
             Ok(Seen::Ended { last, .. }) => {
@@ -299,8 +300,8 @@ impl ServedClient {
         }
     }
 
-    /// Tells the client of a sample, or as much of it as the way takes. Other protocols' sessions take what
-    /// they need of each.
+    /// Sends the client a sample, or as much of it as the path can take. Other protocols' sessions take what they need
+    /// of each.
     fn tell_sample(&mut self, sample: Box<Sample>) {
         let waiting = self.conversation.unsent_bytes();
         let told = match &mut self.run {
@@ -314,7 +315,7 @@ impl ServedClient {
         }
     }
 
-    /// Tells the client what was left out of the last sample.
+    /// Sends the client what was left out of the last sample.
     fn tell_last(&mut self, last: &Sample) {
         let Run::Going(run) = &self.run else { return };
         if !self.caller.protocol.far_end.reports || self.shared.config.private {

@@ -1,12 +1,12 @@
-//! What the log says about a measurement that is over.
+//! What the log says about a finished measurement.
 
 use goodput_model::{HeldTo, Plan, RateLimit, Role, Sample};
 
-/// Share of the time from which the log names the limit that held a measurement.
+/// Smallest share of the time for which the log names the limit that held a measurement back.
 const MIN_LOGGED_SHARE: f64 = 0.1;
 
-/// The limit that held the flows longest of those that held the flows of one role, if these together did so for a
-/// part of the time that counts.
+/// The limit that held the flows of one role back longest, if the limits of that role together did so for a part of the
+/// time that counts.
 pub(super) fn held(held_to: &[HeldTo], plan: &Plan, last: &Sample) -> String {
     let all_us = f64::from(plan.flows.max(1)) * last.at_s * 1e6;
     let of = |role| {

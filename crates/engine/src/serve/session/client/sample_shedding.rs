@@ -1,14 +1,14 @@
-//! Which samples the client is sent while the path to it is slow.
+//! Which samples are sent to the client while the path to it is slow.
 
 use goodput_model::Sample;
 
-/// Bytes waiting for the client from which on samples go without their details: an earlier one has not left.
+/// With this many bytes waiting for the client, samples go without their details: an earlier sample has not left.
 const SLOW_BYTES: usize = 8 * 1024;
 
-/// Bytes waiting from which on they do not go at all: the counters of the next one hold them as well.
+/// With this many bytes waiting, samples are dropped: the counters of the next one include theirs.
 const STUCK_BYTES: usize = 64 * 1024;
 
-/// What of each sample is sent.
+/// Which part of each sample to send.
 #[derive(Debug, Default)]
 pub(super) struct SampleShedding {
     /// Whether something was left out of the newest sample.
@@ -16,7 +16,7 @@ pub(super) struct SampleShedding {
 }
 
 impl SampleShedding {
-    /// What the client is to hear of `sample`, with `waiting` bytes that have not left yet.
+    /// The part of `sample` to send to the client, while `waiting` bytes have not left yet.
     pub(super) fn next(&mut self, sample: Box<Sample>, waiting: usize) -> Option<Box<Sample>> {
         self.lacks = waiting >= SLOW_BYTES;
         match waiting {
@@ -26,8 +26,8 @@ impl SampleShedding {
         }
     }
 
-    /// The samples that are still to be sent when the flows have ended with `last`: first the totals, which are
-    /// small, then the details.
+    /// The samples that still must be sent when the flows have ended with `last`: first the totals, which are small,
+    /// then the details.
     pub(super) fn last(&self, last: &Sample) -> Vec<Sample> {
         if !self.lacks {
             return Vec::new();
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(shedding.last(&sample(0.2)), []);
     }
 
-    /// Ten samples a second of a megabyte each, on a way that carries 12 500 bytes a second.
+    /// Ten samples a second of a megabyte each, on a path that carries 12 500 bytes a second.
     #[test]
     fn on_a_slow_way_what_waits_is_bounded_and_the_last_counts_are_told() {
         let (mut shedding, mut waiting, mut most) = (SampleShedding::default(), 0usize, 0);
