@@ -1,5 +1,4 @@
-//! What each end of each flow counted over the whole run, from the ends' samples or from what a
-//! foreign peer reported.
+//! What each end of each flow counted over the whole run, from the ends' samples or from a foreign peer's report.
 
 use goodput_model::{
     Connection, DirectionResult, End, EndName, FlowPlan, FlowTotals, Record, Role, Sample,
@@ -23,7 +22,7 @@ pub struct FlowAccount {
     pub received: Side,
 }
 
-/// What one end counted. Absent is unknown.
+/// What one end counted. Absent means unknown.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     /// Payload bytes.
@@ -32,18 +31,18 @@ pub struct Side {
     pub seconds: Option<f64>,
     /// Segments retransmitted.
     pub retransmits: Option<u64>,
-    /// Datagrams sent, or received and lost together.
+    /// Datagrams sent, or the sum of received and lost ones.
     pub packets: Option<u64>,
-    /// Of these, lost.
+    /// Lost datagrams among these.
     pub lost: Option<u64>,
-    /// Received after one with a higher number.
+    /// Datagrams received after one with a higher number.
     pub reordered: Option<u64>,
     /// Interarrival jitter, milliseconds.
     pub jitter_ms: Option<f64>,
 }
 
 impl Side {
-    /// The rate of what was counted, bits per second.
+    /// The rate of the counted bytes, bits per second.
     pub fn bits_per_s(&self) -> Option<f64> {
         match (self.bytes, self.seconds) {
             (Some(bytes), Some(seconds)) if seconds > 0.0 => Some(bytes as f64 * 8.0 / seconds),
@@ -51,13 +50,13 @@ impl Side {
         }
     }
 
-    /// Lost of those that should have come, percent.
+    /// Share of lost datagrams among those that should have come, percent.
     pub fn lost_percent(&self) -> Option<f64> {
         percent(self.lost?, self.packets?)
     }
 }
 
-/// `part` of `whole`, percent; nothing of nothing is unknown.
+/// `part` of `whole`, percent; unknown if `whole` is zero.
 pub fn percent(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
 }
@@ -81,7 +80,7 @@ pub struct DirectionAccount {
     pub received: Side,
 }
 
-/// Every direction of a record, that of the near sender first.
+/// Every direction of a record, the near sender's first.
 pub fn directions(record: &Record, flows: &[FlowAccount]) -> Vec<DirectionAccount> {
     let mut senders: Vec<_> = record.plan.flow_plans().iter().map(|flow| flow.sender).collect();
     senders.dedup();
@@ -101,9 +100,8 @@ fn direction(record: &Record, flows: &[FlowAccount], sender: EndName) -> Directi
     sum
 }
 
-/// How long the whole run took by the samples of `end`, or of the other if that has none, seconds; the result's
-/// bytes are of this time. The result's own time is that of the window from which its goodput was taken, and stands
-/// in only if nothing was sampled.
+/// How long the whole run took by the samples of `end`, or of the other end if that has none, seconds; the result's
+/// bytes cover this time. The result's own time is the window of its goodput, and is used only if nothing was sampled.
 fn run_s(record: &Record, end: EndName) -> f64 {
     let last_s = |end| {
         let seen = match end {
@@ -116,7 +114,7 @@ fn run_s(record: &Record, end: EndName) -> f64 {
     last_s(end).or_else(|| last_s(end.other())).unwrap_or(record.result.duration_s)
 }
 
-/// Takes from the record's own result what no flow reports. The sender and the receiver counted for these `seconds`.
+/// Fills in from the record's own result what no flow reports. The sender and the receiver counted for these `seconds`.
 fn fill(sum: &mut DirectionAccount, result: &DirectionResult, seconds: [f64; 2]) {
     let or =
         |known: Option<u64>, other: &goodput_model::Known<u64>| known.or(other.value().copied());
@@ -142,7 +140,7 @@ fn together<'a>(sides: impl Iterator<Item = &'a Side> + Clone) -> Side {
         packets: sum(|s| s.packets),
         lost: sum(|s| s.lost),
         reordered: sum(|s| s.reordered),
-        // The mean, as iperf3 has it (iperf_api.c, avg_jitter).
+        // The mean, as in iperf3 (iperf_api.c, avg_jitter).
         jitter_ms: (!jitters.is_empty())
             .then(|| jitters.iter().sum::<f64>() / jitters.len() as f64),
     }
@@ -160,7 +158,7 @@ fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
     };
     let mut sent = side(flow.sender, Role::Sender);
     let mut received = side(flow.sender.other(), Role::Receiver);
-    // A peer that reports no time of its own counted as long as this end did.
+    // A peer that reports no time counted as long as this end did.
     sent.seconds = sent.seconds.or(received.seconds);
     received.seconds = received.seconds.or(sent.seconds);
     if record.plan.transport == Transport::Udp {
@@ -171,7 +169,7 @@ fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
     FlowAccount { flow: flow.id, sender: flow.sender, connection, sent, received }
 }
 
-/// What one end counted, from the first detailed sample after the warm-up on.
+/// What one end counted, starting with the first detailed sample after the warm-up.
 fn counted(end: &End, omit_s: f64, flow: u16, role: Role) -> Option<Side> {
     let of = |s: &&'_ Sample| s.flows.iter().position(|f| f.flow == flow && f.role == role);
     let sample = end.samples.iter().rev().find(|s| !s.flows.is_empty())?;
@@ -187,7 +185,7 @@ fn counted(end: &End, omit_s: f64, flow: u16, role: Role) -> Option<Side> {
         seconds: Some(sample.at_s - warm.map_or(0.0, |warm| warm.at_s)),
         retransmits: retransmits.filter(|_| role == Role::Sender),
         packets: datagrams.map(|d| d.count),
-        // What carries no number or time reports nothing about loss, order and jitter.
+        // Datagrams without a number or time show nothing about loss, order and jitter.
         lost: ordered.map(|d| d.lost),
         reordered: ordered.map(|d| d.reordered),
         jitter_ms: arrived.filter(|_| timed).map(|d| d.jitter_ms),

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use goodput_model::{Connection, EndName};
 use jiff::Zoned;
 
-/// Where a row's payload comes from and goes to.
+/// Source and destination of a row's payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Addresses(Option<(SocketAddr, SocketAddr)>);
 
 impl Addresses {
-    /// Of a flow, the sender first, as iperf 2.1 has it. Unknown ones are `0.0.0.0,0`, which iperf
-    /// prints of a socket that never was connected.
+    /// The addresses of a flow, the sender first, as in iperf 2.1. Unknown ones are `0.0.0.0,0`, which
+    /// iperf prints for a socket that was never connected.
     pub fn of(connection: Option<&Connection>, sender: EndName) -> Self {
         Self(connection.map(|c| match sender {
             EndName::Near => (c.local, c.remote),
@@ -21,13 +21,13 @@ impl Addresses {
 
     fn columns(self, sum: bool) -> String {
         let Some((from, to)) = self.0 else { return "0.0.0.0,0,0.0.0.0,0".into() };
-        // Of a sum, no port of the source (2.0.13, 2.2).
+        // A sum has no source port (2.0.13, 2.2).
         let port = if sum { 0 } else { from.port() };
         format!("{},{port},{},{}", from.ip(), to.ip(), to.port())
     }
 }
 
-/// One row without the columns of UDP and without its end. `id` counts from 1; -1 is a sum.
+/// One row without the UDP columns and without its line end. `id` counts from 1; -1 is a sum.
 pub fn row(addresses: Addresses, id: i32, from_s: f64, to_s: f64, bytes: u64) -> String {
     let seconds = to_s - from_s;
     let rate = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
@@ -35,7 +35,7 @@ pub fn row(addresses: Addresses, id: i32, from_s: f64, to_s: f64, bytes: u64) ->
     format!("{},{columns},{id},{from_s:.1}-{to_s:.1},{bytes},{}", now(), rate as u64)
 }
 
-/// Local time. iperf 2.1.8 itself has the year 1970 in its last row; 2.0.13 and 2.2 have this.
+/// Local time, as in 2.0.13 and 2.2. iperf 2.1.8 itself prints the year 1970 in its last row.
 fn now() -> String {
     Zoned::now().strftime("%Y%m%d%H%M%S").to_string()
 }

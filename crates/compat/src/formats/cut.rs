@@ -1,24 +1,25 @@
-//! Cuts this end's samples into intervals by flow, as the clients of other programs count theirs.
+//! Cuts this end's samples into intervals for each flow, as the clients of other programs count theirs.
 
 use goodput_model::{FlowSample, Plan, Role, Sample, TcpInfo};
 
 use super::Intervals;
 
-/// A sample this much early closes the interval all the same, seconds: half a millisecond, because the
-/// engine's own intervals have it.
+/// How early a sample may close the interval, seconds: half a millisecond, as in the engine's own
+/// intervals.
 const GRACE_S: f64 = 0.0005;
-/// Share of an interval below which the rest at the end is none of its own (iperf3 3.12,
+/// Share of an interval below which the rest at the end is not an interval of its own (iperf3 3.12,
 /// iperf_print_intermediate).
 const MIN_REST_SHARE: f64 = 0.1;
 
 /// What the flows of one end counted between two instants.
 #[derive(Debug, Clone)]
 pub struct Span {
-    /// Start, seconds since payload began to move; if a warm-up is omitted and over, since its end.
+    /// Start, seconds since payload began to move, or since the end of an omitted warm-up once that is
+    /// over.
     pub from_s: f64,
     /// End, seconds.
     pub to_s: f64,
-    /// Whether it belongs to the warm-up that is left out.
+    /// Whether it belongs to the omitted warm-up.
     pub omitted: bool,
     /// Each flow.
     pub flows: Vec<FlowSpan>,
@@ -35,7 +36,7 @@ pub struct FlowSpan {
     pub bytes: u64,
     /// Segments retransmitted.
     pub retransmits: Option<u64>,
-    /// The kernel's view at the end.
+    /// The kernel's state at the end.
     pub tcp: Option<TcpInfo>,
     /// Datagrams; only for UDP.
     pub datagrams: Option<Datagrams>,
@@ -44,11 +45,11 @@ pub struct FlowSpan {
 /// Datagrams of one flow, as its sender or as its receiver counts them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Datagrams {
-    /// Sent, or received and lost together.
+    /// Datagrams sent, or the sum of received and lost ones.
     pub count: u64,
     /// Lost.
     pub lost: u64,
-    /// Received after one with a higher number.
+    /// Datagrams received after one with a higher number.
     pub reordered: u64,
     /// Interarrival jitter at the end, milliseconds.
     pub jitter_ms: f64,
@@ -61,7 +62,7 @@ impl Span {
     }
 }
 
-/// Cuts as samples come in.
+/// Cuts intervals as samples come in.
 pub struct IntervalCutter {
     every_s: f64,
     omit_s: f64,
@@ -73,14 +74,14 @@ pub struct IntervalCutter {
 }
 
 impl IntervalCutter {
-    /// Intervals of a plan. The end of a warm-up cuts its last interval short.
+    /// The intervals of a plan. The end of a warm-up cuts its last interval short.
     pub fn new(plan: &Plan) -> Self {
         let omit_s = plan.omit_s;
         let zero_s = (omit_s <= 0.0).then_some(0.0);
         Self { every_s: plan.interval_s, omit_s, zero_s, from: None, latest: None, cut: false }
     }
 
-    /// The same as iperf3 has it: `-i 0` makes one interval of all.
+    /// The same as in iperf3: `-i 0` makes one interval of the whole run.
     pub fn of_iperf3(plan: &Plan, intervals: Intervals) -> Self {
         let cutter = Self::new(plan);
         match intervals {
@@ -89,8 +90,8 @@ impl IntervalCutter {
         }
     }
 
-    /// Takes the next sample; an interval, if one is complete with it. Samples without the detail of
-    /// flows are passed over.
+    /// Takes the next sample. Returns an interval, if the sample completes one. Samples without the
+    /// detail of flows are skipped.
     pub fn push(&mut self, sample: &Sample) -> Option<Span> {
         if sample.flows.is_empty() {
             return None;
@@ -105,7 +106,7 @@ impl IntervalCutter {
         due.then(|| self.take()).flatten()
     }
 
-    /// The rest at the end, if it is long enough, or all there is.
+    /// The rest at the end, if it is long enough or the only interval.
     pub fn close(&mut self) -> Option<Span> {
         let left = self.latest.as_ref()?.at_s - self.begun_s();
         let all = !self.cut || self.every_s.is_infinite();
@@ -133,8 +134,8 @@ impl IntervalCutter {
     }
 }
 
-/// A flow from `before`, or from its beginning, to `now`. Counters never run back, so a difference
-/// below zero is none.
+/// A flow from `before`, or from its beginning, to `now`. Counters never run backwards, so a negative
+/// difference counts as none.
 pub fn grown(before: Option<&FlowSample>, now: &FlowSample) -> FlowSpan {
     let retransmits = |flow: &FlowSample| flow.tcp.value()?.total_retrans_segments;
     FlowSpan {

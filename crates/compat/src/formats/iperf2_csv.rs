@@ -20,7 +20,7 @@ pub const FORMAT: Format = Format {
     },
 };
 
-/// What 2.1.8 prints in the columns of UDP if the far end's report is missing.
+/// What 2.1.8 prints in the UDP columns if the far end's report is missing.
 const UNREPORTED: &str = ",0.000,0,-1,-0.000,0";
 
 struct Csv {
@@ -49,7 +49,7 @@ impl Writer for Csv {
         flows.iter().for_each(|flow| text += &self.own(flow));
         for direction in account::directions(record, &flows) {
             let own: Vec<_> = flows.iter().filter(|f| f.sender == direction.sender).collect();
-            // Of several flows a sum, as 2.0.13 and 2.2 print it; of none all that is known.
+            // For several flows a sum, as 2.0.13 and 2.2 print it; for none, all that is known.
             if own.iter().filter(|flow| !self.own(flow).is_empty()).count() != 1 {
                 let first = own.first().and_then(|flow| flow.connection.as_ref());
                 let addresses = Addresses::of(first, direction.sender);
@@ -91,7 +91,7 @@ impl Csv {
         text
     }
 
-    /// This end's row of a flow, and for UDP that it sent the receiver's, as 2.0.13 prints it.
+    /// This end's row of a flow; if it sent UDP, also the receiver's row, as 2.0.13 prints it.
     fn own(&self, flow: &FlowAccount) -> String {
         let addresses = Addresses::of(flow.connection.as_ref(), flow.sender);
         match flow.sender {
@@ -111,7 +111,7 @@ impl Csv {
             return String::new();
         };
         let tail = match (side.lost, side.packets) {
-            // 2.1.8 prints zeros for a jitter and an order that it does not know.
+            // 2.1.8 prints zeros for an unknown jitter and order.
             (Some(lost), Some(packets)) if receives => {
                 udp(side.jitter_ms.unwrap_or(0.0), lost, packets, side.reordered.unwrap_or(0))
             }

@@ -1,5 +1,5 @@
-//! What iperf 2's server adds if a client has several flows at once: their sum, when the last of them
-//! has ended. It takes those for one client's that come from one address at the same time (2.1.8,
+//! What iperf 2's server adds for a client with several simultaneous flows: their sum, when the last
+//! flow has ended. Flows from one address at the same time count as one client's (2.1.8,
 //! `iperf_initialize_active_table`).
 
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use goodput_model::{EndName, Record, Transport};
 use super::account;
 use super::iperf2_text::{HEADER, line};
 
-/// The clients that are served now.
+/// The clients being served.
 pub struct Sums {
     unit: char,
     clients: HashMap<(IpAddr, Transport), Client>,
 }
 
-/// What one of them has sent, or was sent if it has sent nothing.
+/// What a client has sent or, if it has sent nothing, received.
 #[derive(Default)]
 struct Client {
     running: usize,
@@ -32,12 +32,12 @@ impl Sums {
         Self { unit: unit.unwrap_or('a'), clients: HashMap::new() }
     }
 
-    /// One more flow of a client begins.
+    /// Another flow of a client begins.
     pub fn began(&mut self, client: IpAddr, over: Transport) {
         self.clients.entry((client, over)).or_default().running += 1;
     }
 
-    /// One has ended, with this record unless it was broken off.
+    /// A flow has ended, with this record unless it was broken off.
     pub fn ended(&mut self, client: IpAddr, over: Transport, record: Option<&Record>) -> String {
         let Some(known) = self.clients.get_mut(&(client, over)) else { return String::new() };
         record.into_iter().for_each(|record| known.add(record));
@@ -53,7 +53,7 @@ impl Sums {
 impl Client {
     fn add(&mut self, record: &Record) {
         let flows = account::flows(record);
-        // What the client sends comes last, if both ends do.
+        // If both ends send, the client's direction comes last.
         let directions = account::directions(record, &flows);
         let Some(direction) = directions.last() else { return };
         let side = match direction.sender {
@@ -72,7 +72,7 @@ impl Client {
     fn sum(&self, unit: char) -> String {
         let sum = line(unit, "SUM", (0.0, self.seconds), self.bytes);
         match self.lost {
-            // Under a heading of its own, without the jitter.
+            // Under its own heading, without the jitter.
             Some((lost, all)) => {
                 format!("{HEADER}{sum}   {}\n", super::iperf2_text::lost_of(lost, all))
             }

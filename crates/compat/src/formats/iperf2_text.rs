@@ -70,7 +70,7 @@ impl Text {
         self.context.plan.transport == Transport::Udp
     }
 
-    /// Sizes of windows are left out: they change while TCP tunes them.
+    /// Leaves out window sizes: they change while TCP tunes them.
     fn head(&self, connections: &[Connection]) -> String {
         let mut text = String::new();
         let protocol = if self.udp() { "UDP" } else { "TCP" };
@@ -103,8 +103,8 @@ impl Text {
         line(self.context.style.units.unwrap_or('a'), id, times, bytes)
     }
 
-    /// Transfers count from 1, or on from those before; those that the other end sends have a star at a
-    /// client.
+    /// Transfers count from 1, or continue after earlier ones. At a client, transfers from the other
+    /// end have a star.
     fn name(&self, flow: u16, role: Role) -> String {
         let number = self.context.served_flows + u64::from(flow) + 1;
         match role {
@@ -160,7 +160,7 @@ impl Text {
             return String::new();
         };
         let mut text = self.line(id, (0.0, seconds), bytes);
-        // 2.1.8 prints 0 for a jitter that it does not know.
+        // 2.1.8 prints 0 for an unknown jitter.
         if let (Some(lost), Some(packets), true) = (side.lost, side.packets, receives) {
             text += &loss(side.jitter_ms.unwrap_or(0.0), lost, packets);
         }
@@ -168,7 +168,7 @@ impl Text {
     }
 }
 
-/// A line without what UDP adds, and without its end.
+/// A line without UDP's additions, and without its line end.
 pub(super) fn line(unit: char, id: &str, (from_s, to_s): (f64, f64), bytes: u64) -> String {
     let seconds = to_s - from_s;
     let bits_per_s = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };

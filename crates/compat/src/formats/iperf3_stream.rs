@@ -50,7 +50,7 @@ impl Writer for Stream {
 }
 
 impl Stream {
-    /// The first line, once: it waits for the first sample, which has the sizes of segments and buffers.
+    /// The first line, printed once: it waits for the first sample, which has the sizes of segments and buffers.
     fn start(&mut self, first: Option<&goodput_model::Sample>) -> String {
         if std::mem::replace(&mut self.started, true) {
             return String::new();
@@ -76,6 +76,6 @@ fn line<T: Serialize>(event: &str, data: &T) -> String {
         event: &'a str,
         data: &'a T,
     }
-    // These types can't fail to be written.
+    // Serializing these types can't fail.
     serde_json::to_string(&Line { event, data }).map(|line| line + "\n").unwrap_or_default()
 }

@@ -126,7 +126,7 @@ impl Text {
             text += SEPARATOR;
         }
         self.printed += 1;
-        // A server begins with what it receives.
+        // A server starts with what it receives.
         let roles = [Role::Sender, Role::Receiver];
         let first = usize::from(self.serves());
         for role in [roles[first], roles[1 - first]] {
@@ -166,7 +166,7 @@ impl Text {
         let sends = role == Role::Sender;
         let mut text = row.front(self.role(sends), &self.rate(row.bits_per_s()));
         let omitted = if row.omitted { "(omitted)" } else { "" };
-        // The blanks before it are there without it too.
+        // The blanks before it are printed without it, too.
         match (row.datagrams, row.retransmits.filter(|_| sends)) {
             (Some(datagrams), _) if sends => {
                 let gap = if self.plan().direction == Direction::Both { "          " } else { "" };
@@ -219,11 +219,11 @@ impl Text {
         text
     }
 
-    /// The two lines of a stream or of all.
+    /// The two lines of a stream or of all streams.
     fn ends(&self, id: Option<u16>, account: &DirectionAccount) -> String {
         let sends = account.sender == EndName::Near;
         let role = self.role(sends);
-        // A server prints its own line of them.
+        // A server prints its own line only.
         match (self.serves(), sends) {
             (true, true) => return self.end(id, role, &account.sent, "sender"),
             (true, false) => return self.end(id, role, &account.received, "receiver"),
@@ -235,14 +235,14 @@ impl Text {
 
     fn end(&self, id: Option<u16>, role: &str, side: &Side, who: &str) -> String {
         let (Some(bytes), Some(seconds)) = (side.bytes, side.seconds) else {
-            // iperf3's own words if it does not know.
+            // iperf3's own words for unknown counts.
             return format!("[{:>3}] ({who} statistics not available)\n", name(id));
         };
         let row = Row { id, to_s: seconds, bytes, ..Row::default() };
         let front = row.front(role, &self.rate(row.bits_per_s()));
         if self.udp() {
-            // A sender sees neither jitter nor loss; iperf3 prints zeros, and zeros too for what its
-            // peer left out of its results.
+            // A sender sees neither jitter nor loss; iperf3 prints zeros, also for what its peer left
+            // out of its results.
             let datagrams = Datagrams {
                 count: side.packets.unwrap_or(0),
                 lost: side.lost.unwrap_or(0),
@@ -258,7 +258,7 @@ impl Text {
     }
 }
 
-/// What the server printed, as 3.12 has it after `--get-server-output`.
+/// The server's output, as 3.12 prints it after `--get-server-output`.
 fn server_output(record: &Record) -> String {
     let text = record.far_totals.as_ref().and_then(|totals| totals.text.as_deref());
     let kind = |text: &str| if text.starts_with('{') { " JSON" } else { "" };
@@ -275,7 +275,7 @@ fn loss(datagrams: &Datagrams) -> String {
     format!("  {jitter_ms:5.3} ms  {lost}/{count} ({percent}%)")
 }
 
-/// What one line is about; `None` as `id` is the sum.
+/// The subject of one line; `None` as `id` is the sum.
 #[derive(Default)]
 struct Row {
     id: Option<u16>,

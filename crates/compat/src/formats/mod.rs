@@ -1,8 +1,8 @@
-//! What other programs print, of any measurement: for scripts that were written against them. One
-//! file a format.
+//! Output of other programs, for any measurement and for scripts written against those programs. Each
+//! format has its own file.
 //!
-//! If a format has no place for "unknown", the value is left out if the format allows it; else
-//! it is what the real program prints when it does not know, and the code says so.
+//! If a format can't express "unknown", the value is left out if the format allows that. Otherwise the
+//! value is what the real program prints when it does not know, and the code says so.
 
 mod account;
 mod csv;
@@ -29,8 +29,8 @@ use goodput_model::{Plan, Record};
 pub use replay::print;
 pub use text::is_unit;
 
-/// The list is the truth: `--format`, `goodput list formats` and the conformance test are made from
-/// it.
+/// This list is authoritative: `--format`, `goodput list formats` and the conformance test are made
+/// from it.
 pub const ALL: &[&Format] = &[
     &iperf3::FORMAT,
     &iperf3_stream::FORMAT,
@@ -44,14 +44,14 @@ pub const ALL: &[&Format] = &[
     &ttcp::FORMAT,
 ];
 
-/// One way of printing.
+/// An output format.
 #[derive(Debug)]
 pub struct Format {
-    /// Its id, equal to the file's name, for `--format`.
+    /// Its id for `--format`, equal to the file's name.
     pub id: &'static str,
     /// One line for `goodput list formats`.
     pub summary: &'static str,
-    /// A writer for one measurement.
+    /// Creates a writer for one measurement.
     pub writer: fn(Context) -> Box<dyn Writer>,
 }
 
@@ -60,33 +60,33 @@ pub struct Format {
 pub struct Context {
     /// What will be measured.
     pub plan: Plan,
-    /// With whom, as the user typed it.
+    /// The far end, as the user typed it.
     pub target: String,
     /// When it began, RFC 3339, UTC.
     pub started: String,
     /// Address of the client, if this end is the server.
     pub served: Option<SocketAddr>,
-    /// Flows that this end had served before: iperf 2 counts on.
+    /// Flows that this end had served before: iperf 2 continues its numbering.
     pub served_flows: u64,
-    /// What the user wants of the format.
+    /// The user's choices for the format.
     pub style: Style,
 }
 
-/// What the user wants of a format.
+/// The user's choices for a format.
 #[derive(Debug, Clone, Default)]
 pub struct Style {
-    /// Which intervals are printed.
+    /// Which intervals to print.
     pub intervals: Intervals,
-    /// What stands in front of each line.
+    /// Prefix of each line.
     pub title: Option<String>,
-    /// Unit of rates as iperf's `-f` has it: a, k, m, g, t for bits, capitals for bytes.
+    /// Unit of rates as in iperf's `-f`: a, k, m, g, t for bits, capitals for bytes.
     pub units: Option<char>,
 }
 
-/// Which intervals are printed.
+/// Which intervals to print.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Intervals {
-    /// Those that the program prints unasked: iperf3 does, the others do not.
+    /// The program's default: iperf3 prints intervals, the others do not.
     #[default]
     Usual,
     /// All.
@@ -97,21 +97,21 @@ pub enum Intervals {
 
 /// Prints one measurement while it runs and when it has ended.
 pub trait Writer: Send {
-    /// The lines for one thing that happened, each with its end; mostly none.
+    /// The lines for one event, each with its line end; mostly none.
     fn event(&mut self, _event: &Event) -> String {
         String::new()
     }
 
-    /// The lines for the whole, after all events.
+    /// The lines for the whole measurement, after all events.
     fn finish(&mut self, record: &Record) -> String;
 
-    /// What stands on standard output instead of a result, if the program puts errors there.
+    /// Output in place of a result, if the program prints errors on standard output.
     fn fail(&mut self, _why: &str) -> Option<String> {
         None
     }
 }
 
-/// The format of this id; it is one, or the sentence that says which there are.
+/// The format with this id; the error lists the known ones.
 pub fn find(id: &str) -> Result<&'static Format, String> {
     ALL.iter().copied().find(|format| format.id == id).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|format| format.id).collect();

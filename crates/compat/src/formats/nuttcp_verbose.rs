@@ -1,4 +1,4 @@
-//! nuttcp's `-v`: what each end says of itself, this one first.
+//! nuttcp's `-v`: what each end reports about itself, this end first.
 
 use super::Format;
 use super::nuttcp::account::Lines;

@@ -1,4 +1,4 @@
-//! nuttcp's `-v -fparse`: what each end says of itself, as keys with values.
+//! nuttcp's `-v -fparse`: what each end reports about itself, as keys with values.
 
 use super::Format;
 use super::nuttcp::account::Lines;

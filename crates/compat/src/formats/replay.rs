@@ -27,7 +27,7 @@ pub fn print(format: &Format, record: &Record, style: Style) -> String {
     text
 }
 
-/// What happened, as far as the record reports, in order of time.
+/// The events that the record reports, in order of time.
 fn events(record: &Record) -> Vec<Event> {
     let samples = |end: Option<&End>, name: EndName| {
         let all = end.map(|end| end.samples.clone()).unwrap_or_default();
@@ -37,7 +37,7 @@ fn events(record: &Record) -> Vec<Event> {
     let mut moments = samples(record.ends.near.value(), EndName::Near);
     moments.extend(samples(record.ends.far.value(), EndName::Far));
     moments.extend(record.intervals.iter().cloned().map(Event::Interval));
-    // Stable, so that a sample stands before the interval that it closed.
+    // Stable, so that a sample comes before the interval that it closed.
     moments.sort_by(|a, b| at_s(a).total_cmp(&at_s(b)));
     let opened = Event::Opened { connections: record.connections.clone() };
     [opened, Event::Began].into_iter().chain(moments).chain([Event::Ended]).collect()

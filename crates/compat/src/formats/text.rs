@@ -1,9 +1,9 @@
 //! Numbers as iperf prints them.
 
-/// Where units end: unit, kilo, mega, giga, tera.
+/// Unit prefixes: unit, kilo, mega, giga, tera.
 const NAMES: [&str; 5] = ["", "K", "M", "G", "T"];
 
-/// Bytes in four characters and their unit, powers of 1024: `2.15 GBytes` (iperf3 units.c,
+/// Bytes in four characters and their unit, in powers of 1024: `2.15 GBytes` (iperf3 units.c,
 /// unit_snprintf with 'A').
 pub fn bytes(bytes: u64) -> String {
     in_units(bytes as f64, 'A')
@@ -14,8 +14,8 @@ pub fn rate(bits_per_s: f64, unit: char) -> String {
     format!("{}/sec", in_units(bits_per_s / 8.0, unit))
 }
 
-/// `bytes` in the unit that the letter names (iperf3 units.c, unit_snprintf): small letters count
-/// bits in powers of 1000, capitals bytes in powers of 1024, `a` and `A` choose the power.
+/// `bytes` in the letter's unit (iperf3 units.c, unit_snprintf): small letters count bits in powers of
+/// 1000, capitals bytes in powers of 1024, `a` and `A` choose the power.
 pub fn in_units(bytes: f64, unit: char) -> String {
     let (value, step, name) = match unit.is_uppercase() {
         true => (bytes, 1024.0, "Bytes"),
@@ -56,7 +56,7 @@ pub fn two_digits(value: f64) -> String {
     }
 }
 
-/// Without zeros at the end of a fraction.
+/// Without trailing zeros of a fraction.
 fn bare(number: &str) -> String {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.').into(),
@@ -64,7 +64,7 @@ fn bare(number: &str) -> String {
     }
 }
 
-/// Whether a letter is one of `-f`.
+/// Whether `-f` accepts a letter.
 pub fn is_unit(letter: char) -> bool {
     "akmgtAKMGT".contains(letter)
 }

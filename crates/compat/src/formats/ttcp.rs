@@ -1,5 +1,5 @@
 //! ttcp's lines, as Minshall's version prints them (wording and order of ttcp.c; KB are 1024 bytes).
-//! What ttcp reports of its memory and page faults is left out: it says nothing of a transfer.
+//! ttcp's memory and page faults are left out: they say nothing about a transfer.
 
 use std::fmt::Write;
 
@@ -97,7 +97,7 @@ fn transfer(prefix: &str, side: &Side, calls: Option<u64>) -> String {
     let (Some(bytes), Some(seconds)) = (side.bytes, side.seconds) else {
         return String::new();
     };
-    // What came in one go took no time; ttcp divides by a millisecond then (ttcp.c, realt).
+    // Data that came at once took no time; ttcp then divides by a millisecond (ttcp.c, realt).
     let seconds = if seconds > 0.0 { seconds } else { 0.001 };
     let mut text = format!(
         "{prefix}: {bytes} bytes in {seconds:.2} real seconds = {:.2} KB/sec +++\n",

@@ -1,4 +1,4 @@
-//! From what was typed to goodput's own arguments, by a program's table.
+//! Translates the typed arguments into goodput's own, by a program's table.
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -11,25 +11,25 @@ use super::program::Program;
 /// Key of the operands among clap's arguments; no option has it.
 const OPERANDS: &str = "operands";
 
-/// What a command line comes to.
+/// The result of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invocation {
     /// Goodput's own arguments, without its name.
     Run {
         /// The verb and its options.
         arguments: Vec<String>,
-        /// Whether it leaves the terminal.
+        /// Whether it detaches from the terminal.
         background: bool,
-        /// The arguments of a second run, once the first has ended well.
+        /// The arguments of a second run, once the first has succeeded.
         again: Option<Vec<String>>,
-        /// The files it writes besides.
+        /// The files that it also writes.
         files: Files,
     },
-    /// Print this, and be done.
+    /// Print this and exit.
     Print(String),
 }
 
-/// Carries `arguments`, without the program's name, over to goodput.
+/// Translates `arguments`, without the program's name, for goodput.
 pub fn translate(program: &'static Program, arguments: &[String]) -> Result<Invocation, Refusal> {
     let typed = parse(program, arguments)?;
     let mode = (program.mode)(&typed)?;
@@ -41,7 +41,7 @@ pub fn translate(program: &'static Program, arguments: &[String]) -> Result<Invo
     };
     let mut own = vec![verb.to_string()];
     for (at, (option, value)) in typed.given.iter().enumerate() {
-        // These programs take the last of several.
+        // These programs use the last of several.
         let comes_again = typed.given[at + 1..].iter().any(|(o, _)| o.name() == option.name());
         if !comes_again {
             carry_over(option, mode, value, &mut own)?;
@@ -60,7 +60,7 @@ fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> R
         Means::Flag(arguments) => own.extend(arguments.iter().map(ToString::to_string)),
         Means::With(options, convert) => {
             let value = convert(value).map_err(|why| Refusal(format!("option {name}: {why}")))?;
-            // As one word, for values that begin with a dash.
+            // As one word, because values may begin with a dash.
             own.extend(options.iter().map(|option| format!("{option}={value}")));
         }
         Means::Joined(_) | Means::Ignored(_) => {}
@@ -92,7 +92,7 @@ fn parse(program: &'static Program, arguments: &[String]) -> Result<ParsedArgume
     })
 }
 
-/// A value that may be left out stands in the same word, `-bx` (getopt(3)); clap has it `-b=x`.
+/// An optional value is attached in the same word, `-bx` (getopt(3)); clap expects `-b=x`.
 fn attached(program: &Program, word: &str) -> String {
     let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
     let letter = letters.next();
@@ -110,7 +110,7 @@ fn occurrences(matches: &ArgMatches, option: &'static Opt) -> Vec<(usize, &'stat
     let name = id(option);
     let at: Vec<usize> = matches.indices_of(name).into_iter().flatten().collect();
     match option.value {
-        // A flag that was not given has an index all the same: that of its default.
+        // A flag that was not given still has an index: its default's.
         Value::None if matches.get_count(name) == 0 => Vec::new(),
         Value::None => at.first().map(|at| (*at, option, String::new())).into_iter().collect(),
         Value::One(_) | Value::Maybe(_) => {
@@ -134,7 +134,7 @@ pub fn command(program: &'static Program) -> Command {
     }
 }
 
-/// What clap knows an option by.
+/// The id of an option in clap.
 fn id(option: &Opt) -> &'static str {
     const LETTERS: &str = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let letter = option.short.and_then(|short| LETTERS.find(short));
@@ -163,7 +163,7 @@ fn argument(option: &'static Opt) -> Arg {
     }
 }
 
-/// clap's errors in the words of getopt(3), which these programs use.
+/// clap's errors in the wording of getopt(3), which these programs use.
 fn as_getopt(error: &clap::Error) -> String {
     let argument = || match error.get(ContextKind::InvalidArg) {
         Some(argument) => argument.to_string(),

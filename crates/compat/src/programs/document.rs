@@ -6,7 +6,7 @@ use super::ALL;
 use super::option::Opt;
 use super::program::Program;
 
-/// What stands above the tables.
+/// The text above the tables.
 const HEAD: &str = "\
 # Old names
 

@@ -1,4 +1,4 @@
-//! Files that an old program writes besides: what it prints, and its process id.
+//! Other files that an old program writes: its output, and its process id.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -7,16 +7,16 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-/// Those that were named.
+/// The files that were named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// What is printed goes to its end, what is said of errors too.
+    /// Output is appended here, including errors.
     pub log: Option<PathBuf>,
-    /// Holds the process id while it runs.
+    /// Holds the process id while the process runs.
     pub pid: Option<PathBuf>,
 }
 
-/// A file with a process id, which goes with the process.
+/// A file with a process id, which is removed with the process.
 #[derive(Debug)]
 pub struct PidFile {
     path: PathBuf,
@@ -24,13 +24,13 @@ pub struct PidFile {
 }
 
 impl Files {
-    /// As they were typed.
+    /// The paths as typed.
     pub fn named(log: Option<&str>, pid: Option<&str>) -> Self {
         Self { log: log.map(PathBuf::from), pid: pid.map(PathBuf::from) }
     }
 
-    /// From here on, this process writes to them. The process id is there until what is returned is
-    /// dropped.
+    /// From now on, this process writes to these files. The process id stays there until the returned
+    /// value is dropped.
     pub fn begin(&self) -> Result<Option<PidFile>> {
         if let Some(path) = &self.log {
             let file = appended(path)?;
@@ -46,7 +46,7 @@ impl Files {
         path.map(kept).transpose()
     }
 
-    /// The same of a process that is to be started.
+    /// The same for a process that will be started.
     pub fn give_to(&self, command: &mut Command) -> Result<()> {
         match &self.log {
             Some(path) => {
@@ -61,7 +61,8 @@ impl Files {
         Ok(())
     }
 
-    /// Notes the process that leaves the terminal. The file stays when it ends.
+    /// Notes the id of the process that detaches from the terminal. The file stays when that process
+    /// ends.
     pub fn note_pid(&self, id: u32) -> Result<()> {
         self.pid.as_deref().map_or(Ok(()), |path| write_pid(path, id).map(drop))
     }
@@ -69,8 +70,8 @@ impl Files {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // One that is gone already is gone. A server that root started may no longer remove it, but it
-        // can leave it empty.
+        // The file may already be gone. A server that root started may no longer be allowed to remove
+        // it, but can leave it empty.
         if std::fs::remove_file(&self.path).is_err() {
             let _ = self.file.set_len(0);
         }

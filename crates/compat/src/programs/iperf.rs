@@ -1,5 +1,5 @@
-//! iperf 2, by the options of 2.1.8 (`iperf --help`). Unknown options end it, although iperf itself would
-//! warn and go on without them.
+//! iperf 2, with the options of 2.1.8 (`iperf --help`). Unknown options are errors, although iperf itself would warn
+//! and go on without them.
 
 use super::files::Files;
 use super::option::Means::{Flag, Ignored, Joined, Refused, With};
@@ -25,16 +25,16 @@ pub const PROGRAM: Program = Program {
     again: |typed| typed.has("-r").then_some("--reverse"),
 };
 
-/// Seconds of a test if the user names none (iperf -h).
+/// Default length of a test, seconds (iperf -h).
 const DURATION_S: &str = "10";
-/// Rate of a UDP flow if the user names none: 1 Mbit/s of 2^20 (2.1.8, Settings.hpp).
+/// Default rate of a UDP flow: 1 Mbit/s of 2^20 (2.1.8, Settings.hpp).
 const UDP_RATE_BITS_PER_S: f64 = 1_048_576.0;
-/// Bytes of a datagram over IPv4 if the user names none (iperf -h).
+/// Default bytes of a datagram over IPv4 (iperf -h).
 const UDP_LENGTH_BYTES: &str = "1470";
 /// The same over IPv6.
 const UDP_LENGTH_V6_BYTES: &str = "1450";
 
-/// Around the line by which scripts know that the server listens (2.1.8).
+/// Surrounds the line that tells scripts that the server listens (2.1.8).
 const RULE: &str = "------------------------------------------------------------";
 
 const NO_BOUNCE: &str = "goodput answers bouncebacks, and sends none";
@@ -242,7 +242,7 @@ fn format(typed: &ParsedArguments) -> Result<&'static str, Refusal> {
     }
 }
 
-/// What UDP changes, and the rate: iperf's is of one flow.
+/// UDP's changes, and the rate: iperf's is for one flow.
 fn transport(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     let udp = typed.has("-u");
     let standard = match (udp, typed.has("-V")) {

@@ -1,5 +1,4 @@
-//! iperf3, by the options of 3.12 and those of later versions to 3.22 (iperf_api.c,
-//! iperf_parse_arguments).
+//! iperf3, with the options of 3.12 and of later versions to 3.22 (iperf_api.c, iperf_parse_arguments).
 
 use super::files::Files;
 use super::option::Means::{Flag, Ignored, Joined, Refused, With};
@@ -25,19 +24,19 @@ pub const PROGRAM: Program = Program {
     again: |_| None,
 };
 
-/// Seconds of a test if the user names none (iperf3 -h).
+/// Default length of a test, seconds (iperf3 -h).
 const DURATION_S: &str = "10";
-/// Rate of a UDP stream if the user names none, bits per second (iperf3 -h).
+/// Default rate of a UDP stream, bits per second (iperf3 -h).
 const UDP_RATE_BITS_PER_S: f64 = 1e6;
-/// Bytes of a datagram if the user names none: the segment size of the control connection
-/// (iperf_client_api.c), which over Ethernet, with TCP's timestamps, is this.
+/// Default bytes of a datagram: the segment size of the control connection (iperf_client_api.c), which
+/// over Ethernet, with TCP's timestamps, is this.
 const UDP_LENGTH_BYTES: u64 = 1448;
 /// The same over IPv6.
 const UDP_LENGTH_V6_BYTES: u64 = 1428;
-/// Bytes of a TCP write if the user names none (iperf3 -h).
+/// Default bytes of a TCP write (iperf3 -h).
 const TCP_LENGTH_BYTES: u64 = 128 * 1024;
 
-/// Around the line by which scripts know that the server listens (iperf_server_api.c).
+/// Surrounds the line that tells scripts that the server listens (iperf_server_api.c).
 const RULE: &str = "-----------------------------------------------------------";
 
 const LOG_FILE: &str = "what is printed goes to the end of that file";
@@ -277,8 +276,8 @@ fn format(typed: &ParsedArguments) -> &'static str {
     }
 }
 
-/// The warm-up, which goes with a number of seconds: with a number of bytes the sender would have to be
-/// told of its end.
+/// The warm-up, which needs a length in seconds: with a number of bytes, the sender would have to learn
+/// when the warm-up ends.
 fn omit(typed: &ParsedArguments) -> Result<Option<String>, Refusal> {
     let seconds = typed.read("-O", values::seconds)?.filter(|seconds| *seconds > 0.0);
     if seconds.is_some() && (typed.has("-n") || typed.has("-k")) {
@@ -287,7 +286,7 @@ fn omit(typed: &ParsedArguments) -> Result<Option<String>, Refusal> {
     Ok(seconds.map(|seconds| format!("--omit={seconds}")))
 }
 
-/// The CPU of this end, and after a comma that of the server.
+/// The CPU of this end and, after a comma, the server's.
 fn affinity(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     let cpus = typed.read("-A", |text| {
         let (near, far) = match text.split_once(',') {
@@ -305,7 +304,7 @@ fn affinity(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     Ok([Some(format!("--pin={near}")), far].into_iter().flatten().collect())
 }
 
-/// The mark of the packets: the last of both options, which set the same.
+/// The DSCP of the packets, by the last of both options, which set the same field.
 fn service(typed: &ParsedArguments) -> Result<Option<String>, Refusal> {
     let dscp = match typed.last_of(&["-S", "--dscp"]) {
         Some("-S") => typed.read("-S", tos)?,
@@ -314,7 +313,7 @@ fn service(typed: &ParsedArguments) -> Result<Option<String>, Refusal> {
     Ok(dscp.map(|dscp| format!("--dscp={dscp}")))
 }
 
-/// What UDP changes, and the rate: iperf3's is of one stream.
+/// UDP's changes, and the rate: iperf3's is for one stream.
 fn transport(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     let udp = typed.has("-u");
     let name = typed.last_of(&["-b", "--bandwidth"]).unwrap_or("-b");
@@ -381,11 +380,11 @@ fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
     own.extend(values::listen(PROGRAM.protocol, port));
     let limit = typed.read("--server-bitrate-limit", limit)?.filter(|rate| *rate > 0.0);
     own.extend(limit.map(|rate| format!("--max-rate={rate}")));
-    // One client at a time, as iperf3 has it: others are told that the server is busy.
+    // One client at a time, as in iperf3: other clients learn that the server is busy.
     own.push("--exclusive=busy".into());
     let format = format(typed);
     own.push(format!("--format={format}"));
-    // JSON stands alone.
+    // JSON is printed alone.
     own.push(match format {
         "iperf3-text" => format!("--announce={RULE}\nServer listening on {port} (test #1)\n{RULE}"),
         _ => "--announce=".into(),
@@ -393,7 +392,7 @@ fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
     Ok(own)
 }
 
-/// `RATE[/SECONDS]`; goodput's limit needs no time to average over.
+/// `RATE[/SECONDS]`; goodput's limit needs no averaging time.
 fn limit(text: &str) -> Result<f64, String> {
     decimal_rate(text.split_once('/').map_or(text, |(rate, _)| rate))
 }

@@ -1,5 +1,5 @@
-//! The programs that goodput stands in for, by their names and options. One file a program: a table of
-//! what each option becomes.
+//! The programs that goodput stands in for, by their names and options. Each program has its own file,
+//! with a table that maps each option.
 
 pub mod arguments;
 mod document;
@@ -20,11 +20,11 @@ pub use document::document;
 pub use names::install;
 pub use program::Program;
 
-/// The list is the truth: the names that goodput answers to, `goodput as --list`, `docs/old-names.md`
-/// and the tests are made from it.
+/// This list is authoritative: the names that goodput answers to, `goodput as --list`,
+/// `docs/old-names.md` and the tests are made from it.
 pub const ALL: &[&Program] = &[&iperf3::PROGRAM, &iperf::PROGRAM, &nuttcp::PROGRAM, &ttcp::PROGRAM];
 
-/// The program of this name.
+/// The program with this name.
 pub fn find(name: &str) -> Result<&'static Program, String> {
     ALL.iter().copied().find(|program| program.name == name).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|program| program.name).collect();
@@ -32,7 +32,7 @@ pub fn find(name: &str) -> Result<&'static Program, String> {
     })
 }
 
-/// The program that goodput was called as, by the name of its file.
+/// The program that goodput was called as, by the file name.
 pub fn called_as(argument: &str) -> Option<&'static Program> {
     find(Path::new(argument).file_name()?.to_str()?).ok()
 }

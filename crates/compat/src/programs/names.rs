@@ -1,4 +1,4 @@
-//! Puts goodput under the old names into a directory.
+//! Installs goodput under the old names in a directory.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,12 +8,12 @@ use anyhow::{Context, Result, bail};
 
 use super::ALL;
 
-/// Makes a symbolic link to this program for every name, and returns them. Nothing that is there
-/// already is replaced, but a link of ours.
+/// Creates a symbolic link to this program for every name, and returns the links. Existing files are
+/// never replaced; only links of ours may be there already.
 pub fn install(directory: &Path) -> Result<Vec<PathBuf>> {
     let program = std::env::current_exe().context("cannot find goodput's own file")?;
     let links: Vec<_> = ALL.iter().map(|program| directory.join(program.name)).collect();
-    // All or none: a half that is there already would be found out later only.
+    // All or none: otherwise, names that are already taken would show only later.
     for link in &links {
         let taken = fs::symlink_metadata(link).is_ok();
         if taken && fs::read_link(link).ok().as_ref() != Some(&program) {

@@ -1,4 +1,4 @@
-//! nuttcp, by the options of 6.1.2 (nuttcp-6.1.2.c, main).
+//! nuttcp, with the options of 6.1.2 (nuttcp-6.1.2.c, main).
 
 use super::files::Files;
 use super::option::Means::{Flag, Ignored, Joined, Refused, With};
@@ -22,20 +22,20 @@ pub const PROGRAM: Program = Program {
     mode,
     client: as_client,
     server: as_server,
-    // nuttcp -S forks unless it is told not to.
+    // nuttcp -S forks unless told not to.
     background: |typed| !typed.has("--nofork"),
     files: |_| Files::default(),
     again: |_| None,
 };
 
-/// Seconds of a test if the user names none (nuttcp-6.1.2.c, DEFAULT_TIMEOUT).
+/// Default length of a test, seconds (nuttcp-6.1.2.c, DEFAULT_TIMEOUT).
 const DURATION_S: f64 = 10.0;
-/// Bytes of a write if the user names none (nuttcp -h).
+/// Default bytes of a write (nuttcp -h).
 const TCP_LENGTH_BYTES: u64 = 65536;
-/// Bytes of a datagram if the user names none: the largest power of two up to 8K that is no longer
-/// than a segment of the control connection (nuttcp-6.1.2.c, line 2325), on a path of 1500 bytes.
+/// Default bytes of a datagram: the largest power of two up to 8K that is no longer than a segment of
+/// the control connection (nuttcp-6.1.2.c, line 2325), on a path of 1500 bytes.
 const UDP_LENGTH_BYTES: u64 = 1024;
-/// Bits per second over UDP if the user names no rate (nuttcp-6.1.2.c, DEFAULTRATE).
+/// Default rate over UDP, bits per second (nuttcp-6.1.2.c, DEFAULTRATE).
 const UDP_RATE_BITS_PER_S: f64 = 1e6;
 
 const NO_FILE: &str = "goodput moves its own payload, not standard input or output";
@@ -187,7 +187,7 @@ fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
     own.push(format!("--chunk={}", buffer(typed)?));
     own.push(length(typed)?);
     if let Some(seconds) = typed.read("-i", nuttcp_seconds)? {
-        // 0 is nuttcp's way to ask for its own, one second. One as long as the test it ignores.
+        // 0 asks for nuttcp's default of one second. An interval as long as the test is ignored.
         let seconds = if seconds == 0.0 { 1.0 } else { seconds };
         if typed.has("-n") || seconds < duration(typed)? {
             own.push(format!("--interval={seconds}"));
@@ -249,7 +249,7 @@ enum Count {
     Buffers(u64),
 }
 
-/// With a suffix they are bytes (nuttcp-6.1.2.c, nbuf_bytes).
+/// A number with a suffix counts bytes (nuttcp-6.1.2.c, nbuf_bytes).
 fn count(text: &str) -> Result<Count, String> {
     match text.strip_suffix(['b', 'B']) {
         Some(number) => values::count(number).map(Count::Bytes),
@@ -260,8 +260,8 @@ fn count(text: &str) -> Result<Count, String> {
     }
 }
 
-/// `-ws` is the server's window, which goodput does not set apart from the client's; `-wb` sets both,
-/// as goodput does anyway.
+/// `-ws` sets the server's window, which goodput does not set separately; `-wb` sets both, as goodput
+/// does anyway.
 fn window(text: &str) -> Result<String, String> {
     match text.strip_prefix('s') {
         Some(_) => Err("goodput sets the windows of both ends with -w".into()),
@@ -269,8 +269,8 @@ fn window(text: &str) -> Result<String, String> {
     }
 }
 
-/// `-xc#` is the CPU of the client; `-xcs#` and `-xc#/#` are the server's as well, `-xP` a priority and
-/// `-xt` a traceroute.
+/// `-xc#` is the client's CPU; `-xcs#` and `-xc#/#` also set the server's, `-xP` a priority and `-xt` a
+/// traceroute.
 fn cpu(text: &str) -> Result<u16, String> {
     let number = text.strip_prefix('c').and_then(|cpu| cpu.parse().ok());
     number.ok_or_else(|| {
@@ -278,7 +278,7 @@ fn cpu(text: &str) -> Result<u16, String> {
     })
 }
 
-/// Source and destination (`-p#:#`, since 7.3.1) are not told apart.
+/// Source and destination ports (`-p#:#`, since 7.3.1) are not distinguished.
 fn data_port(text: &str) -> Result<String, String> {
     match text.contains(':') {
         true => Err("the kernel chooses goodput's source ports; choose one".into()),
@@ -286,7 +286,7 @@ fn data_port(text: &str) -> Result<String, String> {
     }
 }
 
-/// With t behind it a whole type of service.
+/// With a t behind it, a whole type of service.
 fn dscp_or_tos(text: &str) -> Result<String, String> {
     match text.strip_suffix(['t', 'T']) {
         Some(number) => tos(number),

@@ -1,11 +1,11 @@
-//! One option of a program that goodput replaces, and what becomes of it.
+//! One option of a program that goodput replaces, and what goodput does with it.
 
-/// What a program is asked to be.
+/// The mode that a program is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The side that measures.
     Client,
-    /// The side that answers.
+    /// The server side.
     Server,
     /// It reports its options.
     Help,
@@ -39,36 +39,36 @@ pub enum Value {
     Maybe(&'static str),
 }
 
-/// What becomes of an option.
+/// What goodput does with an option.
 #[derive(Debug, Clone, Copy)]
 pub enum Means {
-    /// These arguments of goodput.
+    /// Becomes these arguments of goodput.
     Flag(&'static [&'static str]),
-    /// These options of goodput, each with the value, converted.
+    /// Becomes these options of goodput, each with the value, converted.
     With(&'static [&'static str], fn(&str) -> Result<String, String>),
-    /// Hangs together with others; in words what it becomes.
+    /// Depends on other options; describes the result in words.
     Joined(&'static str),
-    /// Accepted, and nothing changes, because of this.
+    /// Accepted without effect, for this reason.
     Ignored(&'static str),
-    /// Refused, because of this.
+    /// Refused, for this reason.
     Refused(&'static str),
-    /// The program has it in the other mode only.
+    /// The program has this option only in the other mode.
     Elsewhere,
 }
 
-/// Why a command line is not carried out, without the name of the program in front.
+/// Why a command line is not carried out, without the program's name in front.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
 impl Refusal {
-    /// For the reason given.
+    /// A refusal for this reason.
     pub fn because(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
 
 impl Opt {
-    /// The name that it is found by: the short one if there is one.
+    /// The name to look it up by: the short one if there is one.
     pub fn name(&self) -> String {
         match (self.short, self.long) {
             (Some(short), _) => format!("-{short}"),
@@ -77,7 +77,7 @@ impl Opt {
         }
     }
 
-    /// Both names and the value, as lists have them.
+    /// Both names and the value, as shown in lists.
     pub fn spelling(&self) -> String {
         let names = [self.short.map(|s| format!("-{s}")), self.long.map(|l| format!("--{l}"))];
         let names: Vec<_> = names.into_iter().flatten().collect();
@@ -95,7 +95,7 @@ impl Opt {
 }
 
 impl Means {
-    /// For lists.
+    /// The text for lists.
     pub fn text(&self) -> String {
         match self {
             Self::Flag(arguments) => format!("`{}`", arguments.join(" ")),
@@ -152,7 +152,7 @@ pub const fn refused(
     both(short, long, value, Means::Refused(why), Means::Refused(why))
 }
 
-/// An option that changes nothing in both modes.
+/// An option that has no effect in both modes.
 pub const fn ignored(
     short: Option<char>,
     long: Option<&'static str>,

@@ -1,8 +1,8 @@
-//! What was typed, by the names of a program's table.
+//! The typed arguments, by the names of a program's table.
 
 use super::option::{Opt, Refusal};
 
-/// What was typed, by the table's names of options.
+/// The typed arguments, by the table's names of options.
 #[derive(Debug)]
 pub struct ParsedArguments {
     pub(super) given: Vec<(&'static Opt, String)>,
@@ -21,7 +21,7 @@ impl ParsedArguments {
         same.next_back().map(|(_, value)| value.as_str())
     }
 
-    /// Which of `names` was given last.
+    /// The one of `names` that was given last.
     pub fn last_of<'a>(&self, names: &[&'a str]) -> Option<&'a str> {
         let mut given = self.given.iter().rev().map(|(option, _)| option.name());
         given.find_map(|given| names.iter().find(|name| **name == given).copied())
@@ -37,7 +37,7 @@ impl ParsedArguments {
         read.map_err(|why| Refusal(format!("option {name}: {why}")))
     }
 
-    /// What stands without an option.
+    /// The arguments that are not options.
     pub fn operands(&self) -> &[String] {
         &self.operands
     }

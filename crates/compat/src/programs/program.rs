@@ -1,4 +1,4 @@
-//! A program that goodput replaces: a table of its options, and what hangs together among them.
+//! A program that goodput replaces: a table of its options, and the dependencies among them.
 
 use super::files::Files;
 use super::option::{Mode, Opt, Refusal};
@@ -11,24 +11,24 @@ pub struct Program {
     pub name: &'static str,
     /// Id of the protocol that it speaks.
     pub protocol: &'static str,
-    /// The version whose options and output these are.
+    /// The version whose options and output goodput reproduces.
     pub version: &'static str,
-    /// How it is called, client and server.
+    /// Usage, client and server.
     pub usage: [&'static str; 2],
-    /// Whether a host stands among the options without one in front.
+    /// Whether the host stands among the options as an operand.
     pub takes_host: bool,
     /// Every option.
     pub options: &'static [Opt],
-    /// Whether the options ask for a client or for a server, or why for neither.
+    /// Whether the options ask for a client or a server, or why for neither.
     pub mode: fn(&ParsedArguments) -> Result<Mode, Refusal>,
-    /// What those options become that hang together; `arguments` has what the table gives of itself.
+    /// Converts the options that depend on each other; `arguments` has what the table alone gives.
     pub client: fn(&ParsedArguments, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
-    /// The same of a server.
+    /// The same for a server.
     pub server: fn(&ParsedArguments, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
-    /// Whether a server leaves the terminal.
+    /// Whether a server detaches from the terminal.
     pub background: fn(&ParsedArguments) -> bool,
-    /// The files it writes besides.
+    /// The files that it also writes.
     pub files: fn(&ParsedArguments) -> Files,
-    /// What a client's second run has besides, if the options ask for two.
+    /// Additional argument of a client's second run, if the options ask for two runs.
     pub again: fn(&ParsedArguments) -> Option<&'static str>,
 }

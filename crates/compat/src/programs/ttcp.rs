@@ -1,4 +1,4 @@
-//! ttcp, by the options that its versions share (ttcp.c, main; the manual page of BRL's).
+//! ttcp, with the options that its versions share (ttcp.c, main; the manual page of BRL's).
 
 use super::files::Files;
 use super::option::Means::{Flag, Ignored, Joined, Refused, With};
@@ -24,9 +24,9 @@ pub const PROGRAM: Program = Program {
     again: |_| None,
 };
 
-/// Buffers of a test if the user names no number (ttcp.c, nbuf).
+/// Default number of buffers of a test (ttcp.c, nbuf).
 const BUFFER_COUNT: u64 = 2048;
-/// Bytes of a buffer if the user names none (ttcp.c, buflen).
+/// Default bytes of a buffer (ttcp.c, buflen).
 const LENGTH_BYTES: u64 = 8192;
 
 const NO_FILE: &str = "goodput moves its own payload, not standard input or output: add -s";

@@ -1,12 +1,12 @@
-//! Numbers as the old programs write them, turned into what goodput reads without doubt: plain bytes,
-//! plain bits per second, seconds.
+//! Converts numbers in the old programs' notation to unambiguous ones for goodput: plain bytes, plain
+//! bits per second, seconds.
 
-/// A value that is passed on as it is.
+/// A value that is passed on unchanged.
 pub fn same(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
-/// Bytes with a suffix of powers of 1024, small or capital (iperf3 units.c, unit_atof; ttcp and
+/// Bytes with a suffix for a power of 1024, small or capital (iperf3 units.c, unit_atof; ttcp and
 /// nuttcp alike).
 pub fn size(text: &str) -> Result<String, String> {
     bytes(text).map(|bytes| bytes.to_string())
@@ -18,7 +18,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     whole(number * binary(suffix).ok_or_else(|| not_a("size", text))?, text)
 }
 
-/// Bits per second with a suffix of powers of 1000, small or capital (iperf3 units.c,
+/// Bits per second with a suffix for a power of 1000, small or capital (iperf3 units.c,
 /// unit_atof_rate).
 pub fn decimal_rate(text: &str) -> Result<f64, String> {
     let (number, suffix) = split(text)?;
@@ -68,7 +68,7 @@ pub fn nuttcp_seconds(text: &str) -> Result<f64, String> {
     Ok(number * scale)
 }
 
-/// A window of nuttcp, in KB unless it says otherwise (nuttcp-6.1.2.c, case 'w').
+/// A window of nuttcp, in KB unless it has a suffix (nuttcp-6.1.2.c, case 'w').
 pub fn nuttcp_window(text: &str) -> Result<String, String> {
     let (number, suffix) = split(text)?;
     let scale = match suffix.to_ascii_lowercase().as_str() {
@@ -79,7 +79,7 @@ pub fn nuttcp_window(text: &str) -> Result<String, String> {
     whole(number * scale, text).map(|bytes| bytes.to_string())
 }
 
-/// A rate in bits per second for `--rate`; for those programs 0 is none.
+/// A rate in bits per second for `--rate`; for these programs 0 means no limit.
 pub fn rate(bits_per_s: f64) -> String {
     if bits_per_s == 0.0 { "unlimited".into() } else { bits_per_s.to_string() }
 }
@@ -93,8 +93,8 @@ pub enum NuttcpRate {
     Packets(f64),
 }
 
-/// Kbit/s unless it says m or g, powers of 1000; with p at its end packets (nuttcp-6.1.2.c, case 'R').
-/// An i in front asks that the rate hold from packet to packet, as goodput's does anyway.
+/// Kbit/s, or m or g for powers of 1000; packets with p at the end (nuttcp-6.1.2.c, case 'R'). An i in
+/// front demands the rate from packet to packet, as goodput does anyway.
 pub fn nuttcp_rate(text: &str) -> Result<NuttcpRate, String> {
     let wrong = || not_a("rate like 500, 10m, i10m or 100p", text);
     let rate = match text.strip_prefix('i') {
@@ -121,7 +121,7 @@ pub fn nuttcp_rate(text: &str) -> Result<NuttcpRate, String> {
     })
 }
 
-/// `HOST%DEVICE`, taken apart.
+/// Splits `HOST%DEVICE`.
 pub fn host_and_device(text: &str) -> (&str, Option<&str>) {
     match text.split_once('%') {
         Some((host, device)) => (host, Some(device)),
@@ -129,7 +129,7 @@ pub fn host_and_device(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A target of goodput. A host that names its scheme keeps it, so that any target can stand there.
+/// A target of goodput. A host with a scheme keeps it, so that any target is possible.
 pub fn target(scheme: &str, host: &str, port: Option<&str>) -> String {
     if host.contains("://") {
         return host.into();
@@ -142,8 +142,8 @@ pub fn target(scheme: &str, host: &str, port: Option<&str>) -> String {
     }
 }
 
-/// What makes a server answer one protocol at one port, and nothing else elsewhere: goodput's own port
-/// and the protocol's usual one are both that port.
+/// Makes a server answer one protocol at one port, and nothing else: goodput's own port and the
+/// protocol's usual one are both that port.
 pub fn listen(protocol: &str, port: &str) -> [String; 2] {
     [format!("--port={port}"), format!("--protocols={protocol}={port}")]
 }
@@ -156,7 +156,8 @@ pub fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A type of service, in decimal, octal or hexadecimal, as a differentiated services code point.
+/// A type of service, in decimal, octal or hexadecimal, converted to a differentiated services code
+/// point.
 pub fn tos(text: &str) -> Result<String, String> {
     let tos =
         number(text).filter(|tos| *tos < 256).ok_or_else(|| not_a("type of service", text))?;
@@ -176,7 +177,7 @@ pub fn dscp(text: &str) -> Result<String, String> {
     point.map(|point| point.to_string()).ok_or_else(|| not_a("code point", text))
 }
 
-/// [`dscp`] by name, else [`tos`]: what `-S` of iperf 2 takes.
+/// [`dscp`] by name, else [`tos`], as `-S` of iperf 2 accepts it.
 pub fn tos_or_dscp(text: &str) -> Result<String, String> {
     if number(text).is_some() { tos(text) } else { dscp(text) }
 }
@@ -190,7 +191,7 @@ fn names() -> impl Iterator<Item = (String, u64)> {
     assured.chain(selectors).chain(others)
 }
 
-/// Decimal, octal with 0 in front, hexadecimal with 0x.
+/// Decimal, octal with a leading 0, hexadecimal with 0x.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
@@ -199,7 +200,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// A number of at least zero, and what stands behind it.
+/// A number of at least zero, and the text after it.
 fn split(text: &str) -> Result<(f64, &str), String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     match text[..end].parse::<f64>() {
@@ -222,7 +223,7 @@ fn power(suffix: &str) -> Option<i32> {
 }
 
 fn whole(bytes: f64, text: &str) -> Result<u64, String> {
-    // 2^63: beyond it is no transfer, and a float counts no single bytes any more.
+    // 2^63: no transfer is larger, and a float can't count single bytes there.
     if bytes < 9.2e18 { Ok(bytes as u64) } else { Err(format!("{text:?} is too large")) }
 }
 

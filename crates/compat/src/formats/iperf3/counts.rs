@@ -1,15 +1,15 @@
-//! The counts of iperf3's JSON, in its order of keys (iperf 3.12 to 3.22, iperf_api.c).
+//! The counts of iperf3's JSON, with its key order (iperf 3.12 to 3.22, iperf_api.c).
 
 use serde::Serialize;
 
 macro_rules! counts {
     ($($(#[doc = $doc:literal])* $name:ident: $kind:ty,)*) => {
-        /// Counts of one stream or of several together. Which keys are there depends on the place.
+        /// Counts of one stream or of several together. The place decides which keys are present.
         #[derive(Debug, Clone, Default, PartialEq, Serialize)]
         pub struct Counts {
             $($(#[doc = $doc])* #[serde(skip_serializing_if = "Option::is_none")]
               pub $name: Option<$kind>,)*
-            /// Whether this end sent, or in sums of one side whether they are the senders'.
+            /// Whether this end sent; in sums of one side, whether they are the senders'.
             pub sender: bool,
         }
     };
@@ -22,7 +22,7 @@ counts! {
     start: f64,
     /// Seconds from the beginning.
     end: f64,
-    /// Between both.
+    /// Seconds between both.
     seconds: f64,
     /// Payload.
     bytes: u64,
@@ -56,9 +56,9 @@ counts! {
     jitter_ms: f64,
     /// Datagrams lost.
     lost_packets: u64,
-    /// Datagrams sent, or received and lost.
+    /// Datagrams sent, or the sum of received and lost ones.
     packets: u64,
-    /// Share of these that was lost.
+    /// Share of lost datagrams among these.
     lost_percent: f64,
     /// Datagrams that came after a later one.
     out_of_order: u64,

@@ -14,10 +14,10 @@ pub struct End {
     /// Each stream; absent if there is no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<Vec<Stream>>,
-    /// All together; only for UDP.
+    /// All streams together; only for UDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum: Option<Counts>,
-    /// The senders' counts, in a bidirectional test those of this end.
+    /// The senders' counts; in a bidirectional test, those of this end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_sent: Option<Counts>,
     /// The receivers' counts of the same streams.
@@ -32,13 +32,13 @@ pub struct End {
     /// The other direction of a bidirectional test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_received_bidir_reverse: Option<Counts>,
-    /// What it cost both ends.
+    /// CPU usage of both ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_utilization_percent: Option<Cpu>,
     /// Congestion control of the sender; only for TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_tcp_congestion: Option<String>,
-    /// The same of the receiver.
+    /// Congestion control of the receiver; only for TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_tcp_congestion: Option<String>,
 }
@@ -47,7 +47,7 @@ pub struct End {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
-    /// A datagram flow: the receiver's loss with the sender's payload.
+    /// A datagram flow: the receiver's losses with the sender's payload.
     Udp(Box<Counts>),
     /// A byte stream.
     #[serde(untagged)]
@@ -112,7 +112,7 @@ fn counts(side: &Side, sender: bool) -> Counts {
 
 fn stream(record: &Record, flow: &FlowAccount) -> Stream {
     let socket = Some(socket(flow.flow));
-    // iperf3 says in both objects whether this host sent.
+    // iperf3 reports in both objects whether this host sent.
     let near = flow.sender == EndName::Near;
     if record.plan.transport == Transport::Udp {
         let one = DirectionAccount {
@@ -120,13 +120,13 @@ fn stream(record: &Record, flow: &FlowAccount) -> Stream {
             sent: flow.sent.clone(),
             received: flow.received.clone(),
         };
-        // iperf3's receivers do not report it, and its sender prints 0 then.
+        // iperf3's receivers do not report it; its sender then prints 0.
         let out_of_order = flow.received.reordered.or(near.then_some(0));
         return Stream::Udp(Box::new(Counts { socket, out_of_order, ..datagram_sum(&one) }));
     }
     let tcp = windows(record, flow);
     let sender = Counts { socket, retransmits: flow.sent.retransmits, ..counts(&flow.sent, near) };
-    // A receiver that does not learn what the sender's kernel saw prints 0, as iperf3's does.
+    // A receiver that does not learn what the sender's kernel saw prints 0, as in iperf3.
     let unseen = (!near && tcp.is_empty()).then_some(0);
     let sender = Counts {
         reorder: tcp.last().and_then(|t| t.reord_seen).or(unseen),
@@ -141,7 +141,7 @@ fn stream(record: &Record, flow: &FlowAccount) -> Stream {
     Stream::Tcp { sender: Box::new(sender), receiver: Box::new(receiver) }
 }
 
-/// What the sender's kernel showed of a flow while it ran.
+/// The sender's kernel statistics of a flow while it ran.
 fn windows<'a>(record: &'a Record, flow: &FlowAccount) -> Vec<&'a TcpInfo> {
     let sending = match flow.sender {
         EndName::Near => record.ends.near.value(),
@@ -159,7 +159,7 @@ fn mean(values: impl Iterator<Item = u64>) -> Option<u64> {
     (count > 0).then(|| (sum / count) as u64)
 }
 
-/// What UDP has in one object: the sender's payload and the receiver's losses.
+/// UDP's single object: the sender's payload and the receiver's losses.
 fn datagram_sum(direction: &DirectionAccount) -> Counts {
     let DirectionAccount { sender, sent, received } = direction;
     let side = if sent.bytes.is_some() { sent } else { received };
@@ -196,7 +196,7 @@ fn received(direction: &DirectionAccount) -> Counts {
         lost_packets: side.lost,
         packets: side.packets,
         lost_percent: side.lost_percent(),
-        // As iperf3: of TCP whether this host sent, of UDP whether these are senders' counts.
+        // As in iperf3: for TCP whether this host sent, for UDP whether these are senders' counts.
         ..counts(side, direction.sender == EndName::Near && !udp)
     }
 }
@@ -237,7 +237,7 @@ fn share_of(
     (all > 0.0).then_some(grown(part)? / all)
 }
 
-/// The congestion control of the end that `of` makes of the sender: as asked for, else the host's
+/// The congestion control of the end that `of` derives from the sender: as requested, else the host's
 /// default.
 fn congestion(
     record: &Record,

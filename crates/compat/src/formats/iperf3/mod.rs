@@ -1,5 +1,5 @@
-//! iperf3's JSON tree (`-J`), with the keys of iperf 3.12 and those of later versions to 3.21 that we
-//! have a value for.
+//! iperf3's JSON tree (`-J`), with the keys of iperf 3.12, and those of later versions to 3.21 for
+//! which goodput has a value.
 
 pub mod counts;
 pub mod end;
@@ -23,8 +23,8 @@ pub const FORMAT: Format = Format {
     writer: |context| Box::new(Json::new(context)),
 };
 
-/// iperf3 numbers streams by their file descriptors: 5, 7, 9, … in a client of its own. Ours have
-/// other numbers; what scripts need is that they differ.
+/// iperf3 numbers streams by their file descriptors: 5, 7, 9, … in its own client. goodput's numbers
+/// differ; scripts only need them to be distinct.
 pub fn socket(flow: u16) -> u32 {
     5 + 2 * u32::from(flow)
 }
@@ -78,12 +78,12 @@ fn server_output(record: &Record) -> (Option<serde_json::Value>, Option<String>)
     if json.is_some() { (json, None) } else { (None, text) }
 }
 
-/// As cJSON prints: indented by tabs.
+/// The layout of cJSON: indented by tabs.
 fn pretty(tree: &Tree) -> String {
     let mut bytes = Vec::new();
     let style = serde_json::ser::PrettyFormatter::with_indent(b"\t");
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, style);
-    // Neither a Vec nor these types can fail to take or to give a value.
+    // Neither a Vec nor these types can fail to accept or to return a value.
     let _ = tree.serialize(&mut serializer);
     String::from_utf8_lossy(&bytes).into_owned() + "\n"
 }

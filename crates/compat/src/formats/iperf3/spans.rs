@@ -1,4 +1,4 @@
-//! `intervals[]`: what this end counted, stream by stream and together.
+//! `intervals[]`: what this end counted, for each stream and together.
 
 use goodput_model::{Role, TcpInfo};
 use serde::Serialize;
@@ -13,10 +13,10 @@ use crate::formats::cut::{FlowSpan, Span};
 pub struct Interval {
     /// Each stream.
     pub streams: Vec<Counts>,
-    /// All streams, or in a bidirectional test those that this end sends.
+    /// All streams; in a bidirectional test, those that this end sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum: Option<Counts>,
-    /// Those that it receives in a bidirectional test.
+    /// The streams that this end receives in a bidirectional test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_bidir_reverse: Option<Counts>,
 }
@@ -60,7 +60,7 @@ fn with_tcp(counts: Counts, tcp: &TcpInfo) -> Counts {
     }
 }
 
-/// The congestion window as iperf3 has it, segments times their size.
+/// The congestion window as in iperf3, segments times their size.
 pub fn cwnd_bytes(tcp: &TcpInfo) -> Option<u64> {
     tcp.snd_cwnd_segments?.checked_mul(tcp.snd_mss_bytes?)
 }

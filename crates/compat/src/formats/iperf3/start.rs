@@ -1,5 +1,5 @@
-//! `start`: what is known before payload moves. The `cookie` is that of a conversation in iperf3's own
-//! protocol, which a stream of JSON lines begins without: it comes with the results.
+//! `start`: what is known before payload moves. The `cookie` belongs to a conversation in iperf3's own
+//! protocol. A stream of JSON lines begins without it, because it comes with the results.
 
 use std::net::SocketAddr;
 
@@ -59,7 +59,7 @@ struct Connected {
 struct Time {
     time: String,
     timesecs: i64,
-    /// Of the same second: what is kept has no parts of it.
+    /// The same second: fractions are not stored.
     timemillisecs: i64,
 }
 
@@ -89,9 +89,9 @@ struct TestStart {
     gro: u8,
 }
 
-/// What stands behind a start.
+/// The data for a start.
 pub struct Known<'a> {
-    /// What is measured, with whom and when.
+    /// What is measured, with which far end and when.
     pub context: &'a Context,
     /// The addresses of the flows.
     pub connections: &'a [Connection],
@@ -99,14 +99,14 @@ pub struct Known<'a> {
     pub first: Option<&'a Sample>,
     /// This host.
     pub host: Option<&'a Host>,
-    /// What iperf3's protocol knows the measurement by.
+    /// The id of the measurement in iperf3's protocol.
     pub cookie: Option<&'a str>,
 }
 
 const VERSION: &str = concat!("goodput ", env!("CARGO_PKG_VERSION"));
 
 impl Start {
-    /// Of a measurement that did not come to be.
+    /// The start of a measurement that did not take place.
     pub fn of_none() -> Self {
         Self { version: VERSION.into(), ..Self::default() }
     }
@@ -173,7 +173,7 @@ fn connected(connection: &Connection) -> Connected {
     }
 }
 
-/// `Linux NAME RELEASE`, as uname(1) begins.
+/// `Linux NAME RELEASE`, the beginning of uname(1).
 fn system(host: &Host) -> String {
     match host.kernel.split_once(' ') {
         Some((system, release)) => format!("{system} {} {release}", host.name),
@@ -186,7 +186,7 @@ fn time(at: Timestamp) -> Time {
     Time { time, timesecs: at.as_second(), timemillisecs: at.as_millisecond() }
 }
 
-/// iperf3 has rates by stream; 0 is none.
+/// iperf3's rates are for one stream; 0 is none.
 fn stream_rate(plan: &Plan) -> u64 {
     plan.rate_per_flow().map_or(0, |rate| rate.0 as u64)
 }
@@ -195,15 +195,15 @@ fn fq_rate(plan: &Plan) -> u64 {
     plan.socket.max_pacing_bits_per_s.map_or(0, |rate| rate.0 as u64)
 }
 
-/// iperf3 has one size for both buffers; 0 is the system's own.
+/// iperf3 has one size for both buffers; 0 is the system's default.
 fn window(plan: &Plan) -> u64 {
     plan.socket.sndbuf_bytes.or(plan.socket.rcvbuf_bytes).map_or(0, |bytes| bytes.0)
 }
 
-/// A server's says what its client asked for.
+/// A server's object says what its client requested.
 fn test_start(plan: &Plan, serves: bool) -> TestStart {
     let reverse = if serves { Direction::Send } else { Direction::Reverse };
-    // 0 if the other one ends the test, as iperf3 has it; a precision it does not know.
+    // 0 if the other length ends the test, as in iperf3; a precision is unknown to iperf3.
     let (duration, bytes) = match plan.length {
         Length::Seconds(seconds) => (Some(seconds), 0),
         Length::Bytes(bytes) => (Some(0.0), bytes.0),
@@ -226,7 +226,7 @@ fn test_start(plan: &Plan, serves: bool) -> TestStart {
         bidir: (plan.direction == Direction::Both).into(),
         fqrate: fq_rate(plan),
         interval: plan.interval_s,
-        // Whether `--gsro` was given (3.21); goodput's own movers decide on offload on their own.
+        // Whether `--gsro` was given (3.21); goodput's own movers decide about offload.
         gso: 0,
         gro: 0,
     }

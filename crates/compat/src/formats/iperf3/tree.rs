@@ -1,5 +1,5 @@
-//! The objects of iperf3's JSON, in its order of keys (iperf 3.12 to 3.22, iperf_api.c). What is not known is
-//! left out, as iperf3 leaves out the retransmits of a system that does not count them.
+//! The objects of iperf3's JSON, with its key order (iperf 3.12 to 3.22, iperf_api.c). Unknown values are left out, as
+//! iperf3 leaves out the retransmits of a system that does not count them.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::end::End;
 use super::spans::Interval;
 use super::start::Start;
 
-/// All.
+/// The whole document.
 #[derive(Debug, Default, Serialize)]
 pub struct Tree {
     /// What was known at the start.
@@ -19,10 +19,10 @@ pub struct Tree {
     /// `-T`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the server said in its own words.
+    /// The server's own output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_output_text: Option<String>,
-    /// The same of one that prints JSON.
+    /// The same for a server that prints JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_output_json: Option<serde_json::Value>,
     /// Why there is no result.

@@ -7,11 +7,11 @@ use crate::formats::account::{self, DirectionAccount, percent};
 use crate::formats::cut::{FlowSpan, grown};
 use crate::formats::{Context, Intervals};
 
-/// How numbers are written.
+/// How to write numbers.
 pub struct Spelling {
-    /// The line of an interval, without its end.
+    /// The line of an interval, without its line end.
     pub interval: fn(&Numbers) -> String,
-    /// The line of the whole.
+    /// The line of the whole measurement.
     pub total: fn(&Numbers) -> String,
 }
 
@@ -22,32 +22,32 @@ pub struct Numbers {
     pub bytes: u64,
     /// Duration, seconds.
     pub seconds: f64,
-    /// CPU of the sender's program, percent of one CPU. 0 if it is not known: nuttcp prints what
-    /// its variable began with (nuttcp-6.1.2.c, srvr_cpu_util).
+    /// CPU of the sender's program, percent of one CPU. 0 if unknown: nuttcp prints its variable's
+    /// initial value (nuttcp-6.1.2.c, srvr_cpu_util).
     pub tx_cpu: u64,
-    /// The same of the receiver. Absent with the receiver's count: nuttcp then prints the
+    /// CPU of the receiver's program. Absent if the receiver's count is: nuttcp then prints the
     /// transmitter's statistics alone, as with a peer in "classic" mode.
     pub rx_cpu: Option<u64>,
     /// Segments retransmitted.
     pub retransmits: Option<u64>,
-    /// Datagrams lost, and those that should have come.
+    /// Lost datagrams, and those that should have come.
     pub datagrams: Option<(u64, u64)>,
-    /// Smallest round-trip time, milliseconds. nuttcp has that of the handshake.
+    /// Smallest round-trip time, milliseconds. nuttcp uses the handshake's.
     pub rtt_ms: Option<f64>,
 }
 
 impl Numbers {
-    /// In units of 2^20 bytes.
+    /// Payload in units of 2^20 bytes.
     pub fn megabytes(&self) -> f64 {
         self.bytes as f64 / f64::from(1 << 20)
     }
 
-    /// In units of 10^6 bits per second.
+    /// Rate in units of 10^6 bits per second.
     pub fn mbps(&self) -> f64 {
         if self.seconds > 0.0 { self.bytes as f64 * 8e-6 / self.seconds } else { 0.0 }
     }
 
-    /// Share of the datagrams that was lost; 0 if none should have come.
+    /// Share of lost datagrams; 0 if none should have come.
     pub fn loss_percent(&self) -> f64 {
         self.datagrams.and_then(|(lost, all)| percent(lost, all)).unwrap_or(0.0)
     }
@@ -63,13 +63,13 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// In this spelling.
+    /// The lines in this spelling.
     pub fn new(context: Context, spelling: &'static Spelling) -> Self {
         let (latest, shown) = Default::default();
         Self { context, spelling, latest, shown, printed: false }
     }
 
-    /// A line at the end of an interval, if they were asked for.
+    /// A line at the end of an interval, if intervals were requested.
     pub fn happened(&mut self, event: &Event) -> String {
         match event {
             Event::Sampled { end, sample } => self.sampled(*end, sample),
@@ -96,7 +96,7 @@ impl Lines {
         }
     }
 
-    /// The receiver's bytes, and what the latest samples of both ends add.
+    /// The receiver's bytes, with the additions from the latest samples of both ends.
     fn numbers(&mut self, interval: &Interval) -> Numbers {
         let sent = self.grown(interval.sender, Role::Sender);
         let received = self.grown(interval.sender.other(), Role::Receiver);
@@ -110,7 +110,7 @@ impl Lines {
             Some((lost + d.lost, all + d.count))
         });
         Numbers {
-            // Without the receiver's word, the transmitter's, as with a peer in "classic" mode.
+            // Without the receiver's report, the transmitter's count, as with a peer in "classic" mode.
             bytes: interval.received_bytes.value().copied().unwrap_or_else(written),
             seconds: interval.to_s - interval.from_s,
             retransmits: retransmits.filter(|_| !udp && !sent.is_empty()),
@@ -119,7 +119,7 @@ impl Lines {
         }
     }
 
-    /// From here on, what `end` counts in `role` belongs to the next interval.
+    /// From now on, what `end` counts in `role` belongs to the next interval.
     fn note(&mut self, end: EndName, role: Role) {
         let (latest, shown) = (&self.latest[end as usize], &mut self.shown[end as usize]);
         shown.retain(|flow| flow.role != role);
@@ -134,7 +134,7 @@ impl Lines {
         own.map(|flow| grown(before(flow), flow)).collect()
     }
 
-    /// The last line, of each direction one.
+    /// The last lines, one for each direction.
     pub fn total(&self, record: &Record) -> String {
         let flows = account::flows(record);
         let mut text = if self.printed { "\n".to_string() } else { String::new() };
@@ -161,7 +161,7 @@ impl Lines {
     }
 }
 
-/// CPU of one end's program in whole percent; 0 if it is not known.
+/// CPU of one end's program in whole percent; 0 if unknown.
 fn cpu(record: &Record, end: EndName) -> u64 {
     let known = |result: &EndResult| result.cpu_percent.value().copied();
     let percent = match end {

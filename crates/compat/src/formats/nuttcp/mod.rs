@@ -1,5 +1,5 @@
-//! nuttcp's one line, as version 6.1.2 prints it without `-v`; lines for intervals if they were
-//! asked for (`-i`). 8.x adds the congestion window, which scripts for 6.1.2 do not expect.
+//! nuttcp's one line, as version 6.1.2 prints it without `-v`, and lines for intervals if requested
+//! (`-i`). 8.x adds the congestion window, which scripts for 6.1.2 do not expect.
 
 pub mod account;
 pub mod classic;
@@ -19,7 +19,7 @@ pub const FORMAT: Format = Format {
     writer: |context| Box::new(Lines::new(context, &CLASSIC)),
 };
 
-/// What `-fparse` and `-v` ask for.
+/// The format for `-fparse` and `-v`.
 pub fn format(parse: bool, verbose: bool) -> &'static Format {
     match (parse, verbose) {
         (false, false) => &FORMAT,

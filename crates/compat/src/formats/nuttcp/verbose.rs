@@ -1,6 +1,6 @@
-//! What each end says of itself under `-v`, this one first. It is made as keys with values, as
-//! `-fparse` has it; the usual layout is a translation of that, by which a far end's own words become
-//! either (nuttcp-6.1.2.c, the P_ formats and their plain kin, lines 430 to 520).
+//! What each end reports about itself under `-v`, this end first. It is built as keys with values, as in `-fparse`, and
+//! translated into the usual layout, so that a far end's own words fit either (nuttcp-6.1.2.c, the P_ formats and their
+//! plain kin, lines 430 to 520).
 
 use goodput_engine::Event;
 use goodput_model::{End, EndName, FlowSample, Length, Record, Role, Transport};
@@ -9,7 +9,7 @@ use super::account::Lines;
 use crate::formats::account::{self, DirectionAccount};
 use crate::formats::{Context, Intervals, Writer};
 
-/// Each layout is taken if the line has all of its keys; the first that fits is taken.
+/// A layout is used if the line has all of its keys; the first match wins.
 const LAYOUTS: [&str; 21] = [
     "buflen={buflen}, nbuf={nbuf}, nstream={nstream}, port={port} {mode} -> {host}",
     "buflen={buflen}, nbuf={nbuf}, nstream={nstream}, port={port} {mode}",
@@ -35,16 +35,16 @@ const LAYOUTS: [&str; 21] = [
     "{user}user {system}sys {elapsed}real {cpu}",
 ];
 
-/// Prints both ends' words at the end.
+/// Prints both ends' reports at the end.
 pub struct Verbose {
     lines: Lines,
     context: Context,
-    /// As keys with values.
+    /// Whether to print keys with values.
     parse: bool,
 }
 
 impl Verbose {
-    /// In this layout; `lines` are the intervals'.
+    /// In this layout; `lines` prints the intervals.
     pub fn new(context: Context, lines: Lines, parse: bool) -> Self {
         Self { lines, context, parse }
     }
@@ -92,8 +92,8 @@ impl Verbose {
     }
 }
 
-/// What the far end said itself, as nuttcp passes it on: without the line that only `-vv` shows, and
-/// with the datagrams lost beside what arrived, which a client works out (nuttcp-6.1.2.c, line 4860 on).
+/// The far end's own report as nuttcp passes it on: without the line that only `-vv` shows, and with the lost datagrams
+/// beside what arrived, which the client computes (nuttcp-6.1.2.c, line 4860 on).
 fn passed_on(text: &str, drops: Option<String>) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.lines().filter(|line| !line.contains("cpu_seconds=")) {
@@ -105,7 +105,7 @@ fn passed_on(text: &str, drops: Option<String>) -> Vec<String> {
     lines
 }
 
-/// Keys with values in the usual layout; what has none stays as it is.
+/// Translates keys with values into the usual layout; other lines stay as they are.
 fn in_words(said: &str) -> String {
     let items: Vec<_> = said.split_whitespace().filter_map(|item| item.split_once('=')).collect();
     let filled = |layout: &&str| -> Option<String> {
@@ -119,12 +119,11 @@ fn in_words(said: &str) -> String {
         Some(text)
     };
     let text = LAYOUTS.iter().find_map(filled).unwrap_or_else(|| said.into());
-    // If the keys have no room for a space, and of one second.
+    // Where a key leaves no room for a space, and for exactly one second.
     text.replace("0d-", "0d ").replace(" 1.00 seconds", " 1.00 second")
 }
 
-/// A loss in percent: with more digits only if it would be nothing without them (LOSS_FMT,
-/// LOSS_FMT5).
+/// A loss in percent, with more digits only if it would round to zero without them (LOSS_FMT, LOSS_FMT5).
 fn loss(value: &str) -> String {
     match value.parse::<f64>() {
         Ok(percent) if percent == 0.0 || percent >= 0.1 => format!("{percent:.2}"),
@@ -145,7 +144,7 @@ impl EndLine<'_> {
         self.direction.sender == self.end
     }
 
-    /// Nothing, if this end's counts are not known.
+    /// Empty if this end's counts are not known.
     fn lines(&self) -> Vec<String> {
         let Some(perf) = self.perf() else { return Vec::new() };
         let lines = [
@@ -173,7 +172,7 @@ impl EndLine<'_> {
         }
     }
 
-    /// Of this end and this direction, when all was over.
+    /// The flows of this end in this direction, when all was over.
     fn flows(&self) -> Vec<&FlowSample> {
         let role = if self.sends() { Role::Sender } else { Role::Receiver };
         let last = |end: &'_ End| end.samples.iter().rposition(|s| !s.flows.is_empty());
@@ -199,14 +198,14 @@ impl EndLine<'_> {
         format!("buflen={chunk} {nbuf}nstream={} {port}mode={mode}{host}", plan.flows)
     }
 
-    /// The port that data came to: over UDP a receiver's, over TCP the far end's, because goodput connects.
+    /// The port that data came to: over UDP the receiver's, over TCP the far end's, because goodput connects.
     fn port(&self) -> Option<u16> {
         let connection = self.record.connections.first()?;
         let at_near = !self.is_tcp() && self.direction.sender == EndName::Far;
         Some(if at_near { connection.local.port() } else { connection.remote.port() })
     }
 
-    /// The other end, because this one knows it.
+    /// The other end, as this end knows it.
     fn host(&self) -> Option<String> {
         let connection = self.record.connections.first()?;
         let address = match self.end {
@@ -225,7 +224,7 @@ impl EndLine<'_> {
 
     fn rate_limit(&self) -> Option<String> {
         let mbps = self.record.plan.rate_bits_per_s.filter(|_| self.sends())?.0 / 1e6;
-        // Goodput keeps the rate from write to write.
+        // Goodput keeps the rate from one write to the next.
         Some(format!("rate_limit={mbps:.3} rate_unit=Mbps rate_mode=instantaneous"))
     }
 

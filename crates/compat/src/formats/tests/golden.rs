@@ -1,4 +1,4 @@
-//! Lines and keys beside those of the real programs.
+//! Compares lines and keys with those of the real programs.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::formats::{Intervals, Style, find, print};
 /// What iperf 3.12 printed.
 const KEYS: &str = include_str!("iperf3-3.12.keys");
 
-/// What 3.22 printed besides.
+/// Additional keys that 3.22 printed.
 const LATER_KEYS: [&str; 4] = [
     "start.timestamp.timemillisecs",
     "start.test_start.gso",

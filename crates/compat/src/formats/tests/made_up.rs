@@ -1,16 +1,16 @@
-//! Records made up for the occasion: 2 s, 1 MB/s a flow, samples each half second.
+//! Invented records: 2 s, 1 MB/s a flow, samples each half second.
 
 use goodput_model::{Direction, EndName, FlowPlan, Plan, Record, Role, Transport};
 use serde_json::{Value, json};
 
 use crate::formats::{Context, Style};
 
-/// What is known of the far end.
+/// What is known about the far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Far {
-    /// All, as goodput reports.
+    /// Everything, as goodput reports it.
     Seen,
-    /// Totals, as other programs report.
+    /// Totals, as other programs report them.
     Reported,
     /// Nothing.
     Silent,
@@ -143,7 +143,7 @@ impl Made {
         })
     }
 
-    /// After `half` half seconds.
+    /// The sample after `half` half seconds.
     fn sample(&self, name: EndName, half: u64) -> Value {
         let flows: Vec<_> = self.flow_plans().iter().map(|f| self.flow(name, f, half)).collect();
         let bytes = half * 500_000 * u64::from(self.flows);

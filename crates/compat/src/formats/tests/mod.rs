@@ -60,7 +60,7 @@ fn a_failure_is_printed_where_the_program_would() {
     }
 }
 
-/// A receiver that reads on for what is still on its way makes nobody send longer.
+/// A receiver that keeps reading what is still on its way must not make the sender's time longer.
 #[test]
 fn each_side_counted_as_long_as_its_own_end() {
     let mut record = Made::plain().record();

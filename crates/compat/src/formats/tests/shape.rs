@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What is wrong with the shape of `text`.
+/// Reports what is wrong with the shape of `text`.
 pub fn check(format: &str, text: &str) -> Result<(), String> {
     if text.contains("NaN") || text.contains("inf ") || !text.ends_with('\n') {
         return Err("a number that is none, or no end of line".into());
@@ -48,7 +48,7 @@ fn event(line: &str) -> Result<(), String> {
     }
 }
 
-/// `[id]…`, a rule, a sentence of the head, or nothing.
+/// `[id]…`, a rule, a header line, or nothing.
 fn iperf_line(line: &str) -> Result<(), String> {
     let known = ["[", "- -", "---", "Connecting", "Client", "Reverse", "Sending", "iperf"];
     let fine = line.is_empty() || known.iter().any(|begin| line.starts_with(begin));
