@@ -162,7 +162,7 @@ impl EngineError {
     }
 }
 
-/// Why a file can't be read or written, in words: which operation on which file, and why not.
+/// Why a file can't be read or written, in words: which operation failed on which file, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct StorageError {

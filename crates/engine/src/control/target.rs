@@ -36,7 +36,7 @@ pub struct Target {
 pub struct MountedTarget {
     /// Its path.
     pub path: PathBuf,
-    /// Whether files are written beside it, or in it if it is a folder, instead of this one being read.
+    /// Whether to write files beside it, or in it if it is a folder, instead of reading this one.
     pub write: bool,
     /// Directory for notes of what is written; without one, nothing is written.
     pub notes: Option<PathBuf>,

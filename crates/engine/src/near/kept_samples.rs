@@ -25,7 +25,7 @@ pub struct KeptMeasurement {
     pub far: Vec<Sample>,
     /// The intervals, in the order of their ends.
     pub intervals: Vec<Interval>,
-    /// How many samples of each end were taken before the senders were told to stop; `None`: the flows ended
+    /// How many samples of each end were taken before the senders were asked to stop; `None`: the flows ended
     /// on their own.
     pub steady_samples: Option<(usize, usize)>,
     /// How much was left out, if anything was.

@@ -48,7 +48,7 @@ pub struct NearRun<'a> {
     life_shown_s: f64,
     pub(super) prober: Option<Prober>,
     pub(super) comparing: Option<Comparing>,
-    /// When both ends began, as far as it is known while they go on.
+    /// When both ends began, as far as this is known during the run.
     starts: Starts,
     pub(super) connections: Vec<Connection>,
     /// Whether anything more is expected from the far end.

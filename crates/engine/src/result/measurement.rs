@@ -29,7 +29,7 @@ pub struct Measurement {
     pub intervals: Vec<Interval>,
     /// How many of the samples and intervals were left out, if any.
     pub thinned: Option<Thinned>,
-    /// How many samples of the near end and of the far end were taken before the senders were told to stop; later
+    /// How many samples of the near end and of the far end were taken before the senders were asked to stop; later
     /// samples show queues emptying. `None`: the flows ended on their own.
     pub steady_samples: Option<(usize, usize)>,
     /// How long the probes took, if the plan asks for them.

@@ -1,5 +1,5 @@
-//! One end's run of a measurement, the same at both ends: its flows begin, are watched and end, and this
-//! host is observed before and afterwards. The messages between the ends are not its business.
+//! One end's run of a measurement, the same at both ends: its flows begin, are watched and end, and this host is
+//! observed before and afterwards. It does not handle the messages between the ends.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,33 +17,33 @@ use crate::run::prepared::Prepared;
 use crate::run::traffic::{Connected, Traffic};
 use crate::run::watched::{EndedFlows, Failure, FlowsEvent};
 
-/// The run of one end, whose flows are there.
+/// The run of one end whose flows exist.
 pub struct EndRun {
     own: Arc<Prepared>,
     traffic: Traffic,
     before: Snapshot,
-    /// CPU time and memory in the moment in which the flows had ended.
+    /// CPU time and memory at the moment when the flows had ended.
     used: Snapshot,
     limit_reached: bool,
     has_ended: bool,
     placement: Option<Placement>,
-    /// When the datagrams of each flow came, once they have ended.
+    /// Arrival times of each flow's datagrams, once the flows have ended.
     arrivals: Vec<FlowArrivals>,
     /// The clock of the samples, once they have ended.
     clock: Option<OwnClock>,
     /// The rates that its flows keep to.
     cap: Cap,
-    /// Those that held them, once they have ended.
+    /// The limits that held the flows back, once these have ended.
     held_to: Option<Vec<HeldTo>>,
-    /// What this end has read, kept open until the run is over.
+    /// Sockets that this end has read, kept open until the run is over.
     sockets: Vec<Arc<OwnedFd>>,
 }
 
-/// What has happened to the flows of an end.
+/// Events of an end's flows.
 pub enum Seen {
     /// Counters at one instant.
     Sample(Box<Sample>),
-    /// Payload has moved for as long as it may, and was asked to end.
+    /// Payload has moved until its time limit, and was asked to end.
     Limit,
     /// Every flow has ended in good order.
     Ended {
@@ -55,8 +55,8 @@ pub enum Seen {
 }
 
 impl EndRun {
-    /// Starts the threads of `flows`, which wait for [`EndRun::begin`]. Over UDP, none sends to a peer that shows
-    /// no sign of life any more, neither on `control` nor on its echoes.
+    /// Starts the threads of `flows`, which wait for [`EndRun::begin`]. Over UDP, none sends to a peer that shows no
+    /// more signs of life, neither on `control` nor in its echoes.
     pub fn start(
         own: Arc<Prepared>,
         flows: Vec<Connected>,
@@ -82,7 +82,7 @@ impl EndRun {
         })
     }
 
-    /// What this host was before payload moves, beside what is known of this end's files.
+    /// Sets this host's facts before payload moves, in addition to what is known of this end's files.
     pub fn set_before(&mut self, before: Snapshot) {
         self.before = before;
         self.own.stores.note(&mut self.before);
@@ -126,7 +126,7 @@ impl EndRun {
         }
     }
 
-    /// Whether payload has moved for as long as the plan lets it.
+    /// Whether payload has moved until the plan's time limit.
     pub fn limit_reached(&self) -> bool {
         self.limit_reached
     }
@@ -136,13 +136,13 @@ impl EndRun {
         self.has_ended
     }
 
-    /// The limits that held its flows, once they have ended.
+    /// The limits that held its flows back, once these have ended.
     pub fn held_to(&self) -> &[HeldTo] {
         self.held_to.as_deref().unwrap_or_default()
     }
 
-    /// Senders stop now and finish their streams; receivers read to the end, within bounds, and if `soon` hardly
-    /// wait for what is still on its way.
+    /// Senders stop now and finish their streams; receivers read to the end, within bounds. If `soon`, they hardly wait
+    /// for what is still on its way.
     pub fn finish(&self, soon: bool) {
         if soon {
             self.traffic.finish_soon();
@@ -151,7 +151,7 @@ impl EndRun {
         }
     }
 
-    /// What this host is now that the flows have ended, without what they used.
+    /// This host's facts now that the flows have ended, without what the flows used.
     pub async fn look_again(&self) -> Result<Snapshot, EngineError> {
         self.own.look().await
     }

@@ -140,15 +140,15 @@ fn held(flows: &[RunningFlow]) -> Held {
     held
 }
 
-/// Whether its sender must hear that all is over before the stream that it sends closes.
+/// Whether the flow's sender must learn that all is over before its stream closes.
 fn stays_open(flow: &RunningFlow) -> bool {
     let config = flow.config();
     (config.role, config.transport) == (Role::Receiver, Transport::Tcp)
         && config.framing.misses_receivers()
 }
 
-/// When the payload's clock began: with the gate, or if the payload itself marks it, with the first
-/// flow that has seen it. Waits for that.
+/// When the payload's clock began: when the gate opened or, if the payload itself marks the beginning,
+/// when the first flow saw the mark. Waits for this.
 fn beginning(
     flows: &[RunningFlow],
     gate: Instant,
@@ -269,7 +269,7 @@ fn detail(flow: &RunningFlow) -> FlowSample {
         (Some(bodies), _) => bodies.confirmed_bytes(),
         (None, file) => file.as_ref().map(MountedFile::confirmed_bytes),
     };
-    // After what is confirmed, and before what waits: so what was acknowledged is never more than that.
+    // Read after the confirmed bytes and before the queued ones, so that acknowledged bytes never exceed it.
     let bytes = counters.bytes();
     let queued_bytes = match config.role {
         Role::Sender => goodput_kernel::queued_output(socket),

@@ -1,4 +1,4 @@
-//! The reports of the thread that watches the flows, and how long it lets payload move.
+//! The reports of the thread that watches the flows, and its limit on the time that payload moves.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::run::cap::Cap;
 pub enum FlowsEvent {
     /// Counters at one instant.
     Sample(Box<Sample>),
-    /// Payload has moved for as long as it may, and was asked to end.
+    /// Payload has moved until its time limit, and was asked to end.
     Limit,
     /// Every flow has ended.
     Ended(Result<EndedFlows, Failure>),
 }
 
-/// How long payload moves at most. The thread that watches the flows holds it, whatever holds up those that it
-/// reports.
+/// The longest time that payload moves. The thread that watches the flows enforces it, even if whoever takes its
+/// reports is held up.
 pub struct Limit {
     after: Option<Duration>,
     stop: Arc<Stop>,
@@ -28,17 +28,17 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// `after` the beginning `stop` ends the flows, whose receivers read on for `drain`.
+    /// `stop` ends the flows `after` the beginning; their receivers keep reading for `drain`.
     pub fn new(after: Option<Duration>, stop: &Arc<Stop>, drain: Duration) -> Self {
         Self { after, stop: Arc::clone(stop), drain }
     }
 
-    /// When it is reached, if payload `began`; `None`: never, or it was.
+    /// When the limit is reached, if payload `began`; `None`: never, or it already was.
     pub fn ends(&self, began: Instant) -> Option<Instant> {
         began.checked_add(self.after?)
     }
 
-    /// It is reached.
+    /// The limit is reached.
     pub fn reach(&mut self) {
         self.after = None;
         self.stop.finish(self.drain);
@@ -50,32 +50,32 @@ impl Limit {
     }
 }
 
-/// How flows have ended that did so in good order.
+/// The result of flows that have ended in good order.
 pub struct EndedFlows {
     /// The last sample, with every flow in detail.
     pub last: Box<Sample>,
-    /// What peers reported on the flows themselves, as iperf2's do over UDP.
+    /// What peers reported on the flows themselves, as iperf2 does over UDP.
     pub totals: Vec<FlowTotals>,
-    /// When the datagrams of each flow came, if that was kept.
+    /// Arrival times of each flow's datagrams, if they were kept.
     pub arrivals: Vec<FlowArrivals>,
     /// Where each flow's thread ran.
     pub placement: Placement,
-    /// How long each rate that flows share held them.
+    /// How long each shared rate held the flows back.
     pub held: Held,
-    /// When the times of the samples were zero.
+    /// The clock of the samples, which began at their time zero.
     pub clock: OwnClock,
-    /// Streams that were read here. Closed while the sender has not heard yet that it is over, as when
-    /// its host is busy, they would look as if this end had vanished.
+    /// Streams that were read here. Closing them before the sender has learned that it is over, as when its host is
+    /// busy, would look as if this end had vanished.
     pub sockets: Vec<Arc<OwnedFd>>,
 }
 
-/// How long each rate that flows share held those that sent here, and those that received, microseconds, all
-/// flows together; in the order of the rates.
+/// How long each shared rate held back the flows that sent here, and those that received, microseconds, summed over all
+/// flows; in the order of the rates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Those that sent.
+    /// Sending flows.
     pub sent_us: Vec<u64>,
-    /// Those that received.
+    /// Receiving flows.
     pub received_us: Vec<u64>,
 }
 
@@ -90,7 +90,7 @@ impl Held {
         sums.iter_mut().zip(held_us).for_each(|(sum, own)| *sum = sum.saturating_add(*own));
     }
 
-    /// The same as a report has it, by the limits that were in force. What held nothing is left out.
+    /// The same for a report, by the limits that were in force. Limits that held nothing back are left out.
     pub fn to(&self, cap: &Cap) -> Vec<HeldTo> {
         let roles = [(Role::Sender, &self.sent_us), (Role::Receiver, &self.received_us)];
         let held = roles.into_iter().flat_map(|(role, held_us)| {
@@ -109,9 +109,9 @@ impl Held {
 pub struct Failure {
     /// In words.
     pub why: String,
-    /// Whether the peer broke it off, which then knows the reason.
+    /// Whether the peer broke it off, and therefore knows the reason.
     pub by_peer: bool,
-    /// Whether this user lacks a permission for it.
+    /// Whether this user's permissions are insufficient.
     pub not_permitted: bool,
 }
 

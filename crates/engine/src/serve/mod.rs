@@ -69,7 +69,7 @@ pub struct Config {
     pub token: Option<Token>,
     /// How clients are identified by their own keys, if keys are used.
     pub keys: Option<Keys>,
-    /// What clients may read and change here, if what they have proven lets them change settings.
+    /// What clients may read and change here, if their credentials permit changing settings.
     pub settings: AllowedSettings,
     /// Whether clients without a credential are refused, whatever their protocol. The token, a key and a user name of
     /// `accounts` are credentials.

@@ -174,13 +174,13 @@ fn train(measurement: &Measurement) -> Result<Train, Missing> {
     })
 }
 
-/// What TCP got, and of which segments.
+/// The rate that TCP got, and the size of its segments.
 fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
     let inputs = record.result.ceiling_inputs.as_ref();
     let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is not known"))?;
     let packet = Packet::of(inputs)?;
     let value = record.result.goodput_bits_per_s.0;
-    // Without an interval it says as much as its value.
+    // Without an interval, the value counts as exact.
     let off = record.result.precision_percent.value().copied().unwrap_or(0.0) / 100.0 * value;
     Ok(TcpRate {
         goodput: Estimate { value, low: value - off, high: value + off },

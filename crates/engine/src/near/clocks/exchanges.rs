@@ -1,5 +1,5 @@
-//! Queries of the far end's clock during a measurement: echoes over UDP that say when they were received
-//! and answered (`wire/src/datagram/echo.rs`).
+//! Queries of the far end's clock during a measurement: UDP echoes that report when they were received and answered
+//! (`wire/src/datagram/echo.rs`).
 
 use std::io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
 use std::net::{SocketAddr, UdpSocket};
@@ -16,21 +16,21 @@ use goodput_wire::session::Cookie;
 
 /// Questions before and after the payload; the fastest of this many hardly met a queue.
 pub const IDLE_EXCHANGES: usize = 16;
-/// Time between two of them.
+/// Time between two of these questions.
 const IDLE_INTERVAL: Duration = Duration::from_millis(4);
 /// Time between two questions while payload moves.
 const LOADED_INTERVAL: Duration = Duration::from_millis(50);
-/// Exchanges that are kept, at most: two minutes of them. Beyond, every second one is forgotten, and
-/// half as many are made.
+/// Most exchanges that are kept: two minutes of them. Beyond that, every second one is dropped, and half as many are
+/// made.
 const MAX_KEPT_EXCHANGES: usize = 2400;
-/// After which a hello is sent again.
+/// Time after which a hello is repeated.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a server may leave hellos unanswered.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the last answers are waited for.
+/// How long to wait for the last answers.
 const MAX_LAST_ANSWERS_TIME: Duration = Duration::from_secs(1);
 
-/// Where the measurement stands, for the thread that asks, and how far that is.
+/// The phase of the measurement, for the thread that asks, and that thread's progress.
 #[derive(Debug, Default)]
 pub struct Progress {
     stage: AtomicU8,
@@ -42,7 +42,7 @@ const PHASE_AFTER: u8 = 1;
 const PHASE_ABANDONED: u8 = 2;
 
 impl Progress {
-    /// No payload moves any more: the last questions.
+    /// No payload moves any more: asks the last questions.
     pub fn finish(&self) {
         self.stage.fetch_max(PHASE_AFTER, Ordering::Relaxed);
     }
@@ -76,7 +76,7 @@ impl Progress {
     }
 }
 
-/// Asks until the measurement is over. In the order of the answers.
+/// Asks until the measurement is over. Returns the exchanges in the order of the answers.
 pub fn exchange(
     to: SocketAddr,
     cookie: Cookie,
@@ -88,7 +88,7 @@ pub fn exchange(
     let socket = udp_socket(None, to, options, false);
     let socket: UdpSocket = socket.map_err(|why| Missing::because(why.to_string()))?.into();
     socket.set_nonblocking(false).map_err(failed)?;
-    // Without it an answer counts from when this thread reads it, which is later and holds as well.
+    // Without arrival times, an answer counts from when this thread reads it: later, but still valid.
     let _ = enable_arrival_times(&socket);
     let nonce = proven(&socket, &cookie, progress).map_err(failed)?.ok_or_else(|| {
         let port = to.port();
@@ -99,7 +99,7 @@ pub fn exchange(
     asking.into_exchanges()
 }
 
-/// Questions under way.
+/// Questions in progress.
 struct PendingRequests<'a> {
     socket: &'a UdpSocket,
     cookie: Cookie,
@@ -108,11 +108,11 @@ struct PendingRequests<'a> {
     arrivals: Arrivals,
     questions: ClockQuestions,
     answers: Answers,
-    /// How many did not report the clock.
+    /// How many answers did not report the clock.
     untimed: usize,
 }
 
-/// What was answered, thinned if it is much, and how often it is worth asking therefore.
+/// The answers, thinned if there are many, and therefore how often it is worth asking.
 struct Answers {
     exchanges: Vec<Exchange>,
     every: Duration,
@@ -170,7 +170,7 @@ impl<'a> PendingRequests<'a> {
         Ok(())
     }
 
-    /// As many questions as a time without payload is worth.
+    /// Asks as many questions as a time without payload is worth.
     fn ask_often(&mut self, is_over: fn(&Progress) -> bool) -> std::io::Result<()> {
         for _ in 0..IDLE_EXCHANGES {
             if is_over(self.progress) {
@@ -185,12 +185,12 @@ impl<'a> PendingRequests<'a> {
     fn ask(&mut self) {
         let number = self.questions.ask(monotonic_ns());
         if self.socket.send(&echo(&self.cookie, &self.nonce, number)).is_err() {
-            // What can't be sent is one question less.
+            // A question that can't be sent is one question less.
             self.questions.answered(number);
         }
     }
 
-    /// Takes answers until the time or `is_over`.
+    /// Takes answers until the time is over or `is_over` holds.
     fn hear_until(
         &mut self,
         until: Instant,
@@ -247,12 +247,12 @@ fn proven(
     progress: &Progress,
 ) -> std::io::Result<Option<Nonce>> {
     let (least, until) = (Instant::now() + MAX_LAST_ANSWERS_TIME, Instant::now() + ANSWER_TIMEOUT);
-    // A measurement that is soon over waits for a late answer, a longer one no more.
+    // A measurement that ends soon waits for a late answer; a longer one does not.
     let goes_on = |now: Instant| {
         now < if progress.is_over() { least } else { until } && !progress.is_abandoned()
     };
     while goes_on(Instant::now()) {
-        // A lost one is repeated.
+        // A lost hello is repeated.
         let _ = socket.send(&hello(cookie));
         let again = Instant::now() + REPEAT_INTERVAL;
         while let Some(left) = again.checked_duration_since(Instant::now())
@@ -271,13 +271,13 @@ fn proven(
 
 /// The next datagram and its time of arrival, if one comes in time.
 fn receive(socket: &UdpSocket, time: Duration) -> std::io::Result<Option<(Vec<u8>, Option<u64>)>> {
-    // Zero would mean for ever.
+    // Zero would mean no timeout.
     socket.set_read_timeout(Some(time.max(Duration::from_micros(1))))?;
     let mut datagram = [0; 128];
     match receive_with_ancillary(socket, &mut datagram) {
         Ok(told) => Ok(Some((datagram[..told.length].to_vec(), told.wall_ns))),
         Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock | Interrupted) => Ok(None),
-        // An ICMP error for an earlier one: that one counts as lost.
+        // An ICMP error for an earlier question, which counts as lost.
         Err(cause) if cause.kind() == ConnectionRefused => Ok(None),
         Err(cause) => Err(cause),
     }

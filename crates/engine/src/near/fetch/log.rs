@@ -285,7 +285,7 @@ mod tests {
         let begun = Instant::now();
         let at = |seconds: u64| begun + Duration::from_secs(seconds);
         log.over(0, at(0));
-        // All three leave at the beginning, and each comes in 2 s.
+        // All three requests leave at the beginning; each body takes 2 s.
         for pass in 0..3 {
             log.answered(0, &body(at(0), at(2 * pass + 1)), About::default());
             log.over(0, at(2 * pass + 2));

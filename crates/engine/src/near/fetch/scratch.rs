@@ -26,7 +26,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Notes on disk what `flows` flows are about to store beside the file of `target`, and tries with one byte whether
+    /// Notes on disk what `flows` flows are about to store beside the file of `target`, and tests with one byte whether
     /// the server accepts and removes it.
     pub fn begin(
         asker: Asker,

@@ -149,7 +149,7 @@ fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, Eng
     }
 }
 
-/// The flows of a measurement, as they come about.
+/// The flows of a measurement, as they are set up.
 struct Opening {
     /// Has the local port for the next flow.
     plan: Plan,

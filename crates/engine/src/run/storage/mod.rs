@@ -94,7 +94,7 @@ impl OpenFiles {
         Ok(())
     }
 
-    /// Writes the first sink alone, if the plan asks for it, and reopens all: that data does not belong to the sinks.
+    /// Writes the first sink alone, if the plan asks for it, then empties it and reopens all: its data is not theirs.
     fn write_sink_alone(
         &mut self,
         plan: &Plan,

@@ -1,6 +1,6 @@
 //! UDP on the server: the first datagram from an address decides whose it is. An address that has not proven itself
-//! gets no more than it sent. All of it, with the conversations that datagrams begin, happens on a thread of its own
-//! (`event_thread.rs`).
+//! gets no more bytes than it sent. All of it, with the conversations that datagrams begin, happens on a thread of its
+//! own (`event_thread.rs`).
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -276,7 +276,7 @@ async fn repeat_welcome(socket: UdpSocket, cookie: Cookie, to: mpsc::UnboundedSe
                 return std::io::Result::Ok(());
             }
             socket.recv(&mut datagram).await?;
-            // What is shorter gets no reply that would be longer than itself.
+            // A shorter datagram gets no reply, because the reply would be longer.
             if length >= REQUEST_BYTES {
                 socket.send(&welcome(&cookie)).await?;
             }

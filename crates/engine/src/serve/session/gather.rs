@@ -52,7 +52,7 @@ pub struct Awaiting {
     pub place: Place,
 }
 
-/// The flows that have arrived, and what makes the others come.
+/// The flows that have arrived, and the means to get the others.
 pub struct Gathering {
     tickets: Vec<FlowTicket>,
     arrived: Vec<Connected>,
@@ -147,7 +147,7 @@ impl Wish {
 }
 
 impl Gathering {
-    /// Port of the data connections, if the client must be told which.
+    /// Port of the data connections, if the client must learn it.
     pub fn data_port(&self) -> Option<u16> {
         self.own_port.as_ref().map(|port| port.number)
     }

@@ -13,7 +13,7 @@ use crate::error::EngineError;
 const MIN_MOVED_BYTES: u64 = 2000;
 /// A connection that is this much slower than the fastest one does not belong to the same transfer.
 const MAX_SLOWER_FACTOR: u64 = 50;
-/// Another transfer is ignored if the largest one moves this many times its bytes.
+/// Another transfer is ignored if the largest one moves more than this many times its bytes.
 const MAX_SMALLER_FACTOR: u64 = 10;
 /// Transfers that an error lists.
 const MAX_LISTED: usize = 5;

@@ -240,7 +240,7 @@ impl RunLog {
     }
 }
 
-/// What the files of a run gave and took without the network.
+/// The rates of a run's files without the network.
 fn files_alone(record: &Record) -> Option<FilesAlone> {
     let storage = record.result.directions.first()?.storage.as_ref()?;
     let source = storage.source.as_ref().map(|_| storage.alone_bits_per_s.clone());

@@ -124,7 +124,7 @@ fn per(what: f64, by: f64) -> Result<f64, Missing> {
     if by > 0.0 { Ok(what / by) } else { Err(Missing::because("nothing was received")) }
 }
 
-/// The table of one size and number of clients. `runs` are those that count, with their arms.
+/// The table of one size and number of clients. `runs` are the runs that count, with their arms.
 pub fn table(plan: &Plan, comparison: &Comparison, runs: &[(usize, RunCost)]) -> Transfers {
     let arms = comparison.arms.iter().enumerate();
     let methods = arms.map(|(arm, result)| {

@@ -406,7 +406,7 @@ impl Tuner<'_> {
         compared
     }
 
-    /// Whether less than the smallest gain is left to the ceiling, in words.
+    /// Reports in words if less than the smallest gain is left up to the ceiling.
     fn reaches(&self, goodput: BitRate, ceiling: &Known<BitRate>) -> Option<String> {
         let ceiling = ceiling.value().filter(|_| self.request.purpose == Purpose::Throughput)?;
         let least = self.request.min_gain_percent;

@@ -154,7 +154,7 @@ impl Ledger {
         self.limits[resource as usize]
     }
 
-    /// Charges a client, which may have `proven` its address; or says what is missing.
+    /// Charges a client, which may have `proven` that it is serious; or says what is missing.
     pub fn charge(
         &self,
         address: IpAddr,
@@ -191,7 +191,7 @@ impl Ledger {
 }
 
 impl Ticket {
-    /// The client has proven its address: from now on only its share as a proven client is charged.
+    /// The client has proven that it is serious: from now on only its share as a proven client is charged.
     pub fn prove(&mut self) {
         self.take_back(|account| account.unproven);
     }

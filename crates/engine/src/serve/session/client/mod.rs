@@ -183,7 +183,7 @@ impl ServedClient {
             Action::PeerReported(_) => {
                 self.shown = None;
                 self.echoing = None;
-                // Its last word: what began and was left in the middle is no measurement.
+                // The client's last message: a measurement that was broken off in the middle does not count.
                 self.measurements += u32::from(self.caller.protocol.far_end.measures_again);
             }
             Action::Setting(request) => match self.renew() {
