@@ -14,8 +14,7 @@ const MIN_REST_SHARE: f64 = 0.1;
 /// What the flows of one end counted between two instants.
 #[derive(Debug, Clone)]
 pub struct Span {
-    /// Start, seconds since payload began to move, or since the end of an omitted warm-up once that is
-    /// over.
+    /// Start, seconds since payload began to move; once an omitted warm-up is over, since its end.
     pub from_s: f64,
     /// End, seconds.
     pub to_s: f64,

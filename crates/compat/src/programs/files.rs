@@ -61,8 +61,7 @@ impl Files {
         Ok(())
     }
 
-    /// Notes the id of the process that detaches from the terminal. The file stays when that process
-    /// ends.
+    /// Notes the id of the process that detaches from the terminal. The file stays when it ends.
     pub fn note_pid(&self, id: u32) -> Result<()> {
         self.pid.as_deref().map_or(Ok(()), |path| write_pid(path, id).map(drop))
     }

@@ -156,8 +156,7 @@ pub fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A type of service, in decimal, octal or hexadecimal, converted to a differentiated services code
-/// point.
+/// Converts a decimal, octal or hexadecimal type of service to a differentiated services code point.
 pub fn tos(text: &str) -> Result<String, String> {
     let tos =
         number(text).filter(|tos| *tos < 256).ok_or_else(|| not_a("type of service", text))?;

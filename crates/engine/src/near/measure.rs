@@ -34,8 +34,7 @@ impl Client {
         }
     }
 
-    /// As [`Client::measure`], but an incomplete measurement is an error, because a part of it is of no
-    /// use.
+    /// As [`Client::measure`], but an incomplete measurement is an error: a part of it is of no use.
     pub async fn measure_whole(
         &mut self,
         plan: &Plan,

@@ -1,9 +1,8 @@
-//! What is stored at file servers and on mounts. A note is on disk before the first byte leaves, so that a later run
-//! finds it.
+//! What is stored at file servers and on mounts: noted on disk before the first byte leaves, for a later run to find.
 //!
-//! One file for each run, to which lines are only appended: how the server was contacted, the URLs, and the URLs that
-//! are gone again. None has a password. Its owner holds a lock (flock(2)) on it while alive. If the file is gone,
-//! nothing is left to remove.
+//! One file for each run, to which lines are only appended: how the server was contacted, the URLs, and those that are
+//! gone. No file has a password. Its owner holds a lock (flock(2)) on it while alive. If it is gone, nothing is left to
+//! remove.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};

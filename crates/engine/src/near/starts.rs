@@ -39,8 +39,7 @@ impl Starts {
         self.near.map_or(0.0, |(told, began)| -began.saturating_duration_since(told).as_secs_f64())
     }
 
-    /// The far end began no later than this. Before its first sample this is not a bound yet, and is not used to
-    /// measure anything.
+    /// The far end began no later than this. Before its first sample this is not a bound yet, and is not used.
     pub fn latest_s(&self) -> f64 {
         self.latest_s.unwrap_or_else(|| self.earliest_s())
     }

@@ -28,8 +28,7 @@ impl IntervalMaker {
     /// Takes the next sample. Returns an interval, if the sample completes one. Its bounds are the
     /// times of the samples, as counted, not the round times that were asked for.
     pub fn push(&mut self, sample: &Sample) -> Option<Interval> {
-        // Half a millisecond of grace: otherwise a sample that is slightly early would double the
-        // interval's length.
+        // Half a millisecond of grace: a slightly early sample would double the interval's length.
         let due = sample.at_s - self.from.0 >= self.every_s - 0.0005;
         due.then(|| self.close(sample)).flatten()
     }

@@ -242,9 +242,8 @@ fn end_result(end: Result<&End, Missing>) -> EndResult {
     }
 }
 
-/// Wall time between two snapshots according to the CPU accounting: the sum of all kinds of time,
-/// divided by the CPUs. `cpu.idle` and its siblings are then divided by the clock that they were taken
-/// with.
+/// Wall time between two snapshots by the CPU accounting: the sum of all kinds of time, divided by the
+/// CPUs. `cpu.idle` and its siblings are then divided by the same clock.
 fn elapsed_us(before: &Snapshot, after: &Snapshot) -> Result<f64, Missing> {
     const KINDS: [&str; 8] =
         ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];

@@ -1,5 +1,4 @@
-//! Runs the probes that tell the two likeliest causes of a test apart, and gives the verdict after
-//! them.
+//! Runs the probes that tell the two likeliest causes of a test apart, then gives the verdict.
 
 use std::path::PathBuf;
 
@@ -19,8 +18,7 @@ use crate::verbs::compare::near_far::Appliers;
 const MAX_PROBES: usize = 3;
 
 /// Tells the two likeliest causes of `record` apart, if a probe can, on the same conversation. A probe
-/// that can't run notes that in the record and decides nothing. Settings are put back after each probe,
-/// in any case.
+/// that can't run says so in the record and decides nothing. Settings are put back after each, always.
 pub async fn probe(
     client: &mut Client,
     record: &mut Record,

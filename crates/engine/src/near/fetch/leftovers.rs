@@ -22,9 +22,8 @@ pub struct LeftUpload {
     pub failure: Option<String>,
 }
 
-/// Removes what dead runs have left at the server of `place`, as far as the server allows. Returns in words what was
-/// done. A run that reached the server by another way may have reached another machine, so this server's word on its
-/// files means nothing.
+/// Removes what dead runs have left at the server of `place`, if the server allows. Returns in words what was done. A
+/// run that reached the server by another way may have reached another machine: this one's word means nothing then.
 pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     let met = asker.target.file.as_ref().and_then(|file| Meeting::of(file).ok());
     let (Ok(left), Some(met)) = (Note::<Place>::left(notes), met) else { return Vec::new() };

@@ -183,8 +183,7 @@ mod tests {
     use super::*;
     use crate::near::notes::Meeting;
 
-    /// An FTP server that answers requests to delete a file as `delete` says. Returns what it received, and who asks
-    /// it.
+    /// An FTP server that answers requests to delete as `delete` says. Returns what it received, and who asks it.
     fn serve(delete: fn(&str) -> &'static str) -> (Asker, Receiver<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -34,8 +34,7 @@ pub fn probe(to: SocketAddr, options: &SocketOptions, halt: &Halt) -> Result<Pro
     Ok(waiting.into_probes())
 }
 
-/// Waits until a connection is established or has failed, or the time is over. Returns for each whether
-/// it is ready.
+/// Waits until a connection is ready or has failed, or the time is over. Reports each one's readiness.
 fn ready(waiting: &Waiting<'_, OwnedFd>, time: Duration) -> Result<Vec<bool>, Missing> {
     let mut polled: Vec<_> =
         waiting.out().map(|socket| PollFd::new(socket, PollFlags::OUT)).collect();

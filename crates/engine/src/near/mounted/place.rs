@@ -143,8 +143,7 @@ impl Opening<'_> {
         options.read(true).write(self.writes).custom_flags(flags.bits() as i32).open(path)
     }
 
-    /// Whether the file can be read past the page cache: some file systems refuse to open it that way, others to read
-    /// it.
+    /// Whether the page cache can be bypassed: some file systems then refuse to open the file, others to read it.
     fn can_be_direct(&self, mount: &FileMount) -> Result<bool, EngineError> {
         if self.direct == Some(false) {
             return Ok(false);

@@ -136,8 +136,7 @@ mod tests {
         assert_eq!(all.count(), PACE.burst as usize);
     }
 
-    /// Takes an attempt for each of this number of addresses. Returns how many got one at once, had to wait, and
-    /// failed.
+    /// Takes an attempt for each of this number of addresses. Returns how many got it at once, waited, were refused.
     fn outcomes(
         attempts: &Attempts,
         clients: impl Iterator<Item = u32>,

@@ -1,5 +1,4 @@
-//! The program whose transfer is watched: its identity, its CPU time, and the states in which it was
-//! seen.
+//! The program whose transfer is watched: its identity, its CPU time, and the states it was seen in.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -71,8 +71,7 @@ fn interrupts_per_s(record: &Record, watched: &[Watched]) -> Option<f64> {
     rates.into_iter().flatten().reduce(|near, far| near + far)
 }
 
-/// Over TCP, the share of bytes that were retransmitted; over UDP, the share of datagrams that did not arrive. The
-/// worse direction.
+/// Over TCP, the share of retransmitted bytes; over UDP, the share of lost datagrams. The worse direction.
 fn loss_percent(record: &Record) -> Option<f64> {
     let each = record.result.directions.iter().map(|direction| match record.plan.transport {
         Transport::Udp => direction.lost_percent.value().copied(),

@@ -33,8 +33,7 @@ pub struct FindRateRequest {
     pub target: Target,
     /// Credentials that the far end may ask for.
     pub credentials: Credentials,
-    /// The plan of every trial. Its length is in seconds; its rate, if it has one, is the highest to
-    /// try.
+    /// The plan of every trial. Its length is in seconds; its rate, if any, is the highest to try.
     pub plan: Plan,
     /// Payload sizes of the datagrams; one search for each.
     pub sizes: Vec<Bytes>,

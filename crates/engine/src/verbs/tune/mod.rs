@@ -212,8 +212,7 @@ impl Tuner<'_> {
         }
     }
 
-    /// Adds the setting's present value, which is the one to return to, if the rule does not say and this host knows
-    /// it.
+    /// Adds the setting's present value, to return to it, if the rule does not say and this host knows the value.
     fn complete(&self, change: &mut Change) {
         let is_here = change.setting.end == EndName::Near && self.request.hosts.near.is_none();
         if change.from.is_none() && is_here {
@@ -298,9 +297,8 @@ impl Tuner<'_> {
         better
     }
 
-    /// Tries all kept changes again without each one, the first one first: a later change may have made it needless, or
-    /// it was found better by chance. A change that makes no difference is dropped. For a single change, the proof
-    /// shows the same.
+    /// Retries all kept changes without each one, the first one first: a later change may have made it needless, or it
+    /// was found better by chance. It is dropped if it makes no difference. The proof covers a single change.
     async fn leave_out_again(&mut self, listener: &mut Listener<'_>) {
         for change in self.search.kept().to_vec() {
             let time = self.budget.for_a_change();

@@ -248,8 +248,7 @@ impl ServedClient {
         let Run::Going(going) = &mut self.run else { return };
         let Stage::Running { run, progress } = &mut going.stage else { return };
         *progress = Progress::from_now(self.shared.config.min_progress, run.plan());
-        // The session ends payload before that, and says why; this limit does not depend on what may hold the session
-        // up.
+        // The session ends payload before that, and says why; what may hold the session up does not delay this limit.
         let planned = longest(run.plan()).filter(|_| far_end.ends_as_planned);
         let longest = planned.unwrap_or(longest_s);
         if let Err(why) = run.begin(Some(longest + END_ALLOWANCE)) {
