@@ -1,4 +1,4 @@
-//! On which CPUs a flow's thread may run, and on which it was found.
+//! The CPUs that a flow's thread may use, and those on which it was seen.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,26 +8,26 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 /// Words of a set of all CPUs that this program can name (`CpuSet::MAX_CPU`), 64 each.
 const CPU_SET_WORDS: usize = CpuSet::MAX_CPU / 64;
 
-/// Where a thread was found; readable from others while it runs and after it has ended.
+/// Where a thread was seen; other threads can read it while the thread runs and after it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct CpusSeen {
     seen: [AtomicU64; CPU_SET_WORDS],
 }
 
 impl CpusSeen {
-    /// Called by the thread itself: it runs here now.
+    /// Called by the thread itself: notes its current CPU.
     pub(crate) fn note_own(&self) {
         self.note(sched_getcpu());
     }
 
-    /// It was found on `cpu`.
+    /// Notes that it was seen on `cpu`.
     pub(crate) fn note(&self, cpu: usize) {
         if let Some(word) = self.seen.get(cpu / 64) {
             word.fetch_or(1 << (cpu % 64), Ordering::Relaxed);
         }
     }
 
-    /// CPUs that it was found on, in rising order.
+    /// CPUs on which it was seen, in rising order.
     pub(crate) fn seen(&self) -> Vec<u16> {
         let is_seen = |cpu: &u16| {
             let word = self.seen[usize::from(*cpu) / 64].load(Ordering::Relaxed);
@@ -37,19 +37,19 @@ impl CpusSeen {
     }
 }
 
-/// Where the kernel has the thread `id` of this process; `None` if there is none.
+/// The CPU of thread `id` of this process; `None` if there is no such thread.
 pub(crate) fn cpu_of(id: i32) -> Option<usize> {
     last_cpu(&fs::read_to_string(format!("/proc/self/task/{id}/stat")).ok()?)
 }
 
-/// The CPU that a thread last ran on: field 39 of its stat, `processor` (proc_pid_stat(5)). The name
-/// before field 3 may hold anything but ends with the last parenthesis.
+/// The CPU on which a thread last ran: field 39 of its stat, `processor` (proc_pid_stat(5)). The name before field 3
+/// may contain anything, but ends with the last parenthesis.
 fn last_cpu(stat: &str) -> Option<usize> {
     const AFTER_NAME: usize = 39 - 3;
     stat.rsplit_once(')')?.1.split_whitespace().nth(AFTER_NAME)?.parse().ok()
 }
 
-/// Keeps the calling thread on `cpu` from here on.
+/// Keeps the calling thread on `cpu` from now on.
 pub(crate) fn pin(cpu: u16) -> rustix::io::Result<()> {
     let mut set = CpuSet::new();
     if usize::from(cpu) >= CpuSet::MAX_CPU {
@@ -59,8 +59,8 @@ pub(crate) fn pin(cpu: u16) -> rustix::io::Result<()> {
     sched_setaffinity(None, &set)
 }
 
-/// CPUs that the calling thread may run on, in rising order: those that its control group and the process
-/// that started it have left to it (sched_getaffinity(2), cpuset(7)).
+/// CPUs on which the calling thread may run, in rising order: those that its control group and its parent process have
+/// left to it (sched_getaffinity(2), cpuset(7)).
 pub fn allowed_cpus() -> rustix::io::Result<Vec<u16>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU as u16).filter(|cpu| set.is_set(usize::from(*cpu))).collect())

@@ -1,16 +1,16 @@
 //! How long a thread slept within calls that read a file and send it at once.
 //!
-//! The socket is in non-blocking mode, so a thread that sleeps in such a call waits for the file; or for a
-//! CPU, which can't be told apart here. The CPU clock of a thread costs a system call, so it is read
-//! only after calls that took long; the sleep is what all calls since the last look took beyond it.
+//! The socket is in non-blocking mode, so a thread that sleeps in such a call waits for the file, or for a CPU; the two
+//! look the same here. Reading the CPU clock of a thread costs a system call, so it is read only after calls that took
+//! long. The sleep is the time of all calls since the last reading minus their CPU time.
 
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::flow::Flow;
 
-/// A call that takes longer may have slept, nanoseconds: 128 KiB are sent in less.
+/// A call that takes longer may have slept, nanoseconds: sending 128 KiB takes less.
 const MIN_SLEEP_NS: u64 = 50_000;
 
-/// The clocks at the last look.
+/// The clocks at the last reading.
 #[derive(Debug, Default)]
 pub(crate) struct SleepMeter {
     wall_ns: u64,
@@ -22,7 +22,7 @@ impl SleepMeter {
         Self { wall_ns: now_ns(), awake_ns: awake_ns(flow) }
     }
 
-    /// Makes a call, and counts what it slept as time in the source.
+    /// Makes a call, and counts its sleep as time in the source.
     pub(crate) fn during<T>(&mut self, flow: &Flow, call: impl FnOnce() -> T) -> T {
         let began = now_ns();
         let result = call();
@@ -37,7 +37,7 @@ impl SleepMeter {
     }
 }
 
-/// Time that the flow's own thread ran, or waited for anything else than its source.
+/// Time in which the flow's own thread ran, or waited for anything but its source.
 fn awake_ns(flow: &Flow) -> u64 {
     let counters = &flow.counters;
     thread_cpu_ns() + counters.blocked.total_ns() + counters.paced.total_ns()

@@ -1,9 +1,9 @@
 //! `auto`: which mover one end uses for a plan, and why.
 //!
-//! The best mover was measured by interleaved runs over loopback and veth (Linux 6.18), as the CPU time of
-//! sender and receiver together for each byte. With fewer cycles a byte, more bytes go through a CPU; if the
-//! CPU is not the limit, nothing is lost. What decides is stated with each candidate. The first that can run
-//! here with the limits of this process is taken.
+//! The best mover was measured by interleaved runs over loopback and veth (Linux 6.18), as CPU time of sender and
+//! receiver together per byte. With fewer cycles per byte, a CPU moves more bytes; if the CPU is not the limit, nothing
+//! is lost. Each candidate states its reason. The first candidate that can run here within the limits of this process
+//! is taken.
 
 use goodput_model::{Plan, Role, Source, Transport};
 
@@ -11,20 +11,20 @@ use crate::error::Unsupported;
 use crate::limits::Needs;
 use crate::movers::{Mover, check_here, check_storage, find};
 
-/// What a plan names to leave the choice to each end.
+/// The plan's mover name that leaves the choice to each end.
 pub const AUTO: &str = "auto";
 
-/// Bytes of a write below which many are worth one, unless they fill whole pages. Each place of a pipe
-/// holds a page or a part of one, so `splice` gains by whole pages. The CPU time of a byte, sender and
-/// receiver (`discard`) together, by splice over that by writev, on loopback and over veth: at 1500 bytes
-/// 3.4 and 2.4, at 3000 2.1 and 1.3, at 6000 2.0 and 1.7; at 4 KiB 0.83 and 0.86, at 8 KiB 0.85 and 0.74, at
-/// 12 KiB 0.86 and 1.2, at 16 KiB 0.81 and 0.67 (medians of 6 interleaved rounds). `copy` cost 1.3 to 3.7
-/// times as much as writev on loopback, and 1.8 to 17 times over veth.
+/// Write size in bytes below which gathering many writes into one pays, unless they fill whole pages. A pipe's slot
+/// holds a page or a part of one, so `splice` gains with whole pages. CPU time per byte, sender and receiver
+/// (`discard`) together, splice over writev, on loopback and over veth: at 1500 bytes 3.4 and 2.4, at 3000 2.1 and 1.3,
+/// at 6000 2.0 and 1.7; at 4 KiB 0.83 and 0.86, at 8 KiB 0.85 and 0.74, at 12 KiB 0.86 and 1.2, at 16 KiB 0.81 and 0.67
+/// (medians of 6 interleaved rounds). `copy` cost 1.3 to 3.7 times as much as writev on loopback, and 1.8 to 17 times
+/// over veth.
 const SMALL_WRITE_BYTES: u64 = 16 << 10;
 /// Bytes of a page.
 const PAGE_BYTES: u64 = 4096;
 
-/// A mover, and why it was taken.
+/// A mover, and the reason for it.
 #[derive(Clone, Copy)]
 struct Candidate {
     mover: &'static str,
@@ -44,7 +44,7 @@ pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, Str
             Err(obstacle) => passed.push(obstacle),
         }
     }
-    // The last one is the plainest: if it can't run, that is what the user must know.
+    // The last one is the plainest: the user must know why it can't run.
     Err(passed.pop().unwrap_or_else(|| Unsupported {
         mover: AUTO.into(),
         why: "no mover fits this plan".into(),
@@ -52,7 +52,7 @@ pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, Str
     }))
 }
 
-/// What any mover takes that may be chosen for one side of a plan. None of them is tried.
+/// The greatest needs of any mover that may be chosen for one side of a plan. None is tried.
 pub(crate) fn most_needs(plan: &Plan, role: Role) -> Needs {
     let known = candidates(plan, role).into_iter().filter_map(|candidate| find(candidate.mover));
     known.map(|mover| mover.needs(plan, role)).fold(Needs::default(), Needs::max)
@@ -73,8 +73,7 @@ fn candidates(plan: &Plan, role: Role) -> Vec<Candidate> {
         (Transport::Tcp, Role::Receiver) if plan.storage.sink.is_some() => {
             of(&[("copy", "only copied data can be written to a sink")])
         }
-        // A byte cost both ends 0.65 times the CPU time of copying it out, and through splice-null 0.8
-        // times.
+        // A byte cost both ends 0.65 times the CPU time of copying it out, and 0.8 times through splice-null.
         (Transport::Tcp, Role::Receiver) => of(&[
             ("discard", "the kernel drops the payload, so nothing is copied"),
             ("copy", PLAIN),
@@ -82,8 +81,8 @@ fn candidates(plan: &Plan, role: Role) -> Vec<Candidate> {
         (Transport::Udp, Role::Sender) if plan.rate_bits_per_s.is_some() => {
             of(&[("datagram", "paced datagrams are sent one by one, for even gaps")])
         }
-        // A byte cost sender and receiver together 0.06 times the CPU time that it cost one by one, and
-        // joined by the sender alone 0.2 times.
+        // A byte cost sender and receiver together 0.06 times the CPU time of single datagrams, and 0.2 times if only
+        // the sender joined them.
         (Transport::Udp, Role::Receiver) => {
             of(&[("gro", "datagrams that arrive joined are read joined"), ("datagram", PLAIN)])
         }
@@ -100,9 +99,8 @@ fn stream_senders(plan: &Plan) -> &'static [(&'static str, &'static str)] {
         Some(Source::Input) => {
             &[("splice", "a pipe's pages are passed on without a copy"), ("copy", PLAIN)]
         }
-        // A byte of a file in memory costs 0.47 times the CPU time of read and send, over loopback and veth.
-        // The others: sendfile 0.5 to 0.74 times (it uses a small pipe inside the kernel), mmap-send and
-        // uring 0.6 to 0.8 times.
+        // A byte of a memory file costs 0.47 times the CPU time of read and send, over loopback and veth. The others:
+        // sendfile 0.5 to 0.74 times (it uses a small pipe inside the kernel), mmap-send and uring 0.6 to 0.8 times.
         Some(_) => &[
             (
                 "splice",

@@ -1,5 +1,5 @@
-//! Long work that cannot be interrupted from outside, because it runs on a thread: it checks now and then
-//! whether anyone still waits for it.
+//! Long work on a thread, which cannot be interrupted from outside: the work checks now and then whether anyone still
+//! waits for it.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -13,14 +13,14 @@ pub struct Waiter(Arc<()>);
 pub struct Awaited(Weak<()>);
 
 impl Waiter {
-    /// For the one who works.
+    /// For the working side.
     pub fn awaited(&self) -> Awaited {
         Awaited(Arc::downgrade(&self.0))
     }
 }
 
 impl Awaited {
-    /// Fails once nobody waits any more.
+    /// Fails once nobody waits any longer.
     pub fn check(&self) -> io::Result<()> {
         match self.0.strong_count() {
             0 => Err(io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more")),

@@ -1,4 +1,4 @@
-//! Where payload comes from that moves in bodies, or goes to: who asks for each body, and what is known of its connections.
+//! Sources and destinations of payload that moves in bodies: who requests each body, and the state of its connections.
 
 use std::fmt;
 use std::io;
@@ -13,18 +13,18 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::clock::now_ns;
 
-/// Who asks for the bodies of one flow.
+/// Requests the bodies of one flow.
 pub trait Bodies: Send {
-    /// Asks for the next body, and returns when its payload can be read; `None`: there is no more. Waits by `pause`
-    /// alone, so that a stop ends it.
+    /// Requests the next body, and returns when its payload can be read; `None`: there are no more. Waits only through
+    /// `pause`, so that a stop ends the wait.
     fn next(&mut self, pause: &dyn Pause) -> Result<Option<Body>, BodyError>;
 
-    /// Reads of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if the
-    /// socket has nothing. Zero is its end.
+    /// Reads from a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if the socket
+    /// has no data. Zero is the end of the body.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Of a sender: asks to send a body of this many bytes, `None` if its length is not known, and returns when payload
-    /// can be written. The body before it is over.
+    /// For a sender: requests to send a body of this many bytes, `None` if its length is not known, and returns when
+    /// payload can be written. The previous body is over.
     fn store(&mut self, _bytes: Option<u64>, _pause: &dyn Pause) -> Result<Body, BodyError> {
         Err(BodyError::Own("these bodies are only received".into()))
     }
@@ -40,17 +40,17 @@ pub trait Bodies: Send {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// What a body that is [`Extent::Decoded`] and takes no more waits for at its socket.
+    /// Events for which a body that is [`Extent::Decoded`] waits at its socket when it takes no more.
     fn awaits(&self) -> PollFlags {
         PollFlags::OUT
     }
 
-    /// The whole body is written: returns when the peer has confirmed that it has it.
+    /// The whole body is written: returns when the peer has confirmed its receipt.
     fn stored(&mut self, _pause: &dyn Pause) -> Result<(), BodyError> {
         Ok(())
     }
 
-    /// What the peer said of a connection that takes no more, if it says anything soon.
+    /// What the peer said about a connection that takes no more, if it says anything soon.
     fn refusal(&mut self, _pause: &dyn Pause) -> Option<BodyError> {
         None
     }
@@ -65,8 +65,8 @@ pub trait Bodies: Send {
         false
     }
 
-    /// The body that is read has brought nothing for that long: whether the next one goes on where it ended, perhaps on
-    /// another connection. If not, the flow fails.
+    /// The current body has brought nothing for its whole patience. Returns whether the next body continues where this
+    /// one ended, perhaps on another connection. If not, the flow fails.
     fn cut(&mut self, _why: &str) -> bool {
         false
     }
@@ -80,54 +80,55 @@ pub trait Bodies: Send {
     fn patience(&self) -> Duration;
 }
 
-/// Who knows what the kernel counts on the connections of a flow, of which there may be several one after the other.
+/// Knows the kernel's counts for a flow's connections, of which there may be several in succession.
 pub trait Connections: Send + Sync {
-    /// Another connection takes the place of this one.
+    /// Another connection replaces this one.
     fn leaves(&self, socket: BorrowedFd<'_>);
 
-    /// What was counted on this one and on those before it.
+    /// The counts of this connection and of those before it.
     fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo>;
 
-    /// Payload that the peer said it has, bytes; `None`: it does not say so while it comes.
+    /// Payload that the peer reported as received, bytes; `None`: it does not report this during the transfer.
     fn confirmed_bytes(&self) -> Option<u64> {
         None
     }
 }
 
-/// Payload that was asked for, or that may be sent.
+/// Payload that was requested, or that may be sent.
 #[derive(Debug)]
 pub struct Body {
-    /// How far it reaches. Of a sender's body, only whether it is [`Extent::Decoded`] counts: the sender knows its length.
+    /// How far it reaches. For a sender's body, only whether it is [`Extent::Decoded`] counts: the sender knows the
+    /// length.
     pub extent: Extent,
-    /// The socket on which it moves, if that is another than that of the body before.
+    /// The socket on which it moves, if not that of the previous body.
     pub socket: Option<OwnedFd>,
 }
 
 /// How far a body reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// So many bytes of the socket.
+    /// This many bytes of the socket.
     Bytes(u64),
-    /// All until the peer ends the stream.
+    /// Everything until the peer ends the stream.
     ToClose,
-    /// What [`Bodies::read`] makes of the socket's bytes, or what [`Bodies::write`] makes them of.
+    /// What [`Bodies::read`] makes of the socket's bytes, or what [`Bodies::write`] encodes into them.
     Decoded,
 }
 
-/// Why there is no body, or no more of one.
+/// Why there is no body, or no more of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyError {
     /// A [`Pause`] was ended by the stop.
     Stopped,
     /// The peer did or said something unexpected.
     Peer(String),
-    /// The peer does not let this user have or store it.
+    /// The peer does not let this user get or store it.
     Forbidden(String),
-    /// This end could not go on.
+    /// This end could not continue.
     Own(String),
 }
 
-/// How whoever asks for a body waits.
+/// How the requester of a body waits.
 pub trait Pause {
     /// Waits until one of `events` happens at `socket`, or until `until`. Counts as blocked. Fails with
     /// [`BodyError::Stopped`] if the flow is to end.
@@ -142,19 +143,19 @@ pub trait Pause {
     fn rest(&self, until: Instant) -> Result<(), BodyError>;
 }
 
-/// Where a flow has its bodies from.
+/// Where a flow gets its bodies.
 pub struct BodySource {
     inner: Mutex<Inner>,
     /// How long no payload of a body may move, nanoseconds.
     pub(crate) patience_ns: u64,
-    /// Held while the flow's socket is replaced, and by whoever must not see that half done.
+    /// Held while the flow's socket is replaced, and by anyone who must not see this half done.
     replacing: Mutex<()>,
     pub(crate) connections: Box<dyn Connections>,
 }
 
-/// What is behind the lock.
+/// The data behind the lock.
 pub(crate) struct Inner {
-    /// Whether the mover reads and writes what is decoded.
+    /// Whether the mover reads and writes decoded bodies.
     may_decode: bool,
     pub(crate) bodies: Box<dyn Bodies>,
     decodes: bool,
@@ -163,7 +164,7 @@ pub(crate) struct Inner {
 }
 
 impl BodySource {
-    /// Bodies that are asked for as they are wanted.
+    /// Bodies that are requested as needed.
     pub fn new(bodies: impl Bodies + 'static, connections: impl Connections + 'static) -> Self {
         let patience_ns = u64::try_from(bodies.patience().as_nanos()).unwrap_or(u64::MAX);
         let bodies = Box::new(bodies);
@@ -188,29 +189,29 @@ impl BodySource {
         Some(now_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)))
     }
 
-    /// What the socket of a sender that can't go on is waited for.
+    /// Events for which to wait at the socket of a stuck sender.
     pub(crate) fn awaits(&self) -> PollFlags {
         let inner = self.inner();
         if inner.decodes { inner.bodies.awaits() } else { PollFlags::OUT }
     }
 
-    /// Payload that the peer said it has, bytes, if it says so while it comes.
+    /// Payload that the peer reported as received, bytes, if it reports this during the transfer.
     pub fn confirmed_bytes(&self) -> Option<u64> {
         self.connections.confirmed_bytes()
     }
 
-    /// What the kernel counted on all connections of the flow, the last of which is `socket`.
+    /// The kernel's counts over all connections of the flow, of which `socket` is the last.
     pub fn tcp_info(&self, socket: BorrowedFd<'_>) -> Known<TcpInfo> {
         self.holding(|| self.connections.tcp_info(socket))
     }
 
-    /// Does something while the flow keeps its socket.
+    /// Runs `work` while the flow's socket can't be replaced.
     pub(crate) fn holding<T>(&self, work: impl FnOnce() -> T) -> T {
         let _held = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         work()
     }
 
-    /// Whether the mover reads and writes what is decoded.
+    /// Sets whether the mover reads and writes decoded bodies.
     pub(crate) fn set_may_decode(&self, may_decode: bool) {
         self.inner().may_decode = may_decode;
     }
@@ -229,7 +230,7 @@ impl BodySource {
         read.map_err(|cause| inner.note(&cause))
     }
 
-    /// Writes what there is room for, without waiting.
+    /// Writes as much as there is room for, without waiting.
     pub(crate) fn write(&self, socket: &OwnedFd, payload: &[u8]) -> SysResult<usize> {
         let mut inner = self.inner();
         if !inner.decodes {
@@ -241,13 +242,13 @@ impl BodySource {
 }
 
 impl Inner {
-    /// A body that is decoded or not is moved next. Whether the mover can.
+    /// The next body is decoded or not; returns whether the mover can move it.
     pub(crate) fn take(&mut self, is_decoded: bool) -> bool {
         self.decodes = is_decoded;
         self.may_decode || !is_decoded
     }
 
-    /// Keeps why a read or a write failed, unless it is only to be tried again.
+    /// Records why a read or a write failed, unless a retry is enough.
     fn note(&mut self, cause: &io::Error) -> Errno {
         match cause.kind() {
             io::ErrorKind::WouldBlock => Errno::AGAIN,

@@ -1,5 +1,5 @@
-//! The buffer pool: memory to receive into, lent for one call at a time. Nobody looks at what arrives, so flows
-//! share it. The buffer that was given back last is lent first, while the processor's cache still holds it.
+//! The buffer pool: memory to receive into, lent for one call at a time. Nobody looks at the received payload, so flows
+//! share it. The buffer returned last is lent first, while the processor's cache still holds it.
 
 use std::mem;
 use std::ops::Deref;
@@ -7,12 +7,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::ring::Memory;
 
-/// Bytes of a pooled buffer; also the least to read into. What collects while the reader is away is then read
+/// Bytes of a pooled buffer; also the least to read into. Payload that collects while the reader is away is then read
 /// at once.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
-/// Most buffers in the pool. A thread that is preempted within a call keeps its buffer. Without a bound, many flows
-/// on few processors would have as many buffers as flows.
+/// Most buffers in the pool. A thread that is preempted within a call keeps its buffer. Without a bound, many flows on
+/// few processors would use as many buffers as there are flows.
 const MAX_BUFFERS: usize = 32;
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), made: 0, waiting: 0 });
@@ -20,16 +20,16 @@ static GIVEN_BACK: Condvar = Condvar::new();
 
 /// The buffers of all flows.
 struct Pool {
-    /// Those that nobody has now.
+    /// Buffers that nobody uses now.
     free: Vec<Box<[u8]>>,
-    /// How many there are.
+    /// How many buffers exist.
     made: usize,
-    /// How many flows wait for one.
+    /// How many flows wait for a buffer.
     waiting: usize,
 }
 
-/// Takes the buffer that was given back last, or a new one. If the pool has its most buffers already, waits for one of
-/// the calls that have them. None of these calls waits for its socket.
+/// Takes the buffer returned last, or a new one. If the pool is at its limit, waits for one of the calls that hold a
+/// buffer. None of these calls waits for its socket.
 fn take() -> Box<[u8]> {
     let mut pool = pool();
     loop {
@@ -46,12 +46,12 @@ fn take() -> Box<[u8]> {
     }
 }
 
-/// The pool; a thread that panicked has left it whole.
+/// The pool; a thread that panicked has left it consistent.
 fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A buffer of [`BUFFER_BYTES`] that is lent, until the call is over, or its thread has panicked.
+/// A buffer of [`BUFFER_BYTES`], on loan until the call is over or its thread has panicked.
 pub(crate) struct PooledBuffer(Box<[u8]>);
 
 impl PooledBuffer {
@@ -72,7 +72,7 @@ impl Deref for PooledBuffer {
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
         let buffer = mem::take(&mut self.0);
-        // A buffer that leaked is not given back.
+        // A leaked buffer is not returned.
         if !buffer.is_empty() {
             pool().end_loan(|pool| pool.free.push(buffer));
         }
@@ -91,10 +91,10 @@ impl Memory for PooledBuffer {
 }
 
 impl Pool {
-    /// A flow has one buffer less, so that another flow may have one.
+    /// One buffer less is on loan, so another flow may take one.
     fn end_loan(&mut self, how: impl FnOnce(&mut Self)) {
         how(self);
-        // To notify is a system call, even if nobody waits.
+        // Notifying is a system call, even if nobody waits.
         if self.waiting > 0 {
             GIVEN_BACK.notify_one();
         }
@@ -104,12 +104,12 @@ impl Pool {
 /// What a flow receives into.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveBuffer {
-    /// One of its own, if [`BUFFER_BYTES`] are too few.
+    /// Its own buffer, if [`BUFFER_BYTES`] are too few.
     own: Box<[u8]>,
 }
 
 impl ReceiveBuffer {
-    /// Of at least `len` bytes.
+    /// For at least `len` bytes.
     pub(crate) fn of(len: usize) -> Self {
         let own = if len > BUFFER_BYTES { len } else { 0 };
         Self { own: vec![0; own].into() }

@@ -1,4 +1,4 @@
-//! The page cache of a file: what of it is in memory, dropping it, reading it.
+//! The page cache of a file: how much of the file is in memory, dropping it, reading it.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -13,17 +13,17 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::awaited::Awaited;
 
-/// Bytes whose pages are asked for at a time: one byte of answer a page.
+/// Bytes whose pages are queried at a time: the answer has one byte per page.
 const WINDOW_BYTES: u64 = 1 << 30;
 
-/// What reading a file alone has shown.
+/// The result of reading a file alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadAlone {
     /// Bytes that were read.
     pub bytes: u64,
     /// How long it took.
     pub time: Duration,
-    /// Whether the end of the file was reached in the time that it was given.
+    /// Whether the end of the file was reached within the time limit.
     pub whole: bool,
 }
 
@@ -38,8 +38,7 @@ impl ReadAlone {
     }
 }
 
-/// Reads the first `bytes` of a file, `chunk` bytes at a time, for `limit` at most, as long as it is
-/// awaited.
+/// Reads the first `bytes` of a file, `chunk` bytes at a time, for `limit` at most, as long as the result is awaited.
 pub fn read_alone(
     file: &OwnedFd,
     bytes: u64,
@@ -61,11 +60,10 @@ pub fn read_alone(
     Ok(ReadAlone { bytes: at, time: began.elapsed(), whole: at >= bytes })
 }
 
-/// Asks the kernel to drop a file from the page cache (posix_fadvise(2)): what was written is brought
-/// to the disk first, because only clean pages are dropped. Pages that another process has mapped or
-/// locked stay.
+/// Asks the kernel to drop a file from the page cache (posix_fadvise(2)). Written data is brought to the disk first,
+/// because only clean pages are dropped. Pages that another process has mapped or locked stay.
 pub fn drop_cached(file: &OwnedFd) -> io::Result<()> {
-    // A part without a length reaches to the end.
+    // A range without a length reaches to the end of the file.
     drop_part(file, &(0..0))
 }
 
@@ -79,9 +77,8 @@ pub(crate) fn drop_part(file: &OwnedFd, part: &Range<u64>) -> io::Result<()> {
     Ok(fadvise(file, part.start, bytes, Advice::DontNeed)?)
 }
 
-/// Share of the first `bytes` of a file that is in the page cache (mincore(2)), percent. The kernel
-/// reports it only to those who may write to the file (`can_do_mincore`, mm/mincore.c), and says
-/// that all is there to others.
+/// Share of the first `bytes` of a file that is in the page cache (mincore(2)), percent. The kernel reports it only to
+/// those who may write to the file (`can_do_mincore`, mm/mincore.c); to others it reports all pages as resident.
 pub fn resident_percent(file: &OwnedFd, bytes: u64) -> Known<f64> {
     if bytes == 0 {
         return Known::missing("the file is empty");
@@ -121,7 +118,7 @@ fn resident_pages(file: &OwnedFd, offset: u64, len: usize) -> io::Result<u64> {
     let cause = io::Error::last_os_error();
     // SAFETY: nothing refers to the mapping.
     unsafe { munmap(start, len)? };
-    // Only the lowest bit has a meaning.
+    // Only the lowest bit is defined.
     if asked == 0 { Ok(pages.iter().filter(|p| **p & 1 == 1).count() as u64) } else { Err(cause) }
 }
 

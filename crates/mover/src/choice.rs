@@ -1,4 +1,4 @@
-//! Which mover each side of a plan gets: the one that the plan names, or the one that `auto` takes.
+//! Which mover each side of a plan gets: the one named in the plan, or the choice of `auto`.
 
 use goodput_model::{Plan, Role, Transport};
 
@@ -12,12 +12,12 @@ use crate::movers::{Mover, check_here, check_storage, find, names};
 pub struct Choice {
     /// The mover.
     pub mover: &'static dyn Mover,
-    /// Why it was taken, if the plan leaves that to this end ([`AUTO`]); in which form it works,
-    /// if it has several.
+    /// Why it was taken, if the plan leaves the choice to this end ([`AUTO`]), and which form it uses, if it has
+    /// several.
     pub why: Option<String>,
 }
 
-/// The mover for one side of a plan, if it can run here with the limits of this process.
+/// The mover for one side of a plan, if it can run here within the limits of this process.
 pub fn for_role(plan: &Plan, role: Role) -> Result<Choice, Unsupported> {
     let id = asked(plan, role)?;
     if id == AUTO {
@@ -30,8 +30,8 @@ pub fn for_role(plan: &Plan, role: Role) -> Result<Choice, Unsupported> {
     Ok(Choice { mover, why: mover.form(role) })
 }
 
-/// What each flow of `plan` in that role takes at most beside its socket and its thread, whichever mover it
-/// gets. Nothing is made or tried for it. Fails if the plan names no mover of that role.
+/// The most that each flow of `plan` takes in this role beside its socket and its thread, whichever mover it gets.
+/// Nothing is created or tried. Fails if the plan names no mover with this role.
 pub fn most_needs(plan: &Plan, role: Role) -> Result<Needs, Unsupported> {
     match asked(plan, role)? {
         AUTO => Ok(auto::most_needs(plan, role)),
@@ -54,13 +54,13 @@ pub fn asked(plan: &Plan, role: Role) -> Result<&str, Unsupported> {
     if own.is_some() { Err(lacks_role(id, plan.transport, role)) } else { Ok(PLAIN) }
 }
 
-/// What every plan gets unless it names another. Over UDP it means [`PLAIN_DATAGRAMS`].
+/// The mover of every plan that names no other. Over UDP it means [`PLAIN_DATAGRAMS`].
 const PLAIN: &str = "copy";
 
 /// The plain mover of datagrams.
 const PLAIN_DATAGRAMS: &str = "datagram";
 
-/// The mover of that id for a transport.
+/// The mover with this id for a transport.
 fn named(id: &str, transport: Transport) -> Result<&'static dyn Mover, Unsupported> {
     let id = if (id, transport) == (PLAIN, Transport::Udp) { PLAIN_DATAGRAMS } else { id };
     find(id).ok_or_else(|| unknown(id))

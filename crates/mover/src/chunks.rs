@@ -17,13 +17,13 @@ pub(crate) fn send(flow: &Flow, header: ChunkHeader) -> Result<(), MoveError> {
     stream::send(flow, |_at, want: usize| chunks.send(flow, want))
 }
 
-/// The chunk that is on its way.
+/// The chunk being sent.
 struct Chunks {
     header: ChunkHeader,
     chunk: Vec<u8>,
     began_ns: u64,
     number: u32,
-    /// Bytes of it that were sent.
+    /// Bytes of it sent so far.
     sent: usize,
 }
 
@@ -40,7 +40,7 @@ impl Chunks {
         Ok(written)
     }
 
-    /// What comes next, up to `want` bytes; a chunk that begins has the time `now`.
+    /// The next bytes, up to `want`; a new chunk gets the time `now`.
     fn part(&mut self, want: usize, now: impl Fn() -> u64) -> Range<usize> {
         if self.sent == 0 {
             self.stamp(now());

@@ -8,25 +8,25 @@ use goodput_framing::Clock;
 use goodput_model::{Known, Missing};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Marks a thread whose CPU time is not final yet. 2^64-1 ns are 584 years.
+/// Marks a thread whose CPU time is not final yet. 2^64-1 ns is 584 years.
 const STILL_RUNNING_NS: u64 = u64::MAX;
 /// Marks a wait for CPUs that the kernel did not report.
 const UNKNOWN_WAIT_NS: u64 = u64::MAX;
 
-/// From times of arrival, which the kernel counts by `CLOCK_REALTIME`, to `CLOCK_MONOTONIC`, which nobody
-/// sets. Both run at one pace and differ by a constant, but for the moments in which the first is set.
+/// Converts arrival times, which the kernel takes from `CLOCK_REALTIME`, to `CLOCK_MONOTONIC`, which nobody sets. Both
+/// run at the same pace and differ by a constant, except when the former is set.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// What the first clock was ahead when both were last read: between these, nanoseconds.
+    /// How far the first clock was ahead at the last reading of both: between these, nanoseconds.
     apart_ns: Option<(i64, i64)>,
 }
 
 impl Arrivals {
-    /// When a datagram arrived, nanoseconds of `CLOCK_MONOTONIC`, by its time of arrival of
-    /// `CLOCK_REALTIME`. Never too early, and late by no more than both clocks take to be read;
-    /// `None` if the second clock was set meanwhile.
+    /// When a datagram arrived, nanoseconds of `CLOCK_MONOTONIC`, from its `CLOCK_REALTIME` arrival time. Never too
+    /// early, and late by no more than it takes to read both clocks; `None` if the `CLOCK_REALTIME` clock was set
+    /// meanwhile.
     pub fn monotonic_ns(&mut self, arrived_ns: u64) -> Option<u64> {
-        // A read that is interrupted is late by as long; one in a row rarely is.
+        // An interrupted read is late by the length of the interruption. Three in a row are rarely all interrupted.
         let reads = (0..3).map(|_| (now_ns(), wall_ns(), now_ns()));
         let (before, wall, after) = reads.min_by_key(|(before, _, after)| after - before)?;
         self.convert(arrived_ns, (before, wall, after))
@@ -46,7 +46,7 @@ pub fn now_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// What a clock by which datagrams carry their time of sending reads now, nanoseconds.
+/// The current reading of a clock that datagrams carry as their sending time, nanoseconds.
 pub(crate) fn ns_by(clock: Clock) -> u64 {
     match clock {
         Clock::Wall => wall_ns(),
@@ -69,15 +69,14 @@ fn nanoseconds(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// CPU time that one thread had and waited for, readable from others while it runs and after it
-/// has ended.
+/// CPU time that one thread had and waited for. Other threads can read it while the thread runs and after it has ended.
 #[derive(Debug)]
 pub(crate) struct ThreadCpu {
     /// Kernel thread id; 0 before the thread has begun.
     thread: AtomicI32,
     /// CPU time at the end of the thread, or [`STILL_RUNNING_NS`].
     total_ns: AtomicU64,
-    /// What it had waited for a CPU at its end, or [`UNKNOWN_WAIT_NS`]. Valid once there is a total.
+    /// How long it had waited for a CPU at its end, or [`UNKNOWN_WAIT_NS`]. Valid once there is a total.
     waited_ns: AtomicU64,
 }
 
@@ -115,8 +114,8 @@ impl ThreadCpu {
         if thread == 0 {
             return Known::missing("the flow's thread has not begun yet");
         }
-        // The clock is read first: as long as no total is stored afterwards, the thread was still
-        // alive when it was read, and its id was not yet anyone else's.
+        // The clock is read first: if no total is stored afterwards, the thread was still alive at the reading, and no
+        // other thread had its id yet.
         let running = thread_clock_ns(thread);
         match (self.total_ns.load(Ordering::Acquire), running) {
             (STILL_RUNNING_NS, Some(ns)) => Known::Value(ns / 1000),
@@ -125,13 +124,13 @@ impl ThreadCpu {
         }
     }
 
-    /// Time so far in which it was ready to run and waited for a CPU, microseconds.
+    /// Time so far in which it was ready to run but waited for a CPU, microseconds.
     pub(crate) fn waited_us(&self) -> Known<u64> {
         let thread = self.thread.load(Ordering::Acquire);
         if thread == 0 {
             return Known::missing("the flow's thread has not begun yet");
         }
-        // In this order for the same reason as above.
+        // In this order for the reason given above.
         let running = run_queue_wait_ns(&format!("self/task/{thread}"));
         let waited = match self.total_ns.load(Ordering::Acquire) {
             STILL_RUNNING_NS => running,
@@ -142,15 +141,15 @@ impl ThreadCpu {
     }
 }
 
-/// How long a thread waited for a CPU while it was ready to run: the second of three numbers of
-/// its schedstat (Documentation/scheduler/sched-stats.rst), nanoseconds.
+/// How long a thread waited for a CPU while it was ready to run, nanoseconds: the second of the three numbers of its
+/// schedstat (Documentation/scheduler/sched-stats.rst).
 fn run_queue_wait_ns(thread: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Reads another thread's CPU clock. Clock ids of threads are `~tid << 3 | CPUCLOCK_PERTHREAD |
-/// CPUCLOCK_SCHED` (include/linux/posix-timers_types.h), as pthread_getcpuclockid(3) builds them.
+/// Reads another thread's CPU clock. Clock ids of threads are `~tid << 3 | CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED`
+/// (include/linux/posix-timers_types.h), as in pthread_getcpuclockid(3).
 #[expect(unsafe_code, reason = "rustix has no clock ids for the CPU time of other threads")]
 fn thread_clock_ns(thread: i32) -> Option<u64> {
     const PER_THREAD_SCHED: i32 = 4 | 2;
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn arrivals_are_never_too_early_and_dropped_when_the_clock_was_set() {
         let mut arrivals = Arrivals::default();
-        // Read at 1000 to 1010, 5_000 ahead of it at some moment between.
+        // Read between 1000 and 1010, when the other clock was 5_000 ahead.
         assert_eq!(arrivals.convert(5_900, (1000, 6_005, 1010)), Some(905));
         assert_eq!(arrivals.convert(6_500, (2000, 7_001, 2004)), Some(1503));
         assert_eq!(arrivals.convert(9_000, (3000, 9_001, 3004)), None, "set by a second");

@@ -1,5 +1,5 @@
-//! What a socket's error queue reports about zero-copy sends: which ones the kernel has finished, and
-//! whether it copied after all (Documentation/networking/msg_zerocopy.rst).
+//! What a socket's error queue reports about zero-copy sends: which sends the kernel has finished, and whether it
+//! copied them after all (Documentation/networking/msg_zerocopy.rst).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -15,13 +15,13 @@ const CODE_COPIED: u8 = 1;
 /// How many sends are done.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CompletedSends {
-    /// Those the kernel has done with, copied ones included.
+    /// Sends that the kernel has finished, copied ones included.
     pub(crate) sends: u64,
-    /// Those it copied after all.
+    /// Sends that the kernel copied after all.
     pub(crate) copied: u64,
 }
 
-/// Reads all that is in the queue, without waiting.
+/// Reads the whole queue, without waiting.
 pub(crate) fn drain(socket: BorrowedFd<'_>) -> io::Result<CompletedSends> {
     let mut done = CompletedSends::default();
     let mut control = nix::cmsg_space!(libc::sock_extended_err, libc::sockaddr_in6);
@@ -46,7 +46,7 @@ impl CompletedSends {
         if report.ee_origin != ORIGIN_ZEROCOPY {
             return;
         }
-        // The numbers of the first and the last send of a row; they wrap around.
+        // The numbers of the first and the last send of a range; they wrap around.
         let count = u64::from(report.ee_data.wrapping_sub(report.ee_info)) + 1;
         self.sends += count;
         if report.ee_code & CODE_COPIED != 0 {

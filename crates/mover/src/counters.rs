@@ -1,4 +1,4 @@
-//! The counters of a running flow. One thread writes, anyone reads, nobody waits.
+//! The counters of a running flow: one writer, any number of readers, no locks.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use goodput_model::{Arrival, DatagramCounts, FlowTotals};
 
 use crate::clock::now_ns;
 
-/// Counters of one flow. Everything only grows, but for `lost`, which shrinks when a datagram that
-/// seemed lost arrives late, and the jitter, which is a running estimate.
+/// Counters of one flow. They only grow, except `lost`, which shrinks when a datagram that seemed lost arrives late,
+/// and the jitter, which is a running estimate.
 ///
-/// Aligned to two cache lines, as x86 fetches them in pairs, so that flows don't share any.
+/// Aligned to two cache lines, because x86 fetches lines in pairs, so that flows don't share any.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Counters {
@@ -22,7 +22,7 @@ pub struct Counters {
     exhausted_buffers: OptionalCount,
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
-    /// What each of the rates that it shares has taken of its time, nanoseconds.
+    /// How long each shared rate has held up this flow, nanoseconds.
     held_ns: Box<[AtomicU64]>,
     pub(crate) spun: WaitClock,
     stalled_ns: AtomicU64,
@@ -31,11 +31,11 @@ pub struct Counters {
     datagrams: Datagrams,
     reported_by_peer: OnceLock<FlowTotals>,
     arrivals: OnceLock<Vec<Arrival>>,
-    /// Whether datagrams carry a number and their time of sending.
+    /// Whether datagrams carry a number and their sending time.
     carry: DatagramFields,
 }
 
-/// Which fields the datagrams carry; those of goodput carry both.
+/// Which fields the datagrams carry; goodput's own carry both.
 #[derive(Debug)]
 struct DatagramFields {
     number: bool,
@@ -62,7 +62,7 @@ struct Datagrams {
 }
 
 impl Counters {
-    /// Nothing yet, of a flow whose payload looks like `framing` and that shares this many rates.
+    /// Zeroes, for a flow that uses `framing` and shares this many rates.
     pub(crate) fn of(framing: &Framing, rates: usize) -> Self {
         let (number, time) = (framing.numbers_datagrams(), framing.times_datagrams());
         let held_ns = (0..rates).map(|_| AtomicU64::default()).collect();
@@ -79,54 +79,51 @@ impl Counters {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Time the thread waited for room (sender) or data (receiver), microseconds; a wait that is
-    /// still going on included.
+    /// Time the thread waited for room (sender) or data (receiver), microseconds, an ongoing wait included.
     pub fn blocked_us(&self) -> u64 {
         self.blocked.total_ns() / 1000
     }
 
-    /// Time the thread waited on purpose to hold a rate, microseconds; a wait that is still going
-    /// on included.
+    /// Time the thread waited on purpose to hold a rate, microseconds, an ongoing wait included.
     pub fn paced_us(&self) -> u64 {
         self.paced.total_ns() / 1000
     }
 
-    /// Time the thread waited for each of the rates that it shares, microseconds, in their order: only for the
-    /// one that let it go last, and without what its own schedule would have taken. Part of
-    /// [`Counters::paced_us`]; a wait that is still going on is not included.
+    /// Time the thread waited for each of its shared rates, microseconds, in their order. A wait counts only for the
+    /// rate that released the thread last, and without the wait that the thread's own schedule required. Part of
+    /// [`Counters::paced_us`]; an ongoing wait is not included.
     pub fn held_us(&self) -> Vec<u64> {
         self.held_ns.iter().map(|held| held.load(Ordering::Relaxed) / 1000).collect()
     }
 
-    /// Time in the calls that read the source, microseconds; if one call reads and sends, what
-    /// the thread slept in it. A call that is still going on included, if it only reads.
+    /// Time in the calls that read the source, microseconds. If one call reads and sends, the time that the thread
+    /// slept in it. An ongoing call is included if it only reads.
     pub fn source_us(&self) -> u64 {
         self.source.total_ns() / 1000
     }
 
-    /// Time in the calls that wrote to the sink, microseconds; one that is still going on included.
+    /// Time in the calls that wrote to the sink, microseconds, an ongoing call included.
     pub fn sink_us(&self) -> u64 {
         self.sink.total_ns() / 1000
     }
 
-    /// Sends of which the kernel has reported that it copied them anyway; `None` for movers that were not
-    /// to send without a copy.
+    /// Sends that the kernel reported as copied anyway; `None` for movers that were not meant to send without a copy.
     pub fn copied_anyway(&self) -> Option<u64> {
         self.copied_sends.count()
     }
 
-    /// Payload bytes that were mapped instead of being copied; `None` for movers that do not map.
+    /// Payload bytes that were mapped instead of copied; `None` for movers that do not map.
     pub fn mapped_bytes(&self) -> Option<u64> {
         self.mapped_bytes.count()
     }
 
-    /// Requests for many receives that ended for lack of a buffer; `None` for movers that make none.
+    /// Multishot receives that ended because no buffer was free; `None` for movers that request none.
     pub fn exhausted_buffers(&self) -> Option<u64> {
         self.exhausted_buffers.count()
     }
 
-    /// Counts of datagrams; all zero for TCP. Read one by one while the flow runs, so they may be
-    /// one batch apart from each other.
+    /// Counts of datagrams; all zero for TCP. They are read one by one while the flow runs, so they may be one batch
+    /// apart.
     pub fn datagrams(&self) -> DatagramCounts {
         let counts = &self.datagrams;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -147,17 +144,17 @@ impl Counters {
         }
     }
 
-    /// What the peer reported on the flow itself, as the iperf2 server does over UDP.
+    /// The peer's report on the flow itself, as the iperf2 server sends it over UDP.
     pub fn reported_by_peer(&self) -> Option<&FlowTotals> {
         self.reported_by_peer.get()
     }
 
-    /// When each datagram was sent and came, once the flow has ended, if it keeps that.
+    /// When each datagram was sent and arrived, once the flow has ended, if the flow records this.
     pub fn arrivals(&self) -> &[Arrival] {
         self.arrivals.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Keeps when each datagram was sent and came. Only for the flow's own thread.
+    /// Records when each datagram was sent and arrived. Only for the flow's own thread.
     pub(crate) fn keep_arrivals(&self, arrivals: Vec<Arrival>) {
         self.arrivals.get_or_init(|| arrivals);
     }
@@ -168,45 +165,45 @@ impl Counters {
         grow(&self.calls, 1);
     }
 
-    /// The schedule of a paced sender was moved by this time. Only for the flow's own thread.
+    /// The schedule of a paced sender slipped by this time. Only for the flow's own thread.
     pub(crate) fn stalled(&self, ns: u64) {
         grow(&self.stalled_ns, ns);
     }
 
-    /// A rate that it shares has held it. Only for the flow's own thread.
+    /// A shared rate has held up the flow. Only for the flow's own thread.
     pub(crate) fn held(&self, rate: usize, ns: u64) {
         if let Some(held) = self.held_ns.get(rate) {
             grow(held, ns);
         }
     }
 
-    /// Keeps what the peer reports of the flow. The first report stands. Only for the flow's own thread.
+    /// Keeps the peer's report on the flow; later reports are ignored. Only for the flow's own thread.
     pub(crate) fn record_peer_report(&self, totals: FlowTotals) {
         self.reported_by_peer.get_or_init(|| totals);
     }
 
-    /// One system call moved payload on its way to the socket or from it, not over it. Only for the
-    /// flow's own thread.
+    /// One system call moved payload on its way to or from the socket, not through the socket. Only for the flow's own
+    /// thread.
     pub(crate) fn called(&self) {
         grow(&self.calls, 1);
     }
 
-    /// `bytes` of the payload came before the flow began. Only for the flow's own thread.
+    /// `bytes` of the payload arrived before the flow began. Only for the flow's own thread.
     pub(crate) fn came_early(&self, bytes: u64) {
         grow(&self.bytes, bytes);
     }
 
-    /// The kernel has copied `count` sends that should not have been. Only for the flow's own thread.
+    /// The kernel copied `count` sends that were meant to be zero-copy. Only for the flow's own thread.
     pub(crate) fn copied_sends(&self, count: u64) {
         self.copied_sends.add(count);
     }
 
-    /// Of the payload, `bytes` were mapped. Only for the flow's own thread.
+    /// `bytes` of the payload were mapped. Only for the flow's own thread.
     pub(crate) fn mapped(&self, bytes: u64) {
         self.mapped_bytes.add(bytes);
     }
 
-    /// The kernel found no free buffer, `count` times more. Only for the flow's own thread.
+    /// The kernel found no free buffer another `count` times. Only for the flow's own thread.
     pub(crate) fn exhausted(&self, count: u64) {
         self.exhausted_buffers.add(count);
     }
@@ -216,7 +213,7 @@ impl Counters {
         grow(&self.datagrams.sent, count);
     }
 
-    /// What a receiver has counted so far. Only for the flow's own thread.
+    /// Publishes the receiver's counts so far. Only for the flow's own thread.
     pub(crate) fn show_received(&self, counts: &DatagramCounts) {
         let shown = &self.datagrams;
         shown.received.store(counts.received, Ordering::Relaxed);
@@ -230,7 +227,7 @@ impl Counters {
     }
 }
 
-/// With a single writer a load and a store do, without the locked instruction of `fetch_add`.
+/// With a single writer, a load and a store are enough; no need for the locked instruction of `fetch_add`.
 fn grow(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
 }
@@ -260,13 +257,13 @@ impl OptionalCount {
 
 /// Time spent in one kind of wait, exact at any instant even while a wait is going on.
 ///
-/// One word holds the whole state, so that no reader sees half of a change. The lowest bit is set during a
-/// wait. The other bits hold the time waited so far, minus the start time of a current wait, modulo 2^63 ns.
+/// One word holds the whole state, so that no reader sees half of a change. The lowest bit is set during a wait. The
+/// other bits hold the time waited so far, minus the start time of an ongoing wait, modulo 2^63 ns.
 #[derive(Debug, Default)]
 pub(crate) struct WaitClock {
     word: AtomicU64,
-    /// The highest value that a reader has got. A processor may read its clock a few nanoseconds after the
-    /// load that follows in the program, and so count a little too much.
+    /// The highest value that a reader has got. A processor may read its clock a few nanoseconds after the load that
+    /// follows in the program, and so count slightly too much.
     highest_read_ns: AtomicU64,
 }
 
@@ -290,7 +287,7 @@ impl WaitClock {
         self.word.store(total.wrapping_add(nanoseconds) << 1, Ordering::Release);
     }
 
-    /// Time waited so far, nanoseconds.
+    /// Total time waited, nanoseconds.
     pub(crate) fn total_ns(&self) -> u64 {
         let total = self.read();
         self.highest_read_ns.fetch_max(total, Ordering::Relaxed).max(total)
@@ -302,7 +299,7 @@ impl WaitClock {
             if word & WAITING_BIT == 0 {
                 return word >> 1;
             }
-            // Only if the same wait is still going on was the clock read within it.
+            // The clock was read within the wait only if the same wait is still going on.
             let now = now_ns();
             if self.word.load(Ordering::Acquire) == word {
                 return ((word >> 1).wrapping_add(now) << 1) >> 1;

@@ -37,7 +37,7 @@ pub enum MoveError {
         /// The system's words.
         cause: io::Error,
     },
-    /// The source of the flow was cut while it was sent.
+    /// The source of the flow was truncated while it was sent.
     #[error(
         "flow {flow}: the source {name} shrank while it was sent: it had {had} bytes when the test \
          began, and has {has} now; send a file that nobody writes to"
@@ -49,7 +49,7 @@ pub enum MoveError {
         name: String,
         /// Its length when the test began, bytes.
         had: u64,
-        /// Its length when that was found, bytes.
+        /// Its length when the change was found, bytes.
         has: u64,
     },
     /// The sink of the flow can't be written.
@@ -59,12 +59,12 @@ pub enum MoveError {
         flow: u16,
         /// Name of the sink.
         name: String,
-        /// Bytes that it has taken.
+        /// Bytes written to it.
         written: u64,
         /// The system's words.
         cause: io::Error,
     },
-    /// The flow's thread can't run on the CPU that it was to be pinned to.
+    /// The flow's thread can't run on the CPU to which it should be pinned.
     #[error(
         "flow {flow}: cannot run on CPU {cpu} only: {cause}; after the test was planned, this program lost the CPU (taskset, the cgroup's cpuset, or the CPU went offline)"
     )]
@@ -76,7 +76,7 @@ pub enum MoveError {
         /// The system's words.
         cause: io::Error,
     },
-    /// A body that was asked for did not come as it should.
+    /// A requested body did not arrive as it should.
     #[error("{why}")]
     Body {
         /// Number of the flow.
@@ -93,7 +93,7 @@ pub enum MoveError {
     Silence {
         /// Number of the flow.
         flow: u16,
-        /// How long that was waited for, seconds.
+        /// How long this end waited for a sign, seconds.
         seconds: u32,
     },
     /// The measurement was aborted from this side, through [`crate::Stop::abort`].
@@ -110,14 +110,14 @@ pub enum MoveError {
     },
 }
 
-/// Who failed a body.
+/// Who made a body fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFault {
-    /// The peer did or said something else than was to be.
+    /// The peer did or said something unexpected.
     Peer,
-    /// The peer does not let this user have or store it.
+    /// The peer does not let this user get or store the body.
     Forbidden,
-    /// This end could not go on.
+    /// This end could not continue.
     Own,
 }
 
@@ -181,13 +181,13 @@ fn sink_advice(cause: &io::Error) -> &'static str {
 }
 
 impl MoveError {
-    /// Whether it is this host that failed, its storage or its network, which ends the flows beside it
-    /// too. A peer that went away may still report why.
+    /// Whether this host failed, its storage or its network, which also ends the other flows. A peer that went away may
+    /// still report why.
     pub(crate) fn is_of_this_host(&self) -> bool {
         !self.is_by_peer() && !self.is_abort()
     }
 
-    /// Whether the peer ended the flow, which then knows why.
+    /// Whether the peer ended the flow, and so knows why.
     pub fn is_by_peer(&self) -> bool {
         match self {
             Self::PeerGone { .. } => true,
@@ -213,7 +213,7 @@ impl MoveError {
 pub struct Unsupported {
     /// The mover, as the plan names it.
     pub mover: String,
-    /// What stands against it.
+    /// What prevents it.
     pub why: String,
     /// What would be needed.
     pub needs: String,

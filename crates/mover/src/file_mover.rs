@@ -1,7 +1,7 @@
-//! Payload of a file on a mount: a part of it is read, or written, in passes, past this host's page cache.
+//! Payload of a file on a mount: a part of the file is read or written in passes, past this host's page cache.
 //!
-//! The flow's descriptor is the open file. Nothing but the file system is between it and the payload, so no mover of the
-//! list fits: those move payload through sockets.
+//! The flow's descriptor is the open file. Only the file system is between the descriptor and the payload, so no mover
+//! of the list fits: those move payload through sockets.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -69,7 +69,7 @@ struct Passes<'a> {
     flow: &'a Flow,
     file: &'a MountedFile,
     pacer: Pacer,
-    /// What was written and may still be in the page cache, bytes.
+    /// Bytes written that may still be in the page cache.
     unsynced: u64,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Passes<'a> {
         Self { flow, file, pacer, unsynced: 0 }
     }
 
-    /// Passes until the flow is to end; `way` moves up to the given number of bytes at a place of the file.
+    /// Repeats passes until the flow must end; `way` moves up to the given number of bytes at an offset of the file.
     fn run(
         mut self,
         may: impl Fn() -> bool,
@@ -96,7 +96,7 @@ impl<'a> Passes<'a> {
             }
             let began = Instant::now();
             let whole = self.pass(&may, &mut way, &mut left, began)?;
-            // What was written and is not on the server yet is part of the pass, also of one that the stop has cut.
+            // Bringing written data to the server is part of the pass, even if the stop has cut the pass short.
             let sync = if writes { Some(self.sync()?) } else { None };
             self.confirm();
             if whole {
@@ -107,7 +107,7 @@ impl<'a> Passes<'a> {
         Ok(())
     }
 
-    /// One pass; whether it came to its end.
+    /// One pass; returns whether it was completed.
     fn pass(
         &mut self,
         may: impl Fn() -> bool,
@@ -148,8 +148,9 @@ impl<'a> Passes<'a> {
         Ok(true)
     }
 
-    /// Bytes of the next call, if these bytes of the part and of the flow are still to come: whole pages, as `O_DIRECT` asks
-    /// for. The last page of a file may be read beyond its end. Without `O_DIRECT` the flow ends at the byte.
+    /// Bytes of the next call, if this much of the part and of the flow remains: whole pages, because `O_DIRECT`
+    /// requires them. The last page of a file may be read beyond its end. Without `O_DIRECT` the flow ends at the exact
+    /// byte.
     fn piece(&self, of_part: u64, of_flow: u64) -> usize {
         let bytes = |left| usize::try_from(left).unwrap_or(usize::MAX);
         let most = self.flow.config.chunk.max(1).min(bytes(of_part)).min(bytes(of_flow));
@@ -157,13 +158,13 @@ impl<'a> Passes<'a> {
         if self.file.direct { pages } else { pages.min(bytes(of_flow)) }
     }
 
-    /// What was written has left the page cache.
+    /// The written data has left the page cache.
     fn confirm(&mut self) {
         let bytes = std::mem::take(&mut self.unsynced);
         self.file.confirmed.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Brings to the server's disk what was written.
+    /// Brings the written data to the server's disk.
     fn sync(&self) -> Result<Duration, MoveError> {
         let began = Instant::now();
         self.flow.counters.blocked.during(|| fsync(&self.flow.socket)).map_err(|cause| {

@@ -1,4 +1,4 @@
-//! One flow, as its mover sees it: what to do, on which socket, and how to wait.
+//! One flow, as its mover sees it: its task, its socket, and how to wait.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
@@ -23,10 +23,10 @@ use crate::stop::{Phase, Stop};
 use crate::storage::FlowStorage;
 use crate::tap::Tap;
 
-/// What one flow shall do.
+/// The task of one flow.
 #[derive(Debug, Clone)]
 pub struct FlowConfig {
-    /// Its number in the plan.
+    /// The flow's number in the plan.
     pub id: u16,
     /// Whether this end sends or receives.
     pub role: Role,
@@ -34,23 +34,23 @@ pub struct FlowConfig {
     pub transport: Transport,
     /// Bytes of one write, or of one datagram with its header; see [`crate::movers`] for bounds.
     pub chunk: usize,
-    /// Strict pacing of this flow; `None` or zero: as fast as it goes. A receiver reads no faster.
+    /// Strict pacing of this flow; `None` or zero: as fast as possible. A receiver reads no faster.
     pub rate: Option<BitRate>,
-    /// Rates that it shares with other flows, all of which it keeps to in both roles.
+    /// Rates that it shares with other flows; it keeps to all of them in both roles.
     pub shared_rates: Vec<Arc<SharedRate>>,
-    /// Whether `rate` is the first of `shared_rates`, rather than a wish of the plan.
+    /// Whether `rate` is the first of `shared_rates`, not a wish of the plan.
     pub rate_is_shared: bool,
-    /// The most that its socket may hold if datagrams are received, bytes of the kernel's own count
-    /// (`sk_rcvbuf`); `None`: as the socket is.
+    /// The most that its socket may hold if datagrams are received, bytes of the kernel's own count (`sk_rcvbuf`);
+    /// `None`: the socket is left unchanged.
     pub queue_bytes: Option<usize>,
-    /// Bytes that a paced sender of datagrams lets leave at once at most; `None`: see [`crate::pace`].
+    /// Most bytes that a paced sender of datagrams lets leave at once; `None`: see [`crate::pace`].
     pub burst_bytes: Option<usize>,
-    /// `TCP_QUICKACK` (tcp(7)) of a receiver of a stream: off from the beginning, or on after each read,
-    /// because the kernel forgets it; `None`: as the kernel does it.
+    /// `TCP_QUICKACK` (tcp(7)) of a receiver of a stream: off from the beginning, or on again after each read, because
+    /// the kernel forgets it; `None`: the kernel's default.
     pub quickack: Option<bool>,
-    /// Whether a receiver of datagrams keeps when each was sent and came.
+    /// Whether a receiver of datagrams records when each was sent and received.
     pub keeps_arrivals: bool,
-    /// What the sender is expected to hold, for a receiver that looks how even it is.
+    /// The rate that the sender should hold, for a receiver that checks its evenness.
     pub expected_rate: Option<BitRate>,
     /// Payload bytes after which a sender ends its stream. A receiver reads to the end.
     pub limit_bytes: Option<u64>,
@@ -58,24 +58,23 @@ pub struct FlowConfig {
     pub framing: Framing,
     /// The payload that moved before the flow had its mover.
     pub early: EarlyPayload,
-    /// What it shares with the other sending flows of its measurement, if a receiver reads all
-    /// streams in turn. Only for a sender of a stream.
+    /// State shared with the other sending flows of its measurement, if a receiver reads all streams in turn. Only for
+    /// a sender of a stream.
     pub lockstep: Option<Arc<Lockstep>>,
-    /// Where its payload comes from or goes to, if that is not memory.
+    /// Where its payload comes from or goes to, if not memory.
     pub storage: FlowStorage,
-    /// Who asks for the bodies in which a stream moves, if it moves so. A receiver then ends with the stop at once.
+    /// Requests the bodies of a stream, if it moves in bodies. A receiver then ends with the stop at once.
     pub bodies: Option<Arc<BodySource>>,
-    /// The part of a file on a mount that it moves, if that is its payload; its descriptor is the open file.
+    /// The part of a file on a mount that it moves, if this is its payload; its descriptor is the open file.
     pub file: Option<MountedFile>,
-    /// Who looks at what it receives; only with a mover that [shows](crate::Mover::shows) it.
+    /// An observer of what it receives; only with a mover that [shows](crate::Mover::shows) it.
     pub tap: Option<Arc<dyn Tap>>,
-    /// The only CPU that its thread may run on; `None`: where the scheduler puts it.
+    /// The only CPU on which its thread may run; `None`: any, as scheduled.
     pub pin: Option<u16>,
 }
 
 impl FlowConfig {
-    /// Flow 0, of goodput's own framing, from memory to memory, as fast as it goes, without an end of
-    /// its own.
+    /// Flow 0, of goodput's own framing, from memory to memory, as fast as possible, without an end of its own.
     pub fn new(role: Role, transport: Transport, chunk: usize) -> Self {
         Self {
             id: 0,
@@ -102,7 +101,7 @@ impl FlowConfig {
         }
     }
 
-    /// Its datagrams, as its framing has them.
+    /// Its framing's datagrams.
     pub(crate) fn datagrams(&self) -> Box<dyn Datagrams> {
         self.framing.datagrams(self.id, self.chunk)
     }
@@ -111,7 +110,7 @@ impl FlowConfig {
 /// The part of a flow's payload that moved before its mover began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EarlyPayload {
-    /// Bytes of a stream that were read to find out what it is, or written to show it.
+    /// Bytes of a stream that were read to identify the stream, or written to identify it to the peer.
     pub bytes: u64,
     /// Datagrams that came before the flow had a socket of its own.
     pub datagrams: Vec<Vec<u8>>,
@@ -120,11 +119,11 @@ pub struct EarlyPayload {
 /// One flow while it runs.
 #[derive(Debug)]
 pub struct Flow {
-    /// What to do.
+    /// Its task.
     pub config: FlowConfig,
     /// The connected socket, in non-blocking mode.
     pub socket: Arc<OwnedFd>,
-    /// What it counts.
+    /// Its counts.
     pub counters: Arc<Counters>,
     /// When to end.
     pub stop: Arc<Stop>,
@@ -132,28 +131,28 @@ pub struct Flow {
     pub gate: Arc<Gate>,
     /// When the payload's clock began, if the payload itself marks it.
     pub(crate) began: Arc<OnceLock<Instant>>,
-    /// When the last payload had moved, once that is known.
+    /// When the last payload had moved, once known.
     pub(crate) over: Arc<OnceLock<Instant>>,
 }
 
 impl Flow {
-    /// Shows payload that has arrived to the flow's tap.
+    /// Passes received payload to the flow's tap.
     pub(crate) fn show(&self, payload: &[u8]) {
         if let Some(tap) = &self.config.tap {
             tap.saw(payload);
         }
     }
 
-    /// Whether a sender shall go on.
+    /// Whether a sender may continue.
     pub(crate) fn may_send(&self) -> bool {
         self.stop.phase() == Phase::Run
     }
 
-    /// Whether a receiver shall go on: not beyond the deadline of a finished measurement.
+    /// Whether a receiver may continue: not beyond the deadline of a finished measurement.
     pub(crate) fn may_receive(&self) -> Result<bool, MoveError> {
         match self.stop.phase() {
             Phase::Run => Ok(true),
-            // Nobody else ends what this end goes on asking for.
+            // If this end keeps requesting, nobody else ends the flow.
             Phase::Finish if self.config.bodies.is_some() || self.config.file.is_some() => {
                 Ok(false)
             }
@@ -162,9 +161,8 @@ impl Flow {
         }
     }
 
-    /// Waits until the socket has room, or for what else a body waits, as far as the stop lets it. A body waits no longer
-    /// than bodies may stand still.
-    /// Counts as blocked.
+    /// Waits until the socket has room, or for whatever else a body waits, as far as the stop lets it. For a body, the
+    /// wait is no longer than bodies may stall. Counts as blocked.
     pub(crate) fn wait_writable(&self) -> Result<(), MoveError> {
         let bodies = self.config.bodies.as_deref();
         let until = bodies.map(BodySource::patient_until);
@@ -188,9 +186,8 @@ impl Flow {
         self.counters.paced.during(|| self.park(None, Some(until)))
     }
 
-    /// Waits for the socket, for the next phase of the stop, for its deadline or for `until`,
-    /// whatever comes first. The caller looks again at what it waits for, so an interruption by a
-    /// signal needs no care.
+    /// Waits for the socket, for the next phase of the stop, for its deadline or for `until`, whichever comes first.
+    /// The caller checks its condition again, so an interruption by a signal needs no care.
     pub(crate) fn park(
         &self,
         socket: Option<PollFlags>,
@@ -227,18 +224,18 @@ impl Flow {
         self.began.get_or_init(|| instant(at_ns));
     }
 
-    /// All payload has moved; what follows, like end markers, takes time that is not the
-    /// measurement's. The first call counts, at the latest that at the end of the thread.
+    /// All payload has moved; what follows, like end markers, does not count as measurement time. The first call
+    /// counts; the last possible one is at the end of the thread.
     pub(crate) fn payload_is_over(&self) {
         self.over.get_or_init(Instant::now);
     }
 
-    /// The same, if it is known later: all payload had moved at `at_ns` of the monotonic clock.
+    /// The same in hindsight: all payload had moved at `at_ns` of the monotonic clock.
     pub(crate) fn payload_was_over(&self, at_ns: u64) {
         self.over.get_or_init(|| instant(at_ns));
     }
 
-    /// Puts the cork in or takes it out, if the plan wants one.
+    /// Sets or clears `TCP_CORK`, if the plan wants it.
     pub(crate) fn cork(&self, on: bool) -> Result<(), MoveError> {
         if !self.config.storage.cork {
             return Ok(());
@@ -249,8 +246,7 @@ impl Flow {
         }
     }
 
-    /// Whether `cause` only says that the peer, which learned from elsewhere that the flow is over,
-    /// has closed its end first.
+    /// Whether `cause` only means that the peer, which learned elsewhere that the flow is over, closed its end first.
     pub(crate) fn is_end(&self, cause: Errno) -> bool {
         let gone = matches!(cause, Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN);
         gone && !self.may_send() && self.config.framing.ends_elsewhere()
@@ -261,13 +257,13 @@ impl Flow {
         MoveError::from_system(self.config.id, operation, cause)
     }
 
-    /// What an aborted flow returns.
+    /// The result of an aborted flow.
     pub(crate) fn aborted(&self) -> MoveError {
         MoveError::Aborted { flow: self.config.id }
     }
 }
 
-/// The instant of a time of the monotonic clock that is past.
+/// The instant of a past time of the monotonic clock.
 fn instant(at_ns: u64) -> Instant {
     let (now, ago) = (Instant::now(), Duration::from_nanos(now_ns().saturating_sub(at_ns)));
     now.checked_sub(ago).unwrap_or(now)

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::stop::{Phase, Stop};
 
-/// How often a waiting flow looks whether it was stopped before it ever began. The gate itself
-/// opens at once.
+/// How often a waiting flow checks whether it was stopped before it began. The gate itself opens at once.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 
 /// Shut until it is opened, then open for good.

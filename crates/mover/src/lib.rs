@@ -1,7 +1,7 @@
-//! The only part of goodput that moves payload: plain blocking threads, one a flow.
+//! The only part of goodput that moves payload: plain blocking threads, one per flow.
 //!
-//! A caller makes sockets with [`socket`], picks a mover with [`for_role`], hands both to [`start`],
-//! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
+//! A caller makes sockets with [`socket`], picks a mover with [`for_role`] and passes both to [`start`]. It then opens
+//! the [`Gate`], reads the [`Counters`] during the run, and ends the run with [`Stop`].
 // A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

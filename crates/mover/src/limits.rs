@@ -1,5 +1,5 @@
-//! What flows need of this process and this host, and what is available: descriptors, locked memory,
-//! memory. A shortage that is known in advance is reported before the test begins.
+//! What flows need from this process and this host, and what is available: descriptors, locked memory, memory. A
+//! shortage that is known in advance is reported before the test begins.
 
 use std::fs;
 
@@ -10,10 +10,10 @@ use rustix::thread::{CapabilitySet, capabilities};
 use crate::buffer_pool::BUFFER_BYTES;
 use crate::error::Unsupported;
 
-/// Descriptors that a measurement takes beside its flows, at most: its signals, and the files of /proc
-/// that are read while it runs.
+/// Most descriptors that a measurement takes beside its flows: its signals, and the files of /proc that it reads during
+/// the run.
 const OTHER_DESCRIPTORS: u64 = 16;
-/// Bytes of a page, as the kernel accounts locked ones.
+/// Size of a page, bytes, as the kernel counts locked pages.
 const PAGE_BYTES: u64 = 4096;
 
 /// What one flow takes, beside its socket and its thread.
@@ -21,7 +21,7 @@ const PAGE_BYTES: u64 = 4096;
 pub struct Needs {
     /// Descriptors.
     pub descriptors: u64,
-    /// Memory that can't be swapped out, bytes; what it needs to make any progress.
+    /// Memory that can't be swapped out, bytes: the minimum to make any progress.
     pub locked_bytes: u64,
     /// Memory that it touches, bytes.
     pub memory_bytes: u64,
@@ -30,15 +30,14 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// A flow that receives into a chunk of memory, or that reads a source into one. Flows that send
-    /// memory share theirs, and so do those that receive streams, as long as a chunk fits into a buffer
-    /// of the pool (`buffer_pool.rs`).
+    /// A flow that receives into a chunk of memory, or that reads a source into one. Flows that send from memory share
+    /// theirs; so do flows that receive streams, if a chunk fits into a buffer of the pool (`buffer_pool.rs`).
     pub fn chunk(plan: &Plan, role: Role) -> Self {
         let (chunk, stores) = (plan.chunk_bytes.0, plan.storage.sink.is_some());
         let memory_bytes = match role {
             Role::Sender if plan.storage.source.is_none() => 0,
             Role::Sender => chunk,
-            // The sink's own, with what aligns it.
+            // The sink's own buffer, with its alignment.
             Role::Receiver if stores => {
                 chunk.max(BUFFER_BYTES as u64).saturating_add(2 * PAGE_BYTES)
             }
@@ -48,7 +47,7 @@ impl Needs {
         Self { memory_bytes, ..Self::default() }
     }
 
-    /// The most of both.
+    /// The larger of both, for each need.
     pub(crate) fn max(self, other: Self) -> Self {
         Self {
             descriptors: self.descriptors.max(other.descriptors),
@@ -59,16 +58,16 @@ impl Needs {
     }
 }
 
-/// Bytes that the kernel accounts for a zero-copy send of `bytes` (`mm_account_pinned_pages`,
-/// net/core/skbuff.c of Linux 6.18).
+/// Bytes that the kernel counts for a zero-copy send of `bytes` (`mm_account_pinned_pages`, net/core/skbuff.c of Linux
+/// 6.18).
 pub(crate) fn pinned_bytes(bytes: u64) -> u64 {
     (bytes / PAGE_BYTES + 2) * PAGE_BYTES
 }
 
-/// What there is. `None`: no limit, or none that can be read.
+/// What is available. `None`: no limit, or an unreadable one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limits {
-    /// `RLIMIT_NOFILE`, and how many of them are in use.
+    /// `RLIMIT_NOFILE`, and how many descriptors are in use.
     descriptors: Option<(u64, u64)>,
     /// `RLIMIT_MEMLOCK`, if this process is bound by it.
     locked_bytes: Option<u64>,
@@ -79,7 +78,7 @@ struct Limits {
     pipe_bytes: Option<u64>,
 }
 
-/// Whether this process can have what the flows of `plan` need in a role that `mover` has.
+/// Whether this process can have what the flows of `plan` need in a role that `mover` supports.
 pub(crate) fn check(mover: &str, each: Needs, plan: &Plan) -> Result<(), Unsupported> {
     Limits::here().allow(mover, each, plan)
 }
@@ -178,15 +177,15 @@ fn count(flows: u64) -> String {
     if flows == 1 { "1 flow".into() } else { format!("{flows} flows") }
 }
 
-/// What stands against it, and what would be needed.
+/// What prevents it, and what would be needed.
 type Obstacle = (String, String);
 
-/// Memory of this host that can be had without swapping, bytes; `None` if that can't be read.
+/// Memory of this host that is available without swapping, bytes; `None` if unreadable.
 pub(crate) fn available_bytes() -> Option<u64> {
     available(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// The same by the text of proc_meminfo(5).
+/// The same from the text of proc_meminfo(5).
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

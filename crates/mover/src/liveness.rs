@@ -1,8 +1,8 @@
-//! Whether the far end still shows a sign of life. A sender of datagrams hears nothing on its own socket,
-//! and would continue after its peer has vanished.
+//! Whether the far end still shows a sign of life. A sender of datagrams hears nothing on its own socket, and would
+//! continue after its peer has vanished.
 //!
-//! Both the control connection and the echoes over UDP count: with a path full of datagrams, one of them may
-//! be stuck for longer than a vanished peer is worth waiting for.
+//! Both the control connection and the echoes over UDP count: on a path full of datagrams, one of them may be stuck for
+//! longer than it is worth waiting for a vanished peer.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,30 +19,30 @@ use crate::socket;
 /// How long the far end may show no sign of life, seconds.
 pub(crate) const SILENCE_S: u32 = 15;
 
-/// After which silence the far end is asked for a sign, and then each second: what is full of datagrams
+/// The silence after which the far end is asked for a sign, and then asked again each second: a path full of datagrams
 /// loses some of the questions (`TCP_KEEPIDLE`, `TCP_KEEPINTVL`, tcp(7)).
 const KEEPALIVE_IDLE_TIME: Duration = Duration::from_secs(3);
 const KEEPALIVE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// When the far end was last heard beside the control connection: on an echo that it answered, or asked for.
+/// When the far end was last heard outside the control connection: through an echo that it answered or requested.
 /// Clones share the time.
 #[derive(Debug, Clone, Default)]
 pub struct LastHeard(Arc<AtomicU64>);
 
 impl LastHeard {
-    /// The far end was heard just now.
+    /// Notes that the far end was heard just now.
     pub fn mark(&self) {
         self.0.fetch_max(now_ns(), Ordering::Relaxed);
     }
 
-    /// Milliseconds since then; `None` if it was never heard.
+    /// Milliseconds since then; `None` if the far end was never heard.
     pub fn ago_ms(&self) -> Option<u64> {
         let at_ns = self.0.load(Ordering::Relaxed);
         (at_ns > 0).then(|| now_ns().saturating_sub(at_ns) / 1_000_000)
     }
 }
 
-/// Where the far end of a measurement is heard.
+/// The channels on which the far end of a measurement is heard.
 #[derive(Debug, Default)]
 pub(crate) struct Liveness(Mutex<Option<Watched>>);
 
@@ -64,12 +64,12 @@ impl Liveness {
         Ok(())
     }
 
-    /// Lets go of the connection.
+    /// Drops the connection.
     pub(crate) fn end(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Whether the far end was silent for too long; never, if there is nothing to hear it on.
+    /// Whether the far end was silent for too long; never, if nothing is watched.
     fn is_silent(&self) -> bool {
         let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         watched.as_ref().is_some_and(Watched::is_silent)
@@ -84,22 +84,22 @@ impl Watched {
     }
 }
 
-/// Since when nothing came on a TCP connection, milliseconds: neither data nor an acknowledgement. `None` if
-/// the kernel does not report.
+/// Milliseconds since anything came on a TCP connection, data or an acknowledgement. `None` if the kernel does not
+/// report it.
 fn silence_ms(control: &OwnedFd) -> Option<u32> {
     let control = control.as_fd();
     let ago = [socket::last_data_received_ms(control), socket::last_ack_received_ms(control)];
     ago.into_iter().flatten().min()
 }
 
-/// When a sender of datagrams looks at it.
+/// When a sender of datagrams next checks it.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     last_s: i64,
 }
 
 impl Looks {
-    /// Looks once a second. Whether the far end was silent for too long.
+    /// Checks once a second; returns whether the far end was silent for too long.
     pub(crate) fn find_silence(&mut self, liveness: &Liveness) -> bool {
         // Takes a tenth of the time that the precise clock takes.
         let now_s = clock_gettime(ClockId::MonotonicCoarse).tv_sec;

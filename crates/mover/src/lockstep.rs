@@ -1,29 +1,29 @@
 //! Several streams that a receiver reads strictly in turn, a whole chunk of each, until one has
 //! ended, as nuttcp does (nuttcp-8.2.2.c, line 8285).
 //!
-//! Senders need not take turns for that: the receive windows hold those back that are ahead, and over
-//! UDP the rate, which is the same for all. But whatever one has sent beyond the others' last whole
-//! chunk would never be read, so all end after the same number of whole chunks.
+//! Senders need not take turns for this: the receive windows hold back the streams that are ahead, and over UDP the
+//! common rate does. But bytes that one stream sent beyond the others' last whole chunk would never be read, so all end
+//! after the same number of whole chunks.
 
 use std::sync::{Mutex, PoisonError};
 
-/// How many chunks the sending flows of one measurement send.
+/// How many chunks each sending flow of one measurement sends.
 #[derive(Debug, Default)]
 pub struct Lockstep(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Chunks that the flow which is ahead has begun.
+    /// Chunks begun by the flow that is ahead.
     begun: u64,
-    /// Whether no flow may begin more than that.
+    /// Whether no flow may begin more chunks than this.
     closed: bool,
 }
 
 impl Lockstep {
-    /// Whether a flow that has sent `chunks` may begin another one. `last` ends it: the
-    /// other flows still reach the one that is ahead, and none goes beyond.
+    /// Whether a flow that has sent `chunks` may begin another one. `last` ends it: the other flows still catch up with
+    /// the flow that is ahead, and none goes further.
     pub(crate) fn may_begin(&self, chunks: u64, last: bool) -> bool {
-        // A flow that panicked has left two numbers that are right at any instant.
+        // A flow that panicked has left two numbers that are valid at any instant.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.closed |= last;
         if !state.closed {

@@ -1,22 +1,21 @@
-//! The low-water mark of a receiver: a fast stream is read when much of it has come, not at every packet.
+//! The low-water mark of a receiver: a fast stream is read once much of it has arrived, not at every packet.
 //!
-//! To wake a thread costs about as much as to copy 64 KiB. `SO_RCVLOWAT` (socket(7)) lets the kernel
-//! wake the reader only when that many bytes are there. A slow stream would be counted late by that, so the
-//! mark is raised only while a stream reaches it within [`LATEST_NS`], and no wait for it lasts
-//! longer. The mark stays far below the receive buffer: the kernel would enlarge a smaller one for
-//! its sake (`tcp_set_rcvlowat`, net/ipv4/tcp.c), and what is measured must stay as it is.
+//! Waking a thread costs about as much as copying 64 KiB. With `SO_RCVLOWAT` (socket(7)) the kernel wakes the reader
+//! only when that many bytes are there. This would count a slow stream late, so the mark is raised only while a stream
+//! reaches it within [`LATEST_NS`], and no wait for it lasts longer. The mark stays far below the receive buffer: for a
+//! higher mark the kernel would enlarge the buffer (`tcp_set_rcvlowat`, net/ipv4/tcp.c), and a measurement must not
+//! change its subject.
 //!
-//! To wake a thread costs the sender's processor too, if both are on one host. A reader that drops
-//! what it reads loses nothing by what has left the cache, so from a rapid stream it just rests for
-//! a moment, and nobody has to wake it. The mark then wakes nobody, but says what the kernel
-//! acknowledges at once: what has come beyond it waits for the reader if the window is as wide as the
-//! buffer (`__tcp_ack_snd_check`, net/ipv4/tcp_input.c), and stops a sender whose congestion window is
-//! small.
+//! Waking a thread also costs the sender's processor, if both are on one host. A reader that drops its data does not
+//! mind data that has left the cache. So if a stream is rapid, the reader just rests for a moment, and nobody has to
+//! wake it. The mark then wakes nobody, but decides what the kernel acknowledges at once: data beyond the mark waits
+//! for the reader if the window is as wide as the buffer (`__tcp_ack_snd_check`, net/ipv4/tcp_input.c), and stops a
+//! sender whose congestion window is small.
 //!
-//! That has a price if the packets are short, like those of a program that writes little at a time: each is
-//! acknowledged on its own, and as nothing is left unacknowledged, the sender's kernel gathers no writes
-//! (Nagle, RFC 896). Half of what 1500-byte writes brought over a veth pair was lost by it. So what goes
-//! back while the mark is raised is counted, and the mark lowered for a while if it is too much.
+//! This has a price if the packets are short, as from a program that writes little at a time: each packet is
+//! acknowledged on its own, nothing stays unacknowledged, and so the sender's kernel gathers no writes (Nagle, RFC
+//! 896). This cost half the throughput of 1500-byte writes over a veth pair. So the segments that go back while the
+//! mark is raised are counted, and the mark is lowered for a while if there are too many.
 
 use std::mem;
 use std::os::fd::AsFd;
@@ -30,29 +29,29 @@ use crate::{slice, socket};
 const MAX_MARK_BYTES: u64 = 256 << 10;
 /// Lowest mark that is worth two system calls, bytes.
 const MIN_MARK_BYTES: u64 = 32 << 10;
-/// How many times the mark the receive buffer must be able to hold. It counts the kernel's overhead
-/// too, which for packets of usual size is up to half of it.
+/// The least ratio of the receive buffer to the mark. The buffer also counts the kernel's overhead, up to half of it
+/// for packets of usual size.
 const MARKS_PER_BUFFER: u64 = 8;
-/// Highest mark while the reader rests, bytes, up to which the kernel acknowledges at once: more does not
-/// come within [`LATEST_NS`] of a stream that is just rapid.
+/// Highest mark while the reader rests, bytes, up to which the kernel acknowledges at once: a stream that is just rapid
+/// brings no more within [`LATEST_NS`].
 const MAX_RESTING_MARK_BYTES: u64 = 4 << 20;
-/// Shorter segments than that make a congestion window narrow, which counts them; those of the loopback
-/// device have 64 KiB, and to acknowledge each at once only costs.
+/// Shorter segments make a congestion window narrow, because the window counts segments. Segments of the loopback
+/// device have 64 KiB; acknowledging each at once only costs.
 const LONG_SEGMENT_BYTES: u32 = 16 << 10;
-/// How late bytes below the mark may be read, nanoseconds; below 256 KiB in this time, 2.1 Gbit/s, a stream
-/// is read as it comes.
+/// How late bytes below the mark may be read, nanoseconds. A stream with less than 256 KiB in this time, 2.1 Gbit/s, is
+/// read as it comes.
 const LATEST_NS: u64 = 1_000_000;
 /// Bytes by which the speed of a stream is judged.
 const JUDGED_BYTES: u64 = 4 * MAX_MARK_BYTES;
 
-/// Least bytes of the stream for each segment that goes back: less is acknowledged packet by packet.
+/// Least bytes of the stream per segment that goes back; with fewer, every packet is acknowledged.
 const MIN_BYTES_PER_ACK: u64 = 4 << 10;
 /// Bytes of the stream for which a mark that costs too much is not raised again.
 const RETRY_AFTER_BYTES: u64 = 256 << 20;
 
-/// How long a rest is, nanoseconds; a stream is rapid if the highest mark and more comes in it, 42 Gbit/s.
+/// Length of a rest, nanoseconds; a stream is rapid if it brings more than the highest mark in it, 42 Gbit/s.
 const REST_NS: u64 = 50_000;
-/// How many times what comes in a rest the receive buffer must hold.
+/// How many times the bytes of one rest the receive buffer must hold.
 const RESTS_PER_BUFFER: u64 = 4;
 
 /// When to wake for a stream.
@@ -60,7 +59,7 @@ const RESTS_PER_BUFFER: u64 = 4;
 pub(crate) struct LowWater {
     /// Whether the reader may rest.
     may_rest: bool,
-    /// Whether it does.
+    /// Whether the reader rests.
     rests: bool,
     /// The mark, bytes; zero while it is not raised.
     mark: u64,
@@ -69,7 +68,7 @@ pub(crate) struct LowWater {
     /// Bytes read since `from_ns`.
     judged: u64,
     from_ns: u64,
-    /// What the raised mark costs is not known yet.
+    /// Set while the cost of the raised mark is not known yet.
     trial: Option<Trial>,
     /// Bytes to come before the mark may be raised.
     spared: u64,
@@ -78,24 +77,24 @@ pub(crate) struct LowWater {
 /// A mark that was just raised.
 #[derive(Debug)]
 struct Trial {
-    /// Segments that had gone back by then.
+    /// Segments that had gone back before.
     sent: u32,
-    /// Bytes that were read since.
+    /// Bytes read since.
     bytes: u64,
 }
 
 impl Trial {
-    /// Whether too many segments go back, once that is known; `sent` are all by now.
+    /// Whether too many segments go back, once this is known; `sent` is the current total.
     fn is_dear(&self, sent: u32) -> Option<bool> {
         let acks = u64::from(sent.wrapping_sub(self.sent));
         (self.bytes >= JUDGED_BYTES).then_some(acks * MIN_BYTES_PER_ACK > self.bytes)
     }
 }
 
-/// What shall become of the mark.
+/// How the stream's speed has changed.
 #[derive(Debug, PartialEq, Eq)]
 enum Speed {
-    /// The stream has become fast, and brings this many bytes in the time of a rest.
+    /// The stream has become fast, and brings this many bytes during a rest.
     Fast(u64),
     /// It has become slow.
     Slow,
@@ -104,7 +103,7 @@ enum Speed {
 }
 
 impl LowWater {
-    /// For a reader that looks at nothing of what it reads.
+    /// For a reader that drops everything it reads.
     pub(crate) fn dropped() -> Self {
         Self { may_rest: true, ..Self::default() }
     }
@@ -116,7 +115,7 @@ impl LowWater {
         self.trial.iter_mut().for_each(|trial| trial.bytes += bytes as u64);
     }
 
-    /// Waits for as much as the mark, or for anything if the stream is slow, as far as the stop lets it, or
+    /// Waits for as many bytes as the mark, or for any bytes if the stream is slow, as far as the stop lets it, or
     /// until `until` on the monotonic clock.
     pub(crate) fn wait(&mut self, flow: &Flow, until: Option<u64>) -> Result<(), MoveError> {
         let now = now_ns();
@@ -144,13 +143,13 @@ impl LowWater {
         flow.wait_readable([latest, until].into_iter().flatten().min())
     }
 
-    /// Has the kernel wake for anything, whatever the stream has been.
+    /// Makes the kernel wake for any data, however fast the stream was.
     pub(crate) fn lower(&mut self, flow: &Flow) {
         self.rests = false;
         self.set_mark(flow, 0);
     }
 
-    /// Leaves the mark where it is for good: what a peer is yet to be asked for never reaches it.
+    /// Leaves the mark where it is for good, because data that must still be requested never reaches it.
     pub(crate) fn never(&mut self) {
         self.spared = u64::MAX;
     }
@@ -176,8 +175,7 @@ impl LowWater {
     fn judge(&mut self, now_ns: u64) -> Speed {
         let got = mem::take(&mut self.since_wait);
         if self.mark > 0 && got < self.mark {
-            // Woken with less than the mark, so by the clock. After a rest that is no reason to wake
-            // for every packet.
+            // Woken with less than the mark, so by the clock. After a rest this is no reason to wake for every packet.
             return if mem::take(&mut self.rests) { Speed::Same } else { Speed::Slow };
         }
         if self.mark > 0 && !self.may_rest {
@@ -199,10 +197,10 @@ impl LowWater {
         if mark == self.mark {
             return;
         }
-        // The kernel takes zero as one.
+        // The kernel treats zero as one.
         let value = (mark as i32).to_ne_bytes();
         let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
-        // If it is refused, the stream is read as it comes.
+        // If the kernel refuses, the stream is read as it comes.
         let set = socket::set_option(flow.socket.as_fd(), level, name, &value);
         let raised = set.is_ok() && self.mark == 0;
         self.mark = if set.is_ok() { mark } else { 0 };
@@ -215,12 +213,12 @@ impl LowWater {
     }
 }
 
-/// The receive buffer as it is by now, bytes; zero if it is not known.
+/// The current size of the receive buffer, bytes; zero if unknown.
 fn buffer_size(flow: &Flow) -> u64 {
     rustix::net::sockopt::socket_recv_buffer_size(&flow.socket).unwrap_or(0) as u64
 }
 
-/// The mark of `most` bytes at most that a receive buffer of `size` bytes allows; zero for none.
+/// The mark, at most `most` bytes, that a receive buffer of `size` bytes allows; zero for none.
 fn mark_for(size: u64, most: u64) -> u64 {
     let mark = (size / MARKS_PER_BUFFER).min(most);
     if mark < MIN_MARK_BYTES { 0 } else { mark }
@@ -230,7 +228,7 @@ fn mark_for(size: u64, most: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Reads `bytes` every `gap_ns`, `count` times, and returns what was judged last.
+    /// Reads `bytes` every `gap_ns`, `count` times, and returns the last verdict.
     fn last(low_water: &mut LowWater, bytes: usize, gap_ns: u64, count: u64) -> Speed {
         let from = low_water.from_ns;
         let judge = |i| {
@@ -242,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_fast_when_marks_are_reached_in_time() {
-        // 16 times 64 KiB are what is judged: at 4 of them in a millisecond it is just fast.
+        // A verdict takes 16 times 64 KiB: with 4 of them per millisecond the stream is just fast.
         let mut low_water = LowWater::default();
         assert_eq!(last(&mut low_water, 64 << 10, 250_000, 15), Speed::Same);
         assert_eq!(last(&mut low_water, 64 << 10, 4_000_000, 1), Speed::Fast((1 << 20) / 80));

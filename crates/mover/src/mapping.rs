@@ -1,4 +1,4 @@
-//! A file that others may write to or cut while it is mapped: only the kernel ever reads it.
+//! A file that others may write to or truncate while it is mapped: only the kernel ever reads the mapping.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
@@ -24,8 +24,8 @@ impl Mapping {
         Ok(Self { start, len })
     }
 
-    /// send(2) of up to `want` bytes from `offset`, with `flags` beside `MSG_NOSIGNAL`. `EFAULT` if
-    /// the file could not be read there, or ends before.
+    /// send(2) of up to `want` bytes from `offset`, with `flags` beside `MSG_NOSIGNAL`. `EFAULT` if the file can't be
+    /// read there, or ends before.
     #[expect(unsafe_code, reason = "the bytes may change at any time, so no slice may show them")]
     pub(crate) fn send(
         &self,
@@ -57,7 +57,7 @@ fn last_error() -> Errno {
 impl Drop for Mapping {
     #[expect(unsafe_code, reason = "unmapping memory")]
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own. What the kernel still sends of it, it keeps.
+        // SAFETY: the mapping is this value's own. The kernel keeps the pages that it still sends.
         let _ = unsafe { munmap(self.start, self.len) };
     }
 }

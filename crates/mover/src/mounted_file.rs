@@ -6,35 +6,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a flow reads or writes, if that is a part of a file on a mount.
+/// What a flow reads or writes, if it is a part of a file on a mount.
 #[derive(Debug, Clone)]
 pub struct MountedFile {
     /// Its name in errors.
     pub name: String,
-    /// Whether it was opened with `O_DIRECT` (open(2)). Otherwise the part is dropped from the page cache before each pass.
+    /// Whether it was opened with `O_DIRECT` (open(2)). If not, each pass first drops the part from the page cache.
     pub direct: bool,
-    /// Its part, bytes. It begins where a page does.
+    /// Its part, bytes. The part begins at a page boundary.
     pub part: Range<u64>,
-    /// Passes after which the flow ends; `None`: as long as it may.
+    /// Passes after which the flow ends; `None`: no limit.
     pub passes: Option<u64>,
-    /// Who keeps what becomes known of the passes.
+    /// Who records the passes.
     pub log: Arc<dyn PassLog>,
-    /// What was written and is beyond this host's page cache, bytes; each flow has its own.
+    /// Bytes written and beyond this host's page cache; each flow has its own.
     pub confirmed: Arc<AtomicU64>,
 }
 
 impl MountedFile {
-    /// What was written and is beyond this host's page cache, bytes.
+    /// Bytes written and beyond this host's page cache.
     pub fn confirmed_bytes(&self) -> u64 {
         self.confirmed.load(Ordering::Relaxed)
     }
 }
 
-/// Keeps what becomes known of passes. Called by the flows' threads.
+/// Records passes. Called by the flows' threads.
 pub trait PassLog: Debug + Send + Sync {
     /// A pass has moved its first bytes: it began at `began`, and they took `first`.
     fn began(&self, flow: u16, began: Instant, first: Duration);
 
-    /// A pass has come to its end; `sync` is how long fsync(2) took of it, if it wrote.
+    /// A pass has ended; `sync` is the part of its time that fsync(2) took, if it wrote.
     fn ended(&self, flow: u16, began: Instant, took: Duration, sync: Option<Duration>);
 }

@@ -1,13 +1,12 @@
-//! `IORING_RECV_MULTISHOT` (io_uring_prep_recv_multishot(3)): one request to receive stands for many.
-//! The kernel puts each into a buffer of a ring that is shared with it, and notes it as a completion, all
-//! in one system call.
+//! `IORING_RECV_MULTISHOT` (io_uring_prep_recv_multishot(3)): one request stands for many receives. The kernel puts
+//! each into a buffer of a shared ring, and posts a completion for it, all in one system call.
 //!
-//! The request ends if the socket is empty: with `MSG_DONTWAIT` nothing is left under way between two
-//! calls. One that waits in the kernel instead cost as much CPU time for each byte over loopback (Linux
-//! 6.18). It also ends if the kernel finds no buffer (`ENOBUFS`), and the next call makes a new request.
+//! The request ends if the socket is empty: with `MSG_DONTWAIT` nothing is in flight between two calls. A request that
+//! waits in the kernel instead cost as much CPU time per byte over loopback (Linux 6.18). The request also ends if the
+//! kernel finds no buffer (`ENOBUFS`), and the next call makes a new one.
 //!
-//! So the kernel needs buffers only within a call: they are parts of a pooled buffer that is taken for the call. A flow
-//! keeps nothing but its rings.
+//! So the kernel needs buffers only within a call: they are parts of a pooled buffer that is borrowed for the call. A
+//! flow keeps nothing but its rings.
 
 use std::io;
 use std::mem::{self, size_of};
@@ -25,12 +24,12 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socke
 use crate::buffer_pool::{BUFFER_BYTES, PooledBuffer};
 use crate::ring::{Ring, outcome};
 
-/// Buffers of a ring; a power of two, as the kernel wants it. The completion queue, which has twice as
-/// many places, takes one for each and the one that ends the request.
+/// Buffers of a ring; the kernel requires a power of two. The completion queue, with twice as many places, takes one
+/// completion per buffer and the one that ends the request.
 const RING_BUFFERS: u16 = 8;
-/// Largest buffer, bytes: what a call of usual chunks receives is then 128 KiB, as a chunk.
+/// Largest buffer, bytes: a call with chunks of usual size then receives 128 KiB, a chunk's size.
 const MAX_BUFFER_BYTES: usize = 16 << 10;
-/// Bytes of the ring of buffers: a page, at whose beginning the kernel wants it.
+/// Bytes of the ring of buffers: a page, because the kernel requires page alignment.
 const BUFFER_RING_BYTES: usize = 4096;
 /// The only group of buffers.
 const BUFFER_GROUP_ID: u16 = 0;
@@ -38,12 +37,12 @@ const BUFFER_GROUP_ID: u16 = 0;
 /// Bytes of memory that a flow holds between its calls.
 pub(crate) const HELD_BYTES: u64 = BUFFER_RING_BYTES as u64;
 
-/// Bytes that one call receives at most.
+/// Most bytes that one call receives.
 pub(crate) fn room(chunk: usize) -> usize {
     usize::from(RING_BUFFERS) * chunk.min(MAX_BUFFER_BYTES)
 }
 
-/// Whether this kernel can; if not, what it said.
+/// Whether this kernel supports it; if not, its error.
 pub(crate) fn trial() -> io::Result<()> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -51,12 +50,12 @@ pub(crate) fn trial() -> io::Result<()> {
     Multishot::new(1)?.read(&near, |_| {}).map(drop).map_err(io::Error::from)
 }
 
-/// A ring, and that of its buffers.
+/// A ring, and the ring of its buffers.
 pub(crate) struct Multishot {
-    // Dropped before the ring of buffers, of which it knows the address. Holds the pooled buffer within a call.
+    // Dropped before the ring of buffers, whose address it knows. Holds the pooled buffer within a call.
     ring: Ring<PooledBuffer>,
     buffers: Buffers,
-    /// What ended the stream, and was not reported yet.
+    /// The end of the stream, if not reported yet.
     ended: Option<SysResult<usize>>,
     exhausted: u64,
 }
@@ -70,8 +69,8 @@ impl Multishot {
         Ok(Self { ring, buffers, ended: None, exhausted: 0 })
     }
 
-    /// Receives what is there without waiting, in one system call, and gives it to `show` in order; zero
-    /// is the end of the stream.
+    /// Receives the available data without waiting, in one system call, and passes it to `show` in order; zero is the
+    /// end of the stream.
     pub(crate) fn read(&mut self, socket: &OwnedFd, show: impl FnMut(&[u8])) -> SysResult<usize> {
         if let Some(ended) = self.ended.take() {
             return ended;
@@ -79,7 +78,7 @@ impl Multishot {
         let start = self.ring.hold(PooledBuffer::take())?;
         self.buffers.lie_at(start);
         let taken = self.ask(socket).and_then(|()| self.carry_out(show));
-        // Back to all flows, unless the kernel still has it.
+        // Returns the buffer to all flows, unless the kernel still has it.
         drop(self.ring.release());
         match taken? {
             0 => self.ended.take().unwrap_or(Err(Errno::AGAIN)),
@@ -96,7 +95,7 @@ impl Multishot {
         unsafe { self.ring.note(&request) }
     }
 
-    /// Waits until the request is over; the bytes that it has brought.
+    /// Waits until the request is over; returns how many bytes it has brought.
     fn carry_out(&mut self, mut show: impl FnMut(&[u8])) -> SysResult<usize> {
         let Self { ring, buffers, ended, exhausted } = self;
         let mut taken = 0;
@@ -118,7 +117,7 @@ impl Multishot {
         Ok(taken)
     }
 
-    /// How often the kernel found no buffer, since this was asked last.
+    /// How often the kernel found no buffer since the last query.
     pub(crate) fn exhausted(&mut self) -> u64 {
         mem::take(&mut self.exhausted)
     }
@@ -129,15 +128,15 @@ struct Buffers {
     start: *mut u8,
     /// Bytes of a buffer.
     each: usize,
-    /// Where the next one is handed over; the [`RING_BUFFERS`] before it are the kernel's, once they lie
-    /// somewhere.
+    /// Where the next buffer is handed over; the [`RING_BUFFERS`] before it are the kernel's, once they have an
+    /// address.
     tail: u16,
-    /// Where they lie.
+    /// The address of the buffers.
     room: *mut u8,
 }
 
 impl Buffers {
-    /// Of `each` bytes.
+    /// With buffers of `each` bytes.
     #[expect(unsafe_code, reason = "mapping memory")]
     fn new(each: usize) -> io::Result<Self> {
         let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
@@ -146,8 +145,8 @@ impl Buffers {
         Ok(Self { start: start.cast(), each, tail: RING_BUFFERS, room: ptr::null_mut() })
     }
 
-    /// Lets the kernel use the pooled buffer that begins at `start` from now on: all its parts are handed over anew.
-    /// For a moment without a request.
+    /// Lets the kernel use the pooled buffer at `start` from now on: all its parts are handed over anew. Only call this
+    /// while there is no request.
     fn lie_at(&mut self, start: *mut u8) {
         debug_assert!(usize::from(RING_BUFFERS) * self.each <= BUFFER_BYTES);
         self.room = start;
@@ -156,21 +155,20 @@ impl Buffers {
         self.publish();
     }
 
-    /// What the kernel has put into a buffer that was not given back since.
+    /// The data that the kernel put into a buffer that was not returned since.
     #[expect(unsafe_code, reason = "memory that the kernel has written to")]
     fn content(&self, buffer: u16, len: usize) -> &[u8] {
         let at = usize::from(buffer % RING_BUFFERS) * self.each;
-        // SAFETY: the buffer is part of a pooled buffer of this process, whose bytes are written from the start, and the
-        // kernel leaves it alone until it is given back.
+        // SAFETY: the buffer is part of a pooled buffer of this process, whose bytes are initialized from the start,
+        // and the kernel leaves it alone until it is returned.
         unsafe { slice::from_raw_parts(self.room.wrapping_add(at), len.min(self.each)) }
     }
 
-    /// Tells the kernel of the ring.
+    /// Registers the ring with the kernel.
     #[expect(unsafe_code, reason = "the kernel is given an address")]
     fn register(&self, ring: &Ring<PooledBuffer>) -> io::Result<()> {
         let address = self.start.addr() as u64;
-        // SAFETY: the mapping is the ring's, begins with a page, and is unmapped only after the
-        // ring is closed.
+        // SAFETY: the mapping is the ring's, begins at a page boundary, and is unmapped only after the ring is closed.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(address, RING_BUFFERS, BUFFER_GROUP_ID, 0)
         }
@@ -180,8 +178,8 @@ impl Buffers {
     fn give_back(&mut self, buffer: u16) {
         let place = usize::from(self.tail % RING_BUFFERS) * size_of::<BufRingEntry>();
         let address = self.room.wrapping_add(usize::from(buffer) * self.each);
-        // SAFETY: the place is within the ring's page and aligned to an entry, for which any bytes
-        // are a value; the kernel does not look there before the tail is published.
+        // SAFETY: the place is within the ring's page and aligned to an entry, for which any bytes are valid; the
+        // kernel does not look there before the tail is published.
         let entry = unsafe { &mut *self.start.add(place).cast::<BufRingEntry>() };
         entry.set_addr(address.addr() as u64);
         entry.set_len(self.each as u32);
@@ -189,7 +187,7 @@ impl Buffers {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Shows the kernel what was given back.
+    /// Publishes the returned buffers to the kernel.
     #[expect(unsafe_code, reason = "a place of memory that is shared with the kernel")]
     fn publish(&self) {
         // SAFETY: the ring is mapped, and its tail is where its first entry has room for it; the
@@ -202,7 +200,7 @@ impl Buffers {
 impl Drop for Buffers {
     #[expect(unsafe_code, reason = "unmapping memory")]
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and no request is left under way.
+        // SAFETY: the mapping is this value's own, and no request is in flight.
         let _ = unsafe { munmap(self.start.cast(), BUFFER_RING_BYTES) };
     }
 }
@@ -244,7 +242,7 @@ mod tests {
         let (near, far) = pair();
         let mut ring = Multishot::new(4096).unwrap();
         for _ in 0..3 {
-            // Buffers that others have meanwhile are not written to.
+            // Buffers that others have in the meantime are not written to.
             crate::buffer_pool::ReceiveBuffer::of(1).lend(1, |taken| {
                 taken[0] = 0;
                 write(&far, 10);
@@ -278,7 +276,7 @@ mod tests {
     fn what_is_received_goes_into_the_buffers_alone() {
         let (near, far) = pair();
         let mut ring = Multishot::new(4096).unwrap();
-        // More often than the ring's tail has numbers.
+        // More often than the ring's tail can count.
         for _ in 0..40_000 {
             write(&far, 5000);
             let read = std::iter::from_fn(|| ring.read(&near, |_| {}).ok());

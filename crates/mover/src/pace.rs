@@ -1,17 +1,16 @@
 //! Strict pacing: the schedule, which is pure arithmetic, and the waiting for it.
 //!
-//! A piece may leave when the schedule says so; each piece moves the schedule by the time that its
-//! bytes take at the rate. A thread that comes late keeps the schedule and makes up for it by shorter
-//! gaps, never less than `MIN_GAP_SHARE` of what the piece takes. A timer may wake it later than several
-//! pieces take. Then at most one large packet that the kernel segments leaves at once, within `TOGETHER_NS`.
-//! Two requested bursts never leave together: they keep `MIN_BURST_GAP_SHARE` of their distance. A delay
-//! beyond `SLACK_NS` is not made up: the schedule moves, and the delay is counted, because it explains a
-//! missed rate. So in any window of t seconds never more leaves than rate × t + one piece + what the rate
-//! gives in the slack.
+//! A piece may leave when the schedule allows it; each piece moves the schedule by the time that its bytes take at the
+//! rate. A late thread keeps the schedule and catches up with shorter gaps, but never shorter than `MIN_GAP_SHARE` of
+//! the piece's time. A timer may wake the thread several pieces late. Then at most one large packet that the kernel
+//! segments leaves at once, within `TOGETHER_NS`. Two requested bursts never leave together: they keep
+//! `MIN_BURST_GAP_SHARE` of their distance. A delay beyond `SLACK_NS` is not made up: the schedule moves, and the delay
+//! is counted, because it explains a missed rate. So in any window of t seconds, never more leaves than rate × t + one
+//! piece + what the rate allows during the slack.
 //!
-//! A stream has pieces of 1 ms of its rate. Datagrams leave one by one, or as many at once as the rate
-//! gives in `AT_ONCE_NS`, in which little more than one system call can be made; if bursts are
-//! asked for, as many as these hold.
+//! A stream has pieces of 1 ms of its rate. Datagrams leave one by one, or as many at once as the rate allows in
+//! `AT_ONCE_NS`, which is little more than the time of one system call. If bursts are requested, as many leave at once
+//! as a burst holds.
 //!
 //! Beside its own schedule a flow may have rates that it shares with others (`shared_rate.rs`).
 
@@ -28,65 +27,64 @@ use crate::slice;
 use crate::spin::Spinner;
 use crate::udp::outbox::{DepartureTimes, MAX_MESSAGES};
 
-/// Lateness that is made up, nanoseconds: a thread that shares its CPU waits for some slices of others,
-/// which are 0.7 to 3 ms long (`sysctl_sched_base_slice`, kernel/sched/fair.c).
+/// Lateness that is made up, nanoseconds: a thread that shares its CPU waits for some slices of others, which are 0.7
+/// to 3 ms long (`sysctl_sched_base_slice`, kernel/sched/fair.c).
 const SLACK_NS: u64 = 10_000_000;
 
 /// How late a thread may hand over datagrams that the kernel holds until their time, nanoseconds.
 const AHEAD_NS: u64 = 1_000_000;
 
-/// What may leave at once to make up for late timers, bytes: as much as a sender of a stream has in one
-/// packet, for which queues on the path have room.
+/// What may leave at once to make up for late timers, bytes: one packet of a stream's sender, for which queues on the
+/// path have room.
 const TOGETHER_BYTES: f64 = 65_536.0;
 
-/// Bounds of the time that these may be worth, nanoseconds.
+/// Bounds of the time that these bytes may take at the rate, nanoseconds.
 const TOGETHER_NS: (f64, f64) = (1_000_000.0, 5_000_000.0);
 
-/// The same as [`MIN_GAP_SHARE`] between bursts that were asked for, if timers are late.
+/// The same as [`MIN_GAP_SHARE`] between requested bursts, if timers are late.
 const MIN_BURST_GAP_SHARE: f64 = 0.5;
 
-/// How much of the time that a piece takes at the rate must pass before the next, though that is late.
+/// The share of a piece's time at the rate that must pass before the next piece, even if the next is late.
 const MIN_GAP_SHARE: f64 = 0.85;
 
-/// Datagrams that fit into this time at the rate leave at once, nanoseconds, if nothing else is
-/// asked for: at 1 Gbit/s that is one of 1472 bytes, at 10 Gbit/s 16 of them.
+/// Datagrams that fit into this time at the rate leave at once, nanoseconds, unless bursts are requested: at 1 Gbit/s
+/// one datagram of 1472 bytes, at 10 Gbit/s 16 of them.
 const AT_ONCE_NS: u64 = 20_000;
 
-/// A stream is cut into pieces of this much time at its rate, seconds, so that it is even.
+/// A stream is cut into pieces of this much time at its rate, seconds, to keep it even.
 const PIECE_S: f64 = 0.001;
 
-/// Smallest piece of a stream, bytes: about one segment on Ethernet. Less would only make packets
-/// smaller, and more of them.
+/// Smallest piece of a stream, bytes: about one segment on Ethernet. Less would only make more and smaller packets.
 const MIN_PIECE_BYTES: usize = 1448;
 
-/// When the next bytes may leave. Pure: the caller brings the time, in nanoseconds of any clock
-/// that does not run back.
+/// When the next bytes may leave. Pure: the caller passes the time, in nanoseconds of any clock that does not run
+/// backwards.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     ns_per_byte: f64,
     next_ns: u64,
-    /// Before this nothing leaves, however late the schedule is.
+    /// Nothing leaves before this time, however late the schedule is.
     earliest_ns: u64,
-    /// What `next_ns` lacks, less than one nanosecond.
+    /// The fraction to add to `next_ns`, less than one nanosecond.
     fraction_ns: f64,
     /// Lateness that is made up.
     slack_ns: u64,
-    /// By how much the schedule was moved.
+    /// How far the schedule was moved.
     moved_ns: u64,
 }
 
-/// How lateness may be made up.
+/// How to make up for lateness.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Gaps {
-    /// By gaps of at least this share of what the piece takes.
+    /// With gaps of at least this share of the piece's time.
     Share(f64),
-    /// By pieces that leave at once, as many as take this time, nanoseconds.
+    /// With pieces that leave at once, as many as take this time at the rate, nanoseconds.
     Together(u64),
 }
 
 impl Schedule {
-    /// A schedule that lets the first piece leave at `start_ns`. `None` if `rate` is not a
-    /// positive number, which means unpaced.
+    /// A schedule that lets the first piece leave at `start_ns`. `None`, which means unpaced, if `rate` is not a
+    /// positive number.
     pub fn new(rate: BitRate, start_ns: u64) -> Option<Self> {
         (rate.0 > 0.0 && rate.0.is_finite()).then(|| Self {
             ns_per_byte: 8e9 / rate.0,
@@ -98,12 +96,12 @@ impl Schedule {
         })
     }
 
-    /// The same schedule if no more than `slack_ns` are made up.
+    /// The same schedule, but at most `slack_ns` are made up.
     fn with_slack(self, slack_ns: u64) -> Self {
         Self { slack_ns, ..self }
     }
 
-    /// The time that was lost because the thread was later than what is made up, nanoseconds.
+    /// The time lost because the thread was later than can be made up, nanoseconds.
     pub fn moved_ns(&self) -> u64 {
         self.moved_ns
     }
@@ -113,12 +111,12 @@ impl Schedule {
         self.next_ns.max(self.earliest_ns)
     }
 
-    /// When the next piece should have left, had nothing been late by more than what is made up.
+    /// When the next piece should have left, had nothing been later than can be made up.
     pub fn planned_ns(&self, now_ns: u64) -> u64 {
         self.next_ns.max(now_ns.saturating_sub(self.slack_ns))
     }
 
-    /// What `bytes` take at the rate, nanoseconds.
+    /// The time that `bytes` take at the rate, nanoseconds.
     pub fn cost_ns(&self, bytes: usize) -> f64 {
         bytes as f64 * self.ns_per_byte
     }
@@ -130,7 +128,7 @@ impl Schedule {
         self.next_ns = planned;
         let cost = self.cost_ns(bytes) + self.fraction_ns;
         self.fraction_ns = cost.fract();
-        // A cast from float to integer saturates: a rate near zero waits for ever, which is right.
+        // A cast from float to integer saturates: a rate near zero rightly waits for ever.
         self.next_ns = self.next_ns.saturating_add(cost as u64);
         let (from, share) = match gaps {
             Gaps::Share(share) => (now_ns, share),
@@ -145,25 +143,25 @@ impl Schedule {
 pub(crate) struct Pacer {
     schedule: Option<Schedule>,
     shared: Turns,
-    /// When the piece that is due was given leave: what the call takes that moves it is not lateness.
+    /// When the due piece was released: the duration of the call that moves it is not lateness.
     leave_ns: u64,
     /// Bytes to move at a time.
     pub(crate) piece: usize,
-    /// If a timer is not precise enough.
+    /// Used if a timer is not precise enough.
     spinner: Option<Spinner>,
-    /// How the lateness of timers is made up.
+    /// How to make up for late timers.
     by_timer: Gaps,
-    /// Whether the kernel gets the time at which each datagram shall leave.
+    /// Whether the kernel is given each datagram's departure time.
     kernel_paces: bool,
 }
 
 impl Pacer {
-    /// For a byte stream of which up to `chunk` bytes are moved at a time.
+    /// For a byte stream that moves up to `chunk` bytes at a time.
     pub(crate) fn for_stream(flow: &Flow, chunk: usize) -> Self {
         let pacer = Self::new(flow, chunk);
         let own = flow.config.rate.filter(|_| pacer.schedule.is_some());
         let shared = flow.config.shared_rates.iter().map(|shared| shared.rate());
-        // As a float it is no more than what saturates.
+        // As a float it is at most a value that saturates.
         let even = own.into_iter().chain(shared).map(|rate| rate.bytes_in(PIECE_S) as usize);
         Self { piece: even.fold(chunk, usize::min).max(MIN_PIECE_BYTES).min(chunk), ..pacer }
     }
@@ -173,12 +171,12 @@ impl Pacer {
         Self::new(flow, size)
     }
 
-    /// For datagrams of `size` bytes, which can't be cut. They wait for no timer alone.
+    /// For datagrams of `size` bytes, which can't be cut. They never wait by timer alone.
     pub(crate) fn for_datagrams(flow: &Flow, size: usize) -> Self {
         let pacer = Self::new(flow, size);
         let asked = flow.config.burst_bytes;
         let at_once = asked.or(flow.config.rate.map(|rate| {
-            // As a float it is no more than what saturates.
+            // As a float it is at most a value that saturates.
             rate.bytes_in(AT_ONCE_NS as f64 / 1e9) as usize
         }));
         let whole = at_once.map_or(size, |bytes| (bytes / size * size).max(size));
@@ -203,8 +201,8 @@ impl Pacer {
         Self { schedule, piece, kernel_paces, by_timer, ..pacer }
     }
 
-    /// When the datagrams of `size` bytes that may leave now shall depart, if the kernel paces them: enough
-    /// later than their turn to cover this thread's jitter.
+    /// Departure times of the datagrams of `size` bytes that may leave now, if the kernel paces them: late enough after
+    /// their turn to cover this thread's jitter.
     pub(crate) fn departures(&self, size: usize) -> Option<DepartureTimes> {
         let schedule = self.schedule.as_ref().filter(|_| self.kernel_paces)?;
         let first_ns = schedule.planned_ns(self.leave_ns) + AHEAD_NS;
@@ -227,7 +225,7 @@ impl Pacer {
         self.schedule.is_some() || !self.shared.rates.is_empty()
     }
 
-    /// Waits until the next piece may leave. `false`: look at the stop first, and come back.
+    /// Waits until the next piece may leave. `false`: check the stop first, and call again.
     pub(crate) fn wait(&mut self, flow: &Flow) -> Result<bool, MoveError> {
         if !self.is_paced() {
             return Ok(true);
@@ -244,19 +242,19 @@ impl Pacer {
         }
         let (rate, held) = held_by(due, turn, flow.config.rate_is_shared);
         if !held.is_empty() {
-            // A late wake-up belongs to the wait: what it costs is saved, and made up for.
+            // A late wake-up belongs to the wait: its time is saved, and made up for.
             let since_ns = self.leave_ns.max(held.start);
             flow.counters.held(rate, now_ns().saturating_sub(since_ns));
         }
         Ok(false)
     }
 
-    /// Whether this many bytes that came before the flow began may count.
+    /// Whether this many bytes that came before the flow began may be counted.
     pub(crate) fn admits(&self, bytes: usize) -> bool {
         self.shared.admits(bytes)
     }
 
-    /// `bytes` have left since the wait was over.
+    /// `bytes` have left since the wait ended.
     pub(crate) fn sent(&mut self, flow: &Flow, bytes: usize) {
         self.shared.moved(bytes);
         if let Some(schedule) = &mut self.schedule {
@@ -271,7 +269,7 @@ impl Pacer {
     }
 }
 
-/// What a flow may make up for at the rates that it shares. What a path has held up leaves a sender no faster.
+/// What a flow may make up for at its shared rates. A sender that the path held up leaves no faster.
 fn saved(flow: &Flow) -> Saved {
     match (flow.config.role, flow.config.transport) {
         (Role::Receiver, Transport::Tcp) => Saved::Stall,
@@ -279,8 +277,8 @@ fn saved(flow: &Flow) -> Saved {
     }
 }
 
-/// The rate that holds a piece which is `due` by the flow's own schedule, and from when to when, if that is not
-/// empty. A schedule of a rate that `is_shared` is that of the first.
+/// The rate that holds a piece which is `due` by the flow's own schedule, and from when to when, if this time is not
+/// empty. If `is_shared`, the flow's own schedule is that of the first shared rate.
 fn held_by(due: u64, turn: Turn, is_shared: bool) -> (usize, Range<u64>) {
     match is_shared {
         true if due > turn.at_ns => (0, 0..due),
@@ -289,7 +287,7 @@ fn held_by(due: u64, turn: Turn, is_shared: bool) -> (usize, Range<u64>) {
     }
 }
 
-/// The turns of one flow at the rates that it shares.
+/// One flow's turns at its shared rates.
 #[derive(Debug)]
 struct Turns {
     rates: Vec<Arc<SharedRate>>,
@@ -297,7 +295,7 @@ struct Turns {
     saved: Saved,
     /// The same for all pieces after the first.
     later: Saved,
-    /// Bytes that the next piece is expected to have: as many as the last.
+    /// Expected size of the next piece, bytes: that of the last one.
     expected: usize,
     /// The turn of the next piece, if it has one already.
     taken: Option<Turn>,
@@ -308,7 +306,7 @@ struct Turns {
 struct Turn {
     /// Nanoseconds of the monotonic clock.
     at_ns: u64,
-    /// The rate that lets it go last, by its place in the list.
+    /// The rate that releases it last, by its index in the list.
     rate: usize,
 }
 
@@ -317,7 +315,7 @@ impl Turns {
         Self { rates, saved: Saved::Nothing, later, expected: MIN_PIECE_BYTES, taken: None }
     }
 
-    /// Whether every rate lets this many bytes from before count; a rate that does not charges none.
+    /// Whether every rate lets this many early bytes count; if one does not, none is charged.
     fn admits(&self, bytes: usize) -> bool {
         let refuses = self.rates.iter().position(|rate| !rate.admit(bytes));
         if let Some(admitted) = refuses {
@@ -332,7 +330,7 @@ impl Turns {
             at_ns: shared.take_turn(self.expected, self.saved),
             rate,
         };
-        // Of equal ones the first is named, which is the narrowest.
+        // Among equals the first one wins, which is the narrowest.
         let last = || self.rates.iter().enumerate().rev().map(turn).max_by_key(|turn| turn.at_ns);
         *self.taken.get_or_insert_with(|| last().unwrap_or_default())
     }
@@ -350,8 +348,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Sends pieces as soon as the schedule lets them, each after one more stall; returns when and
-    /// how much.
+    /// Sends pieces as soon as the schedule allows, each after one more stall; returns when and how much.
     fn run(rate: f64, piece: usize, stalls: &[u64]) -> Vec<(u64, usize)> {
         let mut schedule = Schedule::new(BitRate(rate), 1_000).unwrap();
         let mut now = 1_000;
@@ -448,7 +445,7 @@ mod tests {
         assert!(turn.rate != 1, "{turn:?}");
     }
 
-    /// 1 MB at 1 Tbit/s and 1 kbit/s: the second lets nothing count that came early.
+    /// 1 MB at 1 Tbit/s and 1 kbit/s: the second rate lets no early bytes count.
     #[test]
     fn what_one_rate_does_not_admit_is_charged_to_none() {
         let rates = [1e12, 1e3].map(|rate| Arc::new(SharedRate::new(BitRate(rate)).unwrap()));
@@ -502,7 +499,7 @@ mod tests {
         ) {
             let sent = run(rate, piece, &stalls);
             let burst = piece as f64 + rate / 8.0 * SLACK_NS as f64 / 1e9;
-            // Times are whole nanoseconds: one of them at the rate is the rounding.
+            // Times are whole nanoseconds: the rounding is one nanosecond at the rate.
             let rounding = rate / 8e9 + 1.0;
             prop_assert!(most_above_rate(&sent, rate) <= burst + rounding);
         }

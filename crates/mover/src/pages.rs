@@ -1,11 +1,11 @@
-//! Memory of its own pages, which the kernel may go on reading after a call has returned.
+//! Memory in pages of its own, which the kernel may keep reading after a call has returned.
 //!
-//! Payload that is sent without a copy is read until the peer has acknowledged it, and a flow may
-//! end before that. Unmapped pages stay with the kernel as long as it needs them, and are not used again
-//! before that. Heap memory would be reused, and what other code writes into it would go out to the peer.
+//! Payload that is sent without a copy is read until the peer has acknowledged it, and a flow may end before that.
+//! Unmapped pages stay with the kernel as long as it needs them, and are not reused before. Heap memory would be
+//! reused, and the peer would receive what other code writes there.
 //!
-//! As nobody writes to them, all flows of a process that send the same share them: a chunk for each
-//! of many flows would take memory, and not fit into the processor's cache.
+//! Nobody writes to the pages, so all flows of a process that send the same payload share them. A chunk for each of
+//! many flows would take memory, and not fit into the processor's cache.
 
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
@@ -19,16 +19,15 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use crate::payload;
 
-/// What is shared by now: how the payload begins and how long it is, and the pages as long as a flow
-/// has them.
+/// What is shared at the moment: how the payload begins, its length, and the pages for as long as a flow holds them.
 type Shared = Vec<(&'static [u8], usize, Weak<Pages>)>;
 static SHARED: Mutex<Shared> = Mutex::new(Vec::new());
 
-/// Where a huge page may begin, bytes: on x86-64 and on arm64 with pages of 4 KiB
+/// Where a huge page may begin, bytes: on x86-64, and on arm64 with pages of 4 KiB
 /// (Documentation/admin-guide/mm/transhuge.rst).
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Mapped memory that nobody writes to any more.
+/// Mapped memory that nobody writes to any longer.
 #[derive(Debug)]
 pub(crate) struct Pages {
     start: NonNull<u8>,
@@ -44,11 +43,11 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// `len` bytes, at least one, to send with `framing`, shared with every flow that sends the same.
+    /// `len` bytes, at least one, to send with `framing`, shared with every flow that sends the same payload.
     /// Fails if memory is short.
     pub(crate) fn payload(framing: &Framing, len: usize) -> SysResult<Arc<Self>> {
         let lead = framing.lead();
-        // A thread that panicked has left whole entries.
+        // A thread that panicked has left complete entries.
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.retain(|(_, _, pages)| pages.strong_count() > 0);
         let same = shared.iter().find(|(begin, size, _)| (*begin, *size) == (lead, len));
@@ -60,8 +59,8 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Payload (see [`payload`]) but for the first bytes, in a huge page if the kernel gives one: what is
-    /// sent without a copy then takes one piece of a packet instead of sixteen.
+    /// Payload (see [`payload`]) after the first bytes, in a huge page if the kernel grants one: a zero-copy
+    /// send then takes one fragment of a packet instead of sixteen.
     #[expect(unsafe_code, reason = "mapping memory")]
     fn beginning_with(lead: &[u8], len: usize) -> SysResult<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -75,7 +74,7 @@ impl Pages {
         // SAFETY: less than HUGE_PAGE_BYTES, which the mapping has beyond `room`.
         pages.start = unsafe { pages.start.add(skip) };
         pages.len = len;
-        // SAFETY: the range lies within the new mapping. If it is refused, pages are small.
+        // SAFETY: the range lies within the new mapping. If the kernel refuses, pages are small.
         let _ = unsafe { madvise(pages.start.as_ptr().cast(), room, Advice::LinuxHugepage) };
         // SAFETY: the mapping is readable and writable for `len` bytes from there, and nobody else
         // has it yet.
@@ -85,8 +84,8 @@ impl Pages {
         Ok(pages)
     }
 
-    /// The first `len` bytes, at least one, of a file that has as many and that nobody will write
-    /// to or cut.
+    /// The first `len` bytes, at least one, of a file that is at least this long and that nobody will write to
+    /// or truncate.
     #[expect(unsafe_code, reason = "mapping memory")]
     pub(crate) fn of_file(file: &OwnedFd, len: usize) -> SysResult<Self> {
         let (access, kind) = (ProtFlags::READ, MapFlags::SHARED);

@@ -1,6 +1,6 @@
-//! The bytes that are sent. They look random, so that nothing on the way can compress them. Each is a
-//! function of its place and of a key of this process: a restart, a swap, a loss or a copy within a chunk
-//! or a file shows.
+//! The bytes that are sent. They look random, so that nothing on the path can compress them. Each byte is a function of
+//! its position and of a key of this process, so that a restart, a swap, a loss or a copy within a chunk or a file can
+//! be detected.
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
@@ -9,15 +9,15 @@ use goodput_framing::Framing;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{Errno, Result as SysResult};
 
-/// Least length of a file to send from, bytes. Long enough that pages still queued in the socket
-/// are seldom those being sent again, short enough for the memory of many flows.
+/// Least length of a file to send from, bytes. Long enough that pages still queued in the socket are seldom being sent
+/// again, short enough for the memory of many flows.
 const FILE_BYTES: usize = 1 << 20;
 
-/// Bytes of a memory file that are made at a time.
+/// Bytes of a memory file that are generated at a time.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// Fills `room` with the payload that begins `offset` bytes after the start of a chunk, or of a file in
-/// memory. The first bytes of a chunk are as `framing` has them.
+/// Fills `room` with the payload that begins `offset` bytes after the start of a chunk, or of a memory file. The
+/// framing determines the first bytes of a chunk.
 pub fn payload_at(framing: &Framing, offset: u64, room: &mut [u8]) {
     fill(offset, room);
     let skip = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -25,7 +25,7 @@ pub fn payload_at(framing: &Framing, offset: u64, room: &mut [u8]) {
     room.iter_mut().zip(lead).for_each(|(byte, lead)| *byte = *lead);
 }
 
-/// The same without what a framing has.
+/// The same without the bytes of a framing.
 pub(crate) fn fill(offset: u64, room: &mut [u8]) {
     const WORD_BYTES: usize = size_of::<u64>();
     let (mut word, skip) = (offset / WORD_BYTES as u64, (offset % WORD_BYTES as u64) as usize);
@@ -38,8 +38,8 @@ pub(crate) fn fill(offset: u64, room: &mut [u8]) {
     }
 }
 
-/// The eight bytes of a place: a counter, mixed (SplitMix64; Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", 2014).
+/// The eight bytes of a position: a counter, mixed (SplitMix64; Steele, Lea and Flood, "Fast splittable pseudorandom
+/// number generators", 2014).
 fn word_at(number: u64) -> [u8; 8] {
     static KEY: OnceLock<u64> = OnceLock::new();
     let counter = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -56,19 +56,19 @@ pub(crate) fn random(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// How long a file to send `chunk` bytes at a time from is: whole chunks, at least 1 MiB.
+/// Length of a file from which `chunk` bytes at a time are sent: whole chunks, at least 1 MiB.
 pub(crate) fn file_len(chunk: usize) -> usize {
     FILE_BYTES.next_multiple_of(chunk)
 }
 
-/// A file of `len` bytes of payload that has no name and lives in memory only.
+/// A file of `len` bytes of payload without a name, only in memory.
 pub(crate) fn memory_file(framing: &Framing, len: usize) -> SysResult<OwnedFd> {
     let file = memfd_create(c"goodput-payload", MemfdFlags::CLOEXEC)?;
     write_to(&file, framing, len as u64, || Ok(()))?;
     Ok(file)
 }
 
-/// Writes `len` bytes of payload to a file in memory; `check` may end that between two pieces.
+/// Writes `len` bytes of payload to a memory file; `check` may stop this between two pieces.
 pub(crate) fn write_to<E: From<Errno>>(
     file: &OwnedFd,
     framing: &Framing,

@@ -1,18 +1,18 @@
-//! A thread that controls flows must run when it has work, even if hundreds of flows keep all processors
-//! busy. Otherwise every step of a conversation waits for its turn among them, and a test of a thousand
-//! flows takes many seconds to end.
+//! Prompt scheduling for threads that control flows: they must run when they have work, even if hundreds of flows keep
+//! all processors busy. Otherwise every step of a control exchange waits for its turn, and a test of a thousand flows
+//! takes many seconds to end.
 
 use std::io;
 
-/// Time slice, nanoseconds: the least that the kernel takes (`__setparam_fair` in
-/// kernel/sched/syscalls.c, Linux 6.12; older ones ignore it).
+/// Time slice, nanoseconds: the kernel's minimum (`__setparam_fair` in kernel/sched/syscalls.c, Linux 6.12; older
+/// kernels ignore it).
 const SLICE_NS: u64 = 100_000;
-/// How much nicer than flows, if that is permitted (setpriority(2)).
+/// Nice value relative to flows, if permitted (setpriority(2)).
 const NICE_STEP: i32 = -10;
 
-/// Has the calling thread run soon after it wakes: by a short time slice, which puts it before those
-/// with the usual one, and by priority if it may (CAP_SYS_NICE). Threads that it starts get
-/// neither. Fails if the kernel or a filter of system calls refuses both.
+/// Makes the calling thread run soon after it wakes: with a short time slice, which puts it before threads with the
+/// usual one, and with a higher priority if permitted (CAP_SYS_NICE). Threads that it starts inherit neither. Fails if
+/// the kernel or a filter of system calls refuses both.
 pub fn run_promptly() -> io::Result<()> {
     let own = rustix::process::getpriority_process(None)?;
     set(own.min(NICE_STEP)).or_else(|_| set(own))
@@ -31,7 +31,7 @@ fn set(nice: i32) -> io::Result<()> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: the kernel reads as much of the structure as its size says, which lives until then.
+    // SAFETY: the kernel reads as much of the structure as its size says; the structure outlives the call.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

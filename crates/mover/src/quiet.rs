@@ -1,9 +1,9 @@
-//! The end of a flow that has none of its own.
+//! How a flow ends that has no end marker of its own.
 //!
-//! If a protocol says on its control connection that all was sent, that may overtake what is
-//! still on its way, and the data connection stays open. A receiver then reads until nothing has come for a
-//! while. A lost segment arrives again after a round trip or two. One that takes a timeout of its sender
-//! comes later, and that is too long to wait for in every test.
+//! If a protocol reports on its control connection that all was sent, the report may overtake payload in flight, and
+//! the data connection stays open. A receiver then reads until nothing has arrived for a while. A lost segment arrives
+//! again after a round trip or two. A segment that takes a timeout of its sender comes later, too late to wait for in
+//! every test.
 
 use std::os::fd::AsFd;
 
@@ -13,27 +13,26 @@ use crate::clock::now_ns;
 use crate::flow::Flow;
 use crate::socket;
 
-/// Round trips without anything: one for the notice that a segment is missing, one for what is
-/// sent again, and as much for queues that fill or drain meanwhile.
+/// Round trips of silence: one for the notice that a segment is missing, one for its retransmission, and as many for
+/// queues that fill or drain meanwhile.
 const QUIET_ROUND_TRIPS: u64 = 4;
-/// Bounds of the wait, nanoseconds: what a busy host may leave its threads alone for, and what
-/// nobody minds at the end of a test.
+/// Bounds of the wait, nanoseconds: how long a busy host may suspend its threads, and a delay that nobody minds at the
+/// end of a test.
 const MIN_QUIET_NS: u64 = 50_000_000;
 const MAX_QUIET_NS: u64 = 250_000_000;
-/// The wait for datagrams, which are not sent again and whose round trip nobody measures.
+/// The wait for datagrams, which are not retransmitted and whose round trip nobody measures.
 const DATAGRAM_QUIET_NS: u64 = 100_000_000;
 
 /// How long it has been quiet after the stop.
 #[derive(Debug)]
 pub(crate) struct Quiet {
     wait_ns: u64,
-    /// When something came last, at the earliest the stop; `None` before that.
+    /// When something came last, at the earliest the stop; `None` before the stop.
     last_ns: Option<u64>,
 }
 
 impl Quiet {
-    /// For a flow that ends elsewhere, or with markers that may be lost or come late; `None` for
-    /// others.
+    /// For a flow whose end is reported elsewhere, or by markers that may be lost or late; `None` for others.
     pub(crate) fn of(flow: &Flow) -> Option<Self> {
         let (framing, transport) = (&flow.config.framing, flow.config.transport);
         let is_unheard = transport == Transport::Udp && framing.ends_unheard();
@@ -46,14 +45,14 @@ impl Quiet {
         })
     }
 
-    /// Whether the flow was stopped and nothing has come for long enough. Its payload was over at
-    /// `over_ns`, or if that is not known when the last of it came, at the earliest the stop.
+    /// Whether the flow was stopped and nothing has come for long enough. Its payload was over at `over_ns`, or, if
+    /// this is unknown, when the last of the payload came, at the earliest the stop.
     pub(crate) fn is_over(&mut self, flow: &Flow, over_ns: Option<u64>) -> bool {
         if flow.may_send() {
             return false;
         }
         let now = now_ns();
-        // A thread that had to wait for a CPU may find its time over and what came meanwhile unread.
+        // A thread that had to wait for a CPU may be past its time with unread data in the socket.
         if rustix::io::ioctl_fionread(&flow.socket).is_ok_and(|waiting| waiting > 0) {
             self.last_ns = Some(now);
             return false;

@@ -1,8 +1,8 @@
-//! What this machine can do at all, to compare a measurement with: how fast one CPU copies memory, and the
-//! cost of an empty system call.
+//! What this machine can do at best, to compare a measurement with: how fast one CPU copies memory, and the cost of an
+//! empty system call.
 //!
-//! Both are measured on the calling thread and take as long as they are given. They say what the
-//! machine does now: what else runs on it slows both, as it slows a measurement.
+//! Both are measured on the calling thread and take the time that they are given. They show the machine's current
+//! state: other load slows both, just as it slows a measurement.
 
 use std::fs;
 use std::hint::black_box;
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{Known, Missing};
 
-/// Calls whose time is taken together: the clock costs about as much as one.
+/// Calls that are timed together: reading the clock costs about as much as one call.
 const CALLS_PER_BATCH: u32 = 1000;
-/// How many times the last-level cache a buffer is that no cache holds.
+/// Size of a buffer that no cache holds, relative to the last-level cache.
 const BUFFER_PER_CACHE_RATIO: u64 = 4;
-/// Bounds of such a buffer, bytes: if the cache is not known, and what a small host can spare.
+/// Bounds of this buffer, bytes: for an unknown cache, and for what a small host can spare.
 const BUFFER_BYTES_RANGE: std::ops::RangeInclusive<u64> = (64 << 20)..=(512 << 20);
 
 /// How fast one CPU copies from one buffer to another.
@@ -23,11 +23,11 @@ const BUFFER_BYTES_RANGE: std::ops::RangeInclusive<u64> = (64 << 20)..=(512 << 2
 pub struct CopySpeed {
     /// Length of each of the two buffers, bytes.
     pub buffer_bytes: u64,
-    /// The median of all passes, bytes copied a second. Each is read once and written once.
+    /// The median of all passes, bytes copied per second. Each byte is read once and written once.
     pub bytes_per_s: f64,
-    /// All passes together, bytes copied a second: with the time in which the thread had no CPU.
+    /// All passes together, bytes copied per second, including the time in which the thread had no CPU.
     pub mean_bytes_per_s: f64,
-    /// How often the whole buffer was copied, but for the first time.
+    /// How often the whole buffer was copied, not counting the first time.
     pub passes: usize,
 }
 
@@ -36,20 +36,20 @@ pub struct CopySpeed {
 pub struct CallCost {
     /// The median of the mean of each batch of 1000 calls, nanoseconds.
     pub nanoseconds: f64,
-    /// How many batches there were.
+    /// Number of batches.
     pub batches: usize,
 }
 
 /// Copies `buffer_bytes`, at least one, repeatedly for `time`, and at least once. Memory: twice
 /// the buffer.
 ///
-/// A buffer of [`beyond_cache_bytes`] gives the speed of the memory; one of a chunk gives that of the
-/// caches, which payload sees that is sent from the same buffer repeatedly.
+/// A buffer of [`beyond_cache_bytes`] gives the speed of the memory; one of a chunk's size gives the speed of the
+/// caches, which payload sees if it is sent from the same buffer repeatedly.
 pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
     let len = buffer_bytes.max(1) as usize;
-    // Neither is zero: the kernel would show one page of zeros in all places.
+    // Neither is zero: the kernel would map all addresses to one page of zeros.
     let (source, mut target) = (vec![0x55u8; len], vec![0xaau8; len]);
-    // Short ones are copied several times at once, because the clock costs time too.
+    // Short buffers are copied several times in a row, because the clock costs time too.
     let repeated = ((1 << 20) / len).max(1);
     let mut pass = || {
         let began = Instant::now();
@@ -64,14 +64,14 @@ pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
     CopySpeed {
         buffer_bytes: len as u64,
         bytes_per_s: middle(&speeds),
-        // Every pass copies as much: the mean is the harmonic one.
+        // Every pass copies the same amount, so the mean is the harmonic one.
         mean_bytes_per_s: speeds.len() as f64 / speeds.iter().map(|speed| 1.0 / speed).sum::<f64>(),
         passes: speeds.len() * repeated,
     }
 }
 
-/// Calls getppid(2), which the kernel answers from memory and no library keeps, repeatedly for
-/// `time`, and at least 1000 times.
+/// Calls getppid(2) repeatedly for `time`, and at least 1000 times. The kernel answers this call from memory, and no
+/// library caches the answer.
 pub fn call_cost(time: Duration) -> CallCost {
     let costs = repeat_for(time, || {
         let began = Instant::now();

@@ -38,8 +38,8 @@ pub struct RunningFlow {
 /// Starts the thread of one flow. It waits at `gate`, then moves payload until the flow's end or
 /// `stop`. `socket` is connected; it is put into non-blocking mode and closed with the flow.
 ///
-/// Fails if the mover can't do what the flow is for, if a datagram is too short for its header,
-/// if the socket refuses its mode or rate, or if no thread can be created.
+/// Fails if the mover can't do the flow's task, if a datagram is too short for its header, if the socket refuses its
+/// mode or rate, or if no thread can be created.
 pub fn start(
     mover: &'static dyn Mover,
     config: FlowConfig,
@@ -112,7 +112,7 @@ fn thread_name(config: &FlowConfig) -> String {
     format!("flow-{}-{role}", config.id)
 }
 
-/// The error of a thread that the system refuses, with what the user can do.
+/// The error for a thread that the system refuses to create, with advice for the user.
 pub fn no_thread(cause: &io::Error) -> io::Error {
     let words = format!(
         "cannot start a thread: {cause}; use fewer flows, or raise the limit on processes \
@@ -136,8 +136,7 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, cpus: &CpusSeen) -> Resu
         flow.stop.abort();
     }
     if matches!(result, Err(MoveError::Aborted { .. })) {
-        // What is still queued shall not linger in the kernel. Fails only if the peer has reset
-        // the connection already.
+        // Queued data shall not linger in the kernel. Fails only if the peer has reset the connection already.
         let _ = rustix::net::sockopt::set_socket_linger(&flow.socket, Some(Duration::ZERO));
     }
     flow.payload_is_over();
@@ -146,7 +145,7 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, cpus: &CpusSeen) -> Resu
     result
 }
 
-/// Goes to its CPU, before it touches the memory that it will work with.
+/// Moves to its CPU before it touches its working memory.
 fn sit_down(flow: &Flow) -> Result<(), MoveError> {
     let Some(cpu) = flow.config.pin else { return Ok(()) };
     let failed = |cause: Errno| {
@@ -162,30 +161,29 @@ impl RunningFlow {
         &self.config
     }
 
-    /// What it has counted so far; may be kept beyond [`RunningFlow::join`].
+    /// Its counts so far; may be kept beyond [`RunningFlow::join`].
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// Its socket, to ask the kernel about. Open until the flow is joined or dropped.
+    /// Its socket, to query the kernel. Open until the flow is joined or dropped.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// CPU time of its thread, user and system, microseconds; still right after its end.
+    /// CPU time of its thread, user and system, microseconds; still correct after its end.
     pub fn cpu_us(&self) -> Known<u64> {
         self.cpu.used_us()
     }
 
-    /// Time that its thread was ready to run and waited for a CPU, microseconds; still right after
-    /// its end.
+    /// Time that its thread was ready to run but waited for a CPU, microseconds; still correct after its end.
     pub fn cpu_wait_us(&self) -> Known<u64> {
         self.cpu.waited_us()
     }
 
-    /// Looks on which CPU its thread is now.
+    /// Notes on which CPU its thread is now.
     pub fn look_where(&self) {
-        // Only what is still running has its id to itself.
+        // Only a running thread is certain to own its id.
         if let Some(cpu) = self.cpu.thread().and_then(affinity::cpu_of)
             && self.cpu.thread().is_some()
         {
@@ -193,13 +191,13 @@ impl RunningFlow {
         }
     }
 
-    /// CPUs that its thread was found on so far: when it began, whenever [`RunningFlow::look_where`]
-    /// was called, and at its end. In rising order.
+    /// CPUs on which its thread was seen so far: when it began, whenever [`RunningFlow::look_where`] was called, and at
+    /// its end. In rising order.
     pub fn seen_on(&self) -> Vec<u16> {
         self.cpus.seen()
     }
 
-    /// What the peer reported of this flow on the flow itself. `None` if it reported nothing.
+    /// The peer's report on this flow, sent on the flow itself. `None` if there is none.
     pub fn reported_by_peer(&self) -> Option<FlowTotals> {
         self.counters.reported_by_peer().cloned()
     }
@@ -209,16 +207,15 @@ impl RunningFlow {
         self.thread.is_finished()
     }
 
-    /// When its payload's clock began, if [`tells_its_beginning`]; `None` until that is
-    /// known, and if it begins with the gate.
+    /// When its payload's clock began, if [`tells_its_beginning`]; `None` until this is known, and if the clock begins
+    /// with the gate.
     ///
     /// [`tells_its_beginning`]: goodput_framing::Layout::tells_its_beginning
     pub fn began_at(&self) -> Option<Instant> {
         self.began.get().copied()
     }
 
-    /// When it had moved its last payload. `None` until that is known, or if its thread
-    /// panicked.
+    /// When it had moved its last payload. `None` until this is known, or if its thread panicked.
     pub fn finished_at(&self) -> Option<Instant> {
         self.over.get().copied()
     }

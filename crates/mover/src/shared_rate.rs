@@ -1,4 +1,4 @@
-//! A rate that several flows share, of one measurement or of many: a token bucket with turns.
+//! A rate that several flows share, within one measurement or across many: a token bucket with turns.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,24 +6,24 @@ use goodput_model::BitRate;
 
 use crate::clock::now_ns;
 
-/// What flows may move faster after a time in which they moved less. What one flow does not save is lost to all
-/// that share the rate.
+/// How much flows may catch up after a time in which they moved less. Time that one flow does not save is lost to all
+/// flows that share the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Saved {
     /// Nothing: the first piece of a flow, so that no measurement begins faster than the rate.
     Nothing,
-    /// What covers a late reader on a busy host, a few time slices of others: 50 ms of the rate. What comes
-    /// beyond it shall not count: datagrams that a path has held up are lost, not late.
+    /// Enough for a late reader on a busy host, a few time slices of others: 50 ms of the rate. Anything beyond it
+    /// shall not count: datagrams that a path has held up are lost, not late.
     Lateness,
-    /// What also covers a lost segment that the sender repeats after 200 ms (`TCP_RTO_MIN`, include/net/tcp.h):
-    /// 300 ms of the rate. A stream brings all of it afterwards, and a reader that held it to the rate then
-    /// would look like the limit.
+    /// Also enough for a lost segment that the sender retransmits after 200 ms (`TCP_RTO_MIN`, include/net/tcp.h): 300
+    /// ms of the rate. A stream then brings all of it at once, and a reader that held it to the rate would look like
+    /// the limit.
     Stall,
 }
 
 impl Saved {
-    /// Nanoseconds of the rate, for pieces that take `piece_ns`. One piece must fit, or a reader would wait
-    /// after each, even if nothing more has come.
+    /// Nanoseconds of the rate, for pieces that take `piece_ns`. One piece must fit, or a reader would wait after each
+    /// piece even if nothing more has come.
     fn ns(self, piece_ns: f64) -> f64 {
         match self {
             Self::Nothing => 0.0,
@@ -33,19 +33,19 @@ impl Saved {
     }
 }
 
-/// What may wait in the sockets of all flows of datagrams together, seconds of the rate: a receiver still
-/// counts it after the time in which it came. With [`Saved::Lateness`] it is the burst above the rate.
+/// What may wait in the sockets of all flows of datagrams together, seconds of the rate: a receiver counts it after the
+/// time in which it came. With [`Saved::Lateness`] this is the burst above the rate.
 const QUEUED_S: f64 = 0.05;
 
-/// What the kernel joins to one packet at most (`UDP_GRO`): bytes, and datagrams (`UDP_GRO_CNT_MAX`,
+/// The most that the kernel joins into one packet (`UDP_GRO`): bytes, and datagrams (`UDP_GRO_CNT_MAX`,
 /// net/ipv4/udp_offload.c). A socket must hold two such packets.
 const MAX_JOINED_BYTES_AND_DATAGRAMS: (f64, f64) = (65_536.0, 64.0);
 
-/// The kernel's usual limit for a socket's receive queue, bytes (`SK_RMEM_MAX`, include/net/sock.h): no queue is
-/// made shorter.
+/// The kernel's usual limit for a socket's receive queue, bytes (`SK_RMEM_MAX`, include/net/sock.h): no queue is made
+/// shorter.
 const MIN_QUEUE_BYTES: f64 = 212_992.0;
 
-/// Holds all flows that have it to one rate together. They move their pieces in turn, so none takes all.
+/// Holds all of its flows to one rate together. They move their pieces in turn, so no flow takes everything.
 #[derive(Debug)]
 pub struct SharedRate {
     rate: BitRate,
@@ -55,8 +55,8 @@ pub struct SharedRate {
 }
 
 impl SharedRate {
-    /// Nothing is saved before the first piece, however long that takes to come, so that no measurement begins
-    /// faster than the rate. `None` if `rate` is not a positive number.
+    /// Nothing is saved before the first piece, however late it comes, so that no measurement begins faster than the
+    /// rate. `None` if `rate` is not a positive number.
     pub fn new(rate: BitRate) -> Option<Self> {
         let began_ns = now_ns();
         let is_rate = rate.0 > 0.0 && rate.0.is_finite();
@@ -68,7 +68,7 @@ impl SharedRate {
         self.rate
     }
 
-    /// Takes a turn for about `bytes`; returns when they may move, by [`crate::monotonic_ns`].
+    /// Takes a turn for about `bytes`; returns when they may move, on the clock of [`crate::monotonic_ns`].
     pub fn take_turn(&self, bytes: usize, saved: Saved) -> u64 {
         self.take_turn_at(bytes, saved, now_ns())
     }
@@ -83,7 +83,7 @@ impl SharedRate {
         self.began_ns.saturating_add(turn as u64)
     }
 
-    /// In a turn that was taken for `expected` bytes `moved` have moved.
+    /// `moved` bytes moved in a turn that was taken for `expected` bytes.
     pub fn moved(&self, expected: usize, moved: usize) {
         let more_ns = self.ns_of(moved as f64 - expected as f64);
         if let Some(next) = self.next().as_mut() {
@@ -91,8 +91,8 @@ impl SharedRate {
         }
     }
 
-    /// Takes a turn for `bytes` that have come already, if it is so near that they could wait for it in a
-    /// socket. Those of which this is not true shall not count.
+    /// Takes a turn for `bytes` that have already come, if it is so near that they could wait for it in a socket. If
+    /// not, the bytes shall not count.
     pub fn admit(&self, bytes: usize) -> bool {
         self.admit_at(bytes, now_ns())
     }
@@ -111,13 +111,13 @@ impl SharedRate {
     }
 
     fn next(&self) -> MutexGuard<'_, Option<f64>> {
-        // A panic in between leaves a number all the same.
+        // A panic in between still leaves a valid number.
         self.next_ns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What the socket of each of these `flows` may hold, bytes of the kernel's count (`sk_rcvbuf`), if they share a
-/// rate and their datagrams have `size` bytes. What comes beyond it is lost, as at any policer.
+/// The most that the socket of each of these `flows` may hold, bytes of the kernel's count (`sk_rcvbuf`), if they share
+/// a rate and their datagrams have `size` bytes. Anything beyond is lost, as at any policer.
 pub fn queue_bytes(rate: BitRate, flows: u16, size: usize) -> usize {
     let payload = size.max(1) as f64;
     let waiting = rate.bytes_in(QUEUED_S) / f64::from(flows.max(1)) / payload;
@@ -129,8 +129,8 @@ pub fn queue_bytes(rate: BitRate, flows: u16, size: usize) -> usize {
     (datagrams * true_bytes(size)).max(MIN_QUEUE_BYTES) as usize
 }
 
-/// What a datagram of `size` bytes takes in a socket at most by the kernel's count (`skb->truesize`). Its headers
-/// and `struct skb_shared_info` lie beside it, in memory that kmalloc rounds up to a power of two (`__alloc_skb`,
+/// The most that a datagram of `size` bytes takes in a socket by the kernel's count (`skb->truesize`). Its headers and
+/// `struct skb_shared_info` lie beside it, in memory that kmalloc rounds up to a power of two (`__alloc_skb`,
 /// net/core/skbuff.c); drivers give even a short one 2 KiB. Measured on loopback (6.18): 832 bytes for 64, 2304 for
 /// 1470, 16640 for 8972, 66339 for 65507.
 fn true_bytes(size: usize) -> f64 {
@@ -150,7 +150,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// 1 byte a microsecond.
+    /// 1 byte per microsecond.
     fn shared() -> SharedRate {
         SharedRate::new(BitRate(8e6)).unwrap()
     }
@@ -200,8 +200,8 @@ mod tests {
         );
     }
 
-    /// Two seconds of datagrams at twice the rate, read as [`crate::udp`] reads them, from a socket that holds as
-    /// many as on loopback, on which each takes 2304 bytes.
+    /// Two seconds of datagrams at twice the rate, read as [`crate::udp`] reads them, from a socket that holds as many
+    /// as on loopback, where each takes 2304 bytes.
     #[test]
     fn a_receiver_counts_no_more_than_the_rate_and_the_burst() {
         let rate = BitRate(50e6);
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(queue_bytes(BitRate(1e6), 1, 65_507), 2 * (131_072 + 2048));
     }
 
-    /// What is asked of a socket is what the kernel counts: as many datagrams fit as shall wait.
+    /// The kernel counts what is requested for a socket: as many datagrams fit as shall wait.
     #[test]
     fn a_socket_holds_what_may_wait_whatever_the_size_of_its_datagrams() {
         for (rate, size, fit) in
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(made_up(Saved::Nothing), 1);
     }
 
-    /// One repeat after 200 ms in every second: what the path brings later still counts as the rate.
+    /// One retransmission after 200 ms in every second: the path's late delivery still counts as the rate.
     #[test]
     fn a_stream_that_stalls_once_a_second_keeps_its_rate() {
         let shared = shared();
@@ -289,7 +289,7 @@ mod tests {
         let (shared, size) = (SharedRate::new(BitRate(5e6)).unwrap(), 65_507);
         shared.take_turn_at(size, Saved::Nothing, shared.began_ns);
         for piece in 1..10 {
-            // Two come together, with twice their time between them.
+            // Two arrive together, with twice their time between arrivals.
             let now = shared.began_ns + piece / 2 * SECOND / 2;
             let turn = shared.take_turn_at(size, Saved::Lateness, now);
             assert!(piece < 4 || turn <= now, "{piece}: {} ns", turn - now);

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// Readable from the moment it was raised.
+/// Readable from the moment it is raised.
 #[derive(Debug)]
 pub(crate) struct Signal(OwnedFd);
 

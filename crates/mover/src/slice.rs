@@ -3,21 +3,20 @@
 use std::mem;
 use std::num::NonZeroU64;
 
-/// Time that a paced thread asks for at once, nanoseconds: the least that the kernel grants. Its share of
-/// the CPU stays what it was.
+/// Time slice that a paced thread requests, nanoseconds: the kernel's minimum. Its share of the CPU stays the same.
 const SLICE_NS: u64 = 100_000;
 
-/// Makes the calling thread's timers expire on time; by default they are up to 50 us late (PR_SET_TIMERSLACK
-/// in prctl(2)). Also lets the thread run before threads of the same priority with longer slices, which would
-/// otherwise keep it waiting for milliseconds. If either is refused or not known, pieces leave later.
+/// Makes the calling thread's timers expire on time; by default they are up to 50 us late (PR_SET_TIMERSLACK in
+/// prctl(2)). Also lets the thread run before threads of the same priority with longer slices, which would otherwise
+/// keep it waiting for milliseconds. If the kernel refuses or does not know either, pieces leave later.
 pub(crate) fn wake_soon() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let _ = ask_for_short_slice();
 }
 
-/// Since Linux 6.12 `sched_runtime` of an ordinary thread is the length of its slice, and one that asks for
-/// less is run first when it wakes (`__setparam_fair` and `PREEMPT_SHORT`, kernel/sched/fair.c); earlier
-/// kernels ignore it. Needs no privilege. `None` if it was refused.
+/// Since Linux 6.12 `sched_runtime` of an ordinary thread is the length of its slice, and a thread with a shorter slice
+/// runs first when it wakes (`__setparam_fair` and `PREEMPT_SHORT`, kernel/sched/fair.c); earlier kernels ignore it.
+/// Needs no privilege. `None` if refused.
 #[expect(unsafe_code, reason = "sched_setattr has no safe wrapper")]
 fn ask_for_short_slice() -> Option<()> {
     // SAFETY: the structure is plain data, for which all zeros are valid.
@@ -41,7 +40,7 @@ mod tests {
 
     #[test]
     fn timers_expire_on_time() {
-        // In a thread of its own, because the tests of a binary share theirs.
+        // In its own thread, because the tests of a binary share theirs.
         let slack = std::thread::spawn(|| {
             wake_soon();
             rustix::thread::current_timer_slack()

@@ -1,18 +1,16 @@
-//! Waiting for an instant more precisely than a timer wakes: asleep until shortly before it, then
-//! spinning.
+//! Waiting for an instant more precisely than a timer wakes: asleep until shortly before the instant, then spinning.
 //!
-//! A thread that sleeps is woken some 5 to 100 us late, most of it for a CPU that has to leave its idle
-//! state; the gap between full-size datagrams at 1 Gbit/s is 11.8 us. How late this thread was woken
-//! lately decides how long before the instant it gets up. If gaps are shorter than that it never
-//! sleeps, and takes a whole CPU.
+//! A sleeping thread is woken some 5 to 100 us late, mostly because a CPU has to leave its idle state; the gap between
+//! full-size datagrams at 1 Gbit/s is 11.8 us. How late this thread was woken recently decides how long before the
+//! instant it gets up. If gaps are shorter, the thread never sleeps and takes a whole CPU.
 //!
-//! A thread that spins long loses its CPU to others sooner or later, and then for milliseconds. Where
-//! it sees that, it waits by timers alone for a while, if its gaps leave time to sleep at all.
+//! A thread that spins long loses its CPU to others sooner or later, and then for milliseconds. When it notices this,
+//! it waits by timers alone for a while, if its gaps leave time to sleep at all.
 //!
-//! Timers alone make datagrams late by more than a gap; what then leaves at once is bounded by the schedule.
+//! Timers alone make datagrams late by more than a gap; the schedule bounds what then leaves at once.
 //!
-//! One CPU is always left to those who do not spin: a receiver on this host would else wait for what
-//! the spinning is for.
+//! One CPU is always left to threads that do not spin: otherwise a receiver on this host would wait for a CPU that
+//! spins.
 
 use std::hint;
 use std::sync::OnceLock;
@@ -29,8 +27,8 @@ const MAX_AHEAD_NS: u64 = 200_000;
 const MIN_AHEAD_NS: u64 = 5_000;
 /// What the first wait assumes, nanoseconds.
 const FIRST_AHEAD_NS: u64 = 60_000;
-/// A wait that was shorter than expected lowers the expectation by this part of the difference: the few late
-/// wake-ups are what counts.
+/// A wait that was shorter than expected lowers the expectation by this part of the difference: the few late wake-ups
+/// are what counts.
 const FORGET_DIVISOR: u64 = 64;
 
 /// Spinning that ends this late, nanoseconds, was preempted by another thread: no interrupt takes this time.
@@ -41,7 +39,7 @@ const SLEEP_ONLY_NS: u64 = 200_000_000;
 /// apart.
 const MIN_TIMED_WAIT_NS: u64 = 30_000;
 
-/// Threads of this process that spin right now.
+/// Threads of this process that are spinning right now.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 /// How one thread waits.
@@ -60,8 +58,8 @@ impl Spinner {
         Self { early_ns: FIRST_AHEAD_NS, rests_until: 0, by_timer: false }
     }
 
-    /// Waits until `due` on the monotonic clock or for the stop, whatever comes first. May return
-    /// earlier. Counts as paced, and what is spun as spun.
+    /// Waits until `due` on the monotonic clock or for the stop, whichever comes first. May return earlier. Counts as
+    /// paced; the spinning part also counts as spun.
     pub(crate) fn wait(&mut self, flow: &Flow, due: u64) -> Result<(), MoveError> {
         let now = now_ns();
         if due <= now {
@@ -78,7 +76,7 @@ impl Spinner {
         }
         flow.counters.paced.during(|| spin(flow, due));
         let ended = now_ns();
-        // What comes after that is another thread's time.
+        // Time after this belongs to another thread.
         flow.counters.spun.add(ended.min(due) - now);
         if ended > due + PREEMPTED_NS {
             self.rests_until = ended + SLEEP_ONLY_NS;
@@ -94,16 +92,16 @@ impl Spinner {
     fn sleep(&mut self, flow: &Flow, until: u64) -> Result<(), MoveError> {
         flow.wait_paced(until)?;
         let woken = now_ns();
-        // A stop wakes before the time.
+        // A stop wakes the thread early.
         if woken >= until {
             self.learn(woken - until);
         }
         Ok(())
     }
 
-    /// It was woken `late_ns` after the time.
+    /// Learns that it was woken `late_ns` after the time.
     fn learn(&mut self, late_ns: u64) {
-        // With a little time left to spin.
+        // Leaves a little time to spin.
         let wanted = (late_ns + late_ns / 4).clamp(MIN_AHEAD_NS, MAX_AHEAD_NS);
         self.early_ns = wanted
             .max(self.early_ns - self.early_ns.saturating_sub(wanted).div_ceil(FORGET_DIVISOR));
@@ -120,7 +118,7 @@ fn spin(flow: &Flow, due: u64) {
 struct SpinPermit;
 
 impl SpinPermit {
-    /// `None` if as many spin already as there are CPUs, less one.
+    /// `None` if there are already as many spinning threads as CPUs, less one.
     fn take() -> Option<Self> {
         static MAX_SPINNING: OnceLock<usize> = OnceLock::new();
         let most = *MAX_SPINNING

@@ -1,7 +1,8 @@
-//! Payload that moves in bodies, one after the other, each asked for: as from a server of files, or to it.
+//! Payload that moves as a sequence of requested bodies, as from a file server, or to one.
 //!
-//! Who asks is not the mover's business: it learns how long each body is, and reads or writes it as it does any stream.
-//! A body that the socket does not carry as it is, because it is encrypted or in chunks, goes through who asked for it.
+//! The requester is not the mover's business: the mover learns how long each body is, and reads or writes it like any
+//! stream. If a body is encrypted or chunked, so that the socket can't carry it as it is, it goes through the
+//! requester.
 
 mod pause;
 mod receiving;
@@ -24,8 +25,8 @@ pub(crate) use sending::{Begun, Uploads};
 /// A shorter silence at the end is no stall: lost packets alone can cause it (retransmission timeouts, RFC 6298).
 const MIN_STALL_NS: u64 = 1_000_000_000;
 
-/// How long a flow that began at `began_ns` has stood still by its end, if that is the larger part of its time: then what it
-/// has moved is no rate. Nanoseconds.
+/// How long a flow that began at `began_ns` had stalled at its end, nanoseconds, if it stalled for most of its time.
+/// What it moved is then no rate.
 fn stall_at_end(began_ns: u64, moved_ns: u64) -> Option<u64> {
     let now_ns = now_ns();
     let still_ns = now_ns.saturating_sub(moved_ns);
@@ -34,7 +35,7 @@ fn stall_at_end(began_ns: u64, moved_ns: u64) -> Option<u64> {
 }
 
 impl Flow {
-    /// Reads a byte stream without waiting, as its bodies are to be read if it has such.
+    /// Reads a byte stream without waiting, by way of its bodies if it has any.
     pub(crate) fn take(&self, room: &mut [u8]) -> SysResult<usize> {
         match &self.config.bodies {
             Some(source) => source.read(&self.socket, room),
@@ -42,7 +43,7 @@ impl Flow {
         }
     }
 
-    /// Writes a byte stream without waiting, as its bodies are to be written if it has such.
+    /// Writes a byte stream without waiting, by way of its bodies if it has any.
     pub(crate) fn put(&self, payload: &[u8]) -> SysResult<usize> {
         match &self.config.bodies {
             Some(source) => source.write(&self.socket, payload),
@@ -50,8 +51,8 @@ impl Flow {
         }
     }
 
-    /// Puts `socket`, if there is one, in the place of the flow's: whoever has the flow's descriptor has the new one.
-    /// Whether there is one.
+    /// Replaces the flow's socket by `socket`, if there is one. The descriptor number stays, so its users get the new
+    /// socket. Returns whether there is one.
     fn go_over(&self, source: &BodySource, socket: Option<OwnedFd>) -> Result<bool, MoveError> {
         let Some(socket) = socket else { return Ok(false) };
         let replaced =
@@ -70,7 +71,7 @@ impl Flow {
         })
     }
 
-    /// The flow fails by `why`; [`BodyError::Stopped`] is an abort.
+    /// The flow fails because of `why`; [`BodyError::Stopped`] is an abort.
     fn body_failed(&self, why: BodyError) -> MoveError {
         let (why, fault) = match why {
             BodyError::Stopped => return self.aborted(),

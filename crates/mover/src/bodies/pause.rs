@@ -13,17 +13,17 @@ use crate::stop::Phase;
 /// The pause of one flow.
 pub(super) struct FlowPause<'a> {
     flow: &'a Flow,
-    /// The last phase in which it goes on.
+    /// The last phase in which the wait goes on.
     through: Phase,
 }
 
 impl<'a> FlowPause<'a> {
-    /// One that the stop of the flow ends.
+    /// A pause that the flow's stop ends.
     pub(super) fn of(flow: &'a Flow) -> Self {
         Self { flow, through: Phase::Run }
     }
 
-    /// One that goes on to the deadline of the stop.
+    /// A pause that lasts to the deadline of the stop.
     pub(super) fn to_deadline(flow: &'a Flow) -> Self {
         Self { flow, through: Phase::Finish }
     }

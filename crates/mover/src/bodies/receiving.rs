@@ -14,11 +14,11 @@ use crate::low_water::LowWater;
 pub(crate) struct Succession<'a> {
     flow: &'a Flow,
     source: &'a BodySource,
-    /// What is left of the one that is read; `None` between two.
+    /// The rest of the current body; `None` between two.
     left: Option<Left>,
-    /// Bytes that this one has brought.
+    /// Bytes received of the current body.
     got: u64,
-    /// When it brought something last.
+    /// When it last brought something.
     heard_ns: u64,
     /// When the flow began.
     began_ns: u64,
@@ -30,17 +30,17 @@ enum Left {
 }
 
 impl<'a> Succession<'a> {
-    /// Of a flow that has bodies.
+    /// For a flow that has bodies.
     pub(crate) fn of(flow: &'a Flow) -> Option<Self> {
         let source = flow.config.bodies.as_deref()?;
         let began_ns = now_ns();
         Some(Self { flow, source, left: None, got: 0, heard_ns: began_ns, began_ns })
     }
 
-    /// Sees to it that there is a body to read. Whether there is one.
+    /// Makes sure that there is a body to read; returns whether there is one.
     pub(crate) fn go_on(&mut self, low_water: &mut LowWater) -> Result<bool, MoveError> {
         while self.left.is_none() {
-            // An answer is shorter than what a fast stream is woken for.
+            // An answer is shorter than the low-water mark of a fast stream.
             low_water.lower(self.flow);
             let next = self.source.inner().bodies.next(&FlowPause::of(self.flow));
             let body = match next {
@@ -92,7 +92,7 @@ impl<'a> Succession<'a> {
         }
     }
 
-    /// The stream, or what is decoded of it, has ended.
+    /// The stream, or its decoded content, has ended.
     pub(crate) fn ended(&mut self) -> Result<(), MoveError> {
         match self.left.take() {
             Some(Left::Bytes(left)) => {
@@ -120,13 +120,13 @@ impl<'a> Succession<'a> {
         }
     }
 
-    /// Until when the body is waited for, on the monotonic clock.
+    /// Until when to wait for the body, on the monotonic clock.
     pub(crate) fn until(&self) -> u64 {
         let patient_until = self.patient_until();
         self.source.resumes_at().map_or(patient_until, |at| at.min(patient_until))
     }
 
-    /// The same, if the peer says nothing.
+    /// The same, if the peer reports nothing.
     fn patient_until(&self) -> u64 {
         self.heard_ns.saturating_add(self.source.patience_ns)
     }
@@ -148,7 +148,7 @@ impl<'a> Succession<'a> {
         Err(self.failed(why))
     }
 
-    /// The flow ends here. Fails if nothing had come for the larger part of its time.
+    /// Ends the flow. Fails if nothing had come for most of its time.
     pub(crate) fn end(self) -> Result<(), MoveError> {
         match stall_at_end(self.began_ns, self.heard_ns) {
             Some(still_ns) => {

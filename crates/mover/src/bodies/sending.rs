@@ -20,9 +20,9 @@ pub(crate) struct Uploads<'a> {
     flow: &'a Flow,
     source: &'a BodySource,
     most_bytes: u64,
-    /// The one that is written; `None` between two.
+    /// The current body; `None` between two.
     body: Option<Written>,
-    /// When it went on last.
+    /// When it last moved.
     moved_ns: u64,
     /// When the flow began.
     began_ns: u64,
@@ -31,16 +31,16 @@ pub(crate) struct Uploads<'a> {
 }
 
 struct Written {
-    /// Bytes that it has taken.
+    /// Bytes sent of the body.
     sent: u64,
-    /// Bytes that it takes in all, if that is known.
+    /// Bytes of the whole body, if known.
     all: Option<u64>,
 }
 
-/// What became of a wish to send a body.
+/// The outcome of starting a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// It can be written, on the connection of the one before it.
+    /// It can be written, on the connection of the previous body.
     Here,
     /// It can be written, on another connection.
     Anew,
@@ -49,7 +49,7 @@ pub(crate) enum Begun {
 }
 
 impl<'a> Uploads<'a> {
-    /// Of a flow that sends bodies.
+    /// For a flow that sends bodies.
     pub(crate) fn of(flow: &'a Flow) -> Option<Self> {
         let source = flow.config.bodies.as_deref()?;
         let most_bytes = source.inner().bodies.most_bytes().max(1);
@@ -65,7 +65,7 @@ impl<'a> Uploads<'a> {
         })
     }
 
-    /// Sees to it that there is a body to write, if there is none a new one of `left` bytes or the longest.
+    /// Makes sure that there is a body to write; if not, begins one of `left` bytes or of the greatest length.
     pub(crate) fn go_on(&mut self, left: u64) -> Result<Begun, MoveError> {
         if self.body.is_some() {
             return Ok(Begun::Here);
@@ -73,7 +73,7 @@ impl<'a> Uploads<'a> {
         self.begin(Some(left.min(self.most_bytes)))
     }
 
-    /// Begins a body of this many bytes, if that is known.
+    /// Begins a body of this many bytes, if the length is known.
     pub(crate) fn begin(&mut self, all: Option<u64>) -> Result<Begun, MoveError> {
         let asked = self.source.inner().bodies.store(all, &FlowPause::of(self.flow));
         let body = match self.heard(asked)? {
@@ -102,14 +102,14 @@ impl<'a> Uploads<'a> {
         left.map_or(want, |left| usize::try_from(left).unwrap_or(usize::MAX).min(want))
     }
 
-    /// `bytes` were written. Whether the body is whole.
+    /// `bytes` were written; returns whether the body is complete.
     pub(crate) fn sent(&mut self, bytes: usize) -> bool {
         let Some(body) = &mut self.body else { return false };
         (body.sent, self.moved_ns) = (body.sent + bytes as u64, now_ns());
         body.all.is_some_and(|all| body.sent >= all)
     }
 
-    /// The body ends here, and waits until the peer has it. How long that takes is no standstill once it has said so.
+    /// Ends the body, and waits until the peer has it. This time is no stall once the peer has confirmed it.
     pub(crate) fn complete(&mut self) -> Result<(), MoveError> {
         if let Some(body) = &mut self.body {
             body.all = Some(body.sent);
@@ -123,9 +123,9 @@ impl<'a> Uploads<'a> {
         Ok(())
     }
 
-    /// No more is sent. A body that is cut off has its connection reset, so that nothing of it is on its way any more. Fails
-    /// if nothing had moved for the larger part of the flow's time, up to its end, or if the peer took a whole body and has
-    /// never confirmed any: what was sent is no rate then.
+    /// Stops sending. If a body is cut off, its connection is reset, so that nothing of it remains in flight. Fails if
+    /// nothing had moved for most of the flow's time, up to its end, or if the peer took a whole body but never
+    /// confirmed any: what was sent is then no rate.
     pub(crate) fn end(self) -> Result<(), MoveError> {
         if self.body.is_some() {
             // Fails only if the peer has reset the connection already.
@@ -134,7 +134,7 @@ impl<'a> Uploads<'a> {
         if self.flow.stop.phase() == Phase::Abort {
             return Err(self.flow.aborted());
         }
-        // Before the first word of the server, even a short silence leaves open whether it has anything at all.
+        // Before the server's first word, even after a short silence it may not have received anything at all.
         let unheard = self.is_sent() && !self.is_heard;
         let since_ns = if unheard { self.moved_ns } else { self.began_ns };
         let Some(still_ns) = stall_at_end(since_ns, self.moved_ns) else { return Ok(()) };
@@ -142,7 +142,7 @@ impl<'a> Uploads<'a> {
         Err(self.flow.body_failed(BodyError::Peer(why)))
     }
 
-    /// Fails if the body has stood still for too long.
+    /// Fails if the body has stalled for too long.
     pub(crate) fn check_progress(&self) -> Result<(), MoveError> {
         let is_in_time = now_ns() < self.moved_ns.saturating_add(self.source.patience_ns);
         if is_in_time || self.source.resumes_at().is_some() {
@@ -151,7 +151,7 @@ impl<'a> Uploads<'a> {
         Err(self.told(BodyError::Peer(self.stalled(self.source.patience_ns))))
     }
 
-    /// Whether all of the body was sent, so that the flow waits only for the peer's word.
+    /// Whether the whole body was sent, so that the flow only waits for the peer's confirmation.
     fn is_sent(&self) -> bool {
         self.body.as_ref().is_some_and(|body| body.all == Some(body.sent))
     }
@@ -187,13 +187,13 @@ impl<'a> Uploads<'a> {
         format!("after {sent} bytes of a body")
     }
 
-    /// An error in the peer's words if it has said any, else in these.
+    /// An error in the peer's words if there are any, otherwise in these.
     fn told(&self, why: BodyError) -> MoveError {
         let words = self.source.inner().bodies.refusal(&FlowPause::to_deadline(self.flow));
         self.flow.body_failed(words.unwrap_or(why))
     }
 
-    /// What came of a question; `None` if the stop ended it.
+    /// The answer to a question; `None` if the stop ended it.
     fn heard<T>(&self, answer: Result<T, BodyError>) -> Result<Option<T>, MoveError> {
         match answer {
             Ok(answer) => Ok(Some(answer)),

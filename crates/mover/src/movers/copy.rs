@@ -11,8 +11,8 @@ use crate::storage::FileSource;
 use crate::transfer::{self, FileSender, SendFailure, Sent};
 use crate::{chunks, storing, stream};
 
-/// Copies between user space and the kernel. Memory: one chunk for all sending flows; to receive 256 KiB
-/// for each flow that is within a call, 8 MiB at most, or one chunk for each flow if that is more.
+/// Copies between user space and the kernel. Memory: one chunk shared by all sending flows. Receiving takes 256 KiB for
+/// each flow inside a call, 8 MiB at most, or one chunk per flow if that is more.
 pub struct Copy;
 
 impl Mover for Copy {
@@ -74,11 +74,11 @@ pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
     })
 }
 
-/// read(2) of the source into a buffer, send(2) from it.
+/// Reads the source into a buffer with read(2) and sends the buffer with send(2).
 struct Copying<'a> {
     source: &'a FileSource,
     buffer: Vec<u8>,
-    /// What of the buffer is not sent yet.
+    /// The part of the buffer that is not sent yet.
     waiting: std::ops::Range<usize>,
 }
 

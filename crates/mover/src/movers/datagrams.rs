@@ -1,10 +1,8 @@
-//! UDP: the movers that differ only in how many datagrams a system call or a packet has, at each end. One
-//! row each.
+//! UDP: the movers, one row each. They differ only in how many datagrams each end puts into a system call or a packet.
 //!
-//! Each datagram has a header of its own, so what is lost, late or twice is counted one by one, joined or
-//! not. Times of arrival are the kernel's (`SO_TIMESTAMPNS`), so that a late reader adds no jitter. The
-//! times of sending are taken once a call; an unpaced batch leaves as one burst, which is what the jitter
-//! then shows.
+//! Each datagram has its own header, so lost, late and duplicate datagrams are counted one by one, joined or not.
+//! Arrival times are the kernel's (`SO_TIMESTAMPNS`), so that a late reader adds no jitter. Sending times are taken
+//! once per call: an unpaced batch leaves as one burst, and the jitter then shows the burst.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,43 +22,42 @@ use crate::udp::outbox::split_departures;
 use crate::udp::receiving::{self, Reading};
 use crate::udp::sending;
 
-/// Datagrams of one call at most. With 1400 bytes each, a call for more saves nothing measurable.
+/// Most datagrams in one call. With 1400 bytes each, a call for more saves nothing measurable.
 const DATAGRAMS_PER_CALL: usize = 32;
-/// Datagrams of one packet at most: `UDP_MAX_SEGMENTS` (include/linux/udp.h) of Linux 4.18 to 6.8;
-/// later ones take 128.
+/// Most datagrams in one packet: `UDP_MAX_SEGMENTS` (include/linux/udp.h) of Linux 4.18 to 6.8; later kernels take 128.
 const SEGMENTS_PER_PACKET: usize = 64;
-/// Longest datagram that has another to be joined with, bytes.
+/// Longest datagram that can still be joined with another, bytes.
 const MAX_JOINED_BYTES: usize = MAX_DATAGRAM_BYTES / 2;
-/// Bytes handed over in one call: small datagrams make several packets of it.
+/// Bytes handed over in one call: small datagrams then fill several packets.
 const BYTES_PER_CALL: usize = 1 << 16;
-/// Bytes of a datagram for which the kernel is asked whether it has a feature.
+/// Size of the datagram with which the kernel is asked whether it has a feature, bytes.
 const TRIAL_BYTES: usize = 1400;
 
-/// One row: datagrams of `chunk` bytes with a header each.
+/// One row: datagrams of `chunk` bytes, each with a header.
 #[derive(Debug)]
 pub struct Datagrams {
     id: &'static str,
     summary: &'static str,
     /// Longest datagram, bytes.
     longest: usize,
-    /// The socket option that is set before the socket is used.
+    /// The socket option to set before the socket is used.
     option: Option<SocketOption>,
-    /// Why it has nothing to do without a rate.
+    /// Why the mover has nothing to do without a rate.
     needs_rate: Option<&'static str>,
     /// Sends datagrams of up to this many bytes.
     send: fn(&Flow, usize) -> Result<(), MoveError>,
     reading: Reading,
-    /// Memory to receive into, bytes, if that is not a datagram's.
+    /// Memory to receive into, bytes, if other than the size of a datagram.
     receive_bytes: Option<u64>,
 }
 
-/// A socket option that a mover is made of.
+/// A socket option that a mover depends on.
 #[derive(Debug)]
 struct SocketOption {
     name: &'static str,
-    /// What is done with it, for an error.
+    /// What is being done, for an error.
     operation: &'static str,
-    /// The first Linux that has it.
+    /// The first Linux version with the option.
     since: &'static str,
     /// The end that sets it.
     role: Role,
@@ -68,8 +65,8 @@ struct SocketOption {
     set: fn(BorrowedFd<'_>, usize) -> io::Result<()>,
 }
 
-/// UDP as a plain program has it: one system call for each datagram, at both ends. It shows what the batches
-/// of [`DATAGRAM`] and the offloads of [`GSO`] and [`GRO`] are worth. Memory: one datagram.
+/// UDP as in a plain program: one system call per datagram, at both ends. It shows what the batches of [`DATAGRAM`] and
+/// the offloads of [`GSO`] and [`GRO`] are worth. Memory: one datagram.
 pub static PLAIN: Datagrams = Datagrams {
     id: "plain",
     summary: "numbered datagrams, one per system call, as in most programs",
@@ -78,13 +75,13 @@ pub static PLAIN: Datagrams = Datagrams {
     ..DATAGRAM_ROW
 };
 
-/// Batches of one system call, one by one if they are paced. Memory: one batch to send, up to 1 MiB to
+/// Batches of datagrams in one system call; one datagram per call if paced. Memory: one batch to send, up to 1 MiB to
 /// receive.
 pub static DATAGRAM: Datagrams = DATAGRAM_ROW;
 
-/// Segmentation offload: the sender hands over up to 64 datagrams as one packet that is taken apart as late
-/// as possible, at best by the device. The receiver takes them one by one; [`GRO`] takes them joined. A paced
-/// flow joins no more of them than its bursts may have. Memory: 64 KiB to send, up to 1 MiB to receive.
+/// Segmentation offload: the sender hands over up to 64 datagrams as one packet, which is split as late as possible,
+/// ideally by the device. The receiver takes them one by one; [`GRO`] takes them joined. A paced flow joins no more
+/// datagrams than its bursts may hold. Memory: 64 KiB to send, up to 1 MiB to receive.
 pub static GSO: Datagrams = Datagrams {
     id: "gso",
     summary: "numbered datagrams passed to the kernel as large packets (UDP_SEGMENT), for more datagrams a second",
@@ -104,10 +101,10 @@ pub static GSO: Datagrams = Datagrams {
     ..DATAGRAM_ROW
 };
 
-/// Receive offload: the kernel gives datagrams of one size that came together as one message, if the
-/// device, or a sender on this machine with [`GSO`], has joined them. Jitter is between packets only: the
-/// datagrams of one have one time of arrival, and the gaps that they had on the wire are not known. The
-/// record says how many came so. Memory: up to 1 MiB to receive.
+/// Receive offload: the kernel delivers datagrams of equal size as one message, if the device, or a sender on this
+/// machine with [`GSO`], has joined them. Jitter is measured between packets only: the datagrams of one packet share an
+/// arrival time, and their gaps on the wire are unknown. The record reports how many datagrams came joined. Memory: up
+/// to 1 MiB to receive.
 pub static GRO: Datagrams = Datagrams {
     id: "gro",
     summary: "send like `datagram`; receive datagrams that arrive together as one message (UDP_GRO)",
@@ -123,14 +120,14 @@ pub static GRO: Datagrams = Datagrams {
     ..DATAGRAM_ROW
 };
 
-/// Paced by the kernel: each datagram is handed over with the time at which it shall leave, and the queueing
-/// discipline fq of the device holds it until then. The sender needs no spinning, sleeps most of the time,
-/// and still leaves even gaps. Memory: as [`DATAGRAM`].
+/// Paced by the kernel: each datagram is handed over with its departure time, and the device's queueing discipline fq
+/// holds it until then. The sender needs no spinning, sleeps most of the time, and still sends at even gaps. Memory: as
+/// [`DATAGRAM`].
 ///
-/// Times are of `CLOCK_MONOTONIC`, which fq counts in (net/sched/sch_fq.c, `fq_enqueue`; since Linux 4.20).
-/// etf counts in `CLOCK_TAI` and drops all others (net/sched/sch_etf.c, `is_packet_valid`), so it is not for
-/// this mover. Any other discipline ignores the times, and datagrams leave in batches of up to 1 ms of the
-/// rate: the record warns of that, and its share of even gaps shows it.
+/// Times are of `CLOCK_MONOTONIC`, fq's clock (net/sched/sch_fq.c, `fq_enqueue`; since Linux 4.20). etf uses
+/// `CLOCK_TAI` and drops everything else (net/sched/sch_etf.c, `is_packet_valid`), so this mover can't use etf. Any
+/// other discipline ignores the times, and datagrams leave in batches of up to 1 ms of the rate. The record warns of
+/// this, and its share of even gaps shows it.
 pub static TXTIME: Datagrams = Datagrams {
     id: "txtime",
     summary: "send like `datagram`, with a departure time for each datagram (SO_TXTIME), so the qdisc fq holds the --rate",
@@ -146,7 +143,7 @@ pub static TXTIME: Datagrams = Datagrams {
     ..DATAGRAM_ROW
 };
 
-/// What the rows have in common unless they say otherwise.
+/// Defaults that the rows share.
 const DATAGRAM_ROW: Datagrams = Datagrams {
     id: "datagram",
     summary: "numbered datagrams, several per system call; what `copy` means over UDP",
@@ -205,7 +202,7 @@ impl Mover for Datagrams {
 }
 
 impl Datagrams {
-    /// Sets the socket option of this end, if it has one.
+    /// Sets this end's socket option, if it has one.
     fn set_option(&self, flow: &Flow, role: Role) -> Result<(), MoveError> {
         let Some(option) = self.option.as_ref().filter(|option| option.role == role) else {
             return Ok(());

@@ -11,7 +11,7 @@ use crate::limits::Needs;
 use crate::low_water::LowWater;
 use crate::stream;
 
-/// Bytes dropped by one call at most. Nothing is copied, so no cache sets a bound.
+/// Most bytes dropped by one call. Nothing is copied, so no cache sets a bound.
 const BYTES_PER_CALL: usize = 4 << 20;
 
 /// Memory: none that is ever touched.
@@ -39,8 +39,8 @@ impl Mover for Discard {
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        // The call wants an address for its length, though the kernel leaves it alone: zeroed
-        // memory takes no pages as long as nobody touches it.
+        // The call requires an address of this length, though the kernel never writes to it. Zeroed memory takes no
+        // pages until somebody touches it.
         let mut untouched = vec![0; BYTES_PER_CALL];
         stream::receive_with(flow, BYTES_PER_CALL, LowWater::dropped(), |want| {
             let room = &mut untouched[..want];

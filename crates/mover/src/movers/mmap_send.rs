@@ -1,5 +1,4 @@
-//! send(2) straight from a mapped file: what a server does that maps its files instead of reading
-//! them.
+//! send(2) straight from a mapped file, as a server does that maps its files instead of reading them.
 
 use goodput_model::{Plan, Role, Source};
 use rustix::io::Errno;
@@ -16,8 +15,8 @@ use crate::storage::FileSource;
 use crate::transfer::{self, FileSender, SendFailure, Sent};
 use crate::{payload, stream};
 
-/// Sends from a mapping of a file in memory. Memory: a file of at least 1 MiB, in whole chunks, for
-/// each sending flow. The kernel copies from the page cache into the socket.
+/// Sends from a mapped memory file. Memory: for each sending flow a file of at least 1 MiB, in whole chunks. The kernel
+/// copies from the page cache into the socket.
 pub struct MmapSend;
 
 impl Mover for MmapSend {
@@ -34,7 +33,7 @@ impl Mover for MmapSend {
     }
 
     fn needs(&self, plan: &Plan, _role: Role) -> Needs {
-        // Each flow has a file of its own.
+        // Each flow has its own file.
         let memory_bytes = if plan.storage.source.is_some() { 0 } else { plan.chunk_bytes.0 };
         Needs { descriptors: 1, memory_bytes, ..Needs::default() }
     }
@@ -53,8 +52,7 @@ impl Mover for MmapSend {
         let mapped = mapped.map_err(|cause| flow.failed("map the file to send from", cause))?;
         let mut offset = 0;
         stream::send(flow, |_at, want: usize| {
-            // If a chunk was cut by a full socket, the rest of the file may be shorter than the
-            // next one.
+            // After a chunk that a full socket cut, the rest of the file may be shorter than the next chunk.
             if offset >= len {
                 offset = 0;
             }
@@ -85,7 +83,7 @@ impl<'a> Mapped<'a> {
         Ok(Self { source, mapping, asleep: SleepMeter::new(flow) })
     }
 
-    /// Sends a part of it, with `flags`.
+    /// Sends a part of the mapping, with `flags`.
     pub(super) fn send_part(
         &mut self,
         flow: &Flow,
@@ -95,7 +93,7 @@ impl<'a> Mapped<'a> {
     ) -> Result<usize, SendFailure> {
         let call = || self.mapping.send(&flow.socket, offset, want, flags);
         self.asleep.during(flow, call).map_err(|cause| match cause {
-            // The kernel says the same of a page that it can't read and of one beyond the end.
+            // The kernel reports the same error for an unreadable page and for a page beyond the end.
             Errno::FAULT if self.is_cut(offset, want) => SendFailure::Ended,
             Errno::FAULT => SendFailure::Source(Errno::IO),
             cause => SendFailure::Socket(cause),

@@ -1,6 +1,6 @@
 //! The registry of movers: the ways to get payload into a socket and out of it.
 //!
-//! To add one: a file here named as its id, or for UDP a row of `datagrams.rs`, and a line in [`ALL`].
+//! To add one, add a file here named after its id, or for UDP a row in `datagrams.rs`, and a line in [`ALL`].
 //! `tests/conformance.rs` then runs it.
 
 mod copy;
@@ -27,7 +27,7 @@ use crate::limits::{self, Needs};
 
 /// One way to move payload.
 pub trait Mover: Sync {
-    /// Its id: kebab-case; the name of its file, if it has one of its own.
+    /// The mover's id: kebab-case, and the name of its file, if it has its own.
     fn id(&self) -> &'static str;
 
     /// One line for `goodput list movers`.
@@ -48,51 +48,51 @@ pub trait Mover: Sync {
         check_stream(self, plan)
     }
 
-    /// What each flow of `plan` in that role takes beside its socket and its thread.
+    /// What each flow of `plan` takes in this role, beside its socket and its thread.
     fn needs(&self, plan: &Plan, role: Role) -> Needs {
         Needs::chunk(plan, role)
     }
 
-    /// In which of its forms it works in that role on this host, and why, if it has several.
+    /// Which of its forms the mover uses in this role on this host, and why, if it has several.
     fn form(&self, _role: Role) -> Option<String> {
         None
     }
 
-    /// Whether it can send from `source` rather than from memory of its own.
+    /// Whether it can send from `source` instead of its own memory.
     fn takes(&self, _source: &Source) -> bool {
         false
     }
 
-    /// Whether its receiving side can write what arrives to a sink.
+    /// Whether its receiving side can write the payload to a sink.
     fn stores(&self) -> bool {
         false
     }
 
-    /// Whether its receiving side reads bodies that only who asked for them can read.
+    /// Whether its receiving side reads bodies that only the requester can read.
     fn decodes(&self) -> bool {
         false
     }
 
-    /// Whether its receiving side sees what arrives, so that a [`Tap`](crate::Tap) can look at it. No
-    /// program ever sees what the kernel drops.
+    /// Whether its receiving side sees the payload, so that a [`Tap`](crate::Tap) can look at it. No program ever sees
+    /// what the kernel drops.
     fn shows(&self) -> bool {
         self.roles().contains(&Role::Receiver)
     }
 
-    /// Whether its sending side continues a chunk of `chunk` bytes that a full socket has cut, so that
-    /// the stream is that chunk over and over.
+    /// Whether its sending side continues a chunk of `chunk` bytes that a full socket has cut, so that the stream
+    /// repeats this chunk.
     fn continues(&self, _chunk: usize) -> bool {
         true
     }
 
-    /// Sends until the limit or the stop, and ends the stream. Returns within 100 ms of a stop. Only
-    /// called if it is among the roles.
+    /// Sends until the limit or the stop, and ends the stream. Returns within 100 ms of a stop. Only called if the
+    /// mover has this role.
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         Err(flow.failed("send with a mover that only receives", Errno::OPNOTSUPP))
     }
 
-    /// Receives until the peer ends the stream, or until the deadline of the stop. Only called if
-    /// it is among the roles.
+    /// Receives until the peer ends the stream, or until the deadline of the stop. Only called if the mover has this
+    /// role.
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         Err(flow.failed("receive with a mover that only sends", Errno::OPNOTSUPP))
     }
@@ -121,7 +121,7 @@ pub const ALL: &[&dyn Mover] = &[
 /// Largest chunk of a stream, bytes: each flow keeps one in memory.
 pub const MAX_CHUNK: u64 = 256 << 20;
 
-/// The mover of that id.
+/// The mover with this id.
 pub fn find(id: &str) -> Option<&'static dyn Mover> {
     ALL.iter().copied().find(|mover| mover.id() == id)
 }
@@ -132,13 +132,13 @@ pub fn check_here(mover: &dyn Mover, plan: &Plan, role: Role) -> Result<(), Unsu
     limits::check(mover.id(), mover.needs(plan, role), plan)
 }
 
-/// The ids of the movers that fit, for a message.
+/// The ids of the matching movers, for a message.
 pub(crate) fn names(fits: impl Fn(&dyn Mover) -> bool) -> String {
     let ids: Vec<_> = ALL.iter().filter(|m| fits(**m)).map(|m| m.id()).collect();
     ids.join(", ")
 }
 
-/// Whether a plan is a byte stream in chunks that any mover takes.
+/// Whether a plan is a byte stream in chunks of a size that every mover accepts.
 fn check_stream(mover: &(impl Mover + ?Sized), plan: &Plan) -> Result<(), Unsupported> {
     check_transport(mover, plan)?;
     check_chunk_within(mover, plan, 1, MAX_CHUNK)
@@ -171,7 +171,7 @@ fn check_chunk_within(
     })
 }
 
-/// Asks the kernel by a trial whether it has `feature`, which came with Linux `since`.
+/// Tries out whether the kernel has `feature`, which came with Linux `since`.
 fn check_kernel(
     mover: &dyn Mover,
     feature: &str,
@@ -193,7 +193,7 @@ fn check_kernel(
     })
 }
 
-/// What would be needed if the kernel lacks nothing, but something is short by now.
+/// What would be needed if the kernel has the feature, but is short of something at the moment.
 fn short_of(cause: &io::Error) -> Option<&'static str> {
     match cause.raw_os_error()? {
         libc::EMFILE | libc::ENFILE => Some("use fewer flows or raise ulimit -n"),
@@ -204,7 +204,7 @@ fn short_of(cause: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Whether it can do with the storage that the plan has for its side.
+/// Whether it supports the storage that the plan gives to its side.
 pub(crate) fn check_storage(mover: &dyn Mover, plan: &Plan, role: Role) -> Result<(), Unsupported> {
     let lacks = |why: String, needs| Err(Unsupported { mover: mover.id().into(), why, needs });
     match (role, &plan.storage.source, &plan.storage.sink) {

@@ -1,4 +1,4 @@
-//! sendfile(2) from a file in memory: the payload is never copied on its way out.
+//! sendfile(2) from a memory file: the payload is never copied on its way out.
 
 use goodput_model::{Plan, Role, Source};
 use rustix::fs::sendfile;
@@ -13,8 +13,7 @@ use crate::storage::FileSource;
 use crate::transfer::{self, FileSender, SendFailure, Sent};
 use crate::{payload, stream};
 
-/// Sends from the page cache. Memory: a file of at least 1 MiB, in whole chunks, for each sending
-/// flow.
+/// Sends from the page cache. Memory: for each sending flow a file of at least 1 MiB, in whole chunks.
 pub struct Sendfile;
 
 impl Mover for Sendfile {
@@ -31,7 +30,7 @@ impl Mover for Sendfile {
     }
 
     fn needs(&self, plan: &Plan, _role: Role) -> Needs {
-        // Each flow has a file of its own.
+        // Each flow has its own file.
         let memory_bytes = if plan.storage.source.is_some() { 0 } else { plan.chunk_bytes.0 };
         Needs { descriptors: 1, memory_bytes, ..Needs::default() }
     }
@@ -53,8 +52,7 @@ impl Mover for Sendfile {
             .map_err(|cause| flow.failed("make the file in memory to send from", cause))?;
         let mut offset = 0;
         stream::send(flow, |_at, want: usize| {
-            // If a chunk was cut by a full socket, the rest of the file may be shorter than the
-            // next one.
+            // After a chunk that a full socket cut, the rest of the file may be shorter than the next chunk.
             if offset >= len as u64 {
                 offset = 0;
             }
@@ -77,7 +75,7 @@ impl FileSender for FromFile<'_> {
         match self.asleep.during(flow, call) {
             Ok(0) => Err(SendFailure::Ended),
             Ok(bytes) => Ok(Sent { bytes, full: bytes < want }),
-            // What only a file or its file system says.
+            // Errors that only a file or its file system reports.
             Err(cause @ (Errno::IO | Errno::INVAL | Errno::STALE | Errno::OPNOTSUPP)) => {
                 Err(SendFailure::Source(cause))
             }

@@ -1,8 +1,8 @@
-//! vmsplice(2) of user pages into a pipe, splice(2) of the pipe into the socket: the payload is
-//! never copied on its way out.
+//! vmsplice(2) of user pages into a pipe, splice(2) of the pipe into the socket: the payload is never copied on its way
+//! out.
 //!
-//! A pipe has a place for each page, and every call costs the same however many it moves, so a pipe
-//! is filled with as many chunks as it has places for.
+//! A pipe has one slot per page, and a call costs the same however much it moves. So a pipe is filled with as many
+//! chunks as it has slots for.
 
 use std::io;
 use std::iter::repeat_with;
@@ -24,15 +24,15 @@ use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, FileSender, SendFailure, Sent};
 
-/// Bytes of a pipe, as many as anyone may have by default (fs.pipe-max-size, pipe(7)).
+/// Size of a large pipe, bytes: the most that anyone may have by default (fs.pipe-max-size, pipe(7)).
 const LARGE_PIPE_BYTES: usize = 1 << 20;
-/// How many flows have such a pipe; those beyond have one that holds a chunk. All pipes of a user
-/// share 64 MiB by default (fs.pipe-user-pages-soft), beyond which new ones have almost no place.
+/// How many flows get a large pipe; the others get one that holds a chunk. All pipes of a user share 64 MiB by default
+/// (fs.pipe-user-pages-soft); beyond this, new pipes have almost no slots.
 const LARGE_PIPE_FLOWS: u16 = 16;
-/// Parts of one vmsplice(2) at most: UIO_MAXIOV in include/uapi/linux/uio.h.
+/// Most parts of one vmsplice(2): UIO_MAXIOV in include/uapi/linux/uio.h.
 const MAX_PARTS: usize = 1024;
 
-/// Sends through a pipe that holds one chunk or more. Memory: one chunk for all sending flows.
+/// Sends through a pipe that holds at least one chunk. Memory: one chunk shared by all sending flows.
 pub struct Splice;
 
 impl Mover for Splice {
@@ -88,7 +88,7 @@ fn no_pipe(flow: &Flow, cause: &io::Error) -> MoveError {
     MoveError::from_system(flow.config.id, "make a pipe for a chunk", cause)
 }
 
-/// Moves nothing by both calls: a kernel that has them says that it did.
+/// Makes both calls with nothing to move: a kernel that has them succeeds.
 fn trial() -> io::Result<()> {
     let mut pipe = Pipe::holding(1)?;
     pipe.fill(&[])?;
@@ -96,7 +96,7 @@ fn trial() -> io::Result<()> {
     Ok(())
 }
 
-/// What a larger pipe takes (pipe(7)).
+/// What a larger pipe requires (pipe(7)).
 fn needs() -> String {
     let sysctl = "/proc/sys/fs/pipe-max-size";
     let limit = std::fs::read_to_string(sysctl).unwrap_or_else(|cause| cause.to_string());
@@ -110,12 +110,12 @@ fn needs() -> String {
 struct Pipe {
     out: OwnedFd,
     into: OwnedFd,
-    /// Bytes in the pipe: a full socket may leave some.
+    /// Bytes in the pipe: a full socket may have left some.
     filled: usize,
 }
 
 impl Pipe {
-    /// A pipe with a place for each page of `chunk` bytes.
+    /// A pipe with slots for all pages of `chunk` bytes.
     fn holding(chunk: usize) -> io::Result<Self> {
         let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
         if fcntl_getpipe_size(&into)? < chunk {
@@ -124,28 +124,28 @@ impl Pipe {
         Ok(Self { out, into, filled: 0 })
     }
 
-    /// A pipe that holds a chunk, and more if that can be had.
+    /// A pipe that holds a chunk, and more if the kernel allows it.
     fn roomy(flow: &Flow) -> io::Result<Self> {
         let pipe = Self::holding(flow.config.chunk)?;
         if flow.config.id < LARGE_PIPE_FLOWS && fcntl_getpipe_size(&pipe.into)? < LARGE_PIPE_BYTES {
-            // If it is refused, the pipe stays as it is.
+            // If the kernel refuses, the pipe keeps its size.
             let _ = fcntl_setpipe_size(&pipe.into, LARGE_PIPE_BYTES);
         }
         Ok(pipe)
     }
 
-    /// How many chunks it has places for, at least one: each takes whole places.
+    /// How many chunks it has slots for, at least one: each chunk takes whole slots.
     fn chunks(&self, chunk: usize) -> usize {
         let page = rustix::param::page_size();
         let places = fcntl_getpipe_size(&self.into).unwrap_or(0) / page;
         (places / chunk.div_ceil(page)).clamp(1, MAX_PARTS)
     }
 
-    /// Puts pages into the empty pipe, as many as it has places for.
+    /// Fills the empty pipe with as many pages as it has slots for.
     #[expect(unsafe_code, reason = "the kernel may read the pages after the call")]
     fn fill(&mut self, parts: &[IoSliceRaw<'_>]) -> SysResult<()> {
-        // SAFETY: the pages are only ever read, by us as by the kernel, and once they are unmapped
-        // it keeps them for as long as it needs them (see `Pages`).
+        // SAFETY: the pages are only ever read, by us and by the kernel. Once they are unmapped, the kernel keeps them
+        // for as long as it needs them (see `Pages`).
         self.filled = unsafe { vmsplice(&self.into, parts, SpliceFlags::NONBLOCK)? };
         Ok(())
     }
@@ -159,18 +159,18 @@ impl Pipe {
     }
 }
 
-/// vmsplice(2) of the same chunk, several times over, into the pipe, and from there into the socket.
+/// vmsplice(2) of the same chunk, several times, into the pipe, then splice(2) into the socket.
 struct FromMemory<'a> {
     flow: &'a Flow,
     pages: &'a [u8],
-    /// The chunk, as often as the pipe has places for it.
+    /// The chunk, repeated as often as the pipe has slots for it.
     parts: &'a [IoSliceRaw<'a>],
     pipe: Pipe,
 }
 
 impl FromMemory<'_> {
-    /// Writes what is left in the pipe, then whole chunks, or a part of one if no more is wanted. What is
-    /// written begins at the place `at` of a chunk.
+    /// Writes the rest of the pipe, then whole chunks, or a part of one if no more is wanted. The first byte written is
+    /// at offset `at` of a chunk.
     fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
         let mut written = 0;
         while written < want {
@@ -200,7 +200,7 @@ impl FromMemory<'_> {
     }
 }
 
-/// splice(2) of the source into the pipe, and from there into the socket.
+/// splice(2) of the source into the pipe, then into the socket.
 struct FromFile<'a> {
     source: &'a FileSource,
     pipe: Pipe,

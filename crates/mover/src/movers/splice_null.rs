@@ -1,5 +1,5 @@
-//! splice(2) of the socket into a pipe, and of the pipe into the null device: packets' pages are
-//! handed from one to the other, and nobody reads them.
+//! splice(2) of the socket into a pipe, and of the pipe into the null device: only references to the packets' pages
+//! move, and nobody reads the payload.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,14 +17,14 @@ use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::stream;
 
-/// Bytes of the pipe, if it may have as many (pipe(7)). It has a place for each page of them, and a
-/// packet's part takes a place however short it is.
+/// Size of the pipe, bytes, if the kernel allows it (pipe(7)). The pipe has one slot per page, and a packet's fragment
+/// takes a slot however short it is.
 const PIPE_BYTES: usize = 1 << 20;
-/// Bytes taken out of the socket at once, at most: what this many places hold of the longest parts
-/// (32 KiB, `SKB_FRAG_PAGE_ORDER`, include/net/sock.h).
+/// Most bytes taken out of the socket at once: what this many slots hold of the longest fragments (32 KiB,
+/// `SKB_FRAG_PAGE_ORDER`, include/net/sock.h).
 const BYTES_PER_CALL: usize = 8 << 20;
 
-/// Receives into nothing. Memory: none but the pages of packets that are on their way.
+/// Receives into nothing. Memory: only the pages of packets in flight.
 pub struct SpliceNull;
 
 impl Mover for SpliceNull {
@@ -83,25 +83,25 @@ impl Drain {
     fn new() -> io::Result<Self> {
         let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
         if fcntl_getpipe_size(&into)? < PIPE_BYTES {
-            // A smaller one does as well, with more calls: an unprivileged user has a limit on all
-            // pipes together (pipe(7), pipe-user-pages-soft).
+            // A smaller pipe also works, with more calls: an unprivileged user has a limit on all pipes together
+            // (pipe(7), pipe-user-pages-soft).
             let _ = fcntl_setpipe_size(&into, PIPE_BYTES);
         }
         let null = openat(CWD, "/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self { out, into, null })
     }
 
-    /// Moves up to `most` bytes from a non-blocking socket into the empty pipe; 0 at its end.
+    /// Moves up to `most` bytes from a non-blocking socket into the empty pipe; 0 at the end of the stream.
     fn fill(&self, socket: &OwnedFd, most: usize) -> SysResult<usize> {
         splice(socket, None, &self.into, None, most, SpliceFlags::NONBLOCK)
     }
 
-    /// Drops the `bytes` that are in the pipe. The null device takes all that it is given.
+    /// Drops the `bytes` in the pipe. The null device takes everything.
     fn empty(&self, bytes: usize) -> SysResult<()> {
         let mut left = bytes;
         while left > 0 {
             match splice(&self.out, None, &self.null, None, left, SpliceFlags::empty()) {
-                // Whatever else this device is, it does not take payload.
+                // A device that takes no payload is not the null device.
                 Ok(0) => return Err(Errno::IO),
                 Ok(dropped) => left -= dropped,
                 Err(Errno::INTR) => {}

@@ -1,10 +1,9 @@
 //! io_uring(7): many writes, or many reads, in one system call.
 //!
-//! Every write is asked for without waiting (`MSG_DONTWAIT`), so the kernel does it, or refuses it,
-//! within the one call that hands all of them over: nothing is left under way between two calls.
-//! Small chunks gain most, because each would otherwise be a system call of its own. To receive, one request
-//! stands for all reads to come ([`crate::multishot`]); if the kernel lacks that, each is asked for
-//! on its own, as the writes are.
+//! Every write is requested without waiting (`MSG_DONTWAIT`), so the kernel does it, or refuses it, within the one call
+//! that submits all of them: nothing is in flight between two calls. Small chunks gain most, because each would
+//! otherwise be its own system call. To receive, one request stands for all reads to come ([`crate::multishot`]); if
+//! the kernel does not support this, each read is requested on its own, like the writes.
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -27,13 +26,11 @@ use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, FileSender, SendFailure, Sent};
 
-/// Bytes of one call at most, unless a chunk is larger: what a full socket would refuse costs time
-/// too.
+/// Most bytes of one call, unless a chunk is larger: attempts that a full socket would refuse cost time too.
 const BYTES_PER_CALL: usize = 256 << 10;
 
-/// Writes and reads chunks, several in one call. Memory: one chunk for all sending flows; to receive
-/// 256 KiB for each flow that is within a call, 8 MiB at most; and a few KiB for each that are shared with
-/// the kernel.
+/// Writes and reads chunks, several in one call. Memory: one chunk shared by all sending flows; to receive, 256 KiB for
+/// each flow inside a call, 8 MiB at most; and for each flow a few KiB that are shared with the kernel.
 pub struct Uring;
 
 impl Mover for Uring {
@@ -97,7 +94,7 @@ impl Mover for Uring {
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         match multishot() {
-            // One request for many reads knows no end of a body.
+            // A multishot request knows no end of a body.
             Ok(()) if flow.config.bodies.is_some() => return receive_singly(flow),
             Ok(()) => {}
             Err(Refusal::Lacks(_)) => return receive_singly(flow),
@@ -118,13 +115,13 @@ fn depth(chunk: usize) -> usize {
     (BYTES_PER_CALL / chunk).clamp(1, QUEUE_DEPTH)
 }
 
-/// Whether this kernel can receive many times by one request.
+/// Whether this kernel supports multishot receive.
 fn multishot() -> Result<(), Refusal> {
     static ANSWER: Answer = Answer::unknown();
     ANSWER.get(multishot::trial)
 }
 
-/// Receives by one request after the other.
+/// Receives with one request after the other.
 fn receive_singly(flow: &Flow) -> Result<(), MoveError> {
     let mut ring = Ring::new(1).map_err(|cause| no_ring(flow, &cause))?;
     stream::receive(flow, BUFFER_BYTES, |want| {
@@ -136,14 +133,14 @@ fn receive_singly(flow: &Flow) -> Result<(), MoveError> {
     })
 }
 
-/// Reads up to `want` bytes without waiting, into a buffer that the ring holds meanwhile.
+/// Reads up to `want` bytes without waiting, into a buffer that the ring holds during the call.
 #[expect(unsafe_code, reason = "the kernel is given an address")]
 fn read(ring: &mut Ring<PooledBuffer>, socket: &OwnedFd, want: usize) -> SysResult<usize> {
     let (start, want) = (ring.hold(PooledBuffer::take())?, want.min(BUFFER_BYTES));
     let request = opcode::Recv::new(types::Fd(socket.as_raw_fd()), start, want as u32)
         .flags(libc::MSG_DONTWAIT)
         .build();
-    // SAFETY: the ring owns the buffer, and the flow has the socket for longer.
+    // SAFETY: the ring owns the buffer, and the flow keeps the socket for longer.
     unsafe { ring.note(&request) }?;
     let mut result = Err(Errno::IO);
     ring.carry_out(|entry| result = outcome(entry.result()))?;
@@ -159,8 +156,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes up to `want` bytes from `at` of the buffer, a chunk at a time, in one system call. If the
-    /// socket is full for a while within the call, a chunk that is not the last may be cut.
+    /// Writes up to `want` bytes from offset `at` of the buffer, a chunk at a time, in one system call. If the socket
+    /// is full for a moment during the call, a chunk before the last may be cut.
     fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
         for from in (0..want).step_by(self.len) {
             self.ask(at, self.len.min(want - from))?;
@@ -176,7 +173,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Notes one write of `len` bytes for the next call.
+    /// Queues one write of `len` bytes for the next call.
     #[expect(unsafe_code, reason = "the kernel is given an address")]
     fn ask(&mut self, at: usize, len: usize) -> SysResult<()> {
         let start = self.ring.start()?.wrapping_add(at);
@@ -184,7 +181,7 @@ impl Writer<'_> {
         let write: squeue::Entry = opcode::Send::new(socket, start, len as u32)
             .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
             .build();
-        // SAFETY: the ring owns the pages, to which nobody writes; the flow has the socket for longer.
+        // SAFETY: the ring owns the pages, and nobody writes to them; the flow keeps the socket for longer.
         unsafe { self.ring.note(&write) }
     }
 }
@@ -194,20 +191,20 @@ struct FromFile<'a> {
     /// With a buffer of one chunk.
     ring: Ring<Vec<u8>>,
     source: &'a FileSource,
-    /// What of the buffer is not sent yet.
+    /// The part of the buffer that is not sent yet.
     waiting: Range<usize>,
     asleep: SleepMeter,
 }
 
-/// Marks of the two requests.
+/// Tags of the two requests.
 const READ_TAG: u64 = 1;
 const SEND_TAG: u64 = 2;
 
-/// What became of a reading and a sending; `None` of what was not asked for.
+/// The results of a read and a send; `None` for a request that was not made.
 type Results = [Option<SysResult<usize>>; 2];
 
 impl FromFile<'_> {
-    /// Notes the sending of a part of the buffer.
+    /// Queues the send of a part of the buffer.
     fn note_send(&mut self, socket: &OwnedFd, part: Range<usize>) -> SysResult<()> {
         let start = self.ring.start()?.wrapping_add(part.start);
         let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), start, part.len() as u32)
@@ -217,7 +214,7 @@ impl FromFile<'_> {
         self.note(&send)
     }
 
-    /// Notes the reading of a part of the source, with which what is noted next ends unless it is whole.
+    /// Queues the read of a part of the source. Unless the read is whole, the request queued next is cancelled.
     fn note_read(&mut self, offset: u64, want: usize) -> SysResult<()> {
         let file = types::Fd(self.source.file.as_raw_fd());
         let read = opcode::Read::new(file, self.ring.start()?, want as u32)
@@ -230,8 +227,8 @@ impl FromFile<'_> {
 
     #[expect(unsafe_code, reason = "the kernel is given an address")]
     fn note(&mut self, request: &squeue::Entry) -> SysResult<()> {
-        // SAFETY: the ring owns the buffer, of which nobody else reads or writes a byte; the flow has
-        // the file and the socket for longer.
+        // SAFETY: the ring owns the buffer, and nobody else reads or writes it; the flow keeps the file and the socket
+        // for longer.
         unsafe { self.ring.note(request) }
     }
 
@@ -243,7 +240,7 @@ impl FromFile<'_> {
         Ok(results)
     }
 
-    /// Reads `want` bytes and sends them; what the socket took.
+    /// Reads `want` bytes and sends them; returns how many bytes the socket took.
     fn read_and_send(
         &mut self,
         flow: &Flow,
@@ -262,14 +259,14 @@ impl FromFile<'_> {
             0 => Err(SendFailure::Ended),
             read => {
                 self.waiting = 0..read;
-                // A short read takes the send that is linked to it back: it is worth another one.
+                // A short read cancels the send that is linked to it: worth another try.
                 let again = |cause| if cause == Errno::CANCELED { Errno::INTR } else { cause };
                 sent.unwrap_or(Err(Errno::IO)).map_err(|cause| SendFailure::Socket(again(cause)))
             }
         }
     }
 
-    /// Sends on from the buffer; what the socket took.
+    /// Sends the rest of the buffer; returns how many bytes the socket took.
     fn send_on(&mut self, flow: &Flow) -> SysResult<usize> {
         self.note_send(&flow.socket, self.waiting.clone())?;
         self.carry_out()?[1].unwrap_or(Err(Errno::IO))

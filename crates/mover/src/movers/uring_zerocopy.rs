@@ -1,9 +1,9 @@
-//! io_uring(7) with `IORING_OP_SEND_ZC` (Linux 6.0): the device reads the payload from pages that are
-//! pinned once, at the start, rather than at every send as with `MSG_ZEROCOPY`.
+//! io_uring(7) with `IORING_OP_SEND_ZC` (Linux 6.0): the device reads the payload from pages that are pinned once, at
+//! the start, not at every send as with `MSG_ZEROCOPY`.
 //!
-//! Each send gives a result, and later a notice that the kernel no longer needs the pages. The notice reports
-//! whether the kernel copied them after all (`IORING_SEND_ZC_REPORT_USAGE`, Linux 6.2): it does if the path
-//! stays on this host or if the device can't gather.
+//! Each send gives a result, and later a notice that the kernel no longer needs the pages. The notice reports whether
+//! the kernel copied them after all (`IORING_SEND_ZC_REPORT_USAGE`, Linux 6.2), as it does if the path stays on this
+//! host or if the device can't gather.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -24,20 +24,20 @@ use crate::ring::{Memory, NOTICED_BIT, QUEUE_DEPTH, Ring, no_ring, outcome, ring
 use crate::stop::Phase;
 use crate::stream;
 
-/// Sends whose notice is not there yet, at most: a ring has places for twice as many completions.
+/// Most sends whose notice is pending: a ring has places for twice as many completions.
 const MAX_OUTSTANDING_SENDS: u64 = QUEUE_DEPTH as u64;
-/// How long one wait for a notice lasts, nanoseconds: the stop is looked at in between.
+/// How long one wait for a notice lasts, nanoseconds: the stop is checked in between.
 const COMPLETION_WAIT_NS: u32 = 1_000_000;
-/// How long a sender waits for the last notices, nanoseconds: well below the 100 ms in which it must
-/// stop. The pages outlive it in the kernel.
+/// How long a sender waits for the last notices, nanoseconds: well below the 100 ms in which it must stop. The kernel
+/// keeps the pages beyond the sender's end.
 const LAST_COMPLETION_NS: u64 = 50_000_000;
-/// `IORING_SEND_ZC_REPORT_USAGE`, and the bit of a notice that answers it,
-/// `IORING_NOTIF_USAGE_ZC_COPIED` (include/uapi/linux/io_uring.h).
+/// `IORING_SEND_ZC_REPORT_USAGE`, and the bit with which a notice answers, `IORING_NOTIF_USAGE_ZC_COPIED`
+/// (include/uapi/linux/io_uring.h).
 const REPORT_USAGE: u16 = 1 << 3;
 const COPIED_BIT: u32 = 1 << 31;
 
-/// Sends from pages that are registered with the ring. Memory: one chunk for all sending flows, which
-/// counts against each one's limit of locked memory.
+/// Sends from pages that are registered with the ring. Memory: one chunk shared by all sending flows, which counts
+/// against each flow's limit of locked memory.
 pub struct UringZerocopy;
 
 impl Mover for UringZerocopy {
@@ -78,7 +78,7 @@ impl Mover for UringZerocopy {
     }
 }
 
-/// Whether the kernel knows such a send: then a socket that is not connected is all that it objects to.
+/// Whether the kernel knows such a send: its only complaint is then that the socket is not connected.
 fn trial() -> io::Result<()> {
     let nothing: &[u8] = &[0];
     let mut ring = Ring::with(1, nothing)?;
@@ -96,7 +96,7 @@ fn trial() -> io::Result<()> {
     }
 }
 
-/// Notes a send of `len` bytes of the ring's memory from `at` on, which may be registered.
+/// Queues a send of `len` bytes of the ring's memory, which may be registered, from offset `at`.
 #[expect(unsafe_code, reason = "the kernel is given an address")]
 fn note<M: Memory>(
     ring: &mut Ring<M>,
@@ -136,7 +136,7 @@ fn no_room(flow: &Flow, cause: &io::Error) -> MoveError {
 struct Sender<'a> {
     ring: Ring<Arc<Pages>>,
     flow: &'a Flow,
-    /// Sends whose notice is not there yet.
+    /// Sends whose notice is pending.
     outstanding: u64,
 }
 
@@ -167,11 +167,11 @@ impl stream::Write for &mut Sender<'_> {
 /// What completions have reported.
 #[derive(Default)]
 struct SeenCompletions {
-    /// What became of a send.
+    /// The result of a send.
     result: Option<SysResult<usize>>,
-    /// Sends for which a notice comes.
+    /// Sends that will get a notice.
     noticed: u64,
-    /// Notices, and those that say that the kernel copied.
+    /// All notices, and those that report a copy.
     notices: u64,
     copied: u64,
 }
@@ -194,7 +194,7 @@ impl Sender<'_> {
         self.flow.counters.copied_sends(seen.copied);
     }
 
-    /// Takes the notices that the ring has.
+    /// Collects the ring's notices.
     fn collect(&mut self) {
         let mut seen = SeenCompletions::default();
         self.ring.collect(|entry| seen.add(entry));
@@ -207,7 +207,7 @@ impl Sender<'_> {
             .map_err(|cause| self.flow.failed("wait for io_uring", cause))
     }
 
-    /// Waits, not for long, until the kernel has done with all, so that what it copied is counted.
+    /// Waits briefly until the kernel has finished all sends, so that its copies are counted.
     fn wait_for_last(&mut self) -> Result<(), MoveError> {
         let end = now_ns() + LAST_COMPLETION_NS;
         loop {

@@ -1,10 +1,10 @@
-//! A vector of chunks in one write (sendmsg(2), as writev(2) without its signal): what a program gains
-//! that gathers small messages before it enters the kernel.
+//! A vector of chunks in one write (sendmsg(2), which is writev(2) without the signal): the gain of a program that
+//! gathers small messages before it enters the kernel.
 //!
-//! To the kernel it is one write, which fills segments and large packets. Many writes in one system call
-//! (sendmmsg(2), io_uring) would not, even with `MSG_MORE` or `TCP_CORK`. TCP hands each segment down as soon
-//! as it is full (tcp_push, net/ipv4/tcp.c, Linux 6.18). So over a device of MTU 1500 every write of 1500
-//! bytes becomes a packet of its own.
+//! The kernel sees one write, which fills segments and large packets. Many writes in one system call (sendmmsg(2),
+//! io_uring) would not, even with `MSG_MORE` or `TCP_CORK`. TCP hands each segment down as soon as it is full
+//! (tcp_push, net/ipv4/tcp.c, Linux 6.18). So over a device with an MTU of 1500 every write of 1500 bytes becomes its
+//! own packet.
 
 use std::io::IoSlice;
 
@@ -17,13 +17,12 @@ use crate::flow::Flow;
 use crate::pages::Pages;
 use crate::stream;
 
-/// Chunks of one write at most: UIO_MAXIOV in include/uapi/linux/uio.h.
+/// Most chunks in one write: UIO_MAXIOV in include/uapi/linux/uio.h.
 const CHUNKS_PER_CALL: usize = 1024;
-/// Bytes of one write at most, unless a chunk is larger: what a full socket would refuse costs time
-/// too.
+/// Most bytes in one write, unless a chunk is larger: attempts that a full socket would refuse cost time too.
 const BYTES_PER_CALL: usize = 256 << 10;
 
-/// Writes several chunks at once. Memory: one chunk for all sending flows.
+/// Writes several chunks at once. Memory: one chunk shared by all sending flows.
 pub struct Writev;
 
 impl Mover for Writev {

@@ -1,9 +1,9 @@
-//! send(2) with `MSG_ZEROCOPY`: the device reads the payload from user memory, and the socket's
-//! error queue shows when it has (Documentation/networking/msg_zerocopy.rst).
+//! send(2) with `MSG_ZEROCOPY`: the device reads the payload from user memory, and the socket's error queue reports
+//! when it has done so (Documentation/networking/msg_zerocopy.rst).
 //!
-//! A program must not write to a buffer before its completion. The payload here never changes, so one buffer
-//! is sent repeatedly. Completions bound what is outstanding, and show whether the kernel copied after all:
-//! it does if the path stays on this host or if the device can't gather.
+//! A program must not write to a buffer before its completion. The payload here never changes, so one buffer is sent
+//! repeatedly. Completions bound what is outstanding, and show whether the kernel copied after all, as it does if the
+//! path stays on this host or if the device can't gather.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,21 +27,21 @@ use crate::stop::Phase;
 use crate::transfer::{self, SendFailure, Sent};
 use crate::{completions, stream};
 
-/// Sends that may wait for their completion. Each takes a little of the socket's option memory
-/// (net.core.optmem_max), whose default of 128 KiB is enough for about as many.
+/// Sends that may wait for their completion. Each takes a little of the socket's option memory (net.core.optmem_max);
+/// the default of 128 KiB is enough for about this many.
 const MAX_OUTSTANDING_SENDS: u64 = 128;
-/// Sends between two looks at the error queue: completions that follow each other come as one.
+/// Sends between two checks of the error queue: consecutive completions arrive as one.
 const SENDS_PER_LOOK: u64 = 16;
-/// How long one wait for a completion lasts, nanoseconds; then the memory may be had from elsewhere.
+/// How long one wait for a completion lasts, nanoseconds; memory may be available from elsewhere by then.
 const COMPLETION_WAIT_NS: u64 = 1_000_000;
-/// How long memory may be refused while nothing of this flow holds any, nanoseconds: other flows
-/// of the same user count against the same limit.
+/// How long memory may be refused while this flow holds none, nanoseconds: other flows of the same user count against
+/// the same limit.
 const STARVED_NS: u64 = 1_000_000_000;
-/// How long a sender waits for the last completions, nanoseconds: well below the 100 ms in which it
-/// must stop. The pages outlive it in the kernel.
+/// How long a sender waits for the last completions, nanoseconds: well below the 100 ms in which it must stop. The
+/// kernel keeps the pages beyond the sender's end.
 const LAST_COMPLETION_NS: u64 = 50_000_000;
 
-/// Sends from pinned pages, of memory or of a mapped file. Memory: one chunk for all sending flows.
+/// Sends from pinned pages of memory or of a mapped file. Memory: one chunk shared by all sending flows.
 pub struct Zerocopy;
 
 impl Mover for Zerocopy {
@@ -108,14 +108,14 @@ fn enable_on(flow: &Flow) -> Result<(), MoveError> {
     enable(flow.socket.as_fd()).map_err(failed)
 }
 
-/// A flow that sends without copying.
+/// A flow that sends without a copy.
 struct Pinned<'a> {
     flow: &'a Flow,
     /// Sends that the kernel took.
     sent: u64,
-    /// Sends that it has done with.
+    /// Sends that the kernel has finished.
     done: u64,
-    /// Whether the last send was refused for lack of memory.
+    /// Whether the last send was refused because memory was short.
     refused: bool,
     /// Since when memory is refused while no send of this flow is outstanding.
     starved_ns: Option<u64>,
@@ -140,7 +140,7 @@ impl stream::Write for &mut FromMemory<'_> {
         self.pinned.wait(flow)
     }
 
-    /// A report that waits to be read would end every wait for the peer's answer.
+    /// An unread report would end every wait for the peer's answer.
     fn settle(&mut self, _flow: &Flow) -> Result<(), MoveError> {
         self.pinned.wait_for_all(u64::MAX)
     }
@@ -178,7 +178,7 @@ impl transfer::FileSender for &mut FromFile<'_> {
         self.pinned.wait(flow)
     }
 
-    /// A report that waits to be read would end every wait for the peer's answer.
+    /// An unread report would end every wait for the peer's answer.
     fn settle(&mut self, _flow: &Flow) -> Result<(), MoveError> {
         self.pinned.wait_for_all(u64::MAX)
     }
@@ -193,7 +193,7 @@ impl<'a> Pinned<'a> {
         Self { flow, sent: 0, done: 0, refused: false, starved_ns: None }
     }
 
-    /// Makes a send with the flag that it takes.
+    /// Makes a send with the right flag.
     fn send(&mut self, call: impl FnOnce(i32) -> SysResult<usize>) -> SysResult<usize> {
         if self.outstanding() >= MAX_OUTSTANDING_SENDS {
             return Err(Errno::AGAIN);
@@ -217,7 +217,7 @@ impl<'a> Pinned<'a> {
     /// Waits until another send is worth trying.
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         let done = self.done;
-        // The queue must be empty before a wait: poll(2) returns at once as long as it is not.
+        // The queue must be empty before a wait, because otherwise poll(2) returns at once.
         self.look().map_err(|cause| flow.failed("read completions", cause))?;
         if self.refused && self.outstanding() == 0 {
             return self.wait_for_memory();
@@ -230,7 +230,7 @@ impl<'a> Pinned<'a> {
 }
 
 impl Pinned<'_> {
-    /// Goes on with another socket. What the one before it has not reported it reports to nobody.
+    /// Continues on another socket. Reports that the previous socket still owes are lost.
     fn go_over(&mut self, flow: &Flow) -> Result<(), MoveError> {
         self.done = self.sent;
         enable_on(flow)
@@ -240,7 +240,7 @@ impl Pinned<'_> {
         self.sent.saturating_sub(self.done)
     }
 
-    /// Reads the completions that have come.
+    /// Reads the available completions.
     fn look(&mut self) -> SysResult<()> {
         let done = completions::drain(self.flow.socket.as_fd())
             .map_err(|cause| Errno::from_io_error(&cause).unwrap_or(Errno::IO))?;
@@ -249,7 +249,7 @@ impl Pinned<'_> {
         Ok(())
     }
 
-    /// Waits for a completion, which poll(2) reports as an error whatever was asked for.
+    /// Waits for a completion, which poll(2) reports as an error, whatever events were requested.
     fn wait_for_completion(&self) -> Result<(), MoveError> {
         let until = Some(now_ns() + COMPLETION_WAIT_NS);
         self.flow.counters.blocked.during(|| self.flow.park(Some(PollFlags::empty()), until))
@@ -264,13 +264,13 @@ impl Pinned<'_> {
         Err(MoveError::from_system(self.flow.config.id, "send without copying", cause))
     }
 
-    /// Waits, not for long, until the kernel has done with all, so that what it copied is counted.
+    /// Waits briefly until the kernel has finished all sends, so that its copies are counted.
     fn wait_for_last(&mut self) -> Result<(), MoveError> {
         self.wait_for_all(now_ns() + LAST_COMPLETION_NS)
     }
 
-    /// Waits until the kernel has done with all, or until `end` of the monotonic clock, which the deadline of a stop is
-    /// too.
+    /// Waits until the kernel has finished all sends, or until `end` on the monotonic clock, the clock of a stop's
+    /// deadline too.
     fn wait_for_all(&mut self, end: u64) -> Result<(), MoveError> {
         loop {
             self.look().map_err(|cause| self.flow.failed("read completions", cause))?;
@@ -287,7 +287,7 @@ impl Pinned<'_> {
     }
 }
 
-/// `ENOBUFS` names neither of the two limits it stands for.
+/// `ENOBUFS` names neither of its two possible limits.
 fn no_memory(chunk: usize) -> io::Error {
     let locked = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     let locked = locked.map_or_else(|| "unlimited".into(), |bytes| format!("{bytes} bytes"));

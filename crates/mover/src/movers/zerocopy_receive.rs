@@ -1,9 +1,9 @@
-//! `TCP_ZEROCOPY_RECEIVE`: the kernel maps the pages of packets into this program instead of copying
-//! out of them (net/ipv4/tcp.c, `tcp_zerocopy_receive`; tools/testing/selftests/net/tcp_mmap.c).
+//! `TCP_ZEROCOPY_RECEIVE`: the kernel maps the packets' pages into this program instead of copying their payload
+//! (net/ipv4/tcp.c, `tcp_zerocopy_receive`; tools/testing/selftests/net/tcp_mmap.c).
 //!
-//! It can do that only with payload that fills whole pages. The card must put headers elsewhere (header
-//! split), and a segment's payload must be a multiple of 4096 bytes: `--mss 4108` (12 bytes are TCP's
-//! timestamps), and an MTU that holds it. All else is copied, and the flow counts how much was mapped.
+//! This works only with payload that fills whole pages. The card must put headers elsewhere (header split), and a
+//! segment's payload must be a multiple of 4096 bytes: `--mss 4108` (12 bytes are TCP's timestamps), and a large enough
+//! MTU. Everything else is copied, and the flow counts how much was mapped.
 
 use std::io;
 use std::mem;
@@ -22,11 +22,10 @@ use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::stream;
 
-/// Bytes that are mapped at once, at most, as tcp_mmap.c has it.
+/// Most bytes mapped at once, as in tcp_mmap.c.
 const MAPPING_BYTES: usize = 512 << 10;
 
-/// Receives by mapping pages. Memory: 512 KiB for what must be copied; what is mapped is the packets'
-/// own.
+/// Receives by mapping pages. Memory: 512 KiB for payload that must be copied; mapped pages are the packets' own.
 pub struct ZerocopyReceive;
 
 impl Mover for ZerocopyReceive {
@@ -62,7 +61,7 @@ impl Mover for ZerocopyReceive {
         stream::receive(flow, MAPPING_BYTES, |want: usize| {
             let Mapped { bytes, unmappable, ended } = window.map(flow, want)?;
             flow.counters.mapped(bytes as u64);
-            // If there is nothing at all, only this call distinguishes an end from a pause.
+            // If there is no data at all, only this call tells the end of the stream from a pause.
             let copy = if bytes == 0 && unmappable == 0 { want } else { unmappable };
             if copy == 0 || (ended && bytes > 0) {
                 return Ok(bytes);
@@ -76,7 +75,7 @@ impl Mover for ZerocopyReceive {
                     flow.show(&room[..copied]);
                     Ok(bytes + copied)
                 }
-                // What was mapped has been taken out of the socket all the same.
+                // The mapped bytes have left the socket all the same.
                 Err(_) if bytes > 0 => Ok(bytes),
                 Err(cause) => Err(cause),
             }
@@ -84,23 +83,23 @@ impl Mover for ZerocopyReceive {
     }
 }
 
-/// Addresses at which the kernel shows pages of a socket.
+/// Addresses at which the kernel maps pages of a socket.
 struct Window {
     start: *mut std::ffi::c_void,
 }
 
-/// What one call has shown.
+/// The result of one mapping call.
 struct Mapped {
-    /// Bytes that were taken out of the socket and could be seen.
+    /// Bytes that were taken out of the socket and mapped.
     bytes: usize,
-    /// Bytes behind them that can only be copied.
+    /// The bytes after them that can only be copied.
     unmappable: usize,
-    /// Whether the kernel says that the stream is over.
+    /// Whether the kernel reports the end of the stream.
     ended: bool,
 }
 
-/// `struct tcp_zerocopy_receive` (include/uapi/linux/tcp.h of Linux 6.18). Older kernels know its first
-/// two, three, … fields, and take a shorter one for what it is.
+/// `struct tcp_zerocopy_receive` (include/uapi/linux/tcp.h of Linux 6.18). Older kernels know only its first two,
+/// three, … fields, and accept a shorter structure.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct ZerocopyReceiveOption {
@@ -119,7 +118,7 @@ impl Window {
         Ok(Self { start })
     }
 
-    /// Takes up to `want` bytes out of the flow's socket that fill whole pages, and shows them.
+    /// Takes up to `want` bytes that fill whole pages out of the flow's socket, and maps them.
     fn map(&mut self, flow: &Flow, want: usize) -> SysResult<Mapped> {
         let mut asked = ZerocopyReceiveOption {
             address: self.start.addr() as u64,
@@ -128,7 +127,7 @@ impl Window {
         };
         match ask(&flow.socket, &mut asked) {
             Ok(()) => {}
-            // The stream is over, and nothing of it is left (`SOCK_DONE`).
+            // The stream is over and fully read (`SOCK_DONE`).
             Err(Errno::IO) => return Ok(Mapped { bytes: 0, unmappable: 0, ended: true }),
             Err(cause) => return Err(cause),
         }
@@ -147,11 +146,11 @@ impl Window {
         unsafe { slice::from_raw_parts(self.start.cast(), bytes.min(MAPPING_BYTES)) }
     }
 
-    /// Gives the pages back now, which is cheaper than to have the next call do it (tcp_mmap.c).
+    /// Returns the pages now, which is cheaper than leaving it to the next call (tcp_mmap.c).
     #[expect(unsafe_code, reason = "pages of the mapping go away")]
     fn unmap(&mut self, bytes: usize) -> SysResult<()> {
-        // SAFETY: the mapping is ours, `bytes` of it were filled by the kernel, and nothing refers to
-        // them any more: a slice of it lives no longer than the call that shows it.
+        // SAFETY: the mapping is ours, the kernel filled `bytes` of it, and nothing refers to them any more: a slice of
+        // it lives no longer than the call that shows it.
         unsafe { madvise(self.start, bytes, Advice::LinuxDontNeed) }
     }
 }
@@ -160,8 +159,8 @@ impl Window {
 #[expect(unsafe_code, reason = "rustix lacks TCP_ZEROCOPY_RECEIVE")]
 fn ask(socket: &OwnedFd, asked: &mut ZerocopyReceiveOption) -> SysResult<()> {
     let mut len = mem::size_of::<ZerocopyReceiveOption>() as libc::socklen_t;
-    // SAFETY: `asked` is writable for `len` bytes; its address is that of a mapping of this socket,
-    // where the kernel may put pages, and which only it fills.
+    // SAFETY: `asked` is writable for `len` bytes. Its address is that of a mapping of this socket; the kernel may put
+    // pages there, and only the kernel fills it.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
