@@ -5,11 +5,10 @@ use goodput_model::FlowTotals;
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 bytes of UDP header (RFC 768).
 pub const MAX_DATAGRAM_BYTES: usize = 65507;
 
-/// The shortest datagram with payload that any of the framings has, bytes: ttcp's.
+/// The shortest datagram with payload in any framing, bytes: ttcp's.
 pub const MIN_DATAGRAM_BYTES: usize = 5;
 
-/// Numbers of datagrams at and above this are refused: no sender gets there, and sums can't
-/// overflow.
+/// Datagram numbers at and above this are refused: no sender gets there, and sums can't overflow.
 pub const NUMBER_BOUND: u64 = 1 << 62;
 
 /// One framing's datagrams, as one flow sends or reads them.
@@ -22,22 +21,21 @@ pub trait Datagrams: Send {
         chunk
     }
 
-    /// What a receiver asks for its payload with, again and again until some comes; for framings whose
-    /// senders wait for that. `_at_ns` is the time since 1970.
+    /// The request for payload that a receiver repeats until some comes, for framings whose senders wait for it.
+    /// `_at_ns` is the time since 1970.
     fn request(&self, _at_ns: u64) -> Option<Vec<u8>> {
         None
     }
 
-    /// How long a receiver may turn datagrams away, nanoseconds, if it learns of a flow by its
-    /// payload and not before.
+    /// How long a receiver may turn datagrams away, nanoseconds, if it learns of a flow only through its payload.
     fn settling_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Writes into a datagram what is the same in each; called once for each place of a batch.
+    /// Writes the constant part of a datagram; called once for each slot of a batch.
     fn prepare(&self, _datagram: &mut [u8]) {}
 
-    /// The clock that is written as the time of sending.
+    /// The clock of the sending times that it writes.
     fn clock(&self) -> Clock {
         Clock::Wall
     }
@@ -45,7 +43,7 @@ pub trait Datagrams: Send {
     /// Writes the header of one datagram, which is at least [`Datagrams::least`] bytes long.
     fn write(&self, datagram: &mut [u8], sent: Sent);
 
-    /// What a datagram that came means.
+    /// What a received datagram means.
     fn read(&mut self, datagram: &[u8]) -> Read;
 
     /// What is sent before the first datagram with payload.
@@ -53,59 +51,59 @@ pub trait Datagrams: Send {
         &[]
     }
 
-    /// Writes what informs the receiver for the time `round`, from 0, that `sent.number` datagrams
+    /// Writes the marker of round `round`, counted from 0, which reports to the receiver that `sent.number` datagrams
     /// were all. `None`: nothing more. `room` has the length of a datagram of the flow.
     fn closing(&self, round: u64, sent: Sent, room: &mut [u8]) -> Option<Closing>;
 
-    /// Whether the sender goes on telling the end until [`Datagrams::hear`] finds an answer.
+    /// Whether the sender keeps reporting the end until [`Datagrams::hear`] finds an answer.
     fn awaits_answer(&self) -> bool {
         false
     }
 
-    /// What the receiver reports of `flow` in a datagram to the sender, if it does.
+    /// The receiver's report on `flow` in a datagram to the sender, if it sends one.
     fn hear(&self, _flow: u16, _datagram: &[u8]) -> Option<FlowTotals> {
         None
     }
 
-    /// What a receiver reports to the sender when all is over, if it does.
+    /// The receiver's report to the sender at the end, if it sends one.
     fn answer(&self, _summary: &Summary) -> Option<Vec<u8>> {
         None
     }
 
-    /// How long after the last datagram a receiver gives the sender up, nanoseconds, if nothing
-    /// else could show that it is gone.
+    /// How long after the last datagram a receiver gives the sender up, nanoseconds, if nothing else could show that
+    /// the sender is gone.
     fn idle_ns(&self) -> Option<u64> {
         None
     }
 
-    /// How long a receiver reads on after the end while datagrams are missing, nanoseconds: those
-    /// which took another queue may still come.
+    /// How long a receiver keeps reading after the end while datagrams are missing, nanoseconds: datagrams from another
+    /// queue may still come.
     fn stragglers_ns(&self) -> u64 {
         50_000_000
     }
 }
 
-/// The clock of a time of sending.
+/// The clock of a sending time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// Time since 1970.
     Wall,
-    /// One that nobody sets.
+    /// A clock that nobody sets.
     Monotonic,
 }
 
-/// Where a sender is with its datagrams.
+/// A sender's progress through its datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
     /// Number of the datagram, from 0: how many were sent before it.
     pub number: u64,
     /// Payload bytes sent with it and before it.
     pub bytes: u64,
-    /// Its time of sending, nanoseconds by [`Datagrams::clock`].
+    /// Its sending time, nanoseconds by [`Datagrams::clock`].
     pub at_ns: u64,
 }
 
-/// A short datagram that stands before payload.
+/// A short datagram before the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
     /// All of it.
@@ -114,7 +112,7 @@ pub struct Marker {
     pub pause_ns: u64,
 }
 
-/// A datagram that stands behind payload.
+/// A datagram after the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closing {
     /// Bytes of the room that it takes.
@@ -143,23 +141,23 @@ pub enum Read {
     End {
         /// How many datagrams it has sent, if it reports that.
         sent: Option<u64>,
-        /// Whether this is the last of them and carries payload itself.
+        /// Whether this datagram is the last one and carries payload itself.
         is_payload: bool,
-        /// How long ago the receiver's clock has ended, unless it has before, nanoseconds.
+        /// How long ago the receiver's clock ended, unless it ended before, nanoseconds.
         ago_ns: u64,
     },
     /// Not a datagram of this flow.
     Stranger,
 }
 
-/// What a receiver has to report when all is over.
+/// What a receiver reports at the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Summary {
     /// Payload bytes that came.
     pub bytes: u64,
     /// Time from the first datagram to the last, nanoseconds.
     pub took_ns: u64,
-    /// Datagrams that did not come.
+    /// Datagrams that never came.
     pub lost: u64,
     /// Datagrams that came after a later one.
     pub reordered: u64,

@@ -1,6 +1,5 @@
-//! What payload looks like on the wire: how a stream begins and ends, how datagrams are marked, numbered and
-//! ended. A protocol names a framing for its flows, and the mover writes and reads it; neither knows the
-//! other. Pure.
+//! What payload looks like on the wire: how a stream begins and ends, and how datagrams are marked, numbered and ended.
+//! A protocol names a framing for its flows, and the mover writes and reads it; neither knows the other. Pure.
 #![forbid(unsafe_code)]
 // A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -22,80 +21,77 @@ pub use framings::{examples, goodput, iperf2, iperf3, nuttcp, ttcp};
 
 /// What a mover writes around payload, looks for in it, and takes for its end.
 ///
-/// A byte stream is the same for all but its end: most end it by closing it. Datagrams differ in everything.
+/// Byte streams differ only in their end: most are ended by closing them. Datagrams differ in everything.
 pub trait Layout: Debug + Send + Sync {
     /// The datagrams of flow `flow`, of up to `chunk` bytes each.
     fn datagrams(&self, flow: u16, chunk: usize) -> Box<dyn Datagrams>;
 
-    /// What payload begins with, so that no receiver takes it for something else; the rest is random.
+    /// What payload begins with, so that no receiver mistakes it for something else; the rest is random.
     fn lead(&self) -> &'static [u8] {
         b""
     }
 
-    /// Whether a receiver learns from elsewhere that all was sent, and so can only read until
-    /// nothing more comes.
+    /// Whether a receiver learns elsewhere that everything was sent, and so can only read until nothing more comes.
     fn ends_elsewhere(&self) -> bool {
         false
     }
 
-    /// Whether the end of datagrams may not be heard at all, because nothing but their markers says it, or may
-    /// come before late datagrams: a receiver that was stopped then waits until nothing more comes.
+    /// Whether the end of datagrams may go unheard, because only their markers report it, or may overtake late
+    /// datagrams: a receiver that was stopped then waits until nothing more comes.
     fn ends_unheard(&self) -> bool {
         true
     }
 
-    /// Whether a sender of streams takes a connection that closes before it has heard that all is over for a
-    /// receiver that vanished.
+    /// Whether a sender of streams concludes that the receiver vanished if a connection closes before the sender has
+    /// heard the end of the test.
     fn misses_receivers(&self) -> bool {
         false
     }
 
-    /// Whether a receiver reads several byte streams strictly in turn, a chunk of each, and only to
-    /// the end of the first one.
+    /// Whether a receiver reads several byte streams strictly in turn, a chunk of each, and only to the end of the
+    /// first one.
     fn is_read_in_turn(&self) -> bool {
         false
     }
 
-    /// Whether datagrams themselves show when the payload's clock begins, by a marker or by being
-    /// the first, rather than something that both ends agreed on before.
+    /// Whether datagrams themselves show when the payload's clock begins, by a marker or by the first datagram, not
+    /// something that both ends agreed on before.
     fn tells_its_beginning(&self) -> bool {
         false
     }
 
-    /// Whether datagrams carry a number, so that lost and late ones are known.
+    /// Whether datagrams carry a number, so that lost and late datagrams can be counted.
     fn numbers_datagrams(&self) -> bool {
         true
     }
 
-    /// Whether datagrams carry their time of sending, so that jitter is known.
+    /// Whether datagrams carry their sending time, so that jitter can be measured.
     fn times_datagrams(&self) -> bool {
         true
     }
 
-    /// Whether the end of one flow over UDP is that of all.
+    /// Whether the end of one flow over UDP ends all flows.
     fn ends_together(&self) -> bool {
         false
     }
 
-    /// Whether a far end may say that it is ready before it listens, so that a connection that it
-    /// refuses is worth another try.
+    /// Whether a far end may report that it is ready before it listens, so that a refused connection is worth a retry.
     fn listens_late(&self) -> bool {
         false
     }
 
-    /// Whether the receiver of a byte stream says something on it, which a sender must read before it
-    /// closes: for what is unread then, the kernel throws away what it has not sent (`tcp_close`,
-    /// net/ipv4/tcp.c).
+    /// Whether the receiver of a byte stream writes to the stream. A sender must read this before it closes: if data is
+    /// unread then, the kernel discards what it has not sent (`tcp_close`, net/ipv4/tcp.c).
     fn answers_streams(&self) -> bool {
         false
     }
 
-    /// Whether what a sender shows to prove a connection is payload as well.
+    /// Whether the bytes with which a sender proves a connection count as payload.
     fn counts_proof(&self) -> bool {
         false
     }
 
-    /// What each chunk of a byte stream begins with, if it differs from chunk to chunk.
+    /// What each chunk of a byte stream begins with, if this differs from chunk to chunk.
     fn chunk_header(&self) -> Option<ChunkHeader> {
         None
     }
@@ -104,7 +100,7 @@ pub trait Layout: Debug + Send + Sync {
 /// The beginning of each chunk of a byte stream.
 #[derive(Clone, Copy)]
 pub struct ChunkHeader {
-    /// Its bytes.
+    /// Its length, bytes.
     pub len: usize,
     /// Writes it into a buffer of this many bytes.
     pub write: fn(&mut [u8], Chunk),
@@ -128,7 +124,7 @@ pub struct Chunk {
 pub struct Framing(Arc<dyn Layout>);
 
 impl Framing {
-    /// Of that layout, whose `Debug` must show all of its options.
+    /// A framing with this layout, whose `Debug` must show all of its options.
     pub fn new(layout: impl Layout + 'static) -> Self {
         Self(Arc::new(layout))
     }

@@ -1,6 +1,6 @@
-//! Numbers of which a datagram carries only the lower 32 bits. Pure.
+//! Datagram numbers of which only the lower 32 bits are sent. Pure.
 
-/// Takes up the upper bits that a sender leaves out, from the numbers that came before.
+/// Restores the upper bits that a sender leaves out, from the previous numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Unwrap {
     /// The highest number so far, with all its bits.
@@ -8,12 +8,12 @@ pub struct Unwrap {
 }
 
 impl Unwrap {
-    /// The number whose lower bits are `low`: the one nearest to the highest that came so far, as
-    /// no two datagrams on their way at once are 2^31 apart.
+    /// The full number whose lower bits are `low`: the one nearest to the highest so far, because no two datagrams in
+    /// flight are 2^31 apart.
     pub fn number(&mut self, low: u32) -> u64 {
         let step = low.wrapping_sub(self.highest as u32) as i32;
         let nearest = self.highest.checked_add_signed(i64::from(step));
-        // There is nothing before zero: the sender began high.
+        // No number is below zero: the sender began high.
         let number = nearest.unwrap_or(u64::from(low));
         self.highest = self.highest.max(number);
         number

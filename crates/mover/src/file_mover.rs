@@ -148,9 +148,8 @@ impl<'a> Passes<'a> {
         Ok(true)
     }
 
-    /// Bytes of the next call, if this much of the part and of the flow remains: whole pages, because `O_DIRECT`
-    /// requires them. The last page of a file may be read beyond its end. Without `O_DIRECT` the flow ends at the exact
-    /// byte.
+    /// Bytes of the next call, given what remains of the part and of the flow: whole pages, because `O_DIRECT` requires
+    /// them. The last page may be read beyond the end of the file. Without `O_DIRECT` the flow ends at the exact byte.
     fn piece(&self, of_part: u64, of_flow: u64) -> usize {
         let bytes = |left| usize::try_from(left).unwrap_or(usize::MAX);
         let most = self.flow.config.chunk.max(1).min(bytes(of_part)).min(bytes(of_flow));

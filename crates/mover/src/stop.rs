@@ -10,11 +10,11 @@ use crate::clock::now_ns;
 use crate::liveness::{LastHeard, Liveness, SILENCE_S};
 use crate::signal::Signal;
 
-/// What the flows of a measurement shall do.
+/// The current task of a measurement's flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Phase {
-    /// Go on.
+    /// Continue.
     Run,
     /// Senders end their streams; receivers read to the end, but not beyond the deadline.
     Finish,
@@ -33,21 +33,21 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Takes two descriptors; fails if there are none left.
+    /// Takes two descriptors; fails if none is left.
     pub fn new() -> io::Result<Self> {
         let (finish, abort) = (Signal::new()?, Signal::new()?);
         let (phase, deadline_ns) = (AtomicU8::new(0), OnceLock::new());
         Ok(Self { phase, deadline_ns, finish, abort, liveness: Liveness::default() })
     }
 
-    /// Ends the senders of datagrams if the far end shows no sign of life for 15 s: neither on `control`, a TCP
-    /// connection that is let go of at the end, nor on its echoes. Fails if the connection takes no keepalive
+    /// Ends the senders of datagrams if the far end shows no sign of life for 15 s, neither on `control`, a TCP
+    /// connection that is dropped at the end, nor through its echoes. Fails if the connection accepts no keepalive
     /// options.
     pub fn watch_peer(&self, control: OwnedFd, echoes: LastHeard) -> io::Result<()> {
         self.liveness.begin(control, echoes, SILENCE_S * 1000)
     }
 
-    /// Where the far end is heard.
+    /// The channels on which the far end is heard.
     pub(crate) fn liveness(&self) -> &Liveness {
         &self.liveness
     }
@@ -70,7 +70,7 @@ impl Stop {
         self.liveness.end();
     }
 
-    /// What the flows shall do now.
+    /// What the flows must do now.
     pub fn phase(&self) -> Phase {
         match self.phase.load(Ordering::Acquire) {
             0 => Phase::Run,
@@ -84,7 +84,7 @@ impl Stop {
         self.deadline_ns.get().copied()
     }
 
-    /// The signal of the next phase: what a thread that waits in `phase` must watch.
+    /// The signal of the next phase, which a thread that waits in `phase` must watch.
     pub(crate) fn next_signal(&self, phase: Phase) -> &Signal {
         if phase == Phase::Run { &self.finish } else { &self.abort }
     }

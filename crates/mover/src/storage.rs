@@ -1,4 +1,4 @@
-//! What a flow sends instead of memory, and where it writes what arrives.
+//! What a flow sends instead of memory, and where it writes received payload.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,15 +12,15 @@ use crate::awaited::Awaited;
 use crate::limits::available_bytes;
 use crate::payload;
 
-/// The storage of one flow; memory and nothing else by default.
+/// The storage of one flow; by default only memory.
 #[derive(Debug, Clone, Default)]
 pub struct FlowStorage {
-    /// What a sender sends; `None`: random bytes of memory, repeatedly.
+    /// What a sender sends; `None`: random bytes in memory, repeatedly.
     pub source: Option<Arc<FileSource>>,
-    /// Where a receiver writes what arrives; `None`: nowhere.
+    /// Where a receiver writes the payload; `None`: nowhere.
     pub sink: Option<Arc<FileSink>>,
-    /// Bytes of a header before each transfer of the source. A receiver leaves the first bytes, this many,
-    /// out of its sink.
+    /// Length of a header before each transfer of the source, bytes. A receiver leaves this many first bytes out of its
+    /// sink.
     pub header_bytes: usize,
     /// Whether the header is written with `MSG_MORE` (send(2)).
     pub header_more: bool,
@@ -35,8 +35,7 @@ pub struct FileSource {
     pub file: OwnedFd,
     /// Its name in errors.
     pub name: String,
-    /// Its length when the test began, at least 1; `None` if that is not known, as of a pipe,
-    /// which can only be read on.
+    /// Its length when the test began, at least 1; `None` if unknown, as for a pipe, which can't be rewound.
     pub bytes: Option<u64>,
     /// Whether it is sent repeatedly until the limit or the stop.
     pub again: bool,
@@ -51,14 +50,14 @@ pub struct FileSink {
     pub name: String,
     /// Whether it was opened with `O_DIRECT` (open(2)).
     pub direct: bool,
-    /// Whether it is brought to the disk at the end (fsync(2)).
+    /// Whether it is flushed to the disk at the end (fsync(2)).
     pub fsync: bool,
-    /// Who is asked before anything is written, if that is not the user's own file.
+    /// Asked before anything is written, if the file is not the user's own.
     pub allowance: Option<Arc<dyn Allowance>>,
 }
 
 impl FileSink {
-    /// Takes away what the file held before, once there is something to write. A pipe or a device holds nothing.
+    /// Deletes the previous content of the file, once there is something to write. A pipe or a device has none.
     pub fn empty(&self) -> io::Result<()> {
         let kind = FileType::from_raw_mode(fstat(&self.file)?.st_mode);
         match kind {
@@ -68,16 +67,15 @@ impl FileSink {
     }
 }
 
-/// Allows what is written to a sink.
+/// Limits what is written to a sink.
 pub trait Allowance: std::fmt::Debug + Send + Sync {
-    /// This many bytes more are about to be written. If they must not be, why, in words.
+    /// This many more bytes are about to be written. If they must not be written, returns why, in words.
     fn take(&self, bytes: u64) -> Result<(), String>;
 }
 
 impl FileSource {
-    /// A file in memory of `bytes` bytes of payload, which is sent `again` or once. Fails if memory is
-    /// short: if it ran out, the kernel would end some program for it. Fails, too, once it is no
-    /// longer awaited.
+    /// A memory file of `bytes` bytes of payload, to send once or, with `again`, repeatedly. Fails if memory is short:
+    /// if memory ran out, the kernel would kill some program. Also fails once nobody waits for it any longer.
     pub fn memory(bytes: u64, again: bool, awaited: &Awaited) -> io::Result<Self> {
         if let Some(available) = available_bytes().filter(|available| bytes > *available) {
             let words =
@@ -90,7 +88,7 @@ impl FileSource {
     }
 }
 
-/// Where an open file can be opened again (proc(5)).
+/// The path under which an open file can be opened again (proc(5)).
 pub fn path_of(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }

@@ -1,4 +1,4 @@
-//! Receiving into a sink: recv(2) into a buffer, write(2) of it to a file.
+//! Receiving into a sink: recv(2) into a buffer, then write(2) to a file.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,8 +13,8 @@ use crate::flow::Flow;
 use crate::storage::FileSink;
 use crate::stream;
 
-/// Receives to the end of the stream and writes all of it, but for the header, to the sink. The
-/// buffer has room for `room` bytes.
+/// Receives to the end of the stream and writes all of it except the header to the sink. The buffer has room for `room`
+/// bytes.
 pub(crate) fn receive(flow: &Flow, sink: &FileSink, room: usize) -> Result<(), MoveError> {
     survive_size_limit();
     let mut storing = BufferedSink::new(flow, sink, room);
@@ -33,7 +33,7 @@ pub(crate) fn receive(flow: &Flow, sink: &FileSink, room: usize) -> Result<(), M
     }
 }
 
-/// A sink and what waits to be written to it.
+/// A sink and the data that waits to be written to it.
 struct BufferedSink<'a> {
     flow: &'a Flow,
     sink: &'a FileSink,
@@ -43,7 +43,7 @@ struct BufferedSink<'a> {
     /// Bytes of the header that are still to come.
     header: usize,
     written: u64,
-    /// Whether what the file held before is gone.
+    /// Whether the file's previous content has been deleted.
     is_emptied: bool,
 }
 
@@ -61,7 +61,7 @@ impl<'a> BufferedSink<'a> {
         self.room
     }
 
-    /// Where up to `want` bytes may be read to; never empty, because what is full is written at once.
+    /// Room to read up to `want` bytes; never empty, because a full buffer is written at once.
     fn space(&mut self, want: usize) -> &mut [u8] {
         let free = self.room - self.filled;
         let want = if self.header > 0 { want.min(self.header) } else { want };
@@ -69,18 +69,18 @@ impl<'a> BufferedSink<'a> {
         &mut self.buffer.room()[from..from + want.min(free)]
     }
 
-    /// `taken` bytes were read to where there is space.
+    /// `taken` bytes were read into the space.
     fn took(&mut self, taken: usize) -> Result<(), MoveError> {
         if self.header > 0 {
             self.header -= taken;
             return Ok(());
         }
         self.filled += taken;
-        // Past the page cache only whole blocks can be written.
+        // Past the page cache, only whole blocks can be written.
         if !self.sink.direct || self.filled == self.room { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is in the buffer.
+    /// Writes the buffer out.
     fn flush(&mut self) -> Result<(), MoveError> {
         if let Some(allowance) = &self.sink.allowance {
             allowance.take(self.filled as u64).map_err(|why| self.failed(io::Error::other(why)))?;
@@ -117,7 +117,7 @@ impl<'a> BufferedSink<'a> {
         self.flow.counters.sink.during(wait)
     }
 
-    /// Writes the rest, and brings it to the disk if that was asked for.
+    /// Writes the rest, and flushes it to the disk if requested.
     fn finish(&mut self) -> Result<(), MoveError> {
         if self.sink.direct && !self.filled.is_multiple_of(ALIGNMENT_BYTES) {
             let whole = self.filled / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
@@ -131,7 +131,7 @@ impl<'a> BufferedSink<'a> {
         self.flush()?;
         if self.sink.fsync {
             let synced = self.flow.counters.sink.during(|| fsync(&self.sink.file));
-            // A pipe or a terminal has no disk to bring it to (fsync(2)).
+            // A pipe or a terminal has no disk to flush to (fsync(2)).
             match synced {
                 Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {}
                 Err(cause) => return Err(self.failed(cause)),
@@ -146,14 +146,14 @@ impl<'a> BufferedSink<'a> {
     }
 }
 
-/// What is no whole block goes through the page cache.
+/// Anything but a whole block goes through the page cache.
 fn through_the_cache(file: &OwnedFd) -> Result<(), Errno> {
     fcntl_setfl(file, fcntl_getfl(file)? - OFlags::DIRECT)
 }
-/// Has a write beyond the limit on the size of files fail (`EFBIG`), rather than end this process by a
-/// signal (`SIGXFSZ`, setrlimit(2)).
+/// Makes a write beyond the file size limit fail (`EFBIG`), instead of killing this process with a signal (`SIGXFSZ`,
+/// setrlimit(2)).
 #[expect(unsafe_code, reason = "no library ignores a signal")]
 fn survive_size_limit() {
-    // SAFETY: to ignore a signal runs no code.
+    // SAFETY: ignoring a signal runs no code.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

@@ -1,4 +1,4 @@
-//! The loops of every mover that moves a byte stream; a mover brings only its way to write or read.
+//! The loops of all movers of byte streams; a mover only provides its way to write or read.
 
 use goodput_model::Transport;
 use rustix::event::PollFlags;
@@ -14,15 +14,15 @@ use crate::quiet::Quiet;
 use crate::stop::Phase;
 use crate::turn::Turn;
 
-/// A way to write a chunk, over and over, to the socket of a flow. A function is one that waits for
-/// nothing but room.
+/// A way to write a chunk repeatedly to the socket of a flow. A plain function is a way that waits for nothing but
+/// room.
 pub(crate) trait Write {
-    /// Writes up to `want` bytes without waiting, from the place `at` of the chunk on: a chunk that a full
-    /// socket has cut is continued, as programs do. Except from its beginning, not beyond its end.
+    /// Writes up to `want` bytes without waiting, starting at offset `at` of the chunk: a chunk that a full socket has
+    /// cut is continued, as programs do. Only a write that starts at the chunk's beginning may go beyond its end.
     fn write(&mut self, at: usize, want: usize) -> SysResult<usize>;
 
-    /// Waits, after `EAGAIN` or a short write, as far as the stop lets it, until it is worth
-    /// trying again. Counts as blocked.
+    /// Waits, after `EAGAIN` or a short write, as far as the stop lets it, until a retry is worthwhile. Counts as
+    /// blocked.
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         flow.wait_writable()
     }
@@ -32,7 +32,7 @@ pub(crate) trait Write {
         Ok(())
     }
 
-    /// The flow goes on with another socket.
+    /// The flow continues on another socket.
     fn go_over(&mut self, _flow: &Flow) -> Result<(), MoveError> {
         Ok(())
     }
@@ -85,7 +85,7 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
                     way.settle(flow)?;
                     bodies.complete()?;
                 }
-                // A short write has filled the socket: the next one would only fail.
+                // A short write has filled the socket: another write would only fail.
                 if written < want {
                     way.wait(flow)?;
                 }
@@ -122,8 +122,7 @@ pub(crate) fn end(flow: &Flow) -> Result<(), MoveError> {
     }
 }
 
-/// Reads what the receiver says until it closes as well. How it ends is of no interest: all payload
-/// is with the kernel.
+/// Reads what the receiver sends until it closes too. The outcome does not matter: the kernel has all of the payload.
 fn hear_out(flow: &Flow) -> Result<(), MoveError> {
     flow.payload_is_over();
     let mut said = [0; 1024];
@@ -138,9 +137,9 @@ fn hear_out(flow: &Flow) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Receives until the peer ends the stream; if the end comes elsewhere, until nothing more comes, or
-/// until the deadline of the stop; a flow of bodies until there are no more. `read` reads up to
-/// that many bytes without waiting, at most `room`.
+/// Receives until the peer ends the stream; if the end is reported elsewhere, until nothing more comes, or until the
+/// deadline of the stop; a flow of bodies, until there are no more. `read` reads up to the given number of bytes, at
+/// most `room`, without waiting.
 pub(crate) fn receive(
     flow: &Flow,
     room: usize,
@@ -149,7 +148,7 @@ pub(crate) fn receive(
     receive_with(flow, room, LowWater::default(), read)
 }
 
-/// The same, woken at another low-water mark.
+/// The same, with another low-water mark.
 pub(crate) fn receive_with(
     flow: &Flow,
     room: usize,
@@ -199,11 +198,11 @@ pub(crate) fn receive_with(
     bodies.map_or(Ok(()), Succession::end)
 }
 
-/// Sets how what comes is acknowledged, if the flow has a wish.
+/// Sets how received data is acknowledged, if the flow has a preference.
 fn set_quickack(flow: &Flow, wish: Option<bool>) -> Result<(), MoveError> {
     let Some(on) = wish else { return Ok(()) };
     match crate::socket::set_quickack(&flow.socket, on) {
-        // A stream that has ended, or was reset, has nobody left who waits.
+        // A stream that has ended, or was reset, has no one left who waits.
         Ok(()) | Err(Errno::INVAL | Errno::NOTCONN) => Ok(()),
         Err(cause) => Err(flow.failed("set TCP_QUICKACK", cause)),
     }

@@ -1,4 +1,4 @@
-//! The loop of every mover that sends a file; a mover brings only its way to send a part of it.
+//! The loop of all movers that send a file; a mover only provides its way to send a part of it.
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -14,12 +14,11 @@ use crate::stream;
 
 /// A way to send a file.
 pub(crate) trait FileSender {
-    /// Sends up to `want` bytes, at least one, of the file from `offset`, without waiting for the
-    /// socket. A pipe knows no offset.
+    /// Sends up to `want` bytes, at least one, of the file from `offset`, without waiting for the socket. A pipe
+    /// ignores the offset.
     fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure>;
 
-    /// Waits after `EAGAIN`, or if the socket is full, until it is worth trying again. Counts as
-    /// blocked.
+    /// Waits, after `EAGAIN` or for room in a full socket, until a retry is worthwhile. Counts as blocked.
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         flow.wait_writable()
     }
@@ -29,13 +28,13 @@ pub(crate) trait FileSender {
         Ok(())
     }
 
-    /// The flow goes on with another socket.
+    /// The flow continues on another socket.
     fn go_over(&mut self, _flow: &Flow) -> Result<(), MoveError> {
         Ok(())
     }
 }
 
-/// What a call has sent.
+/// The result of a call.
 pub(crate) struct Sent {
     /// Bytes that the socket took.
     pub(crate) bytes: usize,
@@ -46,9 +45,9 @@ pub(crate) struct Sent {
 /// Why nothing was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SendFailure {
-    /// The socket did not take it.
+    /// The socket did not take the bytes.
     Socket(Errno),
-    /// The source did not give it; `EAGAIN` if a pipe is empty.
+    /// The source did not provide the bytes; `EAGAIN` if a pipe is empty.
     Source(Errno),
     /// The source ends here.
     Ended,
@@ -93,7 +92,7 @@ pub(crate) fn send(
     bodies.map_or_else(|| stream::end(flow), Uploads::end)
 }
 
-/// Sends the source as one body of `whole` bytes, or as long as it is.
+/// Sends the source as one body of `whole` bytes, or of the source's length.
 fn send_body(
     flow: &Flow,
     source: &FileSource,
@@ -183,7 +182,7 @@ fn wait_for_input(flow: &Flow, source: &FileSource) -> Result<(), MoveError> {
     flow.counters.source.during(wait)
 }
 
-/// Writes the header on its own, as a program does that makes it before it opens the file.
+/// Writes the header on its own, as a program does that builds the header before it opens the file.
 fn send_header(flow: &Flow, header: &[u8]) -> Result<(), MoveError> {
     let more = flow.config.storage.header_more;
     let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };

@@ -8,14 +8,14 @@ use crate::flow::Flow;
 use crate::lockstep::Lockstep;
 use crate::stop::Phase;
 
-/// One flow's part in the rounds; without any it just goes on until the stop.
+/// One flow's part in the rounds; without rounds, it just continues until the stop.
 #[derive(Debug)]
 pub(crate) struct Turn {
     lockstep: Option<Arc<Lockstep>>,
     chunk: usize,
     /// Chunks begun.
     begun: u64,
-    /// Bytes that are left of the last of them.
+    /// Bytes left of the last of them.
     left: usize,
 }
 
@@ -26,8 +26,8 @@ impl Turn {
         Self { lockstep, chunk: flow.config.chunk, begun: 0, left: 0 }
     }
 
-    /// Whether the flow shall go on sending: beyond the stop only to reach the others, and never
-    /// beyond the deadline.
+    /// Whether the flow shall continue sending: after the stop only to catch up with the others, and never beyond the
+    /// deadline.
     pub(crate) fn may_send(&mut self, flow: &Flow) -> Result<bool, MoveError> {
         let runs = flow.may_send();
         let Some(lockstep) = &self.lockstep else { return Ok(runs) };
@@ -43,7 +43,7 @@ impl Turn {
         Ok(self.left > 0)
     }
 
-    /// Bytes that it may send now, of `want`.
+    /// How many of `want` bytes it may send now.
     pub(crate) fn at_most(&self, want: usize) -> usize {
         if self.lockstep.is_some() { want.min(self.left) } else { want }
     }

@@ -1,4 +1,4 @@
-//! Writing to a sink without a network, so that its own rate is known.
+//! Writing to a sink without a network, to find the sink's own rate.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,15 +11,15 @@ use crate::awaited::Awaited;
 use crate::payload;
 use crate::storage::FileSink;
 
-/// Alignment that `O_DIRECT` asks of address, length and offset on any disk of today, bytes (open(2)).
+/// Alignment of address, length and offset that `O_DIRECT` requires on any disk of today, bytes (open(2)).
 const ALIGNMENT_BYTES: usize = 4096;
-/// Bytes between two flushes of a sink whose flush belongs to the measurement: one flush of everything at the end may take
-/// far longer than the time that is given.
+/// Bytes between two flushes of a sink whose flushes count as part of the measurement: a single flush at the end may
+/// take far longer than the time limit.
 const FLUSHED_BYTES: u64 = 16 << 20;
 
-/// Writes payload to a sink, `chunk_bytes` at a time, until `limit` is over, `most_bytes` are written or its allowance is
-/// used up, as long as it is awaited; with the flushes that the sink asks for. What was written is then cut off. A pipe or a
-/// device would keep it, so none is written.
+/// Writes payload to a sink, `chunk_bytes` at a time, until `limit` is over, `most_bytes` are written or its allowance
+/// is used up, as long as the result is awaited, including the flushes that the sink asks for. The written data is then
+/// cut off. A pipe or a device would keep the data, so nothing is written to it.
 pub fn write_alone(
     sink: &FileSink,
     chunk_bytes: usize,

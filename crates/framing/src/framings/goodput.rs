@@ -18,8 +18,8 @@ const HEADER_BYTES: usize = 32;
 const MAGIC: [u8; 4] = *b"gpdg";
 const END_FLAG: u16 = 1;
 
-/// End markers of a flow: as any of them may be lost, several, spread over
-/// `END_MARKERS * END_GAP_NS`, which stays well below the 100 ms in which a sender must stop.
+/// End markers of a flow: several, because any of them may be lost, spread over `END_MARKERS * END_GAP_NS`, which stays
+/// well below the 100 ms in which a sender must stop.
 const END_MARKERS: u64 = 5;
 /// Time between two end markers, nanoseconds.
 const END_GAP_NS: u64 = 10_000_000;
@@ -40,7 +40,7 @@ impl Layout for GoodputDatagrams {
         Box::new(Goodput::new(flow))
     }
 
-    /// The control connection reports the end as well.
+    /// The control connection reports the end too.
     fn ends_unheard(&self) -> bool {
         false
     }
@@ -57,7 +57,7 @@ struct Goodput {
 }
 
 impl Goodput {
-    /// For the flow of that number.
+    /// For the flow with this number.
     fn new(flow: u16) -> Self {
         Self { flow }
     }
@@ -96,7 +96,7 @@ impl Datagrams for Goodput {
     }
 }
 
-/// What a datagram says of itself.
+/// The fields of a datagram's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Header {
     /// Number of the flow.
@@ -121,7 +121,7 @@ impl Header {
         bytes
     }
 
-    /// From a datagram; `None` if it is not one of ours.
+    /// From a datagram; `None` if it is not goodput's.
     fn decode(datagram: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = datagram.first_chunk()?;
         let number = |at: usize| {

@@ -17,8 +17,8 @@ use crate::{Clock, Closing, Datagrams, Framing, Layout, NUMBER_BOUND, Read, Sent
 /// The registry's entry.
 pub const KIND: Kind = Kind { id: "iperf3", examples: || vec![iperf3(false), iperf3(true)] };
 
-/// iperf3: in each datagram the time of sending and a number from 1; no end marker. `wide`: the number has 64
-/// bits rather than 32 (`--udp-counters-64bit`).
+/// iperf3: each datagram has its sending time and a number from 1; no end marker. `wide`: the number has 64 bits
+/// instead of 32 (`--udp-counters-64bit`).
 pub fn iperf3(wide: bool) -> Framing {
     Framing::new(Numbered { wide })
 }
@@ -46,7 +46,7 @@ struct Iperf3 {
 }
 
 impl Iperf3 {
-    /// With numbers of 64 bits if `wide`, otherwise of 32.
+    /// With 64-bit numbers if `wide`, otherwise 32-bit numbers.
     fn new(wide: bool) -> Self {
         Self { wide, numbers: Unwrap::default() }
     }
@@ -68,7 +68,7 @@ impl Datagrams for Iperf3 {
         if self.wide {
             datagram[8..16].copy_from_slice(&number.to_be_bytes());
         } else {
-            // The lower half, because the real sender's 32 bits turn over too.
+            // The lower half, because the real sender's 32 bits wrap too.
             datagram[8..12].copy_from_slice(&(number as u32).to_be_bytes());
         }
     }

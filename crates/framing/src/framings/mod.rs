@@ -1,4 +1,4 @@
-//! Every framing, a file each.
+//! Every framing, one file each.
 
 pub mod goodput;
 pub mod iperf2;
@@ -14,7 +14,7 @@ pub use iperf3::iperf3;
 pub use nuttcp::nuttcp;
 pub use ttcp::ttcp;
 
-/// The list is the truth: the conformance tests and the fuzz target are made from it.
+/// The only list: the conformance tests and the fuzz target are made from it.
 pub const ALL: &[&Kind] =
     &[&goodput::KIND, &iperf2::KIND, &iperf3::KIND, &nuttcp::KIND, &ttcp::KIND];
 
@@ -22,7 +22,7 @@ pub const ALL: &[&Kind] =
 pub struct Kind {
     /// Its id, equal to the file's name.
     pub id: &'static str,
-    /// It with each of its options.
+    /// The framing with each of its options.
     pub examples: fn() -> Vec<Framing>,
 }
 

@@ -8,36 +8,36 @@
 //! | `EOD0`, `EOD1` to `EOD4` about 500 ms apart | the clock ends at the first; the receiver after the second
 //! |
 //!
-//! If both ends agreed to count, bytes 24 to 31 of payload say how many payload bytes were sent
-//! with it and before it, in the sender's byte order.
+//! If both ends agreed to count, bytes 24 to 31 of payload hold the number of payload bytes sent up to and including
+//! this datagram, in the sender's byte order.
 
 use super::Kind;
 use crate::{
     Closing, Datagrams, Framing, Layout, MIN_DATAGRAM_BYTES, Marker, NUMBER_BOUND, Read, Sent,
 };
 
-/// Where the count of bytes stands.
+/// The position of the byte count.
 const COUNT_RANGE: std::ops::Range<usize> = 24..32;
-/// The real program pauses for 250 ms, in case that the first is lost while the receiver's link address
-/// is asked for. A receiver of 6.1.2 that reports intervals gives up if one passes without payload,
-/// and counts from before the first (nuttcp-6.1.2.c, lines 1040 and 4247).
+/// The real program pauses for 250 ms, in case the first marker is lost while the receiver's link address is resolved.
+/// A receiver of 6.1.2 that reports intervals gives up if one passes without payload, and counts from before the first
+/// (nuttcp-6.1.2.c, lines 1040 and 4247).
 const BEGIN_PAUSE_NS: u64 = 100_000_000;
 const BEGIN: [Marker; 2] = [
     Marker { datagram: b"BOD0", pause_ns: BEGIN_PAUSE_NS },
     Marker { datagram: b"BOD1", pause_ns: 0 },
 ];
-/// Markers at the end, and time between two, nanoseconds.
+/// Markers at the end, and the time between two, nanoseconds.
 const END_COUNT: u64 = 5;
 const END_GAP_NS: u64 = 500_000_000;
-/// How much earlier a sender of ours says `EOD1`, for the same receivers, with intervals of half a
-/// second: the time of a receiver that missed `EOD0` is off by this.
+/// How much earlier goodput's sender sends `EOD1`, for the same receivers, with intervals of half a second: the time of
+/// a receiver that missed `EOD0` is off by this.
 const EARLY_NS: u64 = 100_000_000;
 
 /// The registry's entry.
 pub const KIND: Kind = Kind { id: "nuttcp", examples: || vec![nuttcp(false), nuttcp(true)] };
 
-/// nuttcp: datagrams between two begin and five end markers of four bytes. `counted`: bytes 24 to 31 of each
-/// say how many payload bytes were sent by then, in the sender's byte order.
+/// nuttcp: datagrams between two begin and five end markers of four bytes. `counted`: bytes 24 to 31 of each hold the
+/// number of payload bytes sent so far, in the sender's byte order.
 pub fn nuttcp(counted: bool) -> Framing {
     Framing::new(Marked { counted })
 }
@@ -52,7 +52,7 @@ impl Layout for Marked {
         Box::new(Nuttcp::new(self.counted, chunk))
     }
 
-    /// A receiver looks for counters of its own at bytes 24 to 31 behind a marker.
+    /// A receiver looks for its own counters at bytes 24 to 31 behind a marker.
     fn lead(&self) -> &'static [u8] {
         b" !\"#$%&'\0\0\0\0\0\0\0\x0001234567\0\0\0\0\0\0\0\0"
     }
@@ -74,8 +74,7 @@ impl Layout for Marked {
         false
     }
 
-    /// A sender's end markers go to the first streams of several, and no others (nuttcp-6.1.2.c, lines 4529
-    /// and 4710 to 4731).
+    /// A sender's end markers go only to the first of several streams (nuttcp-6.1.2.c, lines 4529 and 4710 to 4731).
     fn ends_together(&self) -> bool {
         true
     }
@@ -92,7 +91,7 @@ struct Nuttcp {
     counted: bool,
     /// Bytes of a full datagram.
     size: u64,
-    /// Whether the sender's byte order is not this host's; `None` while that is open.
+    /// Whether the sender's byte order differs from this host's; `None` while unknown.
     swapped: Option<bool>,
 }
 
@@ -102,13 +101,12 @@ impl Nuttcp {
         Self { counted, size: size.max(1) as u64, swapped: None }
     }
 
-    /// The number of a datagram, from how many bytes were sent before it. `None` if its count is
-    /// none.
+    /// The number of a datagram, from the bytes sent before it. `None` if its count is invalid.
     fn number(&mut self, datagram: &[u8]) -> Option<u64> {
         let count: &[u8; 8] = datagram.get(COUNT_RANGE)?.first_chunk()?;
         let (own, other) = (u64::from_ne_bytes(*count), u64::from_ne_bytes(*count).swap_bytes());
-        // In the wrong order any count below 2^32 would be one above. The first that comes is below,
-        // unless 4 GiB were lost before it.
+        // In the wrong order, any count below 2^32 would be above it. The first count is below it, unless 4 GiB were
+        // lost before.
         if self.swapped.is_none() && own != other {
             self.swapped = Some(other < own);
         }

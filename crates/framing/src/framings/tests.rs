@@ -1,4 +1,4 @@
-//! What every framing keeps.
+//! What every framing must satisfy.
 
 use super::*;
 use crate::{MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Read, Sent};

@@ -1,24 +1,23 @@
 //! ttcp: datagrams without a header between markers of at most four bytes (ttcp-minshall.c, lines
 //! 395 to 436).
 //!
-//! The receiver's clock begins at the first marker and ends at the second; five stand at the end, so
-//! that the first of those takes the place of one that was lost at the beginning. What a receiver
-//! misses at the end, no marker shows.
+//! The receiver's clock begins at the first marker and ends at the second. Five markers stand at the end, so that the
+//! first of them can replace one that was lost at the beginning. No marker shows what a receiver misses at the end.
 
 use super::Kind;
 use crate::{
     Closing, Datagrams, Framing, Layout, MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Marker, Read, Sent,
 };
 
-/// The start of the real program's payload, of which its markers are cut.
+/// The start of the real program's payload, from which its markers are cut.
 const BEGIN: [Marker; 1] = [Marker { datagram: b" !\"#", pause_ns: 0 }];
 /// Markers at the end.
 const END_COUNT: u64 = 5;
-/// Time between two of them, nanoseconds. The real program has none; with a little, fewer of them
-/// share the fate of the first.
+/// Time between two of them, nanoseconds. The real program has none; with a short one, fewer of them share the fate of
+/// the first.
 const END_GAP_NS: u64 = 1_000_000;
-/// After this time without a datagram, nanoseconds, the sender is given up: if all markers at the
-/// end are lost, nothing else marks the end, and a real receiver would wait for ever.
+/// After this time without a datagram, nanoseconds, the receiver gives the sender up: if all end markers are lost,
+/// nothing else marks the end, and a real receiver would wait for ever.
 const IDLE_NS: u64 = 10_000_000_000;
 /// How long a receiver may turn datagrams away, nanoseconds: its user starts it first.
 const SETTLING_NS: u64 = 1_000_000_000;
@@ -39,7 +38,7 @@ impl Layout for TtcpDatagrams {
         Box::new(Ttcp::default())
     }
 
-    /// What the real sender begins with, which is nobody's header.
+    /// The real sender's first bytes, which are nobody's header.
     fn lead(&self) -> &'static [u8] {
         b" !\"#$%&'()*+,-./0123456789:;<=>?"
     }
@@ -73,7 +72,7 @@ impl Datagrams for Ttcp {
     }
 
     fn longest(&self, _chunk: usize) -> usize {
-        // The receiver does not learn how long they are.
+        // The receiver does not learn the datagram length.
         MAX_DATAGRAM_BYTES
     }
 

@@ -1,4 +1,4 @@
-//! Errors instead of io_uring_enter(2), in the thread of a test.
+//! Errors instead of io_uring_enter(2), in a test's thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,9 +11,9 @@ use super::errno;
 /// What happens instead of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
-    /// It fails before it hands anything over.
+    /// It fails before it submits anything.
     Error(Errno),
-    /// It hands over, and returns before anything has completed.
+    /// It submits, and returns before anything has completed.
     NoWait,
 }
 
@@ -31,12 +31,12 @@ thread_local! {
     static DEAF: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has the next calls of this thread fail so, one after the other.
+/// Makes the next calls of this thread fail this way, one after the other.
 pub(crate) fn plant(faults: impl IntoIterator<Item = Fault>) {
     NEXT.with_borrow_mut(|next| *next = faults.into_iter().collect());
 }
 
-/// As many errors as end in a broken ring.
+/// Enough errors to break a ring.
 pub(crate) fn plant_lasting(cause: Errno) {
     plant(std::iter::repeat_n(Fault::Error(cause), super::MAX_MEMORY_RETRIES as usize + 1));
 }
@@ -45,7 +45,7 @@ pub(super) fn next() -> Option<Fault> {
     NEXT.with_borrow_mut(VecDeque::pop_front)
 }
 
-/// Has the kernel cancel nothing, and complete nothing, that is in progress.
+/// Makes the kernel cancel and complete nothing that is in progress.
 pub(crate) fn deafen() {
     DEAF.set(true);
 }

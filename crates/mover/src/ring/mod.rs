@@ -1,10 +1,10 @@
-//! io_uring(7) whose memory outlives the kernel's use of it. Every mover with a ring has this one.
+//! io_uring(7) with memory that outlives the kernel's use of it. All movers with a ring use this one.
 //!
-//! A request names memory by its address. The kernel may use that memory until the request completes, no
-//! matter what the call that handed the request over has returned. So the ring owns the memory, and gives
-//! it back only when no request is left. If a call fails for good, the ring cancels what the kernel has,
-//! waits for a moment, and submits nothing again: entries left in its queue would name memory that is used
-//! for something else. Memory that the kernel does not let go of leaks.
+//! A request names memory by its address. The kernel may use that memory until the request completes, whatever the call
+//! that submitted the request returned. So the ring owns the memory, and returns it only when no request is left. If a
+//! call fails for good, the ring cancels the kernel's requests, waits for a moment, and never submits again: entries
+//! left in its queue would name memory that is reused for something else. Memory that the kernel does not release
+//! leaks.
 
 mod refusal;
 
@@ -22,29 +22,28 @@ use crate::pages::Pages;
 
 pub(crate) use refusal::{Answer, Refusal, no_ring, ring_can_be_had};
 
-/// Requests that a ring has places for, if it needs many. There are twice as many places for
-/// completions.
+/// Places for requests in a ring that needs many. There are twice as many places for completions.
 pub(crate) const QUEUE_DEPTH: usize = 64;
 
-/// How often a call is repeated that the kernel had no memory for, and the pause before each: 50 ms in all,
+/// How often a call is retried when the kernel had no memory for it, and the pause before each retry: 50 ms in all,
 /// half of the time in which a sender must stop.
 const MAX_MEMORY_RETRIES: u32 = 50;
 const RETRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// How often the ring looks if canceled requests have completed, with the same pause before each look.
+/// How often the ring checks if cancelled requests have completed, with the same pause before each check.
 const MAX_CANCEL_POLLS: u32 = 50;
 
-/// Marks a request whose completion is followed by a notice, as that of a send without a copy
-/// (io_uring_prep_send_zc(3)). With its completion the request is over: the pages that the kernel still
-/// reads are pinned, and nobody writes to them ([`Pages`]).
+/// Marks a request whose completion is followed by a notice, like that of a zero-copy send (io_uring_prep_send_zc(3)).
+/// The request is over with its completion: the pages that the kernel still reads are pinned, and nobody writes to them
+/// ([`Pages`]).
 pub(crate) const NOTICED_BIT: u64 = 1 << 63;
 
 /// Memory that requests may name.
 pub(crate) trait Memory {
-    /// Where it begins. It stays there when the value moves.
+    /// Its start address, which stays the same when the value moves.
     fn start(&mut self) -> *mut u8;
 
-    /// Leaves it to the kernel for ever.
+    /// Leaves it to the kernel for good.
     fn leak(self)
     where
         Self: Sized,
@@ -75,16 +74,16 @@ impl Memory for &'static [u8] {
 pub(crate) struct Ring<M: Memory> {
     uring: IoUring,
     memory: Option<M>,
-    /// Requests in the queue that were not handed over.
+    /// Requests in the queue that are not submitted yet.
     noted: usize,
-    /// Requests that were handed over and have not completed.
+    /// Requests that were submitted and have not completed.
     under_way: usize,
-    /// Why nothing is handed over any more.
+    /// Why nothing is submitted any longer.
     broken: Option<Errno>,
 }
 
 impl<M: Memory> Ring<M> {
-    /// A ring with places for `requests`, which own no memory yet. Takes one descriptor.
+    /// A ring with places for `requests`, without memory for them yet. Takes one descriptor.
     pub(crate) fn new(requests: usize) -> io::Result<Self> {
         let uring = IoUring::new(requests as u32)?;
         Ok(Self { uring, memory: None, noted: 0, under_way: 0, broken: None })
@@ -97,20 +96,20 @@ impl<M: Memory> Ring<M> {
         Ok(ring)
     }
 
-    /// To register memory and buffers with the kernel, not to hand requests over.
+    /// To register memory and buffers with the kernel, not to submit requests.
     pub(crate) fn submitter(&self) -> Submitter<'_> {
         self.uring.submitter()
     }
 
-    /// Takes memory for the next requests; returns where it begins. Fails if the ring is broken. For a
-    /// moment without a request.
+    /// Takes memory for the next requests; returns its start address. Fails if the ring is broken. Only call this while
+    /// there is no request.
     pub(crate) fn hold(&mut self, memory: M) -> SysResult<*mut u8> {
         self.check()?;
         debug_assert_eq!(self.noted + self.under_way, 0);
         Ok(self.memory.insert(memory).start())
     }
 
-    /// Where the memory begins that the ring owns.
+    /// The start address of the ring's memory.
     pub(crate) fn start(&mut self) -> SysResult<*mut u8> {
         self.check()?;
         self.memory.as_mut().map(Memory::start).ok_or(Errno::FAULT)
@@ -125,15 +124,15 @@ impl<M: Memory> Ring<M> {
         self.broken.map_or(Ok(()), Err)
     }
 
-    /// Notes a request, which the next call hands over.
+    /// Queues a request, which the next call submits.
     ///
     /// # Safety
     ///
-    /// It names no memory but what this ring owns, and a descriptor that lives as long as the ring.
+    /// It names only memory that this ring owns, and a descriptor that lives as long as the ring.
     #[expect(unsafe_code, reason = "the kernel is given addresses")]
     pub(crate) unsafe fn note(&mut self, request: &squeue::Entry) -> SysResult<()> {
         self.check()?;
-        // SAFETY: the caller says so, and the memory lives until the request is over.
+        // SAFETY: the caller guarantees it, and the memory lives until the request is over.
         if unsafe { self.uring.submission().push(request) }.is_err() {
             return Err(self.break_off(Errno::NOSPC));
         }
@@ -141,7 +140,7 @@ impl<M: Memory> Ring<M> {
         Ok(())
     }
 
-    /// Hands over what was noted and gives `take` all completions, until no request is left.
+    /// Submits the queue and passes all completions to `take`, until no request is left.
     pub(crate) fn carry_out(&mut self, mut take: impl FnMut(&cqueue::Entry)) -> SysResult<()> {
         while self.noted + self.under_way > 0 {
             self.enter(self.noted + self.under_way)?;
@@ -150,12 +149,12 @@ impl<M: Memory> Ring<M> {
         Ok(())
     }
 
-    /// Hands over what was noted and waits for `want` completions, unless a signal comes between.
+    /// Submits the queue and waits for `want` completions, unless a signal interrupts.
     fn enter(&mut self, want: usize) -> SysResult<()> {
         self.check()?;
         let mut tries = 0;
         loop {
-            // An error says that nothing was handed over (io_uring_enter(2)).
+            // An error means that nothing was submitted (io_uring_enter(2)).
             match self.call(want) {
                 Ok(taken) => {
                     let taken = taken.min(self.noted);
@@ -164,12 +163,12 @@ impl<M: Memory> Ring<M> {
                     return Ok(());
                 }
                 Err(Errno::INTR) => {}
-                // No memory for a request, by now.
+                // No memory for a request at the moment.
                 Err(Errno::AGAIN) if tries < MAX_MEMORY_RETRIES => {
                     tries += 1;
                     thread::sleep(RETRY_PAUSE);
                 }
-                // Of a socket, the same number would say that it is full.
+                // From a socket, the same number would mean that the socket is full.
                 Err(Errno::AGAIN) => return Err(self.break_off(Errno::NOMEM)),
                 Err(cause) => return Err(self.break_off(cause)),
             }
@@ -185,7 +184,7 @@ impl<M: Memory> Ring<M> {
         self.uring.submit_and_wait(want).map_err(errno)
     }
 
-    /// Waits for one completion, `most_ns` nanoseconds at most, 1 s at the longest. Hands nothing over.
+    /// Waits for one completion, at most `most_ns` nanoseconds, which is at most 1 s. Submits nothing.
     pub(crate) fn wait(&mut self, most_ns: u32) -> SysResult<()> {
         self.check()?;
         debug_assert_eq!(self.noted, 0);
@@ -197,7 +196,7 @@ impl<M: Memory> Ring<M> {
         }
     }
 
-    /// Gives `take` the completions that are there.
+    /// Passes the available completions to `take`.
     pub(crate) fn collect(&mut self, mut take: impl FnMut(&cqueue::Entry)) {
         for entry in self.uring.completion() {
             self.under_way = self.under_way.saturating_sub(usize::from(is_last(&entry)));
@@ -205,15 +204,15 @@ impl<M: Memory> Ring<M> {
         }
     }
 
-    /// Hands nothing over any more, and takes back what the kernel has.
+    /// Stops submitting, and takes back the kernel's requests.
     fn break_off(&mut self, cause: Errno) -> Errno {
         self.broken = Some(cause);
         self.take_back();
         cause
     }
 
-    /// Has the kernel cancel all requests that are in progress, and waits for their completions, not for
-    /// long. Makes no call that would hand over what is still in the queue.
+    /// Makes the kernel cancel all requests in progress, and waits briefly for their completions. Makes no call that
+    /// would submit the rest of the queue.
     fn take_back(&mut self) {
         if self.under_way == 0 {
             return;
@@ -222,8 +221,8 @@ impl<M: Memory> Ring<M> {
         if faults::is_kernel_deaf() {
             return;
         }
-        // Before Linux 6.0 requests can't be canceled so; what waits for a disk ends on its own. A
-        // completion is shown when this thread next enters the kernel, as it does to sleep.
+        // Before Linux 6.0 requests can't be cancelled this way; requests that wait for a disk end on their own. A
+        // completion shows when this thread next enters the kernel, as it does to sleep.
         let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
         for _ in 0..MAX_CANCEL_POLLS {
             self.collect(|_| {});
@@ -252,10 +251,10 @@ fn is_last(entry: &cqueue::Entry) -> bool {
     !cqueue::notif(flags) && (noticed || !cqueue::more(flags))
 }
 
-/// What a completion says: a count, or an error (io_uring_enter(2)).
+/// The meaning of a completion: a count, or an error (io_uring_enter(2)).
 pub(crate) fn outcome(result: i32) -> SysResult<usize> {
     usize::try_from(result).map_err(|_| match result {
-        // The numbers that the kernel has for errors (`MAX_ERRNO`, include/linux/err.h).
+        // The kernel's range of error numbers (`MAX_ERRNO`, include/linux/err.h).
         -4095..=-1 => Errno::from_raw_os_error(-result),
         _ => Errno::IO,
     })

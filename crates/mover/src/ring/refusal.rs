@@ -1,4 +1,4 @@
-//! What it means if the kernel gives no ring: for ever, or only by now.
+//! What it means if the kernel refuses a ring: permanent, or only for now.
 
 use std::io;
 use std::sync::OnceLock;
@@ -13,13 +13,13 @@ use crate::movers::Mover;
 /// Why a kernel did not do what it was asked to try.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It lacks it, in words.
+    /// It does not support it, in words.
     Lacks(String),
-    /// It may do it at another time: something is short, or forbidden by now.
+    /// It may do it at another time: something is short, or forbidden at the moment.
     Now(io::Error),
 }
 
-/// What a kernel says to a trial, once and for all.
+/// The kernel's answer to a trial, once and for all.
 pub(crate) struct Answer(OnceLock<Result<(), String>>);
 
 impl Answer {
@@ -27,7 +27,7 @@ impl Answer {
         Self(OnceLock::new())
     }
 
-    /// The answer, by a trial unless it is known. Only what lasts is kept.
+    /// The answer, by a trial unless it is known. Only a permanent answer is kept.
     pub(crate) fn get(&self, trial: impl FnOnce() -> io::Result<()>) -> Result<(), Refusal> {
         if let Some(known) = self.0.get() {
             return known.clone().map_err(Refusal::Lacks);
@@ -41,8 +41,8 @@ impl Answer {
     }
 }
 
-/// Whether it says what a kernel does not know (io_uring_register(2), io_uring_enter(2)), rather than what
-/// is short or forbidden.
+/// Whether the error means that the kernel does not know the call (io_uring_register(2), io_uring_enter(2)), not that
+/// something is short or forbidden.
 fn lasts(cause: &io::Error) -> bool {
     matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS))
 }
@@ -61,15 +61,14 @@ pub(crate) fn no_ring(flow: &Flow, cause: &io::Error) -> MoveError {
     MoveError::from_system(flow.config.id, "make an io_uring", cause)
 }
 
-/// What io_uring takes, by the cause of its refusal (io_uring_setup(2)).
+/// What io_uring needs, by the cause of its refusal (io_uring_setup(2)).
 fn needs(cause: &io::Error) -> String {
     let words = match cause.raw_os_error() {
         Some(libc::ENOSYS) => "io_uring needs Linux 5.6 or later, built with it",
         Some(libc::EPERM | libc::EACCES) => {
             "allow it: sysctl kernel.io_uring_disabled, or the system call filter of the container"
         }
-        // Pages of its queues and of its ring of buffers (io_uring/memmap.c of Linux 6.18,
-        // `io_create_region`).
+        // Pages of its queues and of its ring of buffers (io_uring/memmap.c of Linux 6.18, `io_create_region`).
         Some(libc::ENOMEM) => {
             let has = getrlimit(Resource::Memlock).current.map_or(0, |bytes| bytes / 1024);
             return format!(

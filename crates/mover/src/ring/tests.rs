@@ -1,4 +1,4 @@
-//! What becomes of memory and of requests if calls fail.
+//! What happens to memory and requests if calls fail.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::faults::{Fault, deafen, plant, plant_lasting};
 use super::*;
 
-/// Memory that shows what became of it.
+/// Memory that records what happened to it.
 struct Watched {
     bytes: Box<[u8; 16]>,
     seen: Rc<Seen>,
@@ -38,7 +38,7 @@ impl Drop for Watched {
     }
 }
 
-/// A ring, what became of its memory, and a pipe with nothing in it, from which a read waits.
+/// A ring, a record of its memory's fate, and an empty pipe, from which a read waits.
 fn waiting() -> (Ring<Watched>, Rc<Seen>, OwnedFd, OwnedFd) {
     let seen = Rc::<Seen>::default();
     let memory = Watched { bytes: Box::default(), seen: Rc::clone(&seen) };

@@ -19,10 +19,9 @@ pub struct Received {
     pub length: usize,
     /// The sender.
     pub from: SocketAddr,
-    /// The address that it was sent to, if the kernel reports it; IPv4 plain.
+    /// The address to which it was sent, if the kernel reports it; IPv4 not mapped.
     pub to: Option<IpAddr>,
-    /// When the kernel had it, nanoseconds since 1970 by `CLOCK_REALTIME`; only after
-    /// [`enable_arrival_times`].
+    /// When the kernel received it, nanoseconds since 1970 by `CLOCK_REALTIME`; only after [`enable_arrival_times`].
     pub wall_ns: Option<u64>,
 }
 
@@ -34,14 +33,14 @@ pub fn enable_arrival_times(socket: impl AsFd) -> io::Result<()> {
 /// Makes the kernel report the destination address of each datagram.
 pub fn enable_destinations(socket: impl AsFd) -> io::Result<()> {
     let (level, name) = match SockRef::from(&socket).domain()? {
-        // Of IPv4 on a socket that takes both, it reports mapped addresses in the same words.
+        // For IPv4 on a socket that takes both, it reports mapped addresses in the same form.
         Domain::IPV6 => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
         _ => (libc::IPPROTO_IP, libc::IP_PKTINFO),
     };
     super::set_option(socket.as_fd(), level, name, &1_i32.to_ne_bytes())
 }
 
-/// Receives a datagram, and where it was sent to.
+/// Receives a datagram and its destination address.
 pub fn receive_with_ancillary(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Received> {
     let mut control = nix::cmsg_space!(libc::in6_pktinfo, libc::timespec);
     let mut parts = [IoSliceMut::new(buffer)];
@@ -50,7 +49,7 @@ pub fn receive_with_ancillary(socket: impl AsFd, buffer: &mut [u8]) -> io::Resul
     let from = message.address.as_ref().and_then(address);
     let from = from.ok_or_else(|| io::Error::other("it came from no IP address"))?;
     let mut received = Received { length: message.bytes, from, to: None, wall_ns: None };
-    // What did not fit into its room would be there in part: as good as not at all.
+    // A message that did not fit into its room would be incomplete, and is ignored.
     message.cmsgs().into_iter().flatten().for_each(|control| received.note(&control));
     Ok(received)
 }
@@ -70,7 +69,7 @@ impl Received {
     }
 }
 
-/// Since 1970; no time from before it.
+/// Nanoseconds since 1970; no time before that.
 fn nanoseconds(time: TimeSpec) -> Option<u64> {
     let whole = u64::try_from(time.tv_sec()).ok()?.checked_mul(1_000_000_000)?;
     whole.checked_add(u64::try_from(time.tv_nsec()).ok()?)
@@ -94,7 +93,7 @@ pub fn send_from(
         Ok(sendmsg(socket, &parts, &[source], MsgFlags::empty(), Some(&peer))?)
     };
     match local {
-        // A socket of both IP versions takes it, too.
+        // A socket for both IP versions accepts it too.
         IpAddr::V4(ip) => send(ControlMessage::Ipv4PacketInfo(&libc::in_pktinfo {
             ipi_ifindex: 0,
             ipi_spec_dst: libc::in_addr { s_addr: u32::from_ne_bytes(ip.octets()) },
@@ -142,7 +141,7 @@ mod tests {
         assert_eq!(nanoseconds(TimeSpec::new(i64::MAX, 0)), None);
     }
 
-    /// No control messages are asked for, and none come.
+    /// No control messages are requested, and none come.
     #[test]
     fn what_the_kernel_was_not_asked_to_tell_is_not_known() {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());

@@ -8,25 +8,25 @@ use socket2::SockRef;
 use super::error::SocketError;
 use super::options::set_dscp;
 
-/// Code point of operations, administration and management: CS2 (RFC 4594 section 3.3). Queues that look at
-/// code points let few such packets pass the many of payload.
+/// Code point of operations, administration and management: CS2 (RFC 4594 section 3.3). Queues that respect code points
+/// let these few packets pass the many packets of payload.
 const CODE_POINT: u8 = 16;
 
-/// `TC_PRIO_INTERACTIVE` (include/uapi/linux/pkt_sched.h): the first band of pfifo_fast and of fq. Anyone may
-/// ask for it (`SO_PRIORITY`, socket(7)).
+/// `TC_PRIO_INTERACTIVE` (include/uapi/linux/pkt_sched.h): the first band of pfifo_fast and of fq. Anyone may request
+/// it (`SO_PRIORITY`, socket(7)).
 const SOCKET_PRIORITY: u32 = 6;
 
-/// Bytes that the kernel takes ahead of what it can send (`TCP_NOTSENT_LOWAT`, tcp(7)). What waits beyond
-/// them waits in this program, which sees that the way is slow and says less.
+/// Unsent bytes that the kernel accepts (`TCP_NOTSENT_LOWAT`, tcp(7)). Anything more waits in this program, which sees
+/// that the path is slow and sends less.
 const NOTSENT_LOWAT_BYTES: u32 = 16 * 1024;
 
-/// Gives a control connection a way past payload, and keeps what waits on it short.
+/// Gives a control connection priority over payload, and keeps its queue short.
 pub fn apply_control(socket: impl AsFd) -> Result<(), SocketError> {
     let socket = SockRef::from(&socket);
     let family = socket.domain().map_err(SocketError::of("ask the IP version of", "a socket"))?;
     let options = SocketOptions { dscp: Some(CODE_POINT), ..SocketOptions::default() };
     set_dscp(&socket, &options, family)?;
-    // After the code point, which sets a priority of its own.
+    // After the code point, which sets its own priority.
     socket
         .set_priority(SOCKET_PRIORITY)
         .map_err(SocketError::of("use priority", SOCKET_PRIORITY))?;

@@ -11,18 +11,18 @@ use super::error::SocketError;
 /// The values a socket really has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effective {
-    /// `SO_SNDBUF` as the kernel has it: twice what was asked for (socket(7)).
+    /// `SO_SNDBUF` as the kernel reports it: twice the requested value (socket(7)).
     pub sndbuf: u64,
-    /// `SO_RCVBUF` as the kernel has it: twice what was asked for.
+    /// `SO_RCVBUF` as the kernel reports it: twice the requested value.
     pub rcvbuf: u64,
-    /// `TCP_CONGESTION`; `None` if it is no TCP socket.
+    /// `TCP_CONGESTION`; `None` if it is not a TCP socket.
     pub congestion: Option<String>,
-    /// `TCP_MAXSEG`, bytes of payload in a segment, without options only before it is connected;
-    /// `None` if it is no TCP socket.
+    /// `TCP_MAXSEG`, bytes of payload in a segment, without options only before it is connected; `None` if it is not a
+    /// TCP socket.
     pub mss: Option<u32>,
-    /// `TCP_NOTSENT_LOWAT`, bytes; `None` if it is no TCP socket.
+    /// `TCP_NOTSENT_LOWAT`, bytes; `None` if it is not a TCP socket.
     pub notsent_lowat: Option<u32>,
-    /// `SO_BUSY_POLL`, microseconds; `None` if the kernel has none (CONFIG_NET_RX_BUSY_POLL).
+    /// `SO_BUSY_POLL`, microseconds; `None` if the kernel does not support it (CONFIG_NET_RX_BUSY_POLL).
     pub busy_poll_us: Option<u32>,
     /// `SO_PRIORITY`.
     pub priority: Option<u32>,
@@ -61,7 +61,7 @@ pub(super) fn congestion(socket: &Socket) -> Option<String> {
     Some(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
-/// Compares what `socket` has with what was asked for; returns each difference in words.
+/// Compares the values of `socket` with the requested ones; returns each difference in words.
 pub fn check_effective(socket: impl AsFd, asked: &SocketOptions) -> Vec<String> {
     match effective(socket) {
         Ok(has) => differences(&has, asked, limit),
@@ -69,7 +69,7 @@ pub fn check_effective(socket: impl AsFd, asked: &SocketOptions) -> Vec<String> 
     }
 }
 
-/// A limit of the kernel, if it can be read.
+/// A limit of the kernel, if readable.
 fn limit(sysctl: &str) -> Option<u64> {
     let path = format!("/proc/sys/{}", sysctl.replace('.', "/"));
     fs::read_to_string(path).ok()?.trim().parse().ok()
@@ -102,7 +102,7 @@ fn differences(
     found.into_iter().flatten().chain(numbers).collect()
 }
 
-/// What the kernel takes as it is, or refuses: a name, what was asked for, and what is there.
+/// Values that the kernel accepts unchanged or refuses: a name, the requested and the actual value.
 fn numbers(
     has: &Effective,
     asked: &SocketOptions,
@@ -117,9 +117,9 @@ fn numbers(
     ]
 }
 
-/// Compares a `name` buffer of `asked` bytes with what the kernel `has`; reports a difference.
-/// It doubles what is asked for, after cutting it to its limit, and has a least size (socket(7)).
-/// `limit` is that of `sysctl`, if it is known.
+/// Compares a `name` buffer of `asked` bytes with what the kernel `has`; reports a difference. The kernel cuts the
+/// requested size to its limit, then doubles it, and has a minimum size (socket(7)). `limit` is the value of `sysctl`,
+/// if known.
 pub fn cut_buffer(
     name: &str,
     asked: u64,

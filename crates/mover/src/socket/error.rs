@@ -4,28 +4,28 @@ use std::fmt::Display;
 use std::fs;
 use std::io;
 
-/// A socket that could not be had as asked for.
+/// A socket that could not be set up as requested.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} {object}: {cause}{}", .advice.as_ref().map(|a| format!("; {a}")).unwrap_or_default())]
 pub struct SocketError {
     /// What was tried: "connect to".
     pub operation: &'static str,
-    /// To what: an address, an option with its value.
+    /// The object: an address, an option with its value.
     pub object: String,
     /// The system's words.
     pub cause: io::Error,
-    /// What the user can do, if there is something.
+    /// What the user can do, if anything.
     pub advice: Option<String>,
 }
 
 impl SocketError {
-    /// Whether a privilege is lacking, rather than anything else.
+    /// Whether a privilege is missing, not anything else.
     pub fn is_not_permitted(&self) -> bool {
         matches!(self.cause.raw_os_error(), Some(libc::EPERM | libc::EACCES))
     }
 
-    /// Whether another connection has the local port: to bind to it is refused, or, if that one is
-    /// only waiting for its last packets to die (TIME_WAIT), to connect from it to the same peer.
+    /// Whether another connection uses the local port. Binding to the port is then refused. If the other connection
+    /// only waits for its last packets to die (TIME_WAIT), connecting from the port to the same peer is refused.
     pub(super) fn is_of_a_taken_port(&self) -> bool {
         match self.cause.raw_os_error() {
             Some(libc::EADDRINUSE) => true,
@@ -34,7 +34,7 @@ impl SocketError {
         }
     }
 
-    /// Something that contradicts itself before the system was ever asked.
+    /// An option that contradicts itself, found before the system was asked.
     pub(super) fn invalid(operation: &'static str, object: impl Display, why: &str) -> Self {
         let cause = io::Error::new(io::ErrorKind::InvalidInput, why);
         Self { operation, object: object.to_string(), cause, advice: None }
@@ -51,7 +51,7 @@ impl SocketError {
         }
     }
 
-    /// The same for an operation of which it is known which privilege it lacks if it is not permitted.
+    /// The same for an operation with a known privilege that is missing if the operation is not permitted.
     pub(super) fn of_privilege(
         operation: &'static str,
         object: impl Display,
@@ -87,7 +87,7 @@ impl SocketError {
 }
 
 impl From<SocketError> for io::Error {
-    /// Keeps the kind and all the words.
+    /// Keeps the kind and the full text.
     fn from(error: SocketError) -> Self {
         Self::new(error.cause.kind(), error)
     }

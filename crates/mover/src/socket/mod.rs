@@ -1,4 +1,4 @@
-//! Sockets for payload: made with all options in the right order, and checked afterwards.
+//! Sockets for payload: created with all options in the right order, and checked afterwards.
 //!
 //! The order matters. The first SYN fixes the window scale, so a receive buffer must be set before connect
 //! and on the listener (tcp(7)). A socket whose congestion control is changed later keeps the pacing of the
@@ -29,9 +29,9 @@ pub use tcp::{
 };
 pub use udp::{apply_datagram, udp_listen, udp_socket};
 
-/// How much faster than the rate the kernel may send a paced stream. Its own pacing counts in whole
-/// packets and must not become the limit; yet what a stall on the path has left in the send
-/// buffer leaves hardly faster than the rate.
+/// How much faster than the rate the kernel may send a paced stream. The kernel's pacing counts in whole packets and
+/// must not become the limit; still, what a stall on the path has left in the send buffer must leave hardly faster than
+/// the rate.
 const KERNEL_MARGIN: f64 = 1.05;
 
 /// Lets the receive queue grow to no more than `most` bytes, by the kernel's count (`sk_rcvbuf`).
@@ -43,7 +43,7 @@ pub(crate) fn limit_queue(socket: BorrowedFd<'_>, most: usize) -> io::Result<()>
     Ok(())
 }
 
-/// Sets the receive buffer to `bytes`. Without CAP_NET_ADMIN the kernel cuts that to `net.core.rmem_max`
+/// Sets the receive buffer to `bytes`. Without CAP_NET_ADMIN the kernel cuts the size to `net.core.rmem_max`
 /// (socket(7)).
 pub(crate) fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
     // The kernel takes an int.
@@ -52,7 +52,7 @@ pub(crate) fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: usize) -> io::Re
         .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
 }
 
-/// Lets the kernel pace what we have written within one piece (`SO_MAX_PACING_RATE`, socket(7)).
+/// Lets the kernel pace what was written within one piece (`SO_MAX_PACING_RATE`, socket(7)).
 pub(crate) fn limit_pacing_rate(socket: BorrowedFd<'_>, rate: BitRate) -> io::Result<()> {
     let bytes_per_s = rate.bytes_in(1.0) * KERNEL_MARGIN;
     if bytes_per_s < 1.0 {
@@ -60,7 +60,7 @@ pub(crate) fn limit_pacing_rate(socket: BorrowedFd<'_>, rate: BitRate) -> io::Re
     }
     let value = (bytes_per_s as u64).to_ne_bytes();
     match set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value) {
-        // MPTCP has no such option (6.18). The rate is held all the same, only less smoothly.
+        // MPTCP does not support this option (6.18). The rate is held all the same, only less smoothly.
         Err(cause) if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
         done => done,
     }
@@ -71,31 +71,30 @@ pub(crate) fn set_cork(socket: impl AsFd, on: bool) -> rustix::io::Result<()> {
     rustix::net::sockopt::set_tcp_cork(socket, on)
 }
 
-/// The smoothed round-trip time of a TCP connection, microseconds (`tcpi_rtt`, linux/tcp.h). At an
-/// end that only receives it is what the handshake took.
+/// The smoothed round-trip time of a TCP connection, microseconds (`tcpi_rtt`, linux/tcp.h). At an end that only
+/// receives, this is the time of the handshake.
 pub(crate) fn rtt_us(socket: BorrowedFd<'_>) -> Option<u32> {
     tcp_info(socket, 68).filter(|rtt| *rtt > 0)
 }
 
-/// Segments that a TCP connection has sent, acknowledgements among them (`tcpi_segs_out`, linux/tcp.h, from
-/// Linux 4.2 on).
+/// Segments that a TCP connection has sent, acknowledgements included (`tcpi_segs_out`, linux/tcp.h, since Linux 4.2).
 pub(crate) fn segments_out(socket: BorrowedFd<'_>) -> Option<u32> {
     tcp_info(socket, 136)
 }
 
-/// Since when no data came on a TCP connection, milliseconds (`tcpi_last_data_recv`, linux/tcp.h).
+/// Milliseconds since data last came on a TCP connection (`tcpi_last_data_recv`, linux/tcp.h).
 pub(crate) fn last_data_received_ms(socket: BorrowedFd<'_>) -> Option<u32> {
     tcp_info(socket, 52)
 }
 
-/// Since when no acknowledgement came, milliseconds (`tcpi_last_ack_recv`, linux/tcp.h); the answer to a
-/// keepalive probe is one.
+/// Milliseconds since an acknowledgement last came (`tcpi_last_ack_recv`, linux/tcp.h); the answer to a keepalive probe
+/// counts as one.
 pub(crate) fn last_ack_received_ms(socket: BorrowedFd<'_>) -> Option<u32> {
     tcp_info(socket, 56)
 }
 
-/// The 32-bit field of `struct tcp_info` (linux/tcp.h) that begins after `at` bytes; `None` if the kernel
-/// has none there. It only grows, so a field stays where it is.
+/// The 32-bit field of `struct tcp_info` (linux/tcp.h) at offset `at`; `None` if the kernel's structure is shorter. The
+/// structure only grows, so a field stays in its place.
 #[expect(unsafe_code, reason = "rustix and socket2 lack TCP_INFO")]
 fn tcp_info(socket: BorrowedFd<'_>, at: usize) -> Option<u32> {
     let mut info = [0_u8; 144];
@@ -114,13 +113,12 @@ fn tcp_info(socket: BorrowedFd<'_>, at: usize) -> Option<u32> {
     told.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
-/// Payload that a segment of a TCP connection holds by now, bytes (`TCP_MAXSEG`, tcp(7)); zero if it is
-/// not known.
+/// Current payload of a segment of a TCP connection, bytes (`TCP_MAXSEG`, tcp(7)); zero if unknown.
 pub(crate) fn segment_bytes(socket: BorrowedFd<'_>) -> u32 {
     SockRef::from(&socket).tcp_mss().unwrap_or(0)
 }
 
-/// A number of 32 bits by getsockopt(2), for the options that no library knows; `None` if there is none.
+/// A 32-bit number by getsockopt(2), for options that no library supports; `None` if there is none.
 #[expect(unsafe_code, reason = "rustix and socket2 lack these options")]
 pub(crate) fn get_number(socket: BorrowedFd<'_>, level: i32, name: i32) -> Option<u32> {
     let mut number = 0_u32;
@@ -132,14 +130,14 @@ pub(crate) fn get_number(socket: BorrowedFd<'_>, level: i32, name: i32) -> Optio
     (result == 0).then_some(number)
 }
 
-/// `TCP_QUICKACK` (tcp(7)): whether what has come by now is acknowledged at once, which the kernel forgets
-/// soon. Off before the handshake is over would delay the handshake's own (`tcp_rcv_synsent_state_process`,
-/// net/ipv4/tcp_input.c).
+/// `TCP_QUICKACK` (tcp(7)): whether data received so far is acknowledged at once, which the kernel forgets soon. Turned
+/// off before the handshake is over, it would delay the handshake's own acknowledgement
+/// (`tcp_rcv_synsent_state_process`, net/ipv4/tcp_input.c).
 pub(crate) fn set_quickack(socket: impl AsFd, on: bool) -> rustix::io::Result<()> {
     rustix::net::sockopt::set_tcp_quickack(socket, on)
 }
 
-/// setsockopt(2) for the options that no library knows.
+/// setsockopt(2) for options that no library supports.
 #[expect(unsafe_code, reason = "rustix and socket2 lack these options")]
 pub(crate) fn set_option(
     socket: BorrowedFd<'_>,
@@ -159,7 +157,7 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
 
-    /// With CAP_NET_ADMIN a buffer may be larger than `net.core.rmem_max`; without, both steps are cut to it.
+    /// With CAP_NET_ADMIN a buffer may exceed `net.core.rmem_max`; without it, both steps are cut to this limit.
     #[test]
     fn a_queue_is_cut_to_what_it_may_hold_and_no_further() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -29,7 +29,7 @@ pub(super) fn new(
     Socket::new(family, kind, Some(protocol)).map_err(SocketError::of(operation, address))
 }
 
-/// Refuses addresses of the family that the user did not want.
+/// Refuses addresses of a family that the user did not want.
 pub(super) fn check_family(
     operation: &'static str,
     address: SocketAddr,
@@ -44,8 +44,7 @@ pub(super) fn check_family(
     if fits { Ok(()) } else { Err(SocketError::invalid(operation, address, why)) }
 }
 
-/// Refuses a link-local peer of which nothing says where it is: the kernel would only call that an
-/// invalid argument.
+/// Refuses a link-local peer without a known link: the kernel would only call this an invalid argument.
 pub(super) fn check_scope(
     operation: &'static str,
     peer: SocketAddr,
@@ -82,7 +81,7 @@ pub(super) fn bind_near(
         (IpAddr::V4(_), SocketAddr::V6(_)) | (IpAddr::V6(_), SocketAddr::V4(_)) => {
             return Err(SocketError::invalid("bind to", local, why));
         }
-        // A link-local address has the peer's scope, as far as no device was named.
+        // A link-local address has the peer's scope, unless a device was named.
         (IpAddr::V6(local), SocketAddr::V6(peer)) if local.is_unicast_link_local() => {
             SocketAddrV6::new(local, port, 0, peer.scope_id()).into()
         }
@@ -95,7 +94,7 @@ pub(super) fn bind_near(
     }
 }
 
-/// Any address of this host that `peer` could talk to.
+/// The wildcard address for a socket that talks to `peer`.
 fn any(peer: SocketAddr) -> IpAddr {
     match peer {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -103,8 +102,7 @@ fn any(peer: SocketAddr) -> IpAddr {
     }
 }
 
-/// Opens a socket by `open`, which is given the options; if they name a local port, on the first
-/// free one from there on.
+/// Opens a socket with `open`, which gets the options; if they name a local port, uses the first free one from there.
 pub(super) fn from_free_port<T>(
     options: &SocketOptions,
     mut open: impl FnMut(&SocketOptions) -> Result<T, SocketError>,
@@ -145,7 +143,7 @@ fn buffer_size(bytes: Bytes) -> usize {
     usize::try_from(bytes.0).unwrap_or(usize::MAX).min(i32::MAX as usize)
 }
 
-/// What only TCP has, before connect and on a listener.
+/// Options that only TCP has, before connect and on a listener.
 pub(super) fn set_tcp(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     if let Some(name) = &options.congestion {
         socket.set_tcp_congestion(name.as_bytes()).map_err(SocketError::of_congestion(name))?;
@@ -156,7 +154,7 @@ pub(super) fn set_tcp(socket: &Socket, options: &SocketOptions) -> Result<(), So
     set_tcp_any_time(socket, options)
 }
 
-/// What a TCP socket can get at any time, so also an accepted one.
+/// Options that a TCP socket accepts at any time, so also an accepted one.
 pub(super) fn set_tcp_any_time(
     socket: &Socket,
     options: &SocketOptions,
@@ -166,7 +164,7 @@ pub(super) fn set_tcp_any_time(
     set_nodelay(socket, options)
 }
 
-/// `TCP_NOTSENT_LOWAT`, if it was asked for.
+/// `TCP_NOTSENT_LOWAT`, if requested.
 fn set_notsent_lowat(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     let Some(bytes) = options.notsent_lowat_bytes else { return Ok(()) };
     let unsent = u32::try_from(bytes.0).unwrap_or(u32::MAX);
@@ -175,7 +173,7 @@ fn set_notsent_lowat(socket: &Socket, options: &SocketOptions) -> Result<(), Soc
         .map_err(SocketError::of("bound what waits unsent to", bytes))
 }
 
-/// `SO_MAX_PACING_RATE`, if it was asked for.
+/// `SO_MAX_PACING_RATE`, if requested.
 fn set_max_pacing(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     let Some(rate) = options.max_pacing_bits_per_s else { return Ok(()) };
     let bytes_per_s = (rate.bytes_in(1.0) as u64).to_ne_bytes();
@@ -183,7 +181,7 @@ fn set_max_pacing(socket: &Socket, options: &SocketOptions) -> Result<(), Socket
         .map_err(SocketError::of("pace at most at", rate))
 }
 
-/// `TCP_NODELAY`, if it was asked for.
+/// `TCP_NODELAY`, if requested.
 fn set_nodelay(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     if !options.nodelay {
         return Ok(());
@@ -191,13 +189,13 @@ fn set_nodelay(socket: &Socket, options: &SocketOptions) -> Result<(), SocketErr
     socket.set_tcp_nodelay(true).map_err(SocketError::of("set", "TCP_NODELAY"))
 }
 
-/// What only UDP has, before the first datagram.
+/// Options that only UDP has, before the first datagram.
 pub(super) fn set_udp(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     set_dont_fragment(socket, options)
 }
 
-/// "Don't fragment" on every datagram over IPv4, if it was asked for; over IPv6 nobody on the way
-/// fragments (RFC 8200). On an IPv6 socket this is for the IPv4 it may carry.
+/// "Don't fragment" on every datagram over IPv4, if requested; over IPv6 nobody on the path fragments (RFC 8200). On an
+/// IPv6 socket this applies to the IPv4 traffic that it may carry.
 fn set_dont_fragment(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     if !options.dont_fragment {
         return Ok(());
@@ -207,20 +205,19 @@ fn set_dont_fragment(socket: &Socket, options: &SocketOptions) -> Result<(), Soc
         .map_err(SocketError::of("set", "IP_MTU_DISCOVER"))
 }
 
-/// What sockets of any kind can get at any time.
+/// Options that any socket accepts at any time.
 pub(super) fn set_any(
     socket: &Socket,
     options: &SocketOptions,
     family: Domain,
 ) -> Result<(), SocketError> {
     set_dscp(socket, options, family)?;
-    // After the code point, which sets a priority of its own (`rt_tos2priority`, net/ipv4/ip_sockglue.c).
+    // After the code point, which sets its own priority (`rt_tos2priority`, net/ipv4/ip_sockglue.c).
     set_priority(socket, options)?;
     set_busy_poll(socket, options)
 }
 
-/// `SO_PRIORITY`, if it was asked for. Anyone may choose up to 6 (`sk_set_prio_allowed`,
-/// net/core/sock.c).
+/// `SO_PRIORITY`, if requested. Anyone may choose up to 6 (`sk_set_prio_allowed`, net/core/sock.c).
 fn set_priority(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     let Some(priority) = options.priority else { return Ok(()) };
     let needs =
@@ -232,8 +229,8 @@ fn set_priority(socket: &Socket, options: &SocketOptions) -> Result<(), SocketEr
     ))
 }
 
-/// `SO_BUSY_POLL`, if it was asked for. Linux 6.18 lets anyone choose; older kernels let anyone only lower what
-/// sysctl net.core.busy_read gives (`SO_BUSY_POLL`, net/core/sock.c).
+/// `SO_BUSY_POLL`, if requested. Linux 6.18 lets anyone choose; older kernels let ordinary users only lower the value
+/// of sysctl net.core.busy_read (`SO_BUSY_POLL`, net/core/sock.c).
 fn set_busy_poll(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     let Some(us) = options.busy_poll_us else { return Ok(()) };
     let needs = "this kernel wants CAP_NET_ADMIN for a longer time than sysctl net.core.busy_read; \
@@ -258,7 +255,7 @@ pub(super) fn set_dscp(
         if family == Domain::IPV6 {
             socket.set_tclass_v6(class(socket.tclass_v6()?))?;
         }
-        // On an IPv6 socket this is for the IPv4 it may carry (ip(7)).
+        // On an IPv6 socket this applies to the IPv4 traffic that it may carry (ip(7)).
         socket.set_tos_v4(class(socket.tos_v4()?))
     };
     set().map_err(SocketError::of("use code point", dscp))

@@ -1,4 +1,4 @@
-//! TCP sockets: listening, connecting, and what an accepted one still needs.
+//! TCP sockets: listening, connecting, and what an accepted socket still needs.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,15 +15,15 @@ use super::options::{
     set_tcp_any_time,
 };
 
-/// How long a peer may leave every byte and every probe unanswered (`TCP_USER_TIMEOUT`, tcp(7)). It is
-/// as long as iperf3 waits for data (3.12, `--rcv-timeout`): long enough for a path that goes away and
-/// comes back, and for a receiver that takes nothing for a while.
+/// How long a peer may leave every byte and every probe unanswered (`TCP_USER_TIMEOUT`, tcp(7)). iperf3 waits as long
+/// for data (3.12, `--rcv-timeout`): long enough for a path that goes away and comes back, and for a receiver that
+/// takes nothing for a while.
 const USER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Time without a byte until a peer is probed, and between probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
+/// Connections that may wait to be accepted; the kernel limits this to net.core.somaxconn.
 const LISTEN_BACKLOG_CONNECTIONS: i32 = 1024;
 
 /// Listens at `address` with everything that accepted sockets must inherit: buffers, congestion
@@ -43,9 +43,8 @@ pub fn tcp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedF
     Ok(socket.into())
 }
 
-/// Connects to `address` within `timeout`, all options set before the first SYN. The end that
-/// connects is the near end, so `bind`, `device` and `source_port` hold; of a port that is taken the
-/// next is tried.
+/// Connects to `address` within `timeout`, with all options set before the first SYN. The connecting end is the near
+/// end, so `bind`, `device` and `source_port` apply; if a port is taken, the next one is tried.
 pub fn tcp_connect(
     address: SocketAddr,
     options: &SocketOptions,
@@ -54,8 +53,8 @@ pub fn tcp_connect(
     connect_by(address, options, |socket| socket.connect_timeout(&SockAddr::from(address), timeout))
 }
 
-/// The same, by a wait of the caller's: it returns once the socket is writable, or fails with why it waits no more. The
-/// socket is then in non-blocking mode.
+/// The same, with the caller's wait: it returns once the socket is writable, or fails with the reason for giving up.
+/// The socket is then in non-blocking mode.
 pub fn tcp_connect_waiting(
     address: SocketAddr,
     options: &SocketOptions,
@@ -81,7 +80,7 @@ fn connect_by(
     from_free_port(options, |options| {
         let socket = new(Type::STREAM, address, options)?;
         prepare(&socket, options, address)?;
-        // A port that an earlier test used is free for another peer at once.
+        // A port that an earlier test used is free at once for another peer.
         let reuse = options.source_port.is_some();
         socket.set_reuse_address(reuse).map_err(SocketError::of("reuse a port for", address))?;
         bind_near(&socket, options, address)?;
@@ -90,8 +89,8 @@ fn connect_by(
     })
 }
 
-/// Begins to connect as [`tcp_connect`] does, and returns at once: the socket, in non-blocking mode, is
-/// writable when the connection is there or has failed (connect(2), `EINPROGRESS`).
+/// Starts to connect like [`tcp_connect`], and returns at once: the socket, in non-blocking mode, becomes writable when
+/// the connection is established or has failed (connect(2), `EINPROGRESS`).
 pub fn tcp_begin(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
     check_family("connect to", address, options)?;
     let socket = new(Type::STREAM, address, options)?;
@@ -106,8 +105,8 @@ pub fn tcp_begin(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd
     }
 }
 
-/// Has a connection break off whose peer is gone without a word: without, an end that only reads waits
-/// for ever, and one that writes for 15 minutes (tcp(7), `tcp_retries2`). Accepted sockets inherit it.
+/// Breaks off a connection whose peer has vanished silently. Otherwise an end that only reads waits for ever, and one
+/// that writes for 15 minutes (tcp(7), `tcp_retries2`). Accepted sockets inherit it.
 pub fn notice_silence(socket: impl AsFd) -> io::Result<()> {
     let gone_ms = USER_TIMEOUT.as_millis() as u32;
     sockopt::set_socket_keepalive(&socket, true)?;
@@ -131,8 +130,8 @@ fn prepare(
     set_any(socket, options, Domain::for_address(address))
 }
 
-/// Sets on an accepted socket what its listener, being shared, did not have, and returns doubts in
-/// words: what the handshake has fixed can only be changed in part.
+/// Sets on an accepted socket what its shared listener did not have, and returns doubts in words: what the handshake
+/// has fixed can only be changed in part.
 pub fn apply_accepted(
     socket: impl AsFd,
     options: &SocketOptions,
@@ -152,7 +151,7 @@ pub fn apply_accepted(
     Ok(doubts)
 }
 
-/// Whether the listener gave the socket the receive buffer already, as the kernel doubles it.
+/// Whether the listener already gave the socket its receive buffer, as doubled by the kernel.
 fn has_buffers(socket: &Socket, options: &SocketOptions) -> bool {
     let has = socket.recv_buffer_size().ok();
     has.zip(options.rcvbuf_bytes).is_some_and(|(has, asked)| has as u64 >= asked.0)

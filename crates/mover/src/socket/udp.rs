@@ -12,16 +12,15 @@ use super::options::{
     set_udp,
 };
 
-/// Receive buffer if none was asked for, bytes: with the kernel's overhead about 40 ms of a
-/// full-size stream at 1 Gbit/s, or 10 ms of a million small datagrams a second.
+/// Default receive buffer, bytes: with the kernel's overhead about 40 ms of a full-size stream at 1 Gbit/s, or 10 ms of
+/// a million small datagrams per second.
 const DEFAULT_RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
-/// A UDP socket connected to `peer`. With `reuse`, several sockets share one local port
-/// (`SO_REUSEADDR`), and the kernel gives a datagram to the one that is connected to its sender.
+/// A UDP socket connected to `peer`. With `reuse`, several sockets share one local port (`SO_REUSEADDR`), and the
+/// kernel delivers a datagram to the socket that is connected to its sender.
 ///
-/// A socket without a local port of its own (`local` absent, or with port 0) belongs to the end that
-/// opens the flow, the near end: `device` holds for it, and `bind` and `source_port` if `local` is
-/// absent.
+/// A socket without its own local port (`local` absent, or with port 0) belongs to the end that opens the flow, the
+/// near end: `device` applies to it, and so do `bind` and `source_port` if `local` is absent.
 pub fn udp_socket(
     local: Option<SocketAddr>,
     peer: SocketAddr,
@@ -57,8 +56,8 @@ fn open(
     Ok(socket.into())
 }
 
-/// A UDP socket at `address` that is not connected yet: for a flow that the peer opens. `bind` and
-/// `device` are not used.
+/// A UDP socket at `address` that is not connected yet, for a flow that the peer opens. `bind` and `device` are not
+/// used.
 pub fn udp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
     check_family("receive at", address, options)?;
     let socket = new(Type::DGRAM, address, options)?;
@@ -67,7 +66,7 @@ pub fn udp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedF
     Ok(socket.into())
 }
 
-/// Sets on a bound socket what the port's own did not have.
+/// Sets on a bound socket what the port's own socket did not have.
 pub fn apply_datagram(socket: impl AsFd, options: &SocketOptions) -> Result<(), SocketError> {
     let socket = SockRef::from(&socket);
     let family = socket.domain().map_err(SocketError::of("ask the IP version of", "a socket"))?;
@@ -80,8 +79,8 @@ fn prepare(socket: &Socket, options: &SocketOptions, family: Domain) -> Result<(
     set_any(socket, options, family)
 }
 
-/// Both buffers. Without a requested receive buffer, sets one that outlasts the pauses of a busy reader. The
-/// kernel does not enlarge UDP buffers on its own, and a loss in the own socket says nothing about the path.
+/// Both buffers. Without a requested receive buffer, sets one that outlasts the pauses of a busy reader. The kernel
+/// does not enlarge UDP buffers on its own, and a loss in this host's socket says nothing about the path.
 fn set_udp_buffers(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     set_buffers(socket, options)?;
     if options.rcvbuf_bytes.is_none() {

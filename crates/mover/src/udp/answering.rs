@@ -1,4 +1,4 @@
-//! What a receiver answers when all is over, as iperf 2's server reports.
+//! The receiver's answer at the end, like the report of iperf 2's server.
 
 use std::os::fd::AsFd;
 
@@ -12,20 +12,20 @@ use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::stop::Phase;
 
-/// Times that the answer is sent at most, and how long after each something that comes shows that
-/// it was lost, nanoseconds (`write_UDP_AckFIN`, src/Reports.c of iperf 2.1.8).
+/// The most times to send the answer, and how long to wait after each for datagrams that show that it was lost,
+/// nanoseconds (`write_UDP_AckFIN`, src/Reports.c of iperf 2.1.8).
 const MAX_ANSWERS: usize = 10;
 const LISTEN_NS: u64 = 250_000_000;
 
-/// Answers until the sender falls silent. Nobody has proven to be there but by datagrams: never
-/// more bytes go out than came in.
+/// Answers until the sender falls silent. Only datagrams prove the sender's address, so never more bytes go out than
+/// came in.
 pub(super) fn answer(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Result<(), MoveError> {
     let Some(answer) = tally.datagrams.answer(&tally.summary()) else { return Ok(()) };
     let (len, mut sent) = (answer.len() as u64, 0);
     for _ in 0..MAX_ANSWERS {
         if sent + len <= tally.came_bytes() {
             sent += len;
-            // One that can't be sent is like one that gets lost.
+            // An answer that can't be sent is like one that gets lost.
             if send(&flow.socket, &answer, SendFlags::empty()) == Err(Errno::CONNREFUSED) {
                 break;
             }
@@ -37,7 +37,7 @@ pub(super) fn answer(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Resul
     Ok(())
 }
 
-/// Whether something more comes in time: the sender has not got the answer.
+/// Whether more datagrams come in time: then the sender has not received the answer.
 fn hears_more(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Result<bool, MoveError> {
     let until = now_ns() + LISTEN_NS;
     while now_ns() < until {
@@ -48,7 +48,7 @@ fn hears_more(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Result<bool,
             Ok(()) => return Ok(true),
             Err(Errno::AGAIN) => flow.wait_readable(Some(until))?,
             Err(Errno::INTR) => {}
-            // The sender has what it wanted, and is gone.
+            // The sender has its answer and is gone.
             Err(_) => return Ok(false),
         }
         if flow.stop.deadline_ns().is_some_and(|end| now_ns() >= end) {

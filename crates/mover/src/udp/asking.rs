@@ -1,5 +1,5 @@
-//! How a receiver asks for payload whose sender waits for that. What it asks with may be lost, so it
-//! asks again until something comes.
+//! How a receiver requests payload from a sender that waits for a request. The request may be lost, so it is repeated
+//! until something comes.
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -8,30 +8,30 @@ use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
 
-/// How often it asks in the beginning, and the time between, nanoseconds: as iperf 2.1.8 does
-/// (src/Client.cpp, `Client::Run` of a reverse test).
+/// How often the receiver asks at first, and the time between, nanoseconds: like iperf 2.1.8 (src/Client.cpp,
+/// `Client::Run` of a reverse test).
 const MAX_QUESTIONS: u32 = 100;
 const GAP_NS: u64 = 20_000_000;
-/// The time between later, nanoseconds: a server of iperf 2.2.1 takes up a flow that it sends on, and
-/// then none for a second (src/Listener.cpp, the wait for `receiving`).
+/// The time between later requests, nanoseconds: a server of iperf 2.2.1 accepts a flow on which it sends, and then
+/// none for a second (src/Listener.cpp, the wait for `receiving`).
 const LATER_GAP_NS: u64 = 200_000_000;
 
-/// A request that has not been answered.
+/// An unanswered request.
 pub(super) struct PendingRequest {
     request: Option<Vec<u8>>,
     times: u32,
     next_ns: u64,
-    /// When a refusal is an answer: before, the sender may only not be ready.
+    /// From when a refusal counts as an answer: before, the sender may just not be ready.
     settled_ns: u64,
 }
 
 impl PendingRequest {
-    /// Asks with this datagram; does nothing without one. The far end may refuse it for this time.
+    /// Asks with this datagram; does nothing without one. The far end may refuse it for `settling_ns`.
     pub(super) fn with(request: Option<Vec<u8>>, settling_ns: u64) -> Self {
         Self { request, times: 0, next_ns: 0, settled_ns: now_ns().saturating_add(settling_ns) }
     }
 
-    /// Asks when it is time, unless something `came` already.
+    /// Asks when it is time, unless something already `came`.
     pub(super) fn ask(&mut self, flow: &Flow, came: bool) -> Result<(), MoveError> {
         if came {
             self.request = None;
@@ -49,7 +49,7 @@ impl PendingRequest {
         Ok(())
     }
 
-    /// The host says that nobody listens. Once something came, that is of no interest.
+    /// The host reports that nobody listens. Once something came, this does not matter.
     pub(super) fn refused(&self, flow: &Flow) -> Result<(), MoveError> {
         match &self.request {
             Some(_) if now_ns() >= self.settled_ns => {
@@ -76,7 +76,7 @@ mod tests {
     use crate::flow::FlowConfig;
     use crate::{Gate, Stop};
 
-    /// A flow towards a port that nobody listens at any more.
+    /// A flow towards a port on which nobody listens any longer.
     fn to_nobody() -> Flow {
         let gone = UdpSocket::bind("127.0.0.1:0").unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

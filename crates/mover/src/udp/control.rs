@@ -1,6 +1,6 @@
-//! What the kernel says beside each datagram of a batch: when it came, and whether it is several in one
-//! (cmsg(3)). Read here, because `recvmmsg` of nix gives a message only the room that the one before it left,
-//! and rustix has none. All other control messages are read and written by these libraries.
+//! Control messages of each datagram of a batch: when it came, and whether it is several in one (cmsg(3)). Parsed here,
+//! because `recvmmsg` of nix gives a message only the room that the previous one left, and rustix has no recvmmsg.
+//! These libraries read and write all other control messages.
 
 /// Room for the control messages of one datagram, bytes: `CMSG_SPACE` of a `struct timespec` and of
 /// an int, 56 on 64-bit Linux, and a little more.
@@ -9,18 +9,17 @@ pub(crate) const CONTROL_BYTES: usize = 64;
 /// `struct cmsghdr` on 64-bit Linux: length with the header, level, type.
 const CMSG_HEADER_BYTES: usize = 16;
 
-/// Room for control messages, aligned as `struct cmsghdr` wants it.
+/// Room for control messages, with the alignment of `struct cmsghdr`.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 pub(crate) struct Control(pub(crate) [u8; CONTROL_BYTES]);
 
-/// What was said.
+/// The content of the control messages.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AncillaryData {
     /// When the kernel received it, nanoseconds since 1970 (`SCM_TIMESTAMPNS`, socket(7)).
     pub(crate) received_ns: Option<u64>,
-    /// Bytes of each datagram but for the last, if the kernel joined several (`UDP_GRO`,
-    /// udp(7)).
+    /// Bytes of each datagram except the last, if the kernel joined several (`UDP_GRO`, udp(7)).
     pub(crate) segment: Option<usize>,
 }
 
@@ -54,7 +53,7 @@ fn first(bytes: &[u8]) -> Option<(&[u8], i32, i32, &[u8])> {
     Some((content, level, kind, next))
 }
 
-/// From a `struct timespec`; no time from before 1970.
+/// From a `struct timespec`; no time before 1970.
 fn time(content: &[u8]) -> Option<u64> {
     let (seconds, nanoseconds) = content.split_first_chunk()?;
     let number = |bytes| u64::try_from(i64::from_ne_bytes(bytes)).ok();
@@ -62,7 +61,7 @@ fn time(content: &[u8]) -> Option<u64> {
     seconds.checked_add(number(*nanoseconds.first_chunk()?)?)
 }
 
-/// From an int; zero would be no length.
+/// From an int; zero is not a length.
 fn length(content: &[u8]) -> Option<usize> {
     usize::try_from(i32::from_ne_bytes(*content.first_chunk()?)).ok().filter(|len| *len > 0)
 }
@@ -97,7 +96,7 @@ mod tests {
         assert_eq!(notes(&[]), AncillaryData::default());
     }
 
-    /// The kernel cuts a message short for which no room is left (`put_cmsg`, net/core/scm.c).
+    /// The kernel cuts short a message that does not fit (`put_cmsg`, net/core/scm.c).
     #[test]
     fn a_part_of_a_message_is_none() {
         let time = [5i64.to_ne_bytes(), 7i64.to_ne_bytes()].concat();
@@ -109,7 +108,7 @@ mod tests {
                 let cut = notes(&[message(level, kind, &content[..len])]);
                 assert_eq!(cut, AncillaryData::default(), "{len} bytes");
             }
-            // A length beyond the room, or less than the header, ends it.
+            // A length beyond the room, or less than the header, ends the list.
             for len in [CMSG_HEADER_BYTES - 1, CONTROL_BYTES + 1, usize::MAX] {
                 let mut whole = message(level, kind, &content);
                 whole[..8].copy_from_slice(&len.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! What a sender says before its first datagram and after its last, and what it hears then.
+//! What a sender sends before its first datagram and after its last, and what it hears then.
 
 use goodput_framing::Datagrams;
 use rustix::event::PollFlags;
@@ -14,20 +14,20 @@ use crate::stop::Phase;
 /// Room for an answer, bytes: servers of iperf before 2.1 pad it to the 1470 of a datagram.
 const ANSWER_BYTES: usize = 2048;
 
-/// Tells the receiver that payload will come. The payload's clock begins with it.
+/// Announces payload to the receiver. The payload's clock begins with this.
 pub(super) fn begin(flow: &Flow, datagrams: &dyn Datagrams) -> Result<(), MoveError> {
     for marker in datagrams.opening() {
         if !flow.may_send() {
             return Ok(());
         }
-        // One that is lost is made up for by the next, or by the receiver. A send that fails since
-        // the marker before was refused, by a receiver that was not ready yet, has sent nothing.
+        // A lost marker is made up for by the next, or by the receiver. A send that fails because a receiver that was
+        // not ready refused the previous marker has sent nothing.
         let say = || send(&flow.socket, marker.datagram, SendFlags::empty());
         if say() == Err(Errno::CONNREFUSED) {
             let _ = say();
         }
         let until = now_ns() + marker.pause_ns;
-        // Does not count as paced: it is no part of the payload's time, and holds no rate.
+        // Does not count as paced: it is not part of the payload's time, and holds no rate.
         while flow.may_send() && now_ns() < until {
             flow.park(None, Some(until))?;
         }
@@ -36,8 +36,7 @@ pub(super) fn begin(flow: &Flow, datagrams: &dyn Datagrams) -> Result<(), MoveEr
     Ok(())
 }
 
-/// Tells the receiver that this was all, as well as that can be done with datagrams, and hears what
-/// it answers.
+/// Reports the end to the receiver, as well as datagrams allow, and hears its answer.
 pub(super) fn end(flow: &Flow, outbox: &mut Outbox) -> Result<(), MoveError> {
     for round in 0.. {
         let Some((datagram, closing)) = outbox.closing(round) else { break };
@@ -46,9 +45,9 @@ pub(super) fn end(flow: &Flow, outbox: &mut Outbox) -> Result<(), MoveError> {
                 flow.counters.sent_datagrams(1);
                 flow.counters.moved(sent as u64);
             }
-            // A receiver that has seen an earlier one may be gone already.
+            // A receiver that has seen an earlier marker may be gone already.
             Err(Errno::CONNREFUSED) => break,
-            // One that does not fit into the socket is like one that gets lost.
+            // A marker that does not fit into the socket is like one that gets lost.
             _ => {}
         }
         if pause(flow, outbox.datagrams(), now_ns() + closing.pause_ns)? || is_late(flow) {
@@ -58,7 +57,7 @@ pub(super) fn end(flow: &Flow, outbox: &mut Outbox) -> Result<(), MoveError> {
     Ok(())
 }
 
-/// Waits until `until`. `true`: the receiver has answered before.
+/// Waits until `until`. `true`: the receiver answered before that.
 fn pause(flow: &Flow, datagrams: &dyn Datagrams, until: u64) -> Result<bool, MoveError> {
     let events = datagrams.awaits_answer().then_some(PollFlags::IN);
     let mut buffer = [0; ANSWER_BYTES];
@@ -77,7 +76,7 @@ fn pause(flow: &Flow, datagrams: &dyn Datagrams, until: u64) -> Result<bool, Mov
                     return Ok(true);
                 }
             }
-            // Nobody is there to answer any more.
+            // Nobody is there to answer any longer.
             Err(Errno::CONNREFUSED) => return Ok(true),
             Err(_) => {}
         }

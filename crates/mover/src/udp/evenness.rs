@@ -1,27 +1,27 @@
-//! How evenly the datagrams of a paced flow came, by the kernel's times of their arrival. Pure.
+//! How evenly the datagrams of a paced flow arrived, by the kernel's arrival times. Pure.
 
 use goodput_model::BitRate;
 
 use super::inbox::Arrival;
 
-/// How far a gap may be from what the rate gives and still be even, as a part of it.
+/// How far a gap may differ from the rate's gap and still be even, as a fraction of it.
 const EVEN_GAP_TOLERANCE: f64 = 0.2;
 
-/// Counts gaps between datagrams that came one after the other, each in a packet of its own.
+/// Counts gaps between consecutive datagrams that came in separate packets.
 #[derive(Debug, Default)]
 pub(crate) struct Evenness {
-    /// What one byte takes at the rate, nanoseconds; `None` if there is none to hold.
+    /// The time of one byte at the rate, nanoseconds; `None` if there is no rate to hold.
     ns_per_byte: Option<f64>,
     /// Number, time and length of the last datagram, unless its time is that of another's packet.
     last: Option<(u64, u64, usize)>,
     /// Gaps that were seen.
     pub(crate) gaps: u64,
-    /// Those within a fifth of what the rate gives.
+    /// Gaps within a fifth of the rate's gap.
     pub(crate) even: u64,
 }
 
 impl Evenness {
-    /// Of a flow that is expected to hold `rate`.
+    /// For a flow that is expected to hold `rate`.
     pub(crate) fn new(rate: Option<BitRate>) -> Self {
         let rate = rate.filter(|rate| rate.0 > 0.0);
         Self { ns_per_byte: rate.map(|rate| 8e9 / rate.0), ..Self::default() }
@@ -37,7 +37,7 @@ impl Evenness {
             return;
         }
         let ideal_ns = len as f64 * ns_per_byte;
-        // The wall clock of the stamps may be set back.
+        // The wall clock of the timestamps may be set back.
         let gap_ns = arrival.received_ns as f64 - from_ns as f64;
         self.gaps += 1;
         self.even += u64::from((gap_ns - ideal_ns).abs() <= EVEN_GAP_TOLERANCE * ideal_ns);

@@ -1,4 +1,4 @@
-//! Datagrams on their way in: one system call for a batch, each with the kernel's time of arrival.
+//! Incoming datagrams: one system call for a batch, each datagram with the kernel's arrival time.
 
 use std::io;
 use std::mem;
@@ -10,10 +10,10 @@ use rustix::io::{Errno, Result as SysResult};
 use super::control::{self, Control};
 use crate::clock::wall_ns;
 
-/// Datagrams of one call at most.
+/// Most datagrams in one call.
 pub(crate) const BATCH_DATAGRAMS: usize = 32;
 
-/// Memory for one batch at most, bytes: with large datagrams a batch holds fewer.
+/// Most memory for one batch, bytes: with large datagrams a batch holds fewer.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 /// One datagram of a batch.
@@ -22,11 +22,11 @@ pub(crate) struct Arrival<'a> {
     pub(crate) datagram: &'a [u8],
     /// When the kernel received it, nanoseconds since 1970.
     pub(crate) received_ns: u64,
-    /// Whether it is the first of those that came as one packet, as every one that came alone.
+    /// Whether it is the first datagram of its packet, as every single one is.
     pub(crate) is_first: bool,
 }
 
-/// Room for a batch, used again for each.
+/// Room for a batch, reused for each.
 pub(crate) struct Inbox {
     buffer: Vec<u8>,
     size: usize,
@@ -35,8 +35,8 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// For messages of up to `size` bytes; longer ones are cut. Of a socket that was given
-    /// [`stamp_arrivals`] and perhaps [`join_arrivals`].
+    /// For messages of up to `size` bytes; longer ones are cut. For a socket that has [`stamp_arrivals`] and perhaps
+    /// [`join_arrivals`].
     pub(crate) fn new(size: usize, batch: usize) -> Self {
         let size = size.max(1);
         let batch = batch.min(BATCH_BYTES / size).clamp(1, BATCH_DATAGRAMS);
@@ -48,7 +48,7 @@ impl Inbox {
         }
     }
 
-    /// Reads what has come, up to a batch, without waiting; gives each to `take`, in order.
+    /// Reads the available datagrams, up to a batch, without waiting; passes each to `take`, in order.
     pub(crate) fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -59,7 +59,7 @@ impl Inbox {
         for (i, len) in lengths.iter().take_while(|len| **len != usize::MAX).enumerate() {
             let message = &self.buffer[i * self.size..][..(*len).min(self.size)];
             let notes = self.control[i].notes();
-            // Without a stamp, which the kernel never leaves out, the time of reading is the best.
+            // The kernel never leaves the timestamp out; if it did, the time of reading is the best substitute.
             let read = || *now.get_or_insert_with(wall_ns);
             let received_ns = notes.received_ns.unwrap_or_else(read);
             let mut is_first = true;
@@ -115,12 +115,12 @@ fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Asks the kernel for the time of arrival of each datagram (`SO_TIMESTAMPNS`, socket(7)).
+/// Makes the kernel report each datagram's arrival time (`SO_TIMESTAMPNS`, socket(7)).
 pub(crate) fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     crate::socket::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32.to_ne_bytes())
 }
 
-/// Lets the kernel give several datagrams of one size as one message (`UDP_GRO`, udp(7)).
+/// Lets the kernel deliver several datagrams of one size as one message (`UDP_GRO`, udp(7)).
 pub(crate) fn join_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     crate::socket::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1i32.to_ne_bytes())
 }
@@ -150,8 +150,8 @@ mod tests {
         assert_eq!(inbox.receive(far.as_fd(), |_| ()), Err(Errno::AGAIN));
     }
 
-    /// The kernel begins to stamp a while after it was asked (`net_enable_timestamp`, net/core/dev.c);
-    /// until then the time of reading takes the place of that of arrival.
+    /// The kernel starts to timestamp a while after the request (`net_enable_timestamp`, net/core/dev.c); until then
+    /// the time of reading replaces the arrival time.
     fn until_stamped(near: &UdpSocket, far: &UdpSocket, inbox: &mut Inbox) {
         loop {
             near.send(&[7]).unwrap();
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// What `take` makes of this many datagrams, which come soon.
+    /// The results of `take` for this many datagrams, which come soon.
     fn received<T>(
         count: usize,
         far: &UdpSocket,

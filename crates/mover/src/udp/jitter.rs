@@ -1,7 +1,7 @@
 //! Interarrival jitter after RFC 3550 section 6.4.1. Pure.
 
-/// The running estimate: J += (|D| - J) / 16, where D is how much more (or less) time lies between
-/// two arrivals than lay between their departures. The two clocks need not agree.
+/// The running estimate: J += (|D| - J) / 16, where D is the time between two arrivals minus the time between their
+/// departures. The two clocks need not agree.
 #[derive(Debug, Clone, Default)]
 pub struct Jitter {
     last_transit_ns: Option<i128>,

@@ -1,5 +1,4 @@
-//! What datagrams need beyond a socket: the counting of what is missing, batches,
-//! and the loops around them.
+//! What datagrams need beyond a socket: counting missing ones, batches, and the loops around them.
 
 mod answering;
 mod arrival_log;

@@ -1,5 +1,5 @@
-//! Datagrams on their way out: one system call for a batch of messages, each of one datagram or of
-//! several that the kernel or the device takes apart.
+//! Outgoing datagrams: one system call for a batch of messages, each of one datagram or of several that the kernel or
+//! the device splits.
 
 use std::array;
 use std::io::{self, IoSlice};
@@ -14,20 +14,20 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 use crate::clock::{now_ns, ns_by};
 use crate::payload;
 
-/// Messages of one call at most.
+/// Most messages in one call.
 pub(crate) const MAX_MESSAGES: usize = 32;
 
-/// When the datagrams of a batch shall leave.
+/// Departure times of a batch of datagrams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DepartureTimes {
     /// The first, on the monotonic clock.
     pub(crate) first_ns: u64,
-    /// How long after it each of the others.
+    /// The interval between datagrams.
     pub(crate) gap_ns: f64,
 }
 
 impl DepartureTimes {
-    /// When the datagram `number` of the batch, from 0, shall leave.
+    /// The departure time of datagram `number` of the batch, counted from 0.
     fn at_ns(&self, number: usize) -> u64 {
         self.first_ns + (self.gap_ns * number as f64) as u64
     }
@@ -36,20 +36,20 @@ impl DepartureTimes {
 /// Numbers the datagrams of one flow and sends them.
 pub(crate) struct Outbox {
     datagrams: Box<dyn Datagrams>,
-    /// A batch of datagrams side by side: in each the header is new every time, the rest stays. A
-    /// datagram's number says which of them it is: the remainder by the batch.
+    /// A batch of datagrams side by side: the header of each is rewritten every time, the rest stays. A datagram's slot
+    /// is its number modulo the batch size.
     buffer: Vec<u8>,
     size: usize,
     /// Datagrams in one message.
     joined: usize,
     next: u64,
-    /// Where the kernel is to hold them until then. Needs `SO_TXTIME`, and one datagram a message.
+    /// If set, the kernel holds datagrams until these times. Needs `SO_TXTIME`, and one datagram per message.
     pub(crate) departures: Option<DepartureTimes>,
 }
 
 impl Outbox {
-    /// For datagrams of up to `size` bytes, at least the framing's least, of which `joined` make a message and
-    /// up to `messages` a batch. More than one in a message needs [`split_departures`].
+    /// For datagrams of up to `size` bytes, at least the framing's minimum; `joined` of them make a message and up to
+    /// `messages` a batch. More than one per message requires [`split_departures`].
     pub(crate) fn new(
         datagrams: Box<dyn Datagrams>,
         size: usize,
@@ -62,7 +62,7 @@ impl Outbox {
         Self { datagrams, buffer, size, joined, next: 0, departures: None }
     }
 
-    /// Datagrams of one call at most.
+    /// Most datagrams in one call.
     pub(crate) fn batch(&self) -> usize {
         self.buffer.len() / self.size
     }
@@ -72,9 +72,8 @@ impl Outbox {
         self.next
     }
 
-    /// Sends up to `count` datagrams of `size` bytes, only one if that is less than the full
-    /// size; returns how many the kernel took. Those of one call carry one time of sending, unless each
-    /// has its own departure.
+    /// Sends up to `count` datagrams of `size` bytes, only one if `size` is less than the full size; returns how many
+    /// the kernel took. The datagrams of one call carry the same sending time, unless each has its own departure.
     pub(crate) fn send(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -83,7 +82,7 @@ impl Outbox {
     ) -> SysResult<usize> {
         debug_assert!(size == self.size || count == 1);
         let first = (self.next % self.batch() as u64) as usize;
-        // After a call that took only a part of a batch, the next goes to its end.
+        // After a call that took only a part of a batch, the next one sends the batch's rest.
         let count = count.min(self.batch() - first);
         let (now, departures) = (ns_by(self.datagrams.clock()), self.departures);
         let lead = departures.map(|all| (all, now_ns()));
@@ -108,18 +107,18 @@ impl Outbox {
         Ok(sent)
     }
 
-    /// Before Linux 6.14, `EINVAL` is the answer to joined datagrams too large for the path
-    /// (`udp_send_skb`, net/ipv4/udp.c).
+    /// Before Linux 6.14, the kernel answers `EINVAL` to joined datagrams too large for the path (`udp_send_skb`,
+    /// net/ipv4/udp.c).
     fn meaning(&self, cause: Errno) -> Errno {
         if self.joined > 1 && cause == Errno::INVAL { Errno::MSGSIZE } else { cause }
     }
 
-    /// The datagrams, for what surrounds the payload.
+    /// The framing's datagrams, for the markers around the payload.
     pub(crate) fn datagrams(&self) -> &dyn Datagrams {
         self.datagrams.as_ref()
     }
 
-    /// What is to be sent for the time `round` to say that this was all.
+    /// What to send in round `round` to report the end.
     pub(crate) fn closing(&mut self, round: u64) -> Option<(&[u8], Closing)> {
         let sent = Sent { number: self.next, bytes: 0, at_ns: ns_by(self.datagrams.clock()) };
         let buffer = &mut self.buffer[..self.size];
@@ -155,8 +154,7 @@ fn send_batch(
     sendmmsg(socket, &mut messages[..bytes.len().div_ceil(len)], SendFlags::empty())
 }
 
-/// Lets the kernel or the device take each message apart into datagrams of `size` bytes
-/// (`UDP_SEGMENT`, udp(7)).
+/// Lets the kernel or the device split each message into datagrams of `size` bytes (`UDP_SEGMENT`, udp(7)).
 pub(crate) fn split_departures(socket: BorrowedFd<'_>, size: u16) -> io::Result<()> {
     let size = i32::from(size).to_ne_bytes();
     crate::socket::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &size)

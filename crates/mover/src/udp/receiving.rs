@@ -19,27 +19,27 @@ use crate::quiet::Quiet;
 /// How datagrams are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
-    /// Messages of one call at most.
+    /// Most messages in one call.
     batch: usize,
-    /// Bytes of a message at most, if the kernel joins datagrams.
+    /// Most bytes of a message, if the kernel joins datagrams.
     joined: Option<usize>,
 }
 
 impl Reading {
-    /// One in each call.
+    /// One datagram per call.
     pub(crate) const ONE: Self = Self { batch: 1, joined: None };
-    /// Several in one call.
+    /// Several datagrams per call.
     pub(crate) const SEVERAL: Self = Self { batch: inbox::BATCH_DATAGRAMS, joined: None };
-    /// Several messages in one call, each of datagrams that the kernel has joined, up to the length
-    /// of an IP packet. Needs [`inbox::join_arrivals`].
+    /// Several messages per call, each of datagrams that the kernel has joined, up to the length of an IP packet.
+    /// Requires [`inbox::join_arrivals`].
     pub(crate) const JOINED: Self = Self { batch: inbox::BATCH_DATAGRAMS, joined: Some(1 << 16) };
 }
 
-/// How long the other flows may read on after the end of one that is the end of all.
+/// How long the other flows may keep reading after one flow's end has ended all flows.
 const OTHER_FLOWS_WAIT: Duration = Duration::from_secs(1);
 
-/// Receives until the end marker has come, and all the rest or time enough for it, if the flow
-/// ends elsewhere until nothing more comes, or until the deadline of the stop.
+/// Receives until the end marker has come, and then all missing datagrams, or until they had enough time. If the flow's
+/// end is reported elsewhere, receives until nothing more comes, or until the deadline of the stop.
 pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
     stamp_arrivals(flow.socket.as_fd()).map_err(|cause| {
         MoveError::from_system(flow.config.id, "ask for times of arrival", cause)
@@ -65,14 +65,14 @@ struct Receiver<'a> {
     asking: PendingRequest,
     tally: Tally,
     quiet: Option<Quiet>,
-    /// When the payload's clock was started, if it was.
+    /// When the payload's clock was started, if it was started.
     marked_ns: Option<u64>,
     /// When something came last.
     last_ns: u64,
 }
 
 impl Receiver<'_> {
-    /// Runs to its end, and shows what was kept of each datagram.
+    /// Runs to its end, and publishes the arrival log.
     fn run_and_tell(mut self, size: usize, batch: usize) -> Result<(), MoveError> {
         let ended = self.run(size, batch);
         let arrivals = self.tally.arrivals.take();
@@ -97,7 +97,7 @@ impl Receiver<'_> {
                     let times = [last_call, quiet, self.idle_until(), self.asking.until()];
                     self.flow.wait_readable(times.into_iter().flatten().min())?;
                 }
-                // An earlier packet of ours was refused; that says nothing about those to come.
+                // An earlier packet of ours was refused; this says nothing about later ones.
                 Err(Errno::CONNREFUSED) => self.asking.refused(self.flow)?,
                 Err(Errno::INTR) => {}
                 Err(cause) => return Err(self.flow.failed("receive a datagram", cause)),
@@ -112,8 +112,8 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Counts what came before the flow had a socket. When it did is not known, so it says nothing
-    /// about jitter. What exceeds a rate that is shared would have been lost in the socket, and is lost here.
+    /// Counts what came before the flow had a socket. The arrival times are unknown, so it says nothing about jitter.
+    /// What exceeds a shared rate would have been lost in the socket, and is lost here.
     fn take_early(&mut self, pacer: &Pacer) {
         self.tally.begin_batch();
         let received_ns = wall_ns();
@@ -141,7 +141,7 @@ impl Receiver<'_> {
         Ok(self.tally.bytes as usize)
     }
 
-    /// Shows what a batch has brought.
+    /// Publishes the counts of a batch.
     fn note(&mut self) {
         self.flow.counters.show_received(&self.tally.counts());
         if self.quiet.is_some() {
@@ -149,7 +149,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Keeps the clock of a flow whose beginning and end are its own.
+    /// Maintains the clock of a flow that marks its own beginning and end.
     fn note_times(&mut self) {
         self.last_ns = now_ns();
         if self.tally.begins {
@@ -166,14 +166,14 @@ impl Receiver<'_> {
         }
     }
 
-    /// When the sender is given up.
+    /// When to give the sender up.
     fn idle_until(&self) -> Option<u64> {
         self.tally.datagrams.idle_ns().map(|idle| self.last_ns + idle)
     }
 
-    /// Whether the end has come, and all the rest, or time enough for it.
+    /// Whether the end has come, and then all missing datagrams, or enough time for them.
     fn is_over(&mut self, last_call: &mut Option<u64>) -> bool {
-        // If another flow's markers end all, this one's payload was over with its last datagram.
+        // If another flow's markers end all flows, this one's payload was over with its last datagram.
         let own = self.flow.config.framing.ends_together().then_some(self.last_ns);
         if self.quiet.as_mut().is_some_and(|quiet| quiet.is_over(self.flow, own)) {
             return true;

@@ -13,13 +13,13 @@ use crate::liveness::{Looks, SILENCE_S};
 use crate::pace::Pacer;
 use crate::turn::Turn;
 
-/// Pause after `ENOBUFS`, nanoseconds: a queue below the socket is full, and poll(2) does not
-/// report when it has room again.
+/// Pause after `ENOBUFS`, nanoseconds: a queue below the socket is full, and poll(2) does not report when it has room
+/// again.
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
-/// Sends datagrams of `size` bytes until the limit or the stop, then informs the receiver that this was
-/// all. `joined` datagrams make a message and up to `messages` a system call; if they are paced, no
-/// more of them than may leave at once.
+/// Sends datagrams of `size` bytes until the limit or the stop, then reports the end to the receiver. `joined`
+/// datagrams make a message, and up to `messages` messages a system call; if paced, no more datagrams than may leave at
+/// once.
 pub(crate) fn send(
     flow: &Flow,
     size: usize,
@@ -32,7 +32,7 @@ pub(crate) fn send(
     send_with(flow, Outbox::new(datagrams, size, joined, messages), size, pacer)
 }
 
-/// The same, but the kernel gets the time at which each datagram shall leave. Needs `SO_TXTIME`.
+/// The same, but the kernel is given each datagram's departure time. Requires `SO_TXTIME`.
 pub(crate) fn send_timed(flow: &Flow, size: usize) -> Result<(), MoveError> {
     let datagrams = flow.config.datagrams();
     let size = size.max(datagrams.least());
@@ -88,8 +88,8 @@ fn send_all(
     Ok(())
 }
 
-/// How many datagrams of which size: full ones as long as there are bytes for them, then one with
-/// the rest, which is never smaller than the `least` that the format can have.
+/// How many datagrams of which size: full ones as long as there are bytes for them, then one with the rest, but never
+/// smaller than `least`, the format's minimum.
 fn next_batch(left: u64, size: usize, most: usize, least: usize) -> (usize, usize) {
     let full = left / size as u64;
     match usize::try_from(full).unwrap_or(usize::MAX).min(most) {
@@ -104,7 +104,7 @@ fn wait_after(flow: &Flow, cause: Errno) -> Result<(), MoveError> {
         Errno::AGAIN => flow.wait_writable(),
         Errno::NOBUFS => flow.wait_blocked(QUEUE_FULL_NS),
         Errno::INTR => Ok(()),
-        // The receiver knew of the end before this sender did.
+        // The receiver knew of the end before this sender.
         Errno::CONNREFUSED if !flow.may_send() => Ok(()),
         cause => Err(flow.failed("send a datagram", cause)),
     }

@@ -1,16 +1,16 @@
 //! Which datagrams of a flow came, came late, came twice or never came. Pure.
 
-/// How many of the latest sequence numbers are remembered one by one. At 10 Gbit/s with datagrams
-/// of 1400 bytes that is 73 ms, for 8 KiB of memory.
+/// How many of the latest sequence numbers are remembered individually. At 10 Gbit/s with datagrams of 1400 bytes this
+/// is 73 ms, for 8 KiB of memory.
 const REMEMBERED_NUMBERS: u64 = 1 << 16;
 
 /// Counts arrivals by their sequence numbers.
 ///
-/// A datagram older than what is remembered counts as late, not as a duplicate, as long as there is
-/// one missing that it can be.
+/// A datagram older than the remembered numbers counts as late, not as a duplicate, as long as one is missing that it
+/// could be.
 #[derive(Debug)]
 pub struct Sequence {
-    /// One bit for each remembered number, at its remainder.
+    /// One bit per remembered number, at the number's remainder.
     seen: Box<[u64]>,
     /// One more than the highest number known to have been sent.
     next: u64,
@@ -86,8 +86,8 @@ impl Sequence {
         }
     }
 
-    /// Clears the places of `from` up to `to`, exclusive: whole words if it can, so that a peer
-    /// that leaves large gaps on purpose costs little.
+    /// Clears the bits of `from` up to `to`, exclusive: whole words if possible, so that a peer that leaves large gaps
+    /// on purpose costs little.
     fn forget(&mut self, from: u64, to: u64) {
         let mut number = from;
         while number < to {
@@ -172,7 +172,7 @@ mod tests {
         fn nothing_is_remembered_of_what_was_skipped(
             first in proptest::collection::vec(0u64..200, 1..200), gap in 0u64..70_000,
         ) {
-            // The second round comes one memory later: all of it is new.
+            // The second round comes one window later: all of it is new.
             let mut sequence = Sequence::default();
             first.iter().for_each(|number| sequence.arrived(*number));
             let twins = sequence.duplicated();

@@ -1,4 +1,4 @@
-//! What a receiver has counted of one flow. Pure.
+//! A receiver's counts for one flow. Pure.
 
 use goodput_framing::{Datagrams, Framing, Read, Summary};
 use goodput_model::{BitRate, DatagramCounts, Role, Transport};
@@ -10,7 +10,7 @@ use super::jitter::Jitter;
 use super::sequence::Sequence;
 use crate::flow::FlowConfig;
 
-/// What a receiver counts of `datagrams` of `chunk` bytes, in this order, from any sender.
+/// A receiver's counts for `datagrams` of `chunk` bytes, in this order, from any sender.
 pub fn count<'a>(
     framing: &Framing,
     chunk: usize,
@@ -33,9 +33,9 @@ pub(crate) struct Tally {
     sequence: Sequence,
     jitter: Jitter,
     evenness: Evenness,
-    /// When each came, if that is kept.
+    /// When each datagram came, if recorded.
     pub(crate) arrivals: Option<ArrivalLog>,
-    /// Datagrams that came joined behind another.
+    /// Datagrams that came joined to the one before.
     pub(crate) joined: u64,
     /// Datagrams that had no number.
     unnumbered: u64,
@@ -43,15 +43,15 @@ pub(crate) struct Tally {
     pub(crate) batch: u64,
     /// Their payload bytes.
     pub(crate) bytes: u64,
-    /// Payload bytes of all batches before.
+    /// Payload bytes of all previous batches.
     before: u64,
     /// Bytes of everything that came, payload or not.
     came: u64,
-    /// When the first payload and the last came, nanoseconds since 1970.
+    /// When the first and the last payload came, nanoseconds since 1970.
     times: Option<(u64, u64)>,
     /// Whether the payload's clock was started in this batch.
     pub(crate) begins: bool,
-    /// Whether the payload's clock has ended, and how long before it was announced, nanoseconds.
+    /// Whether the payload's clock has ended, and how long before the announcement, nanoseconds.
     pub(crate) over: Option<u64>,
     /// Whether the sender has ended.
     pub(crate) ended: bool,
@@ -79,7 +79,7 @@ impl Tally {
         }
     }
 
-    /// The same, noting when each came in this log, if there is one.
+    /// The same, recording each arrival in this log, if there is one.
     pub(crate) fn keeping(mut self, arrivals: Option<ArrivalLog>) -> Self {
         self.arrivals = arrivals;
         self
@@ -91,7 +91,7 @@ impl Tally {
         (self.batch, self.bytes, self.begins) = (0, 0, false);
     }
 
-    /// Counts one datagram. Those which are not of this flow are strangers, and count nothing.
+    /// Counts one datagram. Datagrams of other flows are strangers, and count nothing.
     pub(crate) fn count(&mut self, arrival: &Arrival<'_>) {
         self.came += arrival.datagram.len() as u64;
         match self.datagrams.read(arrival.datagram) {
@@ -109,7 +109,7 @@ impl Tally {
             Read::Begin => self.begins = true,
             Read::Over => self.over = self.over.or(Some(0)),
             Read::End { sent, is_payload, ago_ns } => {
-                // A repetition says nothing new, though its number may be another.
+                // A repetition says nothing new, though its number may differ.
                 if !self.ended {
                     if is_payload {
                         self.payload(arrival, sent.and_then(|sent| sent.checked_sub(1)));
@@ -123,7 +123,7 @@ impl Tally {
         }
     }
 
-    /// Counts one that came when all was over.
+    /// Counts a datagram that came after the end.
     pub(crate) fn overhear(&mut self, arrival: &Arrival<'_>) {
         self.came += arrival.datagram.len() as u64;
     }
@@ -148,7 +148,7 @@ impl Tally {
         self.came
     }
 
-    /// What is reported to the sender when all is over.
+    /// The report to the sender at the end.
     pub(crate) fn summary(&self) -> Summary {
         let (first, last) = self.times.unwrap_or_default();
         Summary {
