@@ -1,4 +1,4 @@
-//! What a snapshot is about: one path from this host, and where the host's files are.
+//! The subject of a snapshot: one path from this host, and where the host's files are.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,15 +7,15 @@ use goodput_netlink::{Netlink, NetlinkError, Qdisc};
 
 use crate::{FileMount, Root};
 
-/// Whose facts those of the areas `process`, `schedule` and `cgroup` are.
+/// Whose facts the areas `process`, `schedule` and `cgroup` hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Subject {
-    /// Ours: we move the payload.
+    /// Our own process: it moves the payload.
     #[default]
     Ourselves,
-    /// Another program's, whose transfer is watched; by its process id.
+    /// Another program, whose transfer is watched; by its process id.
     Process(u32),
-    /// Another program's that could not be found out.
+    /// Another program that could not be identified.
     Unknown,
 }
 
@@ -24,11 +24,11 @@ pub enum Subject {
 pub struct Context {
     /// Where /proc and /sys are.
     pub root: Root,
-    /// The device to look at; otherwise the one towards `peer`, else the one that has `local`.
+    /// The device to look at; by default the one towards `peer`, or else the one that has `local`.
     pub device: Option<String>,
     /// Address of the other end.
     pub peer: Option<IpAddr>,
-    /// Number of the device on whose link a link-local peer is (`sin6_scope_id`, ipv6(7)); 0 for others.
+    /// Number of the device on whose link a link-local peer is (`sin6_scope_id`, ipv6(7)); 0 for other peers.
     pub scope: u32,
     /// Address of this end.
     pub local: Option<IpAddr>,
@@ -70,7 +70,7 @@ impl Context {
         }
     }
 
-    /// Name of the device of the path, and its queueing disciplines, with the conversation that read them.
+    /// Name and queueing disciplines of the path's device, with the netlink socket that read them.
     pub(crate) fn qdiscs(&self) -> Result<(String, Netlink, Vec<Qdisc>), Missing> {
         let device = self.device_name()?;
         let mut netlink = Netlink::open().map_err(missing)?;
@@ -79,13 +79,13 @@ impl Context {
         Ok((device, netlink, qdiscs))
     }
 
-    /// The same path with its device looked up, so that not every source does it again.
+    /// The same path with its device looked up once, so that not every source repeats it.
     pub(crate) fn resolved(&self) -> Self {
         Self { device: self.device_name().ok(), ..self.clone() }
     }
 }
 
-/// A netlink error as the reason for an absence.
+/// A netlink error as the reason why a fact is missing.
 pub(crate) fn missing(error: NetlinkError) -> Missing {
     Missing::because(error.to_string())
 }

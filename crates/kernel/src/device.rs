@@ -1,4 +1,4 @@
-//! Where the path's device is: on which bus, at which address, and in which directory of /sys.
+//! The location of the path's device: its bus, its address, and its directory in /sys.
 
 use goodput_model::Missing;
 use goodput_netlink::{Netlink, ethtool};
@@ -11,14 +11,14 @@ use crate::context::missing;
 pub(crate) enum Place {
     /// "0000:00:03.0": domain, bus, device and function.
     Pci(String),
-    /// A USB device: the name of the bus controller and the ports on the way from it, "1.2".
+    /// A USB device: the name of the bus controller and the ports on the path from it, "1.2".
     Usb {
         /// "0000:00:14.0" if the controller is a PCI device.
         controller: String,
-        /// Ports, from the root hub on.
+        /// Ports, starting at the root hub.
         ports: String,
     },
-    /// Another bus, by the driver's words.
+    /// Another bus, in the driver's words.
     Other(String),
 }
 
@@ -33,8 +33,8 @@ impl Place {
             .ok_or_else(|| Missing::because(format!("{device} is a virtual device, on no bus")))
     }
 
-    /// A PCI device is called by its address; a USB device by `usb_make_path` of
-    /// include/linux/usb.h: "usb-", its controller, "-", its ports.
+    /// A PCI device is named by its address; a USB device by `usb_make_path` of include/linux/usb.h: "usb-", its
+    /// controller, "-", its ports.
     pub(crate) fn parse(address: &str) -> Self {
         if pci_numbers(address).is_some() {
             return Self::Pci(address.into());
@@ -48,7 +48,7 @@ impl Place {
         }
     }
 
-    /// The PCI address of the device, or of the controller it hangs on.
+    /// The PCI address of the device, or of the controller to which it is attached.
     pub(crate) fn pci_address(&self) -> Option<&str> {
         let address = match self {
             Self::Pci(address) | Self::Usb { controller: address, .. } => address,
@@ -58,8 +58,8 @@ impl Place {
     }
 }
 
-/// Domain, and bus, device and function in one number, as the kernel counts them (`PCI_DEVID`):
-/// of "0000:01:00.0" (0, 256).
+/// Domain, and bus, device and function in one number, as the kernel encodes them (`PCI_DEVID`): for "0000:01:00.0" (0,
+/// 256).
 pub(crate) fn pci_numbers(address: &str) -> Option<(u64, u64)> {
     let (rest, function) = address.split_once('.')?;
     let [domain, bus, device] = rest.split(':').collect::<Vec<_>>().try_into().ok()?;
@@ -71,16 +71,16 @@ pub(crate) fn pci_numbers(address: &str) -> Option<(u64, u64)> {
     Some((number(domain, 0xffff_ffff)?, id))
 }
 
-/// Ports are numbers with dots between, which makes them safe as part of a path.
+/// Ports are numbers separated by dots, and so safe as part of a path.
 fn is_ports(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_digit() || c == '.')
         && !text.contains("..")
 }
 
-/// The directory of the path's device in /sys, if /sys shows the devices of the calling thread's network
-/// namespace. /sys shows those of the namespace it was mounted in (network_namespaces(7)), where another
-/// device may have the same name.
+/// The directory of the path's device in /sys, if /sys shows the devices of the calling thread's network namespace.
+/// /sys shows those of the namespace in which it was mounted (network_namespaces(7)); another device may have the same
+/// name there.
 pub(crate) fn directory(context: &Context) -> Result<String, Missing> {
     let device = context.device_name()?;
     let directory = format!("sys/class/net/{device}");

@@ -5,8 +5,8 @@ use goodput_netlink::Netlink;
 
 use crate::context::missing;
 
-/// Those of `named`, once each is known to be there. If none is named, the devices that are up: all hardware,
-/// and what the default routes use; if there is neither, every device but loopback.
+/// The devices of `named`, once each is known to exist. If none is named, the devices that are up: all hardware, and
+/// those of the default routes; if there is neither, every device but loopback.
 pub fn devices(named: &[String]) -> Result<Vec<String>, Missing> {
     let mut netlink = Netlink::open().map_err(missing)?;
     let links = netlink.links().map_err(missing)?;

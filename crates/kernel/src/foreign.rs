@@ -1,4 +1,4 @@
-//! TCP connections of other programs: what the kernel knows of a transfer that is not ours.
+//! TCP connections of other programs: the kernel's facts about a transfer that is not ours.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use goodput_netlink::sock_diag::{DiagSocket, tcp_sockets};
 use crate::context::missing;
 use crate::{decode, socket};
 
-/// Which sockets are wanted. What is `None` does not limit.
+/// Which sockets are wanted. `None` sets no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketFilter {
     /// Port of either end.
@@ -27,9 +27,9 @@ pub struct ForeignSocket {
     pub local: SocketAddr,
     /// The other end.
     pub peer: SocketAddr,
-    /// Inode number by which processes hold it; 0 if none does any more.
+    /// Inode number by which processes hold it; 0 if no process holds it any longer.
     pub inode: u64,
-    /// What the kernel knows of the connection.
+    /// The kernel's facts about the connection.
     pub tcp_info: Known<TcpInfo>,
     /// Memory against its limits.
     pub memory: Known<SocketMemory>,
@@ -41,8 +41,8 @@ pub struct ForeignSocket {
     pub send_queue_bytes: u64,
 }
 
-/// The connected TCP sockets that `filter` lets through, in the network namespace of the calling
-/// thread. Anyone may ask. A transfer within one host has both its ends among them.
+/// The connected TCP sockets that pass `filter`, in the network namespace of the calling thread. Needs no privilege. A
+/// transfer within one host contributes both of its ends.
 pub fn foreign_sockets(filter: &SocketFilter) -> Result<Vec<ForeignSocket>, Missing> {
     let sockets = match filter.port {
         None => tcp_sockets(None, None).map_err(missing)?,
@@ -60,8 +60,8 @@ pub fn foreign_sockets(filter: &SocketFilter) -> Result<Vec<ForeignSocket>, Miss
     Ok(sockets.into_iter().filter(wanted).map(foreign).collect())
 }
 
-/// Inode numbers of the sockets that process `pid` holds. Needs its user's rights, or root's
-/// (proc_pid_fd(5)). Its sockets are in its own network namespace, which may be another.
+/// Inode numbers of the sockets that process `pid` holds. Needs the rights of its user or of root (proc_pid_fd(5)). Its
+/// sockets are in its own network namespace, which may be a different one.
 pub fn socket_inodes_of(pid: u32) -> Result<BTreeSet<u64>, Missing> {
     let unreadable = |error: io::Error| {
         let advice = match error.kind() {
@@ -73,7 +73,7 @@ pub fn socket_inodes_of(pid: u32) -> Result<BTreeSet<u64>, Missing> {
     };
     let mut inodes = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd")).map_err(unreadable)? {
-        // A descriptor that was closed meanwhile is none.
+        // A descriptor that was closed meanwhile is skipped.
         let Ok(target) = fs::read_link(entry.map_err(unreadable)?.path()) else { continue };
         inodes.extend(socket_inode(&target.to_string_lossy()));
     }

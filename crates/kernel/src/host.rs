@@ -1,4 +1,4 @@
-//! Who this machine is.
+//! Facts that identify this machine.
 
 use goodput_model::Host;
 
@@ -15,8 +15,7 @@ pub fn host() -> Host {
     }
 }
 
-/// CPUs in our affinity mask; if that can't be had (more than 1024 CPUs), as many as the
-/// standard library counts, and 1 at least.
+/// CPUs in our affinity mask; if it can't be read (more than 1024 CPUs), the standard library's count, and at least 1.
 fn allowed_cpus() -> u32 {
     match rustix::thread::sched_getaffinity(None) {
         Ok(cpus) => cpus.count(),

@@ -1,7 +1,7 @@
 //! Reads what the host knows: sockets, devices, queues, routes, settings and counters.
 //!
-//! It never writes. What cannot be read is said to be missing, with the reason. Facts are those of
-//! the network namespace of the calling thread.
+//! It never writes. What cannot be read is reported as missing, with the reason. Facts belong to the network namespace
+//! of the calling thread.
 // A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

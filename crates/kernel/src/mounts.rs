@@ -1,4 +1,4 @@
-//! Which mount a file is on, and what that mount counts.
+//! The mount that a file is on, and its counters.
 
 use std::fs::File;
 use std::io;
@@ -13,11 +13,11 @@ use crate::Root;
 use crate::parse::mountinfo::{self, Mount};
 use crate::parse::mountstats::{self, NfsStatistics};
 
-/// Most of either file that is read. A host with thousands of mounts stays below.
+/// Most bytes read of either file. A host with thousands of mounts stays below.
 const MAX_BYTES: usize = 8 << 20;
 
-/// The mounts of one mount namespace. It stays open, so that they can be asked about when no thread is in the
-/// namespace any more.
+/// The mounts of one mount namespace. Their files stay open, so they can be queried when no thread is in the namespace
+/// any longer.
 #[derive(Debug)]
 pub struct Mounts {
     info: File,
@@ -25,7 +25,7 @@ pub struct Mounts {
 }
 
 impl Mounts {
-    /// Those of the calling thread's namespace.
+    /// The mounts of the calling thread's namespace.
     pub fn here() -> io::Result<Self> {
         // Only a folder directly below /proc has mountstats, and each thread has one there (proc(5)).
         let own = std::fs::read_link("/proc/thread-self")?;
@@ -33,7 +33,7 @@ impl Mounts {
         Self::of(&Path::new("/proc").join(thread))
     }
 
-    /// Those that the files in the folder of a thread list.
+    /// The mounts that the files in a thread's folder list.
     fn of(folder: &Path) -> io::Result<Self> {
         let statistics = File::open(folder.join("mountstats"));
         let why = |cause: io::Error| Missing::because(format!("cannot read mountstats: {cause}"));
@@ -52,12 +52,12 @@ impl Mounts {
 #[derive(Debug, Clone)]
 pub struct FileMount {
     mounts: Arc<Mounts>,
-    /// What it is.
+    /// The mount's properties.
     pub mount: Mount,
 }
 
 impl FileMount {
-    /// That of an open file, by the number that the kernel has for it (`mnt_id`, proc_pid_fdinfo(5)).
+    /// The mount of an open file, by the kernel's number for the mount (`mnt_id`, proc_pid_fdinfo(5)).
     pub fn of(file: BorrowedFd<'_>, mounts: Arc<Mounts>) -> Result<Self, Missing> {
         let name = format!("proc/self/fdinfo/{}", file.as_raw_fd());
         let text = Root::default().read(&name)?;
@@ -72,10 +72,10 @@ impl FileMount {
         Ok(Self { mounts, mount })
     }
 
-    /// What it counted so far; missing unless it is NFS.
+    /// Its counts so far; missing unless it is NFS.
     pub fn statistics(&self) -> Result<NfsStatistics, Missing> {
         let file = self.mounts.statistics.as_ref().map_err(Clone::clone)?;
-        // Mounts on top of each other have one name; both files list them in one order.
+        // Mounts on top of each other share one name; both files list them in the same order.
         let above = |mount: &Mount| mount.point == self.mount.point;
         let all = self.mounts.all()?;
         let place = all.iter().filter(|mount| above(mount)).position(|m| m.id == self.mount.id);
@@ -91,7 +91,7 @@ impl FileMount {
     }
 }
 
-/// Nothing, or why this kernel can't mount NFS: it neither has the client nor a module of it.
+/// `Ok`, or why this kernel can't mount NFS: it has neither the client nor a module for it.
 pub fn nfs_client() -> Result<(), Missing> {
     let root = Root::default();
     let known = root.read("proc/filesystems")?;
@@ -100,7 +100,7 @@ pub fn nfs_client() -> Result<(), Missing> {
     }
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let folder = format!("lib/modules/{release}");
-    // Lists of paths, the latter with what each needs (modules.dep(5)).
+    // Lists of paths, the latter with each module's dependencies (modules.dep(5)).
     let lists =
         ["modules.builtin", "modules.dep"].map(|list| root.read(&format!("{folder}/{list}")));
     let is_nfs =
@@ -113,7 +113,7 @@ pub fn nfs_client() -> Result<(), Missing> {
     )))
 }
 
-/// All of a file that the kernel writes anew whenever it is read from its beginning.
+/// The whole text of a file that the kernel rewrites whenever it is read from the beginning.
 fn text(file: &File, name: &str) -> Result<String, Missing> {
     let mut bytes = Vec::new();
     let mut room = vec![0; 1 << 16];

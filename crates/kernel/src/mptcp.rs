@@ -1,5 +1,4 @@
-//! What the kernel says of an MPTCP connection (`MPTCP_INFO`, Linux 5.16 and later;
-//! include/uapi/linux/mptcp.h).
+//! The kernel's facts about an MPTCP connection (`MPTCP_INFO`, Linux 5.16 and later; include/uapi/linux/mptcp.h).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -12,18 +11,17 @@ const IPPROTO_MPTCP: u32 = 262;
 const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
 
-/// Offsets in `struct mptcp_info`: of the subflows beside the first, of the flags, and of the subflows
-/// with the first, which Linux 6.5 added.
+/// Offsets in `struct mptcp_info`: the subflows beside the first, the flags, and the subflows including the first,
+/// which Linux 6.5 added.
 const SUBFLOWS_AT: usize = 0;
 const FLAGS_AT: usize = 8;
 const TOTAL_SUBFLOWS_AT: usize = 80;
 /// `MPTCP_INFO_FLAG_FALLBACK`.
 const FALLBACK_BIT: u32 = 1;
-/// Room for what this reads of it.
+/// Room for the part that is read here.
 const INFO_BYTES: usize = 96;
 
-/// How many subflows an MPTCP connection has; missing if it fell back to TCP. `None` if it is no
-/// MPTCP socket.
+/// How many subflows an MPTCP connection has; missing if it fell back to TCP. `None` if it is not an MPTCP socket.
 pub fn mptcp_subflows(socket: BorrowedFd<'_>) -> Option<Known<u64>> {
     let protocol = sockopt::socket_protocol(socket).ok().flatten()?;
     if protocol.as_raw().get() != IPPROTO_MPTCP {
@@ -32,7 +30,7 @@ pub fn mptcp_subflows(socket: BorrowedFd<'_>) -> Option<Known<u64>> {
     let mut info = [0; INFO_BYTES];
     Some(match read(socket, &mut info) {
         Ok(length) => subflows(&info[..length.min(INFO_BYTES)]).into(),
-        // Such a socket has only what TCP's have (net/mptcp/sockopt.c, `mptcp_getsockopt`).
+        // After a fallback, a socket has only TCP's options (net/mptcp/sockopt.c, `mptcp_getsockopt`).
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => fell_back().into(),
         Err(error) => Known::missing(format!("no MPTCP_INFO: {error}")),
     })

@@ -10,7 +10,7 @@ use crate::foreign::socket_inodes_of;
 use crate::parse::process::{parse_cpu, parse_state};
 use crate::parse::schedstat;
 
-/// Threads of a process that are looked at, at most.
+/// Most threads of a process that are read.
 const MAX_THREADS: usize = 512;
 
 /// A process that holds a socket.
@@ -18,21 +18,20 @@ const MAX_THREADS: usize = 512;
 pub struct Owner {
     /// Its process id.
     pub pid: u32,
-    /// Its name, as the kernel cuts it: 15 bytes at most.
+    /// Its name, which the kernel cuts to 15 bytes.
     pub name: String,
 }
 
-/// One thread of a process now.
+/// The current state of one thread of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// Its id.
     pub tid: u32,
-    /// State, as proc_pid_stat(5) has it: `R`, `S`, `D`, `T` and others.
+    /// State, as in proc_pid_stat(5): `R`, `S`, `D`, `T` and others.
     pub state: char,
     /// CPU time, user and system, in steps of a clock tick, microseconds.
     pub cpu_us: u64,
-    /// Time it was ready to run and waited for a CPU, microseconds; `None` if the kernel keeps no
-    /// schedstat.
+    /// Time it was ready to run but waited for a CPU, microseconds; `None` if the kernel keeps no schedstat.
     pub cpu_wait_us: Option<u64>,
 }
 
@@ -44,8 +43,7 @@ impl Owner {
     }
 }
 
-/// The processes that hold a socket of `inodes`, as far as we may look: other users' processes can't
-/// be seen without root.
+/// The processes that hold a socket of `inodes`, as far as permitted: without root, other users' processes are hidden.
 pub fn owners_of(inodes: &BTreeSet<u64>) -> Vec<Owner> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -53,8 +51,8 @@ pub fn owners_of(inodes: &BTreeSet<u64>) -> Vec<Owner> {
     pids.filter(holds).filter_map(Owner::of).collect()
 }
 
-/// Whether process `pid` is in the network namespace of the calling thread, whose sockets alone can
-/// be listed. Needs its user's rights, or root's.
+/// Whether process `pid` is in the network namespace of the calling thread; only sockets of this namespace can be
+/// listed. Needs the rights of its user or of root.
 pub fn shares_network_namespace(pid: u32) -> Result<bool, Missing> {
     let namespace = |process: &str| {
         fs::read_link(format!("/proc/{process}/ns/net")).map_err(|error| {
@@ -64,7 +62,7 @@ pub fn shares_network_namespace(pid: u32) -> Result<bool, Missing> {
     Ok(namespace(&pid.to_string())? == namespace("thread-self")?)
 }
 
-/// The threads of process `pid`. Anyone may look.
+/// The threads of process `pid`. Needs no privilege.
 pub fn threads_of(pid: u32) -> Result<Vec<Thread>, Missing> {
     let directory = format!("/proc/{pid}/task");
     let unreadable =
@@ -73,7 +71,7 @@ pub fn threads_of(pid: u32) -> Result<Vec<Thread>, Missing> {
     let mut threads = Vec::new();
     for entry in fs::read_dir(&directory).map_err(unreadable)?.take(MAX_THREADS) {
         let entry = entry.map_err(unreadable)?;
-        // A thread that ended since it was listed is none.
+        // A thread that ended since it was listed is skipped.
         let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
         let tid = entry.file_name().to_str().and_then(|name| name.parse().ok());
         if let (Some(tid), Some(state), Some((user, system))) =

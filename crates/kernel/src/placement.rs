@@ -1,6 +1,6 @@
-//! Where the threads of flows should run: on the memory node of the path's device, and off the CPUs
-//! that serve its interrupts (Documentation/networking/scaling.rst; Documentation/ABI/testing/
-//! sysfs-class-net and sysfs-bus-pci; proc_irq(5)).
+//! Where the flows' threads should run: on the memory node of the path's device, and off the CPUs that serve its
+//! interrupts (Documentation/networking/scaling.rst; Documentation/ABI/testing/sysfs-class-net and sysfs-bus-pci;
+//! proc_irq(5)).
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::parse::vectors::{DeviceMatch, of_device};
 use crate::parse::{cpu_list, per_cpu};
 use crate::{Context, Root};
 
-/// Interrupts of a device whose CPUs are looked up.
+/// Most interrupts of a device whose CPUs are looked up.
 const MAX_INTERRUPTS: usize = 1024;
 
-/// What is known of a device and the CPUs around it.
+/// A device and the CPUs around it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// Name of the device.
@@ -23,25 +23,25 @@ pub struct Surroundings {
     pub node: Option<(u16, Vec<u16>)>,
     /// CPUs that serve its interrupts.
     pub interrupted: BTreeSet<u16>,
-    /// For each CPU that shares its core with others, all of that core's in rising order.
+    /// For each core with several CPUs, all of its CPUs in rising order.
     pub cores: Vec<Vec<u16>>,
 }
 
-/// CPUs for the flows' threads, and why these.
+/// CPUs for the flows' threads, and the reason for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuChoice {
-    /// The CPUs, the best first; none if the scheduler had better decide.
+    /// The CPUs, the best first; empty if the scheduler had better decide.
     pub cpus: Vec<u16>,
     /// The reason, for a person.
     pub why: String,
 }
 
-/// Looks around the device of the path. Virtual devices are near to nothing and have no interrupts.
+/// Reads the surroundings of the path's device. Virtual devices are near nothing and have no interrupts.
 pub fn surroundings(context: &Context) -> Result<Surroundings, Missing> {
     let context = context.resolved();
     let device = context.device_name()?;
     let directory = directory(&context)?;
-    // What no bus carries has no such link (drivers/base/core.c, `device_add_class_symlinks`).
+    // A device without a bus has no such link (drivers/base/core.c, `device_add_class_symlinks`).
     if context.root.read_if_there(&format!("{directory}/device/uevent"))?.is_none() {
         return Err(Missing::because(format!("{device} is a virtual device, on no bus")));
     }
@@ -59,13 +59,13 @@ fn look(root: &Root, directory: &str, device: &str, address: Option<&str>) -> Su
     }
 }
 
-/// The node of the device with its CPUs. Firmware that says nothing gives -1.
+/// The node of the device with its CPUs. Firmware that reports no node gives -1.
 fn node(root: &Root, directory: &str) -> Option<(u16, Vec<u16>)> {
     let number = root.read(&format!("{directory}/device/numa_node")).ok()?.trim().parse().ok()?;
     Some((number, list(root, &format!("{directory}/device/local_cpulist"))?))
 }
 
-/// CPUs that the kernel has the device's interrupts on; if it does not say, those that have had any.
+/// CPUs to which the kernel assigns the device's interrupts; if the kernel reports none, the CPUs that have had any.
 fn interrupted(root: &Root, wanted: DeviceMatch<'_>) -> BTreeSet<u16> {
     let Ok(text) = root.read("proc/interrupts") else { return BTreeSet::new() };
     let Ok(table) = per_cpu::parse("/proc/interrupts", &text) else { return BTreeSet::new() };
@@ -99,7 +99,7 @@ fn list(root: &Root, file: &str) -> Option<Vec<u16>> {
 }
 
 impl Surroundings {
-    /// CPUs for `flows` threads, out of those that are `allowed`.
+    /// CPUs for `flows` threads, out of the `allowed` ones.
     pub fn choose_cpus(&self, allowed: &[u16], flows: usize) -> CpuChoice {
         let device = &self.device;
         let (near, place) = match &self.node {
@@ -142,8 +142,8 @@ impl Surroundings {
         CpuChoice { cpus, why }
     }
 
-    /// The lower the better: whether interrupts are served on the same core, then which of the CPUs of
-    /// its core it is, so that each flow has a core of its own as long as there are enough.
+    /// The lower the better: whether interrupts are served on the same core, then the CPU's index within its core, so
+    /// that each flow has its own core as long as there are enough.
     fn rank(&self, cpu: u16) -> (bool, usize, u16) {
         let core = self.cores.iter().find(|core| core.contains(&cpu));
         let place = core.and_then(|core| core.iter().position(|one| *one == cpu)).unwrap_or(0);
@@ -158,9 +158,8 @@ mod tests {
 
     const CARD: &str = "0000:81:00.0";
 
-    /// A machine with two nodes of 8 CPUs, each core with two of them, as Linux numbers them: node 0
-    /// has 0-3 and 8-11, node 1 has 4-7 and 12-15. The card is on node 1 and has 8 queues, of which
-    /// `placed` lists the CPUs.
+    /// A machine with two nodes of 8 CPUs and two CPUs per core, numbered as Linux does: node 0 has 0-3 and 8-11, node
+    /// 1 has 4-7 and 12-15. The card is on node 1 and has 8 queues, whose CPUs `placed` lists.
     fn machine(placed: &[u16]) -> (tempfile::TempDir, Surroundings) {
         let host = tempfile::tempdir().unwrap();
         let put = |file: &str, text: &str| {

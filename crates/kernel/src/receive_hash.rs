@@ -1,4 +1,4 @@
-//! How the device of a path spreads what it receives over its queues.
+//! How the device of a path spreads received packets over its queues.
 
 use goodput_model::{Missing, ReceiveHash, Transport};
 use goodput_netlink::receive_hash::{FlowKind, hashes_ports, receive_hash as read};
@@ -6,8 +6,8 @@ use goodput_netlink::receive_hash::{FlowKind, hashes_ports, receive_hash as read
 use crate::Context;
 use crate::context::missing;
 
-/// The hash by which the device of the path chooses the receive queue of a flow. Missing if it has
-/// none, if the ports of such flows are not part of it, or if the function is not Toeplitz's.
+/// The hash by which the path's device chooses the receive queue of a flow. Missing if it has no hash, if the hash
+/// leaves out the ports of such flows, or if its function is not Toeplitz's.
 pub fn receive_hash(context: &Context, transport: Transport) -> Result<ReceiveHash, Missing> {
     let device = context.device_name()?;
     let because = |why: &str| Missing::because(format!("{device} {why}"));

@@ -1,4 +1,4 @@
-//! Where `/proc` and `/sys` are, and reading from there.
+//! The location of `/proc` and `/sys`, and reading files there.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,8 +27,8 @@ impl Root {
         Self { path: path.into() }
     }
 
-    /// The text of `file`, a path without the leading slash. Every file of /proc and /sys ends in
-    /// a newline, so one that does not was cut short, and the number at its end can't be trusted.
+    /// The text of `file`, a path without the leading slash. Every file of /proc and /sys ends in a newline. A text
+    /// without one was cut short, and the number at its end can't be trusted.
     pub fn read(&self, file: &str) -> Result<String, Missing> {
         let text = self.read_bytes(file).map_err(|error| unreadable(file, &error))?;
         let text = String::from_utf8_lossy(&text);
@@ -39,8 +39,7 @@ impl Root {
         }
     }
 
-    /// The text of `file`, or `None` if there is no such file. A file that may not be looked at
-    /// is not known to be absent.
+    /// The text of `file`, or `None` if there is no such file. A file that may not be read is not known to be absent.
     pub fn read_if_there(&self, file: &str) -> Result<Option<String>, Missing> {
         match self.path.join(file).try_exists() {
             Ok(true) => self.read(file).map(Some),

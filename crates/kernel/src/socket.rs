@@ -1,4 +1,4 @@
-//! What the kernel says of one socket beside tcp_info: memory, queues, and values in effect.
+//! The kernel's facts about one socket beside tcp_info: memory, queues, and values in effect.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -19,7 +19,7 @@ pub fn socket_memory(socket: BorrowedFd<'_>) -> Known<SocketMemory> {
     }
 }
 
-/// Bytes that wait for the reader (`SIOCINQ`); of a UDP socket the size of the next datagram.
+/// Bytes that wait for the reader (`SIOCINQ`); for a UDP socket the size of the next datagram.
 pub fn queued_input(socket: BorrowedFd<'_>) -> Known<u64> {
     let queued = rustix::io::ioctl_fionread(socket);
     known("the receive queue cannot be read", queued)
@@ -47,13 +47,13 @@ pub fn effective_congestion(socket: BorrowedFd<'_>) -> Known<String> {
     known("the congestion control cannot be read", sockopt::tcp_congestion(socket))
 }
 
-/// Send memory allowed, bytes as the kernel charges them: twice what was asked for (socket(7)).
+/// Send memory limit, bytes as the kernel charges them: twice the requested value (socket(7)).
 pub fn effective_sndbuf(socket: BorrowedFd<'_>) -> Known<u64> {
     let size = sockopt::socket_send_buffer_size(socket);
     known("the send buffer cannot be read", size.map(|bytes| bytes as u64))
 }
 
-/// Receive memory allowed, bytes as the kernel charges them: twice what was asked for (socket(7)).
+/// Receive memory limit, bytes as the kernel charges them: twice the requested value (socket(7)).
 pub fn effective_rcvbuf(socket: BorrowedFd<'_>) -> Known<u64> {
     let size = sockopt::socket_recv_buffer_size(socket);
     known("the receive buffer cannot be read", size.map(|bytes| bytes as u64))

@@ -4,11 +4,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use goodput_model::{Known, Missing, TcpInfo};
 
-/// Room for more than any kernel returns so far (6.18: 280 bytes).
+/// More room than any kernel needs so far (6.18: 280 bytes).
 const ROOM_BYTES: usize = 512;
 
-/// Calls `$each!` with every plain field: name, offset, width, and the length at which the kernel's
-/// structure first held it (include/uapi/linux/tcp.h; the same lengths as in the model).
+/// Calls `$each!` with every plain field: name, offset, width, and the length at which the kernel's structure first
+/// included it (include/uapi/linux/tcp.h; the same lengths as in the model).
 macro_rules! fields {
     ($each:ident) => {
         $each! {
@@ -42,8 +42,8 @@ const WINDOW_SCALES_AT: usize = 6;
 /// Offset of `tcpi_delivery_rate_app_limited:1, tcpi_fastopen_client_fail:2`.
 const FLAGS_AT: usize = 7;
 
-/// Takes `bytes`, as long as the kernel returned them, apart. A field that the kernel's structure
-/// does not reach stays `None`.
+/// Decodes `bytes`, at the length that the kernel returned. A field beyond the end of the kernel's structure stays
+/// `None`.
 pub fn decode(bytes: &[u8]) -> TcpInfo {
     let mut info = TcpInfo {
         length_bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
@@ -110,8 +110,8 @@ fn number(bytes: &[u8], offset: usize, width: usize, needs: usize) -> Option<u64
     Some(u64::from_ne_bytes(word))
 }
 
-/// `count` bits of a C bit field byte, the first declared being number 0. Compilers fill a byte
-/// from its low end on little-endian machines and from its high end on others.
+/// `count` bits of a C bit field byte; the field declared first has number 0. Compilers fill a byte from its low end on
+/// little-endian machines and from its high end on others.
 fn bits(byte: u64, first: u32, count: u32) -> u64 {
     let shift = if cfg!(target_endian = "little") { first } else { 8 - first - count };
     (byte >> shift) & ((1 << count) - 1)

@@ -1,5 +1,5 @@
-//! How late the CPUs of this host run a thread whose timer went off: the gap in which a CPU does
-//! nothing for the network's programs either.
+//! How late the CPUs of this host run a thread after its timer expired. In this gap, a CPU does nothing for the
+//! network's programs either.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,9 +9,8 @@ use rustix::thread::CpuSet;
 /// Time between two wake-ups of each CPU.
 const WAKEUP_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Watches every CPU of our affinity mask for `time`; the longest delay of a wake-up on any. Blocks.
-/// Costs each CPU a wake-up every millisecond. A CPU that no thread may be bound to is left out;
-/// `None` if that is all of them.
+/// Watches every CPU of our affinity mask for `time`; returns the longest wake-up delay on any of them. Blocks. Costs
+/// each CPU a wake-up every millisecond. CPUs to which no thread can be bound are left out; `None` if no CPU remains.
 pub fn longest_wakeup_delay(time: Duration) -> Option<Duration> {
     let allowed = rustix::thread::sched_getaffinity(None).ok()?;
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));

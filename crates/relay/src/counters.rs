@@ -1,4 +1,4 @@
-//! What one direction of the relay did, counted.
+//! Counters of one direction of the relay.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,20 +10,20 @@ pub const EXACT_BELOW_NS: u64 = 100_000;
 pub struct Counters {
     /// Delivered.
     pub forwarded: u64,
-    /// Dropped for lack of room in the queue.
+    /// Dropped because the queue was full.
     pub queue_drops: u64,
-    /// Lost at random or for their size, as asked.
+    /// Lost at random or because of their size, as requested.
     pub lost: u64,
     /// Delivered with a congestion mark.
     pub marked: u64,
-    /// Delivered, but later than they were due by more than [`EXACT_BELOW_NS`]: how often the emulation
-    /// was not exact, because the machine was too busy.
+    /// Delivered more than [`EXACT_BELOW_NS`] late: how often the emulation was not exact, because the machine was too
+    /// busy.
     pub late: u64,
-    /// Not taken by the receiving kernel, as while its device is down.
+    /// Refused by the receiving kernel, for example while its device is down.
     pub refused: u64,
 }
 
-/// The counters as the relay's thread writes them.
+/// The counters that the relay's thread writes.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     forwarded: AtomicU64,

@@ -1,11 +1,10 @@
-//! Congestion marks in IP headers (RFC 3168): a router that would drop a packet marks it instead,
-//! if both ends of its flow have agreed on that.
+//! Congestion marks in IP headers (RFC 3168): a router that would drop a packet marks it instead, if both ends of its
+//! flow have agreed to this.
 
 /// The two bits of the traffic class, and their value "congestion experienced".
 const ECN_BITS: u8 = 0b11;
 
-/// Marks an IP packet, without anything before it. False if it is not of a flow that
-/// understands marks.
+/// Marks an IP packet, which starts with its IP header. False if its flow does not support marks.
 pub(super) fn mark(packet: &mut [u8]) -> bool {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) if packet.len() >= 20 => mark_v4(packet),

@@ -1,4 +1,4 @@
-//! Why there is no relay.
+//! Why a relay could not be set up.
 
 use std::io;
 

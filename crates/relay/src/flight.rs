@@ -1,4 +1,4 @@
-//! Packets on their way: a pool of buffers and the order in which they are due.
+//! Packets in flight: a pool of buffers and the order in which packets are due.
 
 use std::collections::VecDeque;
 
@@ -24,8 +24,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Room for at most `most_buffers` packets of at most `buffer_bytes`. Memory is taken as it is
-    /// needed.
+    /// Room for at most `most_buffers` packets of at most `buffer_bytes`. Memory is allocated as needed.
     pub(super) fn new(buffer_bytes: usize, most_buffers: usize) -> Self {
         Self {
             in_order: VecDeque::new(),
@@ -38,8 +37,7 @@ impl Flight {
         }
     }
 
-    /// An unused buffer, the one used last first as it is still in the cache; `None` if all are
-    /// under way.
+    /// An unused buffer, the last used one first, because it is still in the cache; `None` if all are in flight.
     pub(super) fn buffer(&mut self) -> Option<Box<[u8]>> {
         self.spare.pop().or_else(|| {
             (self.buffers < self.most_buffers).then(|| {

@@ -1,10 +1,10 @@
-//! An emulated link for kernels without netem: two TUN devices joined by one thread a direction,
-//! which delay, limit, lose, mark and reorder packets.
+//! An emulated link for kernels without netem: two TUN devices joined by one thread per direction, which delays,
+//! limits, loses, marks and reorders packets.
 //!
-//! With segmentation on, super-packets cross whole: fast, but a super-packet is then the unit that
-//! is queued, dropped and delivered; the rate still counts every segment with its headers.
+//! With segmentation on, super-packets cross whole. This is fast, but the super-packet is then the unit of queueing,
+//! dropping and delivery; the rate still counts every segment with its headers.
 //!
-//! It is apart from `lab`, because every byte passes it: it alone is built for speed.
+//! It is separate from `lab`, because every byte passes through it: only the relay is built for speed.
 // A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
@@ -35,7 +35,7 @@ use counters::Tally;
 use pump::Pump;
 use shape::Shaper;
 
-/// How the devices of a relay were made.
+/// Properties of a relay's devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Devices {
     /// MTU of both, bytes.
@@ -44,7 +44,7 @@ pub struct Devices {
     pub segmentation: bool,
 }
 
-/// A running relay. Dropping it stops both threads and takes the devices away.
+/// A running relay. Dropping it stops both threads and removes the devices.
 #[derive(Debug)]
 pub struct Relay {
     stop: Arc<OwnedFd>,
@@ -53,7 +53,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Joins two devices: `forward` shapes what goes from `near` to `far`, `back` the opposite.
+    /// Joins two devices: `forward` shapes packets from `near` to `far`, `back` the opposite direction.
     pub fn start(
         near: Tun,
         far: Tun,
@@ -92,7 +92,7 @@ impl Relay {
         Ok(())
     }
 
-    /// What the relay did so far: near to far, and far to near.
+    /// The counters so far: near to far, and far to near.
     pub fn counters(&self) -> [Counters; 2] {
         [self.tallies[0].read(), self.tallies[1].read()]
     }
@@ -100,10 +100,10 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        // An eventfd at zero takes a one at once, so this cannot fail or block.
+        // An eventfd at zero accepts a one at once, so this can neither fail nor block.
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         for thread in self.threads.drain(..) {
-            // A panicked thread has already said so on stderr.
+            // A panicked thread has already reported it on stderr.
             let _ = thread.join();
         }
     }

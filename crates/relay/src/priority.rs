@@ -1,12 +1,12 @@
-//! A wire does not wait for a CPU: the relay's threads go before everything else.
+//! A wire does not wait for a CPU: the relay's threads run before everything else.
 
 use std::num::NonZeroU64;
 
-/// Lets the calling thread run as soon as a packet is there or due, before all ordinary threads,
-/// and wake without slack. What cannot be had is done without: the relay works, only less exactly.
+/// Lets the calling thread run as soon as a packet is there or due, before all ordinary threads, and wake without
+/// slack. If something is refused, the relay still works, only less exactly.
 ///
-/// It cannot starve the machine: it works only for packets, which others must send, and the kernel
-/// holds 5 % of the time back from real-time threads (sched(7)).
+/// It cannot starve the machine: it works only for packets, which others must send, and the kernel withholds 5 % of the
+/// time from real-time threads (sched(7)).
 pub(super) fn go_first() {
     // The default slack of 50 us would be most of the error budget.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));

@@ -1,5 +1,5 @@
-//! The thread of one direction: reads one device, holds each packet as long as the shape says,
-//! and writes it to the other device.
+//! The thread of one direction: reads one device, holds each packet as long as the shape requires, and writes it to the
+//! other device.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,10 +16,10 @@ use super::shape::{Fate, Shaper};
 use super::tun::Tun;
 use super::vnet;
 
-/// Packets taken in before those that fell due meanwhile are sent on.
+/// Packets read before those that became due meanwhile are sent on.
 const BATCH_PACKETS: usize = 64;
 
-/// Memory that packets on their way may take in one direction: 2.7 s at 1 Gbit/s.
+/// Memory that packets in flight may take in one direction: 2.7 s at 1 Gbit/s.
 const FLIGHT_BYTES: usize = 320 << 20;
 
 /// One direction of a relay.
@@ -47,8 +47,7 @@ impl Pump {
         }
     }
 
-    /// Reads what is there, up to a batch; true if there may be more. An error means that the
-    /// device is gone.
+    /// Reads the available packets, up to a batch; true if there may be more. An error means that the device is gone.
     fn take_in(&mut self, flight: &mut Flight) -> io::Result<bool> {
         for _ in 0..BATCH_PACKETS {
             let Some(mut buffer) = flight.buffer() else { return self.discard() };
@@ -62,7 +61,7 @@ impl Pump {
         Ok(true)
     }
 
-    /// With every buffer under way the next packet is read to nowhere, as a full queue would do.
+    /// If every buffer is in flight, the next packet is read and dropped, as a full queue would do.
     fn discard(&self) -> io::Result<bool> {
         let read = self.from.read(&mut [0; vnet::HEADER_BYTES])?;
         if read.is_some() {

@@ -1,5 +1,5 @@
-//! Random numbers for loss, jitter and reordering: the same seed gives the same fate to the same
-//! packets, so a run can be repeated.
+//! Random numbers for loss, jitter and reordering: the same seed treats the same packets the same way, so a run can be
+//! repeated.
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// True in a share `chance` (0 to 1) of the calls.
+    /// True for a fraction `chance` (0 to 1) of the calls.
     pub(super) fn hit(&mut self, chance: f64) -> bool {
         chance > 0.0 && self.unit() < chance
     }
@@ -27,7 +27,7 @@ impl Random {
         ((self.unit() * 2.0 - 1.0) * spread as f64) as i64
     }
 
-    /// Uniform in `0.0..1.0`, of the 53 bits that a double holds.
+    /// Uniform in `0.0..1.0`, with the 53 bits of a double.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

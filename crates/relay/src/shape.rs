@@ -1,13 +1,13 @@
-//! What one direction of an emulated link does to a packet, as a pure function of time: drop it,
-//! or deliver it at a certain nanosecond.
+//! How one direction of an emulated link treats a packet, as a pure function of time: drop it, or deliver it at a
+//! certain nanosecond.
 //!
-//! The bottleneck's queue is never stored: a link of a known rate is busy until `free_at`, so the
-//! bytes waiting at any time follow from it. That keeps the rate exact however late a thread wakes.
+//! The bottleneck's queue is never stored: a link of a known rate is busy until `free_at`, and the bytes waiting at any
+//! time follow from this. This keeps the rate exact however late a thread wakes.
 
 use super::random::Random;
 use super::vnet::ETHERNET_BYTES;
 
-/// What one direction of an emulated link shall do.
+/// The properties of one direction of an emulated link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// Bits per second, counting each packet with its 14 bytes of Ethernet header; `None`: no
@@ -20,19 +20,18 @@ pub struct Shape {
     pub jitter_ns: u64,
     /// Share of packets lost at random, 0 to 1.
     pub loss: f64,
-    /// Packets that get lost in a row, on average, 1 or more; above 1 losses come in bursts (the
-    /// two-state chain of Gilbert, 1960, that loses all in its bad state), as long as `loss` says in
-    /// all.
+    /// Average number of consecutive lost packets, at least 1. Above 1, losses come in bursts (the two-state chain of
+    /// Gilbert, 1960, which loses everything in its bad state), with `loss` as the overall share.
     pub loss_run: f64,
-    /// Share of packets that get a congestion mark, of those whose flow understands it.
+    /// Share of packets that get a congestion mark, out of those whose flow supports it.
     pub mark: f64,
-    /// IP packets of more bytes vanish.
+    /// Larger IP packets vanish, bytes.
     pub largest_bytes: u64,
     /// Share of packets that overtake: they leave without the delay, as with netem (tc-netem(8)).
     pub reorder: f64,
-    /// Extra delay of those packets, nanoseconds; 0 for none.
+    /// Extra delay of these packets, nanoseconds; 0 for none.
     pub displace_ns: u64,
-    /// Bytes that may wait for the bottleneck; matters only with a rate.
+    /// Bytes that may wait for the bottleneck; only relevant with a rate.
     pub queue_bytes: u64,
     /// Seed of loss, jitter and reordering.
     pub seed: u64,
@@ -56,18 +55,18 @@ impl Default for Shape {
     }
 }
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Deliver at this time, in order.
     At(u64),
-    /// Deliver at this time, ahead of those that wait for the delay.
+    /// Deliver at this time, ahead of packets that wait for the delay.
     Overtaking(u64),
-    /// Deliver at this time, behind others that came later.
+    /// Deliver at this time, behind packets that came later.
     HeldBack(u64),
     /// No room in the bottleneck's queue.
     QueueFull,
-    /// Lost at random, or for its size.
+    /// Lost at random, or because of its size.
     Lost,
 }
 
@@ -92,8 +91,8 @@ impl Shaper {
         }
     }
 
-    /// Decides about a packet of `wire_bytes` that came at `now`; times are nanoseconds of one
-    /// clock that never runs back.
+    /// Decides about a packet of `wire_bytes` that came at `now`; times are nanoseconds of one clock that never runs
+    /// backwards.
     pub(super) fn admit(&mut self, now: u64, wire_bytes: u64) -> Fate {
         let Some(sent_at) = self.serialise(now, wire_bytes) else { return Fate::QueueFull };
         let too_large = wire_bytes.saturating_sub(ETHERNET_BYTES) > self.shape.largest_bytes;
@@ -123,7 +122,7 @@ impl Shaper {
         if loss_run <= 1.0 {
             return self.random.hit(loss);
         }
-        // In balance, the bad state takes the share `loss` of the packets.
+        // In equilibrium, the bad state takes the fraction `loss` of the packets.
         let chance =
             if self.losing { 1.0 - 1.0 / loss_run } else { loss / (1.0 - loss) / loss_run };
         self.losing = self.random.hit(chance);
@@ -135,7 +134,7 @@ impl Shaper {
         let Some(rate) = self.shape.rate_bits_per_s else { return Some(now) };
         let start = self.free_at.max(now);
         let waiting_bytes = (start - now) as f64 * rate / 8e9;
-        // A packet that finds the bottleneck idle waits for nobody, whatever its size.
+        // A packet that finds the bottleneck idle never waits, whatever its size.
         if start > now && waiting_bytes + wire_bytes as f64 > self.shape.queue_bytes as f64 {
             return None;
         }

@@ -12,15 +12,14 @@ use crate::error::RelayError;
 /// Where TUN devices are made. On most systems only root may open it.
 pub const CLONE_DEVICE: &str = "/dev/net/tun";
 
-/// The open end of a TUN device. The device goes when this is dropped.
+/// The open end of a TUN device. The device disappears when this is dropped.
 #[derive(Debug)]
 pub struct Tun(OwnedFd);
 
 impl Tun {
-    /// Makes the device `name` in the network namespace of the calling thread. With
-    /// `segmentation`, the kernel hands over and takes whole super-packets; without, only single
-    /// packets; in both cases the checksum is left to a receiver that needs it, because nothing gets
-    /// corrupted on the way.
+    /// Makes the device `name` in the network namespace of the calling thread. With `segmentation`, the kernel sends
+    /// and receives whole super-packets; without it, only single packets. Either way a receiver that needs the checksum
+    /// must compute it, because nothing gets corrupted on the path.
     pub fn create(name: &str, segmentation: bool) -> Result<Self, RelayError> {
         let failed =
             |what: &'static str| move |source| RelayError { what, object: CLONE_DEVICE, source };
@@ -58,7 +57,7 @@ impl Tun {
         check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TUNSETOFFLOAD, bits) })
     }
 
-    /// Reads one packet with its header; `None` when there is none now.
+    /// Reads one packet with its header; `None` if there is none now.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.0, buffer) {
             Ok(len) => Ok(Some(len)),
@@ -67,13 +66,13 @@ impl Tun {
         }
     }
 
-    /// Hands one packet with its header to the kernel; false if the kernel refused it, as it
-    /// does while the device is down.
+    /// Passes one packet with its header to the kernel; false if the kernel refused it, as it does while the device is
+    /// down.
     pub(super) fn write(&self, packet: &[u8]) -> bool {
         rustix::io::write(&self.0, packet).is_ok()
     }
 
-    /// Bytes that a buffer must have to take any packet of a device of this `mtu`.
+    /// Size of a buffer that fits any packet of a device with this `mtu`, bytes.
     pub(super) fn buffer_bytes(mtu: u32, segmentation: bool) -> usize {
         // A super-packet is an IP packet of at most 65535 bytes (GSO_LEGACY_MAX_SIZE).
         let largest = if segmentation { 65_536 } else { mtu as usize };

@@ -1,5 +1,5 @@
-//! The header that a TUN device with `IFF_VNET_HDR` puts before each packet: how many segments a
-//! super-packet stands for, and how many bytes they would have on a wire.
+//! The header that a TUN device with `IFF_VNET_HDR` puts before each packet: how many segments a super-packet stands
+//! for, and how many bytes they would take on a wire.
 //!
 //! Layout: `struct virtio_net_hdr` of include/uapi/linux/virtio_net.h, native byte order for a
 //! TUN device: flags u8, gso_type u8, hdr_len u16, gso_size u16, csum_start u16, csum_offset u16.
@@ -13,16 +13,16 @@ pub(super) const ETHERNET_BYTES: u64 = 14;
 /// `VIRTIO_NET_HDR_GSO_NONE`.
 const GSO_NONE: u8 = 0;
 
-/// Bytes on the wire of a packet as read from the device, its header in front: those of all its
-/// segments, each with its own headers.
+/// Bytes on the wire of a packet as read from the device, starting with its header: the bytes of all its segments, each
+/// with its own headers.
 pub(super) fn wire_bytes(packet: &[u8]) -> u64 {
     let ip_bytes = packet.len().saturating_sub(HEADER_BYTES) as u64;
     let (extra, headers) = segments_after_the_first(packet).unwrap_or((0, 0));
     ip_bytes + ETHERNET_BYTES + extra * (headers + ETHERNET_BYTES)
 }
 
-/// How many further segments a super-packet stands for, and the IP and TCP header bytes that each
-/// repeats. `None` for a single packet, or for one whose headers cannot be read.
+/// How many further segments a super-packet stands for, and the IP and TCP header bytes that each repeats. `None` for a
+/// single packet, or if the headers cannot be read.
 fn segments_after_the_first(packet: &[u8]) -> Option<(u64, u64)> {
     let header = packet.first_chunk::<HEADER_BYTES>()?;
     let segment_bytes = u64::from(u16::from_ne_bytes([header[4], header[5]]));

@@ -74,7 +74,7 @@ impl Layout for Marked {
         false
     }
 
-    /// A sender's end markers go only to the first of several streams (nuttcp-6.1.2.c, lines 4529 and 4710 to 4731).
+    /// A sender's end markers go only to the first streams of several (nuttcp-6.1.2.c, lines 4529 and 4710 to 4731).
     fn ends_together(&self) -> bool {
         true
     }
@@ -105,7 +105,7 @@ impl Nuttcp {
     fn number(&mut self, datagram: &[u8]) -> Option<u64> {
         let count: &[u8; 8] = datagram.get(COUNT_RANGE)?.first_chunk()?;
         let (own, other) = (u64::from_ne_bytes(*count), u64::from_ne_bytes(*count).swap_bytes());
-        // In the wrong order, any count below 2^32 would be above it. The first count is below it, unless 4 GiB were
+        // In the wrong byte order, any count below 2^32 would exceed 2^32. The first count is below, unless 4 GiB were
         // lost before.
         if self.swapped.is_none() && own != other {
             self.swapped = Some(other < own);

@@ -14,7 +14,7 @@ pub struct Membership {
 /// A limit of CPU time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// CPU time in a period, microseconds.
+    /// CPU time per period, microseconds.
     pub quota_us: u64,
     /// The period, microseconds; at least 1.
     pub period_us: u64,

@@ -1,11 +1,11 @@
-//! /proc/net/stat/nf_conntrack: a line of names, then one of hexadecimal numbers for each CPU
+//! /proc/net/stat/nf_conntrack: a line of names, then a line of hexadecimal numbers for each CPU
 //! (net/netfilter/nf_conntrack_standalone.c `ct_cpu_seq_show`).
 
 use super::ParseError;
 
 const FILE: &str = "/proc/net/stat/nf_conntrack";
 
-/// The sum of the columns `names` over all CPUs, each `None` if this kernel has no such column.
+/// The sum of the columns `names` over all CPUs; each is `None` if this kernel has no such column.
 pub fn parse<const N: usize>(text: &str, names: [&str; N]) -> Result<[Option<u64>; N], ParseError> {
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();

@@ -15,7 +15,7 @@ pub struct Counter<'a> {
     pub value: i128,
 }
 
-/// Reads either file. Names without a value are an error: the file is cut short.
+/// Reads either file. Names without a value are an error, because the file was then cut short.
 pub fn parse(text: &str) -> Result<Vec<Counter<'_>>, ParseError> {
     let mut counters = Vec::new();
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());

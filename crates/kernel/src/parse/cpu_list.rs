@@ -2,7 +2,7 @@
 
 use super::ParseError;
 
-/// More CPUs than a kernel can have (x86: 8192), so that a wrong range costs nothing.
+/// More CPUs than any kernel supports (x86: 8192), so that a wrong range costs nothing.
 const MAX_CPUS: u32 = 65_536;
 
 /// The CPUs of a list, in its order; `file` is for the error.

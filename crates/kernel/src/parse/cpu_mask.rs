@@ -1,9 +1,9 @@
-//! Masks of CPUs as /sys writes them: hexadecimal words with commas between, the highest first
-//! (lib/vsprintf.c `bitmap_string`).
+//! Masks of CPUs as /sys writes them: hexadecimal words separated by commas, the highest first (lib/vsprintf.c
+//! `bitmap_string`).
 
 use super::ParseError;
 
-/// More words than a kernel's masks have (8192 CPUs are 256).
+/// More words than any kernel's mask has (8192 CPUs take 256).
 const MAX_WORDS: usize = 1024;
 
 /// How many CPUs are in the mask; `file` is for the error.

@@ -1,15 +1,15 @@
-//! What drivers call their counters: those that mean the same get one name.
+//! Drivers' names for their counters: counters with the same meaning get one common name.
 //!
-//! The names are those of the string tables in drivers/net/ethernet of Linux 6.12: e1000e, igb,
-//! ixgbe, i40e, ice, mlx5, bnxt, tg3, r8169, ena, virtio. Of these only virtio was at hand to try.
+//! The names are from the string tables in drivers/net/ethernet of Linux 6.12: e1000e, igb, ixgbe, i40e, ice, mlx5,
+//! bnxt, tg3, r8169, ena, virtio. Only virtio could be tested on hardware.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Counters that are noted under the driver's own names, at most.
+/// Most counters that are recorded under the driver's own names.
 pub const MAX_OTHERS: usize = 40;
 
-/// A common name, and what drivers call it. If a driver has several of them, they are other
-/// views of the same events, and the largest counts.
+/// A common name, and the drivers' names for it. If a driver has several of them, they are different views of the same
+/// events, and the largest counts.
 const COMMON: &[(&str, &[&str])] = &[
     (
         "rx_missed",
@@ -64,22 +64,22 @@ const TROUBLE: &[&str] = &[
     "timeout", "pause", "xoff", "exceeded", "crc", "stall", "jabber",
 ];
 
-/// Counters of one device, sorted out.
+/// Counters of one device, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriverCounters {
-    /// By common name, 0 included: the driver does count it.
+    /// By common name; a 0 is included, because it shows that the driver counts the event.
     pub common: BTreeMap<&'static str, u64>,
-    /// Sum over the receive queues of what each dropped, if the driver counts by queue.
+    /// Sum of the drops of all receive queues, if the driver counts by queue.
     pub rx_queue_drops: Option<u64>,
-    /// The same of the transmit queues.
+    /// The same for the transmit queues.
     pub tx_queue_drops: Option<u64>,
-    /// Others that indicate trouble and are not 0, by the driver's names; [`MAX_OTHERS`] at most.
+    /// Other counters that indicate trouble and are not 0, by the driver's names; at most [`MAX_OTHERS`].
     pub others: BTreeMap<String, u64>,
-    /// How many more of those there are.
+    /// How many more of these counters there are.
     pub left_out: usize,
 }
 
-/// Sorts out what a driver counted.
+/// Sorts a driver's counters.
 pub fn sort(counters: &[(String, u64)]) -> DriverCounters {
     let mut sorted = DriverCounters::default();
     let mut others = BTreeSet::new();
@@ -103,8 +103,7 @@ pub fn sort(counters: &[(String, u64)]) -> DriverCounters {
     sorted
 }
 
-/// A name without what some Intel drivers put around it, and without characters that a fact's name
-/// should not have.
+/// A name without the decoration of some Intel drivers, and without characters that the name of a fact should not have.
 fn plain(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     let name = name.strip_prefix("port.").unwrap_or(&name);

@@ -2,7 +2,7 @@
 
 use super::{ParseError, keyed};
 
-/// Usable memory, bytes. The file says kB and means units of 1024 bytes (proc_meminfo(5)).
+/// Usable memory, bytes. The file's "kB" means units of 1024 bytes (proc_meminfo(5)).
 pub fn parse(text: &str) -> Result<u64, ParseError> {
     keyed(text, "MemTotal:")
         .and_then(|kib| kib.checked_mul(1024))

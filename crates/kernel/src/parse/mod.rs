@@ -1,4 +1,4 @@
-//! Parsers of kernel files: text in, numbers out. They pass over what they do not know.
+//! Parsers of kernel files: text in, numbers out. They skip what they do not know.
 
 pub mod cgroup;
 pub mod conntrack;
@@ -23,11 +23,11 @@ pub mod wireless;
 
 use goodput_model::Missing;
 
-/// Text that is not what the kernel writes to that file.
+/// Text in a form that the kernel does not write to this file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file} not understood: {why}; please report this kernel's version")]
 pub struct ParseError {
-    /// The file, as it is called on a real host.
+    /// The file's name on a real host.
     pub file: &'static str,
     /// What is wrong.
     pub why: String,

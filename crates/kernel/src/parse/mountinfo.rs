@@ -1,4 +1,4 @@
-//! /proc/self/mountinfo: which file systems are mounted where, and how (proc_pid_mountinfo(5)).
+//! /proc/self/mountinfo: mounted file systems, their mount points and options (proc_pid_mountinfo(5)).
 
 use super::ParseError;
 
@@ -7,19 +7,19 @@ const FILE: &str = "/proc/self/mountinfo";
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Number of the mount, as /proc/self/fdinfo names that of an open file.
+    /// Number of the mount, as in /proc/self/fdinfo of an open file.
     pub id: u64,
     /// Number of the file system's device, "major:minor".
     pub device: String,
-    /// The directory of the file system that is seen at the mount point.
+    /// The directory of the file system that is visible at the mount point.
     pub root: String,
     /// Where it is mounted.
     pub point: String,
     /// Type of the file system: "cgroup", "cgroup2", …
     pub kind: String,
-    /// What is mounted: a device, a name, or for NFS `SERVER:/EXPORT`.
+    /// The mounted object: a device, a name, or for NFS `SERVER:/EXPORT`.
     pub source: String,
-    /// Options of the file system; of a version 1 control group its controllers are among them.
+    /// Options of the file system; for a version 1 control group they include its controllers.
     pub options: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Mount {
         ["nfs", "nfs4"].contains(&self.kind.as_str())
     }
 
-    /// What is mounted of an NFS server, with the directory of it that is seen: of a bind mount that is not all.
+    /// The mounted NFS export with the visible directory of it: for a bind mount, this is only a part.
     pub fn whole_source(&self) -> String {
         match self.root.trim_end_matches('/') {
             "" => self.source.clone(),
@@ -76,7 +76,7 @@ pub(super) fn value_of<'a>(options: &'a [String], name: &str) -> Option<&'a str>
     pairs.filter(|(found, _)| *found == name).map(|(_, value)| value).next()
 }
 
-/// The characters that would break the columns are written in octal (`mangle_path`, fs/seq_file.c).
+/// Characters that would break the columns are written in octal (`mangle_path`, fs/seq_file.c).
 pub(super) fn unescape(path: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\043", "#"), ("\\134", "\\")]
         .iter()

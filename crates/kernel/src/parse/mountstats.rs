@@ -1,4 +1,4 @@
-//! /proc/self/mountstats: what each NFS mount has asked of its server, and how long that took.
+//! /proc/self/mountstats: each NFS mount's requests to its server, and how long they took.
 //!
 //! Written by `show_vfsstat` (fs/proc_namespace.c), `nfs_show_stats` (fs/nfs/super.c), `rpc_clnt_show_stats`
 //! (net/sunrpc/stats.c) and `print_stats` of each transport (net/sunrpc/xprtsock.c); mountstats(8) reads the same.
@@ -13,18 +13,18 @@ const FILE: &str = "/proc/self/mountstats";
 pub struct MountStatistics {
     /// Where it is mounted.
     pub point: String,
-    /// What an NFS mount counts; no other file system counts anything here.
+    /// The counts of an NFS mount; no other file system counts anything here.
     pub nfs: Option<NfsStatistics>,
 }
 
-/// What an NFS mount counts since it was mounted.
+/// The counts of an NFS mount since it was mounted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NfsStatistics {
-    /// Bytes that were moved; absent if the kernel did not write the line.
+    /// Bytes moved; absent if the kernel did not write the line.
     pub bytes: Option<ByteCounts>,
     /// Its connections.
     pub transports: Vec<Transport>,
-    /// What was asked, by the name that the protocol has for it.
+    /// The calls, by the protocol's names.
     pub operations: Vec<Operation>,
 }
 
@@ -33,7 +33,7 @@ pub struct NfsStatistics {
 pub struct ByteCounts {
     /// Read by programs through the page cache.
     pub cached_read: u64,
-    /// Asked for by programs with `O_DIRECT`, what is beyond the end of a file included.
+    /// Requested by programs with `O_DIRECT`, including bytes beyond the end of a file.
     pub direct_read: u64,
     /// Read from the server.
     pub server_read: u64,
@@ -46,19 +46,19 @@ pub struct ByteCounts {
 pub struct Transport {
     /// "tcp", "udp", "rdma" or "local".
     pub protocol: String,
-    /// How often it was connected; datagrams are not.
+    /// How often it was connected; not counted for datagrams.
     pub connects: Option<u64>,
     /// Calls that were sent.
     pub sends: u64,
     /// Answers that came.
     pub receives: u64,
-    /// Answers to no call that was waiting.
+    /// Answers to calls that were not pending.
     pub bad_answers: u64,
-    /// At each call, those in flight with it, added up.
+    /// For each call, the calls in flight with it, added up.
     pub in_flight_sum: u64,
-    /// At each call, those that waited for a slot of the connection, added up.
+    /// For each call, the calls that waited for a slot of the connection, added up.
     pub backlog_sum: u64,
-    /// Slots that were in use at once at most; kernels before 3.0 do not count it.
+    /// Most slots in use at once; kernels before 3.0 do not count it.
     pub most_slots: Option<u64>,
 }
 
@@ -69,28 +69,28 @@ pub struct Operation {
     pub name: String,
     /// Calls that ended.
     pub calls: u64,
-    /// How often they were sent; more than the calls if some had to be sent again.
+    /// How often calls were sent; more than the calls if some had to be sent again.
     pub transmissions: u64,
-    /// Calls that were given up for a time and tried again (major timeouts).
+    /// Calls that were given up temporarily and retried (major timeouts).
     pub timeouts: u64,
-    /// Bytes of the calls, headers of RPC included.
+    /// Bytes of the calls, RPC headers included.
     pub sent_bytes: u64,
-    /// Bytes of the answers, headers of RPC included.
+    /// Bytes of the answers, RPC headers included.
     pub received_bytes: u64,
-    /// From the beginning of a call to its first byte on the connection, added up, milliseconds.
+    /// From the start of a call to its first byte on the connection, added up, milliseconds.
     pub queue_ms: u64,
-    /// From there to its answer, added up, milliseconds.
+    /// From the first byte to the answer, added up, milliseconds.
     pub round_trip_ms: u64,
-    /// From the beginning of a call to its end, added up, milliseconds.
+    /// From the start of a call to its end, added up, milliseconds.
     pub execute_ms: u64,
     /// Calls that ended with an error; kernels before 5.3 do not count it.
     pub errors: Option<u64>,
 }
 
-/// Reads the file. What a later kernel adds is passed over.
+/// Reads the file. Additions of later kernels are skipped.
 pub fn parse(text: &str) -> Result<Vec<MountStatistics>, ParseError> {
     let mut mounts: Vec<MountStatistics> = Vec::new();
-    // An empty line ends what an NFS mount counts; a list of calls that is cut short looks whole else.
+    // An empty line ends the counts of an NFS mount; without this check, a truncated list of calls would look complete.
     let mut whole = true;
     for line in text.lines() {
         if let Some(device) = line.strip_prefix("device ") {
@@ -111,13 +111,13 @@ fn check_whole(whole: bool) -> Result<(), ParseError> {
     if whole { Ok(()) } else { Err(ParseError::new(FILE, "a mount's counts are cut short")) }
 }
 
-/// `SOURCE mounted on POINT with fstype KIND statvers=1.1`, the last word only of NFS.
+/// `SOURCE mounted on POINT with fstype KIND statvers=1.1`, the last word only for NFS.
 fn mount(device: &str) -> Result<MountStatistics, ParseError> {
     let broken = || ParseError::new(FILE, format!("{device:?}"));
     let (_, after) = device.split_once(" mounted on ").ok_or_else(broken)?;
     let (point, kind) = after.split_once(" with fstype ").ok_or_else(broken)?;
     let version = kind.split(' ').find_map(|word| word.strip_prefix("statvers="));
-    // A version of another form than 1.x has another layout.
+    // A version other than 1.x has another layout.
     let nfs = version.filter(|version| version.starts_with("1.")).map(|_| NfsStatistics::default());
     Ok(MountStatistics { point: unescape(point), nfs })
 }
@@ -143,7 +143,7 @@ fn numbers(line: &str, text: &str) -> Result<Vec<u64>, ParseError> {
     all.map_err(|_| ParseError::new(FILE, format!("{line:?}")))
 }
 
-/// The time since a connection was idle is written with a sign.
+/// The time for which a connection has been idle is written with a sign.
 fn negative(word: &str) -> Option<u64> {
     word.parse::<i64>().ok().map(|_| 0)
 }
@@ -164,7 +164,7 @@ fn bytes(numbers: &[u64]) -> Result<ByteCounts, ParseError> {
 fn transport(line: &str, rest: &str) -> Result<Transport, ParseError> {
     let (protocol, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let numbers = numbers(line, rest)?;
-    // What precedes the counts: the port; and, if there are connections, how often and since when.
+    // The words before the counts: the port; for connections also how often and since when.
     let (connects, counts) = match protocol {
         "udp" => (None, numbers.get(2..)),
         "local" => (numbers.get(1), numbers.get(4..)),
@@ -181,7 +181,7 @@ fn transport(line: &str, rest: &str) -> Result<Transport, ParseError> {
         bad_answers: *bad_answers,
         in_flight_sum: *in_flight_sum,
         backlog_sum: *backlog_sum,
-        // Over RDMA, other counts follow.
+        // For RDMA, other counts follow.
         most_slots: more.first().filter(|_| protocol != "rdma").copied(),
     })
 }

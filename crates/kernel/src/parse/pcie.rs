@@ -1,7 +1,7 @@
 //! Speed and width of a PCI Express link, as /sys/bus/pci/devices/* reports them
 //! (Documentation/ABI/testing/sysfs-bus-pci; drivers/pci/pci-sysfs.c).
 
-/// Transfers per second, in thousand millions: "8.0 GT/s PCIe", "5 GT/s"; `None` if unknown.
+/// Transfers per second, in billions: "8.0 GT/s PCIe", "5 GT/s"; `None` if unknown.
 pub fn parse_speed(text: &str) -> Option<f64> {
     let (number, unit) = text.trim().split_once(' ')?;
     let speed: f64 = number.parse().ok()?;

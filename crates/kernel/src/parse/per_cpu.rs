@@ -1,9 +1,9 @@
-//! /proc/interrupts and /proc/softirqs: a line that names the CPUs, then lines of a name, one
-//! number for each CPU and, of interrupts, words about the source (proc_interrupts(5)).
+//! /proc/interrupts and /proc/softirqs: a line that names the CPUs, then lines with a name, one number for each CPU
+//! and, for interrupts, words about the source (proc_interrupts(5)).
 
 use super::ParseError;
 
-/// One line: its name without the colon, what each CPU counted, and the words behind.
+/// One line: its name without the colon, each CPU's count, and the words after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row<'a> {
     /// "24" or "NET_RX".
@@ -19,7 +19,7 @@ pub struct Row<'a> {
 pub struct Table<'a> {
     /// The CPUs by their numbers, in the order of the columns.
     pub cpus: Vec<u32>,
-    /// The lines that have a number for each CPU; "ERR: 0" has not.
+    /// The lines that have a number for each CPU, unlike "ERR: 0".
     pub rows: Vec<Row<'a>>,
 }
 

@@ -7,7 +7,7 @@ use super::ParseError;
 pub struct Pressure {
     /// At least one task waited.
     pub some_us: u64,
-    /// No task could go on. Kernels before 5.13 do not report it of the CPU.
+    /// No task could continue. Kernels before 5.13 do not report this for the CPU.
     pub full_us: Option<u64>,
 }
 

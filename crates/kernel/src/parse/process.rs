@@ -1,6 +1,6 @@
 //! /proc/PID/stat and /proc/PID/task/TID/stat: a parent, a state, CPU time (proc_pid_stat(5)).
 
-/// The fourth field: the parent. The second is a name in parentheses, which may hold anything.
+/// The fourth field: the parent. The second is a name in parentheses, which may contain anything.
 pub fn parse_parent(text: &str) -> Option<u32> {
     let (_, behind_name) = text.rsplit_once(')')?;
     behind_name.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -1,12 +1,11 @@
-//! /proc/PID/task/TID/schedstat: what the scheduler did with a thread
-//! (Documentation/scheduler/sched-stats.rst).
+//! /proc/PID/task/TID/schedstat: the scheduler's statistics of a thread (Documentation/scheduler/sched-stats.rst).
 
 use super::ParseError;
 
 /// One thread since it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Schedstat {
-    /// Ready to run and waiting for a CPU, nanoseconds.
+    /// Ready to run but waiting for a CPU, nanoseconds.
     pub waiting_ns: u64,
     /// How often it was put on a CPU.
     pub slices: u64,

@@ -4,8 +4,7 @@ use super::ParseError;
 
 const FILE: &str = "/proc/net/sockstat";
 
-/// Pages of memory that all sockets of `protocol` ("TCP", "UDP") hold together, to be held against
-/// `tcp_mem` or `udp_mem`.
+/// Pages of memory that all sockets of `protocol` ("TCP", "UDP") hold together, to compare with `tcp_mem` or `udp_mem`.
 pub fn parse(text: &str, protocol: &str) -> Result<u64, ParseError> {
     let of = |line: &'_ str| Some(line.strip_prefix(protocol)?.strip_prefix(':')?.to_owned());
     let line = text.lines().find_map(of);

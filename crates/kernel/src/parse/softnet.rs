@@ -8,25 +8,25 @@ const FILE: &str = "/proc/net/softnet_stat";
 /// One CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OneCpu {
-    /// Its number, if the kernel reports it (Linux 5.10 and later), else the number of the line:
-    /// CPUs that are off have no line.
+    /// Its number, if the kernel reports it (Linux 5.10 and later), otherwise the number of the line: offline CPUs have
+    /// no line.
     pub cpu: u64,
     /// Packets dropped because its backlog was full.
     pub dropped: u64,
-    /// Times that it ran out of budget or time with packets left.
+    /// How often it ran out of budget or time with packets left.
     pub squeezed: u64,
 }
 
-/// The sums over all CPUs, and each.
+/// The sums over all CPUs, and the values of each CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Softnet {
     /// Packets taken in.
     pub processed: u64,
     /// Packets dropped because a CPU's backlog was full.
     pub dropped: u64,
-    /// Times that a CPU ran out of budget or time with packets left.
+    /// How often a CPU ran out of budget or time with packets left.
     pub squeezed: u64,
-    /// Packets that a CPU handed to another one (RPS); `None` if the kernel does not report.
+    /// Packets that a CPU handed to another CPU (RPS); `None` if the kernel does not report it.
     pub steered: Option<u64>,
     /// Each CPU.
     pub cpus: Vec<OneCpu>,
@@ -36,7 +36,7 @@ pub struct Softnet {
 const STEERED_COLUMN: usize = 9;
 const CPU_COLUMN: usize = 12;
 
-/// Reads the file. Every kernel has at least the three columns.
+/// Reads the file. Every kernel has at least the first three columns.
 pub fn parse(text: &str) -> Result<Softnet, ParseError> {
     let mut sum = Softnet::default();
     let mut lines = 0;

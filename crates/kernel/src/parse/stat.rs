@@ -15,7 +15,7 @@ pub struct CpuTicks {
     pub system: u64,
     /// Nothing.
     pub idle: u64,
-    /// Nothing, while a disk was awaited.
+    /// Nothing, while waiting for a disk.
     pub iowait: u64,
     /// Interrupts.
     pub irq: u64,
@@ -25,7 +25,7 @@ pub struct CpuTicks {
     pub steal: u64,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
     /// All CPUs together.
@@ -36,8 +36,7 @@ pub struct Stat {
     pub context_switches: u64,
 }
 
-/// Reads the file. The line of context switches comes after those of the CPUs; without it the file
-/// is cut short.
+/// Reads the file. The line of context switches follows those of the CPUs; if it is missing, the file was cut short.
 pub fn parse(text: &str) -> Result<Stat, ParseError> {
     let (mut total, mut cpus, mut context_switches) = (None, Vec::new(), None);
     for line in text.lines() {

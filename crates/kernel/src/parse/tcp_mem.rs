@@ -1,4 +1,4 @@
-//! /proc/sys/net/ipv4/tcp_mem: how much memory all TCP sockets may hold together (tcp(7)).
+//! /proc/sys/net/ipv4/tcp_mem: memory limits of all TCP sockets together (tcp(7)).
 
 use super::ParseError;
 

@@ -1,16 +1,16 @@
-//! Which lines of /proc/interrupts are a device's.
+//! Which lines of /proc/interrupts belong to a device.
 //!
-//! Since Linux 6.2 the chip's name carries the PCI address: "PCI-MSIX-0000:00:03.0 1-edge". Before,
-//! the interrupt's number at the chip did (`pci_msi_domain_calc_hwirq`, drivers/pci/msi): "PCI-MSI
-//! 49153-edge". Drivers that name the interrupt after its device or its address serve for the rest.
+//! Since Linux 6.2 the chip's name contains the PCI address: "PCI-MSIX-0000:00:03.0 1-edge". Before, the interrupt's
+//! number at the chip did (`pci_msi_domain_calc_hwirq`, drivers/pci/msi): "PCI-MSI 49153-edge". Other interrupts are
+//! matched if the driver named them after the device or its address.
 
 use super::per_cpu::{Row, Table};
 
-/// Bits of the number at the chip: the vector, above it the device, above that its domain.
+/// Bits of the number at the chip: the vector; above it the device, above this its domain.
 const VECTOR_BITS: u32 = 11;
 const DOMAIN_SHIFT: u32 = 27;
 
-/// A device as it may show in the table.
+/// A device with the properties that may identify it in the table.
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceMatch<'a> {
     /// Its name: "eth0".
@@ -21,16 +21,16 @@ pub struct DeviceMatch<'a> {
     pub numbers: Option<(u64, u64)>,
 }
 
-/// What the device's vectors counted together, for each CPU of the table.
+/// The sums over the device's vectors, for each CPU of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vectors {
-    /// Numbers of the lines that are the device's.
+    /// Numbers of the device's lines.
     pub interrupts: Vec<u32>,
     /// One number for each CPU.
     pub counts: Vec<u64>,
 }
 
-/// Picks the device's lines: those of its address or, if there are none, those of its name.
+/// Picks the device's lines: those with its address or, if there are none, those with its name.
 pub fn of_device(table: &Table<'_>, wanted: DeviceMatch<'_>) -> Vectors {
     let hardware = || table.rows.iter().filter(|row| row.name.parse::<u32>().is_ok());
     let at_address: Vec<&Row<'_>> = hardware().filter(|row| is_at(row, wanted)).collect();

@@ -3,8 +3,7 @@
 
 use super::ParseError;
 
-/// Words of a line behind the name: status, link, level, noise, nwid, crypt, frag, retry, misc,
-/// missed beacons.
+/// Words of a line after the name: status, link, level, noise, nwid, crypt, frag, retry, misc, missed beacons.
 const WORDS_PER_LINE: usize = 10;
 
 /// What one radio reports.
@@ -16,7 +15,7 @@ pub struct Status {
     pub retries_given_up: u64,
 }
 
-/// The line of `device`; `None` if it has none.
+/// The line of `device`; `None` if there is none.
 pub fn parse(text: &str, device: &str) -> Result<Option<Status>, ParseError> {
     let broken = |line: &str| ParseError::new("/proc/net/wireless", format!("{line:?}"));
     for line in text.lines().skip(2) {

@@ -1,9 +1,9 @@
-//! How the path's device hangs on the host: PCI Express link against what it could be, NUMA node,
-//! USB speed.
+//! How the path's device is attached to the host: the PCI Express link against its best possible values, NUMA node, USB
+//! speed.
 //!
-//! By the address that the driver reports, not by the device's name: /sys shows devices by name of
-//! one network namespace only, buses of all. No PCI Express and no USB device was at hand to try;
-//! the tests use texts after the kernel's own documentation of /sys.
+//! Found by the address that the driver reports, not by the device's name: /sys shows the device names of one network
+//! namespace only, but all buses. No PCI Express or USB device was available to test; the tests use texts based on the
+//! kernel's own documentation of /sys.
 
 use goodput_model::{Fact, Missing, Snapshot};
 
@@ -58,7 +58,7 @@ fn put(snapshot: &mut Snapshot, root: &Root, place: &Place) {
     }
 }
 
-/// Notes what there is: an emulated card reports no link at all, which one reason says for all four.
+/// Records what exists: an emulated card reports no link at all, and one reason covers all four facts.
 fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
     let read = |file: &str| root.read(&format!("{directory}/{file}")).ok();
     let speed = |file| read(file).and_then(|text| parse_speed(&text)).map(Fact::Real);
@@ -77,15 +77,15 @@ fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
             snapshot.put(name, fact);
         }
     }
-    // -1 if the host has one node only or does not say.
+    // -1 if the host has only one node or does not report it.
     match read("numa_node").and_then(|text| text.trim().parse::<u64>().ok()) {
         Some(node) => snapshot.put("bus.numa_node", node),
         None => snapshot.lacks("bus.numa_node", "the host does not report it"),
     }
 }
 
-/// The speed of the device at `ports` of the bus whose root hub has the controller's name for a
-/// serial number (drivers/usb/core/hcd.c `rh_string`), bits per second.
+/// The speed of the device at `ports` of the bus whose root hub has the controller's name as its serial number
+/// (drivers/usb/core/hcd.c `rh_string`), bits per second.
 fn usb_speed(root: &Root, controller: &str, ports: &str) -> Result<u64, Missing> {
     for bus in 1..=MAX_USB_BUSES {
         let serial = root.read_if_there(&format!("sys/bus/usb/devices/usb{bus}/serial"));

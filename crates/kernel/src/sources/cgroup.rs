@@ -1,10 +1,9 @@
-//! The CPU quota of the control groups that the program which moves the payload, mostly ourselves,
-//! lives in, version 1 or 2, and how often it stopped it.
+//! The CPU quota of the control groups, version 1 or 2, of the program that moves the payload, mostly our own process,
+//! and how often the quota throttled it.
 //!
-//! Only groups up to the mount point can be seen: inside a container a quota further out shows in
-//! our own throttling at most. `ip netns exec` takes the host's /sys away, and the mounted groups
-//! with it (ip-netns(8)); then they are looked at through the processes that started us, as far as
-//! we may (ptrace(2), "access mode checking").
+//! Only groups up to the mount point are visible: inside a container, an outer quota shows at most in our own
+//! throttling. `ip netns exec` hides the host's /sys, and with it the mounted groups (ip-netns(8)). They are then read
+//! through our ancestor processes, as far as permitted (ptrace(2), "access mode checking").
 
 use goodput_model::{Missing, Snapshot};
 
@@ -18,7 +17,7 @@ use crate::{Context, Root};
 const MEMBERSHIP: &str = "cgroup";
 const MOUNTS: &str = "proc/self/mountinfo";
 const STAT: &str = "proc/self/stat";
-/// Ancestors that are asked at most: a shell, sudo, a session, a service manager and some to spare.
+/// Most ancestors that are tried: a shell, sudo, a session, a service manager and some to spare.
 const MAX_ANCESTORS: usize = 16;
 
 pub(super) struct Cgroup;
@@ -74,7 +73,7 @@ struct Hierarchy {
     path: String,
 }
 
-/// One group on the way from ours to the top.
+/// One group on the path from ours to the top.
 #[derive(Debug, Default)]
 struct Level {
     quota: Option<Quota>,
@@ -87,7 +86,7 @@ struct Level {
 type Counter = fn(&Level) -> Option<u64>;
 
 impl Hierarchy {
-    /// The hierarchy as we see it, else as the nearest ancestor does.
+    /// The hierarchy as we see it, otherwise as the nearest ancestor sees it.
     fn find(root: &Root, membership: &str) -> Result<Self, Missing> {
         let memberships = parse_membership(&root.read(membership)?)?;
         let own = mountinfo::parse(&root.read(MOUNTS)?)?;
@@ -118,8 +117,7 @@ impl Hierarchy {
         Ok(Some(Self { point, ..found }))
     }
 
-    /// The hierarchy that has the cpu controller: version 1 if such a one is mounted, else
-    /// version 2.
+    /// The hierarchy that has the cpu controller: version 1 if one is mounted, otherwise version 2.
     fn mounted(mounts: &[Mount], memberships: &[Membership]) -> Option<Self> {
         let cpu = "cpu".to_owned();
         let first = mounts
@@ -135,8 +133,8 @@ impl Hierarchy {
             .or_else(|| second.map(|found| Self::at(Version::Two, found)))
     }
 
-    /// The mount shows the hierarchy from the mount's root down, and the group is given from the
-    /// top. If the group lies outside of what is shown, the mount point stands for it.
+    /// The mount shows the hierarchy from the mount's root downwards, but the group's path starts at the top. If the
+    /// group is outside the visible part, the mount point stands for it.
     fn at(version: Version, (mount, membership): (&Mount, &Membership)) -> Self {
         let shown = mount.root.trim_end_matches('/');
         let below = membership.path.strip_prefix(shown).filter(|rest| {
@@ -162,14 +160,14 @@ impl Hierarchy {
     }
 }
 
-/// The processes that started us, the nearest first, as far as they can be seen.
+/// Our ancestor processes, the nearest first, as far as they are visible.
 fn ancestors(root: &Root) -> impl Iterator<Item = u32> {
     let parent = |stat: &str| root.read(stat).ok().as_deref().and_then(parse_parent);
     let next = move |process: &u32| parent(&format!("proc/{process}/stat"));
     std::iter::successors(parent(STAT), next).take_while(|process| *process > 0).take(MAX_ANCESTORS)
 }
 
-/// A group without the files has no quota: the topmost one never has them.
+/// A group without these files has no quota: the topmost group never has them.
 fn level(root: &Root, version: Version, directory: &str) -> Result<Level, Missing> {
     let file = |name: &str| root.read_if_there(&format!("{directory}/{name}"));
     let quota = match version {
@@ -188,7 +186,7 @@ fn level(root: &Root, version: Version, directory: &str) -> Result<Level, Missin
     Ok(Level { quota, periods, throttled, throttled_us })
 }
 
-/// The tightest quota is the one that counts.
+/// The tightest quota counts.
 fn quota(snapshot: &mut Snapshot, limited: &[&Level]) {
     let share = |quota: &Quota| quota.quota_us as f64 / quota.period_us as f64;
     let tightest = limited
@@ -208,8 +206,8 @@ fn quota(snapshot: &mut Snapshot, limited: &[&Level]) {
     }
 }
 
-/// Throttling of all groups that have a quota together; if none has, what our own group counted
-/// while it had one.
+/// Throttling of all groups with a quota together; if there is none, the count of our own group from the time when it
+/// had one.
 fn throttling(snapshot: &mut Snapshot, limited: &[&Level], own: Option<&Level>) {
     let counters: [(&str, Counter); 3] = [
         ("nr_periods", |level| level.periods),

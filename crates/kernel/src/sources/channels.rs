@@ -1,5 +1,5 @@
-//! Channels of the path's device: how many queues have an interrupt of their own
-//! (`ETHTOOL_GCHANNELS`). A kind of channel that the device cannot have has no facts.
+//! Channels of the path's device: how many queues have their own interrupt (`ETHTOOL_GCHANNELS`). A kind of channel
+//! that the device does not support has no facts.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::parameters::{Channels, channels};

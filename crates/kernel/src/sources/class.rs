@@ -1,5 +1,4 @@
-//! Classes of the path's queueing discipline, if it is htb: what each may send, and what went
-//! through each.
+//! Classes of the path's queueing discipline, if it is htb: what each may send, and what it has sent.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::{Class, HtbRoot, Qdisc, QdiscOptions};
@@ -70,7 +69,7 @@ fn facts(snapshot: &mut Snapshot, class: &Class) {
     snapshot.put(format!("class.{id}.parent"), name(class.parent));
 }
 
-/// A handle as tc(8) writes it; `root` for what hangs on none.
+/// A handle as tc(8) writes it; `root` for a class without a parent.
 fn name(handle: u32) -> String {
     if handle == Qdisc::ROOT {
         return "root".into();

@@ -1,5 +1,5 @@
-//! Interrupt coalescing of the path's device (`ETHTOOL_GCOALESCE`): how long a frame may wait
-//! before the host hears of it. Not run on hardware that has adaptive coalescing.
+//! Interrupt coalescing of the path's device (`ETHTOOL_GCOALESCE`): how long a frame may wait before the host is
+//! interrupted. Not tested on hardware with adaptive coalescing.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::parameters::{Coalescing, coalescing};
@@ -29,8 +29,8 @@ impl Source for CoalescingSource {
     }
 }
 
-/// The structure has no place to say "not known": a driver without a parameter leaves it 0, and
-/// a wait of 0 with 0 frames would mean that no interrupt ever comes.
+/// The structure can't express "not known": a driver without a parameter leaves it 0, and a wait of 0 with 0 frames
+/// would mean that no interrupt ever comes.
 fn put(snapshot: &mut Snapshot, coalescing: Coalescing) {
     let sides = [
         ("rx", coalescing.rx_us, coalescing.rx_frames, coalescing.adaptive_rx),

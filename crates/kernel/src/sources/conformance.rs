@@ -1,4 +1,4 @@
-//! What every source must keep to, run over the list.
+//! What every source must satisfy, checked for the whole list.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use super::*;
 use crate::mounts::tests::listed_in;
 use crate::{FileMount, Root};
 
-/// Every file that a source reads on a healthy host, with what it says there.
+/// Every file that a source reads on a healthy host, with its content.
 const FILES: &[(&str, &str)] = &[
     ("proc/stat", "cpu  3 0 2 9 1 0 5 7 0 0\ncpu0 3 0 2 9 1 0 5 7 0 0\nctxt 42\n"),
     ("proc/meminfo", "MemTotal: 8 kB\n"),
@@ -63,8 +63,7 @@ fn fake_host(change: impl Fn(&str, &str) -> Option<String>) -> (tempfile::TempDi
     (directory, context)
 }
 
-/// Sources about our own process, which asks the kernel whatever the root: what they say differs
-/// each time.
+/// Sources about our own process, which ask the kernel regardless of the root: their facts differ each time.
 const OURS: [&str; 2] = ["process", "schedule"];
 
 fn facts(snapshot: &Snapshot) -> BTreeSet<String> {

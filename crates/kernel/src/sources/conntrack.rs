@@ -1,4 +1,4 @@
-//! Connection tracking of this network namespace: how full its table is, and what it dropped
+//! Connection tracking of this network namespace: how full its table is, and what was dropped
 //! (Documentation/networking/nf_conntrack-sysctl.rst).
 
 use goodput_model::{Missing, Snapshot};
@@ -7,13 +7,12 @@ use super::Source;
 use crate::Context;
 use crate::parse::{ParseError, conntrack};
 
-/// Read by the thread that asks, so it is of the thread's own network namespace.
+/// Read by the calling thread, so it belongs to the thread's own network namespace.
 const ENTRIES: &str = "proc/sys/net/netfilter/nf_conntrack_count";
 const MAX: &str = "proc/sys/net/netfilter/nf_conntrack_max";
 const COUNTERS: &str = "proc/thread-self/net/stat/nf_conntrack";
-/// Packets dropped for lack of room or memory, entries thrown out to make room, entries that could
-/// not be made, packets that fit no connection, lookups that had to start again, and entries that two
-/// packets made at once.
+/// Packets dropped because room or memory was short, entries evicted to make room, entries that could not be created,
+/// packets that fit no connection, lookups that had to be restarted, and entries that two packets created at once.
 const NAMES: [&str; 6] =
     ["drop", "early_drop", "insert_failed", "invalid", "search_restart", "clashres"];
 

@@ -1,8 +1,8 @@
-//! What the driver of the path's device counted beyond what every device counts
-//! (`ETHTOOL_GSTATS`), under common names.
+//! What the driver of the path's device counted beyond the standard device counters (`ETHTOOL_GSTATS`), under common
+//! names.
 //!
-//! Counters under a driver's own name (`driver.other.NAME`) are noted only once they are not 0: one
-//! that the earlier of two snapshots does not have was 0 then.
+//! Counters under a driver's own name (`driver.other.NAME`) are recorded only when they are not 0: if the earlier of
+//! two snapshots does not have a counter, it was 0 then.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::statistics::statistics;

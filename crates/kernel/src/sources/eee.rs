@@ -1,5 +1,5 @@
-//! Energy-efficient Ethernet of the path's link (`ETHTOOL_MSG_EEE_GET`, Linux 5.10 and later): a link
-//! that sleeps wakes up late. No device at hand has it.
+//! Energy-efficient Ethernet of the path's link (`ETHTOOL_MSG_EEE_GET`, Linux 5.10 and later): a link that sleeps wakes
+//! up late. No available device supports it.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::line_care::{Eee, eee};

@@ -1,5 +1,5 @@
-//! Forward error correction of the path's link (`ETHTOOL_MSG_FEC_GET`, Linux 5.13 and later): links
-//! of 25 Gbit/s and more lose frames without it. No device at hand has it.
+//! Forward error correction of the path's link (`ETHTOOL_MSG_FEC_GET`, Linux 5.13 and later): links of 25 Gbit/s and
+//! more lose frames without it. No available device supports it.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::line_care::{Fec, fec};

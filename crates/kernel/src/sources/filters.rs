@@ -1,5 +1,5 @@
-//! Filters between the path's device and its queueing discipline or the stack: policers and other
-//! actions that may drop packets where no queue shows it.
+//! Filters between the path's device and its queueing discipline or the stack: policers and other actions that may drop
+//! packets without any queue showing it.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::{Hook, Netlink, Qdisc};

@@ -1,6 +1,6 @@
-//! How fast the CPUs are clocked, how fast they may be, and how often heat slowed them down
-//! (Documentation/admin-guide/pm/cpufreq.rst; /sys/devices/system/cpu/cpu*/thermal_throttle).
-//! No host with these files was at hand: tested on files made after that documentation.
+//! The CPUs' clock rates, their limits, and how often heat slowed the CPUs down
+//! (Documentation/admin-guide/pm/cpufreq.rst; /sys/devices/system/cpu/cpu*/thermal_throttle). No host with these files
+//! was available: tested on files based on this documentation.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{Context, Root};
 
 const DIRECTORY: &str = "sys/devices/system/cpu";
 const ONLINE: &str = "sys/devices/system/cpu/online";
-/// CPUs that are looked at: on some machines each costs tens of microseconds.
+/// Most CPUs that are read: on some machines each costs tens of microseconds.
 const MAX_CPUS: usize = 16;
 
 pub(super) struct Frequency;
@@ -43,7 +43,7 @@ impl Source for Frequency {
     }
 }
 
-/// Notes what cpufreq reports, if anything.
+/// Records what cpufreq reports, if anything.
 fn clock(snapshot: &mut Snapshot, root: &Root, cpus: &[u32]) -> bool {
     let read = |file: &str| per_cpu(root, cpus, &format!("cpufreq/{file}"));
     let hertz = |file: &str| read(file)?.iter().map(|text| kilohertz(text)).collect();
@@ -69,7 +69,7 @@ fn clock(snapshot: &mut Snapshot, root: &Root, cpus: &[u32]) -> bool {
     governors.is_some() || facts.iter().any(|(_, value)| value.is_some())
 }
 
-/// Notes how often heat slowed a core down, if the machine counts it.
+/// Records how often heat slowed a core down, if the machine counts it.
 fn throttling(snapshot: &mut Snapshot, root: &Root, cpus: &[u32]) -> bool {
     let counts = per_cpu(root, cpus, "thermal_throttle/core_throttle_count");
     let counts: Option<Vec<u64>> =
@@ -81,7 +81,7 @@ fn throttling(snapshot: &mut Snapshot, root: &Root, cpus: &[u32]) -> bool {
     counts.is_some()
 }
 
-/// The text of `file` of each CPU; `None` unless all of them have it.
+/// The text of `file` for each CPU; `None` unless all of them have it.
 fn per_cpu(root: &Root, cpus: &[u32], file: &str) -> Option<Vec<String>> {
     cpus.iter().map(|cpu| root.read(&format!("{DIRECTORY}/cpu{cpu}/{file}")).ok()).collect()
 }

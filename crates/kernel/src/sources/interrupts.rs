@@ -1,4 +1,4 @@
-//! On which CPUs the interrupts of the path's device land (/proc/interrupts).
+//! The CPUs on which the interrupts of the path's device arrive (/proc/interrupts).
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::parse::per_cpu::{self, Table};
 use crate::parse::vectors::{DeviceMatch, Vectors, of_device};
 
 const FILE: &str = "proc/interrupts";
-/// Interrupts whose CPUs are looked up.
+/// Most interrupts whose CPUs are looked up.
 const MAX_INTERRUPTS: usize = 128;
 const NAME: &str = "/proc/interrupts";
 
@@ -54,8 +54,8 @@ impl Source for Interrupts {
     }
 }
 
-/// CPUs that the interrupts may land on, all of the device's together: "0,1". The kernel's word on where
-/// they do comes first (`effective_affinity_list`, Linux 4.13 and later).
+/// CPUs on which the device's interrupts may arrive, all together: "0,1". The kernel's actual choice takes precedence
+/// (`effective_affinity_list`, Linux 4.13 and later).
 fn affinity(context: &Context, interrupts: &[u32]) -> Result<String, Missing> {
     let mut cpus = BTreeSet::new();
     for interrupt in interrupts.iter().take(MAX_INTERRUPTS) {
@@ -71,7 +71,7 @@ fn affinity(context: &Context, interrupts: &[u32]) -> Result<String, Missing> {
     Ok(cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
 }
 
-/// The lines with names follow those of devices; without them the file is cut short.
+/// The lines with names follow those of devices; if they are missing, the file was cut short.
 fn table(text: &str) -> Result<Table<'_>, ParseError> {
     let last = text.lines().next_back().and_then(|line| line.split_once(':'));
     match last {

@@ -1,4 +1,4 @@
-//! The device of the path: what it is and what it counted.
+//! The device of the path: its kind and its counters.
 
 use goodput_model::{Fact, Missing, Snapshot};
 use goodput_netlink::ethtool::{self, Duplex};
@@ -8,7 +8,7 @@ use super::Source;
 use crate::Context;
 use crate::context::missing;
 
-/// Virtual kinds that hand on the speed of the hardware below them.
+/// Virtual kinds that pass on the speed of the hardware below them.
 const SPEED_FROM_BELOW: &[&str] = &["bond", "ipvlan", "macvlan", "team", "vlan"];
 
 pub(super) struct LinkSource;
@@ -48,7 +48,7 @@ impl Source for LinkSource {
     }
 }
 
-/// Kind of a device: its virtual kind, "loopback", or "hardware" for all that is none of these.
+/// Kind of a device: its virtual kind, "loopback", or "hardware" for everything else.
 fn kind(link: &Link) -> &str {
     match (&link.kind, link.loopback) {
         (Some(kind), _) => kind,
@@ -57,8 +57,8 @@ fn kind(link: &Link) -> &str {
     }
 }
 
-/// Name of the device that this one stands on, if the kernel names a single one: that of a VLAN, of a
-/// macvlan, of a tunnel that is bound to a device.
+/// Name of the device below this one, if the kernel names a single one: for a VLAN, a macvlan, or a tunnel that is
+/// bound to a device.
 fn below(
     link: &Link,
     by_index: impl FnOnce(u32) -> Result<Link, NetlinkError>,
@@ -93,8 +93,7 @@ fn driver(snapshot: &mut Snapshot, device: &str) {
     }
 }
 
-/// Speed and duplex if they are real. A veth claims 10 Gbit/s and a tun 10 Mbit/s whatever they
-/// carry.
+/// Speed and duplex if they are real. A veth claims 10 Gbit/s and a tun 10 Mbit/s whatever they carry.
 fn speed(snapshot: &mut Snapshot, link: &Link) {
     let settings = match (&link.kind, link.loopback) {
         (Some(kind), _) if !SPEED_FROM_BELOW.contains(&kind.as_str()) => {

@@ -1,4 +1,4 @@
-//! The sources against a real kernel: a shaped virtual link in a network namespace of its own.
+//! The sources against a real kernel: a shaped virtual link in its own network namespace.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use goodput_testing::in_namespace;
 
 use super::*;
 
-/// A veth pair of which "left" has 192.0.2.1/24 and is up.
+/// A veth pair whose device "left" has 192.0.2.1/24 and is up.
 fn link() -> (Netlink, u32) {
     let mut netlink = Netlink::open().unwrap();
     netlink.create_veth("left", "right").unwrap();

@@ -1,4 +1,4 @@
-//! The kernel's sources of facts, one file each, and the snapshot that asks them all.
+//! The kernel's sources of facts, one file each, and the snapshot that queries them all.
 
 mod bus;
 mod cgroup;
@@ -45,18 +45,18 @@ use goodput_model::{Missing, Snapshot};
 
 use crate::Context;
 
-/// One place where the kernel keeps facts. Its id is the area of their names.
+/// One place where the kernel keeps facts. Its id is the first part of their names.
 pub trait Source: Sync {
-    /// The area: all its facts are called `id.…`.
+    /// The area: all its facts are named `id.…`.
     fn id(&self) -> &'static str;
 
     /// What it reports, in one phrase.
     fn summary(&self) -> &'static str;
 
-    /// Whether it can be asked here, and if not, why.
+    /// Whether it works here, and if not, why.
     fn can_run(&self, context: &Context) -> Result<(), Missing>;
 
-    /// Notes its facts, and of single ones why they are not there. An error stands for all of them.
+    /// Records its facts, or why single ones are missing. An error stands for all of them.
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing>;
 }
 
@@ -104,7 +104,7 @@ pub const ALL: &[&dyn Source] = &[
     &wireless::Wireless,
 ];
 
-/// Everything that this host knows now about the path and itself, and why the rest is not there.
+/// Everything that this host currently knows about the path and itself, and why the rest is missing.
 pub fn snapshot(context: &Context) -> Snapshot {
     let context = context.resolved();
     let mut snapshot = Snapshot::default();
@@ -112,9 +112,9 @@ pub fn snapshot(context: &Context) -> Snapshot {
     snapshot
 }
 
-/// What reports times of CPU and the peak of memory, noted in `snapshot` as it is now. A whole snapshot costs
-/// some milliseconds of CPU, which is more than a short transfer does: who asks for these last before it
-/// and first after it leaves that out.
+/// The current CPU times and the peak of memory, recorded in `snapshot`. A whole snapshot costs some milliseconds of
+/// CPU, more than a short transfer. A caller leaves this cost out by recording these last before the transfer and first
+/// after it.
 pub fn usage(context: &Context, snapshot: &mut Snapshot) {
     let sources: [&dyn Source; 2] = [&cpu::Cpu, &process::Process];
     sources.iter().for_each(|source| ask(*source, context, snapshot));

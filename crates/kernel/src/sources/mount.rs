@@ -1,4 +1,4 @@
-//! The mount that the measured file is on: what it is, and what an NFS mount asked of its server.
+//! The mount of the measured file: its properties, and an NFS mount's requests to its server.
 
 use goodput_model::{Fact, Missing, Snapshot};
 
@@ -8,12 +8,12 @@ use crate::mounts::FileMount;
 use crate::parse::mountinfo::Mount;
 use crate::parse::mountstats::{NfsStatistics, Operation, Transport};
 
-/// Options of the mount that rules use: their name in mountinfo, and the fact's.
+/// Mount options that rules use: the name in mountinfo, and the fact's.
 const NUMBERS: [(&str, &str); 3] =
     [("rsize", "rsize_bytes"), ("wsize", "wsize_bytes"), ("nconnect", "nconnect")];
 /// The same for words.
 const WORDS: [(&str, &str); 2] = [("vers", "version"), ("proto", "protocol")];
-/// Calls that move payload, and the one that brings it to the server's disk. All others are added up.
+/// Calls that move payload, and the call that brings payload to the server's disk. All others are added up.
 const CALLS: [(&str, &str); 3] = [("READ", "read"), ("WRITE", "write"), ("COMMIT", "commit")];
 
 pub(super) struct MountSource;

@@ -1,5 +1,5 @@
-//! How the path's device is polled after an interrupt (/sys/class/net/*;
-//! Documentation/networking/napi.rst). Busy polling is among the settings, in the area `sysctl`.
+//! How the path's device is polled after an interrupt (/sys/class/net/*; Documentation/networking/napi.rst). Busy
+//! polling belongs to the settings, in the area `sysctl`.
 
 use goodput_model::{Missing, Snapshot};
 

@@ -1,5 +1,5 @@
-//! What the two ends of the path's cable could do, offer and agreed on (`ETHTOOL_GLINKSETTINGS`).
-//! An end that names no modes has no fact. The speed in force is in the area `link`. Not run on hardware that negotiates.
+//! What the two ends of the path's cable support, offered and agreed on (`ETHTOOL_GLINKSETTINGS`). An end that names no
+//! modes has no fact. The speed in force is in the area `link`. Not tested on hardware that negotiates.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::Netlink;

@@ -1,4 +1,4 @@
-//! Whether the next hop of the path answers for its address.
+//! Whether the path's next hop answers for its address.
 
 use std::net::IpAddr;
 

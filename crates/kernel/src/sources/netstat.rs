@@ -6,7 +6,7 @@ use super::Source;
 use crate::Context;
 use crate::parse::counter_table::{self, Counter};
 
-/// By the thread, because a thread may be in another network namespace than its process.
+/// Read per thread, because a thread may be in another network namespace than its process.
 const FILE: &str = "proc/thread-self/net/netstat";
 
 pub(super) struct Netstat;
@@ -31,7 +31,7 @@ impl Source for Netstat {
     }
 }
 
-/// Notes the counters of some groups as `area.Group.Name`.
+/// Records the counters of some groups as `area.Group.Name`.
 pub(super) fn put(snapshot: &mut Snapshot, area: &str, groups: &[&str], counters: &[Counter<'_>]) {
     for counter in counters.iter().filter(|counter| groups.contains(&counter.group)) {
         let name = format!("{area}.{}.{}", counter.group, counter.name);

@@ -1,4 +1,4 @@
-//! NFS mounts: how they are carried and in what sizes (nfs(5)).
+//! NFS mounts: their transport and their sizes (nfs(5)).
 
 use goodput_model::{Missing, Snapshot};
 
@@ -7,7 +7,7 @@ use crate::Context;
 use crate::parse::mountinfo::{self, Mount};
 
 const FILE: &str = "proc/self/mountinfo";
-/// Mounts that are listed one by one; hosts with hundreds mount them alike.
+/// Most mounts that are listed individually; hosts with hundreds mount them alike.
 const MAX_MOUNTS: usize = 16;
 /// Options of interest: their name in mountinfo, and the fact's.
 const SIZES: [(&str, &str); 3] =

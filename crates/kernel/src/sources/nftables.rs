@@ -1,6 +1,6 @@
-//! Rules of the packet filter in this network namespace that drop packets, and what they counted.
-//! Reading them takes CAP_NET_ADMIN. Rules of the older x_tables cannot be read this way; whether there
-//! are tables of those, the kernel shows to root only.
+//! Rules of the packet filter in this network namespace that drop packets, and their counts. Reading them requires
+//! CAP_NET_ADMIN. Rules of the older x_tables can't be read this way; the kernel shows only root whether any x_tables
+//! tables exist.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::packet_filter::{PacketFilter, packet_filter};

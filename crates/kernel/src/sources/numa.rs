@@ -1,6 +1,6 @@
-//! Memory nodes of the machine, and on which of them our process may run
-//! (/sys/devices/system/node; Documentation/admin-guide/mm/numaperf.rst). The node of the path's
-//! device is in the area `bus`. No machine with more than one node was at hand.
+//! Memory nodes of the machine, and on which of them our process may run (/sys/devices/system/node;
+//! Documentation/admin-guide/mm/numaperf.rst). The node of the path's device is in the area `bus`. No machine with more
+//! than one node was available.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::Context;
 use crate::parse::cpu_list;
 
 const ONLINE: &str = "sys/devices/system/node/online";
-/// More nodes than are looked at; large machines have 8 to 32.
+/// More nodes than real machines have; large ones have 8 to 32.
 const MAX_NODES: usize = 64;
 
 pub(super) struct Numa;
@@ -48,7 +48,7 @@ fn ours(context: &Context, nodes: &[u32]) -> Result<String, Missing> {
     let mut ours = BTreeSet::new();
     for node in nodes.iter().take(MAX_NODES) {
         let text = context.root.read(&format!("sys/devices/system/node/node{node}/cpulist"))?;
-        // A node of memory alone has no CPUs.
+        // A memory-only node has no CPUs.
         if text.trim().is_empty() {
             continue;
         }

@@ -1,5 +1,5 @@
-//! Pause frames of the path's device: whether the other end of the cable may stop us, and how often
-//! it did. Not run on hardware. If the kernel does not count them, the area `driver` may.
+//! Pause frames of the path's device: whether the other end of the cable may pause this one, and how often it did. Not
+//! tested on hardware. If the kernel does not count them, the area `driver` may.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::parameters::{Pause, pause};

@@ -7,8 +7,8 @@ use super::Source;
 use crate::Context;
 use crate::parse::pressure;
 
-/// Each file with its name for messages. Of the CPU "full" is always 0 for the whole host
-/// (Documentation/accounting/psi.rst), so it is not noted.
+/// Each file with its name for messages. For the CPU of the whole host, "full" is always 0
+/// (Documentation/accounting/psi.rst), so it is not recorded.
 const FILES: [(&str, &str, &str, bool); 3] = [
     ("cpu", "proc/pressure/cpu", "/proc/pressure/cpu", false),
     ("memory", "proc/pressure/memory", "/proc/pressure/memory", true),

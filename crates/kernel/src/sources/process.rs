@@ -1,6 +1,5 @@
-//! What the process that moves the payload used, all its threads together (our own by getrusage(2),
-//! another by /proc/PID/stat), and what CPU time ours may have: CPUs, priority, scheduling policy
-//! (sched(7)).
+//! Resource use of the process that moves the payload, all its threads together (our own by getrusage(2), another by
+//! /proc/PID/stat), and the CPU time available to ours: CPUs, priority, scheduling policy (sched(7)).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -45,7 +44,7 @@ impl Source for Process {
     }
 }
 
-/// Which CPUs may be used, and how others are preferred.
+/// Which CPUs may be used, and the process's priority.
 fn scheduling(snapshot: &mut Snapshot) {
     match rustix::thread::sched_getaffinity(None) {
         Ok(cpus) => snapshot.put("process.allowed_cpus", u64::from(cpus.count())),
@@ -65,7 +64,7 @@ fn scheduling(snapshot: &mut Snapshot) {
 
 #[expect(unsafe_code, reason = "rustix has no sched_getscheduler")]
 fn policy() -> io::Result<String> {
-    // SAFETY: the call takes a number and touches no memory of ours.
+    // SAFETY: the call takes a number and touches none of our memory.
     let policy = unsafe { libc::sched_getscheduler(0) };
     Ok(match policy & !libc::SCHED_RESET_ON_FORK {
         _ if policy < 0 => return Err(io::Error::last_os_error()),

@@ -1,4 +1,4 @@
-//! The outermost queueing discipline of the path's device: its limits and what it counted.
+//! The outermost queueing discipline of the path's device: its limits and its counters.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::{HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, Tbf};
@@ -70,7 +70,7 @@ fn no_rate(snapshot: &mut Snapshot, kind: &str) {
     }
 }
 
-/// Of htb, the class through which most bytes went since it exists, taken for the path's own.
+/// For htb, the class that has sent the most bytes since it exists; it is assumed to be the path's.
 fn classes(snapshot: &mut Snapshot, netlink: &mut Netlink, index: u32) {
     snapshot.lacks("qdisc.limit_bytes", "htb has no limit in bytes");
     match busiest(netlink, index) {

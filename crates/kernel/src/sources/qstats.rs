@@ -1,5 +1,5 @@
-//! What the queues of the path's device counted, under the names that the kernel gives to all drivers
-//! (netdev-genl, Linux 6.9 and later): sums over the queues, and how many packets each received.
+//! Queue counters of the path's device under the kernel's common names for all drivers (netdev-genl, Linux 6.9 and
+//! later): sums over the queues, and how many packets each received.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::Source;
 use crate::Context;
 use crate::context::missing;
 
-/// Queues that are noted one by one.
+/// Most queues that are recorded individually.
 const MAX_QUEUES: u32 = 64;
 
 pub(super) struct Qstats;

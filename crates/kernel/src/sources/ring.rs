@@ -1,5 +1,5 @@
-//! Rings of the path's device: the buffers between it and the driver (`ETHTOOL_GRINGPARAM`).
-//! Tried on virtio hardware; veth and the loopback device have none.
+//! Rings of the path's device: the buffers between it and the driver (`ETHTOOL_GRINGPARAM`). Tested on virtio hardware;
+//! veth and the loopback device have none.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::parameters::{Rings, rings};

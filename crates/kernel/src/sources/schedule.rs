@@ -1,8 +1,8 @@
-//! How long the threads that move the payload, mostly our own, were ready to run and had to wait for
-//! a CPU (/proc/PID/task/*/schedstat).
+//! How long the threads that move the payload, mostly our own, were ready to run but had to wait for a CPU
+//! (/proc/PID/task/*/schedstat).
 //!
-//! A thread that has ended is no longer counted: of two snapshots the later can be below the
-//! earlier. It is not of the context's root: whichever files are looked at, these are this machine's threads.
+//! A thread that has ended is no longer counted: the later of two snapshots can be below the earlier. The context's
+//! root does not matter: whichever files are read, these are this machine's threads.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use super::Source;
 use crate::Context;
 use crate::parse::schedstat::{self, Schedstat};
 
-/// More threads than goodput ever starts; of a larger program as many are looked at.
+/// More threads than goodput ever starts; of a larger program, only this many are read.
 const MAX_THREADS: usize = 512;
 
 pub(super) struct Schedule;
@@ -48,7 +48,7 @@ fn all_threads(directory: &str) -> Result<(u64, Schedstat), Missing> {
     for entry in fs::read_dir(directory).map_err(unreadable)?.take(MAX_THREADS) {
         let text = match fs::read_to_string(entry.map_err(unreadable)?.path().join("schedstat")) {
             Ok(text) => text,
-            // It ended since it was listed. A kernel without schedstat shows in there being none.
+            // It ended since it was listed. A kernel without schedstat shows by the absence of all of them.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
             Err(error) => return Err(unreadable(error)),

@@ -1,5 +1,5 @@
-//! Memory that the TCP and UDP sockets of this network namespace's host hold (/proc/net/sockstat),
-//! and how much they may (tcp(7), udp(7)). The limits can be seen in the first network namespace only.
+//! Memory that the TCP and UDP sockets of this network namespace's host hold (/proc/net/sockstat), and its limits
+//! (tcp(7), udp(7)). The limits are visible in the first network namespace only.
 
 use goodput_model::{Missing, Snapshot};
 
@@ -8,9 +8,9 @@ use crate::Context;
 use crate::parse::sockstat;
 use crate::parse::tcp_mem::{self, TcpMem};
 
-/// By the thread, because a thread may be in another network namespace than its process.
+/// Read per thread, because a thread may be in another network namespace than its process.
 const FILE: &str = "proc/thread-self/net/sockstat";
-/// Protocol, its part of the facts' names, and the file of its limits, which have the same form.
+/// Protocol, its part of the facts' names, and the file of its limits; all files have the same form.
 const PROTOCOLS: [(&str, &str, &str); 2] =
     [("TCP", "tcp", "proc/sys/net/ipv4/tcp_mem"), ("UDP", "udp", "proc/sys/net/ipv4/udp_mem")];
 

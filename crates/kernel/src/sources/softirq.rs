@@ -8,7 +8,7 @@ use crate::parse::ParseError;
 use crate::parse::per_cpu::{self, Table};
 
 const FILE: &str = "proc/softirqs";
-/// CPUs that are noted one by one; a record is not to be all about CPUs.
+/// Most CPUs that are recorded individually, so that a record is not all about CPUs.
 pub(super) const MAX_CPUS: usize = 64;
 
 pub(super) struct Softirq;
@@ -37,7 +37,7 @@ impl Source for Softirq {
     }
 }
 
-/// Notes one number for each CPU as `prefix.NUMBER`.
+/// Records one number for each CPU as `prefix.NUMBER`.
 pub(super) fn put_per_cpu(snapshot: &mut Snapshot, prefix: &str, cpus: &[u32], counts: &[u64]) {
     for (cpu, count) in cpus.iter().zip(counts).take(MAX_CPUS) {
         snapshot.put(format!("{prefix}.{cpu}"), *count);

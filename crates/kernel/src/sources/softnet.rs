@@ -1,5 +1,4 @@
-//! What the CPUs took in, dropped and left over in the network's soft interrupt
-//! (/proc/net/softnet_stat).
+//! Packets that the CPUs took in, dropped and left over in the network's soft interrupt (/proc/net/softnet_stat).
 
 use goodput_model::{Missing, Snapshot};
 

@@ -1,5 +1,5 @@
-//! Counters of the path's device that the Ethernet standards define (`ETHTOOL_MSG_STATS_GET`, Linux
-//! 5.13 and later). No device at hand has them.
+//! Counters of the path's device that the Ethernet standards define (`ETHTOOL_MSG_STATS_GET`, Linux 5.13 and later). No
+//! available device supports them.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::standard_statistics::standard_statistics;

@@ -1,6 +1,5 @@
-//! How packets of the path's device are spread over CPUs by software: RPS and RFS of its receive
-//! queues, XPS of its transmit queues (/sys/class/net/*/queues;
-//! Documentation/networking/scaling.rst).
+//! How software spreads packets of the path's device over CPUs: RPS and RFS of its receive queues, XPS of its transmit
+//! queues (/sys/class/net/*/queues; Documentation/networking/scaling.rst).
 
 use goodput_model::{Missing, Snapshot};
 
@@ -10,7 +9,7 @@ use crate::parse::cpu_mask;
 use crate::{Context, Root};
 
 const RFS: &str = "proc/sys/net/core/rps_sock_flow_entries";
-/// Queues that are looked at.
+/// Most queues that are read.
 const MAX_QUEUES: u32 = 64;
 
 pub(super) struct Steering;
@@ -50,7 +49,7 @@ impl Source for Steering {
     }
 }
 
-/// Notes how many queues there are, how many of them are steered, and over how many CPUs at most.
+/// Records how many queues there are, how many of them are steered, and over how many CPUs at most.
 fn put_masks(
     snapshot: &mut Snapshot,
     root: &Root,

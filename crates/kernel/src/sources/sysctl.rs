@@ -1,4 +1,4 @@
-//! Kernel settings that bear on goodput (/proc/sys). Tabs between values are noted as spaces.
+//! Kernel settings that affect goodput (/proc/sys). Tabs between values are recorded as spaces.
 
 use goodput_model::{Missing, Snapshot};
 
@@ -70,7 +70,7 @@ impl Source for Sysctl {
     }
 }
 
-/// A part of the settings exists in the first network namespace only.
+/// Some settings exist in the first network namespace only.
 fn reason(context: &Context, file: &str, why: &Missing) -> String {
     match context.root.read_if_there(file) {
         Ok(None) => "not in this kernel, or not visible in this network namespace".into(),

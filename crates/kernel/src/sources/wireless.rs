@@ -1,5 +1,5 @@
-//! Whether the path's device is a radio, and how well it hears (/sys/class/net/*/phy80211,
-//! /proc/net/wireless). No radio was at hand.
+//! Whether the path's device is a radio, and its signal (/sys/class/net/*/phy80211, /proc/net/wireless). No radio was
+//! available.
 
 use goodput_model::{Missing, Snapshot};
 
@@ -8,7 +8,7 @@ use crate::Context;
 use crate::device::directory;
 use crate::parse::wireless;
 
-/// By the thread, because a thread may be in another network namespace than its process.
+/// Read per thread, because a thread may be in another network namespace than its process.
 const FILE: &str = "proc/thread-self/net/wireless";
 
 pub(super) struct Wireless;

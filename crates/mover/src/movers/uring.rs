@@ -214,7 +214,7 @@ impl FromFile<'_> {
         self.note(&send)
     }
 
-    /// Queues the read of a part of the source. Unless the read is whole, the request queued next is cancelled.
+    /// Queues the read of a part of the source. Unless the read is whole, the request queued next is canceled.
     fn note_read(&mut self, offset: u64, want: usize) -> SysResult<()> {
         let file = types::Fd(self.source.file.as_raw_fd());
         let read = opcode::Read::new(file, self.ring.start()?, want as u32)

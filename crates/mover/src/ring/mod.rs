@@ -30,7 +30,7 @@ pub(crate) const QUEUE_DEPTH: usize = 64;
 const MAX_MEMORY_RETRIES: u32 = 50;
 const RETRY_PAUSE: Duration = Duration::from_millis(1);
 
-/// How often the ring checks if cancelled requests have completed, with the same pause before each check.
+/// How often the ring checks if canceled requests have completed, with the same pause before each check.
 const MAX_CANCEL_POLLS: u32 = 50;
 
 /// Marks a request whose completion is followed by a notice, like that of a zero-copy send (io_uring_prep_send_zc(3)).
@@ -221,7 +221,7 @@ impl<M: Memory> Ring<M> {
         if faults::is_kernel_deaf() {
             return;
         }
-        // Before Linux 6.0 requests can't be cancelled this way; requests that wait for a disk end on their own. A
+        // Before Linux 6.0 requests can't be canceled this way; requests that wait for a disk end on their own. A
         // completion shows when this thread next enters the kernel, as it does to sleep.
         let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
         for _ in 0..MAX_CANCEL_POLLS {
