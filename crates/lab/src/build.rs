@@ -1,7 +1,7 @@
 //! Building a lab: hosts, cables between them, addresses and routes, and the router's queues.
 //!
-//! Addresses: the cable number N from near has 10.77.N.0/24 and fd77:0:0:N::/64, its end towards
-//! near is 1 and its end towards far is 2.
+//! Addresses: the Nth cable from near has 10.77.N.0/24 and fd77:0:0:N::/64; its end towards near is 1 and its end
+//! towards far is 2.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,14 +15,14 @@ use crate::netem;
 use crate::scenario::LinkDirection;
 use crate::wiring::{Cable, Wiring};
 
-/// Packets that a TUN device may hold while the relay is busy: at the kernel's default of 500 a
-/// burst would be lost before it reaches the emulated queue.
+/// Packets that a TUN device may hold while the relay is busy: with the kernel's default of 500, a burst would be lost
+/// before it reaches the emulated queue.
 const TUN_QUEUE_PACKETS: u32 = 10_000;
 
 const V4_PREFIX: u8 = 24;
 const V6_PREFIX: u8 = 64;
 
-/// What a built lab consists of. The relays come first, so that they stop before their devices go.
+/// The parts of a built lab. The relays come first, so that they stop before their devices disappear.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) relays: Vec<Relay>,
@@ -63,7 +63,7 @@ fn lay(built: &mut Built, number: usize, cable: &Cable, seed: u64) -> Result<(),
     Ok(())
 }
 
-/// The port at one end of a cable, named for the host at the other end.
+/// The port at one end of a cable, named after the host at the other end.
 fn port(neighbour: HostName, cable: usize, end: u8) -> Port {
     let network = cable as u8 + 1;
     Port {
@@ -138,8 +138,8 @@ fn connect(host: &Host, port: &Port, cable: &Cable) -> Result<(), LabError> {
     })
 }
 
-/// The first question for a neighbour is lost if the other end is not up yet. It is asked again
-/// after this, not after the kernel's one second (`retrans_time_ms`, arp(7)).
+/// The first neighbour solicitation is lost if the other end is not up yet. It is repeated after this time, not after
+/// the kernel's one second (`retrans_time_ms`, arp(7)).
 fn ask_neighbours_again_soon(host: &Host, version: &str, device: &str) -> Result<(), LabError> {
     set(host, &format!("net.{version}.neigh.{device}.retrans_time_ms"), "20")
 }
@@ -167,7 +167,7 @@ fn forward(router: &Host) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Gives a port of the router the queue that makes its link what the scenario says.
+/// Gives a port of the router the queue that the scenario's link requires.
 fn queue(router: &Host, port: &Port, way: &LinkDirection, mtu: u32) -> Result<(), LabError> {
     let make: &(dyn Fn(u32) -> Qdisc + Sync) = if way.is_emulated() {
         &|index| netem::qdisc(index, way, mtu)
@@ -182,7 +182,7 @@ fn queue(router: &Host, port: &Port, way: &LinkDirection, mtu: u32) -> Result<()
     })
 }
 
-/// A bucket deep enough that only the rate is felt: 1 ms, and no less than two super-packets.
+/// A bucket of 1 ms, and at least two super-packets: deep enough that only the rate has an effect.
 fn token_bucket(way: &LinkDirection, mtu: u32) -> Option<Tbf> {
     const MIN_BURST_BYTES: u64 = 140_000;
     let rate = way.rate?;

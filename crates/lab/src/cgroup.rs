@@ -11,10 +11,10 @@ use crate::need::Lack;
 /// Length of one period of a quota: the kernel's own default, microseconds.
 const PERIOD_US: u64 = 100_000;
 
-/// The kernel's least quota of a period, microseconds (`min_cfs_quota_period`).
+/// The kernel's minimum quota per period, microseconds (`min_cfs_quota_period`).
 const MIN_QUOTA_US: u64 = 1_000;
 
-/// Names of our groups begin with this; the number of the process that made it follows.
+/// Names of our groups begin with this, followed by the number of the process that created the group.
 const PREFIX: &str = "goodput-lab-";
 
 /// Where the CPU controller is.
@@ -24,7 +24,7 @@ enum Hierarchy {
     V2(PathBuf),
 }
 
-/// A control group of ours with one process in it. Dropping it lets the process go and removes it.
+/// A control group of ours with one process in it. Dropping it releases the process and removes the group.
 #[derive(Debug)]
 pub(crate) struct Group {
     hierarchy: Hierarchy,
@@ -64,7 +64,7 @@ impl Drop for Group {
         let outside = self.hierarchy.mount().join("cgroup.procs");
         let inside = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         for pid in inside.lines() {
-            // A process that ended meanwhile is just as well gone.
+            // If the process has ended meanwhile, nothing is left to do.
             let _ = fs::write(&outside, pid);
         }
         if let Err(error) = fs::remove_dir(&self.path) {
@@ -83,8 +83,7 @@ impl Hierarchy {
     }
 }
 
-/// Removes groups of labs that were killed. A group that still has a process stays, because the kernel
-/// refuses.
+/// Removes groups of labs that were killed. A group that still has a process stays, because the kernel refuses.
 fn remove_abandoned(mount: &Path) {
     let entries = fs::read_dir(mount).into_iter().flatten().flatten();
     for entry in entries {
@@ -98,7 +97,7 @@ fn remove_abandoned(mount: &Path) {
     }
 }
 
-/// Why no group can be made here, in words; `None` if it can.
+/// Why no group can be created here, in words; `None` if it can.
 pub(crate) fn missing() -> Option<Lack> {
     let forbids = |cause: &io::Error| cause.kind() == io::ErrorKind::PermissionDenied;
     let hierarchy = match hierarchy() {
@@ -111,7 +110,7 @@ pub(crate) fn missing() -> Option<Lack> {
     Some(Lack { not_permitted: forbids(&error), why })
 }
 
-/// The quota of the group that `pid` is in, as the kernel has it.
+/// The kernel's quota for the group of `pid`.
 pub(crate) fn quota_of(pid: u32) -> io::Result<String> {
     let hierarchy = hierarchy()?;
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
@@ -124,7 +123,7 @@ pub(crate) fn quota_of(pid: u32) -> io::Result<String> {
     }
 }
 
-/// The group of a line of /proc/PID/cgroup, `ID:CONTROLLERS:PATH`, if it is of this hierarchy.
+/// The group in a line of /proc/PID/cgroup, `ID:CONTROLLERS:PATH`, if it belongs to this hierarchy.
 fn own_group<'a>(line: &'a str, hierarchy: &Hierarchy) -> Option<&'a str> {
     let (_, rest) = line.split_once(':')?;
     let (controllers, path) = rest.split_once(':')?;
@@ -147,8 +146,8 @@ fn hierarchy() -> io::Result<Hierarchy> {
     })
 }
 
-/// The CPU hierarchy that a line of /proc/self/mountinfo names, proc_pid_mountinfo(5): the mount
-/// point is the fifth word; type and options of the file system follow a lone dash.
+/// The CPU hierarchy in a line of /proc/self/mountinfo, proc_pid_mountinfo(5): the mount point is the fifth word; type
+/// and options of the file system follow a lone dash.
 fn hierarchy_of(line: &str, controllers: impl Fn(&Path) -> String) -> Option<Hierarchy> {
     let (mount, filesystem) = line.split_once(" - ")?;
     let path = PathBuf::from(mount.split(' ').nth(4)?);

@@ -1,4 +1,4 @@
-//! The lab's errors: what was tried, on what, why it failed and what helps.
+//! The lab's errors: what was tried, on what, why it failed, and what helps.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use goodput_relay::RelayError;
 /// An error of the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A scenario file that does not say what a scenario must.
+    /// A scenario file that is not a valid scenario.
     #[error("scenario {origin}: {problem}")]
     Scenario {
         /// The file or the built-in scenario.
@@ -20,7 +20,7 @@ pub enum LabError {
         "there is no scenario {name:?}{hint}; `goodput lab list` shows all, and a path to a file works too"
     )]
     UnknownScenario {
-        /// As it was asked for.
+        /// The name as requested.
         name: String,
         /// The nearest name as a question, or nothing.
         hint: String,
@@ -33,25 +33,25 @@ pub enum LabError {
         /// What the user can do.
         remedy: String,
     },
-    /// Privileges were asked for too late.
+    /// Privileges were requested too late.
     #[error(
         "cannot enter a user namespace: the process already has {threads} threads, and the kernel admits only single-threaded processes (user_namespaces(7)); call privilege::enter first"
     )]
     Threads {
-        /// Threads now.
+        /// Current number of threads.
         threads: usize,
     },
-    /// Something that the scenario needs is not here.
+    /// Something that the scenario needs is missing.
     #[error("scenario {scenario} cannot run here: it needs {needs}")]
     NotHere {
         /// Its name.
         scenario: String,
         /// What is missing and why.
         needs: String,
-        /// Whether a permission is among it.
+        /// Whether a permission is among the missing things.
         not_permitted: bool,
     },
-    /// A fault that cannot be planted as asked.
+    /// A fault that cannot be planted as requested.
     #[error("cannot plant the fault {kind} on {host}: {why}")]
     Fault {
         /// Kind of the fault.
@@ -79,10 +79,10 @@ pub enum LabError {
         /// Operation and cause.
         source: goodput_netlink::NetlinkError,
     },
-    /// The hosts are there, but do not reach each other.
+    /// The hosts exist, but do not reach each other.
     #[error("the lab's hosts do not reach each other: {why}")]
     Unreachable {
-        /// Which connection was tried, and what came of it.
+        /// Which connection was tried, and the outcome.
         why: String,
     },
     /// A program that the lab started.
@@ -104,7 +104,7 @@ impl From<RelayError> for LabError {
 }
 
 impl LabError {
-    /// Whether a privilege is what lacks (exit code 3).
+    /// Whether a privilege is missing (exit code 3).
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::Forbidden { .. } => true,

@@ -26,7 +26,7 @@ pub struct Port {
     pub v6: IpAddr,
 }
 
-/// A host. Its namespace goes with the last descriptor or process in it.
+/// A host. Its namespace disappears with the last descriptor or process in it.
 #[derive(Debug)]
 pub struct Host {
     name: HostName,
@@ -36,7 +36,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A new host without any device but the loopback one, which is up.
+    /// A new host with only the loopback device, which is up.
     pub(crate) fn create(name: HostName) -> Result<Self, LabError> {
         let failed = |source| LabError::Netlink { host: name.to_string(), source };
         let namespace = namespace::create().map_err(failed)?;
@@ -49,9 +49,8 @@ impl Host {
         Ok(host)
     }
 
-    /// Makes the addresses of coming devices usable at once: nobody else is on our cables, and the
-    /// kernel would look for duplicates for a second or two (RFC 4862 section 5.4). False where
-    /// the kernel runs without IPv6.
+    /// Makes the addresses of future devices usable at once: nobody else is on our cables, and the kernel would look
+    /// for duplicates for a second or two (RFC 4862 section 5.4). False if the kernel runs without IPv6.
     fn without_address_detection(&self) -> Result<bool, LabError> {
         for name in ["net.ipv6.conf.all.accept_dad", "net.ipv6.conf.default.accept_dad"] {
             match self.set_sysctl(name, "0") {
@@ -90,7 +89,7 @@ impl Host {
         &self.last_port().device
     }
 
-    /// The address on the path; on the router, the one that far sees.
+    /// The address on the path; on the router, the one visible to far.
     pub fn address(&self, family: Family) -> IpAddr {
         match family {
             Family::V4 => self.last_port().v4,
@@ -102,12 +101,12 @@ impl Host {
         self.ports.last().expect("a host of a lab that is up has a device")
     }
 
-    /// Runs `work` on a thread of its own inside the host. A panic there goes on here.
+    /// Runs `work` on its own thread inside the host. A panic there is passed on here.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
         namespace::inside(self.namespace(), work).map_err(|source| self.failed(source))
     }
 
-    /// Talks to the host's kernel side.
+    /// Talks to the kernel in the host's namespace.
     pub(crate) fn netlink<T: Send>(
         &self,
         talk: impl FnOnce(&mut Netlink) -> Result<T, NetlinkError> + Send,
@@ -120,8 +119,8 @@ impl Host {
         LabError::Netlink { host: self.name.to_string(), source }
     }
 
-    /// A command that will run inside the host. Only its network is that of the host: /sys still
-    /// shows the devices of the machine.
+    /// A command that will run inside the host. Only its network is the host's: /sys still shows the devices of the
+    /// machine.
     #[expect(unsafe_code, reason = "pre_exec runs code between fork and exec")]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> io::Result<Command> {
         let namespace = self.namespace.try_clone()?;

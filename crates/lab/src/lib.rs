@@ -1,7 +1,7 @@
-//! A network on this machine: hosts as network namespaces, links that delay, limit and lose,
-//! faults on demand, and scenario files that say which, what to run and what to expect.
+//! A network on this machine: hosts as network namespaces, links that delay, limit and lose packets, faults on demand,
+//! and scenario files that say which of these, what to run and what to expect.
 //!
-//! It changes nothing but what it made itself, and takes all of it down again.
+//! It changes only what it made itself, and removes all of it afterwards.
 // A library returns what it has to say. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

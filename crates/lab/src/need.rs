@@ -1,26 +1,26 @@
-//! What not every machine has for a scenario.
+//! Requirements of a scenario that not every machine meets.
 
 use std::fmt;
 
 /// Something that not every machine or user has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// To emulate links: the kernel's netem, or else the right to make TUN devices.
+    /// To emulate links: the kernel's netem, or otherwise the right to create TUN devices.
     Emulation,
-    /// To emulate links as netem cannot: the right to make TUN devices.
+    /// To emulate links in ways that netem can't: the right to create TUN devices.
     Relay,
-    /// To make groups of processes with a CPU quota.
+    /// To create groups of processes with a CPU quota.
     CpuGroup,
     /// The program nft, for loss by the packet filter.
     PacketFilter,
 }
 
-/// Why something is not here.
+/// Why something is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
-    /// In words, with what would give it.
+    /// In words, with the remedy.
     pub why: String,
-    /// Whether a permission is what lacks.
+    /// Whether it is a permission that is missing.
     pub not_permitted: bool,
 }
 

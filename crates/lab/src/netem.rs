@@ -14,10 +14,10 @@ const TCA_NETEM_RATE64: u16 = 8;
 const TCA_NETEM_LATENCY64: u16 = 10;
 const TCA_NETEM_JITTER64: u16 = 11;
 
-/// Packets that may be under way if no rate bounds them.
+/// Packets that may be in flight if no rate bounds them.
 const UNBOUNDED_PACKETS: u32 = 200_000;
 
-/// A netem qdisc at the root of link `index` that does to packets what `way` says.
+/// A netem qdisc at the root of link `index` that treats packets as `way` says.
 pub(crate) fn qdisc(index: u32, way: &LinkDirection, mtu: u32) -> Qdisc {
     Qdisc {
         index,
@@ -29,8 +29,7 @@ pub(crate) fn qdisc(index: u32, way: &LinkDirection, mtu: u32) -> Qdisc {
     }
 }
 
-/// Whether this kernel has netem, found by trying it in a network namespace of its own. Starts a
-/// thread.
+/// Whether this kernel has netem, determined by trying it in a new network namespace. Starts a thread.
 pub(crate) fn is_available() -> bool {
     let nothing = LinkDirection::default();
     let tried = namespace::in_new_namespace(|| {
@@ -41,8 +40,8 @@ pub(crate) fn is_available() -> bool {
     matches!(tried, Ok(Ok(())))
 }
 
-/// The content of `TCA_OPTIONS`: `struct tc_netem_qopt`, then attributes. Times go as 64-bit
-/// attributes, in nanoseconds, which override those of the structure.
+/// The content of `TCA_OPTIONS`: `struct tc_netem_qopt`, then attributes. Times are sent as 64-bit attributes, in
+/// nanoseconds, which override those of the structure.
 fn options(way: &LinkDirection, mtu: u32) -> Vec<u8> {
     let gap = u32::from(way.reorder_percent > 0.0);
     let mut bytes = Vec::new();
@@ -63,8 +62,8 @@ fn options(way: &LinkDirection, mtu: u32) -> Vec<u8> {
     bytes
 }
 
-/// `struct tc_netem_rate`: rate, packet overhead, cell size, cell overhead. A rate that does not
-/// fit is all ones there, and the 64-bit attribute before it counts.
+/// `struct tc_netem_rate`: rate, packet overhead, cell size, cell overhead. If the rate does not fit, it is all ones
+/// here, and the 64-bit attribute before it counts.
 fn rate_attributes(bytes_per_s: u64) -> Vec<u8> {
     let short = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
     let words = [short, 0, 0, 0].map(u32::to_ne_bytes);
@@ -82,7 +81,7 @@ fn limit_packets(way: &LinkDirection, mtu: u32) -> u32 {
     u32::try_from(packets).unwrap_or(u32::MAX)
 }
 
-/// A share as netem has it: of 2^32 - 1.
+/// A share in netem's unit: of 2^32 - 1.
 fn probability(percent: f64) -> u32 {
     (percent / 100.0 * f64::from(u32::MAX)).round() as u32
 }
@@ -98,8 +97,8 @@ mod tests {
     use super::*;
     use crate::scenario::amount::Queue;
 
-    /// What tc of iproute2 6.1 sent, seen by strace, for `netem limit 1234 loss 1% reorder 3%
-    /// delay 0 rate 100mbit`; tc gives the delay in the structure, ours follows as attributes.
+    /// What tc of iproute2 6.1 sent, according to strace, for `netem limit 1234 loss 1% reorder 3% delay 0 rate
+    /// 100mbit`; tc puts the delay into the structure, ours follows as attributes.
     const TC_HEAD: &[u8] = b"\0\0\0\0\xd2\x04\0\0\x29\x5c\x8f\x02\x01\0\0\0\0\0\0\0\0\0\0\0";
     const TC_TAIL: &[u8] =
         b"\x0c\0\x03\0\x7b\x14\xae\x07\0\0\0\0\x14\0\x06\0\x20\xbc\xbe\0\0\0\0\0\0\0\0\0\0\0\0\0";

@@ -1,5 +1,5 @@
-//! The packet filter's program, nft(8): where it is (ordinary users do not have its folder among
-//! those that are searched), and the faults that are rules of a host.
+//! The packet filter's program, nft(8): its path (ordinary users do not have its folder in their search path), and the
+//! faults that are rules of a host.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,15 +12,15 @@ use crate::host::Host;
 use crate::host_name::HostName;
 use crate::need::Need;
 
-/// A fault that is nothing but rules of a host's packet filter. They go with the host.
+/// A fault that consists only of rules of a host's packet filter. The rules disappear with the host.
 pub(crate) trait FilterRules: fmt::Debug + Send + Sync {
     /// The kind of fault, to name in errors.
     const KIND: &'static Kind;
 
-    /// The host that has them.
+    /// The host with the rules.
     fn host(&self) -> HostName;
 
-    /// A table of its own, as nft(8) reads it.
+    /// The fault's own table, in the syntax of nft(8).
     fn rules(&self) -> String;
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn program() -> Option<&'static Path> {
     places.into_iter().map(Path::new).find(|path| path.exists())
 }
 
-/// Why it is not here, in words; `None` if it is.
+/// Why the program is missing, in words; `None` if it is installed.
 pub(crate) fn missing() -> Option<String> {
     program().is_none().then(|| "nft is not installed: apt-get install nftables".into())
 }
@@ -62,7 +62,7 @@ fn load(host: &Host, rules: &str) -> Result<(), String> {
     run(host, &["-f", "-"], rules).map(drop)
 }
 
-/// Every rule of a host, as nft prints them. The error is in words.
+/// All rules of a host, as nft prints them. The error is in words.
 fn list(host: &Host) -> Result<String, String> {
     run(host, &["list", "ruleset"], "")
 }
@@ -81,7 +81,7 @@ fn speak(host: &Host, args: &[&str], input: &str) -> io::Result<Output> {
     let mut command = host.command(program)?;
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    // Dropped at once, so that nft sees the end. One that has gone already says why itself.
+    // Dropped at once, so that nft sees the end. If nft has exited already, it reports the reason itself.
     let written = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output()?;
     match written {

@@ -1,4 +1,4 @@
-//! What the routes over a host's path device prescribe for TCP and IP (ip-route(8)).
+//! Metrics of the routes over a host's path device, for TCP and IP (ip-route(8)).
 
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ pub(crate) fn change(
     })
 }
 
-/// One metric of every route over the path device that has it.
+/// One metric of all routes over the path device that have it.
 pub(crate) fn read(
     host: &Host,
     metric: impl Fn(&RouteMetrics) -> Option<u32> + Send + Sync,

@@ -1,4 +1,4 @@
-//! The built-in scenarios: the ground truth by which the diagnosis is judged.
+//! The built-in scenarios: the ground truth for judging the diagnosis.
 
 use crate::error::LabError;
 use crate::scenario;
@@ -82,7 +82,7 @@ pub fn builtin() -> &'static [Builtin] {
     BUILTIN
 }
 
-/// The text of a scenario, to start one's own from; that of one case, if the name says which.
+/// The text of a scenario, as a start for one's own; the text of one case, if the name names a case.
 pub fn scenario_source(name: &str) -> Result<String, LabError> {
     scenario::source(name)
 }

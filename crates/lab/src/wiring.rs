@@ -1,13 +1,13 @@
-//! How a scenario's links become devices: which hosts are needed, which cables join them, and what
-//! the middle does to packets.
+//! How a scenario's links become devices: which hosts are needed, which cables join them, and how the middle treats
+//! packets.
 //!
-//! Whatever limits or spoils packets sits between the ends, in a router's queues or in a relay:
-//! at an end it would be that host's own qdisc, and another diagnosis.
+//! Whatever limits or impairs packets is between the ends, in a router's queues or in a relay: at an end it would be
+//! that host's own qdisc, and a different diagnosis.
 
 use crate::host_name::HostName;
 use crate::scenario::{Link, LinkDirection, Scenario, Switch, Topology};
 
-/// How delay, loss and reordering are made.
+/// How delay, loss and reordering are produced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Emulator {
     /// By the kernel, in the middle.
@@ -21,21 +21,20 @@ pub(crate) enum Emulator {
 pub(crate) struct Cable {
     /// Largest IP packet, bytes.
     pub(crate) mtu: u32,
-    /// What a relay in its place does, near to far and back; `None`: a pair of virtual Ethernet
-    /// devices.
+    /// Properties of the relay in its place, near to far and back; `None`: a pair of virtual Ethernet devices.
     pub(crate) relay: Option<(LinkDirection, LinkDirection)>,
     /// Whether super-packets cross whole.
     pub(crate) segmentation: bool,
 }
 
-/// What a scenario comes to.
+/// The devices that a scenario requires.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wiring {
     /// The hosts from near to far: two, or three with a router.
     pub(crate) hosts: Vec<HostName>,
     /// The cables between neighbours, from near to far.
     pub(crate) cables: Vec<Cable>,
-    /// What the router's queues do, near to far and back.
+    /// Properties of the router's queues, near to far and back.
     pub(crate) middle: (LinkDirection, LinkDirection),
 }
 
@@ -81,7 +80,7 @@ fn needs_a_middle(link: &Link, emulator: Emulator) -> bool {
 }
 
 fn cable(link: &Link, emulator: Emulator) -> Cable {
-    // A plain cable passes what it gets; an emulated one is a wire, unless asked not to be.
+    // A plain cable passes everything; an emulated one behaves like a wire, unless configured otherwise.
     let segmentation = if link.is_emulated() {
         link.segmentation == Some(Switch::On)
     } else {

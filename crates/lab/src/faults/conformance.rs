@@ -1,4 +1,4 @@
-//! What every kind of fault must keep, run over the list.
+//! What every kind of fault must satisfy, checked for the whole list.
 
 use std::process::{Child, Stdio};
 

@@ -1,5 +1,4 @@
-//! A quota on the CPU time of goodput's own process, as systemd's `CPUQuota=` and Kubernetes set
-//! it.
+//! A quota on the CPU time of goodput's own process, as set by systemd's `CPUQuota=` and by Kubernetes.
 
 use serde::Deserialize;
 

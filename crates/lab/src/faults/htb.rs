@@ -1,5 +1,5 @@
-//! Two classes at the host's own device, of which the flows pass the slow one, because no filter takes them to the
-//! other: a real tc-htb(8).
+//! Two classes at the host's own device. The flows pass the slow one, because no filter takes them to the other: a real
+//! tc-htb(8).
 
 use goodput_model::units::{BitRate, Bytes};
 use goodput_netlink::{HtbClass, Qdisc, handle_text};

@@ -1,5 +1,5 @@
-//! No word of packets that are too big: a firewall that filters all ICMP swallows the message by
-//! which path MTU discovery lives (RFC 1191, RFC 8201), whether this host sends it or passes it on.
+//! No report of packets that are too big: a firewall that filters all ICMP swallows the message on which path MTU
+//! discovery depends (RFC 1191, RFC 8201), whether this host sends the message or forwards it.
 
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
-//! A link that goes down and comes back: the host's device on the path is repeatedly set down for a moment,
-//! and the device at the other end of its cable loses its carrier. On a router it is the device towards
-//! near, so that near sees it.
+//! A link that goes down and comes back: the host's device on the path is repeatedly set down for a moment, and the
+//! device at the other end of its cable loses its carrier. On a router this is the device towards near, so that near
+//! sees it.
 
 use std::fmt;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -64,7 +64,7 @@ impl Fault for LinkFlap {
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = thread::Builder::new().name("lab flap".into()).spawn(move || {
             while stopped.recv_timeout(up) == Err(RecvTimeoutError::Timeout) {
-                // The device goes with the lab: nothing is left to flap then.
+                // The device disappears with the lab: then nothing is left to flap.
                 if flap(&mut netlink, device, down).is_err() {
                     return;
                 }
@@ -95,7 +95,7 @@ impl Drop for Flapping {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panicked thread has already said so on stderr.
+            // A panicked thread has already reported it on stderr.
             let _ = thread.join();
         }
     }

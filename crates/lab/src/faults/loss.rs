@@ -1,7 +1,7 @@
-//! Random loss of what the host receives, by the kernel's packet filter (nft(8), `numgen`).
+//! Random loss of packets that the host receives, by the kernel's packet filter (nft(8), `numgen`).
 //!
-//! Unlike the loss of an emulated link it needs no TUN device, but a super-packet counts as one
-//! packet here: for packets as on a wire, switch `tso` and `gso` off at the sender.
+//! Unlike the loss of an emulated link, it needs no TUN device, but counts a super-packet as one packet: for packets as
+//! on a wire, switch `tso` and `gso` off at the sender.
 
 use serde::Deserialize;
 
@@ -32,7 +32,7 @@ impl FilterRules for Loss {
         self.host
     }
 
-    /// Drops before routing, so that a router loses what it would pass on, too.
+    /// Drops before routing, so that a router also loses packets that it would forward.
     fn rules(&self) -> String {
         let of_a_million = (self.percent.0 * 1e4).round() as u32;
         format!(

@@ -1,4 +1,4 @@
-//! The registry of faults: what can be wrong in a scenario. One file per entry, one list.
+//! The registry of faults that a scenario can have. One file per entry, one list.
 
 use std::any::Any;
 use std::fmt;
@@ -51,13 +51,13 @@ pub const ALL: &[&Kind] = &[
     &txqueuelen::KIND,
 ];
 
-/// A kind of fault: static facts, and how a scenario's table becomes one.
+/// A kind of fault: static facts, and how to parse a scenario's table into a fault.
 pub struct Kind {
-    /// What a scenario writes as `kind`; kebab-case, and the name of its file.
+    /// The value of `kind` in a scenario; kebab-case, and the name of its file.
     pub id: &'static str,
     /// What it does, in one sentence.
     pub summary: &'static str,
-    /// A table as a scenario would have it, without its `kind`; the conformance test plants it.
+    /// A table as in a scenario, without its `kind`; the conformance test plants it.
     pub example: &'static str,
     read: fn(toml::Table) -> Result<Arc<dyn Fault>, toml::de::Error>,
 }
@@ -71,7 +71,7 @@ impl fmt::Debug for Kind {
 /// When a fault is planted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlantTime {
-    /// As soon as the host is there.
+    /// As soon as the host exists.
     HostUp,
     /// Once goodput runs in the host.
     ProcessRuns,
@@ -82,16 +82,16 @@ pub enum PlantTime {
 pub struct FaultTarget<'a> {
     /// The host.
     pub host: &'a Host,
-    /// The process of goodput in it, if it runs already.
+    /// The process of goodput in it, if it is already running.
     pub pid: Option<u32>,
 }
 
 /// What undoes a fault when it is dropped; nothing if the fault goes with its host.
 pub type Undo = Option<Box<dyn Any + Send>>;
 
-/// One fault, as a scenario asks for it.
+/// One fault, as specified by a scenario.
 pub trait Fault: fmt::Debug + Send + Sync {
-    /// The host that has it.
+    /// The host with the fault.
     fn host(&self) -> HostName;
 
     /// When to plant it.
@@ -107,7 +107,7 @@ pub trait Fault: fmt::Debug + Send + Sync {
     /// Plants it.
     fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError>;
 
-    /// What the kernel has there now, in words: differs before and after planting.
+    /// The kernel's current state there, in words: differs before and after planting.
     fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError>;
 }
 
@@ -141,7 +141,7 @@ fn ids() -> String {
     ALL.iter().map(|kind| kind.id).collect::<Vec<_>>().join(", ")
 }
 
-/// What each kind has as its `read`.
+/// The `read` function of each kind.
 fn read<F: Fault + DeserializeOwned + 'static>(
     table: toml::Table,
 ) -> Result<Arc<dyn Fault>, toml::de::Error> {

@@ -1,5 +1,5 @@
-//! The host's own device on the path carries less, or more, than the device at the other end of its
-//! cable: a mistake that no router reports.
+//! The host's own device on the path carries less, or more, than the device at the other end of its cable: a mistake
+//! that no router reports.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! An offload of the host's device, switched.
+//! An offload of the host's device, switched on or off.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! An element that takes a super-packet of segmentation offload for one packet that is too long: what
-//! is longer than the limit is dropped, though each of its segments would pass (nft(8), `meta length`).
+//! An element that mistakes a super-packet of segmentation offload for one packet that is too long: it drops anything
+//! above the limit, though each of the segments would pass (nft(8), `meta length`).
 
 use serde::Deserialize;
 

@@ -1,9 +1,9 @@
-//! A policer: what the host receives or passes on beyond a rate is dropped, not queued, by the
-//! kernel's packet filter (nft(8), `limit rate over`).
+//! A policer: packets beyond a rate that the host receives or forwards are dropped, not queued, by the kernel's packet
+//! filter (nft(8), `limit rate over`).
 //!
-//! It counts packets, because its bucket in bytes is a second deep whatever is asked for
-//! (net/netfilter/nft_limit.c, `nft_limit_init`), and takes each for one of full size. A super-packet
-//! is one too: on a link that carries those whole, switch `tso` and `gso` off at the sender.
+//! It counts packets, because its bucket in bytes is always a second deep (net/netfilter/nft_limit.c,
+//! `nft_limit_init`), and assumes that each has full size. A super-packet counts as one packet too: on a link that
+//! carries them whole, switch `tso` and `gso` off at the sender.
 
 use goodput_model::units::BitRate;
 use serde::Deserialize;
@@ -40,8 +40,8 @@ impl FilterRules for Policer {
         self.host
     }
 
-    /// Before routing, so that a router polices what it would pass on, too. Small packets, as
-    /// acknowledgements and the control connection's, are none of its business.
+    /// Before routing, so that a router also polices packets that it would forward. Small packets, such as
+    /// acknowledgements and those of the control connection, pass.
     fn rules(&self) -> String {
         let packets = (self.rate.0 / PACKET_BITS).round().max(1.0);
         format!(

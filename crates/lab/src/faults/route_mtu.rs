@@ -1,5 +1,5 @@
-//! An `mtu` on the host's routes: what is larger does not go that way (ip-route(8)). On a router it
-//! stands for a link behind it that carries less than those before, as a tunnel does.
+//! An `mtu` on the host's routes: larger packets can't use them (ip-route(8)). On a router it stands for a link behind
+//! it that carries less than the links before it, as a tunnel does.
 
 use serde::Deserialize;
 

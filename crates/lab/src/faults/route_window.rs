@@ -1,5 +1,4 @@
-//! A `window` on the host's route to the other end: the largest window TCP advertises over it
-//! (ip-route(8)).
+//! A `window` on the host's route to the other end: the largest window that TCP advertises over it (ip-route(8)).
 
 use goodput_model::units::Bytes;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! The largest segment that SYNs offer, made smaller on the way, as firewalls and tunnels do: by the
-//! packet filter (nft(8), `tcp option maxseg size set`).
+//! The largest segment that SYNs offer, made smaller on the path, as firewalls and tunnels do: by the packet filter
+//! (nft(8), `tcp option maxseg size set`).
 
 use serde::Deserialize;
 

@@ -1,5 +1,5 @@
-//! A TCP option taken out of the SYNs on the way, as firewalls that normalise do: by the packet filter
-//! (nft(8), `reset tcp option`), which overwrites it with no-operations.
+//! A TCP option removed from the SYNs on the path, as normalising firewalls do: by the packet filter (nft(8), `reset
+//! tcp option`), which overwrites it with no-operations.
 
 use std::fmt;
 

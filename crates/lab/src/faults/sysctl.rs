@@ -27,7 +27,7 @@ impl Sysctl {
         LabError::Fault { kind: KIND.id, host: self.host.to_string(), why }
     }
 
-    /// Outside `net.` a setting would be that of the whole machine.
+    /// Outside `net.` a setting would apply to the whole machine.
     fn check_name(&self) -> Result<(), LabError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let fits = self.name.starts_with("net.") && self.name.chars().all(plain);
@@ -48,8 +48,7 @@ impl Fault for Sysctl {
         self.host
     }
 
-    /// A value that the kernel took but changed is an error: the scenario would not be what it
-    /// says.
+    /// A value that the kernel accepted but changed is an error: the scenario would not be what its file says.
     fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         self.check_name()?;
         site.host

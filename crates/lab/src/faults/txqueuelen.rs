@@ -1,5 +1,5 @@
-//! The host's own device holds so few packets that it drops a sender's bursts: what a driver with a ring
-//! cut short does. A TUN device takes the length for its own ring (drivers/net/tun.c, `tun_queue_resize`).
+//! The host's own device holds so few packets that it drops a sender's bursts, like a driver with a shortened ring. A
+//! TUN device uses the length for its own ring (drivers/net/tun.c, `tun_queue_resize`).
 
 use serde::Deserialize;
 

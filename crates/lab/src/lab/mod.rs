@@ -1,4 +1,4 @@
-//! A lab that is up: its hosts, until it is dropped.
+//! A running lab: its hosts, until it is dropped.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -21,11 +21,11 @@ use crate::wiring::{Emulator, Wiring};
 /// How long the hosts may take to reach each other.
 const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Seed of everything random in a lab, so that runs of one scenario are alike.
+/// Seed of all random numbers in a lab, so that runs of one scenario are alike.
 const SEED: u64 = 0x1ab;
 
-/// Hosts and links of a scenario, with its faults planted. Dropping it takes all of it down; what
-/// still runs in a host keeps that host's namespace until it ends.
+/// Hosts and links of a scenario, with its faults planted. Dropping it removes everything; a process that still runs in
+/// a host keeps the host's namespace until the process ends.
 #[derive(Debug)]
 pub struct Lab {
     undo: Vec<Undo>,
@@ -34,8 +34,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Makes the hosts and links of `scenario`, waits until near and far reach each other, and
-    /// plants the faults that need no process. Call [`crate::privilege::enter`] first.
+    /// Creates the hosts and links of `scenario`, waits until near and far reach each other, and plants the faults that
+    /// need no process. Call [`crate::privilege::enter`] first.
     pub fn up(scenario: &Scenario) -> Result<Self, LabError> {
         if let Some(needs) = scenario.obstacle() {
             let (scenario, not_permitted) = (&scenario.case, scenario.lacks_permission());
@@ -60,8 +60,8 @@ impl Lab {
         &self.built.hosts[self.built.hosts.len() - 1]
     }
 
-    /// All hosts, from near to far. A path with a limited rate has a router even if its
-    /// scenario names none: something has to hold the queue.
+    /// All hosts, from near to far. A path with a limited rate has a router even if its scenario names none, because
+    /// something has to hold the queue.
     pub fn hosts(&self) -> &[Host] {
         &self.built.hosts
     }
@@ -71,12 +71,12 @@ impl Lab {
         self.built.hosts.iter().find(|host| host.name().to_string() == name)
     }
 
-    /// What each relay counted, near to far and far to near; empty without an emulated link.
+    /// The counters of each relay, near to far and far to near; empty without an emulated link.
     pub fn relay_counters(&self) -> Vec<[Counters; 2]> {
         self.built.relays.iter().map(|relay| relay.counters()).collect()
     }
 
-    /// A command line that opens a shell in `host` from outside, while this process lives.
+    /// A command line that opens a shell in `host` from outside, as long as this process lives.
     pub fn enter_hint(&self, host: &Host) -> String {
         let (pid, fd) = (std::process::id(), host.namespace().as_raw_fd());
         let user = if self.in_user_namespace {
@@ -87,8 +87,8 @@ impl Lab {
         format!("nsenter {user}--net=/proc/{pid}/fd/{fd}")
     }
 
-    /// Plants the faults of `scenario` that are due at `when`; `pid_in` shows which process of
-    /// goodput runs in a host.
+    /// Plants the faults of `scenario` that are due at `when`; `pid_in` returns the process of goodput that runs in a
+    /// host.
     pub(crate) fn plant(
         &mut self,
         scenario: &Scenario,
@@ -113,7 +113,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Waits for the first answer over each IP version. A refused connection is one: it went there
+    /// Waits for the first answer over each IP version. A refused connection counts as an answer: it travelled there
     /// and back.
     fn wait_until_reachable(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + REACH_TIMEOUT;
@@ -129,8 +129,8 @@ impl Lab {
     }
 }
 
-/// Waits until each device of a host has a real queue. Before that, what is sent is dropped, and
-/// the kernel asks for a lost neighbour again only after a second.
+/// Waits until each device of a host has a real queue. Before, packets are dropped, and the kernel repeats a lost
+/// neighbour solicitation only after a second.
 fn wait_until_active(host: &Host, deadline: Instant) -> Result<(), LabError> {
     const POLL_INTERVAL: Duration = Duration::from_millis(1);
     for port in host.ports() {
@@ -146,10 +146,9 @@ fn wait_until_active(host: &Host, deadline: Instant) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Tries until `deadline`, with ever more patience, because the first packets may be lost while the
-/// devices come up.
+/// Tries until `deadline`, with growing patience, because the first packets may be lost while the devices come up.
 fn reach(target: IpAddr, deadline: Instant) -> Result<(), LabError> {
-    /// Port 1 is tcpmux (RFC 1078), on which nothing of ours listens.
+    /// Port 1 is tcpmux (RFC 1078); nothing of ours listens there.
     const PORT: u16 = 1;
     let mut patience = Duration::from_millis(50);
     loop {
@@ -165,7 +164,7 @@ fn reach(target: IpAddr, deadline: Instant) -> Result<(), LabError> {
     }
 }
 
-/// In the first user namespace, the map is that of all numbers onto themselves.
+/// In the first user namespace, the map is the identity on all numbers.
 fn in_user_namespace() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().ne(["0", "0", "4294967295"])

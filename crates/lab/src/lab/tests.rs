@@ -1,5 +1,4 @@
-//! Labs that are really up: the hosts reach each other, the links do what they say, and nothing
-//! stays.
+//! Labs that are really up: the hosts reach each other, the links behave as specified, and nothing stays behind.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
@@ -169,7 +168,7 @@ fn nothing_stays_when_a_lab_goes() {
         let links = || goodput_netlink::Netlink::open().unwrap().links().unwrap().len();
         namespace::inside(kept.as_fd(), links).unwrap()
     };
-    // The loopback device alone. One end of a veth pair goes with the other's namespace, of which the kernel
-    // disposes later (net/core/net_namespace.c, `cleanup_net`).
+    // Only the loopback device. One end of a veth pair disappears with the other's namespace, which the kernel cleans
+    // up later (net/core/net_namespace.c, `cleanup_net`).
     wait_for("the devices to go", || links() == 1);
 }

@@ -1,5 +1,5 @@
-//! The right to make network namespaces: one's own, or that of a user namespace, in which any user is
-//! root over whatever is made inside (user_namespaces(7)).
+//! The right to create network namespaces: the process's own right, or that of a user namespace, in which any user is
+//! root over whatever is created inside (user_namespaces(7)).
 
 use std::fs;
 use std::io;
@@ -11,23 +11,23 @@ use crate::error::LabError;
 
 mod obstacle;
 
-/// How the process may make network namespaces.
+/// How the process may create network namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
-    /// By its own capabilities, over the whole machine.
+    /// With its own capabilities, over the whole machine.
     Own,
-    /// As root of a user namespace of its own.
+    /// As root of its own user namespace.
     UserNamespace,
 }
 
 /// `CAP_NET_ADMIN` and `CAP_SYS_ADMIN` (include/uapi/linux/capability.h).
 const NEEDED_CAPABILITIES: u64 = 1 << 12 | 1 << 21;
 
-/// Makes sure that this process may make network namespaces; if it may not on its own, moves it
-/// into a user and network namespace of its own, as root there.
+/// Makes sure that this process may create network namespaces; if it has no right of its own, moves it into its own
+/// user and network namespace, as root there.
 ///
-/// Must be called before any thread is started. Moves the whole process, and all that it starts
-/// later; what it can do to the machine outside does not grow.
+/// Must be called before any thread is started. Moves the whole process, and everything that it starts later; it gains
+/// no power over the machine outside.
 pub fn enter() -> Result<Privilege, LabError> {
     if may_already()? {
         return Ok(Privilege::Own);
@@ -42,8 +42,7 @@ pub fn enter() -> Result<Privilege, LabError> {
 
 #[expect(unsafe_code, reason = "unshare is marked unsafe for what it can do to threads")]
 fn unshare() -> Result<(), Errno> {
-    // SAFETY: neither flag takes memory or file descriptors apart from other threads, and this is
-    // the only thread.
+    // SAFETY: neither flag separates memory or file descriptors from other threads, and this is the only thread.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }
 }
 

@@ -10,7 +10,7 @@ use crate::error::LabError;
 /// What to do if no switch explains the refusal.
 const AS_ROOT: &str = "run as root";
 
-/// The kernel's switches that can forbid user namespaces; `None` if this kernel lacks one.
+/// The kernel's switches that can forbid user namespaces; `None` if this kernel does not have the switch.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
     /// `kernel.unprivileged_userns_clone`, of Debian's and Arch's kernels.
@@ -32,7 +32,7 @@ impl Switches {
         }
     }
 
-    /// The switch that forbids, and the setting that would allow.
+    /// The switch that forbids it, and the setting that would allow it.
     fn forbidding(&self) -> Option<(&'static str, &'static str)> {
         if self.most == Some(0) {
             return Some(("user.max_user_namespaces = 0", "user.max_user_namespaces=1000"));

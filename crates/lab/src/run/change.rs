@@ -17,18 +17,18 @@ use crate::host_name::HostName;
 use crate::lab::Lab;
 use crate::scenario::Scenario;
 
-/// What lets the near host change settings of the far one. The lab's hosts reach nobody else.
+/// The token that lets the near host change settings of the far one. The lab's hosts reach nobody else.
 const TOKEN: &str = "5e0c7a91d3f2486bb8a4e61f09c27d35";
 
 /// Longest comparison, seconds.
 const COMPARE_S: f64 = 120.0;
 
-/// Length of a run, seconds: short, for an effect that is more than small.
+/// Length of a run, seconds: short, enough for an effect that is not small.
 const RUN_S: &str = "1";
 
-/// Brings `scenario` up and compares the values of `factor`, `SETTING=A,B`, in it: short runs, so
-/// for an effect that is more than small. The record of the comparison, or how it failed. Files are
-/// kept in `folder`, the journal of settings among them. Call [`crate::privilege::enter`] first.
+/// Brings `scenario` up and compares the values of `factor`, `SETTING=A,B`, in it, with short runs, enough for an
+/// effect that is not small. Returns the record of the comparison, or how it failed. Files are kept in `folder`,
+/// including the journal of settings. Call [`crate::privilege::enter`] first.
 ///
 /// # Errors
 /// If the hosts can't be made, or the server does not come up.
@@ -41,8 +41,8 @@ pub fn compare(
     change(scenario, goodput, "compare", &[factor], COMPARE_S, folder)
 }
 
-/// Brings `scenario` up and tunes its path for at most `max_time_s` seconds, with settings of both hosts. The record of it, or
-/// how it failed. Files are kept as in [`compare`]. Call [`crate::privilege::enter`] first.
+/// Brings `scenario` up and tunes its path for at most `max_time_s` seconds, with settings of both hosts. Returns the
+/// record, or how it failed. Files are kept as in [`compare`]. Call [`crate::privilege::enter`] first.
 ///
 /// # Errors
 /// If the hosts can't be made, or the server does not come up.
@@ -55,7 +55,7 @@ pub fn tune(
     change(scenario, goodput, "tune", &[], max_time_s, folder)
 }
 
-/// Runs a verb with its arguments for at most `max_time_s` seconds. The far host allows it to change all of its settings.
+/// Runs a verb with its arguments for at most `max_time_s` seconds. The far host lets it change all settings there.
 fn change(
     scenario: &Scenario,
     goodput: &Path,
@@ -87,7 +87,7 @@ fn change(
     Ok(observe(&scenario, finished).record)
 }
 
-/// The option that names a file with the token, which only its owner can read.
+/// The option that names a file with the token, readable only by its owner.
 fn token_file(folder: &Path) -> Result<[String; 2], LabError> {
     let path = folder.join("token");
     let options =

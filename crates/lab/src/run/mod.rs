@@ -1,4 +1,4 @@
-//! Running a scenario: the lab up, goodput in both hosts, and the result against what was expected.
+//! Running a scenario: the lab up, goodput in both hosts, and the result compared with the expectations.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,16 +24,16 @@ use process::{Finished, Process};
 /// How long the server may take until it listens.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How long the client may take in all if the scenario does not say.
+/// How long the client may take in all, by default.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long the server may take to stop after SIGTERM.
 const STOP_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Length of a test if the scenario does not say, seconds: enough for a verdict.
+/// Default length of a test, seconds: enough for a verdict.
 const TEST_S: f64 = 4.0;
 
-/// What the server says on its first line once clients can connect.
+/// The server's first line once clients can connect.
 const LISTENING: &str = "listening on";
 
 /// A client that ended without a record.
@@ -45,7 +45,7 @@ pub struct Failed {
     pub stderr: String,
 }
 
-/// What came out of a scenario.
+/// The outcome of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// The client's record, or how it failed.
@@ -61,9 +61,9 @@ impl Observed {
     }
 }
 
-/// Brings `scenario` up, runs the server of `goodput` (the path of the binary) in far and the
-/// client in near, with `client_args` after the scenario's own, and takes everything down. No
-/// process is left, however it ends. Call [`crate::privilege::enter`] first.
+/// Brings `scenario` up, runs the server of `goodput` (the path of the binary) in far and the client in near, with
+/// `client_args` after the scenario's own, and takes everything down. No process is left, however it ends. Call
+/// [`crate::privilege::enter`] first.
 pub fn run(
     scenario: &Scenario,
     goodput: &Path,
@@ -94,7 +94,7 @@ impl Server {
     pub fn start(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Self, LabError> {
         let mut command = command(lab.far(), goodput)?;
         pin(&mut command, scenario);
-        // The far host of a lab answers its near host alone, and shall know all that it can.
+        // The far host of a lab answers only its near host, and shall see everything that it can.
         command.args(["serve", "--no-sandbox", "--bind"]);
         command.arg(target(lab, scenario)).args(&scenario.run.server);
         command.args(scenario.run.private.then_some("--private"));
@@ -113,7 +113,7 @@ impl Server {
         &self.target
     }
 
-    /// Asks it to stop, and waits for that.
+    /// Asks it to stop, and waits until it has.
     pub fn stop(self) -> Result<(), LabError> {
         self.process.stop(STOP_TIMEOUT)
     }
@@ -134,7 +134,7 @@ fn start_client(
     Process::start(command, &format!("goodput {verb} in near"))
 }
 
-/// So long, but for a transfer of this many bytes, which ends when they are through.
+/// The option for this length, unless a transfer of a fixed number of bytes ends on its own.
 fn length<'a>(scenario: &Scenario, seconds: &'a str) -> Vec<&'a str> {
     let by_bytes = scenario.run.client.iter().any(|argument| argument == "--bytes");
     if by_bytes { Vec::new() } else { vec!["--time", seconds] }
@@ -159,7 +159,7 @@ fn command(host: &Host, goodput: &Path) -> Result<Command, LabError> {
     })
 }
 
-/// Adds to a client's error what the server had to say.
+/// Adds the server's messages to a client's error.
 fn beside(error: LabError, server: &Process) -> LabError {
     match error {
         LabError::Process { what, problem, output } => {
@@ -170,7 +170,7 @@ fn beside(error: LabError, server: &Process) -> LabError {
     }
 }
 
-/// A record counts whatever the exit code: a found problem is not a failure here.
+/// A record counts whatever the exit code: a problem found is not a failure here.
 fn observe(scenario: &Scenario, finished: Finished) -> Observed {
     match Record::from_json(&finished.stdout) {
         Ok(record) => {

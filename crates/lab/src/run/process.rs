@@ -1,4 +1,4 @@
-//! A program that the lab started: what it says, how it ends, and that it never outlives us.
+//! A program that the lab started: its output, its end, and a guarantee that it never outlives this process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -26,7 +26,7 @@ pub(super) struct Process {
     stderr_closed: Receiver<()>,
 }
 
-/// How a program ended, and all it said.
+/// How a program ended, and all its output.
 #[derive(Debug)]
 pub(super) struct Finished {
     /// `None` if a signal ended it.
@@ -46,8 +46,8 @@ pub(super) fn pin(command: &mut Command, cpus: usize) {
 }
 
 impl Process {
-    /// Starts `command`; `what` names it in errors. It is killed when the calling thread ends, so
-    /// that it goes even if nothing can be cleaned up.
+    /// Starts `command`; `what` names it in errors. It is killed when the calling thread ends, even if nothing can be
+    /// cleaned up.
     #[expect(unsafe_code, reason = "pre_exec runs code between fork and exec")]
     pub(super) fn start(mut command: Command, what: &str) -> Result<Self, LabError> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -93,7 +93,7 @@ impl Process {
         }
     }
 
-    /// Waits for its end and for all it says.
+    /// Waits for its end and for all its output.
     pub(super) fn finish(mut self, within: Duration) -> Result<Finished, LabError> {
         let deadline = Instant::now() + within;
         let mut stdout = String::new();
@@ -114,7 +114,7 @@ impl Process {
         Ok(Finished { exit_code, stdout, stderr: self.stderr() })
     }
 
-    /// Asks it to stop, and waits for that.
+    /// Asks it to stop, and waits until it has.
     pub(super) fn stop(mut self, within: Duration) -> Result<(), LabError> {
         // A child that nobody has waited for keeps its number, so this can hit no other process.
         let pid = Pid::from_child(&self.child);
@@ -123,7 +123,7 @@ impl Process {
         self.wait(within).map(drop)
     }
 
-    /// Waits for its end; its exit code, unless a signal ended it.
+    /// Waits for its end; returns its exit code, unless a signal ended it.
     fn wait(&mut self, within: Duration) -> Result<Option<i32>, LabError> {
         let ended = poll_end(&self.child, within)
             .map_err(|errno| self.failed(format!("cannot be waited for: {errno}")))?;
@@ -131,7 +131,7 @@ impl Process {
             return Err(self.failed(format!("did not end within {within:?}")));
         }
         let status = self.child.wait();
-        // What it said last may still be under way; a grandchild may keep the pipe open for ever.
+        // Its last output may still be in the pipe; a grandchild may keep the pipe open for ever.
         let _ = self.stderr_closed.recv_timeout(Duration::from_secs(1));
         let status =
             status.map_err(|error| self.failed(format!("cannot be waited for: {error}")))?;
@@ -146,7 +146,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if it has ended and was waited for.
+        // Both fail only if it has already ended and was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -177,7 +177,7 @@ fn read_lines(stdout: Option<impl Read + Send + 'static>) -> Receiver<String> {
     if let Some(stdout) = stdout {
         thread::spawn(move || {
             let read = BufReader::new(stdout).lines().map_while(Result::ok);
-            // Nobody listens any more when the process was given up.
+            // Nobody listens any longer once the process was given up.
             read.map(|line| to.send(line)).take_while(Result::is_ok).for_each(drop);
         });
     }

@@ -1,4 +1,4 @@
-//! Runs with a stand-in for goodput: a shell script that behaves as its first lines say.
+//! Runs with a stand-in for goodput: a shell script that behaves as its first lines define.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use tempfile::TempDir;
 use super::*;
 use crate::testing::runnable;
 
-/// A folder with a script that acts as goodput; `serve` and `test` are what it does for each verb.
-/// It notes its process number in `pids`.
+/// A folder with a script that acts as goodput; `serve` and `test` are its commands for each verb. It records its
+/// process number in `pids`.
 fn stand_in(serve: &str, test: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("goodput");
     let script = format!(
         "#!/bin/sh\necho $$ >> \"${{0%/*}}/pids\"\ncase \"$1\" in\nserve)\n{serve}\n;;\ntest)\n{test}\n;;\nesac\n"
     );
-    // By a process of its own: if this one had the file open, a child that another test starts
-    // meanwhile would keep it open for writing, and what is written can't be run (ETXTBSY).
+    // Written by another process: if this one had the file open, a child that another test starts meanwhile would keep
+    // it open for writing, and a file open for writing can't be run (ETXTBSY).
     let writes = ["-c", "printf %s \"$1\" > \"$0\" && chmod +x \"$0\""];
     let written = Command::new("sh").args(writes).arg(&path).arg(script).status();
     assert!(written.unwrap().success());
@@ -81,7 +81,7 @@ fn a_quota_is_on_each_process_that_it_names() {
         let Some(scenario) = runnable(&body) else {
             continue;
         };
-        // Both wait until they are in a group of the lab, or the client until the server was.
+        // Both wait until they are in a group of the lab, or the client until the server was in one.
         let until_limited =
             "until grep -q goodput-lab- /proc/$$/cgroup; do :; done; echo $1 > \"${0%/*}/seen\"";
         let (serve, test) = match verb {

@@ -1,4 +1,4 @@
-//! Amounts as a scenario file spells them: times, shares, queues and switches.
+//! Amounts as written in a scenario file: times, shares, queues and switches.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ pub struct Time(pub Duration);
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Percent(pub f64);
 
-/// Room of a queue.
+/// Size of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queue {
     /// Bytes, headers included: `250K`.
@@ -43,7 +43,7 @@ pub enum Switch {
 }
 
 impl Queue {
-    /// The room in bytes, on a link of this `mtu`.
+    /// The size in bytes, on a link of this `mtu`.
     pub fn bytes(self, mtu: u32) -> u64 {
         const ETHERNET_BYTES: u64 = 14;
         match self {
@@ -53,7 +53,7 @@ impl Queue {
     }
 }
 
-/// A number in front, a unit behind it.
+/// A number followed by a unit.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -121,7 +121,7 @@ impl fmt::Display for Switch {
     }
 }
 
-/// Reads a rate, which must be more than nothing.
+/// Reads a rate, which must be above zero.
 pub fn positive_rate(text: &str) -> Result<BitRate, String> {
     let rate: BitRate = text.parse().map_err(|error| format!("{error}"))?;
     if rate.0 > 0.0 { Ok(rate) } else { Err("the rate must be more than 0".into()) }
@@ -154,7 +154,7 @@ pub fn optional_rate<'de, D: Deserializer<'de>>(input: D) -> Result<Option<BitRa
     rate(input).map(Some)
 }
 
-/// Takes text, a number or a truth value, and gives its text.
+/// Accepts text, a number or a truth value, and returns its text.
 struct Words;
 
 impl Visitor<'_> for Words {

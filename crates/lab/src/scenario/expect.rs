@@ -9,22 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use super::amount;
 
-/// What should come out; whatever is left out is not judged.
+/// The expected outcome; whatever is left out is not judged.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
     /// The rule that should be named as the limit, or one of several.
     #[serde(deserialize_with = "one_or_more")]
     pub limit: Vec<String>,
-    /// Rules that should all be among the findings, one of them as the limit: for faults that limit
-    /// at the same time.
+    /// Rules that should all be among the findings, one of them as the limit: for faults that limit at the same time.
     #[serde(deserialize_with = "one_or_more")]
     pub both: Vec<String>,
-    /// Nothing is wrong: any finding but those of `limit` is a false alarm.
+    /// Nothing is wrong: any finding outside `limit` is a false alarm.
     pub healthy: bool,
     /// A change of a setting of near or far removes the fault, so `goodput tune` should find it.
     pub fixable: bool,
-    /// Where that limit should sit.
+    /// The end where this limit should be.
     pub end: Option<Place>,
     /// Rules that must not be among the findings.
     #[serde(deserialize_with = "one_or_more")]

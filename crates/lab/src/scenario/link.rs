@@ -1,4 +1,4 @@
-//! Links of a scenario: their properties as written, and what each direction comes to.
+//! Links of a scenario: their properties as written, and the resulting properties of each direction.
 
 use std::time::Duration;
 
@@ -7,11 +7,10 @@ use serde::Deserialize;
 
 use super::amount::{self, Percent, Queue, Switch, Time};
 
-/// MTU of a link that names none: that of Ethernet, bytes.
+/// Default MTU of a link, bytes: that of Ethernet.
 pub const DEFAULT_MTU: u32 = 1500;
 
-/// The links of a scenario. `path` alone joins near and far directly; the two others put a router
-/// between them.
+/// The links of a scenario. `path` alone joins near and far directly; the other two put a router between them.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Links {
@@ -39,9 +38,9 @@ pub struct Link {
     /// Share of packets lost at random.
     #[serde(deserialize_with = "amount::optional")]
     pub loss: Option<Percent>,
-    /// Packets lost in a row, on average; one by one unless said otherwise.
+    /// Average number of consecutive lost packets; by default losses are independent.
     pub loss_run: Option<f64>,
-    /// Share of packets that get a congestion mark, of flows that understand it.
+    /// Share of packets that get a congestion mark, for flows that support it.
     #[serde(deserialize_with = "amount::optional")]
     pub mark: Option<Percent>,
     /// Larger IP packets vanish without an ICMP error; bytes.
@@ -49,25 +48,25 @@ pub struct Link {
     /// Share of packets that overtake those waiting for the delay.
     #[serde(deserialize_with = "amount::optional")]
     pub reorder: Option<Percent>,
-    /// Extra delay of those packets, on top of the link's delay.
+    /// Extra delay of these packets, on top of the link's delay.
     #[serde(deserialize_with = "amount::optional")]
     pub displace: Option<Time>,
-    /// Room of the queue before the bottleneck.
+    /// Size of the queue before the bottleneck.
     #[serde(deserialize_with = "amount::optional")]
     pub queue: Option<Queue>,
-    /// Largest IP packet, 1280 to 65535 bytes; 1280 is the least that IPv6 runs over (RFC 8200).
+    /// Largest IP packet, 1280 to 65535 bytes; 1280 is the minimum for IPv6 (RFC 8200).
     pub mtu: Option<u32>,
-    /// Whether super-packets of an emulated link cross it whole; off unless said otherwise.
+    /// Whether super-packets cross an emulated link whole; off by default.
     #[serde(deserialize_with = "amount::optional")]
     pub segmentation: Option<Switch>,
-    /// What differs from far to near.
+    /// Properties that differ from far to near.
     pub back: Option<Box<Link>>,
 }
 
 /// One direction of a link, complete. The default does nothing to packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkDirection {
-    /// Bits per second; `None`: as fast as it goes.
+    /// Bits per second; `None`: unlimited.
     pub rate: Option<BitRate>,
     /// Delay.
     pub delay: Duration,
@@ -75,7 +74,7 @@ pub struct LinkDirection {
     pub jitter: Duration,
     /// Share of packets lost, percent.
     pub loss_percent: f64,
-    /// Packets lost in a row, on average.
+    /// Average number of consecutive lost packets.
     pub loss_run: f64,
     /// Share of packets that get a congestion mark, percent.
     pub mark_percent: f64,
@@ -83,9 +82,9 @@ pub struct LinkDirection {
     pub largest: Option<u32>,
     /// Share of packets that overtake, percent.
     pub reorder_percent: f64,
-    /// Extra delay of those packets; if it is zero they overtake.
+    /// Extra delay of these packets; if it is zero, they overtake.
     pub displace: Duration,
-    /// Room of the queue, if the scenario says so.
+    /// Size of the queue, if the scenario specifies it.
     pub queue: Option<Queue>,
 }
 
@@ -148,13 +147,13 @@ impl Link {
         }
     }
 
-    /// Whether the link needs more than the kernel's own cable and token bucket give.
+    /// Whether the link needs more than the kernel's own cable and token bucket.
     pub fn is_emulated(&self) -> bool {
         let (forward, back) = self.ways();
         self.segmentation.is_some() || [forward, back].iter().any(LinkDirection::is_emulated)
     }
 
-    /// Whether only our own relay can make it: netem neither marks nor drops by size.
+    /// Whether only our own relay can emulate it: netem neither marks nor drops by size.
     pub fn needs_relay(&self) -> bool {
         let (forward, back) = self.ways();
         [forward, back].iter().any(LinkDirection::needs_relay)
@@ -188,10 +187,10 @@ impl LinkDirection {
         marks || self.largest.is_some() || self.loss_run != 1.0 || !self.displace.is_zero()
     }
 
-    /// Room of the queue, bytes: what the scenario says, else 50 ms at the rate.
+    /// Size of the queue, bytes: as specified by the scenario, by default 50 ms at the rate.
     pub fn queue_bytes(&self, mtu: u32) -> u64 {
         const DEFAULT_QUEUE_S: f64 = 0.05;
-        // Two super-packets, so that a slow link still takes what a sender hands down at once.
+        // Two super-packets, so that a slow link still accepts what a sender hands down at once.
         const MIN_QUEUE_BYTES: u64 = 128 * 1024;
         match (self.queue, self.rate) {
             (Some(queue), _) => queue.bytes(mtu),
@@ -200,8 +199,8 @@ impl LinkDirection {
         }
     }
 
-    /// This direction followed by that of another link, as one: the lower rate with its queue,
-    /// delays added, losses one after the other.
+    /// This direction followed by that of another link, as one: the lower rate with its queue, the sum of the delays,
+    /// and one loss after the other.
     pub fn then(&self, next: &Self) -> Self {
         let slower = match (self.rate, next.rate) {
             (Some(own), Some(other)) if other < own => next,

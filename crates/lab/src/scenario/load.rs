@@ -1,4 +1,4 @@
-//! Where scenarios come from: built in, or a file of the user; and which of their cases is meant.
+//! Where scenarios come from: built in, or a user's file; and which of their cases is meant.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use super::cases::{self, Case};
 use crate::error::LabError;
 use crate::scenarios::{self, Builtin};
 
-/// The cases of a file that a name leaves.
+/// The cases of a file that match a name.
 pub(super) struct File {
     origin: String,
     text: String,
-    /// Empty if the file is one case: then `text` itself is read, because its errors have lines.
+    /// Empty if the file is a single case: then `text` itself is parsed, so that errors have line numbers.
     cases: Vec<Case>,
 }
 
 impl File {
-    /// Takes a file apart into its cases.
+    /// Splits a file into its cases.
     pub(super) fn parse(origin: &str, text: &str) -> Result<Self, LabError> {
         let broken = |problem: String| broken(origin, problem);
         let table: toml::Table =
@@ -26,7 +26,7 @@ impl File {
         Ok(Self { origin: origin.into(), text: text.into(), cases })
     }
 
-    /// The file that a name begins with, and of its cases those that the rest of the name leaves.
+    /// The file that a name begins with, with only those cases that match the rest of the name.
     pub(super) fn find(name: &str) -> Result<Self, LabError> {
         let (file, chosen) = match own_file(name) {
             Some((path, rest)) => (Self::parse(path, &read(path)?)?, rest),
@@ -39,7 +39,7 @@ impl File {
         file.only(&chosen.split('/').filter(|word| !word.is_empty()).collect::<Vec<_>>())
     }
 
-    /// Only the cases whose names go on like this after the scenario's own.
+    /// Only the cases whose names continue like this after the scenario's own.
     pub(super) fn only(mut self, chosen: &[&str]) -> Result<Self, LabError> {
         if chosen.is_empty() {
             return Ok(self);
@@ -73,7 +73,7 @@ impl File {
         self.cases.iter().map(|case| self.read_case(case)).collect()
     }
 
-    /// The file if it is meant as a whole, else the one case as if it were written alone.
+    /// The file if the whole file is meant, otherwise the one case as if it were written alone.
     fn source(&self, whole: bool) -> String {
         match self.cases.get(cases::default_case(&self.cases)) {
             Some(case) if !whole => format!("# {}\n{}", case.name, case.table),
@@ -92,7 +92,7 @@ impl File {
     }
 }
 
-/// The text of a built-in scenario or of a file; of one case of it if the name says which.
+/// The text of a built-in scenario or of a file; the text of one case, if the name names a case.
 pub(crate) fn source(name: &str) -> Result<String, LabError> {
     let whole = own_file(name).map_or(!name.contains('/'), |(_, rest)| rest.is_empty());
     Ok(File::find(name)?.source(whole))
@@ -102,8 +102,8 @@ fn broken(origin: &str, problem: String) -> LabError {
     LabError::Scenario { origin: origin.into(), problem: problem.trim_end().into() }
 }
 
-/// The path of a file and what follows it, if the name is not that of a built-in scenario: a
-/// path ends in `.toml`, or is that of a file that exists.
+/// The path of a file and the rest of the name, if the name is not that of a built-in scenario: a path ends in `.toml`,
+/// or is that of an existing file.
 fn own_file(name: &str) -> Option<(&str, &str)> {
     const ENDING: &str = ".toml";
     if name.contains('/') && Path::new(name).is_file() {
@@ -140,9 +140,9 @@ fn hint(name: &str) -> String {
     }
 }
 
-/// The name most like `name`, if one is like it at all.
+/// The most similar name, if one is similar at all.
 pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Below this, suggestions are rather puzzling than helpful; the value clap uses.
+    // Below this, suggestions puzzle more than they help; clap uses the same value.
     const MIN_SIMILARITY: f64 = 0.7;
     names
         .map(|other| (strsim::jaro_winkler(name, other), other))

@@ -24,13 +24,13 @@ use crate::host_name::HostName;
 use load::File;
 pub(crate) use load::source;
 
-/// One scenario; if its file stands for several, one case of it.
+/// One scenario; if its file contains several, one case of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name: kebab-case, and the name of its file.
     pub name: String,
-    /// Name of the case: `name/strength/link`, less what the file does not have.
+    /// Name of the case: `name/strength/link`, without the parts that the file does not have.
     #[serde(skip)]
     pub case: String,
     /// What is wrong, in one sentence for a person.
@@ -44,7 +44,7 @@ pub struct Scenario {
     /// What to run.
     #[serde(default)]
     pub run: Run,
-    /// What should come out.
+    /// The expected outcome.
     #[serde(default)]
     pub expect: Expect,
 }
@@ -73,13 +73,13 @@ impl Scenario {
         File::parse(origin, text)?.default_case()
     }
 
-    /// A built-in scenario by its name, or a file by its path; after it may stand which case, as
-    /// in `path-loss/mild/far` or `own.toml/mild`. If that leaves several, the default one.
+    /// A built-in scenario by its name, or a file by its path; the case may follow, as in `path-loss/mild/far` or
+    /// `own.toml/mild`. If several cases match, the default one.
     pub fn load(name: &str) -> Result<Self, LabError> {
         File::find(name)?.default_case()
     }
 
-    /// Like [`Scenario::load`], but all cases that the name leaves.
+    /// Like [`Scenario::load`], but all cases that match the name.
     pub fn cases(name: &str) -> Result<Vec<Self>, LabError> {
         File::find(name)?.all_cases()
     }
@@ -89,7 +89,7 @@ impl Scenario {
         Self::checked(read, case)
     }
 
-    /// Where the file is one case; an error has its line.
+    /// For a file with a single case; an error has its line.
     fn from_text(text: &str) -> Result<Self, String> {
         Self::checked(toml::from_str(text), "")
     }
@@ -100,7 +100,7 @@ impl Scenario {
         scenario.problem().map_or(Ok(scenario), Err)
     }
 
-    /// What the types alone cannot refuse.
+    /// Problems that the types alone cannot exclude.
     fn problem(&self) -> Option<String> {
         if !is_kebab_case(&self.name) {
             return Some(format!("name {:?} must be kebab-case, like path-loss", self.name));

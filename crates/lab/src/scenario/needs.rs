@@ -1,4 +1,4 @@
-//! What a scenario needs of the machine, and why it is not there.
+//! What a scenario needs from the machine, and why it is missing.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -10,8 +10,8 @@ use crate::need::{Lack, Need};
 use crate::{cgroup, netem, nft};
 
 impl Need {
-    /// Why it is not here; `None` if it is. May start a thread for a moment, so call
-    /// [`crate::privilege::enter`] before.
+    /// Why it is missing; `None` if it is here. May start a thread for a moment, so call [`crate::privilege::enter`]
+    /// before.
     pub fn missing(self) -> Option<Lack> {
         match self {
             Self::Emulation => tun_missing().filter(|_| !netem::is_available()),
@@ -37,7 +37,7 @@ fn tun_missing() -> Option<Lack> {
 }
 
 impl Scenario {
-    /// What it needs beyond network namespaces.
+    /// What the scenario needs beyond network namespaces.
     pub fn needs(&self) -> Vec<Need> {
         let emulated = self.links().iter().any(Link::is_emulated);
         let need = if self.needs_relay() { Need::Relay } else { Need::Emulation };
@@ -50,7 +50,7 @@ impl Scenario {
         needs
     }
 
-    /// Whether only our own relay can make its links.
+    /// Whether only our own relay can emulate its links.
     pub(crate) fn needs_relay(&self) -> bool {
         self.links().iter().any(Link::needs_relay)
     }
@@ -62,14 +62,14 @@ impl Scenario {
         }
     }
 
-    /// Why it cannot run here: what is missing, and what would give it. `None` if it can.
+    /// Why it cannot run here: what is missing, and the remedy. `None` if it can.
     pub fn obstacle(&self) -> Option<String> {
         let missing = |need: Need| Some(format!("{need} ({})", need.missing()?.why));
         let all: Vec<_> = self.needs().into_iter().filter_map(missing).collect();
         (!all.is_empty()).then(|| all.join(", and "))
     }
 
-    /// Whether a permission is among what is missing.
+    /// Whether a permission is among the missing things.
     pub fn lacks_permission(&self) -> bool {
         self.needs().into_iter().filter_map(Need::missing).any(|lack| lack.not_permitted)
     }

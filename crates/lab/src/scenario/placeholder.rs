@@ -1,11 +1,11 @@
-//! Placeholders of a scenario file: `{name}`, replaced by what the case gives for it.
+//! Placeholders of a scenario file: `{name}`, replaced by the value that the case gives for it.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-/// What a case gives for its placeholders, and which of them the file asked for.
+/// A case's values for its placeholders, and which of them the file used.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     given: Table,
@@ -13,7 +13,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Gives the value of one placeholder, which must have none yet.
+    /// Sets the value of one placeholder, which must have none yet.
     pub(super) fn give(&mut self, name: &str, value: &Value) -> Result<(), String> {
         if !is_name(name) {
             return Err(format!("{name:?} can't be a placeholder: use a to z, 0 to 9, - and _"));
@@ -24,13 +24,12 @@ impl Values {
         }
     }
 
-    /// The table with every placeholder in it replaced.
+    /// The table with all placeholders replaced.
     pub(super) fn fill_table(&self, table: &Table) -> Result<Table, String> {
         table.iter().map(|(key, value)| Ok((key.clone(), self.fill(value)?))).collect()
     }
 
-    /// An error if a value was given that nothing asked for: most likely one of the two is
-    /// misspelled.
+    /// An error if a value is given but never used: most likely one of the two names is misspelled.
     pub(super) fn all_used(&self) -> Result<(), String> {
         let used = self.used.borrow();
         match self.given.keys().find(|name| !used.contains(*name)) {
@@ -52,8 +51,8 @@ impl Values {
         }
     }
 
-    /// A placeholder that is the whole text becomes its value, whatever that is; one within a text
-    /// becomes the text of its value.
+    /// A placeholder that is the whole text becomes its value, of any type; one within a text becomes the text of its
+    /// value.
     fn fill_text(&self, text: &str) -> Result<Value, String> {
         if let Some((before, name, after)) = next(text)
             && before.is_empty()
@@ -82,8 +81,7 @@ impl Values {
     }
 }
 
-/// The first placeholder of a text, with what stands before and after it. Braces around anything
-/// else are text.
+/// The first placeholder of a text, with the text before and after it. Braces around anything else are text.
 fn next(text: &str) -> Option<(&str, &str, &str)> {
     text.match_indices('{').find_map(|(start, _)| {
         let (name, after) = text[start + 1..].split_once('}')?;

@@ -14,16 +14,16 @@ pub struct Run {
     pub server: Vec<String>,
     /// Further arguments of the command in the near host.
     pub client: Vec<String>,
-    /// How long the test takes; 4 s unless said otherwise.
+    /// Length of the test; 4 s by default.
     pub seconds: Option<f64>,
-    /// The far end keeps its facts and samples to itself, as a public server may: only what the
-    /// near host sees is there to judge by.
+    /// The far end keeps its facts and samples to itself, as a public server may: only the near host's view is
+    /// available for the verdict.
     pub private: bool,
     /// Over IPv6 instead of IPv4.
     pub ipv6: bool,
-    /// CPUs that goodput may run on in either host, the same ones; all unless said otherwise.
+    /// CPUs that goodput may use in either host, the same ones; all by default.
     pub cpus: Option<usize>,
-    /// How long the command may take in all; ten minutes unless said otherwise.
+    /// How long the command may take in all; ten minutes by default.
     #[serde(deserialize_with = "amount::optional")]
     pub within: Option<Time>,
 }

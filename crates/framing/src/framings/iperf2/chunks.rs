@@ -1,4 +1,4 @@
-//! What the chunks of a byte stream begin with (`--trip-times`): what a client measures latency by.
+//! The header of each chunk of a byte stream (`--trip-times`), from which a client measures latency.
 //!
 //! ```text
 //!  0 flags 0        4 type, length 0   12 start, s    16 µs      20 time of writing, s    24 µs
@@ -6,7 +6,7 @@
 //! 52 bytes until the chunk's end, low  56 high        60 reserved 0, up to byte 92
 //! ```
 //!
-//! That is `struct TCP_burst_payload` (include/payloads.h of 2.1.8), all integers big-endian.
+//! This is `struct TCP_burst_payload` (include/payloads.h of 2.1.8), all integers big-endian.
 
 use crate::times::time_bytes;
 use crate::{Chunk, ChunkHeader};
@@ -30,7 +30,7 @@ fn write(header: &mut [u8], chunk: Chunk) {
 mod tests {
     use super::*;
 
-    /// 2026-11-21, as a capture of 2.1.8 has it.
+    /// 2026-11-21, from a capture of 2.1.8.
     const AT_NS: u64 = 0x6b01_ed8f * 1_000_000_000 + 0x000d_0af8 * 1000;
 
     #[test]

@@ -10,9 +10,9 @@
 //! | 12-15 | number, upper half; payload before 2.0.14, and not there before 2.0.9 |
 //! | 16- | settings of the test, in what a client sends; else digits |
 //!
-//! The end is a full datagram whose number is that of the next one, negative. From 2.0.14 on numbers
-//! begin at 1 and the last datagram counts as payload; before that they begin at 0 and it does not,
-//! so that either way the number at the end is how many there were.
+//! The end is a full datagram with the next number, negated. Since 2.0.14 numbers begin at 1 and the last datagram
+//! counts as payload; before, they begin at 0 and it does not. Either way the number at the end is the count of
+//! datagrams.
 
 mod chunks;
 mod report;
@@ -28,31 +28,31 @@ use crate::{
 
 /// Bytes of the header.
 const HEADER_BYTES: usize = 16;
-/// What numbers have 64 bits by their flags (`HEADER_SEQNO64B`).
+/// The flag for 64-bit numbers (`HEADER_SEQNO64B`).
 const WIDE_FLAG: u32 = 0x0800_0000;
 /// How often the end marker is sent until it is answered, and the time between two, nanoseconds.
 const END_COUNT: u64 = 200;
 const END_GAP_NS: u64 = 10_000_000;
-/// The same if it is never answered: any of them may be lost.
+/// The same if it is never answered: any marker may be lost.
 const UNANSWERED_ENDS: u64 = 5;
-/// What the settings of a client say of their flows (`numThreads`; 2.2 has other bits above these).
+/// The position of the number of flows in a client's settings (`numThreads`; 2.2 has other bits above it).
 const FLOWS_AT: usize = 4;
 const FLOWS_BITS: u32 = 0xf_ffff;
-/// How long a server has no socket for a stranger after each flow that it takes up, nanoseconds: not
-/// long in 2.1.8 (`Listener::udp_accept`), up to a second in 2.2.1 (the wait for `receiving`).
+/// How long a server has no socket for a stranger after each flow that it accepts, nanoseconds: not long in 2.1.8
+/// (`Listener::udp_accept`), up to a second in 2.2.1 (the wait for `receiving`).
 const TAKING_UP_NS: u64 = 1_000_000_000;
-/// After this time without a datagram, nanoseconds, the sender is given up: it has no control
-/// connection that could report the end. A program that sends this rarely has a rate below 400 bit/s.
+/// After this time without a datagram, nanoseconds, the receiver gives the sender up, because no control connection
+/// could report the end. A program that sends this rarely has a rate below 400 bit/s.
 const IDLE_NS: u64 = 30_000_000_000;
 
-/// How a client of some age writes its numbers.
+/// How a client of a certain version writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Generation {
-    /// 64 bits, from 2.0.14 on.
+    /// 64 bits, since 2.0.14.
     Wide,
-    /// 32 bits, report behind 16 bytes: 2.0.9 to 2.0.13.
+    /// 32 bits, report after 16 bytes: 2.0.9 to 2.0.13.
     Narrow,
-    /// 32 bits, report behind 12 bytes: up to 2.0.8.
+    /// 32 bits, report after 12 bytes: up to 2.0.8.
     Old,
 }
 
@@ -66,15 +66,14 @@ fn examples() -> Vec<Framing> {
     answered.into_iter().chain(server).chain([iperf2(Vec::new(), true, false)]).collect()
 }
 
-/// iperf2: in each datagram a number and the time of sending; the last number is negative and is answered
-/// with the receiver's report.
+/// iperf2: each datagram has a number and its sending time; the last number is negative and is answered with the
+/// receiver's report.
 ///
-/// - `settings`: what a sender writes behind those 16 bytes in each datagram, the settings of the test. A
-///   receiver that has them asks for its payload with such a datagram.
-/// - `answered`: whether the receiver answers, the negative number with its report, the header of a byte
-///   stream with a few bytes. Not for what a server sends.
-/// - `timed`: whether each chunk of a byte stream begins with the time of its sending, as `--trip-times` asks
-///   for.
+/// - `settings`: the settings of the test, which a sender writes after those 16 bytes in each datagram. A receiver that
+///   has settings requests its payload with such a datagram.
+/// - `answered`: whether the receiver answers: the negative number with its report, the header of a byte stream with a
+///   few bytes. Not for a server's payload.
+/// - `timed`: whether each chunk of a byte stream begins with its sending time, as `--trip-times` requests.
 pub fn iperf2(settings: Vec<u8>, answered: bool, timed: bool) -> Framing {
     Framing::new(Tested { settings, answered, timed })
 }
@@ -91,8 +90,7 @@ impl Layout for Tested {
         Box::new(Iperf2::new(self.settings.clone(), self.answered))
     }
 
-    /// A receiver looks for a header in the first bytes of a stream. What the real sender begins with is
-    /// none.
+    /// A receiver looks for a header in the first bytes of a stream. The real sender's first bytes are not a header.
     fn lead(&self) -> &'static [u8] {
         b"01234567890123456789012345678901"
     }
@@ -120,7 +118,7 @@ struct Iperf2 {
     settings: Vec<u8>,
     answered: bool,
     generation: Option<Generation>,
-    /// The lowest number of the sender; 1 if the sender does not begin with 0.
+    /// The sender's lowest number; 1 if the sender does not begin with 0.
     base: Option<u64>,
     /// The highest of its numbers so far.
     highest: u64,
@@ -129,7 +127,7 @@ struct Iperf2 {
 }
 
 impl Iperf2 {
-    /// Writes `settings` behind each header. `answered`: a receiver reports, a sender waits for it.
+    /// Writes `settings` after each header. `answered`: the receiver reports, and the sender waits for the report.
     fn new(settings: Vec<u8>, answered: bool) -> Self {
         let (generation, base, highest, end) = (None, None, 0, [0; HEADER_BYTES]);
         Self { settings, answered, generation, base, highest, end }
@@ -148,7 +146,7 @@ impl Iperf2 {
         if id >= 0 {
             return Some((u64::from(low), false));
         }
-        // Either -n or n with the highest bit set, by version: one of them lies near what came.
+        // Either -n or n with the highest bit set, depending on the version: one of them is near the numbers that came.
         let (negated, marked) = (u64::from(id.unsigned_abs()), u64::from(low & 0x7fff_ffff));
         let distance = |n: u64| n.abs_diff(self.highest);
         Some((if distance(negated) <= distance(marked) { negated } else { marked }, true))
@@ -160,7 +158,7 @@ impl Iperf2 {
     }
 }
 
-/// Which generation of clients writes a datagram like this.
+/// The generation of clients that writes such a datagram.
 fn generation(datagram: &[u8]) -> Generation {
     match [12, 16, 20].map(|at| word_at(datagram, at)) {
         [_, Some(flags), _] if flags & WIDE_FLAG != 0 => Generation::Wide,
@@ -178,7 +176,7 @@ impl Datagrams for Iperf2 {
     }
 
     fn longest(&self, _chunk: usize) -> usize {
-        // A client need not say how long its datagrams are.
+        // A client need not report the length of its datagrams.
         MAX_DATAGRAM_BYTES
     }
 
@@ -195,7 +193,7 @@ impl Datagrams for Iperf2 {
     }
 
     fn prepare(&self, datagram: &mut [u8]) {
-        // What is not settings must not look as if it was: the real programs' digits do not.
+        // Payload must not look like settings; the real programs' digits do not.
         let digits =
             (HEADER_BYTES..HEADER_BYTES + 8).zip(b'6'..).map(|(at, digit)| (at, digit.min(b'9')));
         digits.for_each(|(at, digit)| datagram.get_mut(at).into_iter().for_each(|b| *b = digit));
@@ -224,7 +222,7 @@ impl Datagrams for Iperf2 {
     }
 
     fn closing(&self, round: u64, sent: Sent, room: &mut [u8]) -> Option<Closing> {
-        // Each one has a number of its own, as if the one before had been payload.
+        // Each marker has its own number, as if the previous one had been payload.
         write_id(room, -((sent.number + round) as i64 + 1), sent.at_ns);
         let rounds = if self.answered { END_COUNT } else { UNANSWERED_ENDS };
         let closing = Closing { len: room.len(), pause_ns: END_GAP_NS, is_payload: round == 0 };

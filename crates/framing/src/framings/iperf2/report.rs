@@ -18,20 +18,20 @@ use goodput_model::{FlowTotals, Known, Role};
 use crate::Summary;
 use crate::times::word_at;
 
-/// Bytes of the whole answer, as the real server's.
+/// Bytes of the whole answer, as from the real server.
 const ANSWER_BYTES: usize = 128;
-/// Bytes of a report without what later versions append, behind a header of 16.
+/// Bytes of a report without the additions of later versions, after a header of 16.
 const SHORT_REPORT_BYTES: usize = 56;
 /// There is a report (`HEADER_VERSION1`).
 const REPORT_FLAG: u32 = 0x8000_0000;
 /// The upper halves are there (`HEADER_SEQNO64B`).
 const WIDE_FLAG: u32 = 0x0800_0000;
-/// First word and lengths of another answer, to the settings in the first datagram.
+/// First word and lengths of a different answer, to the settings in the first datagram.
 const ACK_TYPE: u32 = 2;
 const ACK_LENGTHS: [usize; 3] = [24, 28, 52];
 
-/// The report behind `header`. The statistics of the transit time are left out, because they would need
-/// clocks that agree; the flag that would declare them valid is not set.
+/// The report after `header`. The statistics of the transit time are left out, because they would require synchronized
+/// clocks; the flag that would declare them valid is not set.
 pub fn write(header: &[u8], wide: bool, summary: &Summary) -> Vec<u8> {
     let mut answer = vec![0; ANSWER_BYTES];
     let at = header.len();
@@ -56,13 +56,13 @@ pub fn write(header: &[u8], wide: bool, summary: &Summary) -> Vec<u8> {
     answer
 }
 
-/// What a server reports of `flow`. `None` if it is no report.
+/// A server's report on `flow`. `None` if the datagram is not a report.
 pub fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
     let is_ack = ACK_LENGTHS.contains(&datagram.len()) && word_at(datagram, 0) == Some(ACK_TYPE);
     if datagram.len() < SHORT_REPORT_BYTES || is_ack {
         return None;
     }
-    // Up to 2.0.8 it stands four bytes earlier, where later versions have nothing or payload.
+    // Up to 2.0.8 the report is four bytes earlier, where later versions have nothing or payload.
     let datagram = match (word_at(datagram, 12)?, word_at(datagram, 16)?) {
         (_, flags) if flags & REPORT_FLAG != 0 => datagram,
         (REPORT_FLAG, _) => &[&[0; 4], &datagram[..datagram.len().min(ANSWER_BYTES)]].concat()[..],
@@ -106,7 +106,7 @@ mod tests {
         jitter_us: 4.0,
     };
 
-    /// What 2.1.8 answered, behind 16 zeros and without the statistics at 56.
+    /// An answer of 2.1.8, after 16 zeros and without the statistics at 56.
     const CAPTURED: [u8; 40] = *b"\x88\0\0\0\0\0\0\0\0\0\x0a\0\0\0\0\0\0\0\x2e\x03\0\0\0\0\0\0\0\0\
         \0\0\0\x05\0\0\0\0\0\0\0\x04";
 

@@ -1,4 +1,4 @@
-//! A record against what its scenario expects.
+//! Comparing a record with the expectations of its scenario.
 
 use goodput_model::Record;
 use goodput_model::units::BitRate;
@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use crate::scenario::{Expect, GoodputRange};
 
-/// One expectation and what came of it, in words.
+/// One expectation and its outcome, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Expectation {
     /// What is judged: "limit", "both", "healthy", "end", "not", "goodput".
     pub what: &'static str,
     /// What the scenario wants.
     pub wanted: String,
-    /// What the record has.
+    /// What the record shows.
     pub got: String,
     /// Whether the two agree.
     pub ok: bool,

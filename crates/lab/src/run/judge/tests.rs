@@ -1,4 +1,4 @@
-//! Records made up for the occasion, judged.
+//! Verdicts on artificial records.
 
 use goodput_model::Place;
 use serde_json::json;

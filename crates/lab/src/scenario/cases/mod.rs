@@ -1,5 +1,5 @@
-//! One file, several cases: each strength of the fault on each link, the values of both put in
-//! place of the file's `{placeholders}`.
+//! One file, several cases: each strength of the fault on each link, with the values of both replacing the file's
+//! `{placeholders}`.
 
 use toml::{Table, Value};
 
@@ -16,19 +16,19 @@ pub(super) struct Case {
     pub(super) table: Table,
 }
 
-/// The tables of a file that make it several cases, in the order of their place in a case's name.
+/// The tables that split a file into several cases, in the order of their place in a case's name.
 const AXES: [&str; 2] = ["strength", "on"];
 
-/// One of several strengths or links: its name, and what it gives for the placeholders.
+/// One of several strengths or links: its name, and its values for the placeholders.
 type Choice = (String, Table);
 
-/// Whether the file stands for several cases.
+/// Whether the file contains several cases.
 pub(super) fn is_several(file: &Table) -> bool {
     AXES.iter().any(|axis| file.contains_key(*axis))
 }
 
-/// All cases, in the file's order, links varying fastest. An error is a phrase that names the
-/// placeholder or the table, and the case if it is one's own.
+/// All cases, in the file's order, links varying fastest. An error is a phrase that names the placeholder or the table,
+/// and the case if only one case is affected.
 pub(super) fn expand(mut file: Table) -> Result<Vec<Case>, String> {
     let name = match file.get("name") {
         Some(Value::String(name)) => name.clone(),
@@ -49,14 +49,13 @@ pub(super) fn expand(mut file: Table) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Index of the default case: the second strength, if there are
-/// several, on the first link.
+/// Index of the default case: the second strength, if there are several, on the first link.
 pub(super) fn default_case(cases: &[Case]) -> usize {
     let first = cases.first().and_then(|case| case.strength.as_ref());
     cases.iter().position(|case| case.strength.as_ref() != first).unwrap_or(0)
 }
 
-/// Every choice, or the absence of one as the only one.
+/// Every choice, or `None` as the only one.
 fn optional(choices: &[Choice]) -> Vec<Option<&Choice>> {
     if choices.is_empty() { vec![None] } else { choices.iter().map(Some).collect() }
 }
@@ -104,7 +103,7 @@ fn fill(file: &Table, chosen: [Option<&Choice>; 2], all: [&[Choice]; 2]) -> Resu
     Ok(table)
 }
 
-/// A value that has one of its own for each link is that of this link.
+/// If a value has one entry per link, the entry of this link.
 fn for_link<'a>(value: &'a Value, link: Option<&str>, links: &[&str]) -> &'a Value {
     let per_link = value.as_table().filter(|table| {
         table.len() == links.len() && links.iter().all(|link| table.contains_key(*link))

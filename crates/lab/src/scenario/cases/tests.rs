@@ -1,4 +1,4 @@
-//! Files of several cases, good and malformed.
+//! Files with several cases, good and malformed.
 
 use proptest::prelude::*;
 
