@@ -1,4 +1,4 @@
-//! What a contest is: a load, who takes part, what is measured of it, and the goals.
+//! A contest: a load, its contestants, the measured quantities, and the goals.
 
 use std::time::Duration;
 
@@ -13,38 +13,38 @@ use super::watch::Watch;
 
 /// One contest. In each round every entry runs once at every place.
 pub struct Contest {
-    /// What `--only` and the kept lines call it.
+    /// Its name for `--only` and in the kept lines.
     pub id: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// What is sent and what to know about it; the paragraph under the heading.
+    /// The load and what to know about it; the paragraph under the heading.
     pub about: &'static str,
     /// Where it takes place.
     pub places: &'static [Place],
     /// What is sent.
     pub load: Load,
-    /// For how long.
+    /// The length of a run.
     pub length: Length,
-    /// What is watched beside the programs' own counts.
+    /// What is observed beside the programs' own counts.
     pub watch: Watch,
-    /// Who takes part.
+    /// The contestants.
     pub entries: &'static [Entry],
     /// What the table shows.
     pub columns: &'static [&'static Quantity],
-    /// What is asked of it.
+    /// What the contest must show.
     pub goals: &'static [Goal],
 }
 
-/// For how long an entry sends.
+/// How long an entry sends.
 #[derive(Debug, Clone, Copy)]
 pub enum Length {
     /// As `--seconds` says.
     Asked,
-    /// One second: what is looked for comes at the beginning.
+    /// One second: the effect of interest comes at the beginning.
     OneSecond,
 }
 
-/// One that takes part.
+/// One contestant.
 pub struct Entry {
     /// Its name in the table; unique in the contest.
     pub name: &'static str,
@@ -52,39 +52,39 @@ pub struct Entry {
     pub kind: Kind,
 }
 
-/// What takes part.
+/// The kinds of contestants.
 pub enum Kind {
     /// A program, and options of its client beyond those of the load.
     Runs(&'static Program, &'static [&'static str]),
-    /// Something that needs no other program: what this machine can do at all, or a size.
+    /// Something that needs no other program: what this machine can do at best, or a size.
     Measured(fn(&Stage<'_>, &Load) -> Result<Values>),
 }
 
-/// Something to reach.
+/// A goal.
 pub struct Goal {
     /// In words, without the names of the contestants.
     pub what: &'static str,
-    /// Of this entry.
+    /// The entry that must reach it.
     pub of: &'static str,
-    /// This quantity.
+    /// The quantity.
     pub quantity: &'static Quantity,
-    /// Held against what.
+    /// What the value is compared with.
     pub against: Against,
-    /// Where it shall be.
+    /// The bound that the result must keep.
     pub bound: Bound,
 }
 
-/// What a value is held against; always of the same round and place.
+/// The reference for a value; always from the same round and place.
 pub enum Against {
     /// Nothing: the value as the table shows it.
     Nothing,
-    /// The ratio to the peer that was the best by this quantity.
+    /// The ratio to the best peer by this quantity.
     BestPeer(&'static Quantity),
-    /// The difference to that peer, in the unit of the table.
+    /// The difference to this peer, in the unit of the table.
     BestPeerMinus(&'static Quantity),
     /// The ratio to this entry.
     Entry(&'static str),
-    /// How many percent of this entry.
+    /// The percentage of this entry.
     PercentOf(&'static str),
     /// How many percent below this entry.
     PercentBelow(&'static str),
@@ -94,19 +94,19 @@ pub enum Against {
     EntryMinus(&'static str),
 }
 
-/// Where a value shall be.
+/// The bound for a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     AtLeast(f64),
     Above(f64),
     AtMost(f64),
     Below(f64),
-    /// Anywhere: it is shown only.
+    /// No bound: the value is only shown.
     None,
 }
 
 impl Contest {
-    /// The entry of this name.
+    /// The entry with this name.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
@@ -121,7 +121,7 @@ impl Contest {
 }
 
 impl Entry {
-    /// About how long one of its runs takes if the payload takes `seconds`.
+    /// Approximate duration of one of its runs if the payload takes `seconds`.
     pub fn takes(&self, load: &Load, seconds: u32) -> Duration {
         match &self.kind {
             Kind::Runs(program, _) => {
@@ -131,7 +131,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is one of those that goodput is compared with.
+    /// Whether goodput is compared with it.
     pub fn is_peer(&self) -> bool {
         matches!(&self.kind, Kind::Runs(program, _) if program.name != GOODPUT.name)
     }

@@ -1,4 +1,4 @@
-//! What is kept of a bench, one JSON line a run, so that the page can be made from it again.
+//! The kept results of a bench, one JSON line per run, from which the page can be generated again.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -16,9 +16,9 @@ use super::quantity::{Quantity, Values};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// The first: what it ran on.
+    /// The first line: the machine.
     Machine(Machine),
-    /// Each other.
+    /// All other lines.
     Run(RunRecord),
 }
 
@@ -33,24 +33,24 @@ pub struct RunRecord {
     pub place: String,
     /// The entry's name.
     pub entry: String,
-    /// What came of it.
+    /// The outcome.
     #[serde(flatten)]
     pub came: RunOutcome,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// These values.
+    /// The measured values.
     Values(Values),
-    /// Nothing, for this reason.
+    /// No values, for this reason.
     Failed(String),
 }
 
-/// Everything that was kept.
+/// All kept results.
 pub struct Kept {
-    /// What it ran on.
+    /// The machine.
     pub machine: Machine,
     /// The runs, in the order in which they took place.
     pub runs: Vec<RunRecord>,
@@ -67,7 +67,7 @@ impl RunRecord {
 }
 
 impl Kept {
-    /// Reads what an earlier bench kept in `path`.
+    /// Reads the results that an earlier bench kept in `path`.
     pub fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
         Self::parse(&text).with_context(|| format!("{} is not what a bench keeps", path.display()))
@@ -101,14 +101,14 @@ impl Kept {
 pub struct ResultLog(Option<File>);
 
 impl ResultLog {
-    /// To this file, or to none.
+    /// A log in this file, or in none.
     pub fn create(path: Option<&Path>) -> Result<Self> {
         let create =
             |path: &Path| File::create(path).with_context(|| format!("create {}", path.display()));
         Ok(Self(path.map(create).transpose()?))
     }
 
-    /// Keeps a line.
+    /// Writes a line.
     pub fn add(&mut self, line: &Line) -> Result<()> {
         let Some(file) = &mut self.0 else { return Ok(()) };
         writeln!(file, "{}", serde_json::to_string(line)?).context("keep what a run gave")

@@ -1,22 +1,22 @@
-//! What every entry of a contest sends.
+//! The load that every entry of a contest sends.
 
-/// What is sent.
+/// The load.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// Over what.
+    /// The transport.
     pub transport: Transport,
-    /// Bytes of a write, or of the payload of a datagram.
+    /// Bytes of a write, or of a datagram's payload.
     pub chunk_bytes: u32,
     /// Connections, or UDP flows.
     pub flows: u32,
-    /// Payload bits per second of all flows; `None` is as fast as it goes.
+    /// Payload bits per second of all flows; `None` is unlimited.
     pub rate_bits_per_s: Option<u64>,
-    /// Milliseconds at the beginning that goodput leaves out, instead of what it takes for slow
-    /// start: the others count from the beginning.
+    /// Milliseconds at the beginning that goodput leaves out, instead of the slow start that it detects: the other
+    /// programs count from the beginning.
     pub omit_ms: u32,
 }
 
-/// Over what payload is sent.
+/// The transport of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     Tcp,
@@ -45,7 +45,7 @@ impl Load {
         Self { flows, ..self }
     }
 
-    /// Without what goodput moves in the first moment.
+    /// Without the payload that goodput moves in the first moment.
     pub const fn omit_ms(self, omit_ms: u32) -> Self {
         Self { omit_ms, ..self }
     }

@@ -1,4 +1,4 @@
-//! What a bench ran on and with.
+//! The machine and the programs of a bench.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::programs::{ALL, GOODPUT};
 use xtask::shell::{capture, command};
 
-/// The facts, as the head of the page has them.
+/// The facts at the head of the page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Day of the first run, UTC.
@@ -18,13 +18,13 @@ pub struct Machine {
     pub processor: String,
     /// How many CPUs we may use.
     pub cpus: usize,
-    /// Its release.
+    /// Release of the kernel.
     pub kernel: String,
-    /// Of new sockets.
+    /// Congestion control of new sockets.
     pub congestion_control: String,
     /// Load of 1, 5 and 15 minutes before the first run.
     pub load: String,
-    /// First line of what each program and the compiler say of themselves.
+    /// First line of each program's and the compiler's version output.
     pub versions: Vec<String>,
     /// Which build of goodput was measured.
     pub build: String,
@@ -62,7 +62,7 @@ impl Machine {
     }
 }
 
-/// Some end with an error after that, and some say it on stderr.
+/// Some then end with an error, and some print the version on stderr.
 fn version(name: &str, file: &Path, argument: &str) -> String {
     let said = command(&file.to_string_lossy()).arg(argument).output();
     let said = said.map(|said| {

@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: goodput beside its peers, in two network namespaces joined by a veth pair and
-//! on loopback.
+//! `cargo xtask bench`: goodput compared with its peers, in two network namespaces joined by a veth pair and on
+//! loopback.
 //!
-//! The contestants take turns in random order within each round, so that a machine that gets
-//! slower for a while slows all of them; what is compared is always of one round.
+//! The contestants take turns in random order within each round, so that a machine that slows down for a while slows
+//! all of them; only values of the same round are compared.
 
 pub mod contest;
 mod contests;
@@ -89,8 +89,8 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Contest>> {
     Ok(chosen)
 }
 
-/// Goes on as the same program, with the same arguments, in a namespace of its own, which ends with
-/// us, however we end.
+/// Continues as the same program, with the same arguments, in its own namespace, which disappears with this process,
+/// however it ends.
 pub fn enter_namespace() -> Result<()> {
     let mut again = command("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -115,7 +115,7 @@ fn measure(options: &Options, contests: &[&'static Contest]) -> Result<Kept> {
     schedule.carry_out(&goodput, machine, &mut keeper)
 }
 
-/// The goodput that is measured, by its full name: servers start in another folder.
+/// The goodput under test, by its full path: servers start in another folder.
 fn goodput(options: &Options) -> Result<PathBuf> {
     let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = root().join(chosen.unwrap_or_else(|| "target".into()));
@@ -123,7 +123,7 @@ fn goodput(options: &Options) -> Result<PathBuf> {
     fs::canonicalize(&program).with_context(|| format!("there is no {}", program.display()))
 }
 
-/// Writes the page, or shows it if it is not of all contests.
+/// Writes the page, or prints it if it does not cover all contests.
 fn publish(options: &Options, contests: &[&'static Contest], kept: &Kept) -> Result<()> {
     let page = page::page(kept, contests)?;
     if options.only.is_empty() {

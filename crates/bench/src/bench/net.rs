@@ -1,7 +1,7 @@
 //! Two network namespaces joined by a veth pair: ours, and one that a child process holds open.
 //!
-//! The child waits for the end of its stdin, which we hold. So it ends when we do, even by
-//! SIGKILL, and the kernel then takes the far namespace and the veth pair away.
+//! The child waits for the end of its stdin, whose other end is ours. So the child ends when this process does, even by
+//! SIGKILL, and the kernel then removes the far namespace and the veth pair.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ use xtask::shell::{command, run};
 const FAR: &str = "192.0.2.2";
 /// Address of the near end.
 pub const NEAR: &str = "192.0.2.1";
-/// How often a condition is looked at, and for how long.
+/// How often a condition is checked, and for how long.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -28,8 +28,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// Makes the far namespace and the link. Needs a network namespace of our own, and the
-    /// right to administer it.
+    /// Creates the far namespace and the link. Requires our own network namespace and the right to administer it.
     pub fn new() -> Result<Self> {
         let mut hold = command("unshare");
         hold.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -51,7 +50,7 @@ impl Net {
         Ok(net)
     }
 
-    /// A command at the server's end of a place. It ends with this process, however that ends
+    /// A command at the server's end of a place. The command ends with this process, however that happens
     /// (PR_SET_PDEATHSIG(2const)).
     pub fn at_server(&self, place: Place, program: &str) -> Command {
         let mut command = command("setpriv");
@@ -103,13 +102,13 @@ impl Net {
 impl Drop for Net {
     fn drop(&mut self) {
         drop(self.holder.stdin.take());
-        // If this fails there is no child left to wait for.
+        // If this fails, there is no child left to wait for.
         let _ = self.holder.wait();
     }
 }
 
-/// What goes before a program so that it runs on the CPU of a place that has only one: the last that we
-/// may use, as interrupts often are on the first.
+/// Command prefix that pins a program to the CPU of a single-CPU place: the last allowed CPU, because interrupts are
+/// often on the first.
 fn cpu_pinning(place: Place) -> Vec<String> {
     match (place, allowed_cpus().ok().and_then(|cpus| cpus.last().copied())) {
         (Place::OneCpu, Some(cpu)) => {
@@ -138,8 +137,7 @@ pub fn device(place: Place) -> &'static str {
 /// The state in which a TCP socket listens (include/net/tcp_states.h).
 const LISTEN: &str = "0A";
 
-/// Whether a table in the form of /proc/net/tcp (proc(5)) has a socket on the local `port`, in this
-/// state if there is one.
+/// Whether a table in the format of /proc/net/tcp (proc(5)) has a socket on the local `port`, in `state` if given.
 fn has(table: &str, port: u16, state: Option<&str>) -> bool {
     table.lines().any(|line| {
         let mut fields = line.split_whitespace().skip(1);
@@ -149,7 +147,7 @@ fn has(table: &str, port: u16, state: Option<&str>) -> bool {
     })
 }
 
-/// Waits until `holds` says so, or for too long.
+/// Waits until `holds` returns true; fails after too long.
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let started = Instant::now();
     while !holds()? {

@@ -5,15 +5,15 @@
 pub enum Place {
     /// In two network namespaces joined by a veth pair.
     Veth,
-    /// In these two, both on the same CPU: what one does with it the other lacks, and it does not matter
-    /// where the scheduler puts them.
+    /// In these two, both on the same CPU: each takes CPU time from the other, and the scheduler's placement does not
+    /// matter.
     OneCpu,
-    /// In one, over its loopback device.
+    /// In one namespace, over its loopback device.
     Loopback,
 }
 
 impl Place {
-    /// What the kept lines call it.
+    /// Its name in the kept lines.
     pub fn id(self) -> &'static str {
         match self {
             Self::Veth => "veth",
@@ -22,7 +22,7 @@ impl Place {
         }
     }
 
-    /// What a page calls it.
+    /// Its name on a page.
     pub fn words(self) -> &'static str {
         match self {
             Self::Veth => "two namespaces, veth",

@@ -1,22 +1,22 @@
-//! What is measured of a run: a value of each of these, under its id in what is kept.
+//! Measured quantities of a run: each value is kept under its quantity's id.
 
 use std::collections::BTreeMap;
 
-/// What was measured of a run, under the ids of the quantities.
+/// The measured values of a run, under the ids of the quantities.
 pub type Values = BTreeMap<String, f64>;
 
 /// One quantity, and how a page shows it.
 #[derive(Debug)]
 pub struct Quantity {
-    /// Its name in what is kept, with the unit.
+    /// Its name in the kept results, with the unit.
     pub id: &'static str,
     /// The head of its column.
     pub heading: &'static str,
-    /// The shown value is the kept one times this.
+    /// The factor from the kept to the shown value.
     pub scale: f64,
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     pub digits: usize,
-    /// Which of two contestants is the better.
+    /// Which of two contestants is better.
     pub better: Better,
 }
 
@@ -37,24 +37,24 @@ const fn quantity(
     Quantity { id, heading, scale, digits, better }
 }
 
-/// What the receiver counted.
+/// The receiver's count.
 pub static RATE: Quantity = quantity("bits_per_s", "Gbit/s", 1e-9, 3, Better::Higher);
 /// The same in datagrams.
 pub static PACKETS: Quantity = quantity("packets_per_s", "1000 packets/s", 1e-3, 1, Better::Higher);
 /// Datagrams that were sent and not received.
 pub static LOSS: Quantity = quantity("lost_percent", "lost, %", 1.0, 2, Better::Lower);
-/// User and system time of both processes, from start to end, for 10^9 received bytes.
+/// User and system time of both processes, from start to end, per 10^9 received bytes.
 pub static CPU: Quantity = quantity("cpu_s_per_gb", "CPU s/GB", 1.0, 3, Better::Lower);
-/// Precise timers that the kernel served, of all programs of the machine.
+/// High-resolution timers that the kernel served, for all programs of the machine.
 pub static TIMERS: Quantity = quantity("timers_per_s", "1000 timers/s", 1e-3, 1, Better::Lower);
-/// CPU time of all threads but those of the flows, of that of all threads of both processes.
+/// Share of CPU time: all threads except those of the flows, relative to all threads of both processes.
 pub static BESIDE: Quantity =
     quantity("beside_percent", "CPU beside the flows, %", 1.0, 3, Better::Lower);
 /// The highest resident memory of the client, 10^6 bytes (`VmHWM`, proc_pid_status(5)).
 pub static NEAR_PEAK: Quantity = quantity("near_peak_bytes", "client, MB", 1e-6, 1, Better::Lower);
-/// That of the server.
+/// The same for the server.
 pub static FAR_PEAK: Quantity = quantity("far_peak_bytes", "server, MB", 1e-6, 1, Better::Lower);
-/// How far the mean rate at the receiving device is from what was asked, in either direction.
+/// How far the mean rate at the receiving device is from the requested rate, in either direction.
 pub static RATE_ERROR: Quantity =
     quantity("rate_error_percent", "mean off by, %", 1.0, 4, Better::Lower);
 /// Gaps between packets at the receiving device within 20 % of the ideal.

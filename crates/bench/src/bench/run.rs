@@ -17,10 +17,10 @@ use super::quantity::{CPU, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE, V
 use super::stage::Stage;
 use super::watch::Watched;
 
-/// How long a program may take beyond what it was asked for: a client, and then its server.
+/// How long a program may take beyond the requested time: a client, and then its server.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often the peak of memory is looked at, which only grows; the end is seen as soon.
+/// How often peak memory is read; it only grows. The end is noticed as quickly.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Runs an entry of a contest once.
@@ -68,14 +68,14 @@ fn values(load: &Load, counted: Counted, cpu_s: f64, peaks: Peaks) -> Result<Val
     Ok(values)
 }
 
-/// The highest resident memory that was seen; it misses what was added in the last moment.
+/// The highest resident memory seen; growth in the last moment is missed.
 #[derive(Debug, Default, Clone, Copy)]
 struct Peaks {
     near_bytes: Option<f64>,
     far_bytes: Option<f64>,
 }
 
-/// A program that does not outlive us, and what it prints.
+/// A program that does not outlive this process, and its output.
 struct StartedProgram {
     child: Child,
     out: File,
@@ -91,7 +91,7 @@ impl StartedProgram {
         Ok(Self { child, out, err })
     }
 
-    /// Waits until the client has ended well; looks at the memory of both meanwhile, and as `look` does.
+    /// Waits until the client has ended successfully; meanwhile reads the memory of both, and calls `look`.
     fn accompany(
         &mut self,
         server: &Self,
@@ -115,8 +115,8 @@ impl StartedProgram {
         }
     }
 
-    /// Waits for the server's end, and asks for it if the server would stay; then its CPU time
-    /// counts as ours.
+    /// Waits for the server's end, and requests it if the server would stay; afterwards the server's CPU time counts as
+    /// ours.
     fn leave(&mut self, leaves: ServerExit) -> Result<()> {
         if leaves == ServerExit::ByItself {
             return wait_for("the server to end", || Ok(self.child.try_wait()?.is_some()));
@@ -126,7 +126,7 @@ impl StartedProgram {
             if self.child.try_wait()?.is_some() {
                 return Ok(true);
             }
-            // Some want to be asked twice while they still wait for a client.
+            // Some programs must be asked twice while they still wait for a client.
             if asked.is_none_or(|asked| asked.elapsed() > STOP_TIMEOUT) {
                 kill_process(Pid::from_child(&self.child), Signal::INT)?;
                 asked = Some(Instant::now());
@@ -153,7 +153,7 @@ impl StartedProgram {
 
 impl Drop for StartedProgram {
     fn drop(&mut self) {
-        // If this fails it has ended before.
+        // If this fails, it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -166,8 +166,8 @@ fn text(file: &mut File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The highest resident memory so far: `VmHWM`, proc_pid_status(5). That of getrusage(2) also
-/// counts what was there before exec, which is us.
+/// The highest resident memory so far: `VmHWM`, proc_pid_status(5). The peak of getrusage(2) also includes memory from
+/// before exec, which is this process's.
 fn peak_bytes(child: &Child) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_server_that_stays_is_asked_to_leave() {
-        // In the background of a script the signal is ignored, and would be here as well.
+        // In the background of a script the signal is ignored; children would inherit this.
         let interruptible = ["--default-signal=INT", "sleep", "60"];
         let mut server = StartedProgram::start(command("env").args(interruptible)).unwrap();
         server.leave(ServerExit::Interrupted).unwrap();

@@ -15,21 +15,21 @@ use super::place::Place;
 use super::run;
 use super::stage::Stage;
 
-/// What is to be run.
+/// The runs to do.
 pub struct Schedule<'a> {
-    /// These contests.
+    /// The contests.
     pub contests: &'a [&'static Contest],
-    /// So often.
+    /// The number of rounds.
     pub rounds: u32,
     /// The length of each run.
     pub seconds: u32,
 }
 
-/// A run that is due.
+/// One run to do.
 type Due = (&'static Contest, Place, &'static Entry);
 
 impl Schedule<'_> {
-    /// Runs everything; a run that fails is kept with its reason.
+    /// Runs everything; a failed run is kept with its reason.
     pub fn carry_out(
         &self,
         goodput: &Path,
@@ -69,8 +69,8 @@ impl Schedule<'_> {
         RunRecord { round, contest, place, entry: entry.name.into(), came }
     }
 
-    /// Contestants of one contest at one place follow each other, so that little happens between
-    /// runs that are compared.
+    /// Contestants of one contest at one place run consecutively, so that little happens between runs that are
+    /// compared.
     fn one_round(&self) -> Vec<Due> {
         let mut rng = rand::rng();
         let mut due = Vec::new();
@@ -91,8 +91,8 @@ impl Schedule<'_> {
     }
 }
 
-/// Ports below those that the kernel gives to clients (`ip_local_port_range`), 128 for each run:
-/// an earlier connection may still be in TIME-WAIT.
+/// Ports below those that the kernel gives to clients (`ip_local_port_range`), 128 for each run: an earlier connection
+/// may still be in TIME-WAIT.
 fn port(run: usize) -> u16 {
     10_000 + (run % 160) as u16 * 128
 }

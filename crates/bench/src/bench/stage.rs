@@ -11,13 +11,13 @@ use super::programs::{GOODPUT, Program};
 pub struct Stage<'a> {
     /// The namespaces.
     pub net: &'a Net,
-    /// Which of them.
+    /// The place.
     pub place: Place,
-    /// A port that no earlier run has used lately, and the next 100.
+    /// A port that no recent run has used, and the next 100.
     pub port: u16,
     /// How long payload is sent.
     pub seconds: u32,
-    /// The goodput that is measured.
+    /// The goodput under test.
     pub goodput: &'a Path,
 }
 

@@ -1,6 +1,6 @@
-//! The median, with an interval that supposes nothing about the distribution.
+//! The median, with an interval that assumes nothing about the distribution.
 
-/// Least confidence of an interval, percent.
+/// Minimum confidence of an interval, percent.
 pub const CONFIDENCE: f64 = 95.0;
 
 /// A median and its interval.
@@ -8,7 +8,7 @@ pub const CONFIDENCE: f64 = 95.0;
 pub struct Estimate {
     /// The median.
     pub median: f64,
-    /// The interval of at least 95 % confidence; `None` if the values are too few for one.
+    /// The interval of at least 95 % confidence; `None` if there are too few values.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -29,7 +29,7 @@ pub fn estimate(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
     Some(Estimate { median, interval })
 }
 
-/// The largest k, from 1, whose interval still has the confidence.
+/// The largest k, starting at 1, whose interval still has the confidence.
 fn rank(n: usize) -> Option<usize> {
     let mut probability = 0.5f64.powi(n as i32);
     let mut below = 0.0;

@@ -1,10 +1,10 @@
-//! `cargo xtask crowd`: what an honest client of a public server gets alone, and beside a crowd of strangers.
+//! `cargo xtask crowd`: the throughput of an honest client of a public server, alone and beside a crowd of strangers.
 //!
-//! All of it happens in two network namespaces of our own, joined by a veth pair. In each round the client
-//! measures three times, in random order: alone; while the crowd is at another server of the same host; and
-//! while the crowd is at the client's own server. Only runs of the same round are compared. In the
-//! last two, the crowd takes the same processor time of the machine. Their difference is therefore what strangers take
-//! from a client because they share its server. The difference to "alone" includes the load of the whole machine.
+//! Everything happens in two network namespaces of our own, joined by a veth pair. In each round the client measures
+//! three times, in random order: alone; while the crowd is at another server of the same host; and while the crowd is
+//! at the client's own server. Only runs of the same round are compared. In the last two, the crowd takes the same
+//! processor time of the machine. The difference between them is therefore what strangers take from a client by sharing
+//! its server. The difference to "alone" includes the load of the whole machine.
 
 pub mod server;
 pub mod strangers;
@@ -60,15 +60,15 @@ pub struct Options {
 pub const PORT: u16 = 5999;
 /// Where the other server listens.
 const OTHER_PORT: u16 = 5998;
-/// What both servers speak: other protocols' ports can't be had twice, and their first bytes are known at
-/// every port.
+/// The protocols of both servers: the ports of other protocols can't be used twice, and every port recognizes their
+/// first bytes.
 const ONLY_OWN: &[&str] = &["--protocols", "goodput,iperf2=0"];
 /// Connections beyond those of the crowd that this process has open.
 const OWN_DESCRIPTORS: u64 = 1000;
-/// How long the server has to let go of a crowd that is gone.
+/// How long the server has to release a crowd that is gone.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
-/// What one measurement gave.
+/// The result of one measurement.
 #[derive(Debug, Clone, Copy)]
 struct MeasuredClient {
     bits_per_s: f64,
@@ -111,7 +111,7 @@ enum Arm {
     Beside,
 }
 
-/// What the client got in each arm of a round.
+/// The client's results in each arm of a round.
 struct Round {
     alone: MeasuredClient,
     elsewhere: MeasuredClient,

@@ -1,4 +1,4 @@
-//! A goodput that serves in the far namespace, and what it takes there.
+//! A goodput server in the far namespace, and its resource use.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,11 @@ use anyhow::{Context, Result};
 use crate::bench::net::{Net, address, wait_for};
 use crate::bench::place::Place;
 
-/// The server; it ends with us.
+/// The server; it ends with this process.
 pub struct Server(Child);
 
 impl Server {
-    /// Starts one at a port.
+    /// Starts a server at a port.
     pub fn start(net: &Net, program: &Path, port: u16, more: &[&str]) -> Result<Self> {
         let mut server = net.at_server(Place::Veth, &program.to_string_lossy());
         server.args(["serve", "--bind", address(Place::Veth), "--port", &port.to_string()]);
@@ -41,7 +41,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // If this fails it has ended before.
+        // If this fails, it has already ended.
         let _ = self.0.kill();
         let _ = wait_for("the server to end", || Ok(self.0.try_wait()?.is_some()));
     }

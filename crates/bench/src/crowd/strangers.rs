@@ -1,5 +1,5 @@
-//! Who is there beside the honest client: connections that idle, clients that propose much and send
-//! nothing, and datagrams from everywhere. Each has an address of its own.
+//! The crowd beside the honest client: idle connections, clients that propose much and send nothing, and datagrams from
+//! everywhere. Each has its own address.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -14,22 +14,21 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, bind, recv, sendto, socket};
 use serde_json::json;
 
-/// How often an idle connection shows that it is there; a silent one is hung up on after 15 s
-/// (docs/protocol.md).
+/// How often an idle connection shows a sign of life; a silent one is closed after 15 s (docs/protocol.md).
 const PING_INTERVAL: Duration = Duration::from_secs(8);
 /// How long one stranger waits for an answer.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pause of a hostile client between two proposals.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Addresses that datagrams come from.
+/// Number of source addresses of datagrams.
 const SOURCE_COUNT: usize = 256;
 /// Stack of a stranger's thread, bytes.
 const STACK_BYTES: usize = 128 << 10;
 
-/// The network that strangers come from (RFC 1918), as `ip route` takes it.
+/// The strangers' network (RFC 1918), in the syntax of `ip route`.
 pub const NETWORK: &str = "10.77.0.0/16";
 
-/// How many there are.
+/// The size of each group.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
     pub idle: usize,
@@ -37,7 +36,7 @@ pub struct Sizes {
     pub datagrams_per_s: u32,
 }
 
-/// A crowd; it goes when it is dropped.
+/// A crowd; it leaves when it is dropped.
 pub struct Crowd {
     gone: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -48,7 +47,7 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// Comes to `server`. Returns when all idle connections are there.
+    /// Sends the crowd to `server`. Returns when all idle connections are established.
     pub fn come(server: SocketAddrV4, sizes: Sizes) -> Result<Self> {
         let (gone, mut threads) = (Arc::new(AtomicBool::new(false)), Vec::new());
         let idle = (0..sizes.idle).map(|number| greeted(address(number), server));
@@ -74,12 +73,12 @@ impl Crowd {
 impl Drop for Crowd {
     fn drop(&mut self) {
         self.gone.store(true, Ordering::Relaxed);
-        // One that has failed is gone as well.
+        // A failed thread is gone as well.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
-/// The address of a stranger. Only every eighth is in another network of 24 bits.
+/// The address of a stranger. Only every eighth is in another /24 network.
 fn address(number: usize) -> Ipv4Addr {
     let (net, host) = ((number / 8) % (250 * 20), number % 8);
     Ipv4Addr::new(10, 77, (net % 250) as u8, (net / 250 * 8 + host + 1) as u8)
@@ -108,7 +107,7 @@ fn hear(mut stream: &TcpStream) -> io::Result<serde_json::Value> {
     Ok(serde_json::from_slice(&body)?)
 }
 
-/// A connection that has said who it is (docs/protocol.md, section 2).
+/// A connection that has identified itself (docs/protocol.md, section 2).
 fn greeted(from: Ipv4Addr, server: SocketAddrV4) -> io::Result<TcpStream> {
     let stream = connect(from, server)?;
     (&stream).write_all(b"goodputc")?;
@@ -117,7 +116,7 @@ fn greeted(from: Ipv4Addr, server: SocketAddrV4) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Idles on all these connections, and opens those anew that the server closes.
+/// Idles on all these connections, and reopens those that the server closes.
 fn stay(mut idle: Vec<TcpStream>, server: SocketAddrV4, gone: &AtomicBool) {
     let pause = PING_INTERVAL / idle.len().max(1) as u32;
     let mut next = Instant::now();
@@ -143,7 +142,7 @@ fn stay(mut idle: Vec<TcpStream>, server: SocketAddrV4, gone: &AtomicBool) {
     }
 }
 
-/// Proposes a measurement that would take two gigabytes, sends no flow, and begins again.
+/// Proposes a measurement that would take two gigabytes, sends no flow, and starts again.
 fn propose(from: Ipv4Addr, server: SocketAddrV4, gone: &AtomicBool, accepted: &AtomicUsize) {
     while !gone.load(Ordering::Relaxed) {
         let proposed = greeted(from, server).and_then(|stream| {
@@ -153,7 +152,7 @@ fn propose(from: Ipv4Addr, server: SocketAddrV4, gone: &AtomicBool, accepted: &A
             say(&stream, &json!({ "propose": { "measurement": 1, "plan": plan() } }))?;
             wait_for_its_end(&stream, gone, accepted)
         });
-        // Whatever came of it, it tries again.
+        // Whatever the outcome, it tries again.
         let _ = proposed;
         sleep(PAUSE);
     }
@@ -188,7 +187,7 @@ fn plan() -> serde_json::Value {
     })
 }
 
-/// Sends first datagrams of iperf 2 and of goodput's own, from many addresses, at most this many a second.
+/// Sends first datagrams of iperf 2 and of goodput's own protocol, from many addresses, at most `per_s` per second.
 fn flood(server: SocketAddrV4, per_s: u32, gone: &AtomicBool, sent: &AtomicUsize) {
     let open = |number: usize| -> rustix::io::Result<OwnedFd> {
         let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
@@ -206,7 +205,7 @@ fn flood(server: SocketAddrV4, per_s: u32, gone: &AtomicBool, sent: &AtomicUsize
             number += 1;
             let datagram = if number % 2 == 0 { &iperf[..] } else { &proof };
             let socket = &sockets[number % sockets.len()];
-            // A full queue loses it, as a network would.
+            // A full queue loses the datagram, as a network would.
             if sendto(socket, datagram, SendFlags::DONTWAIT, &server).is_ok() {
                 sent.fetch_add(1, Ordering::Relaxed);
             }

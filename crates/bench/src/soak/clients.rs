@@ -1,4 +1,4 @@
-//! Clients that measure something, each with another protocol and other options, some of which are killed.
+//! Clients that run measurements, each with a different protocol and different options; some are killed.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,9 +12,9 @@ use crate::bench::net::{Net, address};
 use crate::bench::place::Place;
 use crate::crowd::PORT;
 
-/// What they measure with.
+/// The target schemes that they use.
 const TARGETS: &[&str] = &["", "goodput://", "iperf2://", "iperf3://", "nuttcp://", "ttcp://"];
-/// What they ask for beside; not every protocol has words for all of it.
+/// Additional options; not every protocol can express all of them.
 const OPTIONS: &[&[&str]] = &[
     &[],
     &["--reverse"],
@@ -29,24 +29,24 @@ const OPTIONS: &[&[&str]] = &[
 ];
 /// Share of the clients that are killed, as a divisor.
 const KILLED_PERCENT: u32 = 5;
-/// How long a client may take; a protocol whose end is lost waits for a while.
+/// How long a client may take; a protocol whose end marker is lost waits for a while.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often it is looked at.
+/// How often a client is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Who comes.
+/// The clients to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Clients<'a> {
     pub program: &'a Path,
     pub workers: u32,
 }
 
-/// What came of them.
+/// The outcomes of the clients.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClientsOutcome {
-    /// Ended well.
+    /// Ended successfully.
     pub measured: u32,
-    /// Refused, or a plan for which the protocol has no words.
+    /// Refused, or a plan that the protocol can't express.
     pub failed: u32,
     /// Killed by us.
     pub killed: u32,
@@ -78,12 +78,12 @@ impl Clients<'_> {
         })
     }
 
-    /// Whether one ended well; `None`: it was killed.
+    /// Whether one ended successfully; `None`: it was killed.
     fn one(self) -> Option<bool> {
         let mut random = rand::rng();
         let scheme = TARGETS.choose(&mut random).copied().unwrap_or_default();
         let options = OPTIONS.choose(&mut random).copied().unwrap_or_default();
-        // Foreign protocols have ports of their own.
+        // Foreign protocols have their own ports.
         let port = if scheme.len() < 2 || scheme.starts_with("goodput") {
             format!(":{PORT}")
         } else {
@@ -104,7 +104,7 @@ impl Clients<'_> {
             }
             thread::sleep(POLL_INTERVAL);
         }
-        // If this fails it has ended meanwhile.
+        // If this fails, it has ended meanwhile.
         let _ = client.kill();
         let _ = client.wait();
         if kill { None } else { Some(false) }

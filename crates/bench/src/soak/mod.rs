@@ -1,9 +1,8 @@
-//! `cargo xtask soak`: one server, random clients of every protocol and a crowd of strangers, for a while; and
-//! whether the server's memory, descriptors or threads grow.
+//! `cargo xtask soak`: one server, random clients of every protocol and a crowd of strangers, for a while; and whether
+//! the server's memory, descriptors or threads grow.
 //!
-//! All of it happens in network namespaces of our own. Clients come and go in cycles. At the end of each nobody
-//! is there, and what the server still has is read: what grows from one such moment to the next is kept for
-//! nobody.
+//! Everything happens in network namespaces of our own. Clients come and go in cycles. At the end of each cycle nobody
+//! is there, and the server's remaining resources are read: growth from one such moment to the next is a leak.
 
 mod clients;
 mod trend;
@@ -44,18 +43,18 @@ pub struct Options {
 
 /// How long clients come in each cycle.
 const CYCLE_TIME: Duration = Duration::from_secs(20);
-/// How long the server has to let go of them: longer than its event loops keep an idle thread, 10 s (tokio's
+/// How long the server has to release them: longer than its event loops keep an idle thread, 10 s (tokio's
 /// `thread_keep_alive`).
 const SETTLE_TIME: Duration = Duration::from_secs(12);
-/// The crowd of each cycle. The flood is slower than what a CPU can send, so that others get to run.
+/// The crowd of each cycle. The flood is slower than a CPU can send, so that others get to run.
 const SIZES: Sizes = Sizes { idle: 300, hostile: 30, datagrams_per_s: 1000 };
 /// Files that this process has open.
 const OWN_DESCRIPTORS: u64 = 4000;
-/// What a server may differ by from one quiet moment to the next only because of the allocator's pages, as a
-/// share of what it has.
+/// How far a server may differ from one quiet moment to the next only because of the allocator's pages, as a share of
+/// its resources.
 const NOISE_SHARE: f64 = 0.05;
 
-/// What the server has while nobody is there.
+/// The server's resources while nobody is there.
 #[derive(Debug, Clone, Copy)]
 struct Quiet {
     minutes: f64,
@@ -64,7 +63,7 @@ struct Quiet {
     threads: f64,
 }
 
-/// Lets clients come and go, and judges what is left.
+/// Lets clients come and go, and judges what remains.
 pub fn run(options: &Options) -> Result<()> {
     if !options.inside {
         if options.program.is_none() {
@@ -118,7 +117,7 @@ fn look(server: &Server, began: Instant) -> Result<Quiet> {
     })
 }
 
-/// Fails if anything grows. The first third does not count: the allocator keeps what it once needed.
+/// Fails if anything grows. The first third does not count: the allocator keeps memory that it once needed.
 fn judge(quiet: &[Quiet]) -> Result<()> {
     let settled = &quiet[quiet.len() / 3..];
     let minutes: Vec<_> = settled.iter().map(|quiet| quiet.minutes).collect();

@@ -1,7 +1,7 @@
-//! Whether a series grows, by statistics that a few outliers do not move.
+//! Whether a series grows, by statistics that are robust against a few outliers.
 
-/// The line through a series (Sen, Journal of the American Statistical Association 63, 1968), and how likely such
-/// an order of its values is by chance (Mann, Econometrica 13, 1945).
+/// The line through a series (Sen, Journal of the American Statistical Association 63, 1968), and the probability of
+/// such an order of its values by chance (Mann, Econometrica 13, 1945).
 #[derive(Debug, Clone, Copy)]
 pub struct Trend {
     /// The median of all slopes between two values.
@@ -13,13 +13,13 @@ pub struct Trend {
     span: f64,
 }
 
-/// Fewest values that are judged: below, the normal approximation of Mann's statistic is poor.
+/// Minimum number of values: with fewer, the normal approximation of Mann's statistic is poor.
 const MIN_SAMPLES: usize = 10;
-/// What is taken for a trend.
+/// The significance level for a trend.
 const MAX_P_VALUE: f64 = 0.01;
 
 impl Trend {
-    /// Of `values` at `times`, which grow. `None` of too few.
+    /// The trend of `values` at `times`, which grow. `None` if there are too few.
     pub fn of(times: &[f64], values: &[f64]) -> Option<Self> {
         let n = values.len();
         if n < MIN_SAMPLES {
@@ -47,7 +47,7 @@ impl Trend {
     }
 }
 
-/// What equal values take from the variance.
+/// The reduction of the variance due to ties.
 fn ties(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

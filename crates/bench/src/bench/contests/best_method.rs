@@ -1,4 +1,4 @@
-//! TCP, one flow, each program by the fastest method that it has.
+//! TCP, one flow, each program with its fastest method.
 
 use super::*;
 use crate::bench::contest::{Against, Length};

@@ -1,4 +1,4 @@
-//! A file of a web server and of an FTP server, fetched by goodput and by curl; of an NFS server, by goodput and nfs-cat.
+//! A file fetched from a web and an FTP server by goodput and curl, and from an NFS server by goodput and nfs-cat.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -24,7 +24,7 @@ use xtask::shell::{capture, run};
 
 /// Length of the file, bytes: it has no blocks on the disk, and is in the server's page cache after the first fetch.
 const FILE_BYTES: u64 = 1 << 30;
-/// How often it is fetched after that.
+/// How often it is fetched afterwards.
 const FETCHES: u32 = 4;
 
 pub static HTTP: Contest = contest(
@@ -132,7 +132,7 @@ const fn beside(
 struct FileServer {
     program: &'static str,
     url: fn(&Path, &str, u16) -> String,
-    /// Ports on which it listens, from the first one on.
+    /// Number of ports on which it listens, starting with the first.
     ports: u16,
     arguments: fn(&Path) -> Vec<String>,
     configuration: fn(&Path, &str, u16) -> String,
@@ -170,12 +170,12 @@ static VSFTPD: FileServer = FileServer {
     },
 };
 
-/// What keeps ganesha's memory from going back to the kernel with each READ (mallopt(3); 32 MiB is the most for the first).
+/// Keeps ganesha from returning memory to the kernel with each READ (mallopt(3); 32 MiB is the most for the first).
 const GANESHA_MEMORY: &str =
     "MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=1073741824 MALLOC_TOP_PAD_=67108864";
 
-/// It wants a port mapper, and talks with that over a socket in `/run`, which is therefore their own. They are in a process
-/// namespace, so that both end with the first.
+/// It requires a port mapper, and talks to it over a socket in `/run`, which is therefore private to them. They run in
+/// their own process namespace, so that both end with the first.
 static GANESHA: FileServer = FileServer {
     program: "unshare",
     url: |folder, address, port| {
@@ -202,12 +202,12 @@ static GANESHA: FileServer = FileServer {
     },
 };
 
-/// Where MOUNT listens beside NFS.
+/// The MOUNT port, beside NFS.
 fn mount_port(port: u16) -> u16 {
     port + 1
 }
 
-/// A server that runs, and the file that it serves.
+/// A running server, and the file that it serves.
 struct Serving {
     child: Child,
     folder: TempDir,
@@ -247,7 +247,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // If this fails it has ended before.
+        // If this fails, it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -293,7 +293,7 @@ fn nfs_cat(stage: &Stage<'_>) -> Result<Values> {
     values(bits / began.elapsed().as_secs_f64(), before)
 }
 
-/// The rate of what curl printed, a line for each fetch, bit/s; the first does not count.
+/// The rate from curl's output, one line per fetch, bit/s; the first line does not count.
 fn rate_of(said: &str) -> Result<f64> {
     let fetches = said.lines().map(|line| {
         let (bytes, seconds) = line.split_once(' ').context("curl printed something else")?;
@@ -305,7 +305,7 @@ fn rate_of(said: &str) -> Result<f64> {
     Ok(sum(|fetch| fetch.0) * 8.0 / sum(|fetch| fetch.1))
 }
 
-/// What a client that has ended gave; other children took `before` seconds of CPU time.
+/// The values of a client that has ended; other children took `before` seconds of CPU time.
 fn values(bits_per_s: f64, before: f64) -> Result<Values> {
     let all_bytes = (FILE_BYTES * u64::from(FETCHES + 1)) as f64;
     let cpu = (children_cpu_s()? - before) / (all_bytes / 1e9);

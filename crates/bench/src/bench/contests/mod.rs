@@ -22,7 +22,7 @@ use super::place::Place;
 use super::programs::{GOODPUT, IPERF, IPERF3, NUTTCP, Program, QPERF, SOCKPERF};
 use super::quantity::{CPU, RATE};
 
-/// All of them.
+/// All contests.
 pub const ALL: &[&Contest] = &[
     &tcp_copy::CONTEST,
     &best_method::CONTEST,
@@ -58,13 +58,13 @@ const fn with(name: &'static str, program: &'static Program, extra: &'static [&s
     Entry { name, kind: Kind::Runs(program, extra) }
 }
 
-/// One flow of TCP as most programs send it.
+/// One TCP flow as most programs send it.
 const COPY: &[&str] = &["--mover", "copy"];
 
 /// Pages that are sent without a copy, to a receiver whose kernel drops the payload.
 const UNTOUCHED: &[&str] = &["--mover", "splice", "--receive-mover", "discard"];
 
-/// The throughput of a contestant over that of the best peer of the round.
+/// The throughput of a contestant relative to the best peer of the round.
 const fn over_best_peer(of: &'static str, bound: Bound) -> Goal {
     Goal {
         what: "throughput / best peer",
@@ -75,7 +75,7 @@ const fn over_best_peer(of: &'static str, bound: Bound) -> Goal {
     }
 }
 
-/// The CPU that each byte takes it, over what that peer takes.
+/// The contestant's CPU time per byte, relative to this peer.
 const fn cpu_over_that_peer(of: &'static str, bound: Bound) -> Goal {
     Goal {
         what: "CPU per byte / that peer",
@@ -89,7 +89,7 @@ const fn cpu_over_that_peer(of: &'static str, bound: Bound) -> Goal {
 /// At least as fast as the best peer of the round.
 const AS_FAST: Goal = over_best_peer("goodput", Bound::AtLeast(1.0));
 
-/// No more CPU for each byte than that peer.
+/// No more CPU time per byte than this peer.
 const AS_CHEAP: Goal = cpu_over_that_peer("goodput", Bound::AtMost(1.0));
 
 #[cfg(test)]

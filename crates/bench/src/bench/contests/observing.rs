@@ -1,4 +1,4 @@
-//! What it costs to observe the hosts and the flows during a measurement.
+//! The cost of observing the hosts and the flows during a measurement.
 
 use super::*;
 use crate::bench::contest::{Against, Length};
@@ -18,7 +18,7 @@ pub static CONTEST: Contest = Contest {
             too, but it varies more from run to run than observing could change it, even on one CPU. Most of the \
             share is spent before and after the payload, so it is smaller in a longer test.",
     places: ONE_CPU,
-    // Without observing there is a sample every 500 ms: both count from the first.
+    // Without observing there is a sample every 500 ms: both count from the first sample.
     load: Load::tcp(128 << 10).omit_ms(500),
     length: Length::Asked,
     watch: Watch::Threads,

@@ -1,4 +1,4 @@
-//! Entries that are no programs: what this machine can do at all, measured in the same round.
+//! Entries that are not programs: what this machine can do at best, measured in the same round.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::bench::stage::Stage;
 /// How long each is measured.
 const TIME: Duration = Duration::from_millis(200);
 
-/// Copying a chunk that stays in the caches, as payload that is sent from the same buffer does.
+/// Copying a chunk that stays in the caches, like payload that is sent from the same buffer.
 pub const COPY_IN_CACHE: Entry =
     Entry { name: "copying alone, in cache", kind: Kind::Measured(copy_in_cache) };
 
-/// Copying what no cache holds.
+/// Copying memory that no cache holds.
 pub const COPY_IN_MEMORY: Entry =
     Entry { name: "copying alone, in memory", kind: Kind::Measured(copy_in_memory) };
 
-/// A system call that does nothing for each chunk, and no copy.
+/// One empty system call per chunk, and no copy.
 pub const CALLS: Entry = Entry { name: "empty system calls alone", kind: Kind::Measured(calls) };
 
 fn copy_in_cache(_: &Stage<'_>, load: &Load) -> Result<Values> {

@@ -1,4 +1,4 @@
-//! TCP, one flow, in writes of 1500 bytes, with which system calls cost more than copying.
+//! TCP, one flow, in writes of 1500 bytes, for which system calls cost more than copying.
 
 use super::*;
 use crate::bench::contest::{Against, Length};

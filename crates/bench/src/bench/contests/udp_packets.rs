@@ -9,7 +9,7 @@ use crate::bench::watch::Watch;
 pub(super) const JOINED: &str = "goodput, gso and gro";
 pub(super) const MANY_A_CALL: &str = "goodput, datagram";
 
-/// Every way that goodput sends datagrams, and every peer.
+/// Every way in which goodput sends datagrams, and every peer.
 pub(super) const ENTRIES: &[Entry] = &[
     with(JOINED, &GOODPUT, &["--mover", "gso", "--receive-mover", "gro"]),
     with(MANY_A_CALL, &GOODPUT, &["--mover", "datagram"]),

@@ -1,4 +1,4 @@
-//! UDP, one flow of datagrams that fill a packet: how much is received, and how much is lost.
+//! UDP, one flow of datagrams that fill a packet: how many are received, and how many are lost.
 
 use super::udp_packets::{ENTRIES, JOINED, MANY_A_CALL};
 use super::*;

@@ -1,4 +1,4 @@
-//! The best methods again with a congestion control that does not pace: what the host's own costs them.
+//! The best methods again with a congestion control that does not pace: the cost of the host's own congestion control.
 
 use super::*;
 use crate::bench::contest::{Against, Length};

@@ -1,4 +1,4 @@
-//! Goals: what they compare in each round, and whether they were met.
+//! Goals: what is compared in each round, and whether the goals were met.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::bench::place::Place;
 use crate::bench::quantity::Quantity;
 use crate::bench::stats::{Estimate, estimate};
 
-/// Digits behind the point of a ratio or a difference.
+/// Digits after the decimal point of a ratio or a difference.
 const DIGITS: usize = 3;
 
 /// The goals of a contest.
@@ -23,7 +23,7 @@ pub fn table(page: &mut String, kept: &Kept, contest: &Contest, place: Place) ->
     Ok(())
 }
 
-/// Those of its goals that have a bound, as rows of the table of all.
+/// The goals that have a bound, as rows of the summary table.
 pub fn summary(page: &mut String, kept: &Kept, contest: &Contest, place: Place) -> Result<()> {
     for goal in contest.goals.iter().filter(|goal| goal.bound != Bound::None) {
         let judged = judged(kept, contest, place, goal);
@@ -59,7 +59,7 @@ fn judged(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> String {
     format!("{} | {} | {met}", shown(value, DIGITS), goal.bound.words())
 }
 
-/// What a goal compares, in one round. `None` if one of the two is missing.
+/// The compared value of a goal, in one round. `None` if one of the two operands is missing.
 fn value(contest: &Contest, goal: &Goal, runs: &[&RunRecord]) -> Option<f64> {
     let of = |name: &str| runs.iter().find(|ran| ran.entry == name)?.value(goal.quantity);
     let ours = of(goal.of)?;
@@ -112,7 +112,7 @@ impl Bound {
         }
     }
 
-    /// Whether the median meets it, and whether that is sure.
+    /// Whether the median meets the bound, and whether this is certain.
     fn met(self, value: Estimate) -> String {
         let met = self.meets(value.median);
         let sure = value.interval.map(|(low, high)| self.meets(low) == self.meets(high));

@@ -1,4 +1,4 @@
-//! docs/performance.md: what was measured, on what, and whether the goals were met.
+//! docs/performance.md: the measurements, the machine, and whether the goals were met.
 
 mod goals;
 mod tables;
@@ -47,7 +47,7 @@ pub fn summary(kept: &Kept, contests: &[&'static Contest]) -> Result<String> {
     Ok(summary)
 }
 
-/// A run in a line.
+/// A run as one line.
 pub fn one_line(ran: &RunRecord, contest: &Contest) -> String {
     let came = match &ran.came {
         RunOutcome::Failed(why) => format!("FAILED: {why}"),
@@ -103,7 +103,7 @@ fn head(kept: &Kept) -> Result<String> {
     Ok(head)
 }
 
-/// `median [low, high]`, without an interval if there are too few values for one.
+/// `median [low, high]`, without an interval if there are too few values.
 fn shown(value: Estimate, digits: usize) -> String {
     let interval = match value.interval {
         Some((low, high)) => format!("[{low:.digits$}, {high:.digits$}]"),
@@ -118,7 +118,7 @@ mod tests {
     use super::super::quantity::Values;
     use super::*;
 
-    /// Three rounds in which everyone has the same value of everything, but one peer fails.
+    /// Three rounds in which all values are equal, except that one peer fails.
     fn kept() -> Kept {
         let mut runs = Vec::new();
         for (contest, place) in places(ALL) {

@@ -1,4 +1,4 @@
-//! What each contestant of a contest did, and who could not.
+//! The results of each contestant of a contest, and the failures.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,7 +27,7 @@ pub fn entries(page: &mut String, kept: &Kept, contest: &Contest, place: Place) 
     Ok(())
 }
 
-/// A line for each entry that failed, with what the first failure said.
+/// A line for each entry that failed, with the message of its first failure.
 pub fn failures(page: &mut String, kept: &Kept, contest: &Contest, place: Place) -> Result<()> {
     let mut failed: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
     for ran in kept.of(contest, place) {

@@ -1,4 +1,4 @@
-//! goodput itself, in its own protocol.
+//! goodput itself, with its own protocol.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let rate = result["goodput_bits_per_s"].as_f64();
     let bits_per_s = rate.context("the record has no result.goodput_bits_per_s")?;
     let direction = &result["directions"][0];
-    // If it does not observe, it knows no bytes of the whole run, and looks too seldom for its length.
+    // Without observing, it has no byte count of the whole run, and samples too rarely for its length.
     let seconds = f64::from(job.seconds) + f64::from(job.load.omit_ms) / 1e3;
     let whole = bits_per_s / 8.0 * seconds;
     let bytes = direction["received_bytes"].as_f64().unwrap_or(whole);

@@ -18,7 +18,7 @@ pub static IPERF: Program = Program {
     count,
 };
 
-/// More than any host sends. iperf 2 has no word for an unlimited rate of datagrams.
+/// More than any host sends. iperf 2 has no way to request an unlimited rate of datagrams.
 const UNLIMITED: u64 = 1_000_000_000_000;
 
 fn server(job: &Job<'_>) -> Vec<String> {
@@ -39,10 +39,9 @@ fn client(job: &Job<'_>) -> Vec<String> {
     arguments
 }
 
-/// A row of the server for each flow: time, two addresses with ports, id, interval, bytes, bits per
-/// second; of UDP also jitter, lost, sent, percent, out of order. Rows of id -1 are sums. The rate is
-/// all bytes in the time of the longest flow: many threads do not all start at once, so a sum of their
-/// rates would be of times that do not overlap.
+/// The server prints one row per flow: time, two addresses with ports, id, interval, bytes, bits per second; for UDP
+/// also jitter, lost, sent, percent, out of order. Rows with id -1 are sums. The rate is all bytes over the time of the
+/// longest flow: many threads do not all start at once, so a sum of their rates would cover times that do not overlap.
 fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let (mut bytes, mut seconds, mut lost, mut sent, mut flows) = (0.0, 0.0f64, 0.0, 0.0, 0);
     for row in said.server.lines() {
@@ -82,13 +81,13 @@ mod tests {
 
     #[test]
     fn flows_add_up() {
-        // Of iperf 2.1.8.
+        // From iperf 2.1.8.
         let rows = "19700101000000,127.0.0.1,46792,127.0.0.1,6005,1,0.0-1.0,1421082684,11342041700\n\
                     19700101000000,127.0.0.1,46800,127.0.0.1,6005,3,0.0-1.0,1319501884,10557640948\n";
         let load = Load::tcp(131_072).flows(2);
         let counted_both = counted(load, rows).unwrap();
         assert_eq!(counted_both.bytes, 2_740_584_568.0);
-        // The first took 1.0024 s, the other 0.9998 s.
+        // The first flow took 1.0024 s, the other 0.9998 s.
         assert_eq!((counted_both.bits_per_s / 1e6).round(), 21_873.0);
         assert_eq!(counted_both.lost_percent, None);
         assert!(counted(load.flows(3), rows).is_err(), "one is missing");

@@ -23,15 +23,15 @@ fn client(job: &Job<'_>) -> Vec<String> {
     arguments.extend(arguments!["--length", job.load.chunk_bytes, "--time", job.seconds]);
     arguments.extend(arguments!["--parallel", job.load.flows]);
     if job.is_udp() {
-        // Its usual rate of UDP is 1 Mbit/s; 0 is none.
+        // Its default UDP rate is 1 Mbit/s; 0 is unlimited.
         let rate = job.load.rate_bits_per_s.unwrap_or(0);
         arguments.extend(arguments!["--udp", "--bitrate", rate]);
     }
     arguments
 }
 
-/// `sum_received` has the receiver's bytes. What it calls lost leaves out what was sent after the last
-/// datagram that came, so loss is of what the sender sent.
+/// `sum_received` has the receiver's bytes. Its count of lost datagrams excludes those sent after the last one that
+/// arrived, so loss is computed from the sender's count.
 fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let json: Value = serde_json::from_str(&said.client).context("the result is not JSON")?;
     let number = |place: &str| {
@@ -51,7 +51,7 @@ mod tests {
     use super::super::super::load::Load;
     use super::*;
 
-    /// Of iperf3 3.12.
+    /// From iperf3 3.12.
     const UDP: &str = r#"{"end": {
         "sum": {"packets": 109140, "lost_packets": 61459, "lost_percent": 56.3120762323621},
         "sum_sent": {"bytes": 6984960, "bits_per_second": 49950415.7940043, "packets": 109140},

@@ -1,4 +1,4 @@
-//! The programs that take part: how each is started, and how its counts are read.
+//! The programs that take part: how to start each, and how to read its counts.
 
 mod goodput;
 mod iperf;
@@ -20,12 +20,12 @@ pub use nuttcp::NUTTCP;
 pub use qperf::QPERF;
 pub use sockperf::SOCKPERF;
 
-/// All of them.
+/// All programs.
 pub const ALL: &[&Program] = &[&GOODPUT, &IPERF3, &IPERF, &NUTTCP, &QPERF, &SOCKPERF];
 
-/// A program, as a peer or as what is measured.
+/// A program, as a peer or as the one under test.
 pub struct Program {
-    /// Its name, and that of its file.
+    /// Its name, and the name of its file.
     pub name: &'static str,
     /// The argument that makes it print its version.
     pub version: &'static str,
@@ -33,13 +33,13 @@ pub struct Program {
     pub control_connections: usize,
     /// How its server ends.
     pub leaves: ServerExit,
-    /// How long a run takes beyond its payload, about.
+    /// Approximate duration of a run beyond its payload.
     pub beyond: fn(Transport) -> Duration,
     /// Arguments of the server.
     pub server: fn(&Job<'_>) -> Vec<String>,
     /// Arguments of the client.
     pub client: fn(&Job<'_>) -> Vec<String>,
-    /// What the receiver counted, from what both printed.
+    /// The receiver's counts, from the output of both.
     pub count: fn(&Job<'_>, &ProgramOutputs) -> Result<Counted>,
 }
 
@@ -52,19 +52,19 @@ pub enum ServerExit {
     Interrupted,
 }
 
-/// What a run is to do.
+/// The task of a run.
 pub struct Job<'a> {
     /// What to send.
     pub load: &'a Load,
-    /// To this address.
+    /// The address to send to.
     pub address: &'a str,
-    /// The server's port; the next 100 are free, too.
+    /// The server's port; the next 100 are free too.
     pub port: u16,
-    /// For how long.
+    /// How long to send.
     pub seconds: u32,
 }
 
-/// What both printed on stdout.
+/// What both programs printed on stdout.
 #[derive(Debug, Default)]
 pub struct ProgramOutputs {
     /// The client.
@@ -73,7 +73,7 @@ pub struct ProgramOutputs {
     pub server: String,
 }
 
-/// What the receiver counted.
+/// The receiver's counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counted {
     /// Payload of the whole run.
@@ -96,7 +96,7 @@ macro_rules! arguments {
 }
 use arguments;
 
-/// What follows `key` in a text of `key SEPARATOR number …` lines.
+/// The number after `key` in a text of `key SEPARATOR number …` lines.
 fn number_after(text: &str, key: &str) -> Result<f64> {
     let found = text.split(key).nth(1).map(|rest| {
         let rest = rest.trim_start_matches([' ', '=']);

@@ -19,7 +19,7 @@ pub static NUTTCP: Program = Program {
     count,
 };
 
-/// What it calls a megabyte, bytes.
+/// nuttcp's megabyte, bytes.
 const MEGABYTE: f64 = 1_048_576.0;
 
 fn client(job: &Job<'_>) -> Vec<String> {
@@ -31,7 +31,7 @@ fn client(job: &Job<'_>) -> Vec<String> {
         arguments.push(format!("-N{}", job.load.flows));
     }
     if job.is_udp() {
-        // Its usual rate of UDP is 1 Mbit/s; 0 is none. Without a letter it counts in kbit/s.
+        // Its default UDP rate is 1 Mbit/s; 0 is unlimited. Without a letter, the unit is kbit/s.
         let kbit = job.load.rate_bits_per_s.unwrap_or(0) / 1000;
         arguments.extend(arguments!["-u", format!("-R{kbit}")]);
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::super::super::load::Load;
     use super::*;
 
-    /// Of nuttcp 6.1.2.
+    /// From nuttcp 6.1.2.
     const UDP: &str = "megabytes=78.7228 real_seconds=1.00 rate_Mbps=662.3809 tx_cpu=38 rx_cpu=5 \
                        drop=28841 pkt=84919 data_loss=33.96292";
 

@@ -1,4 +1,4 @@
-//! qperf, which has bandwidth of one flow and knows no rate.
+//! qperf, which measures the bandwidth of one flow and supports no rate.
 
 use std::time::Duration;
 
@@ -35,15 +35,14 @@ fn client(job: &Job<'_>) -> Vec<String> {
     arguments
 }
 
-/// `bw` (TCP) and `recv_bw` (UDP) are of what was received; `loc` is the client, which sends, and
-/// `rem` the server.
+/// `bw` (TCP) and `recv_bw` (UDP) describe received payload; `loc` is the client, which sends, and `rem` the server.
 fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let number = |key| number_after(&said.client, key);
     let received = number("rem_recv_bytes")?;
     let sent = number("loc_send_bytes")?;
     let (rate, lost_percent) = match job.is_udp() {
         true => ("recv_bw", Some(100.0 * (1.0 - received / sent))),
-        // Not that of the head, `tcp_bw:`.
+        // Not the one of the heading, `tcp_bw:`.
         false => ("  bw", None),
     };
     Ok(Counted { bytes: received, bits_per_s: number(rate)?, lost_percent })
@@ -59,7 +58,7 @@ mod tests {
         count(&job, &ProgramOutputs { client: client.into(), ..ProgramOutputs::default() }).unwrap()
     }
 
-    // Both of qperf 0.4.11.
+    // Both from qperf 0.4.11.
 
     #[test]
     fn what_was_received_counts() {

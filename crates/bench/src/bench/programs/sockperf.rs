@@ -22,7 +22,7 @@ fn client(job: &Job<'_>) -> Vec<String> {
     let mut arguments = arguments!["throughput", "-i", job.address, "-p", job.port];
     arguments.extend(arguments!["-t", job.seconds, "-m", job.load.chunk_bytes]);
     if let Some(rate) = job.load.rate_bits_per_s {
-        // To the nearest message a second, which is the finest it takes.
+        // To the nearest message per second, the finest unit that it supports.
         let bits = u64::from(job.load.chunk_bytes) * 8;
         arguments.extend(arguments!["--mps", (rate + bits / 2) / bits]);
     }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_server_counts_and_the_client_has_the_time() {
-        // Of sockperf 3.7.
+        // From sockperf 3.7.
         let said = ProgramOutputs {
             client: "sockperf: Test ended\nsockperf: Total of 84911 messages sent in 1.001 sec\n"
                 .into(),

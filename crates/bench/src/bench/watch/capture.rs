@@ -1,4 +1,4 @@
-//! The heads of packets on a device, by tcpdump: the kernel's time of each, in nanoseconds.
+//! The headers of packets on a device, captured by tcpdump: with the kernel's time of each, in nanoseconds.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};
@@ -11,12 +11,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::bench::net::device;
 use crate::bench::stage::Stage;
 
-/// Enough for the heads of Ethernet, IPv4 and TCP with its options.
+/// Enough for the headers of Ethernet, IPv4 and TCP with its options.
 const HEAD_BYTES: u32 = 96;
-/// What the kernel holds for tcpdump, KiB for each second: it runs when nobody else wants the CPU.
+/// The kernel's buffer for tcpdump, KiB per second: tcpdump runs when nobody else wants the CPU.
 const BUFFER_KIB: u32 = 32 * 1024;
 
-/// A capture that runs.
+/// A running capture.
 pub struct Capture {
     tcpdump: Child,
     said: BufReader<ChildStderr>,
@@ -29,18 +29,18 @@ pub struct Capture {
 pub struct Packet {
     /// Nanoseconds since 1970.
     pub at_ns: u64,
-    /// Its head, from Ethernet on.
+    /// Its header, starting with Ethernet.
     pub head: Vec<u8>,
 }
 
 impl Capture {
-    /// Captures what `filter` (pcap-filter(7)) lets through at the stage's receiving device, all or
-    /// only the first packets.
+    /// Captures packets that pass `filter` (pcap-filter(7)) at the stage's receiving device, all or only the first
+    /// ones.
     pub fn start(stage: &Stage<'_>, filter: &str, first: Option<u32>) -> Result<Self> {
         let packets = tempfile::tempfile()?;
         let mut command = stage.net.at_server(stage.place, "nice");
         command.args(["-n", "19", "tcpdump", "-n", "-i", device(stage.place), "-w", "-"]);
-        // As another user it would no longer die with us.
+        // As another user, tcpdump would no longer end with this process.
         command.args(["-Z", "root"]);
         command.args(["-s", &HEAD_BYTES.to_string(), "--time-stamp-precision=nano"]);
         command.args(["-B", &(BUFFER_KIB * (stage.seconds + 1)).to_string()]);
@@ -56,7 +56,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// tcpdump says that it is listening when its socket is open.
+    /// tcpdump reports that it is listening once its socket is open.
     fn wait_until_ready(&mut self) -> Result<()> {
         let mut said = String::new();
         while !said.contains("listening on") {
@@ -67,9 +67,9 @@ impl Capture {
         Ok(())
     }
 
-    /// Ends it; all packets. An error if the kernel had to leave some out.
+    /// Ends the capture and returns all packets. An error if the kernel had to drop some.
     pub fn finish(mut self) -> Result<Vec<Packet>> {
-        // If this fails it had enough packets and has ended.
+        // If this fails, tcpdump had enough packets and has ended.
         let _ = kill_process(Pid::from_child(&self.tcpdump), Signal::INT);
         let mut said = String::new();
         self.said.read_to_string(&mut said)?;
@@ -87,13 +87,13 @@ impl Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        // If this fails it has ended before.
+        // If this fails, it has already ended.
         let _ = self.tcpdump.kill();
         let _ = self.tcpdump.wait();
     }
 }
 
-/// The packets of a file (draft-ietf-opsawg-pcap). A last one that is cut short is left out.
+/// The packets of a file (draft-ietf-opsawg-pcap). A truncated last packet is left out.
 fn packets(file: &[u8]) -> Result<Vec<Packet>> {
     let Ok((mut rest, header)) = parse_pcap_header(file) else {
         bail!("tcpdump wrote no pcap file");

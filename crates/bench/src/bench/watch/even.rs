@@ -1,4 +1,4 @@
-//! How even a paced flow of datagrams arrives: its mean rate, and the gaps between packets.
+//! How evenly a paced flow of datagrams arrives: its mean rate, and the gaps between packets.
 
 use anyhow::{Context, Result, bail};
 use etherparse::{Ethernet2HeaderSlice, Ipv4HeaderSlice, UdpHeaderSlice};
@@ -11,11 +11,10 @@ use crate::bench::quantity::{EVEN_GAPS, RATE_ERROR};
 /// A gap that differs from the ideal by at most this share of it is even.
 const GAP_TOLERANCE_SHARE: f64 = 0.2;
 
-/// Mean rate and gaps of the datagrams of a load that has a rate. The mean is from the first to the
-/// last, so that neither beginning nor end counts.
+/// Mean rate and gaps of the datagrams of a load that has a rate. The mean is from the first to the last, so that
+/// neither beginning nor end counts.
 ///
-/// Datagrams that the kernel handled as one packet arrive at the same moment: all but one of
-/// their gaps are zero.
+/// Datagrams that the kernel handled as one packet arrive at the same moment: all but one of their gaps are zero.
 pub fn values(packets: &[Packet], load: &Load) -> Result<Values> {
     let rate = load.rate_bits_per_s.context("the load has no rate")? as f64;
     let bits = f64::from(load.chunk_bytes) * 8.0;
@@ -32,7 +31,7 @@ pub fn values(packets: &[Packet], load: &Load) -> Result<Values> {
     };
     let all: u64 = trains.iter().map(|(_, datagrams)| datagrams).sum();
     let seconds = last_ns.saturating_sub(first_ns) as f64 / 1e9;
-    // What arrived with the last packet took no time of the span.
+    // Datagrams that arrived with the last packet took no time of the span.
     let mean = (all - last) as f64 * bits / seconds;
     let gaps = trains.windows(2).map(|pair| pair[1].0 as f64 - pair[0].0 as f64);
     let even = gaps.filter(|gap| (gap / ideal_ns - 1.0).abs() <= GAP_TOLERANCE_SHARE).count();

@@ -1,4 +1,4 @@
-//! How long it takes from before the client is started until payload is on the wire.
+//! The time from before the client starts until payload is on the wire.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,15 +13,15 @@ use crate::bench::quantity::Values;
 /// Cookies and heads of a data connection are shorter than this; payload comes in chunks.
 const PAYLOAD_BYTES: u64 = 1000;
 
-/// What is needed of a TCP packet.
+/// The relevant fields of a TCP packet.
 struct Segment {
     ports: (u16, u16),
     opens: bool,
     payload_bytes: u64,
 }
 
-/// The first segment with payload towards the server: on a connection that was opened after those
-/// that the program has for control.
+/// The first segment with payload towards the server, on a connection that was opened after the program's control
+/// connections.
 pub fn values(packets: &[Packet], program: &Program, began: SystemTime) -> Result<Values> {
     let began_ns = began.duration_since(UNIX_EPOCH)?.as_nanos() as f64;
     let at_ns = first_payload(packets, program.control_connections)
@@ -45,8 +45,7 @@ fn first_payload(packets: &[Packet], control_connections: usize) -> Option<u64> 
     None
 }
 
-/// `None` if it is not a whole TCP head. Both ends have the same address, so the ports alone show
-/// the direction.
+/// `None` if it is not a whole TCP header. Both ends have the same address, so only the ports show the direction.
 fn segment(head: &[u8]) -> Option<Segment> {
     let after = Ethernet2HeaderSlice::from_slice(head).ok()?.slice().len();
     let ip = Ipv4HeaderSlice::from_slice(head.get(after..)?).ok()?;

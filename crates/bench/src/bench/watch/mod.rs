@@ -1,4 +1,4 @@
-//! Watches a run from outside its programs: packets, with the kernel's time of each, threads, or timers.
+//! Observes a run from outside its programs: packets with the kernel's time of each, threads, or timers.
 
 mod capture;
 mod even;
@@ -17,22 +17,22 @@ use capture::Capture;
 use threads::Threads;
 use timers::Timers;
 
-/// What is watched.
+/// What to observe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
     /// Nothing.
     Nothing,
-    /// How even datagrams of a rate arrive at the receiving device.
+    /// How evenly paced datagrams arrive at the receiving device.
     Even,
     /// When the first payload is on the wire.
     FirstByte,
-    /// Which threads of goodput have the CPU.
+    /// Which threads of goodput use the CPU.
     Threads,
-    /// How many precise timers the kernel serves.
+    /// How many high-resolution timers the kernel serves.
     Timers,
 }
 
-/// A run that is being watched.
+/// A run under observation.
 pub enum Watched {
     Nothing,
     Even(Capture),
@@ -41,11 +41,11 @@ pub enum Watched {
     Timers(Timers),
 }
 
-/// Packets that are enough to find the first with payload: a busy device would fill the disk.
+/// Packets that suffice to find the first one with payload: a busy device would fill the disk.
 const FIRST_PACKETS: u32 = 4000;
 
 impl Watched {
-    /// Begins; packets from now on are seen.
+    /// Starts; packets from now on are seen.
     pub fn start(watch: Watch, stage: &Stage<'_>) -> Result<Self> {
         Ok(match watch {
             Watch::Nothing => Self::Nothing,
@@ -56,14 +56,14 @@ impl Watched {
         })
     }
 
-    /// Looks at the processes of a run. Called again and again until the client has ended.
+    /// Samples the processes of a run. Called repeatedly until the client has ended.
     pub fn look(&mut self, processes: [u32; 2]) {
         if let Self::Threads(threads) = self {
             processes.into_iter().for_each(|process| threads.look(process));
         }
     }
 
-    /// Ends, and returns what was seen of the run whose client was started at `began`.
+    /// Ends, and returns the observations of the run whose client was started at `began`.
     pub fn finish(self, job: &Job<'_>, program: &Program, began: SystemTime) -> Result<Values> {
         match self {
             Self::Nothing => Ok(Values::new()),

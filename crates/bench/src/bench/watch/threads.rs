@@ -1,5 +1,5 @@
-//! Which threads of goodput have had the CPU: those of the flows, or those beside them, which agree,
-//! observe and report.
+//! Which threads of goodput have used the CPU: those of the flows, or the other threads, which negotiate, observe and
+//! report.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use crate::bench::quantity::BESIDE;
 use crate::bench::quantity::Values;
 
-/// CPU time of every thread that was seen, as it was when it was seen last.
+/// CPU time of every thread seen, at the time it was last seen.
 #[derive(Debug, Default)]
 pub struct Threads(BTreeMap<u32, Thread>);
 
@@ -20,7 +20,7 @@ struct Thread {
 }
 
 impl Threads {
-    /// Looks at the threads of a process; at none if it has ended.
+    /// Samples the threads of a process; none if it has ended.
     pub fn look(&mut self, process: u32) {
         let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return };
         for task in tasks.filter_map(Result::ok) {
@@ -46,8 +46,8 @@ impl Threads {
     }
 }
 
-/// A thread by its name, which those of flows begin with `flow-`, and by the first number of its
-/// schedstat, the time it has had a CPU, nanoseconds (Documentation/scheduler/sched-stats.rst).
+/// A thread from its name, which starts with `flow-` for flows, and the first number of its schedstat, the time it has
+/// had a CPU, nanoseconds (Documentation/scheduler/sched-stats.rst).
 fn thread(name: Option<String>, schedstat: Option<String>) -> Option<Thread> {
     let cpu_ns = schedstat?.split_whitespace().next()?.parse().ok()?;
     Some(Thread { is_flow: name?.starts_with("flow-"), cpu_ns })

@@ -1,6 +1,6 @@
-//! How many precise timers the kernel served while a run went on: congestion controls that pace, as bbr,
-//! let a timer send each packet if no queueing discipline does it for them (`tcp_pacing_check`,
-//! net/ipv4/tcp_output.c of Linux 6.18).
+//! How many high-resolution timers the kernel served during a run: congestion controls that pace, such as bbr, use a
+//! timer for each packet if no queueing discipline paces for them (`tcp_pacing_check`, net/ipv4/tcp_output.c of Linux
+//! 6.18).
 
 use std::fs;
 use std::time::Instant;
@@ -18,12 +18,12 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Begins to count.
+    /// Starts to count.
     pub fn start() -> Result<Self> {
         Ok(Self { from: Instant::now(), before: served()? })
     }
 
-    /// How many a second, of all programs of the machine.
+    /// Timers per second, for all programs of the machine.
     pub fn values(&self) -> Result<Values> {
         let per_s = (served()? - self.before) / self.from.elapsed().as_secs_f64();
         Ok(Values::from([(TIMERS.id.into(), per_s)]))
