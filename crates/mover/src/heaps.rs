@@ -1,4 +1,4 @@
-//! The heaps of the C library. A process with many short-lived threads would have one heap for almost each.
+//! The heaps of the C library. A process with many short-lived threads would have almost one heap per thread.
 
 /// Heaps shared by all threads: the first one, and one more.
 #[cfg(target_env = "gnu")]

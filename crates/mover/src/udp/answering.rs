@@ -17,7 +17,7 @@ use crate::stop::Phase;
 const MAX_ANSWERS: usize = 10;
 const LISTEN_NS: u64 = 250_000_000;
 
-/// Answers until the sender falls silent. Only datagrams prove the sender's address, so never more bytes go out than
+/// Answers until the sender falls silent. Only datagrams vouch for the sender, so never more bytes go out than
 /// came in.
 pub(super) fn answer(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Result<(), MoveError> {
     let Some(answer) = tally.datagrams.answer(&tally.summary()) else { return Ok(()) };
