@@ -1,26 +1,25 @@
-//! Questions to another host's clock, whatever carries them: datagrams, or the control connection.
+//! Questions to another host's clock. Datagrams or the control connection carry them.
 //!
-//! Pure: times are arguments. Each number is asked once and its answer is taken once, so a repeated or
-//! unasked answer is ignored. The other clock's time is taken as it is; code that uses it must accept any
-//! number.
+//! Pure: times are arguments. Each number is asked once and its answer is taken once, so a repeated or unasked answer
+//! is ignored. The other clock's time isn't checked: code that uses it must accept any number.
 
 use std::collections::VecDeque;
 
 use goodput_model::Exchange;
 
-/// Questions that wait for their answers, at most; beyond, the oldest is forgotten.
+/// At most this many questions wait for their answers; then the oldest is forgotten.
 const MAX_UNANSWERED: usize = 1024;
 
 /// Questions of one conversation, numbered from 1.
 #[derive(Debug, Default)]
 pub struct ClockQuestions {
     last: u64,
-    /// Those without an answer so far, and when they left, nanoseconds.
+    /// Unanswered questions, and when each left, nanoseconds.
     out: VecDeque<(u64, u64)>,
 }
 
 impl ClockQuestions {
-    /// One more question, which leaves at `sent_ns` of the asker's clock; its number.
+    /// Asks one more question, which leaves at `sent_ns` of the asker's clock; returns its number.
     pub fn ask(&mut self, sent_ns: u64) -> u64 {
         self.last += 1;
         self.out.push_back((self.last, sent_ns));
@@ -35,15 +34,15 @@ impl ClockQuestions {
         self.last
     }
 
-    /// An answer to question `number` has come, or it was not sent after all. When that was asked,
-    /// nanoseconds; `None` if it does not wait for an answer.
+    /// Question `number` was answered, or wasn't sent after all. Returns when it was asked, nanoseconds; `None` if it
+    /// doesn't wait for an answer.
     pub fn answered(&mut self, number: u64) -> Option<u64> {
         let place = self.out.iter().position(|(asked, _)| *asked == number)?;
         self.out.remove(place).map(|(_, sent_ns)| sent_ns)
     }
 
-    /// The same, by an answer that reports the other clock: when it had the question, and when it answered.
-    /// It is here at `back_ns`.
+    /// The same, for an answer that reports when the other clock received the question and when it answered. The
+    /// answer arrived here at `back_ns`.
     pub fn compared(
         &mut self,
         number: u64,

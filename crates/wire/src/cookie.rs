@@ -1,5 +1,5 @@
-//! Cookies: how the server makes them. Who presents one, and that each is good once, is for the
-//! holder of the sockets to see to.
+//! How the server makes cookies. The code that holds the sockets checks who presents a cookie, and
+//! that each is used once.
 
 use sha2::{Digest, Sha256};
 
@@ -8,7 +8,7 @@ use crate::session::Cookie;
 /// Separates cookies from anything else that may be made from the same seed.
 const DOMAIN: &[u8] = b"goodput cookie 1\0";
 
-/// Makes cookies that only the holder of the seed can foretell.
+/// Makes cookies that only the holder of the seed can predict.
 #[derive(Debug)]
 pub struct CookieMint {
     seed: [u8; 32],

@@ -11,10 +11,10 @@ pub enum WireError {
         /// What its first bytes look like.
         seems: String,
     },
-    /// The server closed the connection before its first byte. Which of the reasons it was, only its log says.
+    /// The server closed the connection before its first byte. Only the server's log has the reason.
     #[error("the server closed the connection without an answer; {likely}")]
     Unanswered {
-        /// What likely made it do so, and what to do.
+        /// The likely reason, and what to do.
         likely: &'static str,
     },
     /// The peer speaks another version.
@@ -45,7 +45,7 @@ pub enum WireError {
 }
 
 impl WireError {
-    /// The peer broke the rules: its words caused `cause`.
+    /// The peer broke the rules: its message caused `cause`.
     pub(crate) fn broken(cause: impl std::fmt::Display) -> Self {
         Self::Protocol(plain::phrase(&cause.to_string()))
     }

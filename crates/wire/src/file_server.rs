@@ -1,5 +1,5 @@
-//! File servers: they speak protocols of their own, which the flows speak with them. This end of the conversation
-//! only says what such a server can't be asked for.
+//! File servers: they have protocols of their own, which the flows speak. This end of the conversation only reports
+//! what such a server can't do.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::greeting;
 use crate::session::{First, FirstDatagram, Protocol};
 use crate::ticket::FlowTicket;
 
-/// What a target is whose URL names a file. No server of ours speaks it, so it is not in the list.
+/// The protocol of a target whose URL names a file. No server of ours speaks this protocol, so it is not in the list.
 pub const PROTOCOL: Protocol = Protocol {
     id: "file-server",
     summary: "a server of files",
     port: 0,
     has_control: false,
     far_end: FarEnd {
-        // It sends nothing before it is asked.
+        // It sends nothing before it receives a request.
         awaits_begin: true,
         ..FarEnd::PLAIN
     },
@@ -35,10 +35,10 @@ pub const PROTOCOL: Protocol = Protocol {
     },
 };
 
-/// What nobody asks goodput to be.
+/// The role that goodput doesn't play.
 const SERVER: &str = "a client of a server of files";
 
-/// Until all flows are connected: the file is fetched once before.
+/// Until all flows are connected: the file is fetched once first.
 const FLOWS_TIMEOUT: Duration = Duration::from_secs(120);
 
 const DIALECT: Dialect = Dialect {
@@ -49,7 +49,7 @@ const DIALECT: Dialect = Dialect {
     unreported: "a server of files does not report what it saw",
 };
 
-/// The flows of a plan, or what of it a server of files can't be asked for.
+/// The flows of a plan, or the parts of the plan that a file server can't do.
 fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if plan.transport == Transport::Udp {
         return Err("files move over TCP only: leave out --udp".into());
@@ -76,7 +76,7 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
             return Err("files are either fetched or stored: leave out --both".into());
         }
     }
-    // What this end leaves out of the rates the server need not know, and a mover is this end's.
+    // The server need not know the warm-up that this end leaves out of the rates, and the mover is this end's.
     let own = Plan { omit_s: 0.0, mover: PLAIN_MOVER.into(), ..plan.clone() };
     let lost = out_of_reach(&own);
     if !lost.is_empty() {

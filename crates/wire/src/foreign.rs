@@ -1,6 +1,6 @@
 //! Recognises a peer that is not goodput by its first bytes.
 
-/// How some protocol's first bytes begin, and what it is called.
+/// How a protocol's first bytes begin, and the protocol's name.
 struct Sign {
     begins: &'static [u8],
     seems: &'static str,
@@ -9,8 +9,8 @@ struct Sign {
 /// How servers answer, or greet before they are asked.
 ///
 /// TLS records: RFC 8446 section 5.1. FTP and SMTP greetings: RFC 959, RFC 5321. SSH: RFC 4253
-/// section 4.2. IMAP, POP3: RFC 9051, RFC 1939. nuttcp answers a line that it does not know with
-/// `KO`; iperf3 answers any 37 bytes with its state 9 (send parameters), or -1 while it is busy.
+/// section 4.2. IMAP, POP3: RFC 9051, RFC 1939. nuttcp answers an unknown line with `KO`; iperf3
+/// answers any 37 bytes with its state 9 (send parameters), or -1 while it is busy.
 const SERVERS: &[Sign] = &[
     Sign { begins: b"SSH-", seems: "an SSH server" },
     Sign { begins: b"HTTP/", seems: "a web server (HTTP)" },
@@ -41,13 +41,13 @@ const CLIENTS: &[Sign] = &[
     Sign { begins: b"HELO", seems: "a mail client (SMTP)" },
 ];
 
-/// Most bytes of an unknown protocol that are shown.
+/// At most this many bytes of an unknown protocol are shown.
 const SHOWN_BYTES: usize = 24;
 
 /// Length of an iperf3 cookie: 36 printable characters and a NUL (iperf3 source, `iperf_util.c`).
 const IPERF3_COOKIE_BYTES: usize = 37;
 
-/// What a server seems to be that answered `bytes`.
+/// Describes a server that answered `bytes`.
 pub fn server(bytes: &[u8]) -> String {
     if bytes.starts_with(b"220") {
         return greeting_220(bytes).into();
@@ -58,9 +58,9 @@ pub fn server(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether a datagram is how a client of iperf3 (`iperf.h`: the words that open and answer a stream
-/// up to 3.11 and from 3.12 on, in either byte order) or of nuttcp (`BOD0`, `EOD1` and the like)
-/// opens a flow.
+/// Whether a client of iperf3 (`iperf.h`: the words that open and answer a stream up to 3.11 and
+/// since 3.12, in either byte order) or of nuttcp (`BOD0`, `EOD1` and the like) opens a flow with
+/// this datagram.
 pub fn opens_a_flow(datagram: &[u8]) -> bool {
     match datagram {
         [b'B' | b'E', b'O', b'D', _] => true,
@@ -70,7 +70,7 @@ pub fn opens_a_flow(datagram: &[u8]) -> bool {
     }
 }
 
-/// What a client is that opened with `bytes`, if that is certain.
+/// Describes a client that opened with `bytes`, if it is certain.
 pub fn known_client(bytes: &[u8]) -> Option<String> {
     let is_known = is_cookie(bytes) || CLIENTS.iter().any(|sign| bytes.starts_with(sign.begins));
     is_known.then(|| client(bytes))
@@ -83,7 +83,7 @@ fn is_cookie(bytes: &[u8]) -> bool {
     })
 }
 
-/// What a client seems to be that opened with `bytes`.
+/// Describes a client that opened with `bytes`.
 pub fn client(bytes: &[u8]) -> String {
     if is_cookie(bytes) { "an iperf3 client".into() } else { named(CLIENTS, bytes) }
 }

@@ -3,26 +3,26 @@
 //! A frame is a big-endian length of `WIDTH` bytes, which does not count itself, and a body of
 //! that many bytes. Control messages use 4 bytes, encrypted records 2 (`docs/protocol.md`).
 
-/// A length that is beyond what the receiver takes at this point.
+/// A length above the receiver's present limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a message of {length} bytes; at most {limit} are accepted")]
 pub struct TooLong {
     /// What the peer announced.
     pub length: usize,
-    /// What is taken.
+    /// The limit.
     pub limit: usize,
 }
 
 /// Cuts a stream of bytes into frame bodies.
 ///
-/// It holds what has arrived and no more: an announced length reserves nothing.
+/// It holds only bytes that have arrived: an announced length reserves no memory.
 #[derive(Debug)]
 pub struct Decoder<const WIDTH: usize> {
     buffer: Vec<u8>,
     limit: usize,
 }
 
-/// A buffer that is larger than this is given back when it has run empty.
+/// A larger buffer is freed when it is empty.
 const KEPT_CAPACITY_BYTES: usize = 4096;
 
 impl<const WIDTH: usize> Decoder<WIDTH> {
@@ -42,7 +42,7 @@ impl<const WIDTH: usize> Decoder<WIDTH> {
         self.limit
     }
 
-    /// Takes bytes as they arrived.
+    /// Takes bytes that arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
@@ -65,7 +65,7 @@ impl<const WIDTH: usize> Decoder<WIDTH> {
         Ok(Some(body))
     }
 
-    /// Everything that has arrived and is not yet part of a body that was handed out.
+    /// All bytes that have arrived and aren't part of a returned body.
     pub fn into_rest(self) -> Vec<u8> {
         self.buffer
     }

@@ -1,4 +1,4 @@
-//! What the connecting side of a UDP flow says before payload, and hears. Any datagram of it may be lost. Pure.
+//! What the connecting side of a UDP flow sends and receives before payload. Any of these datagrams may be lost. Pure.
 
 use std::time::Duration;
 
@@ -6,27 +6,26 @@ use crate::ticket::FlowTicket;
 
 /// The greeting of one flow.
 pub trait Greeting {
-    /// After which what was said is said again, if nothing is heard.
+    /// An unanswered message is sent again after this time.
     fn repeat(&self) -> Duration;
 
-    /// What follows from a datagram; `None` in the beginning, and whenever nothing came for
-    /// [`Greeting::repeat`].
+    /// The next step after a datagram; `None` at the beginning, and whenever nothing arrived for [`Greeting::repeat`].
     fn hear(&mut self, heard: Option<&[u8]>) -> GreetingStep;
 }
 
-/// The greeting that a flow begins with, if any; or why it can't.
+/// The greeting that a flow begins with, if any; or why the flow can't begin.
 pub type Greeted = Result<Option<Box<dyn Greeting>>, &'static str>;
 
-/// What follows from a datagram, or from none.
+/// The next step after a datagram, or after none.
 #[derive(Debug, PartialEq, Eq)]
 pub enum GreetingStep {
     /// Send this.
     Say(Vec<u8>),
-    /// Listen on.
+    /// Keep listening.
     Nothing,
-    /// That was the answer.
+    /// The datagram was the answer.
     Done,
-    /// The answer was lost or overtaken: this is payload already.
+    /// The answer was lost or overtaken: the datagram is payload.
     Payload,
 }
 

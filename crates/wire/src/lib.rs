@@ -2,7 +2,7 @@
 //!
 //! What goes over the wire is specified in `docs/protocol.md`.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its messages. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod check;

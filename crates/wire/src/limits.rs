@@ -1,6 +1,7 @@
 //! What a server grants each of its clients.
 
-/// What one client may ask of a server. A plan beyond it is refused in words, never cut silently.
+/// What one client may ask of a server. The server refuses a plan beyond this with a reason, and
+/// never cuts it silently.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Longest measurement, seconds.
@@ -16,7 +17,7 @@ pub struct Limits {
     pub socket_buffer_bytes: u64,
     /// Highest differentiated services code point that a client may ask for (RFC 2474).
     pub dscp: u8,
-    /// Whether payload may be sent over UDP to an address that has not proven itself, for protocols
-    /// that know no proof. Anyone can forge such an address.
+    /// Whether payload may be sent over UDP to an unproven address, for protocols without a proof
+    /// of address. Anyone can forge such an address.
     pub unproven_udp: bool,
 }

@@ -1,5 +1,5 @@
-//! Files on mounts: the kernel, or the program behind the mount, talks with their server. Nothing is said from here; this
-//! only says what of a plan makes no sense there.
+//! Files on mounts: the kernel, or the program behind the mount, talks to their server. This module sends nothing; it
+//! only reports which parts of a plan make no sense for a file.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::greeting;
 use crate::session::{First, FirstDatagram, Protocol};
 use crate::ticket::FlowTicket;
 
-/// What a target is that is a path. No server speaks it, so it is not in the list.
+/// The protocol of a target that is a path. No server speaks this protocol, so it is not in the list.
 pub const PROTOCOL: Protocol = Protocol {
     id: "mounted-file",
     summary: "a file on a mount",
@@ -35,7 +35,7 @@ pub const PROTOCOL: Protocol = Protocol {
     },
 };
 
-/// Until the file is open everywhere: it is read once before.
+/// Until the file is open everywhere: it is read once first.
 const OPENING: Duration = Duration::from_secs(120);
 
 const DIALECT: Dialect = Dialect {
@@ -46,7 +46,7 @@ const DIALECT: Dialect = Dialect {
     unreported: "what the server of a mount saw can't be asked for",
 };
 
-/// The flows of a plan, or what of it a file can't be asked for.
+/// The flows of a plan, or the parts of the plan that a file can't do.
 fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if plan.transport == Transport::Udp {
         return Err("how a mount is carried is up to the mount: leave out --udp".into());
@@ -59,7 +59,7 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if !plan.storage.is_memory() {
         return Err("the path names the file: leave out --source, --sink and --size".into());
     }
-    // What this end leaves out of the rates the file need not know.
+    // Reading a file doesn't depend on the warm-up that this end leaves out of the rates.
     let mut lost = out_of_reach(&Plan { omit_s: 0.0, ..plan.clone() });
     if plan.socket.rcvbuf_bytes.is_some() && !lost.contains(&"--rcvbuf") {
         lost.push("--rcvbuf");

@@ -1,4 +1,4 @@
-//! Networks by address, as `--allow`, `--deny` and the options of a key name them.
+//! Networks by address, in the notation of `--allow`, `--deny` and the options of a key.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,14 +6,12 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
-/// Addresses with the same first bits, as CIDR writes them (RFC 4632); an address alone is a network of
-/// itself.
+/// Addresses with the same first bits, in CIDR notation (RFC 4632); a single address is a network of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network(IpNet);
 
 impl Network {
-    /// Whether an address is one of these. An IPv4 address may be written as IPv6 (RFC 4291 section
-    /// 2.5.5.2).
+    /// Whether an address is in this network. An IPv4 address may be written as IPv6 (RFC 4291 section 2.5.5.2).
     pub fn holds(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
     }

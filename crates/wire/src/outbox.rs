@@ -1,4 +1,4 @@
-//! What a session wants done, until it is polled for.
+//! The outputs of a session, until the driver polls them.
 
 use std::collections::VecDeque;
 
@@ -20,12 +20,12 @@ impl Outbox {
         }
     }
 
-    /// Has the host act.
+    /// Asks the host to act.
     pub(crate) fn act(&mut self, action: Action) {
         self.push(Output::Do(action));
     }
 
-    /// Says that nothing more will be said.
+    /// Announces that nothing more will be sent.
     pub(crate) fn end_sending(&mut self) {
         self.push(Output::EndSending);
     }
@@ -35,7 +35,7 @@ impl Outbox {
         self.push(Output::Close);
     }
 
-    /// Takes over what another session wants done.
+    /// Takes over another session's outputs.
     pub(crate) fn carry(&mut self, other: &mut dyn Session) {
         while let Some(output) = other.poll() {
             self.push(output);

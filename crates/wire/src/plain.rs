@@ -1,19 +1,18 @@
-//! A stranger's text, made fit for logs and terminals: no control characters, and not too long.
+//! Makes a stranger's text safe for logs and terminals: no control characters, and not too long.
 //!
-//! Whatever text a peer sends may end in a log line or on a screen. A line break in it could forge
-//! a line of its own, an escape sequence could rewrite the screen, and a mark that turns the
-//! direction of writing could show other words than there are.
+//! Any text of a peer may end up in a log or on a screen. A line break could forge a log line, an escape sequence
+//! could rewrite the screen, and a bidirectional control character could make the text look different.
 
 use goodput_model::{End, Host};
 
-/// Longest name of a host, a kernel or a release, characters; Linux has 64 for a host's
-/// (`HOST_NAME_MAX`, limits.h).
+/// Longest name of a host, a kernel or a release, characters; Linux allows 64 for a host name (`HOST_NAME_MAX`,
+/// limits.h).
 const MAX_NAME_BYTES: usize = 128;
 
 /// Choices of a mover: one for each side.
 const MAX_MOVERS: usize = 2;
 
-/// Rates that held flows: those of the client, its key, the networks around it and all, in both directions.
+/// Rates that limited flows: those of the client, its key, the networks around it and all clients, in both directions.
 const MAX_HELD_TO: usize = 16;
 
 /// Longest reason, characters.
@@ -28,7 +27,7 @@ pub fn phrase(text: &str) -> String {
     plain(text, MAX_PHRASE_BYTES)
 }
 
-/// What a peer says of its machine.
+/// A peer's description of its machine.
 pub fn host(host: Host) -> Host {
     Host {
         name: plain(&host.name, MAX_NAME_BYTES),
@@ -38,7 +37,7 @@ pub fn host(host: Host) -> Host {
     }
 }
 
-/// What a peer saw, whose texts were made plain as they arrived (`untrusted.rs`).
+/// A peer's observations, whose texts were made plain as they arrived (`untrusted.rs`).
 pub fn end(seen: End) -> End {
     let movers = seen.movers.into_iter().take(MAX_MOVERS).collect();
     let held_to = seen.held_to.map(|held| held.into_iter().take(MAX_HELD_TO).collect());
@@ -63,12 +62,12 @@ fn plain(text: &str, longest: usize) -> String {
     plain
 }
 
-/// Tabs stay: the kernel separates the numbers of a setting by them.
+/// Tabs stay: the kernel separates the numbers of a setting with tabs.
 fn plain_char(c: char) -> char {
     match c {
         '\t' => c,
         '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
-        // Marks of direction, joiners and other characters that show nothing themselves.
+        // Direction marks, joiners and other invisible characters.
         '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'

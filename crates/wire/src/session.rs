@@ -1,8 +1,8 @@
 //! The shape of every protocol: bytes, events and time in; bytes and actions out. No I/O.
 //!
-//! A driver (in `engine`) owns the sockets. It feeds what it read to [`Session::handle`], asks
-//! [`Session::poll`] until it is empty, carries the outputs out, and comes back with what happened
-//! or when [`Session::next_timeout`] has passed.
+//! A driver (in `engine`) owns the sockets. It passes its input to [`Session::handle`], calls [`Session::poll`] until
+//! it is empty, and carries out the outputs. It comes back with the results, or when [`Session::next_timeout`] has
+//! passed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::ticket::{FlowSetup, FlowTicket, Proof};
 
 /// One conversation on a control connection, seen from one end.
 pub trait Session: Send {
-    /// Takes one input. An error ends the session; what is still to be polled (a goodbye with the
-    /// reason) shall be sent first.
+    /// Takes one input. An error ends the session; outputs that can still be polled (a goodbye with the reason) must
+    /// be sent first.
     fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError>;
 
-    /// Tells that the time of [`Session::next_timeout`] has come. Harmless when called early.
+    /// Announces that the time of [`Session::next_timeout`] has come. Harmless when called early.
     fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError>;
 
     /// The next output, until `None`.
@@ -44,19 +44,19 @@ pub struct Protocol {
     pub summary: &'static str,
     /// The usual port: of the control connection, or of the flows if there is none.
     pub port: u16,
-    /// Whether conversations are held on a connection of their own. Without one, a client has
-    /// nothing to send on, and a server's conversation is on the data connection itself.
+    /// Whether conversations have a connection of their own. Without one, a client has nothing to send on, and a
+    /// server's conversation is on the data connection itself.
     pub has_control: bool,
-    /// What its far end does beside moving payload.
+    /// The capabilities of its far end besides moving payload.
     pub far_end: FarEnd,
-    /// Whether everything that comes to the usual port and that no other protocol knows is its own:
-    /// for those whose clients begin with payload.
+    /// Whether it takes everything on its usual port that no other protocol knows: for protocols whose clients begin
+    /// with payload.
     pub takes_the_rest: bool,
-    /// What the first bytes of a connection are to this protocol.
+    /// How this protocol classifies the first bytes of a connection.
     pub recognises: fn(&[u8]) -> First,
-    /// What the first datagram of an address is to this protocol.
+    /// How this protocol classifies the first datagram of an address.
     pub recognises_datagram: fn(&[u8]) -> FirstDatagram,
-    /// What a client says on a new UDP flow before payload, if anything; or why it can't.
+    /// What a client sends on a new UDP flow before payload, if anything; or why it can't.
     pub greet: fn(&FlowTicket) -> Greeted,
     /// The connecting side.
     pub client: fn(Instant, ClientConfig) -> Box<dyn Session>,
@@ -70,48 +70,48 @@ impl std::fmt::Debug for Protocol {
     }
 }
 
-/// What the first bytes of a connection are to a protocol.
+/// How a protocol classifies the first bytes of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {
     /// Something else.
     Foreign,
-    /// So far its own, but too few to decide.
+    /// Its own so far, but too short to decide.
     Short {
         /// At least this many bytes are needed to decide.
         needs: usize,
     },
     /// The beginning of a conversation; the server's session takes these bytes as well.
     Control,
-    /// A data connection with this proof, which is the beginning of these bytes.
+    /// A data connection with this proof, which begins these bytes.
     Data(Proof),
     /// A data connection if a session awaits this proof, and a conversation if none does.
     Either(Proof),
 }
 
-/// What the first datagram of an address is to a protocol.
+/// How a protocol classifies the first datagram of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstDatagram {
-    /// Something else, or something that is answered by other means.
+    /// Something else, or a datagram that is answered in another way.
     Foreign,
-    /// The opening of a flow that a session awaits from this address, in this framing. These bytes,
-    /// which are no more than came, are the answer.
+    /// The opening of a flow that a session awaits from this address, in this framing. The reply is no longer than the
+    /// datagram.
     Opens {
-        /// What is sent back if a session awaits it; nothing else is sent.
+        /// The reply if a session awaits the flow; otherwise nothing is sent.
         reply: Vec<u8>,
     },
-    /// The beginning of a conversation without a control connection; the session takes it, and it is
-    /// payload as well.
+    /// The beginning of a conversation without a control connection; the session takes the datagram, which is payload
+    /// too.
     Begins,
 }
 
-/// What the connecting side brings.
+/// The connecting side's configuration.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// Who we are.
     pub host: Host,
     /// The shared token, if the user gave one.
     pub token: Option<Token>,
-    /// The client's own key, and what is known of the server's; it goes before the token.
+    /// The client's own key, and the server's key as far as known; preferred to the token.
     pub key: Option<ClientKey>,
     /// A user name and a password, if the user gave them.
     pub login: Option<Login>,
@@ -121,29 +121,27 @@ pub struct ClientConfig {
     pub clock: HostClock,
 }
 
-/// What the answering side brings.
+/// The answering side's configuration.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     /// Who we are.
     pub host: Host,
     /// The token that clients may share, if there is one.
     pub token: Option<Token>,
-    /// What is needed to know clients by keys of their own, if any are.
+    /// What the server needs to authenticate clients by their own keys, if there are any.
     pub keys: Option<KeyAuthorization>,
-    /// Whether clients that prove nothing are refused. The driver refuses them; a session that can
-    /// tell beforehand says less about this host to them.
+    /// Whether clients that prove nothing are refused. The driver refuses them; a session that detects this earlier
+    /// reveals less about this host.
     pub credential_required: bool,
-    /// Users with passwords, for protocols that have words for them. A client that names none of
-    /// them is refused.
+    /// Users with passwords, for protocols that support them. A client that names none of these users is refused.
     pub accounts: Option<Accounts>,
     /// What one client may ask for.
     pub limits: Limits,
-    /// Who asks.
+    /// The client's address.
     pub peer: SocketAddr,
-    /// Where it came to.
+    /// The address that the client contacted.
     pub local: SocketAddr,
-    /// Whether it came by a connection or by a datagram, which is the first that the session is
-    /// told.
+    /// Whether the client came by a connection or by a datagram. The session receives this datagram first.
     pub transport: Transport,
     /// Random bytes for the cookies of this session, from the system's generator.
     pub seed: [u8; 32],
@@ -151,15 +149,14 @@ pub struct ServerConfig {
     pub clock: HostClock,
 }
 
-/// What the clocks of this host read at one instant.
+/// This host's clocks at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostClock {
     /// The instant.
     pub at: Instant,
     /// Microseconds since 1970, UTC.
     pub unix_us: u64,
-    /// Nanoseconds of `CLOCK_MONOTONIC`, by which an [`Instant`] counts as well; `None` if this host keeps
-    /// it to itself.
+    /// Nanoseconds of `CLOCK_MONOTONIC`, the clock of [`Instant`]; `None` if this host keeps it private.
     pub monotonic_ns: Option<u64>,
 }
 
@@ -177,8 +174,8 @@ impl HostClock {
     }
 }
 
-/// How far the peer's time of day is ahead of ours. The answer to a question took a round trip, and
-/// was given somewhere within it (RFC 5905 section 8).
+/// How far the peer's time of day is ahead of ours. The answer to a question took a round trip, and was sent at some
+/// time within it (RFC 5905 section 8).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockOffset {
     /// Microseconds; below 0 if the peer is behind.
@@ -187,25 +184,25 @@ pub struct ClockOffset {
     pub uncertainty_us: f64,
 }
 
-/// A client's own key, and whom it expects to meet.
+/// A client's own key, and the server that it expects.
 #[derive(Debug, Clone)]
 pub struct ClientKey {
     /// Its key.
     pub own: Arc<PrivateKey>,
-    /// The server that it may be shown to.
+    /// The server that may see the client's key.
     pub server: ServerIs,
 }
 
-/// What a client knows of a server's key.
+/// A client's knowledge of a server's key.
 #[derive(Debug, Clone)]
 pub enum ServerIs {
     /// Nothing: any key is accepted, and reported by [`Action::ServerShowed`].
     Unknown,
-    /// This is its key; a server with another one is left.
+    /// The server has this key; the client leaves a server with another key.
     Known {
         /// The key.
         key: PublicKey,
-        /// What says so, for the user.
+        /// Where the key is recorded, for the user.
         by: String,
     },
 }
@@ -217,19 +214,19 @@ pub const CREDENTIAL_REQUIRED: &str =
 /// What a client has proven about itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Credential {
-    /// It knows the token, which any number of clients may share.
+    /// It knows the token, which any number of clients can share.
     Token {
-        /// Whether those who know it may change settings.
+        /// Whether clients with the token may change settings.
         settings: bool,
     },
     /// It knows the password of this user.
     User(String),
-    /// It has this key.
+    /// It holds this key.
     Key(Arc<AuthorizedKey>),
 }
 
 impl Credential {
-    /// Whether it lets a client change settings, and not only measure.
+    /// Whether it permits a client to change settings besides measuring.
     pub fn may_change_settings(&self) -> bool {
         match self {
             Self::Token { settings } => *settings,
@@ -259,7 +256,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Proof that a data connection of goodput's own protocol belongs to a session; good once.
+/// Proof that a data connection of goodput's own protocol belongs to a session; valid once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cookie(pub [u8; 16]);
 
@@ -272,28 +269,27 @@ pub enum Input {
     Closed,
     /// Client: begin a measurement. One at a time; another may follow on the same connection.
     Propose(Box<Plan>),
-    /// Server: the flows of [`Action::ExpectFlows`] may come; the acceptance is sent only now.
-    /// Client: this end listens, as [`FlowSetup::Listen`] asked; the server may learn the port now.
-    /// [`Input::FlowsReady`] follows when the flows have come.
+    /// Server: the flows of [`Action::ExpectFlows`] may come; the session sends the acceptance only now. Client: this
+    /// end listens, as [`FlowSetup::Listen`] asked; the session may now send the port. [`Input::FlowsReady`] follows
+    /// when all flows have come.
     Expecting {
-        /// Port of the data connections, if it is not that of the control connection: a plan
-        /// whose socket options belong on the listener needs one of its own.
+        /// Port of the data connections, if it differs from the control connection's: a plan whose socket options must
+        /// be set on the listener needs a port of its own.
         data_port: Option<u16>,
     },
-    /// Server: how the card of this end spreads what it receives, or why that is not shown; before
-    /// [`Input::Expecting`], if the plan asks for it.
+    /// Server: how this end's card spreads received packets, or why this is not shown; before [`Input::Expecting`], if
+    /// the plan asks for it.
     ReceiveHash(Known<Box<ReceiveHash>>),
     /// The data connections are up: all connected (client), all arrived and proven (server).
     FlowsReady,
-    /// The data connections can't be had, or not any more: breaks the measurement off at any
-    /// point of it. The reason goes to the peer. A client's session may answer with another
-    /// [`Action::OpenFlows`].
+    /// The data connections can't be made, or have failed: aborts the measurement at any point. The reason goes to the
+    /// peer. A client's session may answer with another [`Action::OpenFlows`].
     FlowsFailed(String),
     /// Client: both ends are ready and observed; let the payload move.
     Begin,
     /// Server: the client may not do what the session asked for ([`Action::ExpectFlows`],
-    /// [`Action::MeasureWithThirdParty`], [`Action::Converse`]), because it has not proven who it is. The
-    /// conversation ends, with the reason if the protocol has words for one.
+    /// [`Action::MeasureWithThirdParty`], [`Action::Converse`]), because it is not authenticated. The conversation
+    /// ends, with the reason if the protocol can express one.
     Denied(String),
     /// Server: the answer to [`Action::CheckLogin`]: the user, or nobody.
     LoginChecked(Option<String>),
@@ -301,20 +297,20 @@ pub enum Input {
     Sampled(Box<Sample>),
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
     Finish(Option<String>),
-    /// Client of goodput's own protocol: end the measurement, and wait hardly for what is still on its
-    /// way, as someone waits for the end.
+    /// Client of goodput's own protocol: end the measurement, and hardly wait for payload in flight, because someone
+    /// waits for the end.
     FinishSoon,
     /// All flows of this end have ended; this is their last sample, in detail.
     Ended(Box<Sample>),
-    /// Our own traffic has ended and this is what we saw. The samples may be empty, because each was sent to
-    /// the peer when it was taken. Missing if we keep it to ourselves.
+    /// Our own traffic has ended, and these are our observations. The samples may be empty, because each was sent to
+    /// the peer when it was taken. Missing if we keep our observations private.
     Report(Known<Box<End>>),
     /// Server: lines that a [`ThirdPartyTest`] printed, for the client.
     ThirdPartyOutput(String),
-    /// Server: it is over, or why it failed; nothing more of it comes.
+    /// Server: the test is over, or why it failed; no more of its output follows.
     ThirdPartyDone(Result<(), String>),
-    /// Client of goodput's own protocol: ask for the peer's monotonic clock. Answered with
-    /// [`Action::ClockCompared`], unless the peer keeps it to itself, or is older.
+    /// Client of goodput's own protocol: ask for the peer's monotonic clock. Answered with [`Action::ClockCompared`],
+    /// unless the peer keeps its clock private, or is older.
     AskClock,
     /// Client: ask the peer to read or change a setting of its own.
     AskSetting(SettingRequest),
@@ -324,27 +320,27 @@ pub enum Input {
     Leave(String),
 }
 
-/// A measurement with another server, for which a client asks this one.
+/// A measurement with another server, requested by a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThirdPartyTest {
     /// Name or address of the other server, as the client wrote it.
     pub host: String,
     /// Port of its control connection.
     pub port: u16,
-    /// What is measured; this end is the near one.
+    /// The plan; this end is the near one.
     pub plan: Plan,
     /// How the client wants its report.
     pub words: Words,
 }
 
-/// The format of a report for a client, in its own program's words.
+/// The format of a report for a client, in the style of its own program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Words {
     /// As keys with values.
     pub key_values: bool,
     /// With a line for each interval.
     pub intervals: bool,
-    /// With what each end says of itself.
+    /// With each end's account of itself.
     pub verbose: bool,
 }
 
@@ -361,7 +357,7 @@ pub enum SettingRequest {
 }
 
 impl std::fmt::Display for SettingRequest {
-    /// In words, for a log. A value of a stranger is quoted.
+    /// As text, for a log. A stranger's value is quoted.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Read(setting) => write!(f, "read {setting}"),
@@ -374,25 +370,23 @@ impl std::fmt::Display for SettingRequest {
 /// Why a setting request was not done.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SettingRefusal {
-    /// Whether a token or a privilege is lacking, rather than anything else.
+    /// Whether a token or a privilege is missing, rather than anything else.
     pub not_permitted: bool,
     /// In words.
     pub why: String,
 }
 
-/// What the driver shall do.
+/// What the driver must do.
 #[derive(Debug)]
 pub enum Output {
     /// Send these bytes on the control connection.
     Send(Vec<u8>),
     /// Act.
     Do(Action),
-    /// Say nothing more on the control connection once everything is sent, but go on to hear what
-    /// comes: half-close it.
+    /// Send nothing more on the control connection once everything is sent, but keep receiving: half-close it.
     EndSending,
-    /// Close the control connection once everything is sent. A client's session whose conversation
-    /// is good for one measurement only closes with [`Input::Report`]; the driver begins another
-    /// conversation for the next measurement.
+    /// Close the control connection once everything is sent. A client's session that allows only one measurement
+    /// closes with [`Input::Report`]; the driver begins another conversation for the next measurement.
     Close,
 }
 
@@ -410,38 +404,36 @@ pub enum Action {
     },
     /// Client: the server has proven that this is its key. Before [`Action::Greeted`].
     ServerShowed(PublicKey),
-    /// Server: the client has proven this. A session that says nothing like it speaks for a client
-    /// that has proven nothing.
+    /// Server: the client has proven this. Without this action, the client has proven nothing.
     Proven(Credential),
-    /// Server: find out whose login this is ([`crate::login::check`]). That takes milliseconds of
-    /// CPU time and must not hold up other clients. Answered with [`Input::LoginChecked`].
+    /// Server: check this login ([`crate::login::check`]). The check takes milliseconds of CPU time and must not hold
+    /// up other clients. Answered with [`Input::LoginChecked`].
     CheckLogin(String),
-    /// Client: connect these flows and prove them.
+    /// Client: connect these flows and present their proofs.
     OpenFlows {
         /// One ticket for each flow.
         tickets: Vec<FlowTicket>,
-        /// How they come about.
+        /// How they are connected.
         flow_setup: FlowSetup,
     },
-    /// Server: expect these flows of this plan; its `near` end is the client. Answered with
-    /// [`Input::Expecting`], or with [`Input::FlowsFailed`] if it can't be done.
+    /// Server: expect these flows of this plan; its `near` end is the client. Answered with [`Input::Expecting`], or
+    /// with [`Input::FlowsFailed`] if this is not possible.
     ExpectFlows {
-        /// What was agreed.
+        /// The agreed plan.
         plan: Box<Plan>,
         /// One ticket for each flow.
         tickets: Vec<FlowTicket>,
-        /// How they come about.
+        /// How they are connected.
         flow_setup: FlowSetup,
     },
-    /// Server: answer echoes with this cookie (`datagram/echo.rs`) while the measurement of the next
-    /// [`Action::ExpectFlows`] lasts. Client: the server does, for that of the next
-    /// [`Action::OpenFlows`].
+    /// Server: answer echoes with this cookie (`datagram/echo.rs`) during the measurement of the next
+    /// [`Action::ExpectFlows`]. Client: the server does so during the measurement of the next [`Action::OpenFlows`].
     Echo(Cookie),
-    /// Client: how the server's card spreads what it receives, before [`Action::OpenFlows`].
+    /// Client: how the server's card spreads received packets, before [`Action::OpenFlows`].
     PeerHash(Known<Box<ReceiveHash>>),
-    /// Server: measure with another server in the client's stead, if that is allowed. Answered with
+    /// Server: measure with another server on the client's behalf, if this is allowed. Answered with
     /// [`Input::Expecting`], and then [`Input::ThirdPartyOutput`] until [`Input::ThirdPartyDone`]; or with
-    /// [`Input::FlowsFailed`] if it is not done. [`Action::Abandon`] ends it early.
+    /// [`Input::FlowsFailed`] if the server doesn't do it. [`Action::Abandon`] ends it early.
     MeasureWithThirdParty(Box<ThirdPartyTest>),
     /// Server: hold a conversation that is a measurement in itself, without flows. Answered with
     /// [`Input::Expecting`], or with [`Input::Denied`] or [`Input::FlowsFailed`].
@@ -454,25 +446,25 @@ pub enum Action {
     PeerSampled(Box<Sample>),
     /// End the measurement: senders stop and finish their streams, receivers read to the end.
     Finish,
-    /// The same, and receivers wait hardly for what is still on its way.
+    /// The same, but receivers hardly wait for payload in flight.
     FinishSoon,
-    /// What a peer that is not goodput reported about itself. [`Action::PeerReported`] follows, with why it
-    /// reports no more.
+    /// The account that a peer other than goodput gave of itself. [`Action::PeerReported`] follows, with the reason
+    /// why it reports no more.
     PeerTotals(Box<Totals>),
-    /// The peer's report on the measurement, or why it does not say what it saw.
+    /// The peer's report on the measurement, or why it doesn't report.
     PeerReported(Known<Box<End>>),
-    /// Server: carry out a setting request, if what the client has proven allows it. Answered with
+    /// Server: carry out a setting request, if the client's credential permits it. Answered with
     /// [`Input::SettingDone`].
     Setting(SettingRequest),
-    /// Client: both clocks, by an answer to [`Input::AskClock`]; each comes once.
+    /// Client: both clocks, from an answer to [`Input::AskClock`]; each answer comes once.
     ClockCompared(Exchange),
     /// Client: the peer's answer to [`Input::AskSetting`].
     SettingAnswered(Result<String, SettingRefusal>),
-    /// The peer turned us away or broke the measurement off; the session may go on with another.
+    /// The peer turned us away or aborted the measurement; the session may go on with another.
     Refused(String),
-    /// Server: forget the current measurement (the client broke it off or vanished).
+    /// Server: forget the current measurement (the client aborted it or vanished).
     Abandon,
-    /// Something the user should know: a limit that the plan may run into, or why the peer ended
-    /// the measurement or broke it off.
+    /// Something the user should know: a limit that the plan may run into, or why the peer ended or aborted the
+    /// measurement.
     Note(String),
 }

@@ -1,5 +1,5 @@
-//! What sessions have in common, around the state machine that each of them is: nothing is taken
-//! once it has ended, nothing is due before its time, and an error ends it.
+//! The common part of sessions around their state machines: an ended session takes no input, nothing is done before it
+//! is due, and an error ends the session.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use crate::error::WireError;
 use crate::outbox::Outbox;
 use crate::session::{Input, Output, Session};
 
-/// One side of a protocol: what it does with inputs and with time. Each implementation is also a [`Session`].
+/// One side of a protocol: how it handles inputs and time. Each implementation is also a [`Session`].
 pub(crate) trait StateMachine: Send {
     /// Takes one input.
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError>;
@@ -18,14 +18,14 @@ pub(crate) trait StateMachine: Send {
     /// When the state must have ended, or something is due in it.
     fn due(&self) -> Option<Instant>;
 
-    /// Ends the session for an error of [`StateMachine::take`] or [`StateMachine::expire`]: has the
-    /// host forget what is in progress, sends the peer a reason that it can understand, and closes.
+    /// Ends the session after an error of [`StateMachine::take`] or [`StateMachine::expire`]: tells the host to forget
+    /// the running measurement, sends the peer a reason that it can understand, and closes.
     fn fail(&mut self, now: Instant, error: &WireError);
 
-    /// What it wants done.
+    /// Its outputs.
     fn outbox(&self) -> &Outbox;
 
-    /// What it wants done.
+    /// Its outputs.
     fn outbox_mut(&mut self) -> &mut Outbox;
 }
 

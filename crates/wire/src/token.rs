@@ -1,4 +1,4 @@
-//! The shared token: what is accepted as one, and the key that comes from it.
+//! The shared token: which texts are accepted, and the key derived from it.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,18 @@ use sha2::{Digest, Sha256};
 
 use crate::session::Token;
 
-/// Fewest hexadecimal digits of a token: 128 bits. An attacker who has the server's answer to a first record
-/// can try tokens offline, so a token must be too long for any search. A slow derivation would only make a
-/// weak token a little less weak, and break compatibility with older peers.
+/// Fewest hexadecimal digits of a token: 128 bits. An attacker who has the server's answer to a first record can try
+/// tokens offline, so a token must be too long for any search. A slow derivation would strengthen a weak token only a
+/// little, and break compatibility with older peers.
 pub const MIN_TOKEN_DIGITS: usize = 32;
 
-/// Fewest different digits. Of 32 random ones, 8 or more differ but for one token in 10 million.
+/// Fewest different digits. Of 32 random digits, 8 or more differ except in one token in 10 million.
 const MIN_DIFFERENT_DIGITS: usize = 8;
 
-/// Separates keys made from a token here from anything else that may be made from it.
+/// Separates keys derived here from anything else derived from the token.
 const KEY_DOMAIN: &[u8] = b"goodput control channel 1\0";
 
-/// What can't be a token.
+/// Why a text can't be a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It could be guessed.

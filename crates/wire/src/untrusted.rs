@@ -1,9 +1,8 @@
-//! JSON of a stranger: a bounded number of values, and every text made plain as it arrives.
+//! Reads a stranger's JSON: a bounded number of values, with every text made plain as it arrives.
 //!
-//! One reader stands between the JSON and everything that is made of it, so no field of any message can be
-//! forgotten. Control characters, escape sequences and marks that change the direction of writing never
-//! become part of a value (`plain.rs`). The count of values bounds the memory: a value of two bytes, `0,`,
-//! can take 32 bytes or more in here.
+//! One reader handles all JSON, so no field of any message can be forgotten. Control characters, escape sequences and
+//! direction marks never become part of a value (`plain.rs`). The count of values bounds the memory: a value of two
+//! bytes, `0,`, can take 32 bytes or more of memory.
 
 use std::cell::Cell;
 
@@ -14,21 +13,21 @@ use serde::de::{
 
 use crate::plain;
 
-/// Values that a message may have however short it is: twice the CPUs that a plan can name.
+/// Values that even the shortest message may have: twice the CPUs that a plan can name.
 const MIN_VALUES: usize = 16 * 1024;
 
-/// Bytes of JSON that a value has on average, at least, beyond that, its key included. Counters of
-/// flows have about 20, facts about 40.
+/// Beyond that, the least average size of a value in bytes of JSON, its key included. Counters of flows have about 20,
+/// facts about 40.
 const BYTES_PER_VALUE: usize = 8;
 
-/// Reads JSON that a stranger sent, with every text in it made plain.
+/// Reads a stranger's JSON, and makes every text plain.
 ///
-/// Errors: no JSON, not what is asked for, nested deeper than 128, or too many values for its length.
+/// Errors: not JSON, not the requested type, nested deeper than 128, or too many values for its length.
 pub fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     read_with(json, plain::text)
 }
 
-/// The same with the texts as they came, for a caller that still has to cut them into lines.
+/// The same with unchanged texts, for a caller that must still split them into lines.
 pub fn read_lines<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     read_with(json, str::to_owned)
 }
@@ -44,12 +43,12 @@ fn read_with<T: DeserializeOwned>(
     Ok(value)
 }
 
-/// What serde hands around, with a watch on what passes.
+/// Wraps serde's types, and inspects every value that passes.
 struct Guard<'a, T> {
     inner: T,
     /// Values that may still come.
     left: &'a Cell<usize>,
-    /// What becomes of a text.
+    /// The conversion of each text.
     text: fn(&str) -> String,
 }
 

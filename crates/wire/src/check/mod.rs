@@ -21,7 +21,7 @@ const MAX_DATAGRAM_BYTES: u64 = 65_507;
 /// Shortest interval, seconds.
 const MIN_INTERVAL_S: f64 = 0.1;
 
-/// Longest busy poll that a client may ask for, microseconds. 50 to 100 do what it is for
+/// Longest busy poll that a client may ask for, microseconds. 50 to 100 are enough for its purpose
 /// (Documentation/networking/napi.rst), and each wait may cost a CPU this long.
 const MAX_BUSY_POLL_US: f64 = 1000.0;
 
@@ -33,17 +33,16 @@ const MAX_PRIORITY: f64 = 6.0;
 /// counted; movers' ids are held to twice that.
 const MAX_CONGESTION_NAME_BYTES: usize = 15;
 
-/// Longest time at the beginning that a result leaves out, seconds, as iperf3 has it (3.12, `MAX_OMIT_TIME`
-/// in `iperf.h`).
+/// Longest warm-up that a result leaves out, seconds, the same as in iperf3 (3.12, `MAX_OMIT_TIME` in `iperf.h`).
 const MAX_OMIT_S: f64 = 600.0;
 
 /// Most CPUs that a kernel has (`NR_CPUS` with `MAXSMP`, arch/x86/Kconfig).
 const MAX_CPUS: u16 = 8192;
 
-/// What keeps a plan from being measured: one phrase for each reason.
+/// Why a plan can't be measured: one phrase for each reason.
 type Problems = Vec<String>;
 
-/// Whether a plan makes sense at all, wherever it is measured.
+/// Whether a plan makes sense on any host.
 pub fn sense(plan: &Plan) -> Result<(), String> {
     sense_with(plan, DATAGRAM_HEADER_BYTES)
 }
@@ -88,7 +87,7 @@ pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
         hold("a rate", asked.0, limit, rate);
     }
     let options = &plan.socket;
-    // Lowered, the near end would measure another class than the far end, and neither as asked.
+    // If the value were lowered, the near end would measure another class than the far end, and neither as asked.
     hold("a DSCP", options.dscp.map_or(0.0, f64::from), f64::from(limits.dscp), count);
     hold("a busy poll", options.busy_poll_us.map_or(0.0, f64::from), MAX_BUSY_POLL_US, micros);
     hold("a socket priority", options.priority.map_or(0.0, f64::from), MAX_PRIORITY, count);
@@ -99,8 +98,8 @@ pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     verdict(problems)
 }
 
-/// The longest that a plan takes by its own words, with what its result leaves out; one of bytes does not
-/// say.
+/// The longest time that a plan takes, including the warm-up that its result leaves out; `None` if its length is in
+/// bytes.
 pub fn duration_s(plan: &Plan) -> Option<f64> {
     match plan.length {
         Length::Seconds(seconds) => Some(seconds + plan.omit_s),
@@ -109,7 +108,7 @@ pub fn duration_s(plan: &Plan) -> Option<f64> {
     }
 }
 
-/// What a client should know of a limit that its plan does not offend, but may run into.
+/// What a client should know of a limit that its plan respects, but may run into.
 pub fn note(plan: &Plan, limits: &Limits) -> Option<String> {
     let limit = BitRate(limits.rate_bits_per_s?);
     let paces = plan.rate_bits_per_s.is_none();
@@ -117,7 +116,7 @@ pub fn note(plan: &Plan, limits: &Limits) -> Option<String> {
         paces.then(|| format!("the server sends and receives at most {limit} for one client"));
     let receives = plan.direction.senders().contains(&EndName::Near);
     let asked = plan.socket.rcvbuf_bytes.filter(|_| receives && plan.transport == Transport::Udp);
-    // What waits in a socket is counted beyond the rate.
+    // Bytes that wait in a socket count beyond the rate.
     let cuts = asked.map(|asked| {
         format!(
             "to keep to {limit}, the server may receive with a smaller buffer than --rcvbuf {} bytes",
@@ -128,7 +127,7 @@ pub fn note(plan: &Plan, limits: &Limits) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// Flows of both directions together; may be more than fits a flow's number.
+/// Flows of both directions together; the sum may exceed a flow number's range.
 fn flows(plan: &Plan) -> u32 {
     let directions = if plan.direction == Direction::Both { 2 } else { 1 };
     directions * u32::from(plan.flows)
@@ -213,7 +212,7 @@ fn is_name(text: &str, longest: usize) -> bool {
     !text.is_empty() && text.len() <= longest && text.chars().all(plain)
 }
 
-/// As much of a stranger's text as an answer needs.
+/// Shortens a stranger's text to the length that an answer needs.
 fn short(text: &str) -> String {
     text.chars().take(2 * MAX_CONGESTION_NAME_BYTES).collect()
 }

@@ -14,7 +14,7 @@ const MAX_DSCP: u8 = 63;
 /// The least that a socket is paced at, bits per second: the kernel counts whole bytes.
 const MIN_PACING_BITS_PER_S: f64 = 8.0;
 
-/// Longest busy poll, microseconds: the kernel takes an int, and a second is beyond any use.
+/// Longest busy poll, microseconds: the kernel takes an int, and more than a second is useless.
 const MAX_BUSY_POLL_US: u32 = 1_000_000;
 
 /// The kernel takes an int (`SO_PRIORITY`, net/core/sock.c).
@@ -40,11 +40,12 @@ fn of_tcp_alone(options: &SocketOptions) -> [(bool, &'static str); 2] {
     ]
 }
 
-/// An option that may matter at the far end, and that only goodput's own protocol carries. Older servers don't know it.
+/// An option that may matter at the far end, and that only goodput's own protocol carries. Older servers don't know
+/// this option.
 pub(crate) struct OwnOption {
-    /// Whether the plan has it.
+    /// Whether the plan sets this option.
     pub(crate) given: bool,
-    /// Who sends if it matters at the far end.
+    /// Which end sends if the option matters at the far end.
     sender: EndName,
     /// Its name in the plan.
     pub(crate) name: &'static str,
@@ -73,7 +74,7 @@ pub(crate) fn own_options(plan: &Plan) -> [OwnOption; 4] {
     ]
 }
 
-/// What of a plan another protocol can't carry to the far end.
+/// The plan's options that another protocol can't carry to the far end.
 pub(crate) fn only_in_goodput(plan: &Plan) -> Vec<&'static str> {
     let options = own_options(plan).into_iter();
     options.filter(|own| own.is_asked_of_far_end(plan)).map(|own| own.option).collect()

@@ -1,17 +1,17 @@
-//! Whether a rate can be held, and whether enough leaves at it for a result.
+//! Whether a rate can be held, and whether enough packets leave at this rate for a result.
 
 use goodput_model::{BitRate, Plan, Transport};
 
 use super::{Problems, duration_s};
 use crate::protocols::goodput::times::MAX_PLAN_S;
 
-/// What the clocks here count in, seconds (`struct timespec`, clock_gettime(2)).
+/// Resolution of the clocks here, seconds (`struct timespec`, clock_gettime(2)).
 const CLOCK_RESOLUTION_S: f64 = 1e-9;
 
 /// Bytes of a stream that leave at once at a low rate: about one segment on Ethernet.
 const SEGMENT_BYTES: u64 = 1448;
 
-/// How many packets must leave for a rate with two correct digits.
+/// Packets that must leave for a rate with two correct digits.
 const MIN_PACKETS: f64 = 100.0;
 
 /// Whether the clocks here and the datagrams can keep the rate and the bursts of `plan`.
@@ -41,8 +41,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// Why nothing but the very first packet of a flow would leave before `plan` is over, if that is so. No
-/// reason for a server to refuse it: other programs let their users wait.
+/// Why only the first packet of a flow would leave before `plan` is over, if this is so. A server doesn't refuse such
+/// a plan: other programs let their users wait.
 pub fn too_slow(plan: &Plan) -> Option<String> {
     let (rate, bytes) = (plan.rate_per_flow()?, packet(plan));
     let each_s = bytes as f64 * 8.0 / rate.0;
@@ -55,7 +55,7 @@ pub fn too_slow(plan: &Plan) -> Option<String> {
     })
 }
 
-/// The same of a plan of bytes, which has no end but theirs.
+/// The same for a plan of bytes, which ends only when all bytes are sent.
 fn takes_for_ever(plan: &Plan, rate: BitRate) -> Option<String> {
     let goodput_model::Length::Bytes(bytes) = plan.length else { return None };
     let days = bytes.0 as f64 * 8.0 / (rate.0 * f64::from(plan.flows)) / 86_400.0;
@@ -64,8 +64,8 @@ fn takes_for_ever(plan: &Plan, rate: BitRate) -> Option<String> {
     })
 }
 
-/// How many packets of a flow the rate lets leave while `plan` runs, if they are so few that one more or
-/// less shows in the result.
+/// How many packets of a flow leave at this rate while `plan` runs, if there are so few that one more or less shows in
+/// the result.
 pub fn few(plan: &Plan) -> Option<f64> {
     let packets = plan.rate_per_flow()?.bytes_in(duration_s(plan)?) / packet(plan) as f64;
     Some(packets).filter(|packets| *packets < MIN_PACKETS)
@@ -79,7 +79,7 @@ fn packet(plan: &Plan) -> u64 {
     }
 }
 
-/// The next number with two digits that count.
+/// The next number with two significant digits.
 fn two_digits(value: f64) -> f64 {
     let unit = 10_f64.powf(value.log10().floor() - 1.0);
     (value / unit).ceil() * unit

@@ -10,7 +10,7 @@ const MAX_NAME_BYTES: usize = 4096;
 /// Largest header: far more than any protocol writes before a file, and little memory.
 const MAX_HEADER_BYTES: u32 = 1 << 20;
 
-/// Notes what makes no sense.
+/// Adds every problem to `problems`.
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     let storage = &plan.storage;
     if plan.length == Length::Source && storage.source.is_none() && plan.fetches.is_none() {

@@ -5,12 +5,11 @@
 //! server → client   echoed  "goodputr" cookie(16) number(8) received(8) answered(8) zeros to 64 bytes
 //! ```
 //!
-//! The cookie is the one that the server gave to the session for this; the nonce is that of the
-//! challenge to a hello with this cookie, so the address has proven itself, and the server keeps
-//! nothing for it. The reply is as long as the request, and there is one for each.
+//! The server gave the session this cookie for echoes. The nonce comes from the challenge to a hello with this cookie,
+//! so it proves the address, and the server keeps no state for it. Each request gets one reply of the same length.
 //!
-//! The two times are nanoseconds of the server's `CLOCK_MONOTONIC`: when its kernel had the request,
-//! and just before the reply left. Both are zero if the server does not report its clock.
+//! The two times are nanoseconds of the server's `CLOCK_MONOTONIC`: when its kernel received the request, and just
+//! before the reply left. Both are zero if the server does not report its clock.
 
 use super::{HEADER_BYTES, Nonce, TYPE_ECHO, TYPE_ECHOED, datagram_of, kind_of, padded};
 use crate::session::Cookie;
@@ -26,13 +25,13 @@ pub fn echo(cookie: &Cookie, nonce: &Nonce, number: u64) -> Vec<u8> {
     padded(datagram_of(TYPE_ECHO, &[&cookie.0, &nonce.0, &number.to_be_bytes()]))
 }
 
-/// What a server says when it echoes.
+/// What a server reports when it echoes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echoed {
     /// Number of the probe.
     pub number: u64,
-    /// When the server had the probe and when it answered, nanoseconds of its monotonic clock; `None`
-    /// if it does not report.
+    /// When the server received the probe and when it answered, nanoseconds of its monotonic clock; `None` if the
+    /// server doesn't report.
     pub times_ns: Option<(u64, u64)>,
 }
 
@@ -41,7 +40,7 @@ pub fn echoed(cookie: &Cookie, datagram: &[u8]) -> Option<Echoed> {
     let (kind, rest) = kind_of(datagram)?;
     let (given, rest) = rest.split_first_chunk::<16>()?;
     let (number, rest) = rest.split_first_chunk::<8>()?;
-    // Servers before the times sent zeros here, or in a shorter reply nothing.
+    // Servers that predate the times sent zeros here, or nothing in a shorter reply.
     let time = |at: usize| Some(u64::from_be_bytes(*rest.get(at..)?.first_chunk()?));
     let told = |(received, answered): &(u64, u64)| *received != 0 && *received <= *answered;
     let times_ns = time(0).zip(time(8)).filter(told);
@@ -49,8 +48,8 @@ pub fn echoed(cookie: &Cookie, datagram: &[u8]) -> Option<Echoed> {
     (kind == TYPE_ECHOED && *given == cookie.0).then_some(Echoed { number, times_ns })
 }
 
-/// Server: puts into a reply when its request was received and when the reply leaves, nanoseconds of the
-/// server's monotonic clock.
+/// Server: writes into a reply when its request was received and when the reply leaves, nanoseconds of the server's
+/// monotonic clock.
 pub fn tell_times(reply: &mut [u8], received_ns: u64, answered_ns: u64) {
     let times = [received_ns.to_be_bytes(), answered_ns.to_be_bytes()].concat();
     if let Some(room) = reply.get_mut(TIMES_RANGE) {

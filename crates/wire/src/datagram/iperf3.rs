@@ -5,8 +5,8 @@
 //! server → client   reply     36 37 38 39     before 3.12: b1 68 de 3a
 //! ```
 //!
-//! From 3.12 on these bytes are the same from every host; earlier versions sent theirs in the byte
-//! order of the host, a little-endian one's here (iperf 3.12, `iperf.h`, `UDP_CONNECT_MSG`,
+//! Since 3.12 these bytes are the same on every host; earlier versions sent them in host byte
+//! order, shown here for a little-endian host (iperf 3.12, `iperf.h`, `UDP_CONNECT_MSG`,
 //! `UDP_CONNECT_REPLY` and the `LEGACY_` ones; `iperf_udp.c`, `iperf_udp_accept`,
 //! `iperf_udp_connect`).
 
@@ -17,17 +17,17 @@ use goodput_model::EndName;
 use crate::greeting::{Greeting, GreetingStep};
 use crate::ticket::FlowTicket;
 
-/// What the client sends, as from 3.12 on; an older server takes any datagram.
+/// What the client sends since 3.12; an older server takes any datagram.
 pub const REQUEST: [u8; 4] = [0x39, 0x38, 0x37, 0x36];
 /// What a client before 3.12 sends: 123456789.
 pub const LEGACY_REQUEST: [u8; 4] = [0x15, 0xcd, 0x5b, 0x07];
-/// What a server answers, as from 3.12 on.
+/// What a server answers since 3.12.
 pub const REPLY: [u8; 4] = [0x36, 0x37, 0x38, 0x39];
-/// What a server before 3.12 answers, and later ones to old clients: 987654321.
+/// What a server before 3.12 answers, and what later servers answer to old clients: 987654321.
 pub const LEGACY_REPLY: [u8; 4] = [0xb1, 0x68, 0xde, 0x3a];
 
-/// After which an unanswered request is sent again. iperf3's client asks once only; its server takes
-/// a second request for payload if the first one had come.
+/// An unanswered request is sent again after this time. iperf3's client asks only once; its server
+/// takes a second request for payload if the first one arrived.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What to answer to `datagram`, if it is a request of any version.
@@ -52,12 +52,12 @@ const fn swapped(word: [u8; 4]) -> [u8; 4] {
 
 /// A client's request for a stream.
 pub struct Request {
-    /// Whether this end sends on it. If not, payload may come before the answer.
+    /// Whether this end sends on the flow. If not, payload may come before the answer.
     sends: bool,
 }
 
 impl Request {
-    /// For that flow.
+    /// The request for this flow.
     pub fn of(ticket: &FlowTicket) -> Self {
         Self { sends: ticket.is_sender(EndName::Near) }
     }

@@ -7,9 +7,9 @@
 //! server → client   welcome    "goodputw" cookie(16)
 //! ```
 //!
-//! The nonce is a message authentication code over the sender's address and the cookie, so the
-//! server keeps nothing for an address before it has proven itself. No reply is longer than what
-//! it replies to. Each may be lost; the client repeats what was not answered.
+//! The nonce is a message authentication code over the sender's address and the cookie, so the server keeps no state
+//! for an address that isn't proven. No reply is longer than its request. Any datagram may be lost; the client repeats
+//! unanswered requests.
 
 pub mod echo;
 pub mod iperf3;
@@ -23,10 +23,10 @@ use sha2::Sha256;
 use crate::greeting::{Greeting, GreetingStep};
 use crate::session::Cookie;
 
-/// Bytes of a hello and of an answer: more than any reply, so that nothing is amplified.
+/// Bytes of a hello and of an answer: longer than any reply, so that the server can't amplify.
 pub const REQUEST_BYTES: usize = 64;
 
-/// After which a hello or an answer that was not answered is sent again.
+/// An unanswered hello or answer is sent again after this time.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 
 const MAGIC: &[u8; 7] = b"goodput";
@@ -38,7 +38,7 @@ const TYPE_WELCOME: u8 = b'w';
 const TYPE_ECHO: u8 = b'e';
 const TYPE_ECHOED: u8 = b'r';
 
-/// What an address must send back to prove that it receives what is sent to it.
+/// What an address must send back to prove that it receives datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nonce(pub [u8; 16]);
 
@@ -51,21 +51,21 @@ pub enum ServerReply {
     Welcome(Cookie),
 }
 
-/// What a server shall do with a datagram.
+/// What a server must do with a datagram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatagramReply {
     /// Send these bytes back.
     Challenge(Vec<u8>),
-    /// The sender receives what is sent to its address, and holds this cookie, which is still to be
-    /// redeemed. Then send [`welcome`]; to the same address and cookie again, should that be lost.
+    /// The sender receives datagrams at its address, and holds this cookie, which must still be redeemed. Then send
+    /// [`welcome`]; send it to the same address and cookie again if it is lost.
     Proven(Cookie),
-    /// Send these bytes back if a measurement under way has this cookie for its echoes.
+    /// Send these bytes back if a running measurement uses this cookie for its echoes.
     Echo(Cookie, Vec<u8>),
     /// Send nothing.
     Nothing,
 }
 
-/// Challenges strangers without keeping anything about them.
+/// Challenges strangers without keeping state for them.
 pub struct Challenger {
     keyed: Hmac<Sha256>,
 }
@@ -77,9 +77,9 @@ impl std::fmt::Debug for Challenger {
 }
 
 impl Challenger {
-    /// `secret` must come from the system's random generator; a new one for each start of a server.
+    /// `secret` must come from the system's random generator, a new one each time a server starts.
     pub fn new(secret: [u8; 32]) -> Self {
-        // Padded to a block of SHA-256 with zeros, which is what HMAC does with a short key.
+        // Padded with zeros to a block of SHA-256, as HMAC does with a short key.
         let mut block = [0; 64];
         block[..secret.len()].copy_from_slice(&secret);
         Self { keyed: Hmac::new(&block.into()) }
@@ -113,11 +113,11 @@ impl Challenger {
         Nonce(nonce)
     }
 
-    /// HMAC-SHA-256 (RFC 2104) over address, port and cookie, of which 16 bytes are used.
+    /// HMAC-SHA-256 (RFC 2104) over address, port and cookie; 16 of its bytes are used.
     fn mac(&self, from: SocketAddr, cookie: &Cookie) -> Hmac<Sha256> {
         let mut mac = self.keyed.clone();
         mac.update(b"goodput datagram 1\0");
-        // A dual-stack socket shows IPv4 peers as mapped addresses: they are the same peers.
+        // A dual-stack socket shows IPv4 peers as mapped addresses. Both forms are the same peer.
         match from.ip().to_canonical() {
             IpAddr::V4(ip) => mac.update(&ip.octets()),
             IpAddr::V6(ip) => mac.update(&ip.octets()),
@@ -138,12 +138,12 @@ pub fn answer(cookie: &Cookie, nonce: &Nonce) -> Vec<u8> {
     padded(datagram_of(TYPE_ANSWER, &[&cookie.0, &nonce.0]))
 }
 
-/// Server: the flow of `cookie` is known.
+/// Server: accepts the flow of `cookie`.
 pub fn welcome(cookie: &Cookie) -> Vec<u8> {
     datagram_of(TYPE_WELCOME, &[&cookie.0])
 }
 
-/// Client: what a datagram from the server says; `None` for anything else.
+/// Client: parses a datagram from the server; `None` for anything else.
 pub fn from_server(datagram: &[u8]) -> Option<ServerReply> {
     let (kind, rest) = kind_of(datagram)?;
     let value: [u8; 16] = rest.get(..16)?.try_into().ok()?;
@@ -154,7 +154,7 @@ pub fn from_server(datagram: &[u8]) -> Option<ServerReply> {
     }
 }
 
-/// Whether a datagram belongs to the proof or is an echo, and not payload.
+/// Whether a datagram belongs to the proof or is an echo, rather than payload.
 pub fn is_proof(datagram: &[u8]) -> bool {
     const KINDS: [u8; 6] =
         [TYPE_HELLO, TYPE_CHALLENGE, TYPE_ANSWER, TYPE_WELCOME, TYPE_ECHO, TYPE_ECHOED];
@@ -186,14 +186,14 @@ fn padded(mut datagram: Vec<u8>) -> Vec<u8> {
     datagram
 }
 
-/// A client's answer to the server's challenge: proves that this address receives what is sent to it.
+/// A client's answer to the server's challenge: proves that this address receives datagrams.
 pub struct AddressProof {
     cookie: Cookie,
     say: Vec<u8>,
 }
 
 impl AddressProof {
-    /// For the flow with that cookie.
+    /// The proof for the flow with this cookie.
     pub fn of(cookie: Cookie) -> Self {
         Self { say: hello(&cookie), cookie }
     }

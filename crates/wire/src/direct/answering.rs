@@ -36,7 +36,7 @@ pub(crate) enum ClientRequest {
     Measure {
         /// The client's program.
         program: String,
-        /// What is said on the connection before it becomes a flow.
+        /// What to send on the connection before it becomes a flow.
         answer: Vec<u8>,
         /// What the operator should know.
         notes: Vec<String>,
@@ -55,37 +55,37 @@ pub(crate) struct Answering {
     read: Read,
     outbox: Outbox,
     state: State,
-    /// When something is due.
+    /// When the state has lasted too long, or something is due.
     deadline: Instant,
-    /// What was ordered and has not begun.
+    /// Orders that have not begun.
     orders: VecDeque<Order>,
 }
 
 enum State {
-    /// It says what it wants.
+    /// The client sends its request.
     Opening(Vec<u8>),
-    /// The driver makes itself ready for the flows of a plan.
+    /// The driver prepares for the flows of a plan.
     Preparing(Plan),
-    /// The flows come about.
+    /// The flows are being connected.
     Gathering(Plan),
     /// Payload moves.
     Running(DirectTransfer),
-    /// The flows have ended; the driver gathers what it saw.
+    /// The flows have ended; the driver collects its observations.
     Reporting,
-    /// Another session took over.
+    /// Another session has taken over.
     Elsewhere(Box<dyn Session>),
 }
 
 /// A transfer while payload moves.
 struct DirectTransfer {
-    /// When the payload is ended from this side.
+    /// When this side ends the payload.
     finish_at: Instant,
-    /// Why that is, if it is not what was asked for.
+    /// Why it ends then, if the client didn't ask for this.
     why: Option<&'static str>,
     finishing: bool,
-    /// Whether a peer that only sends would be missed.
+    /// Whether this end would notice that a peer which only sends is gone.
     receives: bool,
-    /// What had come by the last sample that had more than the one before, and when that was.
+    /// The bytes received by the last sample that had more than the sample before, and its time.
     progress: Option<(u64, Instant)>,
 }
 
@@ -164,7 +164,7 @@ impl StateMachine for Answering {
         }
     }
 
-    /// These protocols have no words for an error.
+    /// These protocols can't report an error to the peer.
     fn fail(&mut self, _now: Instant, _error: &WireError) {
         if !matches!(self.state, State::Elsewhere(_)) {
             self.abandon();
@@ -198,7 +198,7 @@ impl Answering {
         self.deadline = deadline;
     }
 
-    /// Takes bytes until they say what is asked for. What comes after that is payload, which a
+    /// Takes bytes until the request is complete. Bytes after the request are payload, which a
     /// driver leaves in the socket.
     fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         let State::Opening(first) = &mut self.state else { return Ok(()) };
@@ -235,7 +235,7 @@ impl Answering {
         self.enter(State::Preparing(plan), now + ACCEPT_TIMEOUT);
     }
 
-    /// The flows are there: payload moves at once, because nobody else has to be asked.
+    /// All flows are connected: payload moves at once, because no other party must agree.
     fn begin(&mut self, now: Instant) {
         let (State::Preparing(plan) | State::Gathering(plan)) = &self.state else { return };
         let running = DirectTransfer::new(now, plan, self.config.limits.duration_s);
@@ -282,7 +282,7 @@ impl Answering {
         })
     }
 
-    /// Has the host forget the measurement that is in progress, if there is one.
+    /// Tells the host to forget the running measurement, if there is one.
     fn abandon(&mut self) {
         if !matches!(self.state, State::Opening(_)) {
             self.outbox.act(Action::Abandon);
@@ -291,7 +291,7 @@ impl Answering {
 }
 
 impl DirectTransfer {
-    /// Payload of `plan`, which moves for `limit_s` seconds at most.
+    /// Payload of `plan`, which moves for at most `limit_s` seconds.
     fn new(now: Instant, plan: &Plan, limit_s: f64) -> Self {
         let sends = plan.direction != Direction::Send;
         let limit = after_s(now, limit_s) + LINGER_TIME;
@@ -309,7 +309,7 @@ impl DirectTransfer {
         Self { finish_at, why, finishing: false, receives, progress: None }
     }
 
-    /// When a sender that says nothing more is given up. Unknown before the first sample.
+    /// When to give up a sender that sends nothing more. Unknown before the first sample.
     fn silent_at(&self) -> Option<Instant> {
         self.progress.filter(|_| self.receives).map(|(_, at)| at + SILENCE_TIMEOUT)
     }

@@ -19,15 +19,15 @@ use crate::ticket::{FlowSetup, FlowTicket};
 
 /// What a protocol brings to its connecting side.
 pub(crate) struct Dialect {
-    /// What is known of the program at the far end.
+    /// A description of the program at the far end.
     pub(crate) program: &'static str,
-    /// The flows of a plan that makes sense, or what of it can't be expressed.
+    /// The flows of a plan that makes sense, or the parts of the plan that this protocol can't express.
     pub(crate) tickets: fn(&Plan) -> Result<Vec<FlowTicket>, String>,
     /// How long the driver may take to open the flows.
     pub(crate) opening: Duration,
     /// What the user should know once the flows have ended.
     pub(crate) doubt: fn(&Plan, &Sample) -> Option<String>,
-    /// Why the far end does not say what it saw.
+    /// Why the far end reports nothing.
     pub(crate) unreported: &'static str,
 }
 
@@ -44,9 +44,9 @@ enum State {
     Idle,
     /// The driver opens the flows.
     Opening(Box<Plan>),
-    /// The flows are there; this end observes.
+    /// All flows are connected; this end observes.
     Ready(Box<Plan>),
-    /// Payload moves, or was asked to end.
+    /// Payload moves, or the driver was asked to end it.
     Running { plan: Box<Plan>, finishing: bool },
 }
 
@@ -79,7 +79,7 @@ impl StateMachine for Connecting {
                 let doubt = (self.dialect.doubt)(plan, &last);
                 self.conclude(now, doubt);
             }
-            // A driver whose flows ended has said so before it reports.
+            // A driver whose flows ended announces this before it reports.
             (Input::Report(_), State::Running { .. }) => self.conclude(now, None),
             (Input::AskSetting(_), _) => {
                 let why = format!("{} has no settings to ask for", self.dialect.program);
@@ -106,7 +106,7 @@ impl StateMachine for Connecting {
         Some(self.deadline)
     }
 
-    /// There is no peer to send an error to: the flows are all there is.
+    /// There is no control connection on which to send an error.
     fn fail(&mut self, _now: Instant, _error: &WireError) {
         self.outbox.close();
     }
@@ -160,7 +160,7 @@ impl Connecting {
     }
 }
 
-/// What the driver proposes for a far end whose way to move payload the user has not chosen.
+/// The mover that the driver proposes for a far end if the user has chosen none.
 pub(crate) const PLAIN_MOVER: &str = "copy";
 
 /// Whether a plan names a way to receive that only the far end could take.
@@ -190,7 +190,7 @@ fn named(options: &[(bool, &'static str)]) -> Vec<&'static str> {
     options.iter().filter(|(given, _)| *given).map(|(_, name)| *name).collect()
 }
 
-/// The options of a plan that would have an effect only at the far end, and that this protocol can't carry.
+/// The options of a plan that matter only at the far end, and that this protocol can't carry.
 pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
     // What no far end without a control conversation can do, in either direction.
     let never = named(&[

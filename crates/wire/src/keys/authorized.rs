@@ -40,18 +40,19 @@ pub struct AuthorizedKey {
     pub role: KeyRole,
     /// Its key.
     pub key: PublicKey,
-    /// Highest rate of all its measurements together, each direction, instead of what one client gets.
+    /// Highest rate of all this client's measurements together, in each direction, instead of the server's limit for
+    /// one client.
     pub max_rate: Option<BitRate>,
     /// Longest measurement, seconds, instead of the server's own.
     pub max_duration_s: Option<f64>,
     /// Measurements at the same time.
     pub max_measurements: Option<u32>,
-    /// The networks it comes from; empty: any.
+    /// The networks that it may connect from; empty: any.
     pub from: Vec<Network>,
 }
 
 impl AuthorizedKey {
-    /// What it may ask for, when others may ask for `limits`.
+    /// What it may ask for, if other clients may ask for `limits`.
     pub fn limits(&self, limits: Limits) -> Limits {
         Limits {
             duration_s: self.max_duration_s.unwrap_or(limits.duration_s),
@@ -136,7 +137,7 @@ impl AuthorizedKeys {
     /// Reads the text of a file. Each name and each key may be there once.
     ///
     /// # Errors
-    /// When any line is wrong: half of a list is not what its author meant.
+    /// When any line is wrong: the author didn't mean half a list.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let (mut keys, mut names) = (HashMap::new(), HashSet::new());
         for (line, words) in lines(text) {
@@ -182,7 +183,7 @@ impl AuthorizedKeys {
 
 const UNUSABLE: &str = "the list of keys cannot be used at the moment";
 
-/// The list of clients as it is now, for all who hold it; the reader of the file replaces it.
+/// The present list of clients, shared by all holders; the reader of the file replaces it.
 #[derive(Debug, Clone, Default)]
 pub struct Clients(Arc<Mutex<Option<Arc<AuthorizedKeys>>>>);
 
@@ -194,11 +195,11 @@ impl Clients {
         clients
     }
 
-    /// From now on it is this; `None` if the list cannot be used, and then no key is taken.
+    /// Replaces the list; `None` if the list can't be used, and then no key is accepted.
     pub fn set(&self, keys: Option<AuthorizedKeys>) {
         let keys = keys.map(Arc::new);
         let before = std::mem::replace(&mut *self.list(), keys);
-        // A long one is not let go of while others wait.
+        // Dropping a long list under the lock would make others wait.
         drop(before);
     }
 
@@ -216,10 +217,10 @@ impl Clients {
         list.ok_or(UNUSABLE)?.find(key, from)
     }
 
-    /// A client that was known, as it is known now.
+    /// The present entry of a client that was known before.
     ///
     /// # Errors
-    /// When its key was taken out of the list, or the list cannot be used.
+    /// When its key was removed from the list, or the list cannot be used.
     pub fn again(
         &self,
         client: &AuthorizedKey,
@@ -238,7 +239,7 @@ impl Clients {
     }
 }
 
-/// What a server has to know clients by their keys.
+/// What a server needs to authenticate clients by their keys.
 #[derive(Debug, Clone)]
 pub struct KeyAuthorization {
     /// Its own key, by which clients know it.

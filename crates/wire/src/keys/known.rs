@@ -12,7 +12,7 @@ impl KnownServers {
     /// Reads the text of a file. Of several lines for a server the last one counts.
     ///
     /// # Errors
-    /// When any line is wrong: what it said of a server would be forgotten.
+    /// When any line is wrong: its server's key would be forgotten.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let mut servers = HashMap::new();
         for (line, words) in lines(text) {
@@ -37,7 +37,7 @@ impl KnownServers {
     }
 }
 
-/// How a server is named: names in small letters, IPv6 addresses in brackets (RFC 3986 section 3.2.2).
+/// The name of a server: host names in lower case, IPv6 addresses in brackets (RFC 3986 section 3.2.2).
 fn place(host: &str, port: u16) -> String {
     let host = host.to_ascii_lowercase();
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }

@@ -18,14 +18,14 @@ use snow::resolvers::{CryptoResolver, DefaultResolver};
 pub use authorized::{AuthorizedKey, AuthorizedKeys, Clients, KeyAuthorization, KeyRole};
 pub use known::KnownServers;
 
-/// What a public key begins with as text: which kind of key it is.
+/// Prefix of a public key as text: the kind of key.
 const KIND: &str = "x25519:";
-/// What the line of a private key begins with in its file.
+/// Prefix of a private key's line in its file.
 const PRIVATE: &str = "goodput-private-key-1";
 /// Longest name of a key.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Why a text is no key, or no file of keys.
+/// Why a text is not a key or a file of keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Not a public key.
@@ -37,7 +37,7 @@ pub enum KeyError {
     /// Not the file of a private key.
     #[error("it is not a private key file as made by `goodput key`")]
     Private,
-    /// A name that files and logs have no place for.
+    /// A name that can't be used in files and logs.
     #[error(
         "{0:?} is not a valid name for a key: 1 to {MAX_NAME_BYTES} letters, digits and . _ @ + -"
     )]
@@ -50,24 +50,23 @@ pub enum KeyError {
         /// What is wrong with it.
         why: String,
     },
-    /// The system gives no random numbers, or the library no X25519.
+    /// The system has no random numbers, or the library no X25519.
     #[error("cannot make a key: {0}")]
     Unable(String),
 }
 
-/// Whom a peer can be known by. Text: `x25519:` and 43 characters of base64 (RFC 4648 section 4, without
-/// padding).
+/// Identifies a peer. Text: `x25519:` and 43 characters of base64 (RFC 4648 section 4, without padding).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
 
-/// What proves that one is the peer with a public key. Never printed.
+/// Proves that its holder is the peer with the public key. Never printed.
 #[derive(Clone)]
 pub struct PrivateKey {
     secret: [u8; 32],
     public: PublicKey,
 }
 
-/// A private key with the name that its owner has given it, as it is on disk.
+/// A private key with its owner's name for it, as stored on disk.
 #[derive(Debug, Clone)]
 pub struct KeyFile {
     /// Whose it is.
@@ -85,8 +84,7 @@ impl PublicKey {
     /// The same key.
     ///
     /// # Errors
-    /// When no secret is needed to answer for it: with a point of small order every exchange comes to zero
-    /// (RFC 7748 section 6.1).
+    /// When anyone could answer for it: with a point of small order every exchange yields zero (RFC 7748 section 6.1).
     pub(crate) fn checked(self) -> Result<Self, KeyError> {
         let mut exchanged = [0; 32];
         let mut exchange = exchange()?;
@@ -121,7 +119,7 @@ impl fmt::Debug for PublicKey {
 }
 
 impl PrivateKey {
-    /// The key with this secret, of which each 32 bytes are one.
+    /// The key with this secret; any 32 bytes are a valid secret.
     pub fn of(secret: [u8; 32]) -> Result<Self, KeyError> {
         let mut exchange = exchange()?;
         exchange.set(&secret);
@@ -129,7 +127,7 @@ impl PrivateKey {
         Ok(Self { secret, public: PublicKey(public) })
     }
 
-    /// What others know it by.
+    /// The public key of this private key.
     pub fn public(&self) -> PublicKey {
         self.public
     }
@@ -149,12 +147,12 @@ impl KeyFile {
     /// A key of this name from 32 random bytes.
     ///
     /// # Errors
-    /// When the name is none.
+    /// When the name is not valid.
     pub fn new(name: &str, secret: [u8; 32]) -> Result<Self, KeyError> {
         Ok(Self { name: checked_name(name)?, key: PrivateKey::of(secret)? })
     }
 
-    /// Reads what [`KeyFile::to_text`] has written.
+    /// Reads the text of [`KeyFile::to_text`].
     ///
     /// # Errors
     /// When it is anything else.
@@ -165,7 +163,7 @@ impl KeyFile {
         Self::new(name, decode(secret).ok_or(KeyError::Private)?)
     }
 
-    /// What is kept on disk; a secret.
+    /// The text to store on disk; a secret.
     pub fn to_text(&self) -> String {
         let secret = Base64Unpadded::encode_string(&self.key.secret);
         let name = &self.name;
@@ -175,7 +173,7 @@ impl KeyFile {
     }
 }
 
-/// The name, if it can stand in files and logs.
+/// The name, if files and logs can contain it.
 fn checked_name(name: &str) -> Result<String, KeyError> {
     let good = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
     let is_name = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(good);
@@ -189,8 +187,7 @@ fn decode(text: &str) -> Option<[u8; 32]> {
     (decoded.len() == 32).then_some(bytes)
 }
 
-/// The words of the lines that have any, with their numbers from 1. From a word that begins with `#` a line
-/// is a comment.
+/// The words of each line that has any, with line numbers from 1. A word that begins with `#` starts a comment.
 fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     text.lines().zip(1..).filter_map(|(line, number)| {
         let words: Vec<_> =

@@ -1,4 +1,4 @@
-//! A user name and a password, for servers that ask for them: of iperf3's protocol.
+//! User names and passwords of iperf3's protocol, for servers that ask for them.
 //!
 //! The client encrypts them for the server's RSA key; the server keeps hashes
 //! (iperf3 3.21, `iperf_auth.c`).
@@ -14,7 +14,7 @@ mod sealed;
 
 pub use sealed::{Checked, LoginMismatch, check, token};
 
-/// Why keys or users can't be taken.
+/// Why keys or users can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// Not a key in PEM, or one that is too short or too long.
@@ -22,10 +22,10 @@ pub enum LoginError {
     Key {
         /// Public or private.
         kind: &'static str,
-        /// What the reader says.
+        /// The reader's error.
         why: String,
     },
-    /// A line of the users is none.
+    /// A line of the users file is not valid.
     #[error(
         "line {line} is not NAME,HASH, where HASH is the SHA-256 of {{NAME}}PASSWORD in hexadecimal digits"
     )]
@@ -33,7 +33,7 @@ pub enum LoginError {
         /// Its number, from 1.
         line: usize,
     },
-    /// A name or a password that the token has no place for.
+    /// A name or a password that the token can't contain.
     #[error("a user name and a password are one line each")]
     Lines,
 }
@@ -41,14 +41,14 @@ pub enum LoginError {
 /// How the token is padded before it is encrypted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Padding {
-    /// OAEP with SHA-1 (RFC 8017 section 7.1): iperf3 from 3.17 on.
+    /// OAEP with SHA-1 (RFC 8017 section 7.1): iperf3 since 3.17.
     #[default]
     Oaep,
-    /// PKCS#1 v1.5 (RFC 8017 section 7.2): before, and later with `--use-pkcs1-padding`.
+    /// PKCS#1 v1.5 (RFC 8017 section 7.2): iperf3 before 3.17, and later with `--use-pkcs1-padding`.
     Pkcs1,
 }
 
-/// What a client says who it is. Never printed.
+/// A client's user name and password. Never printed.
 #[derive(Clone)]
 pub struct Login {
     pub(crate) username: String,
@@ -85,9 +85,9 @@ impl Login {
 }
 
 impl Accounts {
-    /// The server's private key, in PEM, and the users: a name, a comma and a hash each line; lines
-    /// that begin with `#` say nothing. Clients pad their logins in this one way: a server that tries both
-    /// would show by its timing which one fitted.
+    /// The server's private key, in PEM, and the users: a name, a comma and a hash on each line; lines that begin with
+    /// `#` are comments. All clients must use this padding: if a server tried both, its timing would show which one
+    /// matched.
     pub fn new(private_key: &str, users: &str, padding: Padding) -> Result<Self, LoginError> {
         let key = private(private_key).map_err(|why| LoginError::Key { kind: "private", why })?;
         let lines = users.lines().enumerate();
@@ -109,7 +109,7 @@ impl Accounts {
     pub(crate) fn knows(&self, username: &str, password: &str) -> bool {
         let salted = format!("{{{username}}}{password}");
         let hash: [u8; 32] = Sha256::digest(salted).into();
-        // All of them, and all bytes of each: the time it takes reports nothing.
+        // Compares all users and all bytes of each, so that the time reveals nothing.
         self.0.users.iter().fold(false, |known, (name, theirs)| {
             let differs = hash.iter().zip(theirs).fold(0, |differs, (a, b)| differs | (a ^ b));
             known | ((name == username) & (differs == 0))
@@ -117,7 +117,7 @@ impl Accounts {
     }
 }
 
-/// A key that `openssl rsa` wrote, as RFC 5208 or as RFC 8017 has it.
+/// A key that `openssl rsa` wrote, in the form of RFC 5208 or RFC 8017.
 fn private(pem: &str) -> Result<PrivateDecryptingKey, String> {
     let (label, der) = pem_rfc7468::decode_vec(pem.as_bytes()).map_err(|why| why.to_string())?;
     let der = if label == "RSA PRIVATE KEY" {
@@ -129,7 +129,7 @@ fn private(pem: &str) -> Result<PrivateDecryptingKey, String> {
     PrivateDecryptingKey::from_pkcs8(&der).map_err(|why| why.to_string())
 }
 
-/// A key as RFC 5280 or as RFC 8017 has it.
+/// A key in the form of RFC 5280 or RFC 8017.
 fn public(pem: &str) -> Result<PublicEncryptingKey, String> {
     let (_, der) = pem_rfc7468::decode_vec(pem.as_bytes()).map_err(|why| why.to_string())?;
     let key = PublicKey::from_der(&der).map_err(|why| why.to_string())?;

@@ -1,5 +1,4 @@
-//! The token by which a client says who it is: three lines, encrypted for the server's RSA key, in
-//! base64 (3.21, `iperf_auth.c`).
+//! The token with a client's login: three lines, encrypted for the server's RSA key, in base64 (3.21, `iperf_auth.c`).
 
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::rsa::{
@@ -14,7 +13,7 @@ use super::{Accounts, Login, Padding};
 /// How far a client's time of day may be off, seconds (`--time-skew-threshold`).
 const SKEW_S: u64 = 10;
 
-/// Longest token, characters: that of a key of 8192 bits.
+/// Longest token, characters: the token for a key of 8192 bits.
 const MAX_TOKEN_BYTES: usize = 1400;
 
 /// The token of a login at this time of day.
@@ -56,19 +55,19 @@ fn opened(accounts: &Accounts, sealed: &[u8]) -> Result<Vec<u8>, Unspecified> {
     Ok(buffer)
 }
 
-/// A login that fits.
+/// A valid login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     /// Whose it is.
     pub user: String,
-    /// Which of all tokens it was: the SHA-256 of its bytes. One that comes again is a captured one.
+    /// Identifies the token: the SHA-256 of its bytes. A token that comes again was captured.
     pub fingerprint: [u8; 32],
 }
 
-/// Why a login does not fit, for this end's own log. The client does not learn it.
+/// Why a login is not valid, for this end's own log. The client does not learn the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LoginMismatch {
-    /// There is none, or it is no base64.
+    /// There is none, or it is not base64.
     #[error("it sent no login")]
     Absent,
     /// It can't be decrypted.
@@ -89,13 +88,12 @@ pub enum LoginMismatch {
     Stale,
 }
 
-/// Whose login a token is, if it was made at about this time of day. Takes a private operation of RSA,
+/// The user of a token, if the token was made at about this time of day. Takes a private operation of RSA,
 /// milliseconds.
 ///
-/// A client may send slightly changed copies of a captured token, and learn the token's content from the
-/// answers and their timing (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So the operation takes the
-/// same time whatever it finds. The caller gives the same answer to every wrong token, at a time that does
-/// not depend on the result.
+/// A client may send slightly changed copies of a captured token, and learn the token's content from the answers and
+/// their timing (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So the operation takes the same time for every
+/// result. The caller gives the same answer to every wrong token, at a time that does not depend on the result.
 pub fn check(accounts: &Accounts, token: &str, unix_s: u64) -> Result<Checked, LoginMismatch> {
     let token = token.trim_end();
     if token.is_empty() || token.len() > MAX_TOKEN_BYTES {

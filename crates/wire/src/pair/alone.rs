@@ -1,4 +1,4 @@
-//! One session alone, to which a test says what the other end would.
+//! One session alone: a test plays the other end.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use super::origin;
 use crate::error::WireError;
 use crate::session::{Action, Input, Output, Session};
 
-/// A session, its time, and everything that it said and did.
+/// A session, its time, and all its outputs.
 pub struct Alone<S> {
     /// The session.
     pub session: S,
-    /// What time it is there.
+    /// The session's present time.
     pub now: Instant,
-    /// The bytes that it said; a test may clear them.
+    /// The bytes that it sent; a test may clear them.
     pub said: Vec<u8>,
     /// What it asked its host to do, in order.
     pub did: Vec<Action>,
@@ -23,7 +23,7 @@ pub struct Alone<S> {
 }
 
 impl<S: Session> Alone<S> {
-    /// A session that began at [`origin`], after its first words.
+    /// A session that began at [`origin`] and has sent its first bytes.
     pub fn new(session: S) -> Self {
         let (said, did) = (Vec::new(), Vec::new());
         let now = origin();
@@ -32,12 +32,12 @@ impl<S: Session> Alone<S> {
         alone
     }
 
-    /// Has the session hear these bytes.
+    /// Passes these bytes to the session.
     pub fn hear(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), WireError> {
         self.tell(Input::Received(bytes.as_ref().to_vec()))
     }
 
-    /// Tells the session something.
+    /// Passes an input to the session.
     pub fn tell(&mut self, input: Input) -> Result<(), WireError> {
         let outcome = self.session.handle(self.now, input);
         self.collect();
@@ -58,7 +58,7 @@ impl<S: Session> Alone<S> {
         self.wait(due - self.now)
     }
 
-    /// What it said, of a protocol of lines.
+    /// The bytes that it sent, as text, for a protocol of lines.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.said).expect("what it says is text")
     }

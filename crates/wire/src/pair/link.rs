@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::session::Input;
 
-/// How a direction ends before its time.
+/// How a direction ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// Nothing comes any more, not even the end.
+    /// Nothing more arrives, not even the end.
     Silence,
     /// The connection is closed.
     Close,
@@ -23,7 +23,7 @@ pub struct Link {
     pub piece: usize,
     /// After how many bytes it is cut, and how.
     pub cut: Option<(usize, Cut)>,
-    /// A byte that arrives changed: its place, and the bits that are flipped in it.
+    /// A byte that arrives changed: its position, and the bits that are flipped.
     pub flip: Option<(usize, u8)>,
     /// Bytes that were sent.
     pub sent: usize,

@@ -1,4 +1,4 @@
-//! A key pair and a user that tests of logins are made of. The key protects nothing.
+//! A key pair and a user for tests of logins. The key protects nothing.
 
 use crate::login::{Accounts, Login, Padding};
 

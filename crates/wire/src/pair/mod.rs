@@ -1,7 +1,7 @@
 //! Client and server of a protocol joined by a virtual clock: for tests and for fuzzing.
 //!
 //! A [`Pair`] carries bytes between two sessions, late and in pieces, and cuts or spoils them on
-//! demand. What a driver would do with sockets, a [`Script`] does with time alone.
+//! demand. A [`Script`] replaces the driver and its sockets with virtual time.
 
 #[cfg(test)]
 mod alone;
@@ -24,7 +24,7 @@ pub use self::script::{Script, Step};
 use crate::error::WireError;
 use crate::session::{Action, ClientConfig, Input, Output, Protocol, ServerConfig, Session};
 
-/// More virtual time than any conversation of a test takes; beyond it is a hang.
+/// More virtual time than any test conversation takes; a longer run is a hang.
 const HANG_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The beginning of payload, as ttcp fills it (`pattern()` of ttcp.c).
@@ -38,8 +38,8 @@ pub struct Peer {
     planned: Vec<(Instant, Input)>,
     /// Everything the session asked its host to do, in order.
     pub actions: Vec<Action>,
-    /// Whether the session has the connection for itself. Without a control connection it is a flow:
-    /// the client shows the proof on it, and its end is that of the flows.
+    /// Whether the session has a connection of its own. Without a control connection the connection
+    /// is a flow: the client sends the proof on it, and it ends with the flows.
     has_control: bool,
     /// How the session ended, once it has.
     pub ended: Option<Result<(), WireError>>,
@@ -47,7 +47,7 @@ pub struct Peer {
     pub ended_at: Option<Instant>,
 }
 
-/// Two sessions and what lies between them.
+/// Two sessions and the links between them.
 pub struct Pair {
     now: Instant,
     /// The connecting side.
@@ -147,12 +147,12 @@ impl Peer {
         Self { session, script, planned, actions, has_control, ended: None, ended_at: None }
     }
 
-    /// The error by which the session ended.
+    /// The error that ended the session.
     pub fn error(&self) -> Option<&WireError> {
         self.ended.as_ref().and_then(|ended| ended.as_ref().err())
     }
 
-    /// How many actions there were that `is` is true of.
+    /// The number of actions for which `is` is true.
     pub fn count(&self, is: impl Fn(&Action) -> bool) -> usize {
         self.actions.iter().filter(|action| is(action)).count()
     }
@@ -165,7 +165,7 @@ impl Peer {
         [planned, self.session.next_timeout()].into_iter().flatten().min()
     }
 
-    /// Does what is due: a planned input, or else the session's timeout.
+    /// Handles the next event: a planned input, or else the session's timeout.
     fn act(&mut self, now: Instant, out: &mut Link) {
         match self.planned.iter().position(|(at, _)| *at <= now) {
             Some(due) => {
@@ -179,7 +179,7 @@ impl Peer {
         }
     }
 
-    /// Takes what comes on the connection.
+    /// Takes an input from the connection.
     fn arrive(&mut self, now: Instant, input: Input, out: &mut Link) {
         match input {
             Input::Closed if !self.has_control && self.script.is_moving() => {
@@ -229,7 +229,7 @@ impl Peer {
         }
     }
 
-    /// Makes the first flow's connection, which is all that there is without a control connection.
+    /// Connects the first flow, which is the only connection if there is no control connection.
     fn connect(&self, now: Instant, action: &Action, out: &mut Link) {
         if let Action::OpenFlows { tickets, .. } = action
             && let Some(ticket) = tickets.first()

@@ -1,4 +1,4 @@
-//! What conversations of tests are made of.
+//! Sample data for test conversations.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::session::{ClientConfig, ClientKey, HostClock, Limits, ServerConfig, S
 /// The beginning of virtual time: always the same instant within a process.
 pub fn origin() -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
-    // An `Instant` can't be made from nothing; only its distance to others is ever looked at.
+    // An `Instant` has no constructor; only its distance to others matters.
     #[expect(clippy::disallowed_methods, reason = "the clock's zero, not the time")]
     *ORIGIN.get_or_init(Instant::now)
 }
@@ -26,17 +26,17 @@ pub fn host(name: &str) -> Host {
     }
 }
 
-/// A token; every text gives another one.
+/// A token; each text gives a different one.
 pub fn token(text: &str) -> Token {
     Token(format!("{text:x<16}").into_bytes())
 }
 
-/// A key; every number gives another one.
+/// A key; each number gives a different one.
 ///
 /// # Panics
-/// Never: every 32 bytes are a key.
+/// Never: any 32 bytes are a key.
 pub fn key(number: u8) -> Arc<PrivateKey> {
-    /// Making one is slow in test builds.
+    /// Making a key is slow in test builds.
     static MADE: [OnceLock<Arc<PrivateKey>>; 8] = [const { OnceLock::new() }; 8];
     let make = || Arc::new(PrivateKey::of([number; 32]).expect("every 32 bytes are a key"));
     MADE.get(usize::from(number)).map_or_else(make, |made| Arc::clone(made.get_or_init(make)))
@@ -66,7 +66,7 @@ pub const FAR_AHEAD_US: u64 = 7_000_000;
 /// What the client's monotonic clock reads at [`origin`], nanoseconds.
 pub const BOOTED_NS: u64 = 900_000_000_000;
 
-/// Both clocks of the server are ahead by as much.
+/// Both clocks of the server are ahead by the same time.
 fn clock(ahead_us: u64) -> HostClock {
     HostClock {
         at: origin(),
@@ -122,7 +122,7 @@ pub fn sample(at_s: f64, bytes: u64) -> Sample {
     Sample { at_s, sent_bytes: bytes, received_bytes: 0, flows: Vec::new() }
 }
 
-/// What an end saw.
+/// The observations of one end.
 pub fn end(name: &str) -> End {
     End { samples: vec![sample(1.0, 1000)], ..End::unobserved(host(name)) }
 }

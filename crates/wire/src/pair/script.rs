@@ -1,4 +1,5 @@
-//! What a driver would do, with time alone: flows are there after a while, payload moves on its own.
+//! Replaces the driver with virtual time: flows are connected after a while, payload moves on its
+//! own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use goodput_model::{Known, Plan};
 use super::samples::{end, sample};
 use crate::session::{Action, Input, SettingRequest};
 
-/// What a client does, one after the other.
+/// A client's steps, one after the other.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Measures a plan, or is refused.
@@ -17,7 +18,7 @@ pub enum Step {
     Ask(SettingRequest),
     /// Asks for the server's clock.
     CompareClocks,
-    /// Proposes a plan and says that its flows can't be had.
+    /// Proposes a plan and reports that its flows can't be opened.
     FailToOpen(Plan),
 }
 
@@ -30,7 +31,7 @@ pub struct Script {
     moving: bool,
     /// Whether it does not end a measurement on its own.
     pub never_finishes: bool,
-    /// Whether it does nothing at all any more.
+    /// Whether it no longer does anything.
     pub deaf: bool,
 }
 
@@ -47,7 +48,7 @@ impl Script {
         Self::new("near", true, steps.into())
     }
 
-    /// Does whatever is asked.
+    /// Does everything that the session asks.
     pub fn server() -> Self {
         Self::new("far", false, VecDeque::new())
     }
@@ -69,7 +70,7 @@ impl Script {
         self.moving && !self.deaf
     }
 
-    /// The flows end, and what was seen is reported.
+    /// The flows end, and this end reports its observations.
     pub fn end(&mut self) -> Answers {
         self.moving = false;
         let report = Input::Report(Known::Value(Box::new(end(self.name))));

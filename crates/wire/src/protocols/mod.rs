@@ -1,4 +1,4 @@
-//! Every protocol, in the order in which they are listed. The first is goodput's own.
+//! Every protocol, in the order of the list. The first is goodput's own.
 
 pub mod goodput;
 pub mod iperf2;
@@ -9,30 +9,29 @@ pub mod ttcp;
 use crate::session::{First, FirstDatagram, Protocol};
 use crate::ticket::Proof;
 
-/// The list is the truth: targets, `goodput list protocols`, the conformance suite and the fuzz
-/// target are made from it.
+/// The list is the source of truth: targets, `goodput list protocols`, the conformance suite and the fuzz target use
+/// it.
 pub const ALL: &[&Protocol] =
     &[&goodput::PROTOCOL, &iperf3::PROTOCOL, &iperf2::PROTOCOL, &nuttcp::PROTOCOL, &ttcp::PROTOCOL];
 
-/// What the first bytes of a connection say.
+/// The meaning of a connection's first bytes.
 pub enum Opening {
     /// Too few bytes to decide.
     TooShort {
-        /// At least this many bytes decide. A reader that reads no more than these swallows no payload.
+        /// At least this many bytes decide. A reader that reads no more than these takes no payload.
         needs: usize,
     },
     /// The beginning of a conversation of this protocol, whose session takes these bytes as well.
     Control(&'static Protocol),
-    /// A data connection that shows a proof.
+    /// A data connection that presents a proof.
     Data(Proof),
     /// A data connection if the proof is awaited, else the beginning of a conversation.
     Either(&'static Protocol, Proof),
-    /// No protocol of those asked. [`crate::foreign::client`] says what it seems to be.
+    /// None of the given protocols. [`crate::foreign::client`] describes the client.
     Unknown,
 }
 
-/// Tells by the first bytes of a connection which of `spoken` it is. Asking again with more of them
-/// is cheap.
+/// Which of `spoken` a connection with these first bytes belongs to. Asking again with more bytes is cheap.
 pub fn opening(spoken: &[&'static Protocol], first: &[u8]) -> Opening {
     let mut needs: Option<usize> = None;
     for protocol in spoken {
@@ -47,7 +46,7 @@ pub fn opening(spoken: &[&'static Protocol], first: &[u8]) -> Opening {
     needs.map_or(Opening::Unknown, |needs| Opening::TooShort { needs })
 }
 
-/// Which of `spoken` the first datagram of an address belongs to, and how; `None` for no one's.
+/// Which of `spoken` the first datagram of an address belongs to, and how; `None` if none.
 pub fn datagram_opening(
     spoken: &[&'static Protocol],
     datagram: &[u8],

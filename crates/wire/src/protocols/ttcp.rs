@@ -1,8 +1,8 @@
-//! ttcp: no handshake and no header, every byte is payload. A TCP stream ends by being closed; over
-//! UDP, datagrams of four bytes mark the beginning and the end (ttcp.c of the US Army's Ballistic
-//! Research Laboratory, 1985, and all that came of it).
+//! ttcp: no handshake and no header, every byte is payload. A TCP stream ends by being closed; over UDP, datagrams of
+//! four bytes mark the beginning and the end (ttcp.c of the US Army's Ballistic Research Laboratory, 1985, and all its
+//! descendants).
 //!
-//! A receiver listens and answers nothing; so it can only be sent to.
+//! A receiver listens and never answers, so goodput can only send to it.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -25,7 +25,7 @@ pub const PORT: u16 = 5001;
 /// Length of the datagrams that mark the beginning and the end, bytes.
 const MARKER_BYTES: usize = 4;
 
-/// Longest datagram, bytes: which length a sender has chosen is not known before it comes.
+/// Longest datagram, bytes: the sender's choice is unknown before the first datagram.
 const MAX_DATAGRAM_BYTES: u64 = 65_507;
 
 /// The registry's entry.
@@ -36,7 +36,7 @@ pub const PROTOCOL: Protocol = Protocol {
     has_control: false,
     far_end: FarEnd::PLAIN,
     takes_the_rest: true,
-    // A stream of which nobody can say whose it is: what others know goes to them.
+    // Nothing identifies a stream of ttcp, so other protocols recognise theirs first.
     recognises: |_| First::Foreign,
     recognises_datagram,
     greet: greeting::none,
@@ -52,8 +52,8 @@ const DIALECT: Dialect = Dialect {
     unreported: "a ttcp receiver reports nothing to its sender",
 };
 
-/// The marker of the beginning is the first four bytes of a buffer, of which only the length is
-/// certain. What other protocols open a flow with is not one.
+/// The marker of the beginning is the first four bytes of a buffer, so only its length is certain. A datagram by which
+/// another protocol opens a flow is not a marker.
 fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
     let is_others = foreign::opens_a_flow(datagram);
     match datagram.len() == MARKER_BYTES && !is_others {
@@ -62,7 +62,7 @@ fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
     }
 }
 
-/// Takes whatever comes for payload, but for the words of clients that are lost here.
+/// Treats all input as payload, except the openings of clients that expect another protocol.
 fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<ClientRequest, WireError> {
     if config.transport == Transport::Tcp
         && let Some(seems) = foreign::known_client(first)
@@ -78,7 +78,7 @@ fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<ClientRequest
         },
         ..Plan::standard()
     };
-    // Over UDP the first datagram comes to the flow whole.
+    // Over UDP the flow receives the whole first datagram.
     let taken_bytes = if config.transport == Transport::Tcp { first.len() as u64 } else { 0 };
     let flow_setup = FlowSetup::ThisConnection { taken_bytes, back: None };
     let order = Order { tickets: flows(&plan), plan, flow_setup };
@@ -90,7 +90,7 @@ fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<ClientRequest
     })
 }
 
-/// The flows of a plan, or what of it ttcp can't be asked for.
+/// The flows of a plan, or the parts of the plan that ttcp can't do.
 fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     let lost = out_of_reach(plan);
     match plan.direction {
@@ -111,12 +111,12 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     Ok(tickets)
 }
 
-/// The beginning of the payload as ttcp fills it (`pattern()`: printable ASCII from the space on), so
-/// that no receiver that knows more than ttcp takes what is random for a request.
+/// The beginning of the payload as in ttcp (`pattern()`: printable ASCII beginning with the space), so that a receiver
+/// with more features than ttcp doesn't mistake random bytes for a request.
 fn beginning(plan: &Plan) -> Proof {
     let most = match plan.length {
         Length::Bytes(bytes) => bytes.0 / u64::from(plan.flows),
-        // What is read from elsewhere is payload from its first byte.
+        // A source's data is payload from its first byte.
         Length::Source => 0,
         Length::Seconds(_) | Length::Auto { .. } => u64::MAX,
     };

@@ -1,23 +1,23 @@
-//! How much a peer may say on a control connection: reports at once, samples steadily, no flood.
+//! How much a peer may send on a control connection: reports in one burst, samples steadily, no flood.
 
 use std::time::Instant;
 
 use crate::error::WireError;
 
-/// Bytes a second that a peer may send for long while a measurement is in progress: ten times what the
-/// samples of any measurement come to, of which the sampler takes about a hundred flows a second.
+/// Bytes a second that a peer may send steadily while a measurement is in progress: ten times the samples of any
+/// measurement. The sampler samples about a hundred flows a second.
 pub(super) const BYTES_PER_S: usize = 2 * 1024 * 1024;
 
-/// Bytes a second while none is: questions about settings, and pings.
+/// Bytes a second while no measurement is in progress: questions about settings, and pings.
 pub(super) const QUIET_BYTES_PER_S: usize = 64 * 1024;
 
-/// Bytes at once while no measurement is in progress.
+/// Burst while no measurement is in progress, bytes.
 const QUIET_BURST_BYTES: usize = 4 * QUIET_BYTES_PER_S;
 
-/// Samples that have collected on a path that stalled: as long as a silent peer is waited for.
+/// Samples that pile up on a stalled path until a silent peer is given up.
 const MAX_STALLED_BYTES: usize = 4 * 1024 * 1024;
 
-/// What is left of it: a bucket that fills with time.
+/// A token bucket: what the peer may still send.
 pub(super) struct Allowance {
     left: f64,
     at: Instant,
@@ -26,7 +26,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// That of a stranger.
+    /// The allowance of a stranger.
     pub(super) fn new(now: Instant) -> Self {
         Self {
             left: QUIET_BURST_BYTES as f64,
@@ -42,14 +42,14 @@ impl Allowance {
         self.left = self.left.min(QUIET_BURST_BYTES as f64);
     }
 
-    /// A measurement is in progress, of which the longest message has `longest` bytes. It may come as a
-    /// zlib stream, and counts twice then.
+    /// A measurement is in progress, whose longest message has `longest` bytes. The message may be a zlib stream, and
+    /// then counts twice.
     pub(super) fn measuring(&mut self, longest: usize) {
         (self.per_s, self.burst) = (BYTES_PER_S, 2 * longest + MAX_STALLED_BYTES);
         self.left = self.burst as f64;
     }
 
-    /// Takes `bytes` out, which have come now.
+    /// Takes out `bytes`, which arrived just now.
     pub(super) fn take(&mut self, now: Instant, bytes: usize) -> Result<(), WireError> {
         let filled = now.saturating_duration_since(self.at).as_secs_f64() * self.per_s as f64;
         self.left = (self.left + filled).min(self.burst as f64) - bytes as f64;

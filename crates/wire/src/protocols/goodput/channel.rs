@@ -1,4 +1,4 @@
-//! Messages over the bytes of a control connection, encrypted or not, and the signs of life.
+//! Messages over the bytes of a control connection, encrypted or not, and keep-alives.
 
 use std::time::Instant;
 
@@ -12,30 +12,29 @@ use crate::frame::{self, Decoder};
 use crate::outbox::Outbox;
 use crate::session::Action;
 
-/// Longest message of a greeting, bytes: what a stranger may make this end hold.
+/// Longest message of a greeting, bytes: the most that a stranger can make this end hold.
 const MAX_GREETING_BYTES: usize = 4 * 1024;
 
 /// Longest message while no measurement is in progress, bytes.
 const MAX_QUIET_BYTES: usize = 64 * 1024;
 
-/// Longest message of a client from the acceptance of its plan to the end of the measurement, bytes,
-/// without its flows: a report has two snapshots of about 13 kB each, and more on hosts with hundreds
-/// of CPUs and queues.
+/// Longest message of a client from the acceptance of its plan to the end of the measurement, bytes, without its
+/// flows: a report has two snapshots of about 13 kB each, and more on hosts with hundreds of CPUs and queues.
 const MAX_CLIENT_BYTES: usize = 1024 * 1024;
 
-/// Longest message of a server from the proposal on, bytes, without the flows: more, because a user chose it
-/// and is not to lose a result.
+/// Longest message of a server after the proposal, bytes, without the flows: more than a client's, because a user
+/// chose the server and must not lose a result.
 const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 
-/// What each flow adds, bytes: a sample has up to 2 kB for each, because every field of
-/// [`FlowSample`](goodput_model::FlowSample) is there.
+/// What each flow adds, bytes: a sample with every field of [`FlowSample`](goodput_model::FlowSample) has up to 2 kB
+/// for each flow.
 const MAX_FLOW_BYTES: usize = 4 * 1024;
 
 /// Header of a frame and authentication of a record, around the longest message of a greeting.
 const MAX_GREETING_RECORD_BYTES: usize = MAX_GREETING_BYTES + 4 + 16;
 
-/// What an HTTP, nuttcp or mail service needs to see before it answers, and thereby shows that it
-/// is not goodput. To a JSON reader it is white space.
+/// Makes an HTTP, nuttcp or mail service answer, which shows that it is not goodput. A JSON reader skips it as white
+/// space.
 const PROVOCATION: &[u8] = b"\r\n\r\n";
 
 /// One end of a control connection.
@@ -45,7 +44,7 @@ pub(super) struct Channel {
     frames: Decoder<4>,
     secured: Option<Secured>,
     talking: bool,
-    /// Whether both ends have said that they take bodies that are zlib streams.
+    /// Whether both ends have announced that they accept zlib streams as bodies.
     inflates: bool,
     /// Longest message that the peer takes, bytes.
     peer_takes: usize,
@@ -73,7 +72,7 @@ impl Channel {
         }
     }
 
-    /// Sends bytes that are no message.
+    /// Sends bytes that are not a message.
     pub(super) fn send_bytes(&mut self, now: Instant, bytes: Vec<u8>) {
         self.last_sent = now;
         self.outbox.send(bytes);
@@ -84,7 +83,7 @@ impl Channel {
         self.send_ending(now, message, b"")
     }
 
-    /// Sends the first message of a client, in a way that makes other services show themselves.
+    /// Sends the first message of a client, in a way that makes other services reveal themselves.
     pub(super) fn send_provoking(
         &mut self,
         now: Instant,
@@ -133,7 +132,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The next message that has arrived whole.
+    /// The next complete message.
     pub(super) fn next_message(&mut self) -> Result<Option<Message>, WireError> {
         loop {
             if let Some(body) = self.frames.next_body().map_err(WireError::broken)? {
@@ -149,7 +148,7 @@ impl Channel {
         }
     }
 
-    /// The body of a zlib stream, which counts for the allowance as if it had come as it is.
+    /// The body of a zlib stream. Its full length counts for the allowance.
     fn inflate(&mut self, stream: &[u8]) -> Result<Vec<u8>, WireError> {
         let body = inflated(stream, self.frames.limit())?;
         self.allowance.take(self.last_received, body.len())?;
@@ -161,12 +160,12 @@ impl Channel {
         self.talking = true;
     }
 
-    /// Everything that follows is encrypted.
+    /// Everything after this is encrypted.
     pub(super) fn encrypt(&mut self, tunnel: Tunnel) {
         self.secured = Some(Secured { tunnel, records: Decoder::new(MAX_GREETING_RECORD_BYTES) });
     }
 
-    /// Takes longer messages now: the peer has greeted, and takes zlib streams or not.
+    /// Accepts longer messages after this: the peer has greeted, and takes zlib streams or not.
     pub(super) fn greeted(&mut self, inflates: bool) {
         self.inflates = inflates;
         self.quiet();
@@ -175,20 +174,20 @@ impl Channel {
         }
     }
 
-    /// Takes no reports now: no measurement is in progress.
+    /// Accepts no reports after this: no measurement is in progress.
     pub(super) fn quiet(&mut self) {
         self.frames.set_limit(MAX_QUIET_BYTES);
         self.allowance.quiet();
-        // What crosses the end of a measurement is still taken.
+        // Messages that cross the end of a measurement are still accepted.
         self.peer_takes = self.peer_takes.max(MAX_QUIET_BYTES);
     }
 
-    /// Accepts long messages of the server from now on: a plan with this many flows was proposed.
+    /// Accepts long messages of the server after this: a plan with this many flows was proposed.
     pub(super) fn measuring_with_server(&mut self, flows: usize) {
         self.measuring(MAX_SERVER_BYTES, MAX_CLIENT_BYTES, flows);
     }
 
-    /// Accepts long messages of the client from now on: its plan with this many flows was accepted.
+    /// Accepts long messages of the client after this: its plan with this many flows was accepted.
     pub(super) fn measuring_with_client(&mut self, flows: usize) {
         self.measuring(MAX_CLIENT_BYTES, MAX_SERVER_BYTES, flows);
     }
@@ -200,7 +199,7 @@ impl Channel {
         self.peer_takes = given + flows * MAX_FLOW_BYTES;
     }
 
-    /// Whether what is said is encrypted, by a peer that has shown to know the token.
+    /// Whether messages are encrypted, and the peer has proven that it knows the token.
     pub(super) fn is_secured(&self) -> bool {
         self.secured.as_ref().is_some_and(|secured| secured.tunnel.is_proven())
     }
@@ -210,7 +209,7 @@ impl Channel {
         self.frames.is_inside() || self.secured.as_ref().is_some_and(|s| s.records.is_inside())
     }
 
-    /// Sends a ping if nothing was sent for long, and notices a peer that is gone.
+    /// Sends a ping if nothing was sent for a while, and notices a peer that is gone.
     pub(super) fn keep_alive(&mut self, now: Instant) -> Result<(), WireError> {
         if now >= self.last_received + SILENCE_TIMEOUT {
             let silence = SILENCE_TIMEOUT.as_secs();
@@ -230,7 +229,7 @@ impl Channel {
     /// Says goodbye and closes.
     pub(super) fn leave(&mut self, now: Instant, code: Code, why: String) {
         if self.talking || self.is_secured() {
-            // The connection ends in either case; that the last word failed helps nobody.
+            // The connection ends in either case, so a failed goodbye doesn't matter.
             let _ = self.send(now, &Message::Goodbye(Goodbye { code, why }));
         }
         self.close();
@@ -244,7 +243,7 @@ impl Channel {
         }
     }
 
-    /// Closes without a word.
+    /// Closes without a goodbye.
     pub(super) fn close(&mut self) {
         self.outbox.close();
     }
@@ -253,24 +252,24 @@ impl Channel {
         self.outbox.is_closed()
     }
 
-    /// What the session wants done.
+    /// The session's outputs.
     pub(super) fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// What the session wants done.
+    /// The session's outputs.
     pub(super) fn outbox_mut(&mut self) -> &mut Outbox {
         &mut self.outbox
     }
 
-    /// Bytes of memory held for what has arrived.
+    /// Bytes of memory held for received bytes.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.frames.held() + self.secured.as_ref().map_or(0, |s| s.records.held())
     }
 }
 
-/// How an error is reported to a peer; `None` if the peer can't hear or need not.
+/// How an error is reported to a peer; `None` if the peer can't receive it or needn't.
 fn last_words(error: &WireError) -> Option<(Code, String)> {
     match error {
         WireError::Version { .. } => Some((Code::Version, error.to_string())),

@@ -1,5 +1,5 @@
-//! Compressed messages: a report of 50 kB then takes three segments, which matters if each costs a
-//! time-out, or if the path carries 0.1 Mbit/s.
+//! Compressed messages: a report of 50 kB then takes three segments. This matters if each segment costs a time-out, or
+//! if the path carries 0.1 Mbit/s.
 
 use std::io::{Read, Write};
 
@@ -10,26 +10,24 @@ use flate2::write::ZlibEncoder;
 use crate::error::WireError;
 use crate::frame::TooLong;
 
-/// Shorter bodies fit one segment as they are, bytes.
+/// A shorter body fits one segment uncompressed, bytes.
 const MIN_COMPRESSED_BYTES: usize = 1024;
 
-/// Bytes that may come out of a short stream, and for each byte of a longer one. zlib reaches 1032
-/// (RFC 1951 section 3.2.5: 258 bytes in two bits); the counters of a thousand idle flows, which are
-/// the most alike of all that is said, reach about 90.
+/// Bytes that a short stream may expand to, and each byte of a longer one. zlib reaches 1032 (RFC 1951 section 3.2.5:
+/// 258 bytes in two bits); the counters of a thousand idle flows, the most repetitive of all messages, reach about 90.
 const FREE_BYTES: usize = 64 * 1024;
 const MAX_RATIO: usize = 200;
 
-/// First byte of a zlib stream with the usual window of 32 KiB (RFC 1950 section 2.2), which no JSON
-/// begins with.
+/// First byte of a zlib stream with the usual window of 32 KiB (RFC 1950 section 2.2). No JSON begins with it.
 const ZLIB_FIRST_BYTE: u8 = 0x78;
 
-/// The body as a zlib stream if that is worth it, else as it is.
+/// The body as a zlib stream if this is worthwhile, else unchanged.
 pub(super) fn deflated(body: Vec<u8>) -> Vec<u8> {
     if body.len() < MIN_COMPRESSED_BYTES {
         return body;
     }
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-    // A Vec takes every byte; were it otherwise, the body is sent as it is.
+    // A Vec takes every byte; if it ever failed, the body would be sent unchanged.
     match encoder.write_all(&body).and_then(|()| encoder.finish()) {
         Ok(smaller) => smaller,
         Err(_) => body,
@@ -41,8 +39,8 @@ pub(super) fn is_deflated(body: &[u8]) -> bool {
     body.first() == Some(&ZLIB_FIRST_BYTE)
 }
 
-/// The body of a zlib stream. One that has more than `limit` bytes, or far more than the stream, is an
-/// error before more memory is taken for it.
+/// The body of a zlib stream. A body of more than `limit` bytes, or far longer than the stream, is an error before
+/// more memory is allocated.
 pub(super) fn inflated(stream: &[u8], limit: usize) -> Result<Vec<u8>, WireError> {
     let limit = limit.min(FREE_BYTES + MAX_RATIO * stream.len());
     let mut body = Vec::new();

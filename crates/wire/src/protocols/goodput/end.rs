@@ -1,4 +1,4 @@
-//! What either end does with bytes: up to the hello they are the greeting's, and from then on messages.
+//! How either end handles bytes: up to the hello they belong to the greeting, then to messages.
 
 use std::time::Instant;
 
@@ -8,19 +8,19 @@ use crate::error::WireError;
 
 /// One end of a conversation over a [`Channel`].
 pub(super) trait End {
-    /// What it talks over.
+    /// Its channel.
     fn channel(&mut self) -> &mut Channel;
 
-    /// Whether both ends still find out who they talk to.
+    /// Whether both ends are still identifying each other.
     fn is_greeting(&self) -> bool;
 
-    /// Takes bytes of the greeting; those of messages go to the channel.
+    /// Takes bytes of the greeting; bytes of messages go to the channel.
     fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError>;
 
     /// Takes a message before the greeting is over.
     fn hear_greeting(&mut self, now: Instant, message: Message) -> Result<(), WireError>;
 
-    /// Takes a message once it is.
+    /// Takes a message after the greeting.
     fn hear(&mut self, now: Instant, message: Message) -> Result<(), WireError>;
 }
 

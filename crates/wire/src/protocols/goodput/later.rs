@@ -1,16 +1,16 @@
-//! Parts of a plan that came after version 1 of the protocol began: a server of before would
-//! ignore them, so the client asks for an answer.
+//! Parts of a plan that are newer than version 1 of the protocol. An older server would ignore them, so the client
+//! asks for an answer.
 
 use goodput_model::{EndName, Plan};
 
 use crate::check;
 
-/// The names of those that a plan has, whichever end they matter at: a client of before asks for all of them.
+/// The names of the newer parts in a plan, for either end: older clients ask for all of them.
 pub(super) fn options(plan: &Plan) -> impl Iterator<Item = &'static str> {
     parts(plan).into_iter().filter(|part| part.given).map(|part| part.name)
 }
 
-/// Why a plan can't be measured with a server that knows only `theirs`, if so.
+/// Why a plan can't be measured with a server that knows only `theirs`, if it can't.
 pub(super) fn lacking(plan: &Plan, theirs: &[String]) -> Option<String> {
     let known = |name: &str| theirs.iter().any(|their| their == name);
     let lacking = parts(plan).into_iter().filter(|part| part.at_far_end && !known(part.name));
@@ -26,7 +26,7 @@ pub(super) fn lacking(plan: &Plan, theirs: &[String]) -> Option<String> {
 /// A part of a plan that not every server knows.
 struct Part {
     given: bool,
-    /// Whether it is given and the far end has to do it.
+    /// Whether it is set and the far end has to do it.
     at_far_end: bool,
     /// Its name in the plan.
     name: &'static str,

@@ -1,8 +1,7 @@
-//! What is said on the control connection: one JSON object with one member, the kind.
+//! The messages of the control connection: one JSON object with one member, the kind.
 //!
-//! The promise: fields that a receiver does not know are ignored, new fields are optional, and
-//! `hello.version` keeps its name and type for ever. Any other change makes
-//! [`PROTOCOL_VERSION`] grow.
+//! The promise: a receiver ignores unknown fields, new fields are optional, and `hello.version` keeps its name and
+//! type for ever. Any other change increases [`PROTOCOL_VERSION`].
 
 use goodput_model::{End, Host, Known, Plan, ReceiveHash, Sample};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -28,15 +27,15 @@ pub enum Message {
     FlowsReady(About),
     /// Client: let the payload move.
     Begin(About),
-    /// Both: counters of this end.
+    /// Both: counters of the sending end.
     Sample(OneSample),
     /// Both: senders stop now.
     Finish(Finish),
-    /// Both: what this end saw; the last message about a measurement.
+    /// Both: this end's observations; the last message about a measurement.
     Report(Report),
     /// Client: read or change a setting.
     Setting(AskSetting),
-    /// Server: what came of it.
+    /// Server: the result.
     SettingDone(SettingAnswer),
     /// Both: still here.
     Ping(Ping),
@@ -45,9 +44,9 @@ pub enum Message {
 }
 
 impl Message {
-    /// Reads a message of a peer: bounded, and with every text in it made fit for logs and terminals.
+    /// Reads a message of a peer: bounded, and with every text made safe for logs and terminals.
     ///
-    /// Errors: it is no message, or has too many values for its length.
+    /// Errors: the bytes are not a message, or have too many values for their length.
     pub fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
         Ok(match untrusted::read(body)? {
             Self::Report(Report { measurement, end }) => {
@@ -59,7 +58,7 @@ impl Message {
     }
 }
 
-/// Who speaks.
+/// Who sends this.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
     /// Version of the protocol; compared before anything else is understood.
@@ -67,10 +66,10 @@ pub struct Hello {
     /// The machine, a [`Host`] in this version. Anything else until the version is known.
     #[serde(default)]
     host: serde_json::Value,
-    /// The speaker's time of day, microseconds since 1970.
+    /// The sender's time of day, microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unix_us: Option<u64>,
-    /// Whether the speaker takes bodies that are zlib streams.
+    /// Whether the sender accepts zlib streams as bodies.
     #[serde(default)]
     pub inflates: bool,
 }
@@ -82,7 +81,7 @@ impl Hello {
         Ok(Self { version: PROTOCOL_VERSION, host, unix_us: Some(unix_us), inflates: true })
     }
 
-    /// The machine that speaks, if it speaks this version.
+    /// The sender's machine, if it speaks this version.
     pub fn host(self) -> Result<Host, serde_json::Error> {
         serde_json::from_value(self.host).map(plain::host)
     }
@@ -93,7 +92,7 @@ impl Hello {
 pub struct Propose {
     /// Number of the measurement on this connection: 1, 2, and so on.
     pub measurement: u32,
-    /// What shall be measured; its near end is the client.
+    /// The plan; its near end is the client.
     pub plan: Box<Plan>,
 }
 
@@ -104,29 +103,28 @@ pub struct Accept {
     pub measurement: u32,
     /// One cookie for each flow, in the order of [`Plan::flow_plans`], as 32 hexadecimal digits.
     pub cookies: Vec<HexCookie>,
-    /// TCP port of the data connections, if it is not that of the control connection.
+    /// TCP port of the data connections, if it differs from the control connection's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<std::num::NonZeroU16>,
     /// Cookie of the echoes that the server answers over UDP while the measurement lasts, if the
     /// plan observes or asks for the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<HexCookie>,
-    /// How the server's card spreads what it receives, if the plan asks for it, or why it is not
-    /// told.
+    /// How the server's card spreads received packets, if the plan asks for it, or why this is not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_hash: Option<Known<Box<ReceiveHash>>>,
-    /// Names of the plan's socket options that the server sets, of those that came after version 1 began
-    /// (the module `later`). A server that does not know one of them leaves it out.
+    /// Names of the plan's socket options that the server sets, among those newer than version 1 (the module `later`).
+    /// A server leaves out an option that it does not know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<String>,
     /// Seconds from `begin` after which the server ends the measurement on its own.
     pub longest_s: f64,
-    /// What the client's user should know, such as a rate that the server holds.
+    /// What the client's user should know, such as a rate limit of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A measurement that will not be, or will not go on.
+/// A measurement that won't begin, or won't go on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Refuse {
     /// Which measurement.
@@ -136,14 +134,14 @@ pub struct Refuse {
     pub why: String,
 }
 
-/// A message that says nothing but which measurement it is about.
+/// A message that only names its measurement.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct About {
     /// Which measurement.
     pub measurement: u32,
 }
 
-/// Counters of the end that speaks.
+/// Counters of the sending end.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct OneSample {
     /// Which measurement.
@@ -160,17 +158,17 @@ pub struct Finish {
     /// Why, if it was not the plan's own end.
     #[serde(default, deserialize_with = "some_reason", skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Whether receivers shall wait hardly for what is still on its way.
+    /// Whether receivers should hardly wait for payload in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub soon: bool,
 }
 
-/// What one end saw.
+/// The observations of one end.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Which measurement.
     pub measurement: u32,
-    /// What it saw; or why it does not say.
+    /// The observations, or why they are not reported.
     pub end: Known<Box<End>>,
 }
 
@@ -192,7 +190,7 @@ pub struct SettingAnswer {
     pub answer: Answer,
 }
 
-/// What came of a question about a setting.
+/// The result of a question about a setting.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -202,8 +200,8 @@ pub enum Answer {
     Refused(SettingRefusal),
 }
 
-/// A sign of life. It may ask for the other side's clock, or answer such a question; who does not know these
-/// fields leaves them out and says nothing.
+/// A sign of life. It may ask for the other side's clock, or answer such a question; a peer that does not know these
+/// fields ignores them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Ping {
     /// Client: number of a question for the server's `CLOCK_MONOTONIC`.
@@ -214,7 +212,7 @@ pub struct Ping {
     pub told: Option<ClockTimes>,
 }
 
-/// What the server's monotonic clock read, nanoseconds.
+/// Readings of the server's monotonic clock, nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct ClockTimes {
     /// Number of the question.
@@ -225,10 +223,10 @@ pub struct ClockTimes {
     pub answered_ns: u64,
 }
 
-/// The reason of closing.
+/// Why a connection is closed.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Goodbye {
-    /// What kind of reason.
+    /// The kind of reason.
     pub code: Code,
     /// In words.
     #[serde(deserialize_with = "reason")]
@@ -243,13 +241,13 @@ pub enum Code {
     Done,
     /// The versions differ.
     Version,
-    /// A token is lacking or wrong.
+    /// A token is missing or wrong.
     NotPermitted,
     /// The other side broke the protocol.
     Protocol,
     /// The other side did not answer in time.
     TimedOut,
-    /// The side that speaks can't go on.
+    /// The side that sends this can't go on.
     Unable,
     /// A reason that a later version knows.
     #[serde(other)]
@@ -267,7 +265,7 @@ impl From<HexCookie> for String {
     }
 }
 
-/// A reason, no longer than a person would read it on a screen.
+/// A reason, cut to a length that a person would read on a screen.
 fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     String::deserialize(from).map(|text| plain::phrase(&text))
 }
@@ -337,7 +335,7 @@ mod tests {
         assert_eq!(goodbye.code, Code::Other);
     }
 
-    /// The list in serde's own words for an unknown kind holds every kind there is.
+    /// serde's error for an unknown kind lists every kind.
     #[test]
     fn the_specification_has_every_kind() {
         let page = include_str!("../../../../../docs/protocol.md");
@@ -462,7 +460,7 @@ mod tests {
             || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     }
 
-    /// What an evil text becomes wherever it is taken at all, and in how many places it is.
+    /// The result of an evil text in every place that accepts it, and the number of such places.
     fn taken(evil: &str) -> usize {
         let mut taken = 0;
         for message in wordy() {

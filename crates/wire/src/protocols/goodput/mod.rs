@@ -2,11 +2,11 @@
 //! themselves with cookies. Specified in `docs/protocol.md`.
 //!
 //! ```text
-//! preamble  which role a connection has         channel   messages and keep-alives over bytes
-//! messages  what is said, as JSON               secure    the Noise handshake and encryption
+//! preamble  the role of a connection            channel   messages and keep-alives over bytes
+//! messages  the messages, as JSON               secure    the Noise handshake and encryption
 //! running   a measurement, the same at both ends
 //! client    the connecting side's states        server    the answering side's states
-//! allowance how much a peer may say             times     the deadlines
+//! allowance how much a peer may send            times     the deadlines
 //! deflate   long messages made shorter          end       bytes to messages, the same at both ends
 //! later     options that a far end may not know
 //! ```
@@ -28,14 +28,14 @@ use crate::datagram::AddressProof;
 use crate::far_end::FarEnd;
 use crate::session::{FirstDatagram, Protocol};
 
-/// Version of the protocol. Grows when an older peer would misunderstand what this one says; new
-/// optional fields do not make it grow.
+/// Version of the protocol. It increases when an older peer would misunderstand a newer one; new
+/// optional fields do not increase it.
 pub const PROTOCOL_VERSION: u32 = 1;
 
 /// The port of the control connection, of TCP data connections and of UDP flows.
 ///
-/// It lies in the range 7479 to 7490, which IANA has not assigned; 7474, which would be easier to
-/// remember, is Neo4j's, and 7480 is where Ceph's object gateway listens.
+/// IANA has not assigned the range 7479 to 7490. 7474, which would be easier to remember, is
+/// Neo4j's, and Ceph's object gateway listens on 7480.
 pub const PORT: u16 = 7487;
 
 /// The registry's entry.
@@ -63,7 +63,7 @@ pub const PROTOCOL: Protocol = Protocol {
     },
     takes_the_rest: false,
     recognises: preamble::recognises,
-    // Answered by a `Challenger`, who knows a secret.
+    // A `Challenger`, which knows a secret, answers it.
     recognises_datagram: |_| FirstDatagram::Foreign,
     greet: |ticket| {
         let cookie = preamble::cookie_of(&ticket.proof).ok_or("the far end gave it no cookie")?;

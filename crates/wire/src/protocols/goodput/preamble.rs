@@ -13,7 +13,7 @@ pub const DATA_OPENING_BYTES: usize = PREAMBLE_BYTES + 16;
 
 const MAGIC: &[u8; 7] = b"goodput";
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Control messages in the clear.
@@ -47,7 +47,7 @@ impl Role {
     }
 }
 
-/// What the first bytes of a connection say.
+/// The meaning of a connection's first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// Too few bytes to decide.
@@ -60,14 +60,14 @@ pub enum Opening {
     Keyed,
     /// A data connection; payload follows after [`DATA_OPENING_BYTES`].
     Data(Cookie),
-    /// Ours by its first bytes, in a role that this version does not know.
+    /// goodput's, but with a role that this version does not know.
     UnknownRole(u8),
     /// Not goodput.
     Foreign,
 }
 
 impl Opening {
-    /// Reads the first bytes of a connection. Asking again with more of them is cheap.
+    /// Reads the first bytes of a connection. Reading again with more bytes is cheap.
     pub fn read(bytes: &[u8]) -> Self {
         let common = bytes.len().min(MAGIC.len());
         if bytes[..common] != MAGIC[..common] {
@@ -87,7 +87,7 @@ impl Opening {
     }
 }
 
-/// Whether a connection with these first bytes asks for a handshake, which takes processor time.
+/// Whether a connection with these first bytes asks for a handshake, which costs CPU time.
 pub fn asks_for_handshake(first: &[u8]) -> bool {
     matches!(Opening::read(first), Opening::Secured | Opening::Keyed)
 }
@@ -106,7 +106,7 @@ pub(super) fn ticket(flow: FlowPlan, cookie: &Cookie) -> FlowTicket {
     FlowTicket { flow, proof, framing: goodput_framing::goodput(), shares: None }
 }
 
-/// The cookie in a proof that [`data_opening`] made.
+/// The cookie in a proof made by [`data_opening`].
 pub fn cookie_of(proof: &Proof) -> Option<Cookie> {
     match Opening::read(&proof.0) {
         Opening::Data(cookie) => Some(cookie),
@@ -114,7 +114,7 @@ pub fn cookie_of(proof: &Proof) -> Option<Cookie> {
     }
 }
 
-/// What the first bytes of a connection are to goodput's own protocol.
+/// How goodput's own protocol classifies the first bytes of a connection.
 pub fn recognises(bytes: &[u8]) -> First {
     match Opening::read(bytes) {
         Opening::Foreign => First::Foreign,

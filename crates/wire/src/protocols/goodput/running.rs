@@ -1,4 +1,4 @@
-//! A measurement while payload moves and until both reports are there: the same at both ends.
+//! A measurement from its first payload until both reports are there: the same at both ends.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use super::times::{FLUSH_TIMEOUT, GRACE_TIME, REPORTS_TIMEOUT, after_s};
 use crate::error::WireError;
 use crate::session::{Action, Input};
 
-/// Samples that a peer may send in a second, and at once: many more than any end takes.
+/// Samples that a peer may send in a second, and at once: many more than any end sends.
 const SAMPLES_PER_S: u64 = 200;
 
 /// A measurement that has begun.
 pub(super) struct Running {
     measurement: u32,
     began: Instant,
-    /// Server: when it ends the measurement on its own.
+    /// Server: when the server ends the measurement on its own.
     finish_at: Option<Instant>,
     until: Instant,
     finishing: bool,
@@ -27,9 +27,9 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// As the client sees it: payload moves for `longest_s` at most. It waits a little longer than
-    /// the server, to hear the server's reason. A driver that knows what is still queued, and whether
-    /// the peer makes progress, gives up earlier.
+    /// The client's view: payload moves for at most `longest_s`. The client waits a little longer than the server, to
+    /// receive the server's reason. A driver that knows what is still queued, and whether the peer makes progress,
+    /// gives up earlier.
     pub(super) fn at_client(measurement: u32, now: Instant, longest_s: f64) -> Self {
         Self::new(
             measurement,
@@ -39,7 +39,7 @@ impl Running {
         )
     }
 
-    /// As the server sees it, which lets payload move for `longest_s` and a little.
+    /// The server's view: payload may move for `longest_s` and a little longer.
     pub(super) fn at_server(measurement: u32, now: Instant, longest_s: f64) -> Self {
         let end = after_s(now, longest_s);
         Self::new(measurement, now, Some(end + GRACE_TIME), end + FLUSH_TIMEOUT)
@@ -58,7 +58,7 @@ impl Running {
         }
     }
 
-    /// The number of the measurement, if the message is of one that has begun.
+    /// The number of the measurement, if the message is about one that has begun.
     pub(super) fn number_in(message: &Message) -> Option<u32> {
         match message {
             Message::Sample(sample) => Some(sample.measurement),
@@ -68,7 +68,7 @@ impl Running {
         }
     }
 
-    /// Takes what the driver says of this measurement; other inputs mean nothing while payload moves.
+    /// Takes the driver's input on this measurement; other inputs don't matter while payload moves.
     pub(super) fn take(
         &mut self,
         now: Instant,
@@ -100,7 +100,7 @@ impl Running {
         Ok(())
     }
 
-    /// Takes what the peer says of this measurement.
+    /// Takes the peer's message about this measurement.
     pub(super) fn hear(
         &mut self,
         now: Instant,
@@ -174,13 +174,13 @@ impl Running {
             return Ok(());
         }
         self.reported = true;
-        // The peer has its full time from here on, however long this end took.
+        // The peer gets its full time after this, however long this end took.
         self.until = self.finish_at.map_or(self.until, |_| now + REPORTS_TIMEOUT);
         let measurement = self.measurement;
         channel.send(now, &Message::Report(Report { measurement, end }))
     }
 
-    /// The report of the peer. Its payload has ended, so that of this end shall end as well.
+    /// The report of the peer. The peer's payload has ended, so this end's must end too.
     fn peer_reported(
         &mut self,
         channel: &mut Channel,
@@ -205,7 +205,7 @@ impl Running {
         !self.finishing && self.finish_at.is_some_and(|at| now >= at)
     }
 
-    /// When the measurement is broken off.
+    /// When the measurement is aborted.
     pub(super) fn until(&self) -> Instant {
         self.until
     }

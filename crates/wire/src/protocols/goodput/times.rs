@@ -1,11 +1,11 @@
-//! The deadlines of the protocol. `docs/protocol.md` has them in a table, with what each is for.
+//! The deadlines of the protocol. A table in `docs/protocol.md` explains each.
 
 use std::time::{Duration, Instant};
 
 /// From the connection to the end of the greeting.
 pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long more bytes of a foreign greeting are waited for, so that it can be named.
+/// How long to wait for more bytes of a foreign greeting, so that it can be named.
 pub const FOREIGN_TAIL_TIME: Duration = Duration::from_millis(500);
 
 /// From a plan to its acceptance or refusal.
@@ -17,15 +17,15 @@ pub const FLOWS_TIMEOUT: Duration = Duration::from_secs(10);
 /// From all data connections to the first payload: the time for both ends' first observations.
 pub const BEGIN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// From the longest end of the payload to a side's own report, at most: receivers empty their queues and
-/// bring what they wrote to the disk, which takes minutes for gigabytes.
+/// Longest time from the latest end of the payload to a side's own report: receivers empty their queues and flush to
+/// disk, which takes minutes for gigabytes.
 pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// From a side's own report to the peer's, at most: a report crosses a way of 100 kbit/s in seconds, unless
-/// payload is in its way.
+/// Longest time from a side's own report to the peer's: a report crosses a path of 100 kbit/s in seconds, unless
+/// payload is ahead of it.
 pub const REPORTS_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How much longer the client waits than the server, whose words are then heard.
+/// How much longer the client waits than the server, to receive the server's reason.
 pub const GRACE_TIME: Duration = Duration::from_secs(3);
 
 /// From one measurement or setting to the next.
@@ -43,7 +43,7 @@ pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Longest duration a plan may have, seconds: 30 days.
 pub const MAX_PLAN_S: f64 = 30.0 * 86_400.0;
 
-/// The instant `seconds` after `from`; a peer's number is held to what a plan may have.
+/// The instant `seconds` after `from`; a peer's number is capped at the longest duration of a plan.
 pub(crate) fn after_s(from: Instant, seconds: f64) -> Instant {
     let seconds = if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, MAX_PLAN_S) };
     from + Duration::from_secs_f64(seconds)

@@ -1,5 +1,5 @@
-//! Bounceback, from 2.1.7 on: short messages that the server sends back with its times, to measure
-//! round trips. They stay on the conversation's own connection and are no flow.
+//! Bounceback, since 2.1.7: short messages that the server sends back with its times, to measure round trips. They
+//! stay on the conversation's own connection and are not a flow.
 //!
 //! ```text
 //!  0 flags       4 size        8 number          12 flags, 14 ToS   16 duration, 10 ms
@@ -17,7 +17,7 @@ use crate::outbox::Outbox;
 use crate::session::{Action, HostClock, Input, ServerConfig};
 use crate::state_machine::StateMachine;
 
-/// Shortest message: all up to the hold (`struct bounceback_hdr`).
+/// Shortest message: everything up to the hold (`struct bounceback_hdr`).
 const MIN_MESSAGE_BYTES: u32 = 48;
 /// Longest message or reply, bytes.
 const MAX_MESSAGE_BYTES: u32 = 1 << 20;
@@ -25,15 +25,15 @@ const MAX_MESSAGE_BYTES: u32 = 1 << 20;
 const MAX_HOLD_US: u32 = 10_000_000;
 /// How long a client may be silent between two messages.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes that a client may send ahead of the message that is on hold.
+/// Bytes that a client may send ahead of the held message.
 const READ_AHEAD_BYTES: usize = 64 * 1024;
 
 /// `HEADER_BBSTOP` of the flags at 12: the last message, which is not sent back.
 const STOP_FLAG: u32 = 0x1000_0000;
-/// `HEADER_BBREPLYSIZE` of 2.2: the reply has a size of its own.
+/// `HEADER_BBREPLYSIZE` of 2.2: the reply has its own size.
 pub(super) const REPLY_SIZE: u32 = 0x0800_0000;
 
-/// Whether a connection begins with such a message.
+/// Whether a connection begins with a bounceback message.
 pub(super) fn extent(first: &[u8]) -> Extent {
     let flags = match word(first, 0) {
         Some(flags) => flags,
@@ -52,17 +52,17 @@ pub(super) fn extent(first: &[u8]) -> Extent {
     }
 }
 
-/// Sends messages back until the client has enough.
+/// Sends messages back until the client stops.
 pub(super) struct Bounceback {
     outbox: Outbox,
     clock: HostClock,
-    /// Whether the host lets the client have this conversation.
+    /// Whether the host permits this conversation.
     admitted: bool,
     received: Vec<u8>,
-    /// When the message that is whole is to be sent back.
+    /// When to send the complete message back.
     held: Option<Instant>,
     silent_at: Instant,
-    /// When the server has had enough.
+    /// When the server ends the conversation.
     until: Instant,
 }
 
@@ -100,7 +100,7 @@ impl StateMachine for Bounceback {
         Some(self.held.unwrap_or(self.until).min(self.until).min(self.silent_at))
     }
 
-    /// A bounceback has no words for an error.
+    /// A bounceback can't report an error.
     fn fail(&mut self, _now: Instant, _error: &WireError) {
         self.outbox.close();
     }
@@ -133,8 +133,8 @@ impl Bounceback {
         }
     }
 
-    /// Sends back the first message, once it is whole and has been held for long enough. One a call: a
-    /// small message may ask for a large reply, so what is unread must be looked at before the next.
+    /// Sends back the first message, once it is complete and was held for long enough. One per call: a small message
+    /// may ask for a large reply, so unread bytes must be checked before the next.
     fn go_on(&mut self, now: Instant) -> Result<(), WireError> {
         if !self.admitted {
             return self.hold(MAX_MESSAGE_BYTES as usize);
@@ -161,7 +161,7 @@ impl Bounceback {
         self.hold(MAX_MESSAGE_BYTES as usize)
     }
 
-    /// The size of the first message, once all of it is there.
+    /// The size of the first message, once it is complete.
     fn whole(&self) -> Result<Option<usize>, WireError> {
         match extent(&self.received) {
             Extent::Whole(_) => {}
@@ -174,7 +174,7 @@ impl Bounceback {
         Ok((self.received.len() >= size).then_some(size))
     }
 
-    /// A message is whole: notes when, and shows when it is to be sent back.
+    /// A message is complete: notes the time, and returns when to send it back.
     fn read(&mut self, now: Instant) -> Result<Instant, WireError> {
         let hold = word(&self.received, 44).unwrap_or(0);
         if hold > MAX_HOLD_US {

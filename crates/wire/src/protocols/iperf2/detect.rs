@@ -1,18 +1,18 @@
-//! What first bytes and first datagrams are those of an iperf2 client.
+//! Recognises the first bytes and first datagrams of an iperf2 client.
 
 use super::bounceback;
 use super::header::{BASE_BYTES, Extent, WIDE_NUMBERS, extent, is_plain_base, word};
 use crate::session::{First, FirstDatagram};
 
-/// What fills the payload (`pattern()`, src/util.c): the digits, repeatedly.
+/// The payload's pattern (`pattern()`, src/util.c): the digits, repeatedly.
 const PATTERN: &[u8; 10] = b"0123456789";
 
 /// Bytes of `UDP_datagram` up to 2.0.8: a 32-bit number, seconds, microseconds.
 const SHORT_BYTES: usize = 12;
-/// The same from 2.0.9 on, with the higher half of the number.
+/// The same since 2.0.9, with the higher half of the number.
 const LONG_BYTES: usize = 16;
 
-/// Tells by the first bytes of a connection.
+/// Classifies the first bytes of a connection.
 pub(super) fn recognises(first: &[u8]) -> First {
     let readings = [extent(first, 0), bounceback::extent(first), without_header(first)];
     let mut needs: Option<usize> = None;
@@ -26,7 +26,7 @@ pub(super) fn recognises(first: &[u8]) -> First {
     needs.map_or(First::Foreign, |needs| First::Short { needs })
 }
 
-/// The streams of clients that say nothing: 2.0.13 overwrites the beginning of the pattern with
+/// The streams of clients without a header: 2.0.13 overwrites the beginning of the pattern with
 /// flags of 0, 2.0.4 with a base whose flags are 0, and `--compatibility` not at all.
 fn without_header(first: &[u8]) -> Extent {
     let patterned = |from: usize, bytes: &[u8]| {
@@ -49,11 +49,11 @@ fn without_header(first: &[u8]) -> Extent {
     }
 }
 
-/// Where in a datagram a client's settings begin, if it is one of an iperf2 client; as long as the
-/// datagram if it has none.
+/// Where a client's settings begin in a datagram of an iperf2 client; the datagram's length if it
+/// has none.
 pub(super) fn settings_at(datagram: &[u8]) -> Option<usize> {
     let (seconds, microseconds) = (word(datagram, 4)?, word(datagram, 8)?);
-    // Before 2001 there was no iperf; its clock is that of the day.
+    // iperf did not exist before 2001; its timestamps are the time of day.
     if seconds < 1_000_000_000 || microseconds >= 1_000_000 {
         return None;
     }
@@ -66,14 +66,15 @@ pub(super) fn settings_at(datagram: &[u8]) -> Option<usize> {
     if is_plain_base(short) || matches!(extent(short, SHORT_BYTES), Extent::Whole(_)) {
         return Some(SHORT_BYTES);
     }
-    // The pattern begins with the datagram, and the number and more have overwritten it.
+    // The pattern begins with the datagram; the number and other fields have overwritten its first
+    // bytes.
     let rest = datagram.get(20..28)?;
     let follows = |pair: &[u8]| PATTERN.windows(2).any(|w| w == pair) || pair == b"90";
     rest.windows(2).all(follows).then_some(datagram.len())
 }
 
-/// Tells by the first datagram of an address. One with a negative number is the end of a flow that
-/// is over already: its last one again, because the report was lost.
+/// Classifies the first datagram of an address. A datagram with a negative number repeats the end
+/// of a flow that is already over, because the report was lost.
 pub(super) fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
     let Some(at) = settings_at(datagram) else { return FirstDatagram::Foreign };
     let wide =

@@ -18,14 +18,14 @@ pub(super) const BASE_BYTES: usize = 24;
 pub(super) const EXTENDED_BYTES: usize = 60;
 /// Bytes up to the end of the time of sending, which trip times need.
 const TIMED_BYTES: usize = 72;
-/// Bytes of the extension of 2.0.10 to 2.0.13, which has them at byte 28: it ends before the upper half
-/// of the rate.
+/// Bytes of the extension in 2.0.10 to 2.0.13, as announced at byte 28: the extension ends before the upper half of
+/// the rate.
 const SHORT_EXTENSION_BYTES: u32 = 28;
-/// What those versions leave in the field of the window if none was asked for: their payload.
+/// What these versions leave in the window field if no window was requested: payload.
 const NO_WINDOW: u32 = 0x3233_3435;
-/// Bytes up to the end of the time of sending and the rate of pacing, as 2.1 writes them.
+/// Bytes up to the end of the time of sending and the pacing rate, as in 2.1.
 const WITH_TIMES_BYTES: usize = 80;
-/// Longest header that a client may announce: what fits into its 8 bits.
+/// Longest header that a client can announce in 8 bits.
 const MAX_HEADER_BYTES: usize = 255;
 /// Longest permit key (`MAX_PERMITKEY_LEN`).
 const MAX_KEY_BYTES: usize = 128;
@@ -40,7 +40,7 @@ pub(super) const UDP_TESTS: u32 = 0x2000_0000;
 const KEY_CHECK: u32 = 0x1000_0000;
 /// `HEADER_SEQNO64B`: datagrams have 64-bit numbers.
 pub(super) const WIDE_NUMBERS: u32 = 0x0800_0000;
-/// `HEADER_VERSION2`: `-R`, `--full-duplex` or a wish for an answer; in 2.0.14a every header.
+/// `HEADER_VERSION2`: `-R`, `--full-duplex` or a request for an answer; in 2.0.14a every header.
 pub(super) const VERSION2: u32 = 0x0400_0000;
 /// `HEADER_V2PEERDETECT`: the client waits for an answer.
 pub(super) const PEER_DETECT: u32 = 0x0200_0000;
@@ -48,14 +48,14 @@ pub(super) const PEER_DETECT: u32 = 0x0200_0000;
 pub(super) const BOUNCEBACK: u32 = 0x0080_0000;
 /// `HEADER_LEN_BIT`: bits 1 to 8 are the length of the header.
 pub(super) const LENGTH_PRESENT: u32 = 0x0001_0000;
-/// What every header of 2.0.14a has, which does not say that it is extended.
+/// The flags of every header of 2.0.14a, which doesn't announce its extension.
 const OF_2_0_14: u32 = VERSION2 | WIDE_NUMBERS | LENGTH_PRESENT;
 /// `HEADER_LEN_MASK`.
 const LENGTH_MASK: u32 = 0x0000_01fe;
 /// `RUN_NOW`: `-d` rather than `-r`.
 const RUN_NOW: u32 = 0x0000_0001;
-/// Every flag that a header may have: those above, and those of trip times in small datagrams and
-/// of 2.0's `HEADER_UDPAVOID1`.
+/// Every flag that a header may have: those above, the flags of trip times in small datagrams, and 2.0's
+/// `HEADER_UDPAVOID1`.
 const KNOWN_FLAGS: u32 = 0xff03_01ff;
 
 /// `HEADER_NOUDPFIN` of the upper flags: the end of datagrams is not answered.
@@ -67,12 +67,12 @@ pub(super) const REVERSE: u16 = 0x0400;
 /// `HEADER_FULLDUPLEX` of the upper flags.
 pub(super) const FULL_DUPLEX: u16 = 0x0800;
 
-/// Of a 2.2 client's number of threads, the bit that says that bits 20 to 30 are a transfer's id.
+/// The bit in a 2.2 client's number of threads which says that bits 20 to 30 are a transfer's id.
 const TRANSFER_ID: u32 = 0x8000_0000;
-/// Of such a number, the bits that count threads.
+/// The bits of this number that count threads.
 const THREADS_MASK: u32 = 0x000f_ffff;
 
-/// Which way payload goes, besides from the client.
+/// Directions of payload, besides from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PayloadDirection {
     /// Only from the client.
@@ -81,13 +81,13 @@ pub(super) enum PayloadDirection {
     Reverse,
     /// Also to the client, on the same connection (`--full-duplex`).
     FullDuplex,
-    /// Also to the client, on a connection back to this port of it, at once (`-d`).
+    /// Also to the client, at once, on a connection back to this port of the client (`-d`).
     Dual(u16),
-    /// The same, once the client's payload has ended (`-r`).
+    /// The same, after the client's payload has ended (`-r`).
     TradeOff(u16),
 }
 
-/// What a client says of its test.
+/// A client's description of its test.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Header {
     pub(super) flags: u32,
@@ -97,11 +97,11 @@ pub(super) struct Header {
     pub(super) buffer: u32,
     /// Bytes of the client's socket buffer; 0 if the client does not say.
     pub(super) window: u32,
-    /// `None` if the client does not say, or wants no end.
+    /// `None` if the client does not say, or wants no limit.
     pub(super) length: Option<Length>,
-    /// Version and release, as the extension has them.
+    /// Version and release, as in the extension.
     pub(super) version: Option<(u32, u32)>,
-    /// Type of service of what the server sends.
+    /// Type of service of the server's packets.
     pub(super) tos: u8,
     /// Bits per second; 0 if there is no limit.
     pub(super) rate: u64,
@@ -110,22 +110,22 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Whether what the server sends on the client's connection carries its time: with trip times a client
-    /// takes a stream that does not for a broken one, and ends by a fault (2.1.8, Server.cpp).
+    /// Whether the server's payload on the client's connection carries its time: with trip times a client treats a
+    /// stream without it as broken, and crashes (2.1.8, Server.cpp).
     pub(super) fn wants_times(&self) -> bool {
         self.upper & TRIP_TIMES != 0
             && matches!(self.way, PayloadDirection::Reverse | PayloadDirection::FullDuplex)
     }
 }
 
-/// What bytes are that may begin with a header.
+/// Classifies bytes that may begin with a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Extent {
     /// Something else.
     None,
     /// At least this many bytes are needed to decide.
     Needs(usize),
-    /// A header with everything that belongs to it; this many bytes.
+    /// A complete header of this many bytes.
     Whole(usize),
 }
 
@@ -140,8 +140,8 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*half))
 }
 
-/// How far the header reaches with which `bytes` begin, if `before` bytes of a datagram came
-/// before them. Strict: payload must not be taken for a header.
+/// The length of the header at the beginning of `bytes`, if `before` bytes of a datagram precede them. Strict: payload
+/// must not pass for a header.
 pub(super) fn extent(bytes: &[u8], before: usize) -> Extent {
     let Some(flags) = word(bytes, 0) else {
         return if may_begin(bytes) { Extent::Needs(4) } else { Extent::None };
@@ -166,7 +166,7 @@ pub(super) fn extent(bytes: &[u8], before: usize) -> Extent {
     }
 }
 
-/// Whether fewer than four bytes may begin the flags of a header.
+/// Whether fewer than four bytes may begin a header's flags.
 fn may_begin(bytes: &[u8]) -> bool {
     let [kinds, ..] = (VERSION1 | EXTEND).to_be_bytes();
     let [of_2_0_14, ..] = OF_2_0_14.to_be_bytes();
@@ -192,7 +192,7 @@ fn announced(flags: u32, before: usize) -> Option<usize> {
     (flags & LENGTH_MASK == 0).then_some(BASE_BYTES + extension)
 }
 
-/// Whether the numbers after the flags are ones that a client writes.
+/// Whether a client could have written the numbers after the flags.
 fn is_plausible(base: &[u8]) -> bool {
     let numbers = word(base, 4).zip(word(base, 8)).zip(word(base, 12));
     let Some(((threads, port), buffer)) = numbers else { return false };
@@ -200,7 +200,7 @@ fn is_plausible(base: &[u8]) -> bool {
     (1..=0xffff).contains(&threads) && (1..=0xffff).contains(&port) && buffer <= 1 << 30
 }
 
-/// Whether these 24 bytes are the base of 2.0.4 and 2.0.5, whose flags are 0 in a normal test.
+/// Whether these 24 bytes are the base header of 2.0.4 and 2.0.5, whose flags are 0 in a normal test.
 pub(super) fn is_plain_base(base: &[u8]) -> bool {
     base.len() >= BASE_BYTES && word(base, 0) == Some(0) && is_plausible(base)
 }
@@ -240,7 +240,7 @@ fn way(flags: u32, upper: u16, port: u16) -> PayloadDirection {
     }
 }
 
-/// More than 0: bytes; less: hundredths of a second.
+/// Positive: bytes; negative: hundredths of a second.
 fn length(amount: i32) -> Option<Length> {
     match amount {
         0 => None,
@@ -249,8 +249,8 @@ fn length(amount: i32) -> Option<Length> {
     }
 }
 
-/// The header of 80 bytes with which a stream begins that carries its time, to the client that asked for it
-/// with `asked`; `at_us` are microseconds since 1970.
+/// The header of 80 bytes that begins a stream with times, to the client that sent `asked`; `at_us` are microseconds
+/// since 1970.
 pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
     let plain = Header { flags: 0, upper: TRIP_TIMES, ..asked.clone() };
     let mut bytes = write(&plain, 1, WITH_TIMES_BYTES - EXTENDED_BYTES);
@@ -261,8 +261,7 @@ pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
     bytes
 }
 
-/// Writes a header of 60 bytes, as 2.1 does, for a flow that `before` bytes come before in each
-/// datagram.
+/// Writes a header of 60 bytes, as 2.1 does, for a flow whose datagrams have `before` bytes ahead of it.
 pub(super) fn write(header: &Header, threads: u16, before: usize) -> Vec<u8> {
     let told = ((EXTENDED_BYTES + before) as u32) << 1 & LENGTH_MASK;
     let flags = header.flags | EXTEND | LENGTH_PRESENT | told;

@@ -1,14 +1,14 @@
-//! iperf2, 2.0.4 to 2.2: no control connection. A TCP client writes a header in front of its payload,
-//! or none in older versions; over UDP the header is in every datagram, and the server's report
-//! answers the last one. Nothing else is said.
+//! iperf2, 2.0.4 to 2.2: no control connection. A TCP client writes a header in front of its payload, or none in older
+//! versions; over UDP the header is in every datagram, and the server's report answers the last one. There are no
+//! other messages.
 //!
 //! Layouts and names are those of `include/payloads.h` of iperf 2.1.8, unless a comment names
 //! another version.
 //!
 //! ```text
-//! header  the settings of a test      detect      what first bytes are an iperf2's
-//! order   a header as plans           bounceback  messages that are sent back
-//! ticket  a plan as headers           ack         what answers a header
+//! header  the settings of a test      detect      recognises iperf2's first bytes
+//! order   a header as plans           bounceback  messages that are echoed
+//! ticket  a plan as headers           ack         answers to a header
 //! ```
 
 mod ack;
@@ -53,9 +53,9 @@ const DIALECT: Dialect = Dialect {
     unreported: "iperf2 reports only its count of datagrams, over UDP",
 };
 
-/// Two limits that iperf2's server does not report. A server without reverse tests reads the request as
-/// payload and sends nothing. A server that takes up a UDP flow has no socket for the next one meanwhile
-/// (`Listener::udp_accept`), for a second in 2.2.1 if it is the sender.
+/// Warns of two limits that iperf2's server does not report. A server without reverse tests reads the request as
+/// payload and sends nothing. While a server accepts a UDP flow, it has no socket for the next flow
+/// (`Listener::udp_accept`), for a second in 2.2.1 if the server sends.
 fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
     let words = match (plan.direction, plan.transport) {
         (Direction::Send, Transport::Udp) if plan.flows > 1 => {
@@ -70,7 +70,7 @@ fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
     Some(words.into())
 }
 
-/// What to say if nothing came on some of the flows.
+/// The message if nothing arrived on some of the flows.
 fn silent(last: &Sample) -> Option<String> {
     let received = || last.flows.iter().filter(|flow| flow.role == Role::Receiver);
     let silent = received().filter(|flow| flow.bytes == 0).count();

@@ -18,7 +18,7 @@ use crate::ticket::{FlowSetup, FlowTicket, Proof};
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header (RFC 791, 768).
 const MAX_DATAGRAM_BYTES: u32 = 65_507;
 
-/// Reads what a client wants from the first bytes of its connection, or its first datagram.
+/// Reads a client's request from the first bytes of its connection, or its first datagram.
 pub(super) fn read(
     now: Instant,
     config: &ServerConfig,
@@ -58,16 +58,16 @@ fn read_datagram(config: &ServerConfig, first: &[u8]) -> Result<ClientRequest, W
     wish(config, header, first.len() as u32, answer)
 }
 
-/// The datagram by which a sender ends its flow, without any before it: a client that is not sent to
-/// waits for one, 2.2 for ever. As long as is needed and no longer than what came, because nothing
-/// proves where the order came from.
+/// The datagram that ends a flow without any payload: a client that should receive waits for one,
+/// 2.2 for ever. It is as long as necessary and no longer than the request, because nothing proves
+/// the sender's address.
 fn end_of_nothing(first: &[u8]) -> Vec<u8> {
     let time = first.get(4..12).unwrap_or_default();
     [&(-1i32).to_be_bytes(), time, &(-1i32).to_be_bytes()].concat()
 }
 
-/// What a header asks for; without one a client sends until it has enough. `taken` is how much of
-/// its payload came already.
+/// The request in a header; without a header, a client sends until it stops by choice. `taken` are
+/// the bytes of payload that have already arrived.
 fn wish(
     config: &ServerConfig,
     header: Option<Header>,
@@ -80,7 +80,7 @@ fn wish(
     let here = |back| FlowSetup::ThisConnection { taken_bytes: made.taken_bytes(), back };
     let orders = match way {
         PayloadDirection::Normal => vec![made.order(Direction::Send, false, here(None))],
-        // It has nothing to send.
+        // The client has nothing to send.
         PayloadDirection::Reverse if is_refused(config, way) => Vec::new(),
         PayloadDirection::Reverse => vec![made.order(Direction::Reverse, false, here(None))],
         PayloadDirection::FullDuplex => vec![made.order(Direction::Both, true, here(None))],
@@ -99,8 +99,8 @@ fn wish(
     Ok(ClientRequest::Measure { program, answer, notes, orders: VecDeque::from(orders) })
 }
 
-/// What of it is done. Over UDP nothing is sent to an address that anyone may have forged, unless
-/// the operator wants that; what comes from it is counted all the same.
+/// The part of the request that is allowed. Over UDP nothing is sent to an address that may be
+/// forged, unless the operator permits this; payload from this address still counts.
 fn allowed(config: &ServerConfig, way: PayloadDirection) -> (PayloadDirection, Vec<String>) {
     if !is_refused(config, way) {
         return (way, Vec::new());
@@ -131,7 +131,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Over UDP the first datagram comes to the flow whole.
+    /// Over UDP the flow receives the whole first datagram.
     fn taken_bytes(&self) -> u64 {
         if self.config.transport == Transport::Tcp { self.taken.into() } else { 0 }
     }
@@ -151,14 +151,14 @@ impl Maker<'_> {
         Order { tickets: tickets.collect(), plan, flow_setup }
     }
 
-    /// Whether the end of datagrams is answered. What shares its socket with another flow ends
-    /// without, because nobody would read it.
+    /// Whether the end of datagrams is answered. A flow that shares its socket gets no answer,
+    /// because nobody would read it.
     fn reports(&self, shared: bool) -> bool {
         let spared = self.header.is_some_and(|h| h.upper & NO_UDP_FIN != 0);
         self.config.transport == Transport::Udp && !shared && !spared
     }
 
-    /// Whether what `sender` sends carries its time.
+    /// Whether the payload of `sender` carries its time.
     fn times(&self, sender: EndName) -> bool {
         let asked = self.header.is_some_and(Header::wants_times);
         asked && sender == EndName::Far && self.config.transport == Transport::Tcp
@@ -183,8 +183,8 @@ impl Maker<'_> {
         }
     }
 
-    /// As the client writes, if this end sends. If it only receives, a datagram as long as the
-    /// longest that is to be expected; of a stream it reads as much at once as it likes.
+    /// The client's own size, if this end sends. If it only receives: over UDP the longest datagram
+    /// that it must expect; from a stream it reads any size.
     fn chunk(&self, sends: bool, limits: &Limits) -> Bytes {
         let standard = self.config.transport.standard_chunk();
         let asked = self.header.map_or(0, |h| h.buffer);
@@ -196,8 +196,8 @@ impl Maker<'_> {
         }
     }
 
-    /// The options of what this end sends: the type of service, and the window, which clients before
-    /// 2.1 tell.
+    /// The options for this end's payload: the type of service, and the window, which clients
+    /// before 2.1 report.
     fn socket(&self, sends: bool) -> SocketOptions {
         let Some(header) = self.header.filter(|_| sends) else { return SocketOptions::default() };
         let window = u64::from(header.window);

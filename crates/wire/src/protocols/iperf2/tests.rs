@@ -1,4 +1,4 @@
-//! Headers as captures of the real programs have them, and what they ask for.
+//! Headers from captures of the real programs, and their meaning.
 
 use super::header::{Extent, PayloadDirection, extent};
 use super::*;
@@ -33,8 +33,8 @@ const TIMED_BYTES: &str = "460100a0 00000001 00001389 00020000 00000000 ffffff9c
     00000000 00000000 00100000 00020001 00080003 00000000 00000000 00000000 00000000
     00000000 6b01ed8f 000d0af8 00000000 00000000";
 
-/// `iperf -u -c 127.0.0.1 -d -L 5009 -b 5m -n 3000 -l 1000` of 2.0.10: what follows its header is the
-/// pattern, and so is the window.
+/// `iperf -u -c 127.0.0.1 -d -L 5009 -b 5m -n 3000 -l 1000` of 2.0.10: the pattern follows its header, and the window
+/// is part of the pattern too.
 const OLD_DUAL: &str = "00000000 6b02bcfa 000dd595 32333435
     c0000001 00000001 00001391 000003e8 32333435 00000bb8
     00000001 0000001c 00000000 00020000 000a0000 00000000 004c4b40 38393031 32333435";

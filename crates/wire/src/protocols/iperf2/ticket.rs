@@ -13,10 +13,10 @@ use crate::ticket::{FlowTicket, Proof};
 /// Bytes in front of the header in each datagram: number and time (`UDP_datagram`).
 const DATAGRAM_HEADER_BYTES: usize = 16;
 
-/// Bytes of a flow at least: a header.
+/// Smallest size of a flow, bytes: one header.
 const MIN_FLOW_BYTES: u64 = EXTENDED_BYTES as u64;
 
-/// The flows of a plan, or what of it iperf2 can't be asked for.
+/// The flows of a plan, or the parts of the plan that iperf2 can't do.
 pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     let lost = out_of_reach(plan);
     if !lost.is_empty() {
@@ -40,7 +40,7 @@ fn ticket(plan: &Plan, flow: FlowPlan) -> Result<FlowTicket, String> {
         Transport::Tcp => (write(&told, plan.flows, 0), Vec::new()),
         Transport::Udp => (Vec::new(), write(&told, plan.flows, DATAGRAM_HEADER_BYTES)),
     };
-    // A connection that is shared was asked for by the flow that this end sends on.
+    // The flow on which this end sends has already requested a shared connection.
     let (proof, settings) = if second { Default::default() } else { (proof, settings) };
     Ok(FlowTicket {
         flow,
@@ -77,8 +77,8 @@ fn header(plan: &Plan, flow: FlowPlan) -> Result<Header, String> {
     })
 }
 
-/// How long a flow is. A number of bytes has 31 bits: what is sent to the server may be more, because the
-/// number is for its information only, and is not sent then.
+/// The length of a flow. iperf2's byte count has 31 bits. Payload to the server may be longer: there the count is only
+/// informative, and is left out.
 fn length(plan: &Plan, flow: FlowPlan) -> Result<Option<Length>, String> {
     let Length::Bytes(total) = plan.length else {
         return Ok(crate::check::duration_s(plan).map(Length::Seconds));
@@ -86,7 +86,7 @@ fn length(plan: &Plan, flow: FlowPlan) -> Result<Option<Length>, String> {
     let (flows, place) = (u64::from(plan.flows), u64::from(flow.id % plan.flows));
     let share = total.0 / flows + u64::from(place < total.0 % flows);
     match share {
-        // Its header is payload, and always sent whole.
+        // The header is payload, and is always sent whole.
         0..MIN_FLOW_BYTES => Err(format!("{} bytes are too few for iperf2's header", total.0)),
         MIN_FLOW_BYTES..0x8000_0000 => Ok(Some(Length::Bytes(Bytes(share)))),
         _ if plan.direction == Direction::Send => Ok(None),

@@ -8,20 +8,20 @@ use super::results::{NOT_COUNTED, Results, StreamResult, stream_id};
 pub struct Account {
     end: EndName,
     omit_s: f64,
-    /// The first sample in detail after the warm-up. All counts begin with it and so does the time, so
-    /// that rates are exact; it comes up to 0.1 s late, or 10 ms for each flow if these are more.
+    /// The first detailed sample after the warm-up. All counts and the time begin with this sample, so that rates are
+    /// exact; it comes up to 0.1 s late, or 10 ms for each flow if this is more.
     warm: Option<Sample>,
     last: Option<Sample>,
 }
 
-/// What one flow counted, without the warm-up but for what iperf3 reports with it.
+/// The counts of one flow without the warm-up, except where iperf3 includes it.
 struct Counted<'a> {
     last: &'a FlowSample,
     warm: Option<&'a FlowSample>,
 }
 
 impl Account {
-    /// Of `end`, which leaves the first seconds out.
+    /// The account of `end`, which leaves the warm-up out.
     pub fn new(end: EndName, omit_s: f64) -> Self {
         Self { end, omit_s, warm: None, last: None }
     }
@@ -44,13 +44,13 @@ impl Account {
         self.last.is_some()
     }
 
-    /// The instant from which on payload counts, seconds of this end's clock.
+    /// When payload starts to count, seconds of this end's clock.
     fn begins_at_s(&self) -> f64 {
         self.warm.as_ref().map_or(0.0, |sample| sample.at_s)
     }
 
-    /// The report for the peer. A flow without counts at this end is reported with zeros: readers insist
-    /// on every stream.
+    /// The report for the peer. A flow without counts at this end is reported with zeros: readers require every
+    /// stream.
     pub fn results(&self, plan: &Plan, output: Option<String>) -> Results {
         let seconds =
             self.last.as_ref().map_or(0.0, |last| last.at_s - self.begins_at_s()).max(0.0);
@@ -95,7 +95,7 @@ impl Counted<'_> {
         self.since(|sample| Some(sample.bytes)).unwrap_or(0)
     }
 
-    /// Only a sender of a stream has them.
+    /// Only the sender of a stream counts retransmits.
     fn retransmits(&self) -> i64 {
         let of = |sample: &FlowSample| sample.tcp.value()?.total_retrans_segments;
         let sender = self.last.role == Role::Sender;
@@ -126,7 +126,7 @@ fn lost(sample: Option<&FlowSample>) -> u64 {
     sample.and_then(|sample| sample.datagrams).map_or(0, |datagrams| datagrams.lost)
 }
 
-/// Datagrams sent, or the highest number that was seen.
+/// Datagrams sent, or the highest number received.
 pub(super) fn packets(sample: Option<&FlowSample>) -> u64 {
     let Some((role, counts)) = sample.and_then(|s| Some((s.role, s.datagrams?))) else { return 0 };
     match role {

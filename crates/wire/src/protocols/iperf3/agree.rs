@@ -7,19 +7,19 @@ use super::params::Params;
 use crate::check;
 use crate::session::Limits;
 
-/// What iperf3 itself allows (3.12, `iperf.h` and `iperf_api.h`).
+/// iperf3's own limits (3.12, `iperf.h` and `iperf_api.h`).
 const MAX_TIME_S: u64 = 86_400;
 const MAX_OMIT_S: u64 = 600;
 const MAX_STREAMS: u64 = 128;
 const MAX_BLOCK: u64 = 1024 * 1024;
 const MAX_BUFFER: u64 = 512 * 1024 * 1024;
 const MAX_MSS: u64 = 9 * 1024;
-/// CPUs that a set of the C library has room for (sched_setaffinity(2)).
+/// CPUs in the C library's CPU set (sched_setaffinity(2)).
 const MAX_CPUS: u16 = 1024;
 /// Bytes of a datagram.
 pub const UDP_BLOCK: std::ops::RangeInclusive<u64> = 16..=65_507;
 
-/// What iperf3's server assumes if a client does not say (`iperf_defaults`).
+/// What iperf3's server assumes if the client sends no value (`iperf_defaults`).
 const TIME_S: u64 = 10;
 const TCP_BLOCK: u64 = 128 * 1024;
 const UDP_BLOCK_DEFAULT: u64 = 1460;
@@ -28,7 +28,7 @@ const UDP_BLOCK_DEFAULT: u64 = 1460;
 const TOS_MAX: u64 = 255;
 const ECN_BITS: u32 = 2;
 
-/// What was asked for, in goodput's words.
+/// The client's request, in goodput's terms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreed {
     /// The plan, seen from the client, which is the near end.
@@ -37,19 +37,19 @@ pub struct Agreed {
     pub wide: bool,
     /// Seconds of warm-up, which the results leave out.
     pub omit_s: f64,
-    /// Seconds that payload may move by the client's own words, warm-up included. `None` if it
-    /// ends the test by another condition.
+    /// Seconds that payload may move according to the client, warm-up included. `None` if another condition ends the
+    /// test.
     pub lasts_s: Option<f64>,
-    /// Whether the client wants what a server would have printed.
+    /// Whether the client wants the server's output.
     pub wants_output: bool,
-    /// The client's version, as it says.
+    /// The client's version, as reported by the client.
     pub client_version: Option<String>,
 }
 
-/// Why not: the number of iperf3's error, which is all that a client can get, and words for this end.
+/// Why not: iperf3's error number, which is all that the client gets, and words for this end.
 pub type Refusal = (u32, String);
 
-/// The plan of these parameters, within what iperf3 and this server allow.
+/// The plan of these parameters, within the limits of iperf3 and this server.
 pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
     numbers_are_amounts(params)?;
     transport_is_ours(params)?;
@@ -84,7 +84,7 @@ pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
     })
 }
 
-/// The same numbers as 3.22 gives for them; versions before 3.17 or so take most of them as they are.
+/// Gives the same error numbers as 3.22; versions before 3.17 or so accept most of these values.
 fn numbers_are_amounts(params: &Params) -> Result<(), Refusal> {
     let Some(key) = params.absurd else { return Ok(()) };
     let number = match key {
@@ -113,7 +113,7 @@ fn sends_to_client(params: &Params) -> bool {
     params.reverse || params.bidirectional
 }
 
-/// Over UDP iperf3 ignores it (`iperf_udp.c` has no sendfile).
+/// Over UDP iperf3 ignores the option (`iperf_udp.c` has no sendfile).
 fn sends_files(params: &Params) -> bool {
     params.zerocopy && !params.udp && sends_to_client(params)
 }
@@ -151,8 +151,8 @@ fn lasts_s(params: &Params) -> Result<Option<f64>, Refusal> {
     Ok((time > 0 && !counted).then_some((time + params.omit) as f64))
 }
 
-/// How long this end has to go on. The client ends every test; a sender that stopped on its own after
-/// the bytes that were asked for would leave it waiting for those that were lost.
+/// How long this end must go on. The client ends every test. If a sender stopped after the requested bytes, the client
+/// would wait for the lost ones.
 fn length(params: &Params, lasts_s: Option<f64>, limits: &Limits) -> Length {
     let block = params.len.unwrap_or(TCP_BLOCK);
     let bytes = params.num.max(params.blockcount.saturating_mul(block));
@@ -176,7 +176,7 @@ fn block(params: &Params) -> Result<u64, Refusal> {
     Err((number, format!("it requests blocks of {asked} bytes")))
 }
 
-/// The client keeps its own to itself.
+/// The client doesn't report its own affinity.
 fn pins(params: &Params) -> Result<Pins, Refusal> {
     let Some(cpu) = params.server_affinity else { return Ok(Pins::default()) };
     let known = u16::try_from(cpu).ok().filter(|cpu| *cpu < MAX_CPUS);
@@ -202,15 +202,15 @@ fn socket(params: &Params) -> Result<SocketOptions, Refusal> {
         congestion: params.congestion.clone(),
         nodelay: params.nodelay,
         max_pacing_bits_per_s: params.fqrate.map(|rate| BitRate(rate as f64)),
-        // Congestion marks are the kernel's to set (RFC 3168), so that the lower bits are left out.
+        // The kernel sets congestion marks (RFC 3168), so the lower bits are left out.
         dscp: (tos > 0).then_some((tos >> ECN_BITS) as u8),
-        // iperf3 ignores it over TCP.
+        // iperf3 ignores the option over TCP.
         dont_fragment: params.dont_fragment && params.udp,
         ..SocketOptions::default()
     })
 }
 
-/// Whether the plan is within this server's limits, each with iperf3's number for it.
+/// Whether the plan is within this server's limits, each with iperf3's error number.
 fn within(plan: &Plan, limits: &Limits) -> Result<(), Refusal> {
     let hold = |asked: f64, limit: f64, number: u32, what: &str| {
         if asked <= limit {

@@ -14,10 +14,10 @@ use crate::untrusted;
 /// Longest parameters, bytes (`MAX_PARAMS_JSON_STRING` in `iperf.h`, 3.18 and later).
 pub const MAX_PARAMS_BYTES: usize = 8 * 1024;
 
-/// Longest results, bytes: 256 streams of 200 bytes, and some thousand lines of what a server printed.
+/// Longest results, bytes: 256 streams of 200 bytes, and some thousand lines of a server's output.
 pub const MAX_RESULTS_BYTES: usize = 1024 * 1024;
 
-/// Bytes that may come while nothing is awaited: a few states that crossed ours.
+/// Bytes that may arrive while nothing is awaited: a few states that crossed ours.
 const MAX_EARLY_BYTES: usize = 64;
 
 /// Bytes of the length before JSON, and of each word of an error.
@@ -30,10 +30,10 @@ pub struct Control {
     inbox: Vec<u8>,
 }
 
-/// What two words after [`SERVER_ERROR`] said, as far as they came.
+/// The two words after [`SERVER_ERROR`], as far as they arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorWords {
-    /// iperf3's number; `None` if not even that came.
+    /// iperf3's number; `None` if not even this arrived.
     pub number: Option<u32>,
     /// The other system's errno, 0 for none.
     pub errno: u32,
@@ -56,7 +56,7 @@ impl Control {
         Ok(())
     }
 
-    /// Tells a client of an error by iperf3's number, and closes.
+    /// Sends a client iperf3's number of an error, and closes.
     pub fn fail(&mut self, number: u32) {
         let errno = 0u32;
         let words = [number.to_be_bytes(), errno.to_be_bytes()].concat();
@@ -64,7 +64,7 @@ impl Control {
         self.close();
     }
 
-    /// Tells a client that there is no room for it now, and closes.
+    /// Tells a client that the server is busy, and closes.
     pub fn deny(&mut self) {
         self.send(vec![ACCESS_DENIED]);
         self.close();
@@ -85,22 +85,22 @@ impl Control {
         self.outbox.is_closed()
     }
 
-    /// What the session wants done.
+    /// The session's outputs.
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// What the session wants done.
+    /// The session's outputs.
     pub fn outbox_mut(&mut self) -> &mut Outbox {
         &mut self.outbox
     }
 
-    /// Takes bytes as they arrived.
+    /// Takes bytes that arrived.
     pub fn receive(&mut self, bytes: &[u8]) {
         self.inbox.extend_from_slice(bytes);
     }
 
-    /// What arrived and was not taken yet.
+    /// Bytes that arrived and were not taken yet.
     pub fn waiting(&self) -> &[u8] {
         &self.inbox
     }
@@ -115,7 +115,7 @@ impl Control {
         self.take(1).and_then(|taken| taken.first().copied())
     }
 
-    /// An error if more has come than one who waits for nothing has to keep.
+    /// An error if more bytes have arrived than must be kept while nothing is awaited.
     pub fn stay_small(&self) -> Result<(), WireError> {
         match self.inbox.len() {
             length if length > MAX_EARLY_BYTES => {
@@ -125,7 +125,7 @@ impl Control {
         }
     }
 
-    /// The next JSON, once it is there whole.
+    /// The next JSON, once it is complete.
     pub fn next_json(&mut self, longest: usize) -> Result<Option<Value>, WireError> {
         let Some(length) = self.inbox.first_chunk::<WORD_BYTES>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
@@ -137,8 +137,8 @@ impl Control {
         value.map(Some).map_err(|cause| broken(format!("not JSON: {cause}")))
     }
 
-    /// The words after [`SERVER_ERROR`], once they are there. Version 3.12 leaves out the second one
-    /// of a failed authentication.
+    /// The words after [`SERVER_ERROR`], once they are there. Version 3.12 omits the second word of a failed
+    /// authentication.
     pub fn error_words(&self) -> ErrorWords {
         let word = |at: usize| {
             let bytes = self.inbox.get(at..)?.first_chunk::<WORD_BYTES>()?;
@@ -153,7 +153,7 @@ impl Control {
     }
 }
 
-/// An error that the peer's words caused.
+/// An error caused by the peer's bytes.
 pub fn broken(cause: impl std::fmt::Display) -> WireError {
     WireError::Protocol(plain::phrase(&cause.to_string()))
 }

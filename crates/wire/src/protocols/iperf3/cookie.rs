@@ -1,4 +1,4 @@
-//! The cookie: 36 characters and a NUL, with which every connection of a test begins.
+//! The cookie: 36 characters and a NUL that begin every connection of a test.
 
 use sha2::{Digest, Sha256};
 
@@ -8,7 +8,7 @@ use crate::ticket::Proof;
 /// Bytes of a cookie, with its NUL (iperf3 3.21, `COOKIE_SIZE` in `iperf.h`).
 pub const COOKIE_BYTES: usize = 37;
 
-/// What iperf3 makes its cookies of (`make_cookie` in `iperf_util.c`).
+/// The characters of iperf3's cookies (`make_cookie` in `iperf_util.c`).
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// Separates cookies from anything else that may be made from the same seed.
@@ -23,20 +23,20 @@ pub fn cookie(seed: &[u8; 32]) -> Proof {
     Proof(letters.chain([0]).collect())
 }
 
-/// The cookie at the beginning of these bytes, if there is a whole one. Versions up to 3.1 make it
-/// of the host's name and the time, so any printable character may be in it.
+/// The cookie at the beginning of these bytes, if it is complete. Versions up to 3.1 build it from
+/// the host's name and the time, so it may contain any printable character.
 pub fn read(bytes: &[u8]) -> Option<Proof> {
     let cookie = bytes.get(..COOKIE_BYTES)?;
     let (letters, nul) = cookie.split_at(COOKIE_BYTES - 1);
     (nul == [0] && letters.iter().all(u8::is_ascii_graphic)).then(|| Proof(cookie.to_vec()))
 }
 
-/// Its 36 characters, as iperf3's JSON has them.
+/// The cookie's 36 characters, as in iperf3's JSON.
 pub fn text(cookie: &Proof) -> Option<String> {
     String::from_utf8(cookie.0.strip_suffix(&[0])?.to_vec()).ok()
 }
 
-/// What the first bytes of a connection are to iperf3: the control connection and the data
+/// How iperf3 classifies the first bytes of a connection: the control connection and the data
 /// connections of a test all begin with its cookie.
 pub fn recognises(bytes: &[u8]) -> First {
     if let Some(cookie) = read(bytes) {

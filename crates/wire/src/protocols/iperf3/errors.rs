@@ -1,6 +1,6 @@
-//! iperf3's error numbers (3.12 to 3.21, `iperf_api.h`): what a server's mean, and which ones we give.
+//! iperf3's error numbers (3.12 to 3.21, `iperf_api.h`): the meanings of a server's, and the ones that goodput sends.
 
-/// Names of the numbers that this end gives.
+/// Names of the numbers that this end sends.
 pub mod number {
     /// The duration is too long.
     pub const DURATION: u32 = 5;
@@ -16,11 +16,11 @@ pub mod number {
     pub const OMIT: u32 = 12;
     /// Something that is not implemented.
     pub const NOT_IMPLEMENTED: u32 = 13;
-    /// No SCTP here.
+    /// SCTP is not supported.
     pub const NO_SCTP: u32 = 18;
     /// A datagram that is too small or too large.
     pub const UDP_BLOCK_SIZE: u32 = 20;
-    /// A TOS that is none.
+    /// An invalid TOS.
     pub const TOS: u32 = 21;
     /// Reverse and bidirectional at once.
     pub const REVERSE_BIDIR: u32 = 25;
@@ -32,7 +32,7 @@ pub mod number {
     pub const RECEIVE_PARAMS: u32 = 114;
     /// Results that can't be read.
     pub const RECEIVE_RESULTS: u32 = 117;
-    /// A message that is none.
+    /// An invalid message.
     pub const MESSAGE: u32 = 110;
     /// The CPU affinity can't be set.
     pub const AFFINITY: u32 = 132;
@@ -40,7 +40,7 @@ pub mod number {
     pub const CONGESTION: u32 = 134;
     /// Not authorised.
     pub const AUTH: u32 = 142;
-    /// The test lasted longer than it said.
+    /// The test lasted longer than announced.
     pub const DURATION_EXPIRED: u32 = 160;
     /// The data connections can't be made.
     pub const CREATE_STREAM: u32 = 200;
@@ -50,7 +50,7 @@ pub mod number {
     pub const STREAM_CLOSE: u32 = 207;
 }
 
-/// What the numbers mean, in words that fit behind "the server says:".
+/// The meanings of the numbers, in words that fit behind "the server says:".
 const MEANINGS: &[(u32, &str)] = &[
     (number::DURATION, "the duration is longer than iperf3 allows"),
     (number::STREAMS, "more parallel streams than it allows"),
@@ -138,7 +138,7 @@ const MEANINGS: &[(u32, &str)] = &[
     (400, "it can't create a thread"),
 ];
 
-/// What a server's error means. `errno` is 0 if there was none.
+/// The meaning of a server's error. `errno` is 0 if there was none.
 pub fn words(number: u32, errno: u32) -> String {
     let known = MEANINGS.iter().find(|(known, _)| *known == number);
     let meaning = known.map_or("an error that goodput does not know", |(_, words)| words);

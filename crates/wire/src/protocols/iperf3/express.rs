@@ -7,8 +7,8 @@ use super::params::Params;
 use crate::check;
 use crate::direct::PLAIN_MOVER;
 
-/// Longest duration that iperf3 knows, seconds; the client ends a test itself, so that a longer one
-/// only needs a server that lets it.
+/// iperf3's longest duration, seconds. The client ends a test itself, so a longer test only needs a server that
+/// permits it.
 const MAX_TIME_S: f64 = 86_400.0;
 
 /// Most streams of each direction (3.12, `MAX_STREAMS` in `iperf.h`).
@@ -17,7 +17,7 @@ const MAX_STREAMS: u16 = 128;
 /// Bits of a type of service below the DSCP (RFC 2474).
 const ECN_BITS: u32 = 2;
 
-/// The parameters of a plan; else what iperf3 can't express.
+/// The parameters of a plan, or the parts that iperf3 can't express.
 pub fn express(plan: &Plan) -> Result<Params, String> {
     let (time, num) = end(plan.length)?;
     let socket = &plan.socket;
@@ -59,7 +59,7 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
         tos: socket.dscp.map(|dscp| u64::from(dscp) << ECN_BITS),
         congestion: socket.congestion.clone(),
         get_server_output: plan.peer_output,
-        // A number of 32 bits would come around after 5 minutes at 10 Gbit/s of small datagrams.
+        // A 32-bit number would wrap around after 5 minutes at 10 Gbit/s of small datagrams.
         udp_counters_64bit: plan.transport == Transport::Udp,
         dont_fragment: socket.dont_fragment,
         zerocopy: far_sends_by_sendfile(plan)?,
@@ -80,8 +80,7 @@ fn far_cpu(pin: &Pin) -> Result<Option<u64>, String> {
     }
 }
 
-/// Seconds and bytes. The client ends the test: a server needs to know only how long it may last, and
-/// for that a part of a second is a whole one.
+/// Seconds and bytes. The client ends the test: a server only needs the longest duration, so seconds are rounded up.
 fn end(length: Length) -> Result<(u64, u64), String> {
     match length {
         Length::Bytes(bytes) => Ok((0, bytes.0)),
@@ -95,8 +94,8 @@ fn end(length: Length) -> Result<(u64, u64), String> {
     }
 }
 
-/// Whole seconds of warm-up. With a number of bytes this end would have to count these from the end of
-/// the warm-up, and the sender does not learn of it.
+/// Whole seconds of warm-up. With a number of bytes, this end would have to count from the end of the warm-up, but the
+/// sender doesn't know when this is.
 fn omit(plan: &Plan) -> Result<u64, String> {
     match plan.length {
         _ if plan.omit_s == 0.0 => Ok(0),
@@ -149,7 +148,7 @@ fn one_way_only(does: &str, option: &str, mover: &str) -> String {
     format!("iperf3 {does} datagrams in one way only; leave out {option} {mover}")
 }
 
-/// Whether a plan makes sense, and how iperf3 says it.
+/// Whether a plan makes sense, and its parameters in iperf3's terms.
 pub fn checked(plan: &Plan) -> Result<Params, String> {
     check::sense_with(plan, *UDP_BLOCK.start())
         .map_err(|why| format!("this plan can't be measured: {why}"))?;

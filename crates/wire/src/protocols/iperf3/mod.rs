@@ -1,16 +1,16 @@
 //! iperf3's protocol, versions 3.1 to 3.21: a control connection and data connections that all begin
 //! with one cookie, states of one byte, parameters and results as JSON.
 //!
-//! It is specified by its program alone (github.com/esnet/iperf, `src/`); what we know of it was read
-//! there and seen in captures of 3.12. `tests/peers` holds it to the real program.
+//! Its only specification is the program (github.com/esnet/iperf, `src/`); this module follows the source and captures
+//! of 3.12. `tests/peers` compares it with the real program.
 //!
 //! ```text
-//! cookie   how connections begin              states   what one byte says
+//! cookie   how connections begin              states   the states of one byte
 //! control  states and JSON over bytes         errors   iperf3's numbers, in words
 //! params   what a client asks for             number   numbers as JSON has them
 //! agree    parameters to a plan (server)      express  a plan to parameters (client)
 //! account  our counts for the peer            results  the same on the wire, and the peer's
-//! output   what a server would have printed
+//! output   the output of an iperf3 server
 //! client   the connecting side                server   the answering side
 //! ```
 
@@ -41,7 +41,7 @@ use crate::ticket::{FlowTicket, Proof};
 /// The port of the control connection, of TCP data connections and of UDP flows (`PORT` in `iperf.h`).
 pub const PORT: u16 = 5201;
 
-/// What a peer is called.
+/// The name of a peer.
 const PROGRAM: &str = "iperf3";
 
 /// The registry's entry.
@@ -62,8 +62,8 @@ pub const PROTOCOL: Protocol = Protocol {
     server: |now, config| Box::new(server::ServerSession::new(now, config)),
 };
 
-/// The flows of a plan in the order in which iperf3 connects them: those on which the client sends
-/// come first. All show the same cookie.
+/// The flows of a plan in the order in which iperf3 connects them: flows on which the client sends come first. All
+/// present the same cookie.
 fn tickets(plan: &Plan, cookie: &Proof, wide: bool) -> Vec<FlowTicket> {
     let ticket = |flow| FlowTicket {
         flow,

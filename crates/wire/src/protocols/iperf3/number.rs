@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// A whole number from 0; fractions are cut off, as iperf3 does (`cJSON`'s `valueint`).
+/// A whole number of at least 0; fractions are cut off, as in iperf3 (`cJSON`'s `valueint`).
 pub fn whole(value: &Value) -> Option<u64> {
     match (value.as_u64(), value.as_f64()) {
         (Some(number), _) => Some(number),
-        // From 2^64 on nothing is a count of anything.
+        // No count reaches 2^64.
         (None, Some(number)) if (0.0..18_446_744_073_709_551_616.0).contains(&number) => {
             Some(number as u64)
         }
@@ -14,23 +14,23 @@ pub fn whole(value: &Value) -> Option<u64> {
     }
 }
 
-/// Whether a value is a number and no amount of anything: negative, or beyond all counts.
+/// Whether a value is a number but not a valid amount: negative, or above all counts.
 pub fn is_absurd(value: &Value) -> bool {
     value.is_number() && whole(value).is_none()
 }
 
-/// A count, if it was made. iperf3 writes -1 for one that was not, and 3.12 and 3.13 write that
-/// as 2^64-1; nothing is counted beyond 2^63.
+/// A count, if it was made. iperf3 writes -1 for a count that was not made, and 3.12 and 3.13 write
+/// -1 as 2^64-1; no real count exceeds 2^63.
 pub fn counted(value: &Value) -> Option<u64> {
     whole(value).filter(|count| i64::try_from(*count).is_ok())
 }
 
-/// A number that is one.
+/// A finite number.
 pub fn finite(value: &Value) -> Option<f64> {
     value.as_f64().filter(|number| number.is_finite())
 }
 
-/// Whether a flag is set: `true` from 3.18 on, a number other than 0 in older ones.
+/// Whether a flag is set: `true` since 3.18, a number other than 0 in older versions.
 pub fn flag(value: &Value) -> bool {
     value.as_bool().unwrap_or_else(|| value.as_f64().is_some_and(|number| number != 0.0))
 }

@@ -10,7 +10,7 @@ use crate::plain;
 /// Longest text of a client that is kept, bytes.
 const MAX_TEXT_BYTES: usize = 64;
 
-/// Parameters, as a client writes them and a server reads them. What is absent is left to the server.
+/// Parameters, as a client writes them and a server reads them. The server chooses absent ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Params {
     #[serde(skip_serializing_if = "is_off")]
@@ -24,7 +24,7 @@ pub struct Params {
     /// CPU to which the server binds its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_affinity: Option<u64>,
-    /// Seconds; 0 if something else ends the test.
+    /// Seconds; 0 if another condition ends the test.
     pub time: Option<u64>,
     /// Payload bytes over all streams of a direction; 0 for none.
     pub num: u64,
@@ -45,7 +45,7 @@ pub struct Params {
     pub window: Option<u64>,
     /// Bytes of a write or a datagram.
     pub len: Option<u64>,
-    /// Bits per second of each stream; 0 for as fast as it goes.
+    /// Bits per second of each stream; 0 for unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
     /// Rate at which the kernel paces each socket, bits per second.
@@ -70,7 +70,7 @@ pub struct Params {
     pub authtoken: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
-    /// The first key with a number that is no amount of anything.
+    /// The first key whose number is not a valid amount.
     #[serde(skip)]
     pub absurd: Option<&'static str>,
 }
@@ -91,7 +91,7 @@ const NUMBERS: [&str; 12] = [
     "TOS",
 ];
 
-/// serde gives what it looks at by reference.
+/// serde passes the flag by reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_off(flag: &bool) -> bool {
     !flag
@@ -104,8 +104,7 @@ fn one<S: serde::Serializer>(flag: &bool, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Params {
-    /// Reads what a client sent: unknown keys and values of another type are as if they were not
-    /// there, as in every version.
+    /// Reads a client's parameters: unknown keys and values of another type are ignored, as in every version.
     pub fn read(json: &Value) -> Self {
         let is_set = |key: &str| json.get(key).is_some_and(flag);
         let number = |key: &str| json.get(key).and_then(whole);

@@ -1,5 +1,5 @@
-//! Results: JSON that each side sends the other when payload has ended (3.21, `send_results` and
-//! `get_results` in `iperf_api.c`).
+//! Results: JSON that each side sends to the other after the payload (3.21, `send_results` and `get_results` in
+//! `iperf_api.c`).
 
 use goodput_model::{EndName, FlowPlan, FlowTotals, Known, Plan, Role, Totals, Transport};
 use serde::Serialize;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::number::{counted, finite};
 use crate::plain;
 
-/// Longest text of what a server printed that is kept, lines and characters of each.
+/// Longest server output that is kept, lines and characters of each.
 const MAX_OUTPUT_LINES: usize = 4000;
 const MAX_LINE_CHARS: usize = 240;
 
 /// Longest name of a congestion control (`TCP_CA_NAME_MAX`, include/net/tcp.h), its NUL not counted.
 const MAX_NAME_CHARS: usize = 15;
 
-/// What iperf3 writes for a count that was not made.
+/// iperf3's value for a count that was not made.
 pub const NOT_COUNTED: i64 = -1;
 
 /// What this end reports to the peer.
@@ -23,8 +23,8 @@ pub const NOT_COUNTED: i64 = -1;
 pub struct Results {
     /// CPU time as a share of the duration, percent of one CPU.
     pub cpu_util_total: f64,
-    /// User and system time apart: readers insist on the keys, and goodput's flows count both
-    /// together, so that these stay 0.
+    /// User and system time separately: readers require the keys. goodput's flows count both together, so these stay
+    /// 0.
     pub cpu_util_user: f64,
     pub cpu_util_system: f64,
     /// Whether a sender counts retransmits; -1 for a receiver.
@@ -36,20 +36,20 @@ pub struct Results {
     pub streams: Vec<StreamResult>,
 }
 
-/// One stream of them. Readers insist on all but the last four.
+/// The results of one stream. Readers require all but the last four.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StreamResult {
     pub id: u16,
-    /// Without those of the warm-up.
+    /// Without the warm-up.
     pub bytes: u64,
     pub retransmits: i64,
     /// Seconds.
     pub jitter: f64,
-    /// Datagrams lost, with those of the warm-up.
+    /// Datagrams lost, including the warm-up.
     pub errors: u64,
-    /// Datagrams sent, or the highest number received, with those of the warm-up.
+    /// Datagrams sent, or the highest number received, including the warm-up.
     pub packets: u64,
-    /// Of both, those of the warm-up (since 3.14).
+    /// The warm-up's part of both (since 3.14).
     pub omitted_errors: u64,
     pub omitted_packets: u64,
     pub start_time: f64,
@@ -61,7 +61,7 @@ pub fn stream_id(flow: u16) -> u16 {
     if flow == 0 { 1 } else { flow + 2 }
 }
 
-/// The account that a peer gives of itself. `program` says who it is.
+/// A peer's account of itself. `program` names the peer.
 pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<Totals, String> {
     let streams = json.get("streams").and_then(Value::as_array).ok_or("there are no streams")?;
     let flows = plan.flow_plans();
@@ -76,7 +76,7 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
     });
     let cpu = json.get("cpu_util_total").and_then(finite);
     let congestion = json.get("congestion_used").and_then(Value::as_str);
-    // Who counts both together has zeros in these, as we do.
+    // A program that counts both together has zeros here, as goodput does.
     let of = |key: &str| json.get(key).and_then(finite);
     let apart = of("cpu_util_user") > Some(0.0) || of("cpu_util_system") > Some(0.0);
     let part = |key: &str| of(key).filter(|_| apart);
@@ -89,7 +89,7 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
         congestion: congestion.map(|name| plain::short(name, MAX_NAME_CHARS)),
         cookie: None,
         flows: totals.collect::<Result<_, String>>()?,
-        // A server of 3.12 goes on sending it to clients that come after one that asked.
+        // A server of 3.12 also sends its output to clients that come after one that asked for it.
         text: text.filter(|_| plan.peer_output).map(printed),
     })
 }
@@ -133,7 +133,7 @@ fn of_stream(json: &Value, flow: FlowPlan, transport: Transport, peer: EndName) 
     }
 }
 
-/// What a server printed, made fit for a terminal.
+/// A server's output, made safe for a terminal.
 fn printed(output: &Value) -> String {
     let text = match output.as_str() {
         Some(text) => text.to_owned(),

@@ -1,4 +1,4 @@
-//! Samples that tests of iperf3's accounts are made of.
+//! Samples for tests of iperf3's accounts.
 
 use goodput_model::{DatagramCounts, FlowSample, Role, Sample};
 

@@ -4,7 +4,7 @@
 pub const TEST_START: u8 = 1;
 /// Payload moves.
 pub const TEST_RUNNING: u8 = 2;
-/// The client's end condition is reached, in whatever direction payload moves.
+/// The client's end condition is reached, in any direction of payload.
 pub const TEST_END: u8 = 4;
 /// The server awaits the parameters.
 pub const PARAM_EXCHANGE: u8 = 9;

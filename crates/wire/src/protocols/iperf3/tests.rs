@@ -1,4 +1,4 @@
-//! Both sessions, with arbitrary input in any order from a peer, a driver and time.
+//! Both sessions, with arbitrary input in any order from a peer, a driver and the clock.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::PROTOCOL;
 use crate::pair::{client_config, end, origin, sample, server_config};
 use crate::session::{Input, Output, Session};
 
-/// What a peer may say: states, errors, the cookie, parameters, results, and nonsense.
+/// What a peer may send: states, errors, the cookie, parameters, results, and nonsense.
 fn word() -> impl Strategy<Value = Vec<u8>> {
     let framed = |json: &str| [&(json.len() as u32).to_be_bytes()[..], json.as_bytes()].concat();
     prop_oneof![
@@ -23,7 +23,7 @@ fn word() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What a driver or time may bring.
+/// What a driver or the clock may bring.
 fn drive(session: &mut dyn Session, which: u8, now: &mut std::time::Instant) -> bool {
     *now += Duration::from_millis(5);
     let input = match which % 10 {
@@ -58,7 +58,7 @@ fn survives(mut session: Box<dyn Session>, steps: &[(Option<u8>, Vec<u8>)]) {
             return;
         }
     }
-    // Whatever waits does so for an hour at most, the longest test that the limits allow.
+    // Every wait takes at most an hour, the longest test that the limits allow.
     while let Some(at) = session.next_timeout() {
         assert!(at < origin() + Duration::from_secs(3600));
         now = at.max(now);

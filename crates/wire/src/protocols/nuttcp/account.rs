@@ -1,4 +1,4 @@
-//! What a server reported about itself when the payload was over, in the layout `key=value`.
+//! A server's report about itself after the payload, in the layout `key=value`.
 //!
 //! ```text
 //! nuttcp-t: connect=192.0.2.1 mss=1448 rtt_ms=0.059
@@ -7,10 +7,10 @@
 //! nuttcp-t: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=0% memory=0i+0d-764maxrss …
 //! ```
 //!
-//! The last line is that of the CPU, in every version. Bytes are printed in MB of 2^20 with four
-//! digits behind the point, so that they are known to ± 53 bytes. Over UDP, if all datagrams have
-//! one length, that gives their exact number. Over TCP a server that received prints as many MB as
-//! this end has sent, unless the stream broke off: then the count is that of this end.
+//! The CPU's line is the last in every version. Bytes are printed in MB of 2^20 with four decimal places, so they are
+//! known to ± 53 bytes. Over UDP this gives the exact number of datagrams if all have the same length. Over TCP, if a
+//! receiving server prints as many MB as this end has sent, this end's count is used; they differ only if the stream
+//! broke off.
 
 use goodput_model::{FlowTotals, Known, Plan, Role, Sample, Totals, Transport};
 
@@ -18,23 +18,22 @@ use super::version::Version;
 use crate::error::WireError;
 use crate::plain::phrase;
 
-/// Most text of a server that is kept, bytes.
+/// At most this much text of a server is kept, bytes.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// What nuttcp calls MB, bytes.
+/// A MB in nuttcp, bytes.
 const NUTTCP_MB_BYTES: f64 = 1_048_576.0;
 
 /// Half of the last digit of a number of MB, bytes.
 const PRECISION_BYTES: f64 = NUTTCP_MB_BYTES * 0.000_05;
 
-/// Last digit of a number of seconds. In a short test the rate, with four digits, gives the time more
-/// precisely.
+/// Last digit of a number of seconds. In a short test the rate, which has four digits, gives the time more precisely.
 const RATE_STEP_S: f64 = 0.01;
 
 /// Why most of what other protocols report is missing.
 const UNREPORTED: &str = "a nuttcp server does not report it";
 
-/// What was reported so far.
+/// The report so far.
 #[derive(Debug, Default)]
 pub struct Account {
     text: String,
@@ -86,18 +85,18 @@ impl Account {
         }
     }
 
-    /// Whether it is all there.
+    /// Whether the report is complete.
     pub fn is_complete(&self) -> bool {
         self.megabytes.is_some() && self.cpu_percent.is_some()
     }
 
-    /// What the server complained of.
+    /// The server's complaint.
     pub fn complaint(&self) -> Option<&str> {
         self.complaint.as_deref()
     }
 
-    /// The account of a measurement of `plan` by a server of version `theirs`, if `ours` is the
-    /// last sample of this end.
+    /// A server's account of a measurement of `plan`. `theirs` is the server's version, `ours` the last sample of this
+    /// end.
     pub fn totals(&self, plan: &Plan, theirs: Version, ours: &Sample) -> Totals {
         let flows = plan.flow_plans();
         let Some(first) = flows.first() else {
@@ -119,7 +118,7 @@ impl Account {
             bytes: known(bytes),
             duration_s: self.seconds.map_or(Known::missing(UNREPORTED), Known::Value),
             retransmits: known(self.retransmits),
-            // nuttcp counts what arrived; what was sent is this end's to say.
+            // nuttcp counts received datagrams; this end knows how many were sent.
             datagrams: known(datagrams.and_then(|counted| counted.checked_add(lost.unwrap_or(0)))),
             lost: known(lost),
             ..unreported

@@ -1,17 +1,17 @@
-//! The lines of a receiving server while payload moves, and `DONE` behind them.
+//! The lines of a receiving server while payload moves, and `DONE` after them.
 //!
-//! A sending server says nothing: its client sees what comes. Layouts are those of `sigalarm()`
-//! (lines 1645 to 1800) and of the formats from line 930 on.
+//! A sending server prints nothing: its client counts what arrives. The layouts are those of
+//! `sigalarm()` (lines 1645 to 1800) and of the formats that begin at line 930.
 
 use goodput_model::Sample;
 
 use super::parameters::{Parameters, format};
 
-/// What nuttcp calls MB, bytes.
+/// A MB in nuttcp, bytes.
 pub const NUTTCP_MB_BYTES: f64 = 1_048_576.0;
 
-/// A sample that comes so little before an interval's end is its end, seconds: the last one is of
-/// the last payload, and the others are never quite on time.
+/// A sample that precedes an interval's end by no more than this ends the interval, seconds: the
+/// last sample is taken at the last payload, and the others are never quite on time.
 const EARLY_S: f64 = 0.02;
 
 /// The interval lines of one measurement.
@@ -24,7 +24,7 @@ pub struct Intervals {
     lines: u32,
 }
 
-/// How lines look.
+/// The format of lines.
 #[derive(Debug, Clone, Copy)]
 struct LineStyle {
     /// Whether lost datagrams are known.
@@ -35,7 +35,7 @@ struct LineStyle {
     datagram_bytes: u64,
 }
 
-/// What was counted at the end of an interval.
+/// The counts at the end of an interval.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mark {
     at_s: f64,
@@ -45,7 +45,7 @@ struct Mark {
 }
 
 impl Intervals {
-    /// Those that a client asked for.
+    /// The lines that a client requested.
     pub fn new(asked: &Parameters) -> Self {
         let wants = |bit: u32| asked.format & u64::from(bit) != 0;
         let look = LineStyle {
@@ -59,7 +59,7 @@ impl Intervals {
         Self { every_s, look, last: Mark::default(), lines: 0 }
     }
 
-    /// The line of an interval that `sample` ends, if it does.
+    /// The line of the interval that `sample` ends, if it ends one.
     pub fn lines(&mut self, sample: &Sample) -> String {
         let now = Mark::of(sample, self.last);
         let due = f64::from(self.lines + 1) * self.every_s;
@@ -71,14 +71,14 @@ impl Intervals {
         self.look.line(before, now)
     }
 
-    /// What says that no more comes, if lines were asked for.
+    /// Announces the end of the lines, if lines were requested.
     pub fn close(&self) -> &'static str {
         if self.every_s > 0.0 { "DONE\n" } else { "" }
     }
 }
 
 impl Mark {
-    /// Counts of datagrams are only in samples with details; without, they stay as they were.
+    /// Only detailed samples have counts of datagrams; without details, the counts stay the same.
     fn of(sample: &Sample, before: Self) -> Self {
         let mut mark = Self { at_s: sample.at_s, bytes: sample.received_bytes, ..before };
         if !sample.flows.is_empty() {
@@ -121,7 +121,7 @@ impl LineStyle {
         line
     }
 
-    /// Datagrams that late ones take back from an earlier interval's loss are none of this one's.
+    /// Late datagrams that reduce an earlier interval's loss don't count as loss of this interval.
     fn loss(self, from: Mark, to: Mark) -> String {
         let drop = lost(from, to);
         let all = drop + to.received.saturating_sub(from.received);
@@ -137,7 +137,7 @@ fn lost(from: Mark, to: Mark) -> u64 {
     to.lost.saturating_sub(from.lost)
 }
 
-/// Megabytes, seconds and their rate behind these words; in columns if asked for.
+/// Megabytes, seconds and their rate after these words; in columns on request.
 fn rate(words: &[&str; 3], from: Mark, to: Mark, columns: bool) -> String {
     let bytes = to.bytes.saturating_sub(from.bytes) as f64;
     let seconds = (to.at_s - from.at_s).max(1e-6);

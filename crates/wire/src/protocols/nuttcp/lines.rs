@@ -1,8 +1,8 @@
-//! Lines of text out of bytes, each within bounds.
+//! Splits bytes into lines of bounded length.
 
 use crate::error::WireError;
 
-/// Longest line, bytes. The longest that nuttcp writes, the parameters of 8.2.2, has below 600.
+/// Longest line, bytes. nuttcp's longest line, the parameters of 8.2.2, is below 600.
 const MAX_LINE_BYTES: usize = 4096;
 
 /// Bytes that have not become lines yet.
@@ -17,7 +17,7 @@ impl Lines {
         self.pending.extend_from_slice(bytes);
     }
 
-    /// The next whole line, without its end. What is not UTF-8 in it is replaced.
+    /// The next complete line, without its end. Invalid UTF-8 is replaced.
     pub fn next(&mut self) -> Result<Option<String>, WireError> {
         let end = self.pending.iter().position(|byte| *byte == b'\n');
         if end.unwrap_or(self.pending.len()) > MAX_LINE_BYTES {
@@ -30,7 +30,7 @@ impl Lines {
         Ok(Some(String::from_utf8_lossy(line).into_owned()))
     }
 
-    /// What has come of a line that has not ended.
+    /// The beginning of an incomplete line.
     pub fn rest(&self) -> &[u8] {
         &self.pending
     }

@@ -7,16 +7,16 @@
 //! C→S  buflen = 65536, nbuf = …, port = 5101, trans = 1, …        one line of parameters
 //! S→C  OK v6.1.2                                                  or KO, the reason, KO
 //!        … payload …
-//! S→C  interval lines, DONE                                       if asked for
-//! S→C  nuttcp-r: …                                                what the server counted
+//! S→C  interval lines, DONE                                       if requested
+//! S→C  nuttcp-r: …                                                the server's counts
 //! S    closes
 //! ```
 //!
 //! ```text
-//! version     who can do what               lines       bounded lines of text
-//! parameters  the line, read and written    plan        the line and a plan
-//! client      the connecting side           account     what a server reported about itself
-//! server      the answering side            report      what ours reports
+//! version     features of versions          lines       bounded lines of text
+//! parameters  reads and writes the line     plan        the line and a plan
+//! client      the connecting side           account     a server's report about itself
+//! server      the answering side            report      our server's report
 //! intervals   its lines while it runs             third party a measurement with another server
 //! ```
 
@@ -55,10 +55,10 @@ pub const PROTOCOL: Protocol = Protocol {
     server: |now, config| Box::new(server::ServerSession::new(now, config)),
 };
 
-/// The version that this end says it is.
+/// The version that this end announces.
 const OURS: version::Version = version::Version::new(8, 2, 2);
 
-/// First data port that a client of ours names: the usual one since 6.2.8 (line 1052).
+/// First data port of goodput's clients: the default since 6.2.8 (line 1052).
 const DATA_PORT: u16 = 5101;
 
 /// Most streams of one measurement (`MAXSTREAM`, line 864).
@@ -70,8 +70,8 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// From the parameters to their acceptance or refusal.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// From the parameters to a server that is ready for its data connections: it may have to wait for
-/// its turn, because those of one address are distinguished only by their order.
+/// From the parameters to a server that is ready for its data connections. It may have to wait for
+/// its turn, because only the order distinguishes the data connections of one address.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// From the acceptance to all data connections. nuttcp gives each 5 s (`ACCEPT_TIMEOUT`, line 852).
@@ -80,19 +80,19 @@ const FLOWS_TIMEOUT: Duration = Duration::from_secs(10);
 /// From all data connections to the first payload.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// From the longest end of the payload to the server's last line.
+/// From the latest end of the payload to the server's last line.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Between the two begin markers of a sender of ours over UDP, before its payload.
+/// Pause between the two begin markers of our UDP sender, before its payload.
 const BEGIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// How much longer a server lets a client send than the client said.
+/// How much longer than announced a server lets a client send.
 const GRACE_TIME: Duration = Duration::from_secs(3);
 
-/// Shortest datagram that has room for the count, bytes (line 4736).
+/// Shortest datagram that can hold the count, bytes (line 4736).
 const MIN_COUNTED_BYTES: u64 = 32;
 
-/// What a client says first, up to its version: since 3.1.1, and before.
+/// The beginning of a client's first line: since 3.1.1, and before.
 const OPENINGS: [&[u8]; 2] = [version::HELO, parameters::BEGINS];
 
 fn recognises(first: &[u8]) -> First {
@@ -108,7 +108,7 @@ fn recognises(first: &[u8]) -> First {
     }
 }
 
-/// A sender's begin markers; nothing is answered (lines 7273 to 7285).
+/// A sender's begin markers; they get no answer (lines 7273 to 7285).
 fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
     match datagram {
         b"BOD0" | b"BOD1" => FirstDatagram::Opens { reply: Vec::new() },
@@ -116,13 +116,13 @@ fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
     }
 }
 
-/// A ticket for each flow of a plan; nothing proves a flow but its address and port.
+/// A ticket for each flow of a plan; only address and port identify a flow.
 fn tickets(plan: &Plan, interval_s: f64) -> Vec<FlowTicket> {
     FlowTicket::without_proofs(plan, &goodput_framing::nuttcp(is_counted(plan, interval_s)))
 }
 
-/// Whether each datagram shows how many bytes were sent by then (line 4736), on this flow: with
-/// several streams nuttcp counts over all of them, which no single one can make use of.
+/// Whether each datagram on this flow carries the bytes sent so far (line 4736). With several
+/// streams nuttcp counts over all of them, so a single stream can't use the count.
 fn is_counted(plan: &Plan, interval_s: f64) -> bool {
     let has_room = plan.chunk_bytes.0 >= MIN_COUNTED_BYTES;
     plan.transport == Transport::Udp && interval_s > 0.0 && plan.flows == 1 && has_room

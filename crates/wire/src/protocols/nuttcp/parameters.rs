@@ -1,14 +1,14 @@
 //! The line of parameters: names and numbers, which a client writes and a server reads.
 //!
-//! nuttcp's own servers read the first thirteen by their place and search the others by name; this
-//! reader searches all of them. A key belongs to the version that brought it: a server dereferences
-//! a null pointer if a version is announced whose keys are not there (lines 4206 ff.).
+//! nuttcp's own servers read the first thirteen by position and search the others by name; this
+//! reader searches all by name. A key belongs to the version that introduced it: a server
+//! dereferences a null pointer if keys of the announced version are missing (lines 4206 ff.).
 
 use std::fmt::Write;
 
 use super::version::Version;
 
-/// What the line begins with.
+/// The beginning of the line.
 pub const BEGINS: &[u8] = b"buflen = ";
 
 /// `nbuf` without a limit (`INT_MAX`).
@@ -17,25 +17,25 @@ pub const NO_LIMIT: u64 = 0x7fff_ffff;
 /// `rate` without a limit (`MAXRATE`, line 822).
 pub const NO_RATE: u64 = 0xffff_ffff;
 
-/// Bits of `format` (lines 876 to 906) that this end knows of.
+/// Bits of `format` (lines 876 to 906) that this end supports.
 pub mod format {
-    /// A receiver's interval lines also have what was sent (UDP).
+    /// A receiver's interval lines also have the bytes sent (UDP).
     pub const TRANSMITTED: u32 = 0x1;
-    /// Interval lines have the total so far.
+    /// Interval lines include the running total.
     pub const RUNNING_TOTAL: u32 = 0x4;
     /// Lines have the layout `key=value`.
     pub const PARSE: u32 = 0x40;
-    /// What changes the columns of a client's lines: with what was sent, with totals, without drops,
-    /// loss, retransmissions and window.
+    /// Bits that change the columns of a client's lines: with the bytes sent, with totals, without
+    /// drops, loss, retransmissions and window.
     pub const COLUMNS: u32 = TRANSMITTED | RUNNING_TOTAL | 0x8 | 0x10 | 0x100 | 0x2000;
-    /// The default: the round-trip time is wanted.
+    /// The default: report the round-trip time.
     pub const WANT_RTT: u32 = 0x800;
 }
 
-/// What no one has asked for.
+/// A value that was not requested.
 const NULL: &str = "_NULL_";
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
     /// Bytes of one write or datagram.
@@ -58,25 +58,25 @@ pub struct Parameters {
     pub timeout_s: f64,
     /// Datagrams rather than streams.
     pub udp: bool,
-    /// The version whose keys the line has.
+    /// The version whose keys are in the line.
     pub version: Version,
     /// Seconds between interval lines; 0 for none.
     pub interval_s: f64,
     /// Whether the receiver connects to the sender (`-F`).
     pub reverse: bool,
-    /// How lines look, and more; see [`mod@format`].
+    /// The format of lines, and more; see [`mod@format`].
     pub format: u64,
-    /// Whether only the route is asked for.
+    /// Whether only the route is requested.
     pub traceroute: bool,
     /// Whether the rate holds between any two writes.
     pub irate: bool,
-    /// Of which other server this one shall be a client, if it shall.
+    /// The other server whose client this server must become, if any.
     pub third_party: Option<ThirdParty>,
     /// Time to live of multicast datagrams; 0 for unicast.
     pub multicast: u64,
     /// `TCP_MAXSEG` of the sender; 0 leaves it to the system.
     pub datamss: u64,
-    /// The byte of the IP header that has the code point in its upper six bits.
+    /// The IP header's byte whose upper six bits are the code point.
     pub tos: u64,
     /// Whether `nbuf` counts bytes; only a test with a third party distinguishes this.
     pub nbuf_bytes: bool,
@@ -84,39 +84,39 @@ pub struct Parameters {
     pub rate_pps: bool,
     /// `TCP_NODELAY` of the sender.
     pub nodelay: bool,
-    /// CPU that the server shall run on.
+    /// CPU on which the server must run.
     pub affinity: Option<u64>,
     /// Packets that the sender may send at once.
     pub maxburst: u64,
-    /// Which measures of jitter are wanted.
+    /// Which measures of jitter are requested.
     pub do_jitter: u64,
-    /// Which measures of one-way delay are wanted.
+    /// Which measures of one-way delay are requested.
     pub do_owd: u64,
-    /// Distance of the addresses of the streams.
+    /// Distance between the addresses of the streams.
     pub stride: u64,
-    /// Whether each stream goes to another address of the client.
+    /// Whether each stream goes to a different address of the client.
     pub multilink: bool,
     /// Source port that the connecting side must use; 0 for any.
     pub srcport: u64,
-    /// Whether a TCP sender begins slowly.
+    /// Whether a TCP sender starts slowly.
     pub iratesss: bool,
 }
 
-/// Another server, and how its result is wanted (lines 3920 to 3960).
+/// Another server, and the requested form of its result (lines 3920 to 3960).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThirdParty {
     /// Its name or address.
     pub host: String,
-    /// Port of its control connection, if that is not the usual one.
+    /// Port of its control connection, if not the usual one.
     pub port: Option<u64>,
-    /// The IP version to reach it by, 4 or 6, if one is wanted.
+    /// The IP version to reach it by, 4 or 6, if requested.
     pub family: Option<u64>,
-    /// Whether the lines of `-v` are wanted.
+    /// Whether the lines of `-v` are requested.
     pub verbose: bool,
 }
 
 impl Parameters {
-    /// What holds if a client says nothing.
+    /// The values if a client sends none.
     pub fn standard(version: Version) -> Self {
         Self {
             buflen: 65_536,
@@ -153,7 +153,7 @@ impl Parameters {
         }
     }
 
-    /// Reads a line, whose keys may come in any order and be missing. An error is a phrase for the
+    /// Reads a line; keys may come in any order and be missing. An error is a phrase for the
     /// client, in nuttcp's words if it has them.
     pub fn read(line: &str) -> Result<Self, String> {
         let scan = Scan(line);
@@ -200,8 +200,8 @@ impl Parameters {
         })
     }
 
-    /// The line, with exactly the keys of its version (lines 3666 to 4110). What a client of ours
-    /// never asks for is written as nothing asked for.
+    /// The line, with exactly the keys of its version (lines 3666 to 4110). Requests that our
+    /// client never makes are written as not requested.
     pub fn write(&self) -> String {
         let mut line = format!(
             "buflen = {}, nbuf = {}, win = {}, nstream = {}, rate = {}, port = {}, trans = {}, \
@@ -228,7 +228,7 @@ impl Parameters {
         line
     }
 
-    /// The keys that 6.1.2 does not have, in their places. Writing to a string can't fail.
+    /// The keys that 6.1.2 does not have, in order. Writing to a string can't fail.
     fn write_later(&self, line: &mut String) {
         let has = |major, minor, delta| self.version >= Version::new(major, minor, delta);
         if has(6, 2, 1) {
@@ -249,13 +249,13 @@ impl Parameters {
         later.iter().filter(|(has, _)| *has).for_each(|(_, keys)| line.push_str(keys));
     }
 
-    /// Whether lines shall have the layout `key=value`.
+    /// Whether lines have the layout `key=value`.
     pub fn parse(&self) -> bool {
         self.format & u64::from(format::PARSE) != 0
     }
 }
 
-/// A line whose items are searched by name; of two with the same name the first counts.
+/// A line whose items are searched by name; if a name is repeated, the first counts.
 struct Scan<'a>(&'a str);
 
 impl<'a> Scan<'a> {
@@ -290,7 +290,7 @@ impl<'a> Scan<'a> {
         )
     }
 
-    /// `brief3` is 1 if nothing is asked for, and more for columns of single streams.
+    /// `brief3` is 1 by default, and more for columns of single streams.
     fn third_party(&self) -> Result<Option<ThirdParty>, String> {
         let Some(host) = self.text("thirdparty").filter(|host| *host != NULL) else {
             return Ok(None);
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Of a client of Debian's 6.1.2: `nuttcp -n4 -l1024`.
+    /// From a client of Debian's 6.1.2: `nuttcp -n4 -l1024`.
     const LINE_6_1_2: &str = "buflen = 1024, nbuf = 4, win = 0, nstream = 1, rate = 4294967295, \
         port = 5001, trans = 1, braindead = 0, timeout = 0.000000, udp = 0, vers = 6.1.2, \
         interval = 0.000000, reverse = 0, format = 2048, traceroute = 0, irate = 0, \

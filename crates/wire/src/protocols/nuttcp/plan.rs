@@ -1,4 +1,4 @@
-//! Parameters and a plan: the same measurement, said in two ways.
+//! Converts parameters to a plan and back.
 
 use goodput_model::{BitRate, Bytes, Direction, Length, Pin, Plan, SocketOptions, Transport};
 
@@ -9,16 +9,16 @@ use crate::check;
 use crate::direct::{PLAIN_MOVER, names_far_receiver};
 use crate::session::Limits;
 
-/// Lowest data port (line 4430): below, ports belong to the system.
+/// Lowest data port (line 4430): lower ports belong to the system.
 const MIN_PORT: u64 = 1024;
 
-/// Shortest datagram, bytes: one of four is a marker (nuttcp-6.1.2.c, line 2222).
+/// Shortest datagram, bytes: a datagram of four bytes is a marker (nuttcp-6.1.2.c, line 2222).
 const MIN_DATAGRAM_BYTES: u64 = 5;
 
 /// Greatest type of service: one byte.
 const TOS_MAX: u64 = 0xff;
 
-/// Between two interval lines at least, seconds: how often this end looks.
+/// Shortest time between two interval lines, seconds: how often this end samples.
 const MIN_INTERVAL_S: f64 = 0.1;
 
 /// Bits of the type of service below the code point (RFC 3168).
@@ -35,7 +35,7 @@ pub fn plan_of(asked: &Parameters, limits: &Limits, control: u16) -> Result<Plan
     Ok(plan)
 }
 
-/// Refuses what this end does not do, rather than to do something else.
+/// Refuses requests that this end can't serve, rather than do something else.
 fn serves(asked: &Parameters) -> Result<(), String> {
     let server_sends = !asked.client_sends;
     refuse(&[
@@ -52,7 +52,7 @@ fn serves(asked: &Parameters) -> Result<(), String> {
     makes_sense(asked)
 }
 
-/// Refuses what is not done here in any role.
+/// Refuses requests that this end can't serve in any role.
 pub fn makes_sense(asked: &Parameters) -> Result<(), String> {
     refuse(&[
         (asked.traceroute, "doesn't run traceroute for a client"),
@@ -76,7 +76,7 @@ pub fn makes_sense(asked: &Parameters) -> Result<(), String> {
     ])
 }
 
-/// The reason of the first of these that is so.
+/// The first reason that applies.
 pub fn refuse(refusals: &[(bool, &str)]) -> Result<(), String> {
     match refusals.iter().find(|(is_so, _)| *is_so) {
         Some((_, why)) => Err((*why).into()),
@@ -110,7 +110,7 @@ fn translated(asked: &Parameters, limits: &Limits) -> Result<Plan, String> {
     })
 }
 
-/// A client that sends ends on its own; what it said is only held against the limits.
+/// A sending client ends on its own; its length is only compared with the limits.
 fn length(asked: &Parameters, limits: &Limits) -> Length {
     let bytes = asked.nbuf.checked_mul(asked.buflen).filter(|_| asked.nbuf != NO_LIMIT);
     match bytes {
@@ -120,7 +120,7 @@ fn length(asked: &Parameters, limits: &Limits) -> Length {
     }
 }
 
-/// A server sets what concerns its own side of the streams (lines 5345 to 5420).
+/// A server sets the options of its own side of the streams (lines 5345 to 5420).
 fn socket(asked: &Parameters) -> Result<SocketOptions, String> {
     let sends = !asked.client_sends;
     let window = |is_set: bool| (is_set && asked.win > 0).then_some(Bytes(asked.win));
@@ -138,14 +138,14 @@ fn socket(asked: &Parameters) -> Result<SocketOptions, String> {
 }
 
 impl Parameters {
-    /// Whether the server connects, and the client listens: a sender does, unless reversed. Over
-    /// UDP it begins.
+    /// Whether the server connects, and the client listens: a sender connects, unless reversed.
+    /// Over UDP the sender begins.
     pub fn connects(&self) -> bool {
         self.client_sends == self.reverse
     }
 }
 
-/// What the protocol can't say of a plan, if there is such a thing.
+/// What of a plan the protocol can't express, if anything.
 pub fn unspoken(plan: &Plan) -> Option<String> {
     let far_sends = plan.direction == Direction::Reverse;
     let odd_rate = plan.rate_bits_per_s.is_some_and(|rate| rate.0 < 1000.0);
@@ -177,8 +177,8 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
 
 /// The parameters of a plan that the protocol can express, for a server of version `theirs`.
 ///
-/// If the far end sends over TCP, this end connects all the same, because that passes NAT and
-/// firewalls here: every version since 3.4.1 can be reversed so.
+/// If the far end sends over TCP, this end still connects, to pass NAT and firewalls here: every
+/// version since 3.4.1 can be reversed this way.
 pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
     let client_sends = plan.direction == Direction::Send;
     let udp = plan.transport == Transport::Udp;
@@ -202,7 +202,7 @@ pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
         timeout_s,
         udp,
         version: theirs.min(OURS),
-        // A sender counts in its datagrams if interval lines are asked for, and writes none.
+        // With interval lines a sender puts its counts into the datagrams, and prints no lines.
         interval_s: if udp && !client_sends && plan.flows == 1 { plan.interval_s } else { 0.0 },
         reverse: !udp && !client_sends,
         format: u64::from(format::PARSE | format::WANT_RTT),

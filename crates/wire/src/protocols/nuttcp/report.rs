@@ -1,11 +1,10 @@
-//! What our server reports to a client when the payload is over: the lines of nuttcp's server, in its two
-//! layouts (lines 5000 to 5900 and 8700 to 8830), as far as this end knows what they say.
+//! Our server's report to a client after the payload: the lines of nuttcp's server, in its two layouts (lines 5000 to
+//! 5900 and 8700 to 8830), as far as this end has the values.
 //!
-//! nuttcp's client takes bytes, time and rate from the line with `real seconds`, the CPU from the one
-//! with `sys`, retransmissions and the round-trip time of a sending server, and shows the others
-//! only if it is asked for more (`-v`). What this end does not know is left out, with one exception. The
-//! CPU's line has user and system time separately, and this end knows only their sum; it is printed as system
-//! time, on which a mover spends nearly all of it.
+//! nuttcp's client takes bytes, time and rate from the line with `real seconds`, the CPU from the one with `sys`,
+//! retransmissions and the round-trip time of a sending server, and shows the others only with `-v`. Unknown values
+//! are left out, with one exception. The CPU's line has user and system time separately, but this end knows only their
+//! sum. The sum is printed as system time, because a mover spends nearly all of its time in the kernel.
 
 use std::fmt::Write;
 
@@ -17,7 +16,7 @@ use super::parameters::{NO_LIMIT, NO_RATE};
 use super::server::ClientRequest;
 use crate::session::ServerConfig;
 
-/// Least time that a measurement takes, seconds: nothing is divided by zero (line 8467).
+/// Shortest time of a measurement, seconds: avoids a division by zero (line 8467).
 const MIN_DURATION_S: f64 = 1e-6;
 
 /// The lines about a measurement whose last sample is `last`.
@@ -83,7 +82,7 @@ impl Report<'_> {
             }
         });
         if let Some(cpu) = p.affinity {
-            // nuttcp shows a line with this word even if it shows little.
+            // nuttcp shows a line with this word even without `-v`.
             said.push(format!("Warning: this server does not bind its threads to CPU {cpu}"));
         }
         if self.sends() {
@@ -109,7 +108,7 @@ impl Report<'_> {
         }
         if !matches!(p.rate, 0 | NO_RATE..) {
             let rate = p.rate as f64 / 1000.0;
-            // This end keeps the rate from write to write, whichever way it was asked for.
+            // This end keeps the rate from write to write in both modes.
             said.push(match parse {
                 true => format!("rate_limit={rate:.3} rate_unit=Mbps rate_mode=instantaneous"),
                 false => format!("rate limit = {rate:.3} Mbps (instantaneous)"),
@@ -117,8 +116,8 @@ impl Report<'_> {
         }
     }
 
-    /// Who connected, and what the connect measured. nuttcp takes the time of its connect(2) for the
-    /// round-trip time; the least that the kernel has seen is the nearest to it.
+    /// Who connected, and the connect's measurements. nuttcp reports the time of its connect(2) as the round-trip
+    /// time; the kernel's minimum is closest to it.
     fn connection(&self, config: &ServerConfig, said: &mut Vec<String>) {
         if self.asked.parameters.udp {
             return;
@@ -187,7 +186,7 @@ impl Report<'_> {
         }
         self.retransmits(said);
         if let Some(calls) = self.sum(|flow| flow.calls.value().copied()).filter(|n| *n > 0) {
-            // nuttcp's milliseconds are 1024 to the second here (line 8814).
+            // nuttcp counts 1024 milliseconds to the second here (line 8814).
             let (each, per_s) = (1024.0 * s / calls as f64, calls as f64 / s);
             said.push(match parse {
                 true => {
@@ -201,7 +200,7 @@ impl Report<'_> {
         said.push(self.cpu(cpu_us.unwrap_or(0)));
     }
 
-    /// Of a sender over TCP; each stream's apart if there are several.
+    /// The retransmissions of a TCP sender; separately for each stream if there are several.
     fn retransmits(&self, said: &mut Vec<String>) {
         if self.asked.parameters.udp || !self.sends() {
             return;
@@ -235,7 +234,7 @@ impl Report<'_> {
         said
     }
 
-    /// The time since the beginning as `prusage()` writes it, and the share of the CPU.
+    /// The elapsed time in the format of `prusage()`, and the share of the CPU.
     fn cpu(&self, cpu_us: u64) -> String {
         let (cpu, whole) = (cpu_us as f64 / 1e6, self.seconds as u64);
         let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);

@@ -1,6 +1,6 @@
-//! A third party (`nuttcp A B`): the client has this server measure with another one on its behalf.
-//! This end becomes a client, and what it prints goes back as lines, up to `DONE` (nuttcp-6.1.2.c,
-//! lines 3782 to 3990: the real server starts itself as a client there).
+//! A third party (`nuttcp A B`): the client asks this server to measure with another server on its
+//! behalf. This end becomes a client, and sends back its output as lines, up to `DONE`
+//! (nuttcp-6.1.2.c, lines 3782 to 3990: the real server starts itself as a client there).
 
 use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport};
 
@@ -10,17 +10,17 @@ use super::plan::{makes_sense, refuse};
 use crate::check;
 use crate::session::{Limits, ThirdPartyTest, Words};
 
-/// Bytes of a datagram if the client leaves that to this end: the largest power of two that fits
-/// the segments of a usual network, which the real client takes there (line 2299).
+/// Bytes of a datagram if the client leaves the choice to this end: the largest power of two that
+/// fits the segments of a usual network, as in the real client (line 2299).
 const UDP_BUFLEN: u64 = 1024;
 
-/// Seconds if the client names neither these nor bytes (`DEFAULT_TIMEOUT`).
+/// Seconds if the client sends neither time nor bytes (`DEFAULT_TIMEOUT`).
 const TIMEOUT_S: f64 = 10.0;
 
-/// First data ports that a client names without being asked, which leave the choice to this end.
+/// Default first data ports of clients; these leave the choice to this end.
 const USUAL_DATA_PORTS: [u64; 2] = [5001, 5101];
 
-/// What `asked` wants measured with the other server, or why that is not done.
+/// The test that `asked` requests with the other server, or why it is refused.
 pub fn third_party_test(
     asked: &Parameters,
     other: &ThirdParty,
@@ -92,7 +92,7 @@ fn rate(asked: &Parameters, chunk: u64) -> Option<f64> {
     (!matches!(asked.rate, 0 | NO_RATE..)).then_some(asked.rate as f64 * unit_bits)
 }
 
-/// Both ends get the window, as when the real server is a client.
+/// Both ends get the window, as if the real server were a client.
 fn socket(asked: &Parameters, other: &ThirdParty) -> Result<SocketOptions, String> {
     let window = (asked.win > 0).then_some(Bytes(asked.win));
     let mss = (asked.datamss > 0 && !asked.udp).then_some(asked.datamss);

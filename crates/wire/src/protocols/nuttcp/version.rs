@@ -1,8 +1,8 @@
-//! Versions of nuttcp: which features each has, and how they are written.
+//! Versions of nuttcp: their features and their format.
 
 use std::fmt;
 
-/// What the first line of both ends begins with (`HELO_FMT`, line 868).
+/// The beginning of both ends' first line (`HELO_FMT`, line 868).
 pub const HELO: &[u8] = b"HELO nuttcp v";
 
 /// A version, such as 6.1.2.
@@ -19,7 +19,7 @@ impl Version {
         Self { major, minor, delta }
     }
 
-    /// Reads `6.1.2`; what follows the third number does not matter.
+    /// Reads `6.1.2`; text after the third number is ignored.
     pub fn read(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '.');
         let (major, minor, delta) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,4 +1,4 @@
-//! Conversations that go as they should, whatever the protocol.
+//! Conversations without errors, for every protocol.
 
 use std::time::Duration;
 

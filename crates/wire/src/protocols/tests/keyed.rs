@@ -12,7 +12,7 @@ use crate::protocols::goodput::PROTOCOL;
 use crate::session::{Action, ClientKey, Credential, Limits, SettingRequest};
 use goodput_model::{Length, Plan};
 
-/// What the server knows of the client with the key of number 1.
+/// The server's entry for the client with key number 1.
 const ANN: &str = "ann measure KEY1";
 
 fn joined(
@@ -106,7 +106,7 @@ fn a_server_with_another_key_is_left() {
     assert!(why.contains("line 1 of known_servers"), "{why}");
     assert!(not_permitted(pair.server.error()).contains("another key"));
     assert_eq!((measured(&pair), proven(&pair)), (0, vec![]));
-    // The server has not heard whose key it was.
+    // The server doesn't know yet whose key it was.
     assert!(pair.server.actions.is_empty(), "{:?}", pair.server.actions);
 }
 
@@ -154,7 +154,7 @@ fn every_truncation_and_every_changed_byte_ends_it() {
     let ways: [Way; 2] = [|pair| &mut pair.to_client, |pair| &mut pair.to_server];
     let mut whole = known(vec![measure()]);
     whole.run();
-    // Encryption is slow in test builds; prime steps meet all kinds of places, and more of the handshake.
+    // Encryption is slow in test builds; a prime step reaches all kinds of positions, and more of the handshake.
     let handshake = 8 + 2 + 96 + 2 + 64 + 2;
     for (way, length) in ways.into_iter().zip([whole.to_client.sent, whole.to_server.sent]) {
         let later = (handshake..length).step_by(397);

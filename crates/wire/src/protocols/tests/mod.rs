@@ -2,9 +2,9 @@
 //! clock. A new entry is tested here before anyone writes a test for it.
 //!
 //! ```text
-//! registry       the list           observing  what only those promise whose peers observe
+//! registry       the list           observing  promises of protocols whose peers observe
 //! keyed          clients and servers with keys of their own
-//! conversations  what every protocol keeps     spoilt  the same, cut short or spoilt
+//! conversations  promises of all protocols     spoilt  the same, cut short or spoilt
 //! ```
 
 mod conversations;
@@ -17,7 +17,7 @@ use crate::pair::{Pair, Step, client_config, server_config};
 use crate::session::Protocol;
 use goodput_model::Plan;
 
-/// Both ways to hold a conversation: with the shared token and without.
+/// Both kinds of conversation: with the shared token and without.
 const TOKENS: [Option<&str>; 2] = [None, Some("the shared one")];
 
 /// The protocols whose peers observe as goodput does.
@@ -25,7 +25,7 @@ fn observing() -> impl Iterator<Item = &'static Protocol> {
     super::ALL.iter().copied().filter(|protocol| protocol.far_end.reports)
 }
 
-/// Each of them, with the shared token and without.
+/// Each of these protocols, with the shared token and without.
 fn observing_with_tokens() -> impl Iterator<Item = (&'static Protocol, Option<&'static str>)> {
     observing().flat_map(|protocol| TOKENS.map(|token| (protocol, token)))
 }

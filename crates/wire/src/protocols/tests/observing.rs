@@ -86,7 +86,7 @@ fn a_private_server_does_not_tell_its_clock() {
         let mut pair = Pair::new(protocol, client_config(token), server, vec![Step::CompareClocks]);
         pair.run();
         assert_eq!(pair.client.count(|action| matches!(action, Action::ClockCompared(_))), 0);
-        // Nothing comes after it: the server ends what is idle for too long.
+        // Nothing follows: the server closes a connection that is idle for too long.
         assert!(pair.client.error().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Conversations that are cut short, spoilt, or held with something else.
+//! Conversations that are cut short or spoilt, or whose peer is something else.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::pair::{Cut, Link, Pair, Peer, client_key, knows, origin, server_confi
 use crate::session::{Action, Input, Protocol};
 use proptest::prelude::*;
 
-/// The longest that either end may need to notice: a measurement with its allowances.
+/// The longest time until either end notices: a measurement with its allowances.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The same if a byte comes changed. A changed length has one end wait for the rest of a message, and the pings
-/// of the other seem to be that: it ends when the other has been idle for too long (10 min).
+/// The same if a byte arrives changed. A changed length makes one end wait for the rest of a message, and the other
+/// end's pings look like this rest: the conversation ends when the other end has been idle for too long (10 min).
 const DEADLINE_CHANGED: Duration = Duration::from_secs(600 + 120);
 
-/// Which direction of a pair.
+/// Selects a direction of a pair.
 type Way = fn(&mut Pair) -> &mut Link;
 
 const WAYS: [Way; 2] = [|pair| &mut pair.to_client, |pair| &mut pair.to_server];
@@ -26,8 +26,7 @@ fn whole_lengths(protocol: &Protocol, token: Option<&str>) -> [usize; 2] {
     [pair.to_client.sent, pair.to_server.sent]
 }
 
-/// Whether an end knows that something went wrong: by an error of its session, or by a measurement
-/// that was broken off.
+/// Whether an end knows that something went wrong: from an error of its session, or from an aborted measurement.
 fn went_wrong(pair: &Pair) -> bool {
     let failed = [&pair.client, &pair.server].iter().any(|peer| peer.error().is_some());
     failed || pair.client.count(|action| matches!(action, Action::Refused(_))) > 0
@@ -39,7 +38,7 @@ fn cut(protocol: &Protocol, token: Option<&str>, way: Way, at: usize, how: Cut) 
     way(&mut pair).cut = Some((at, how));
     pair.run();
     let case = format!("{} cut after {at} bytes: {how:?}", protocol.id);
-    // A flow that is cut short is the driver's to report, not the session's.
+    // The driver reports a flow that is cut short, not the session.
     assert!(went_wrong(&pair) || !protocol.has_control, "{case}: both take it for a whole one");
     assert!(pair.elapsed() < DEADLINE, "{case}: {:?}", pair.elapsed());
 }
@@ -62,7 +61,7 @@ fn truncations_of_an_encrypted_conversation_end_with_an_error_as_well() {
     for protocol in observing() {
         let lengths = whole_lengths(protocol, TOKENS[1]);
         for (way, length) in WAYS.into_iter().zip(lengths) {
-            // Encryption is slow in test builds; a prime step meets all kinds of places.
+            // Encryption is slow in test builds; a prime step reaches all kinds of positions.
             for at in (0..length).step_by(23) {
                 cut(protocol, TOKENS[1], way, at, Cut::Silence);
                 cut(protocol, TOKENS[1], way, at, Cut::Close);
@@ -98,7 +97,7 @@ fn silence_from_the_start_ends_both_sides_at_the_greeting() {
         let mut pair = joined(protocol, None, vec![measure()]);
         pair.to_server.cut = Some((0, Cut::Silence));
         pair.run();
-        // Without a control connection a client has nothing to hear.
+        // Without a control connection a client receives nothing.
         let waiting = if protocol.has_control { &pair.client } else { &pair.server };
         assert_ends_within_the_greeting(waiting);
     }
@@ -158,7 +157,7 @@ fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
     proptest::collection::vec(words, 0..6)
 }
 
-/// Of what the server says: among these are all lengths.
+/// In the server's messages: they contain all lengths.
 #[test]
 fn a_changed_length_is_noticed_in_the_end() {
     for protocol in observing() {

@@ -1,4 +1,4 @@
-//! The client's greeting: preamble, handshake, hello; and what a peer that does not answer it seems to be.
+//! The client's greeting: preamble, handshake, hello; and a guess at a peer that doesn't answer it.
 
 use std::time::Instant;
 
@@ -18,14 +18,14 @@ use crate::foreign;
 use crate::frame::Decoder;
 use crate::session::{Action, ClientConfig, ClockOffset};
 
-/// Most bytes of a foreign greeting that are looked at.
+/// At most this many bytes of a foreign greeting are examined.
 const FOREIGN_BYTES: usize = 256;
 
-/// Why a server closes without a byte, and what to do.
+/// Why a server closes without sending a byte, and what to do.
 const TURNED_AWAY: &str = "it may deny your network (--allow, --deny), or be full, or the port belongs to another \
                            program; check the port, ask for the server's log, or try again later";
 
-/// The same for a client that shows a key: a server that knows no such role closes as well.
+/// The same for a client that shows a key: a server that doesn't know this role closes as well.
 const TURNED_AWAY_WITH_KEY: &str = "it may deny your network (--allow, --deny), or be full, or be too old for keys, \
                                     or the port belongs to another program; check the port, ask for the server's \
                                     log, or try --no-key";
@@ -38,14 +38,14 @@ pub(super) enum Greeting {
     Handshake { begun: ClientHandshake, records: Decoder<2> },
     /// The server's hello is awaited.
     Hello,
-    /// The server has no token or knows no keys: its goodbye is awaited, and nothing else believed.
+    /// The server has no token or knows no keys: wait for its goodbye and believe nothing else.
     Unsecured,
-    /// This end could not even begin; reported as soon as there is a call that can return it.
+    /// This end could not even begin; the next call that can return the error reports it.
     Failed(WireError),
 }
 
 impl Greeting {
-    /// What it means that nothing more came in time.
+    /// The error if nothing more arrived in time.
     pub(super) fn timed_out(&self) -> WireError {
         match self {
             Self::Preamble { seen, .. } if seen.is_empty() => WireError::TimedOut(format!(
@@ -61,7 +61,7 @@ impl Greeting {
         }
     }
 
-    /// What it means that the server closed the connection.
+    /// The error if the server closed the connection.
     pub(super) fn closed(&self, channel: &Channel) -> WireError {
         match self {
             Self::Failed(error) => error.clone(),
@@ -125,7 +125,7 @@ impl ClientSession {
         self.channel.send_provoking(now, &Message::Hello(hello))
     }
 
-    /// Takes bytes of the greeting, up to the hello; those of messages go to the channel.
+    /// Takes bytes of the greeting, up to the hello; bytes of messages go to the channel.
     pub(super) fn take_greeting(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         let State::Greeting(greeting) = &mut self.state else { return Ok(()) };
         match greeting {
@@ -159,7 +159,7 @@ impl ClientSession {
         }
     }
 
-    /// The server speaks our protocol, and `rest` is what it said after its preamble.
+    /// The server speaks our protocol, and `rest` is the input after its preamble.
     fn join(
         &mut self,
         now: Instant,
@@ -182,7 +182,7 @@ impl ClientSession {
         self.take_greeting(now, rest)
     }
 
-    /// Waits a little for the rest of a greeting that is not ours, so that it can be named.
+    /// Waits a little for the rest of a foreign greeting, so that it can be named.
     fn look_at_foreign(&mut self, now: Instant) -> Result<(), WireError> {
         let State::Greeting(Greeting::Preamble { seen, .. }) = &mut self.state else {
             return Ok(());
@@ -213,7 +213,7 @@ impl ClientSession {
         self.channel.receive(now, &records.into_rest())
     }
 
-    /// Ends the handshake; everything that follows is encrypted.
+    /// Ends the handshake; everything after this is encrypted.
     fn go_dark(&mut self, now: Instant, joined: Joined) {
         if !joined.last.is_empty() {
             self.channel.send_bytes(now, joined.last);

@@ -33,35 +33,35 @@ pub(super) struct ClientSession {
     channel: Channel,
     config: ClientConfig,
     state: State,
-    /// When the state must have ended, if it may not last.
+    /// When a state of limited time must have ended.
     deadline: Option<Instant>,
     /// Number of the last measurement that was proposed.
     measurement: u32,
-    /// A plan that was given before the greeting was over.
+    /// A plan that arrived before the greeting was over.
     early_plan: Option<Box<Plan>>,
     questions: Questions,
     clock_questions: ClockQuestions,
-    /// When this end said hello.
+    /// When this end sent its hello.
     asked: Instant,
 }
 
-/// Where the conversation stands.
+/// The state of the conversation.
 enum State {
-    /// Both sides find out who they talk to.
+    /// Both sides identify each other.
     Greeting(Greeting),
     /// Nothing is measured.
     Idle,
-    /// The server thinks about a plan.
+    /// The server considers a plan.
     Proposed(Box<Plan>),
     /// Both sides set the data connections up.
     Opening { terms: Terms, near_ready: bool, far_ready: bool },
-    /// Both sides are ready; the driver observes, and then begins.
+    /// Both sides are ready; the driver observes, then begins.
     Ready(Terms),
     /// Payload moves, or its reports are on their way.
     Running(Running),
 }
 
-/// What the server said when it accepted a plan.
+/// The server's terms when it accepted a plan.
 #[derive(Clone, Default)]
 struct Terms {
     /// Seconds that payload may move.
@@ -184,7 +184,7 @@ impl ClientSession {
         exchange.into_iter().for_each(|exchange| self.channel.act(Action::ClockCompared(exchange)));
     }
 
-    /// Goes to another state, which must have ended by `deadline`.
+    /// Enters another state, which must have ended by `deadline`.
     fn enter(&mut self, state: State, deadline: Option<Instant>) {
         self.state = state;
         self.deadline = deadline;

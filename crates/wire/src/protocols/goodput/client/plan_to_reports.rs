@@ -148,7 +148,7 @@ impl ClientSession {
         self.channel.send(now, &Message::Refuse(Refuse { measurement, why }))
     }
 
-    /// Takes an input that means something only while payload moves.
+    /// Takes an input that matters only while payload moves.
     pub(super) fn take_running(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         let State::Running(running) = &mut self.state else { return Ok(()) };
         running.take(now, &mut self.channel, input)?;
@@ -156,7 +156,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Takes a message that belongs to a measurement that has begun.
+    /// Takes a message about a measurement that has begun.
     pub(super) fn hear_running(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
         let Some(measurement) = Running::number_in(&message) else { return Ok(()) };
         if !self.is_current(measurement)? {
@@ -176,8 +176,8 @@ impl ClientSession {
         }
     }
 
-    /// Whether a message is about the measurement that is in progress, and not about one that was
-    /// over when it came.
+    /// Whether a message is about the running measurement, rather than one that was over when the
+    /// message arrived.
     fn is_current(&self, measurement: u32) -> Result<bool, WireError> {
         if measurement > self.measurement {
             return Err(WireError::broken(format!("there is no measurement {measurement}")));
@@ -186,7 +186,7 @@ impl ClientSession {
     }
 }
 
-/// What the server says of its card, fit to be shown and to compute with.
+/// The server's report of its card, made safe to show and to compute with.
 fn told(hash: Option<Known<Box<ReceiveHash>>>) -> Known<Box<ReceiveHash>> {
     match hash {
         Some(Known::Value(hash)) if hash.is_sound() => Known::Value(hash),

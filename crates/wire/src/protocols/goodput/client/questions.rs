@@ -9,18 +9,18 @@ use super::super::times::SETTING_TIMEOUT;
 use crate::error::WireError;
 use crate::session::{Action, SettingRefusal, SettingRequest};
 
-/// Questions that wait for their turn, and the one that was asked.
+/// Questions that wait for their turn, and the pending one.
 #[derive(Default)]
 pub(super) struct Questions {
     waiting: VecDeque<SettingRequest>,
-    /// When the question that was asked must be answered.
+    /// When the pending question must be answered.
     asked_until: Option<Instant>,
     /// Number of the last question that was asked.
     id: u32,
 }
 
 impl Questions {
-    /// Asks, as soon as its turn comes; before the greeting is over it can't.
+    /// Asks when the question's turn comes; impossible before the greeting is over.
     pub(super) fn ask(
         &mut self,
         now: Instant,
@@ -47,7 +47,7 @@ impl Questions {
         channel.send(now, &Message::Setting(AskSetting { id: self.id, request }))
     }
 
-    /// The server answers; an answer that comes too late is passed over.
+    /// The server answers; a late answer is ignored.
     pub(super) fn answered(
         &mut self,
         now: Instant,

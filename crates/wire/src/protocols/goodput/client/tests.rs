@@ -1,4 +1,4 @@
-//! What a client session makes of peers that are not goodput, or not this version of it.
+//! How a client session handles peers that are not goodput, or not this version of it.
 
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,7 @@ fn silence_and_a_closed_door_have_their_words() {
         "{silent}"
     );
     assert_eq!(after, Duration::from_secs(5));
-    // What is known comes first; of the rest nothing is certain.
+    // Known causes come first; no other cause is certain.
     let closed = ends(client(None), &[], true).0.to_string();
     assert!(closed.starts_with("the server closed the connection without an answer; "), "{closed}");
     for likely in ["--deny", "full", "another program", "try again later"] {
@@ -123,7 +123,7 @@ fn a_client_without_a_token_expects_no_handshake() {
     assert!(matches!(error, WireError::Protocol(_)), "{error:?}");
 }
 
-/// It does not know the role, and says nothing to it (server/tests.rs).
+/// The server doesn't know the role, and sends nothing (server/tests.rs).
 #[test]
 fn a_server_that_is_too_old_for_keys_is_named() {
     let config = ClientConfig { key: Some(client_key(1, None)), ..client_config(None) };
@@ -192,7 +192,7 @@ fn an_acceptance_of_thousands_of_flows_is_taken() {
     assert!(outputs.iter().any(opens), "{outputs:?}");
 }
 
-/// A server of before ignores what it does not know, so it accepts the plan.
+/// An older server ignores unknown options, so it accepts the plan.
 #[test]
 fn a_server_that_does_not_know_an_option_is_not_measured_with() {
     for (sets, refused) in [(Vec::new(), true), (vec!["quickack".to_owned()], false)] {

@@ -1,5 +1,5 @@
-//! The handshake of two ends with a key each. The server shows its key first; a client that does not take
-//! it for the right one leaves without having shown its own. Nobody between them learns either.
+//! The handshake of two ends with a key each. The server shows its key first; a client that rejects this key leaves
+//! without showing its own. Nobody between them learns either key.
 
 use snow::HandshakeState;
 
@@ -16,7 +16,7 @@ pub(in super::super) struct ClientHandshake {
     server: ServerIs,
 }
 
-/// Client: begins a handshake. Also gives the first record.
+/// Client: begins a handshake. Also returns the first record.
 pub(super) fn begin(key: &ClientKey) -> Result<(ClientHandshake, Vec<u8>), WireError> {
     let keyed = builder(PATTERN).and_then(|builder| builder.local_private_key(key.own.secret()));
     let mut noise = keyed.and_then(snow::Builder::build_initiator).map_err(unable)?;
@@ -25,7 +25,7 @@ pub(super) fn begin(key: &ClientKey) -> Result<(ClientHandshake, Vec<u8>), WireE
 }
 
 impl ClientHandshake {
-    /// Client: takes the server's record, and looks at its key before it shows its own.
+    /// Client: takes the server's record, and checks the server's key before showing its own.
     pub(super) fn finish(mut self, message: &[u8]) -> Result<Joined, WireError> {
         let unread = |_| WireError::Protocol("its handshake is not valid".into());
         read_handshake(&mut self.noise, message).map_err(unread)?;
@@ -43,10 +43,10 @@ impl ClientHandshake {
     }
 }
 
-/// Server: a handshake that the client has to end.
+/// Server: a handshake that waits for the client's last record.
 pub(in super::super) struct Answered(Box<HandshakeState>);
 
-/// Server: takes the client's first record. Also gives the record to answer with.
+/// Server: takes the client's first record. Also returns the answering record.
 pub(in super::super) fn respond(
     own: &PrivateKey,
     message: &[u8],
@@ -60,8 +60,8 @@ pub(in super::super) fn respond(
 }
 
 impl Answered {
-    /// Server: takes the client's last record, which proves that the client has the private key to the
-    /// public one that is returned.
+    /// Server: takes the client's last record, which proves that the client has the private key of the returned public
+    /// key.
     pub(in super::super) fn finish(
         mut self,
         message: &[u8],
@@ -75,7 +75,7 @@ impl Answered {
     }
 }
 
-/// The key that the peer has proven to have.
+/// The key that the peer has proven to hold.
 fn shown(noise: &HandshakeState) -> Result<PublicKey, WireError> {
     let bytes = noise.get_remote_static().and_then(|bytes| bytes.try_into().ok());
     let key = bytes.map(PublicKey::unchecked);

@@ -1,7 +1,7 @@
 //! The encrypted control channel: its records, and the handshakes that begin it.
 //!
-//! Both are of the Noise Protocol Framework (revision 34): fresh Diffie-Hellman keys for each connection.
-//! A record is a 2-byte length and one Noise message; frames run through the records as one stream.
+//! Both use the Noise Protocol Framework (revision 34): fresh Diffie-Hellman keys for each connection. A record is a
+//! 2-byte length and one Noise message; frames run through the records as one stream.
 //!
 //! ```text
 //! token  NNpsk2: both ends know one secret       keyed  XX: each end has a key of its own
@@ -21,8 +21,8 @@ use crate::session::ClientConfig;
 /// Longest Noise message, its 16 bytes of authentication included.
 pub(super) const MAX_RECORD_BYTES: usize = 65_535;
 
-/// Longest record of a handshake: a fresh key of 32 bytes; a lasting one with its authentication tag, 48;
-/// the tag of an empty payload, 16.
+/// Longest record of a handshake: an ephemeral key of 32 bytes; a static key with its authentication tag, 48; the tag
+/// of an empty payload, 16.
 pub(super) const MAX_HANDSHAKE_RECORD_BYTES: usize = 32 + 48 + TAG_BYTES;
 
 /// Bound into the handshake, so that it can't be replayed into another protocol.
@@ -30,8 +30,7 @@ const PROLOGUE: &[u8] = b"goodput control channel";
 
 const TAG_BYTES: usize = 16;
 
-/// What a client sends instead of its next record when the server's shows that it is not the one it should
-/// be: a record of length zero.
+/// What a client sends instead of its next record if the server's record shows a wrong key: a record of length zero.
 pub(super) const NOT_THIS_SERVER: [u8; 2] = [0, 0];
 
 /// A handshake that the client has begun.
@@ -42,10 +41,10 @@ pub(super) enum ClientHandshake {
     Key(keyed::ClientHandshake),
 }
 
-/// What the server's record made of it.
+/// The client's result of the server's record.
 pub(super) struct Joined {
     pub(super) tunnel: Tunnel,
-    /// What the client has to say to end the handshake.
+    /// The client's last record of the handshake.
     pub(super) last: Vec<u8>,
     /// The server's key, if it showed one.
     pub(super) server: Option<PublicKey>,
@@ -57,8 +56,8 @@ pub(super) struct Tunnel {
     proven: bool,
 }
 
-/// Client: begins the handshake that its credentials allow, if any. Also gives the first record. Its own
-/// key goes before the token, which others share.
+/// Client: begins the handshake that its credentials allow, if any. Also returns the first record. The client's own
+/// key takes precedence over the shared token.
 pub(super) fn begin(
     config: &ClientConfig,
 ) -> Result<Option<(ClientHandshake, Vec<u8>)>, WireError> {
@@ -74,7 +73,7 @@ pub(super) fn begin(
 }
 
 impl ClientHandshake {
-    /// The role of its connection.
+    /// The role of the handshake's connection.
     pub(super) fn role(&self) -> Role {
         match self {
             Self::Token(_) => Role::Secured,
@@ -92,7 +91,7 @@ impl ClientHandshake {
 }
 
 impl Tunnel {
-    /// Encrypts a piece of the stream, as many records as it takes.
+    /// Encrypts a piece of the stream, in as many records as necessary.
     pub(super) fn seal(&mut self, plain: &[u8]) -> Result<Vec<u8>, WireError> {
         let mut sealed = Vec::with_capacity(plain.len() + 2 + TAG_BYTES);
         for piece in plain.chunks(MAX_RECORD_BYTES - TAG_BYTES) {
@@ -117,7 +116,7 @@ impl Tunnel {
         }
     }
 
-    /// Whether the peer has shown that it knows the token, or has the key that it claims.
+    /// Whether the peer has proven that it knows the token, or holds the key that it claims.
     pub(super) fn is_proven(&self) -> bool {
         self.proven
     }
@@ -152,7 +151,7 @@ fn unable(cause: impl std::fmt::Display) -> WireError {
 mod tests {
     use super::*;
 
-    /// A piece of the stream that was sealed, opened.
+    /// Decrypts a sealed piece of the stream.
     pub(super) fn opened(tunnel: &mut Tunnel, sealed: &[u8]) -> Result<Vec<u8>, WireError> {
         let mut records = frame::Decoder::<2>::new(MAX_RECORD_BYTES);
         records.push(sealed);

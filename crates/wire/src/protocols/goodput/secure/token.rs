@@ -11,7 +11,7 @@ const PATTERN: &str = "Noise_NNpsk2_25519_ChaChaPoly_BLAKE2s";
 /// A handshake that the client has begun.
 pub(in super::super) struct ClientHandshake(Box<HandshakeState>);
 
-/// Client: begins a handshake. Also gives the first record.
+/// Client: begins a handshake. Also returns the first record.
 pub(super) fn begin(token: &Token) -> Result<(ClientHandshake, Vec<u8>), WireError> {
     let key = token.key();
     let builder = builder(PATTERN).and_then(|builder| builder.psk(2, &key)).map_err(unable)?;
@@ -30,8 +30,8 @@ impl ClientHandshake {
     }
 }
 
-/// Server: takes the client's first record. Also gives the record to answer with. Whether the
-/// client knows the token shows only in its next record.
+/// Server: takes the client's first record. Also returns the answering record. Only the client's
+/// next record shows whether the client knows the token.
 pub(in super::super) fn respond(
     token: &Token,
     message: &[u8],

@@ -1,4 +1,4 @@
-//! The server's greeting: preamble, handshake, hello; who is turned away, and who a client proves to be.
+//! The server's greeting: preamble, handshake, hello; who is turned away, and which identity a client proves.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,7 +37,7 @@ impl Default for Greeting {
 }
 
 impl Greeting {
-    /// What it means that nothing more came in time.
+    /// The error if nothing more arrived in time.
     pub(super) fn timed_out(&self) -> WireError {
         let what = match self {
             Self::Preamble(_) => "it did not name its protocol",
@@ -50,7 +50,7 @@ impl Greeting {
 }
 
 impl ServerSession {
-    /// Takes bytes of the greeting, up to the hello; those of messages go to the channel.
+    /// Takes bytes of the greeting, up to the hello; bytes of messages go to the channel.
     pub(super) fn take_greeting(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         let State::Greeting(greeting) = &mut self.state else { return Ok(()) };
         match greeting {
@@ -96,7 +96,7 @@ impl ServerSession {
 
     fn greet_plainly(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
         self.answer_plainly(now);
-        // The driver would refuse it too, but only after this host has shown its name.
+        // The driver would refuse the client too, but only after this host has revealed its name.
         if self.config.credential_required {
             return Err(WireError::NotPermitted(CREDENTIAL_REQUIRED.into()));
         }
@@ -147,7 +147,7 @@ impl ServerSession {
         let (tunnel, answer) = secure::token::respond(token, &record)?;
         self.channel.send_bytes(now, [&Role::Secured.preamble()[..], &answer].concat());
         self.channel.encrypt(tunnel);
-        // If clients have keys of their own, what they share is not enough to change settings.
+        // If clients have keys of their own, the shared token is not enough to change settings.
         self.proves = Some(Credential::Token { settings: self.config.keys.is_none() });
         self.state = State::Greeting(Greeting::Hello);
         self.take_greeting(now, &rest)
@@ -186,7 +186,7 @@ impl ServerSession {
                 self.proves = Some(Credential::Key(client));
                 Ok(())
             }
-            // It is treated as any other that has proven nothing.
+            // The client is treated like any other that has proven nothing.
             Err(why) if self.config.credential_required => Err(WireError::NotPermitted(why)),
             Err(why) => {
                 self.channel.act(Action::Note(why));
@@ -213,7 +213,7 @@ impl ServerSession {
         let inflates = hello.inflates;
         let peer = hello.host().map_err(WireError::broken)?;
         let secured = self.channel.is_secured();
-        // A hello that could be decrypted is the proof of a token.
+        // A hello that could be decrypted proves the token.
         let proven = self.proves.take().filter(|_| secured);
         self.requests.permit(proven.is_some());
         if let Some(proven) = proven {

@@ -42,26 +42,26 @@ pub(super) struct ServerSession {
     deadline: Instant,
     /// Number of the last measurement that was proposed.
     measurement: u32,
-    /// How the card of this end spreads what it receives, for the next [`Accept`](super::messages::Accept).
+    /// How this end's card spreads received packets, for the next [`Accept`](super::messages::Accept).
     receive_hash: Option<Known<Box<ReceiveHash>>>,
     requests: Requests,
-    /// What the greeting proves, once it is over.
+    /// The identity that the greeting proves when it is over.
     proves: Option<Credential>,
-    /// The client as its key was known when it last proposed a plan.
+    /// The client's entry when it last proposed a plan.
     client: Option<Arc<AuthorizedKey>>,
 }
 
-/// Where the conversation stands.
+/// The state of the conversation.
 enum State {
-    /// Both sides find out who they talk to.
+    /// Both sides identify each other.
     Greeting(Greeting),
     /// Nothing is measured.
     Idle,
-    /// A plan is within the limits; the host makes itself ready for its data connections.
+    /// A plan is within the limits; the host prepares for its data connections.
     Preparing { plan: Box<Plan>, cookies: Vec<HexCookie>, echo: Option<HexCookie> },
-    /// A plan was accepted; its data connections are to come.
+    /// A plan was accepted; its data connections are awaited.
     Expecting(Box<Plan>),
-    /// All data connections are there; the client observes, and then begins.
+    /// All data connections are there; the client observes, then begins.
     Ready(Box<Plan>),
     /// Payload moves, or its reports are on their way.
     Running(Running),
@@ -181,12 +181,12 @@ impl ServerSession {
         }
     }
 
-    /// Answers a question for this host's clock, unless that is kept to itself.
+    /// Answers a question for this host's clock, unless the server keeps its clock private.
     fn answer_clock(&mut self, now: Instant, ping: &Ping) -> Result<(), WireError> {
         let (Some(number), Some(now_ns)) = (ping.ask, self.config.clock.monotonic_ns(now)) else {
             return Ok(());
         };
-        // It came before it was read, and the answer leaves after this: both bounds hold.
+        // The question came before it was read, and the answer leaves after this: both bounds hold.
         let told = Some(ClockTimes { number, received_ns: now_ns, answered_ns: now_ns });
         self.channel.send(now, &Message::Ping(Ping { ask: None, told }))
     }
@@ -228,7 +228,7 @@ impl ServerSession {
         })
     }
 
-    /// Has the host forget the measurement that is in progress, if there is one.
+    /// Tells the host to forget the running measurement, if there is one.
     fn abandon(&mut self) {
         if !matches!(self.state, State::Greeting(_) | State::Idle) {
             self.channel.act(Action::Abandon);

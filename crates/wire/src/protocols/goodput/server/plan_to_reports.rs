@@ -16,7 +16,7 @@ use crate::ticket::FlowSetup;
 use goodput_model::Plan;
 
 impl ServerSession {
-    /// Goes to another state, in which something is due at `deadline`.
+    /// Enters another state, in which something is due at `deadline`.
     pub(super) fn enter(&mut self, state: State, deadline: Instant) {
         if matches!(state, State::Idle) {
             self.channel.quiet();
@@ -47,7 +47,7 @@ impl ServerSession {
         }
     }
 
-    /// Looks the client's key up again: while the client is here, its limits may change, and it may be withdrawn.
+    /// Looks the client's key up again: during the connection its limits may change, and it may be revoked.
     fn renew(&mut self) -> Result<(), WireError> {
         if let (Some(client), Some(keys)) = (&self.client, &self.config.keys) {
             let known = keys.clients.again(client, self.config.peer.ip());
@@ -67,7 +67,7 @@ impl ServerSession {
         let flows = plan.flow_plans();
         let cookies: Vec<_> = flows.iter().map(|_| HexCookie(self.cookies.next_cookie())).collect();
         let tickets = flows.into_iter().zip(&cookies).map(|(flow, c)| ticket(flow, &c.0)).collect();
-        // Each end's samples are compared with the other's, for which the clocks must be.
+        // Each end's samples are compared with the other's, so the clocks must be compared too.
         let echo = (plan.latency || plan.observe).then(|| HexCookie(self.cookies.next_cookie()));
         if let Some(echo) = &echo {
             self.channel.act(Action::Echo(echo.0));
@@ -134,7 +134,7 @@ impl ServerSession {
         self.enter(State::Running(running), due);
     }
 
-    /// The client broke the measurement off.
+    /// The client aborted the measurement.
     pub(super) fn refused(&mut self, now: Instant, refuse: Refuse) -> Result<(), WireError> {
         if self.is_current(refuse.measurement)? {
             self.channel.act(Action::Note(refuse.why));
@@ -160,7 +160,7 @@ impl ServerSession {
         self.take_running(now, Input::Finish(Some(why.into())))
     }
 
-    /// Takes an input that means something only while payload moves.
+    /// Takes an input that matters only while payload moves.
     pub(super) fn take_running(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         let State::Running(running) = &mut self.state else { return Ok(()) };
         running.take(now, &mut self.channel, input)?;
@@ -168,7 +168,7 @@ impl ServerSession {
         Ok(())
     }
 
-    /// Takes a message that belongs to a measurement that has begun.
+    /// Takes a message about a measurement that has begun.
     pub(super) fn hear_running(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
         let Some(measurement) = Running::number_in(&message) else { return Ok(()) };
         if !self.is_current(measurement)? {
@@ -182,7 +182,7 @@ impl ServerSession {
         Ok(())
     }
 
-    /// Goes on after anything that may have brought a measurement nearer to its end.
+    /// Continues after anything that may have brought a measurement closer to its end.
     fn conclude(&mut self, now: Instant) {
         match &self.state {
             State::Running(running) if running.is_over() => {
@@ -193,8 +193,7 @@ impl ServerSession {
         }
     }
 
-    /// Whether a message is about the measurement that is in progress, and not about one that was
-    /// over when it came.
+    /// Whether a message is about the running measurement, rather than one that was over when the message arrived.
     fn is_current(&self, measurement: u32) -> Result<bool, WireError> {
         if measurement > self.measurement {
             return Err(WireError::broken(format!("there is no measurement {measurement}")));

@@ -1,4 +1,4 @@
-//! Requests about settings of this host: only from a client that has proven itself, one at a time.
+//! Requests about settings of this host: only from an authenticated client, one at a time.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -8,10 +8,10 @@ use super::super::messages::{Answer, AskSetting, Message, SettingAnswer};
 use crate::error::WireError;
 use crate::session::{Action, SettingRefusal};
 
-/// Requests that a client may have waiting; ours waits for each answer.
+/// Requests that a client may have waiting; goodput's client waits for each answer.
 const MAX_WAITING: usize = 16;
 
-/// Requests that wait for their turn, and the one the host is at.
+/// Requests that wait for their turn, and the pending one.
 #[derive(Default)]
 pub(super) struct Requests {
     permitted: bool,
@@ -20,7 +20,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Whether the client may ask at all: the greeting has proven who it is, or that it knows the token.
+    /// Whether the client may ask: the greeting has proven its identity, or that it knows the token.
     pub(super) fn permit(&mut self, proven: bool) {
         self.permitted = proven;
     }
@@ -47,7 +47,7 @@ impl Requests {
         Ok(())
     }
 
-    /// The host has done what it was at.
+    /// The host has finished the pending request.
     pub(super) fn done(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What one server session does with what a client may say.
+//! How a server session handles everything that a client may send.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::session::{Limits, Output, Session, SettingRequest};
 use goodput_model::{BitRate, FlowSample, Known, Length, Sample, TcpInfo};
 use serde_json::Value;
 
-/// A server session, and the plain words of a client.
+/// A server session, and a client's messages in the clear.
 struct Rig {
     session: ServerSession,
     now: Instant,
@@ -42,7 +42,7 @@ impl Rig {
         rig
     }
 
-    /// Up to payload that moves.
+    /// Runs up to moving payload.
     fn running(plan: Plan) -> Self {
         let mut rig = Self::greeted(limits());
         rig.propose(1, plan).unwrap();
@@ -70,7 +70,7 @@ impl Rig {
 
     fn wait(&mut self, time: Duration) -> Result<(), WireError> {
         self.now += time;
-        // The client lives: only the server's own deadlines are looked at.
+        // The client is alive: only the server's own deadlines matter.
         self.say(&Message::Ping(super::super::messages::Ping::default()))?;
         let outcome = self.session.handle_timeout(self.now);
         self.collect();
@@ -172,7 +172,7 @@ fn a_long_report_is_taken() {
     assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 1, "a report is a finish as well");
 }
 
-/// Every field is there, with numbers as long as those of a long test.
+/// Every field is set, with numbers as long as in a long test.
 fn full_sample(flows: u16) -> Sample {
     let flow = |flow: u16| {
         let empty = serde_json::to_value(FlowSample::unreported(
@@ -393,7 +393,7 @@ fn payload_that_the_client_does_not_end_is_ended_and_then_broken_off() {
     assert_eq!(rig.count(|a| matches!(a, Action::ExpectFlows { .. })), 2);
 }
 
-/// A sink that takes minutes to bring what it was given to the disk.
+/// A sink that takes minutes to flush to disk.
 #[test]
 fn a_report_that_takes_minutes_is_waited_for_and_the_client_has_its_own_time_after_it() {
     let plan = Plan { length: Length::Seconds(4.0), ..Plan::standard() };

@@ -6,7 +6,7 @@
 //! done ◀──0e── listening ◀──results both── ending ◀──finish, sends 04──── running ◀────┘
 //! ```
 //!
-//! `ff`, `fe` and `0b` end a measurement at any point of it. A server measures once a connection.
+//! `ff`, `fe` and `0b` end a measurement at any point of it. A server runs one measurement per connection.
 
 mod stage;
 
@@ -38,10 +38,10 @@ use crate::session::{Action, ClientConfig, Input, SettingRefusal};
 use crate::state_machine::StateMachine;
 use crate::ticket::{FlowSetup, Proof};
 
-/// Why a second measurement is not to be had.
+/// Why a second measurement isn't possible.
 const ONCE: &str = "an iperf3 server runs one measurement per connection; connect again";
 
-/// Why a server that has users lets nobody else in, and what lets a client in.
+/// Why a server with users rejects other clients, and how to log in.
 const LOGIN_REQUIRED: &str = "the server requires a login, and none was given; give one with --username and \
      --rsa-public-key (the server's public key), and the password with --password-file or $IPERF3_PASSWORD";
 
@@ -51,9 +51,9 @@ pub struct ClientSession {
     config: ClientConfig,
     cookie: Proof,
     state: State,
-    /// When the state must have ended, if it may not last.
+    /// When a state of limited time must have ended.
     deadline: Option<Instant>,
-    /// A plan that was given before the server had answered.
+    /// A plan that arrived before the server answered.
     early_plan: Option<Box<Plan>>,
 }
 
@@ -90,7 +90,7 @@ impl StateMachine for ClientSession {
                 let refusal = SettingRefusal { not_permitted: false, why };
                 self.control.act(Action::SettingAnswered(Err(refusal)));
             }
-            // A driver of iperf3 has no more to report: its own counts go over with the results.
+            // iperf3's driver reports nothing more: the session sends its own counts with the results.
             _ => {}
         }
         Ok(())
@@ -122,7 +122,7 @@ impl StateMachine for ClientSession {
 }
 
 impl ClientSession {
-    /// Shows its cookie at once.
+    /// Sends its cookie at once.
     pub fn new(now: Instant, config: ClientConfig) -> Self {
         let cookie = cookie(&config.seed);
         let mut control = Control::default();
@@ -131,7 +131,7 @@ impl ClientSession {
         Self { control, config, cookie, state: State::Greeting, deadline, early_plan: None }
     }
 
-    /// Takes what the server said, as far as it is there.
+    /// Takes the server's bytes, as far as they have arrived.
     fn listen(&mut self, now: Instant) -> Result<(), WireError> {
         loop {
             match &mut self.state {
@@ -220,7 +220,7 @@ impl ClientSession {
     fn create_streams(&mut self, now: Instant) {
         let State::Proposed(plan) = &self.state else { return };
         let plan = plan.clone();
-        // What `express` asked for.
+        // As `express` requested.
         let tickets = tickets(&plan, &self.cookie, true);
         self.control.act(Action::OpenFlows {
             tickets,
@@ -246,7 +246,7 @@ impl ClientSession {
         self.enter(State::Running(run), longest.map(|longest| now + longest + GRACE_TIME));
     }
 
-    /// The driver ends the measurement; the server stops when it hears of it.
+    /// The driver ends the measurement; the server stops when it learns of this.
     fn finish(&mut self, now: Instant) {
         if matches!(self.state, State::Running(_)) {
             self.end(now, false);
@@ -254,8 +254,7 @@ impl ClientSession {
         }
     }
 
-    /// Our flows have ended. If they did so on their own, it is for this end to say that the test
-    /// is over.
+    /// Our flows have ended. If they ended on their own, this end must announce the end of the test.
     fn flows_ended(&mut self, now: Instant, last: Sample) -> Result<(), WireError> {
         if let State::Running(run) | State::Ending { run, .. } = &mut self.state {
             run.account.ended(last);
@@ -264,7 +263,7 @@ impl ClientSession {
         self.tell_results()
     }
 
-    /// The server ends it, by a limit of its own.
+    /// The server ends the test because of its own limit.
     fn ended_by_server(&mut self, now: Instant) -> Result<(), WireError> {
         self.control.act(Action::Note("the server ended the measurement".into()));
         self.end(now, true);
@@ -281,7 +280,7 @@ impl ClientSession {
         }
     }
 
-    /// Once the server asks for our results and our flows have ended.
+    /// Called once the server asks for our results and our flows have ended.
     fn tell_results(&mut self) -> Result<(), WireError> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Ending { run, asked: true } if run.account.is_complete() => {
@@ -308,7 +307,7 @@ impl ClientSession {
         self.control.close();
     }
 
-    /// The words after an error are there, or will not come.
+    /// The words after an error have arrived, or won't.
     fn failed(&mut self) -> Result<(), WireError> {
         let words = self.control.error_words();
         let why = words.number.map_or_else(
@@ -327,14 +326,14 @@ impl ClientSession {
         }
     }
 
-    /// The server wants this measurement no more.
+    /// The server no longer wants this measurement.
     fn refuse(&mut self, why: String) {
         self.control.act(Action::Refused(why));
         self.enter(State::Over, None);
         self.control.close();
     }
 
-    /// Tells the server that the measurement is off, if there is one.
+    /// Tells the server that the measurement is aborted, if there is one.
     fn break_off(&mut self) {
         if self.state.is_measuring() {
             self.control.send(vec![CLIENT_TERMINATE]);
@@ -348,7 +347,7 @@ impl ClientSession {
                 self.control.close();
                 Ok(())
             }
-            // Version 3.12 leaves out the second word of a failed authentication, and 3.21 all of it.
+            // Version 3.12 omits the second word of a failed authentication, and 3.21 both words.
             State::Failing => self.failed(),
             State::Proposed(_) if self.config.login.is_some() => Err(WireError::NotPermitted(
                 "it closed the connection after the user name and password".into(),

@@ -1,33 +1,33 @@
-//! Where a client's conversation stands.
+//! The states of a client's conversation.
 
 use goodput_model::Plan;
 
 use super::super::account::Account;
 
-/// Where the conversation stands.
+/// The state of the conversation.
 pub enum State {
-    /// The cookie is shown.
+    /// The cookie was sent.
     Greeting,
     /// The server awaits parameters.
     Idle,
-    /// The server thinks about them.
+    /// The server considers the parameters.
     Proposed(Box<Plan>),
-    /// Data connections are made; the server says when it has all of them.
+    /// Data connections are made; the server reports when it has all of them.
     Opening {
-        /// What is measured.
+        /// The plan.
         plan: Box<Plan>,
         /// Whether the driver has them.
         opened: bool,
         /// Whether the server has them.
         running: bool,
     },
-    /// The driver observes, and then begins. The server is in progress already.
+    /// The driver observes, then begins. The server has already begun.
     Ready(Box<Plan>),
     /// Payload moves.
     Running(Run),
     /// Payload ends.
     Ending {
-        /// What was measured.
+        /// The measurement that ended.
         run: Run,
         /// Whether the server awaits our results.
         asked: bool,
@@ -36,15 +36,15 @@ pub enum State {
     Listening(Run),
     /// Each end has sent its results; the server has to confirm them.
     ResultsSent,
-    /// The server has said that something failed; its number follows.
+    /// The server has reported a failure; its number follows.
     Failing,
-    /// Nothing is to come.
+    /// Nothing more will come.
     Over,
 }
 
 /// A measurement that has begun.
 pub struct Run {
-    /// What is measured.
+    /// The plan.
     pub plan: Box<Plan>,
     /// What this end counts.
     pub account: Account,
@@ -58,12 +58,12 @@ impl Run {
 }
 
 impl State {
-    /// Whether the server must be notified when the measurement is broken off.
+    /// Whether the server must be notified when the measurement is aborted.
     pub fn is_measuring(&self) -> bool {
         matches!(self, Self::Proposed(_) | Self::Opening { .. } | Self::Ready(_) | Self::Running(_))
     }
 
-    /// What a silence or an end at this point means, in words.
+    /// Describes this point of the conversation, for an error after a silence or an end.
     pub fn when(&self) -> &'static str {
         match self {
             Self::Greeting => "no answer to the cookie; it may not be an iperf3 server, or be busy",

@@ -1,4 +1,4 @@
-//! An iperf3 client that talks to a script: captured bytes, and what goes wrong.
+//! An iperf3 client that talks to a script: captured bytes, and failures.
 
 use super::*;
 use crate::login::Padding;
@@ -15,7 +15,7 @@ impl Talk {
         talk
     }
 
-    /// As far as the parameters that are sent.
+    /// Runs until the parameters are sent.
     fn proposed(config: ClientConfig, plan: Plan) -> Self {
         let mut talk = Self::begin(config);
         talk.tell(Input::Propose(Box::new(plan))).unwrap();
@@ -23,7 +23,7 @@ impl Talk {
         talk
     }
 
-    /// As far as payload that moves.
+    /// Runs up to moving payload.
     fn running(plan: Plan) -> Self {
         let mut talk = Self::proposed(client_config(None), plan);
         talk.hear([CREATE_STREAMS]).unwrap();
@@ -35,7 +35,7 @@ impl Talk {
     }
 }
 
-/// What a server says when something fails.
+/// A server's bytes when something fails.
 fn error(words: &[u32]) -> Vec<u8> {
     let words = words.iter().flat_map(|word| word.to_be_bytes());
     [SERVER_ERROR].into_iter().chain(words).collect()

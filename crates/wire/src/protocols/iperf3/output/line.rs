@@ -2,20 +2,20 @@
 
 use goodput_model::Role;
 
-/// What a line shows behind the rate.
+/// The counts that a line shows after the rate.
 #[derive(Debug, Clone, Copy)]
 pub enum Count {
-    /// Nothing: of a TCP receiver.
+    /// None: for a TCP receiver.
     None,
-    /// Of a TCP sender. An interval shows the congestion window as well.
+    /// For a TCP sender. An interval shows the congestion window as well.
     Retransmits { count: u64, cwnd_bytes: Option<u64> },
-    /// Of a UDP sender.
+    /// For a UDP sender.
     Datagrams(u64),
-    /// Of a UDP receiver, and of both in the totals.
+    /// For a UDP receiver, and for both ends in the totals.
     Lost { jitter_ms: f64, lost: u64, of: u64 },
 }
 
-/// One line: of a stream, or of the sum of several.
+/// One line: for a stream, or for the sum of several.
 #[derive(Debug, Clone, Copy)]
 pub struct Line {
     /// Number of the flow; `None` for a sum.
@@ -29,7 +29,7 @@ pub struct Line {
     pub ending: &'static str,
 }
 
-/// Streams are named by their descriptors there: the first has 5, and others mostly odd ones.
+/// iperf3 names streams by their descriptors: the first has 5, and others mostly odd ones.
 const FIRST_DESCRIPTOR: u32 = 5;
 
 impl Line {
@@ -44,7 +44,7 @@ impl Line {
         }
     }
 
-    /// As iperf3 prints it. With both directions at once, lines name their role.
+    /// The line as iperf3 prints it. With both directions at once, lines name their role.
     pub fn print(&self, bidirectional: bool) -> String {
         let name = self.stream.map_or_else(
             || "SUM".into(),
@@ -82,7 +82,7 @@ impl Line {
     }
 }
 
-/// The jitter of a sum is the mean of its streams'.
+/// The jitter of a sum is the mean of its streams' jitters.
 fn sum(counts: &[Count]) -> Count {
     let zero = match counts.first() {
         Some(Count::Retransmits { .. }) => Count::Retransmits { count: 0, cwnd_bytes: None },
@@ -127,7 +127,7 @@ fn scaled(mut value: f64, (step, names): Unit) -> String {
     format!("{value:4.places$} {name}")
 }
 
-/// Two significant digits, as printf's `%.2g` has them.
+/// Two significant digits, as with printf's `%.2g`.
 fn two_digits(value: f64) -> String {
     let scientific = format!("{value:.1e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };

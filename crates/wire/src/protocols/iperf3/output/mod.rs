@@ -1,4 +1,4 @@
-//! What iperf3's server would have printed, for clients that want to show it (`--get-server-output`).
+//! The output that iperf3's server would have printed, for clients that want to show it (`--get-server-output`).
 //!
 //! The layout is that of 3.12 (`iperf_locale.c`, `print_interval_results` and `print_results` in
 //! `iperf_api.c`). Two things differ: the lines that name the ports of each stream are left out, because a
@@ -15,7 +15,7 @@ use super::account::packets;
 use super::agree::Agreed;
 use super::results::{Results, StreamResult};
 
-/// Longest text, bytes; what is beyond is left out and said so.
+/// Longest text, bytes; a longer text is cut, with a note.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// Seconds between two reports of a server, unless its operator chose another time.
@@ -72,7 +72,7 @@ impl Printout {
 
     /// Takes the last sample of this end.
     pub fn ended(&mut self, last: &Sample) {
-        // What came after the last interval gets one of its own if it is worth a line.
+        // A time after the last interval gets an interval of its own if it is worth a line.
         let from_s = self.from.as_ref().map_or(0.0, |from| from.at_s);
         if last.at_s - from_s >= INTERVAL_S / 2.0 || self.from.is_none() {
             self.interval(last);
@@ -135,7 +135,7 @@ impl Printout {
         }
     }
 
-    /// The whole report, with the totals that the client gets as well.
+    /// The whole report, with the totals that the client also gets.
     pub fn text(&self, results: &Results) -> String {
         let mut text = self.text.clone();
         if self.is_full {

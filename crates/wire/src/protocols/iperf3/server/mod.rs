@@ -6,7 +6,7 @@
 //! over ◀──10── parting ◀──results both── asking ◀──flows ended, sends 0d── ending ◀────────────┘
 //! ```
 //!
-//! The client ends the test; this end only if it lasts far longer than the client said.
+//! The client ends the test; this end does so only if it lasts far longer than the client announced.
 
 mod stage;
 
@@ -44,7 +44,7 @@ pub struct ServerSession {
     config: ServerConfig,
     cookie: Proof,
     stage: Stage,
-    /// When the client showed its login.
+    /// When the client sent its login.
     asked: Instant,
     /// When the stage must have ended, or something is due in it.
     deadline: Instant,
@@ -58,7 +58,7 @@ impl StateMachine for ServerSession {
                 self.listen(now)?;
             }
             Input::Closed => return Err(WireError::Closed(self.stage.when().into())),
-            // iperf3 has no place for a port of the data connections: they come to the usual one.
+            // iperf3 can't name a port for data connections: they come to the usual one.
             Input::Expecting { .. } => self.expecting(now),
             Input::LoginChecked(user) => self.judged(now, user),
             Input::FlowsReady => self.begin(now),
@@ -69,7 +69,7 @@ impl StateMachine for ServerSession {
                 return Err(WireError::NotPermitted(why));
             }
             Input::Sampled(sample) => {
-                // What is drained after the end is in the last sample, and no interval of its own.
+                // Bytes drained after the end are in the last sample, and in no interval of their own.
                 if let Stage::Running(run) = &mut self.stage {
                     run.sampled(&sample);
                 }
@@ -109,7 +109,7 @@ impl StateMachine for ServerSession {
         Some(self.deadline)
     }
 
-    /// Tells iperf3's number of the error if the client listens for one.
+    /// Sends iperf3's number of the error if the client listens for one.
     fn fail(&mut self, _now: Instant, error: &WireError) {
         let number = self.stage.number_of_nonsense();
         self.abandon();
@@ -141,7 +141,7 @@ impl ServerSession {
         }
     }
 
-    /// Takes what the client said, as far as it is there.
+    /// Takes the client's bytes, as far as they have arrived.
     fn listen(&mut self, now: Instant) -> Result<(), WireError> {
         while !self.control.is_closed() {
             match &mut self.stage {
@@ -199,7 +199,7 @@ impl ServerSession {
         Ok(())
     }
 
-    /// Asks whose login it is, if this server has users.
+    /// Checks the login, if this server has users.
     fn proposed(&mut self, now: Instant, mut params: Params) {
         if self.config.accounts.is_none() {
             return self.allowed(now, &params);
@@ -210,7 +210,7 @@ impl ServerSession {
         self.enter(Stage::Judging(Box::new(params)), now + LOGIN_TIMEOUT);
     }
 
-    /// The host has looked at the login.
+    /// The host has checked the login.
     fn judged(&mut self, now: Instant, user: Option<String>) {
         match (std::mem::replace(&mut self.stage, Stage::Denied), user) {
             (Stage::Judging(params), Some(name)) => {
@@ -224,7 +224,7 @@ impl ServerSession {
         }
     }
 
-    /// The client is who it shall be, as far as a login can show.
+    /// The login, if any, permits the client to measure.
     fn allowed(&mut self, now: Instant, params: &Params) {
         match agree(params, &self.config.limits) {
             Ok(agreed) => {
@@ -288,7 +288,7 @@ impl ServerSession {
         }
     }
 
-    /// Our flows have ended; that says nothing of the test, which the client ends.
+    /// Our flows have ended, but only the client ends the test.
     fn flows_ended(&mut self, now: Instant, last: Sample) {
         if let Some(run) = self.stage.run() {
             run.ended(last);
@@ -320,7 +320,7 @@ impl ServerSession {
         Ok(())
     }
 
-    /// The data connections can't be had, or broke.
+    /// The data connections can't be made, or broke.
     fn flows_failed(&mut self, why: String) {
         let busy = why.starts_with(BUSY);
         self.control.act(Action::Refused(why));
@@ -340,7 +340,7 @@ impl ServerSession {
         }
     }
 
-    /// This end is about to go.
+    /// This end is about to exit.
     fn terminate(&mut self, why: String) {
         if self.stage.is_measuring() {
             self.control.act(Action::Note(why));
@@ -350,7 +350,7 @@ impl ServerSession {
         self.control.close();
     }
 
-    /// Has the host forget the measurement that is in progress, if there is one.
+    /// Tells the host to forget the running measurement, if there is one.
     fn abandon(&mut self) {
         if self.stage.is_measuring() {
             self.control.act(Action::Abandon);
@@ -364,8 +364,8 @@ impl ServerSession {
     }
 }
 
-/// The next whole number of [`DENIAL_DELAY`]s after the login was shown: however long it took to look at it,
-/// the time of the answer shows a client nothing finer.
+/// The next multiple of [`DENIAL_DELAY`] after the login was sent. However long the check takes, the time of the
+/// answer reveals nothing finer.
 fn next_denial(asked: Instant, now: Instant) -> Instant {
     let mut at = asked + DENIAL_DELAY;
     while at <= now {
@@ -374,7 +374,7 @@ fn next_denial(asked: Instant, now: Instant) -> Instant {
     at
 }
 
-/// How the reasons begin why this end has no room for a measurement now.
+/// Prefix of the reasons for which this end has no room for a measurement now.
 const BUSY: &str = "busy: ";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Where a server's conversation stands.
+//! The states of a server's conversation.
 
 use std::net::SocketAddr;
 
@@ -12,19 +12,19 @@ use super::super::output::Printout;
 use super::super::params::Params;
 use super::super::results::Results;
 
-/// Where the conversation stands.
+/// The state of the conversation.
 pub enum Stage {
     /// The cookie is awaited.
     Greeting,
     /// The parameters are awaited.
     Awaiting,
-    /// The host finds out whose login it is.
+    /// The host checks the login.
     Judging(Box<Params>),
     /// The client may not measure; the refusal is sent after a delay.
     Denied,
-    /// The host makes itself ready for the data connections.
+    /// The host prepares for the data connections.
     Preparing(Box<Run>),
-    /// The data connections are to come.
+    /// The data connections are awaited.
     Gathering(Box<Run>),
     /// Payload moves.
     Running(Box<Run>),
@@ -32,27 +32,27 @@ pub enum Stage {
     Ending(Box<Run>),
     /// The client's results are awaited.
     Asking(Box<Run>),
-    /// Its goodbye is awaited.
+    /// The client's goodbye is awaited.
     Parting,
 }
 
-/// What is measured, and what this end counts.
+/// The plan, and this end's counts.
 pub struct Run {
-    /// What was asked for.
+    /// The client's request.
     pub agreed: Agreed,
     account: Account,
     output: Option<Printout>,
 }
 
 impl Run {
-    /// Nothing counted yet.
+    /// No counts yet.
     pub fn new(agreed: Agreed, peer: SocketAddr) -> Self {
         let output = agreed.wants_output.then(|| Printout::new(&agreed, peer));
         let account = Account::new(EndName::Far, agreed.omit_s);
         Self { agreed, account, output }
     }
 
-    /// Who the client is, by its own words.
+    /// The client's program, as reported by the client.
     pub fn program(&self) -> String {
         match &self.agreed.client_version {
             Some(version) => format!("{PROGRAM} {version}"),
@@ -81,7 +81,7 @@ impl Run {
         self.account.is_complete()
     }
 
-    /// The error for the client.
+    /// This end's results for the client.
     pub fn results(&self) -> Results {
         let results = self.account.results(&self.agreed.plan, None);
         let text = self.output.as_ref().map(|output| output.text(&results));
@@ -98,7 +98,7 @@ impl Stage {
         }
     }
 
-    /// Whether the host is at work on a measurement.
+    /// Whether the host is busy with a measurement.
     pub fn is_measuring(&self) -> bool {
         matches!(
             self,
@@ -110,7 +110,7 @@ impl Stage {
         )
     }
 
-    /// iperf3's number for bytes that make no sense here, if a client listens for one.
+    /// iperf3's number for nonsensical bytes at this point, if a client listens for one.
     pub fn number_of_nonsense(&self) -> Option<u32> {
         match self {
             Self::Greeting | Self::Denied | Self::Parting => None,
@@ -121,7 +121,7 @@ impl Stage {
         }
     }
 
-    /// What a silence or an end at this point means, in words.
+    /// Describes this point of the conversation, for an error after a silence or an end.
     pub fn when(&self) -> &'static str {
         match self {
             Self::Greeting => "before it showed a cookie",

@@ -1,4 +1,4 @@
-//! An iperf3 server that a script talks to: captured bytes, and what goes wrong.
+//! An iperf3 server that talks to a script: captured bytes, and failures.
 
 use super::*;
 use crate::login::Padding;
@@ -10,7 +10,7 @@ const COOKIE: &[u8] = b"to6orkg3aukzfrx3ka2w4iqdn6fkb3iztjdq\0";
 const PARAMS_JSON: &str = r#"{"tcp":true,"omit":0,"time":0,"num":4096,"blockcount":0,"parallel":1,"len":1024,"pacing_timer":1000,"client_version":"3.12"}"#;
 const RESULTS_JSON: &str = r#"{"cpu_util_total":78.8,"cpu_util_user":0,"cpu_util_system":78.5,"sender_has_retransmits":1,"congestion_used":"bbr","streams":[{"id":1,"bytes":4096,"retransmits":0,"jitter":0,"errors":0,"packets":0,"start_time":0,"end_time":4e-05}]}"#;
 
-/// A server that a script talks to.
+/// A server that talks to a script.
 type Talk = Alone<ServerSession>;
 
 impl Talk {
@@ -21,7 +21,7 @@ impl Talk {
         talk
     }
 
-    /// As far as payload that moves.
+    /// Runs up to moving payload.
     fn running(params: &str) -> Self {
         let mut talk = Self::begin(server_config(None));
         talk.hear(framed(params)).unwrap();
@@ -147,7 +147,7 @@ fn with_users() -> ServerConfig {
     ServerConfig { accounts: Some(accounts(Padding::Oaep)), ..server_config(None) }
 }
 
-/// A client that has shown `params` to a server with users.
+/// A client that has sent `params` to a server with users.
 fn asking(params: &str) -> Talk {
     let mut talk = Talk::begin(with_users());
     talk.hear(framed(params)).unwrap();

@@ -12,15 +12,15 @@ use crate::error::WireError;
 use crate::session::Action;
 use crate::ticket::FlowSetup;
 
-/// Where this end tries to listen until it finds free ports, a measurement's number of ports apart.
+/// Listening attempts of this end until it finds free ports, each one measurement's ports higher.
 const MAX_ATTEMPTS: u16 = 8;
 
-/// A measurement that both sides get ready for.
+/// A measurement for which both sides prepare.
 pub struct Agreement {
     plan: Box<Plan>,
     /// Port of the first flow.
     port: u16,
-    /// How often this end has tried to listen.
+    /// How many times this end has tried to listen.
     tries: u16,
     /// Whether this end awaits the flows, and must have a port before the request is sent.
     listens: bool,
@@ -30,7 +30,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// What did not come in time.
+    /// What did not arrive in time.
     pub fn lacks(&self) -> &'static str {
         match (self.asked, self.accepted) {
             (false, _) => "this end did not listen in time",
@@ -75,11 +75,11 @@ impl ClientSession {
         self.open_flows(FlowSetup::Listen { first_port });
     }
 
-    /// The flows can't be had; ports that are taken are not the only ones.
+    /// The flows can't be opened; this may be because the ports are in use, so try others.
     pub(super) fn flows_failed(&mut self) {
         if let State::Agreeing(agreement) = &mut self.state
             && let Agreement { listens: true, asked: false, tries: ..MAX_ATTEMPTS, .. } = agreement
-            // A port that was asked for is no first guess.
+            // The user's own port is not a guess, so no other is tried.
             && agreement.plan.data_port.is_none()
         {
             agreement.port += agreement.plan.flows;
@@ -124,7 +124,7 @@ impl ClientSession {
     pub(super) fn answered(&mut self, now: Instant, line: &str) -> Result<(), WireError> {
         let State::Agreeing(agreement) = &mut self.state else { return Ok(()) };
         if agreement.accepted {
-            // A server of 6.1.2 accepts before it has its ports, and complains afterwards.
+            // A server of 6.1.2 accepts before it has its ports, and complains later.
             return self.account.hear(line);
         }
         if line.starts_with("KO") {

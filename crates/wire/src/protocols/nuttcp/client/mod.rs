@@ -1,13 +1,13 @@
-//! The connecting side: one measurement a connection.
+//! The connecting side: one measurement per connection.
 //!
 //! ```text
 //! greeting ──HELO──▶ idle ──propose──▶ agreeing ──OK, flows──▶ ready ──begin──▶ running ──▶ over
 //!                                         └──KO──▶ refusing ──reason──▶ over
 //! ```
 //!
-//! This end connects wherever the protocol lets it, because that passes NAT and firewalls: always over
-//! TCP, by reversing who connects if the far end sends (`-r -F`, since 3.4.1). Over UDP a far
-//! sender begins, so that this end listens, and has a port before it names it.
+//! This end connects whenever the protocol permits, to pass NAT and firewalls: always over TCP, with the connecting
+//! side reversed if the far end sends (`-r -F`, since 3.4.1). Over UDP a far sender begins, so this end must listen on
+//! a port before it names the port.
 
 mod agreement;
 mod transfer;
@@ -29,7 +29,7 @@ use crate::plain::phrase;
 use crate::session::{Action, ClientConfig, Input};
 use crate::state_machine::StateMachine;
 
-/// The oldest version that this end speaks to: that of Debian, if this was tested.
+/// The oldest version that this end supports: Debian's, against which this was tested.
 const OLDEST: Version = Version::new(6, 1, 2);
 
 /// A conversation, seen from the connecting side.
@@ -37,31 +37,31 @@ pub struct ClientSession {
     out: Outbox,
     lines: Lines,
     state: State,
-    /// When the state must have ended, if it may not last.
+    /// When a state of limited time must have ended.
     deadline: Option<Instant>,
-    /// A plan that was given before the greeting was over.
+    /// A plan that arrived before the greeting was over.
     early_plan: Option<Box<Plan>>,
     /// The server's version.
     theirs: Version,
-    /// What it says of itself.
+    /// The server's account of itself.
     account: Account,
-    /// Whether the driver has all that it wants.
+    /// Whether the driver has received all results.
     reported: bool,
 }
 
-/// Where the conversation stands.
+/// The state of the conversation.
 enum State {
     /// The server's HELO is awaited.
     Greeting,
     /// Nothing is measured yet.
     Idle,
-    /// Both sides get ready for a measurement.
+    /// Both sides prepare for a measurement.
     Agreeing(Agreement),
     /// The server gives its reasons.
     Refusing(String),
-    /// The driver observes, and then begins.
+    /// The driver observes, then begins.
     Ready(Box<Plan>),
-    /// Payload moves, or the server's account of it is on its way.
+    /// Payload moves, or the server's account of it is awaited.
     Running(Transfer),
     /// The one measurement is over.
     Over,
@@ -113,7 +113,7 @@ impl StateMachine for ClientSession {
         self.deadline
     }
 
-    /// nuttcp has no words for an error.
+    /// nuttcp can't report an error.
     fn fail(&mut self, _now: Instant, _error: &WireError) {
         self.out.close();
     }
@@ -128,7 +128,7 @@ impl StateMachine for ClientSession {
 }
 
 impl ClientSession {
-    /// Opens the conversation. The protocol has no place for a token, nor for what this host is.
+    /// Opens the conversation. The protocol can't carry a token or a description of this host.
     pub fn new(now: Instant, _config: ClientConfig) -> Self {
         let mut out = Outbox::default();
         out.send(OURS.helo());
@@ -204,7 +204,7 @@ impl ClientSession {
         self.deadline = deadline;
     }
 
-    /// Gives the measurement up; the server notices when the connection is closed.
+    /// Aborts the measurement; the server notices when the connection is closed.
     fn break_off(&mut self) {
         if !matches!(self.state, State::Greeting | State::Idle) {
             self.enter(State::Over, None);

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::ticket::FlowSetup;
 use goodput_model::{Bytes, Direction, FlowTotals, Known, Length, Totals, Transport};
 
-/// A client, and everything that it said and did.
+/// A client, and all its outputs.
 type Asking = Alone<ClientSession>;
 
 impl Asking {
@@ -23,7 +23,7 @@ impl Asking {
         asking
     }
 
-    /// Up to the moving payload.
+    /// Runs up to moving payload.
     fn begun(plan: &Plan) -> Self {
         let mut asking = Self::proposed("6.1.2", plan);
         asking.tell(Input::Expecting { data_port: None }).unwrap();
@@ -53,7 +53,7 @@ fn seconds(seconds: f64) -> Plan {
     Plan { length: Length::Seconds(seconds), ..Plan::standard() }
 }
 
-/// The last lines of a receiving server, as 6.1.2 says them with `-fparse`.
+/// The last lines of a receiving server, as 6.1.2 prints them with `-fparse`.
 const ACCOUNT: &str = "nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_KBps=2438.62 \
     rate_Mbps=19.9772\nnuttcp-r: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=3% memory=0i+0d\n";
 

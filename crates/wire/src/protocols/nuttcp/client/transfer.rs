@@ -1,4 +1,4 @@
-//! While payload moves, and until the server has reported what it counted.
+//! The transfer: from moving payload until the server has reported its counts.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::check;
 use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input};
 
-/// Why a server's own view is not there.
+/// Why the server's own view is missing.
 const UNREPORTED: &str = "a nuttcp server reports only totals";
 
 /// The transfer of a measurement that has begun.
@@ -30,7 +30,7 @@ impl ClientSession {
             Input::Begin => self.begin(now),
             Input::Finish(_) => self.finish(),
             Input::Ended(last) => self.ended(now, last),
-            // Samples, reports and questions have no words here.
+            // The protocol can't carry samples, reports and questions.
             _ => {}
         }
     }
@@ -45,9 +45,8 @@ impl ClientSession {
         self.out.act(Action::Begin);
     }
 
-    /// The driver ends the payload. A far sender stops at the requested length, and before
-    /// that if it finds something to read on the control connection, such as its end (lines 7391
-    /// to 7404).
+    /// The driver ends the payload. A far sender stops at the requested length, or earlier if it
+    /// finds something to read on the control connection, such as its end (lines 7391 to 7404).
     fn finish(&mut self) {
         let State::Running(running) = &mut self.state else { return };
         if std::mem::replace(&mut running.finishing, true) {
@@ -59,8 +58,8 @@ impl ClientSession {
         self.out.act(Action::Finish);
     }
 
-    /// A receiver over UDP that has missed every end marker ends with the control connection (lines
-    /// 1400 to 1408).
+    /// A UDP receiver that has missed every end marker ends with the control connection (lines 1400
+    /// to 1408).
     fn ended(&mut self, now: Instant, last: Box<Sample>) {
         let State::Running(running) = &mut self.state else { return };
         if running.ended.is_some() {
@@ -74,7 +73,7 @@ impl ClientSession {
         self.conclude();
     }
 
-    /// Goes on when both ends have ended.
+    /// Continues when both ends have ended.
     pub(super) fn conclude(&mut self) {
         let State::Running(Transfer { plan, ended: Some(last), told: true, .. }) = &self.state
         else {

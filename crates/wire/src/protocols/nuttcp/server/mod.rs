@@ -1,4 +1,4 @@
-//! The answering side: one measurement a connection.
+//! The answering side: one measurement per connection.
 //!
 //! ```text
 //! greeting ──HELO──▶ asking ──parameters──▶ preparing ──OK──▶ expecting ──flows──▶ running ──▶ over
@@ -6,8 +6,8 @@
 //!                       └──a third party──▶ third party ──OK, lines, DONE──▶ over
 //! ```
 //!
-//! A client says nothing more after its parameters. If this end sends, its silence ends with the
-//! measurement: nuttcp stops when it finds anything to read, and so does this end.
+//! A client sends nothing more after its parameters. If this end sends, anything that the client
+//! sends ends the measurement, as in nuttcp.
 
 mod third_party;
 mod transfer;
@@ -40,29 +40,29 @@ pub struct ServerSession {
     deadline: Instant,
 }
 
-/// What a client asked for, and the plan that it makes.
+/// A client's request, and its plan.
 pub struct ClientRequest {
-    /// Its own words.
+    /// The parameters as sent.
     pub parameters: Parameters,
-    /// What they mean.
+    /// The plan that they mean.
     pub plan: Plan,
 }
 
-/// Where the conversation stands.
+/// The state of the conversation.
 enum State {
     /// The client's first line is awaited.
     Greeting,
     /// Its parameters are awaited.
     Asking,
-    /// The host makes itself ready for the data connections.
+    /// The host prepares for the data connections.
     Preparing(Box<ClientRequest>),
-    /// The client was told OK; its data connections are to come.
+    /// The client received OK; its data connections are awaited.
     Expecting(Box<ClientRequest>),
     /// Payload moves.
     Running(Box<Transfer>),
     /// The host measures with another server.
     ThirdParty(third_party::Stage),
-    /// Everything was said.
+    /// Everything was sent.
     Over,
 }
 
@@ -133,7 +133,7 @@ impl ServerSession {
 
     fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         if matches!(self.state, State::ThirdParty(_)) {
-            // A client that wants no more says so by anything at all (nuttcp-6.1.2.c, line 3832).
+            // A client that wants no more sends anything at all (nuttcp-6.1.2.c, line 3832).
             return Err(WireError::Closed("in the middle of the measurement".into()));
         }
         if !matches!(self.state, State::Greeting | State::Asking) {
@@ -150,7 +150,7 @@ impl ServerSession {
         Ok(())
     }
 
-    /// A HELO comes first, since 3.1.1; before, the parameters did (lines 4180 to 4193).
+    /// A HELO comes first since 3.1.1; earlier, the parameters did (lines 4180 to 4193).
     fn hear(&mut self, now: Instant, line: &str) -> Result<(), WireError> {
         let greeting = matches!(self.state, State::Greeting);
         if greeting && let Some(theirs) = Version::of_helo(line) {
@@ -189,7 +189,7 @@ impl ServerSession {
             Ok(plan) => plan,
             Err(why) => return self.turn_away(&why, parameters.client_sends),
         };
-        // The port was held against the limits above.
+        // The port was checked against the limits above.
         let first_port = u16::try_from(parameters.port).unwrap_or(u16::MAX);
         let flow_setup = if parameters.connects() {
             FlowSetup::Connect { port: Some(first_port), apart: 1 }
@@ -209,7 +209,7 @@ impl ServerSession {
         self.deadline = deadline;
     }
 
-    /// Says KO and why, and has the log say so.
+    /// Sends KO and the reason, and logs the reason.
     fn turn_away(&mut self, why: &str, client_sends: bool) {
         self.ko(why, client_sends);
         self.out.act(Action::Refused(why.into()));
@@ -221,7 +221,7 @@ impl ServerSession {
         self.out.send(format!("KO\n{said}KO\n"));
     }
 
-    /// The flows can't be had, or not any more.
+    /// The flows can't be opened, or have failed.
     fn refuse(&mut self, why: &str) {
         match &self.state {
             State::Preparing(asked) => {
@@ -271,7 +271,7 @@ impl ServerSession {
         Err(WireError::Closed(when.into()))
     }
 
-    /// Has the host forget the measurement that is in progress, if there is one.
+    /// Tells the host to forget the running measurement, if there is one.
     fn abandon(&mut self) {
         let idle = matches!(self.state, State::Greeting | State::Asking | State::Over);
         if !idle {
@@ -280,7 +280,7 @@ impl ServerSession {
     }
 }
 
-/// A line as nuttcp's servers say what is wrong; a client shows it.
+/// A complaint in the format of nuttcp's servers; a client shows it.
 fn complaint(client_sends: bool, why: &str) -> String {
     let role = if client_sends { 'r' } else { 't' };
     format!("nuttcp-{role}: v{OURS}: {}\n", phrase(why))

@@ -5,13 +5,13 @@ use crate::pair::{Alone, end, origin, server_config};
 use crate::session::CREDENTIAL_REQUIRED;
 use goodput_model::{Direction, FlowSample, Known, Role, Sample, SocketMemory, TcpInfo};
 
-/// Of Debian's 6.1.2, all but what a test says otherwise.
+/// A line of Debian's 6.1.2, unless a test changes it.
 const LINE: &str = "buflen = 1024, nbuf = 4, win = 0, nstream = 1, rate = 4294967295, port = 5001, \
     trans = 1, braindead = 0, timeout = 0.000000, udp = 0, vers = 6.1.2, interval = 0.000000, \
     reverse = 0, format = 2048, traceroute = 0, irate = 0, thirdparty = _NULL_ , multicast = 0 , \
     datamss = 0 , tos = 0 , nbuf_bytes = 0 , rate_pps = 0 , nodelay = 0\n";
 
-/// A server, and everything that it said and did.
+/// A server, and all its outputs.
 type Served = Alone<ServerSession>;
 
 impl Served {
@@ -19,7 +19,7 @@ impl Served {
         Self::new(ServerSession::new(origin(), server_config(None)))
     }
 
-    /// Up to the flows, with these changes of the line.
+    /// Runs up to the flows, with these changes of the line.
     fn asked(changes: &[(&str, &str)]) -> Self {
         let line = changes.iter().fold(LINE.to_string(), |line, (from, to)| {
             assert!(line.contains(from), "{from}");
@@ -161,7 +161,7 @@ fn no_is_said_between_two_kos() {
     assert!(busy.text().ends_with("KO\nnuttcp-r: v8.2.2: busy: DONE\nKO\n"), "{}", busy.text());
 }
 
-/// A client that names a third party, up to the server's answer to what its host says of it.
+/// A client that names a third party, up to the server's reply after the host's answer.
 fn third_party(answer: Input) -> Served {
     let mut served =
         Served::asked(&[("thirdparty = _NULL_", "thirdparty = b.example , brief3 = 1")]);

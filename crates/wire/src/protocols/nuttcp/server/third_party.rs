@@ -11,16 +11,16 @@ use crate::plain::phrase;
 use crate::protocols::goodput::times::after_s;
 use crate::session::Action;
 
-/// How far it is.
+/// The stages.
 pub enum Stage {
-    /// The host has not said whether it does it.
+    /// The host has not decided yet.
     ClientRequest {
         /// Whether this end sends to the third party.
         sends: bool,
         /// How long it may take, seconds.
         limit_s: f64,
     },
-    /// The client was told OK.
+    /// The client received OK.
     Under {
         /// Whether this end sends to the third party.
         sends: bool,
@@ -28,7 +28,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// What is reported to the client if it ends early.
+    /// The message to the client if the measurement ends early.
     pub fn refusal(&self, why: &str) -> String {
         match self {
             Self::ClientRequest { sends, .. } => format!("KO\n{}KO\n", complaint(!sends, why)),
@@ -43,7 +43,7 @@ impl ServerSession {
         match third_party_test(asked, other, limits) {
             Err(why) => self.turn_away(&why, !asked.client_sends),
             Ok(test) => {
-                // One of bytes says no time.
+                // A plan of bytes has no duration.
                 let limit_s = check::duration_s(&test.plan).unwrap_or(limits.duration_s);
                 let stage = Stage::ClientRequest { sends: asked.client_sends, limit_s };
                 self.out.act(Action::MeasureWithThirdParty(Box::new(test)));
@@ -52,17 +52,17 @@ impl ServerSession {
         }
     }
 
-    /// The host has begun with it.
+    /// The host has begun the measurement.
     pub(super) fn third_party_begun(&mut self, now: Instant) {
         if let State::ThirdParty(Stage::ClientRequest { sends, limit_s }) = self.state {
             self.out.send(format!("OK v{OURS}\n"));
-            // The other conversation has time limits of its own; this one outlasts them.
+            // The other conversation has its own time limits; this one outlasts them.
             let until = after_s(now, limit_s) + 4 * DRAIN_TIMEOUT + GRACE_TIME;
             self.enter(State::ThirdParty(Stage::Under { sends }), until);
         }
     }
 
-    /// What it has brought, of which the third party may have said some words.
+    /// Passes on the measurement's output, some of which may come from the third party.
     pub(super) fn told(&mut self, lines: &str) {
         if matches!(self.state, State::ThirdParty(Stage::Under { .. })) {
             self.out.send(lines.lines().map(|line| phrase(line) + "\n").collect::<String>());

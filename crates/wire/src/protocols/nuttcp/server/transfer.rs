@@ -33,13 +33,13 @@ impl Transfer {
         self.asked.parameters.client_sends
     }
 
-    /// Whether the host was told to finish.
+    /// Whether the host was asked to finish.
     pub fn is_finishing(&self) -> bool {
         self.finishing
     }
 
     /// Whether a client may end its half of the control connection: a receiver that wants no more,
-    /// and a sender of datagrams that is done.
+    /// or a sender of datagrams that is done.
     pub fn may_be_interrupted(&self) -> bool {
         self.asked.parameters.udp || !self.client_sends()
     }
@@ -69,8 +69,8 @@ impl ServerSession {
         }
     }
 
-    /// When this end ends the measurement: a sender when its time is up; a receiver when the client
-    /// should have ended it a while ago.
+    /// When this end ends the measurement: a sender when its time is up; a receiver some time after
+    /// the client should have ended it.
     fn finish_at(&self, now: Instant, asked: &ClientRequest) -> Instant {
         let own = Some(asked.parameters.timeout_s).filter(|seconds| *seconds > 0.0);
         let longest = self.config.limits.duration_s;
@@ -83,7 +83,7 @@ impl ServerSession {
         }
     }
 
-    /// The client is heard of while it should be silent.
+    /// The client sends something although it should be silent.
     pub(super) fn interrupted(&mut self, now: Instant) {
         if let State::Running(running) = &self.state
             && running.may_be_interrupted()
@@ -101,7 +101,7 @@ impl ServerSession {
         }
     }
 
-    /// Takes an input that means something only while payload moves.
+    /// Takes an input that matters only while payload moves.
     pub(super) fn take_running(&mut self, now: Instant, input: Input) {
         let State::Running(running) = &mut self.state else { return };
         match input {
@@ -117,12 +117,12 @@ impl ServerSession {
                 self.deadline = now + DRAIN_TIMEOUT;
             }
             Input::Report(_) => self.report(),
-            // What is asked of a client's session has no place here.
+            // Inputs of a client's session don't occur here.
             _ => {}
         }
     }
 
-    /// Tells what this end counted, and that is all.
+    /// Reports this end's counts, which is the whole report.
     fn report(&mut self) {
         let State::Running(running) = &mut self.state else { return };
         let Some(last) = running.last.take() else { return };
