@@ -1,4 +1,4 @@
-//! What the runs of a comparison show, arm by arm.
+//! The results of a comparison's runs, arm by arm.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::pairs::{Runs, cpu, goodput};
 use crate::responses::{for_ratio, preference, result};
 use crate::sequential::{Standing, sequential};
 
-/// More blocks than this are no advice.
+/// Advice to run more blocks than this is useless.
 const MAX_BLOCKS_ADVISED: f64 = 1000.0;
 
 /// Half-widths of the intervals at the later looks, in standard errors of a mean; approximations
@@ -23,10 +23,10 @@ const MAX_BLOCKS_ADVISED: f64 = 1000.0;
 const DIFFERENCE_STANDARD_ERRORS: f64 = 3.0;
 const EQUIVALENCE_STANDARD_ERRORS: f64 = 2.2;
 
-/// What the runs show of one arm.
+/// The results of one arm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArmAnalysis {
-    /// Blocks in which its run and the baseline's count; for the baseline, those in which it is compared.
+    /// Blocks in which its run and the baseline's count; for the baseline, blocks in which it is compared.
     pub n: usize,
     /// Median goodput over them.
     pub goodput_bits_per_s: Known<BitRate>,
@@ -40,11 +40,10 @@ pub struct ArmAnalysis {
     pub latency: Option<ArmLatency>,
     /// The responses of the design, in their order.
     pub responses: Vec<ResponseResult>,
-    /// Why it is not run any more, if it is not.
+    /// Why it is no longer run, if so.
     pub settled: Option<Settled>,
-    /// A rough estimate of how many more blocks would decide an arm that is inconclusive.
-    /// `None` if it is decided, if nothing is known yet, and if the effect is so near the
-    /// threshold that no sensible number would do.
+    /// A rough estimate of how many more blocks would decide an inconclusive arm. `None` if it is decided, if nothing
+    /// is known yet, or if the effect is so close to the threshold that no sensible number of blocks would do.
     pub more_blocks: Option<u32>,
 }
 
@@ -53,7 +52,7 @@ pub struct ArmAnalysis {
 pub enum Settled {
     /// A look has shown that it is better, worse or no different.
     Decided,
-    /// Its interval is as narrow as was asked for.
+    /// Its interval is as narrow as requested.
     Precise,
     /// All its looks were made.
     LastLook,
@@ -61,10 +60,9 @@ pub enum Settled {
 
 /// Every arm of `design`, the baseline first, after `trials`.
 ///
-/// Estimate: the median of paired differences (Hodges-Lehmann) of log-ratios within blocks, freed of what the copy
-/// beside the runs explains, see [`crate::conditions`].
-/// Interval: the exact signed-rank test at the level of the look, see [`crate::looks`]. The 5 %
-/// hold over all arms and looks, for each response and each way to time round trips.
+/// Estimate: the median of paired differences (Hodges-Lehmann) of log-ratios within blocks, adjusted for the reference
+/// copy beside the runs, see [`crate::conditions`]. Interval: the exact signed-rank test at the level of the look, see
+/// [`crate::looks`]. The 5 % hold over all arms and looks, for each response and each way to time round trips.
 pub fn analyse(design: &Design, trials: &[Trial]) -> Vec<ArmAnalysis> {
     let runs = Runs::of(trials, design.arms);
     let judged: BTreeMap<Response, Vec<Standing>> = design
@@ -95,7 +93,7 @@ pub fn analyse(design: &Design, trials: &[Trial]) -> Vec<ArmAnalysis> {
     latency.enumerate().take(design.arms).map(arm).collect()
 }
 
-/// One response of every arm, the baseline, which has none, included.
+/// One response of every arm, including the baseline, which has none.
 fn judged(design: &Design, runs: &Runs, response: Response) -> Vec<Standing> {
     let pairs = |arm| runs.pairs(arm, for_ratio(response));
     let pairs: Vec<Vec<Pair>> = runs.candidates().map(pairs).collect();
@@ -105,8 +103,8 @@ fn judged(design: &Design, runs: &Runs, response: Response) -> Vec<Standing> {
     std::iter::once(Standing::default()).chain(candidates).collect()
 }
 
-/// All responses of the design decide, and if round trips were probed the delay by one way to time it at least.
-/// What no run could read is not waited for.
+/// All responses of the design decide, and if round trips were probed, the delay by at least one way to time them. An
+/// arm doesn't wait for responses that no run could read.
 fn settled(
     design: &Design,
     runs: &Runs,
@@ -153,8 +151,8 @@ fn median_cpu(runs: &Runs, arm: usize) -> Known<f64> {
     }
 }
 
-/// An inconclusive arm is decided once its interval no longer reaches zero, or once the narrower one lies
-/// within the threshold. By what is left of the differences after the adjustment.
+/// An inconclusive arm is decided once its interval no longer reaches zero, or once the narrower interval lies within
+/// the threshold. Uses the residuals after the adjustment.
 fn more_blocks(
     design: &Design,
     runs: &Runs,

@@ -1,5 +1,5 @@
-//! What would make a comparison's numbers misleading although its test holds: drift and carry-over; and why
-//! nothing was adjusted for.
+//! Checks for reasons that make a comparison's numbers misleading although its test holds: drift and carry-over; and
+//! why nothing was adjusted for.
 
 use goodput_model::Trial;
 
@@ -8,14 +8,14 @@ use crate::design::Design;
 use crate::pairs::Runs;
 use crate::responses::for_ratio;
 
-/// A check speaks if chance alone would make it speak this seldom, in standard deviations (two-sided p = .01).
+/// A check reports only if chance alone would make it report this rarely, in standard deviations (two-sided p = .01).
 const MIN_STANDARD_DEVIATIONS: f64 = 2.576;
 
 /// Fewest runs in each of two groups for the normal approximation (Lehmann, "Nonparametrics", 1.3).
 const MIN_GROUP: usize = 4;
 
-/// Sentences for the record: that the baseline drifted, that runs depend on what ran before, that an arm changes
-/// what its differences could have been adjusted for.
+/// Sentences for the record: the baseline drifted, runs depend on what ran before, or an arm changes the condition
+/// that its differences could have been adjusted for.
 pub(crate) fn checks(design: &Design, trials: &[Trial]) -> Vec<String> {
     let runs = Runs::of(trials, design.arms);
     let found =
@@ -23,7 +23,7 @@ pub(crate) fn checks(design: &Design, trials: &[Trial]) -> Vec<String> {
     found.into_iter().flatten().collect()
 }
 
-/// That an arm changes the condition beside its runs (see `conditions`).
+/// An arm changes the condition beside its runs (see `conditions`).
 fn not_adjusted(design: &Design, runs: &Runs) -> Option<String> {
     let response = *design.responses.first()?;
     runs.candidates().any(|arm| is_changed(&runs.pairs(arm, for_ratio(response)))).then(|| {
@@ -49,8 +49,8 @@ fn drift(design: &Design, runs: &Runs) -> Option<String> {
     })
 }
 
-/// The rank-sum test (Mann and Whitney, 1947) between blocks in which the arm ran before the baseline and those
-/// in which it ran after it: their log-ratios differ only if a run depends on the one before.
+/// The rank-sum test (Mann and Whitney, 1947) between blocks in which the arm ran before the baseline and blocks in
+/// which it ran after: their log-ratios differ only if a run depends on the one before.
 fn carry_over(design: &Design, trials: &[Trial], runs: &Runs) -> Option<String> {
     let response = *design.responses.first()?;
     let depends = |arm: &usize| {
@@ -75,7 +75,7 @@ fn carry_over(design: &Design, trials: &[Trial], runs: &Runs) -> Option<String> 
 fn differ(first: &[f64], second: &[f64]) -> bool {
     let above: f64 = first.iter().flat_map(|a| second.iter().map(move |b| sign(a - b))).sum();
     let (m, n) = (first.len() as f64, second.len() as f64);
-    // Of twice the statistic less its mean.
+    // Of twice the statistic minus its mean.
     let deviation = (m * n * (m + n + 1.0) / 3.0).sqrt();
     first.len() >= MIN_GROUP
         && second.len() >= MIN_GROUP

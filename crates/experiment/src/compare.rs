@@ -1,4 +1,4 @@
-//! From runs to the comparison that is kept and shown.
+//! Turns runs into the comparison that is stored and shown.
 
 use goodput_model::{ArmResult, Comparison, SettingRef, Trial};
 
@@ -9,8 +9,8 @@ use crate::factors::{Cells, factors};
 use crate::mechanism::{Suspect, mechanism};
 use crate::pairs::Runs;
 
-/// What `trials` prove of the arms, whose `values` stand in the order of `settings`, one list an
-/// arm, the baseline first. `stopped` says why no more were made, as [`crate::StopReason`] prints it.
+/// What `trials` prove about the arms, whose `values` are in the order of `settings`, one list per arm, the baseline
+/// first. `stopped` says why no more runs were made, as [`crate::StopReason`] prints it.
 pub fn conclude(
     settings: Vec<SettingRef>,
     values: Vec<Vec<String>>,
@@ -22,7 +22,7 @@ pub fn conclude(
     let runs = Runs::of(&trials, design.arms);
     let curve = doses(&settings, &values).and_then(|doses| curve(&runs, &doses));
     let factors = factors(design, &runs, &Cells { settings: &settings, values: &values });
-    // An arm without values is a mistake of the caller; its numbers are shown all the same.
+    // An arm without values is a bug of the caller; its numbers are still shown.
     let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));
     let analysed = analyse(design, &trials).into_iter().zip(values).enumerate();
     let arms = analysed
@@ -46,7 +46,7 @@ pub fn conclude(
     }
 }
 
-/// The arms' numbers, if one setting was compared and all its values are some.
+/// The arms' numbers, if one setting was compared and all its values are numbers.
 fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Option<Vec<f64>> {
     let of_arm = |values: &Vec<String>| number(values.first()?);
     (settings.len() == 1).then(|| values.iter().map(of_arm).collect())?

@@ -1,23 +1,22 @@
-//! What a host is like beside a run, and how a paired difference is freed of it.
+//! The state of a host beside a run, and how a paired difference is adjusted for it.
 //!
-//! A block's two runs meet a host that is faster or slower for reasons that no arm has caused. What a copy of
-//! memory costs right before and after each run shows much of this. The log-ratios are regressed on those of the
-//! copy (analysis of covariance; CUPED, Deng et al., WSDM 2013), and what is explained is taken out.
+//! A host may be faster or slower during a block's two runs for reasons that no arm has caused. The cost of copying
+//! memory right before and after each run shows much of this. The log-ratios are regressed on those of the copy
+//! (analysis of covariance; CUPED, Deng et al., WSDM 2013), and the explained part is subtracted.
 //!
-//! The level of the signed-rank test stays exact. Without an effect, the two runs of a block could swap their
-//! names: this turns the signs of both log-ratios of the block at once. The slope of a regression through the
-//! origin, a sum of products over a sum of squares, does not notice, so that each residual only turns its sign,
-//! as a fair coin. For an effect other than zero the same holds once it is subtracted before the
-//! regression: the residual of block i is a(i) - effect * c(i), which is linear in the effect, and the interval
-//! inverts exactly (see `signed_rank`).
+//! The level of the signed-rank test stays exact. Without an effect, the two runs of a block could swap their names:
+//! this flips the signs of both log-ratios of the block at once. The slope of a regression through the origin, a sum
+//! of products over a sum of squares, does not change, so each residual only flips its sign, like a fair coin. For an
+//! effect other than zero the same holds once it is subtracted before the regression: the residual of block i is a(i)
+//! - effect * c(i), which is linear in the effect, and the interval inverts exactly (see `signed_rank`).
 //!
 //! This needs a condition that no arm can change. Time stolen by the hypervisor and CPU time of other programs
-//! *during* the run do not qualify, though they would explain more: an arm that spends more CPU time meets more of the
-//! one and leaves less for the other, and adjusting for them would take a true effect away or invent one. They show
+//! *during* the run do not qualify, though they would explain more: an arm that spends more CPU time suffers more from
+//! the former and leaves less for the latter, so adjusting for them would hide a true effect or invent one. They show
 //! in the copy's cost as well, and so does the CPU's frequency.
 //!
-//! Some arms change the copy as well, such as a governor of the CPU: most of their effect would be taken for the
-//! host's. So nothing is adjusted for a condition that is itself shown to differ between the two arms.
+//! Some arms change the copy as well, such as a CPU governor: most of their effect would be attributed to the host. So
+//! nothing is adjusted for a condition that is itself shown to differ between the two arms.
 
 use crate::pair::Pair;
 use crate::signed_rank::{Ranked, Residual};
@@ -26,15 +25,15 @@ use crate::signed_rank::{Ranked, Residual};
 /// the name of the condition in a trial.
 pub const REFERENCE_COPY: &str = "reference-copy-s-per-gb";
 
-/// Blocks below which nothing is adjusted for: the slope costs about one block, of six that is too much.
+/// With fewer blocks nothing is adjusted: the slope costs about one block, too much of six.
 const MIN_BLOCKS: usize = 8;
 
-/// How often an arm that leaves a condition alone is taken for one that changes it, at each look. If that is
-/// by chance, the differences that chance made are left in: so this adds to the false alarms, and is small.
+/// How often an arm that doesn't change a condition is wrongly found to change it, at each look. If chance causes
+/// this, its differences stay in: this adds to the false alarms, so the level is small.
 const CHANGED_LEVEL: f64 = 0.01;
 
-/// The differences without what the copy beside the runs explains, and whether anything was taken out.
-/// It is left in if a copy is missing, if none differs, if there are too few blocks, and if the arm changes the
+/// The differences without the part that the copy beside the runs explains, and whether anything was subtracted.
+/// Nothing is subtracted if a copy is missing, if none differs, if there are too few blocks, or if the arm changes the
 /// copy itself.
 pub(crate) fn adjusted(pairs: &[Pair]) -> (Vec<Residual>, bool) {
     let beside: Option<Vec<f64>> = pairs.iter().map(|pair| pair.beside).collect();
@@ -64,7 +63,7 @@ pub(crate) fn is_changed(pairs: &[Pair]) -> bool {
     })
 }
 
-/// A difference of which nothing was taken out.
+/// A difference without any adjustment.
 fn plain(value: f64) -> Residual {
     Residual { value, weight: 1.0 }
 }

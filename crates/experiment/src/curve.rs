@@ -1,14 +1,13 @@
 //! A receiver's cumulative count as a curve over time.
 
-/// Bytes received up to each instant; times strictly grow, bytes never fall, at least two points.
+/// Bytes received up to each instant; times strictly increase, bytes never decrease, at least two points.
 pub(crate) struct Curve {
     points: Vec<(f64, u64)>,
 }
 
 impl Curve {
-    /// The curve through `series`. Of several points at one instant the last one stands. `None`
-    /// if fewer than two instants remain, a time is not a finite number, or time or bytes run
-    /// back: a counter that was reset reports nothing.
+    /// The curve through `series`. Of several points at one instant the last counts. `None` if fewer than two instants
+    /// remain, a time is not finite, or time or bytes run backwards: a counter that was reset is useless.
     pub(crate) fn new(series: &[(f64, u64)]) -> Option<Self> {
         let mut points: Vec<(f64, u64)> = Vec::with_capacity(series.len());
         for &(at, bytes) in series {
@@ -56,8 +55,8 @@ impl Curve {
         self.bytes() as f64 / self.seconds()
     }
 
-    /// The last point that leaves out at most `share` of the time and leaves `intervals` at least; the
-    /// first, if there are no more.
+    /// The last point that leaves out at most `share` of the time and keeps at least `intervals`; the first point if
+    /// there are no more intervals.
     pub(crate) fn latest_start(&self, share: f64, intervals: usize) -> f64 {
         let latest = self.start() + self.seconds() * share;
         let within = self.points.partition_point(|point| point.0 <= latest).saturating_sub(1);
@@ -74,9 +73,9 @@ impl Curve {
         self.points.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(0.0, f64::max)
     }
 
-    /// Mean rates of `count` batches of equal length, bytes per second. Points need not be evenly
-    /// spaced: an interval that straddles a border gives each side its share by time, so every
-    /// interval weighs as much as it is long, and one in which nothing came counts as such.
+    /// Mean rates of `count` batches of equal length, bytes per second. Points need not be evenly spaced. An interval
+    /// across a border gives each side its share by time, so every interval weighs as much as it is long, even an
+    /// interval in which nothing arrived.
     pub(crate) fn batch_rates(&self, count: usize) -> Vec<f64> {
         let width = self.seconds() / count as f64;
         let border = |index: usize| self.bytes_at(self.start() + width * index as f64);

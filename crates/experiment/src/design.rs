@@ -1,36 +1,36 @@
-//! The design of a comparison: its arms, what they are judged by, and how long it may take.
+//! The design of a comparison: its arms, the responses that judge them, and how long it may take.
 
 use goodput_model::Response;
 
 use crate::looks::Looks;
 
-/// Number of the warm-up block. It never counts: caches, routes and the CPU's clock settle in it.
+/// Number of the warm-up block. It never counts: caches, routes and the CPU's clock settle during this block.
 pub const WARM_UP_BLOCK: u32 = 0;
 
-/// What to write into [`goodput_model::Trial::discarded`] for the runs of the warm-up block.
+/// The text of [`goodput_model::Trial::discarded`] for the runs of the warm-up block.
 pub const WARM_UP: &str = "warm-up";
 
-/// How a comparison is made and when it ends.
+/// How a comparison runs and when it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Design {
-    /// Arms, the baseline (number 0) included; below 2 there is nothing to compare.
+    /// Arms, including the baseline (number 0); with fewer than 2 there is nothing to compare.
     pub arms: usize,
-    /// What the arms are judged by. An arm is run until all are decided; the first one counts.
+    /// The responses that judge the arms. An arm is run until all are decided; the first one counts.
     pub responses: Vec<Response>,
-    /// Responses of which any one may prove an arm better; they share the error. At least 1.
+    /// Responses of which any single one may prove an arm better; they share the error. At least 1.
     pub ways_to_win: usize,
-    /// An arm is no longer run after a look at which the interval of its first response is no wider than ± this,
+    /// An arm is no longer run after a look at which the interval of its first response is at most ± this wide,
     /// percent.
     pub precision_percent: f64,
     /// Smallest effect that counts as one, percent. At zero, "no difference" can't be shown.
     pub threshold_percent: f64,
-    /// Blocks run at most, discarded ones counted, the warm-up apart. Beyond the last look (36 for
-    /// two arms) only discarded blocks make it run longer.
+    /// Most blocks that are run, including discarded blocks but not the warm-up. After the last look (36 for two arms)
+    /// only discarded blocks make it run longer.
     pub max_blocks: u32,
-    /// Whether the question is which part of a file transfer is the slowest, and not what the arms are: then they are run
-    /// until that is decided.
+    /// Whether the question is which part of a file transfer is the slowest, rather than how the arms differ: then the
+    /// arms run until this is decided.
     pub is_about_parts: bool,
-    /// Of the order within blocks. The same seed gives the same orders.
+    /// Determines the order within blocks. The same seed gives the same orders.
     pub seed: u64,
 }
 
@@ -51,7 +51,8 @@ impl Default for Design {
 }
 
 impl Design {
-    /// When its arms are looked at. A claim for any of several responses is one more claim each (Bonferroni).
+    /// When its arms are looked at. If any of several responses can support a claim, each is one more claim
+    /// (Bonferroni).
     pub fn looks(&self) -> Looks {
         Looks::for_arms(1 + self.arms.saturating_sub(1) * self.ways_to_win.max(1))
     }

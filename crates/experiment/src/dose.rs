@@ -1,7 +1,7 @@
-//! How goodput follows a value: the curve through arms that are numbers of one setting.
+//! How goodput depends on a value: the curve through arms that are numbers of one setting.
 //!
-//! goodput(x) = asymptote * min(x / knee, 1): a window lets through what it holds for each round trip, a burst for
-//! each tick, until something else limits. The fit is by least squares of logarithms.
+//! goodput(x) = asymptote * min(x / knee, 1): a window lets its size through per round trip, a burst its size per
+//! tick, until something else is the limit. The fit is by least squares of logarithms.
 
 use goodput_model::{BitRate, Bytes, DoseCurve, Known};
 
@@ -11,10 +11,10 @@ use crate::pairs::{Runs, goodput};
 /// Fewest values that show a bend.
 const MIN_VALUES: usize = 3;
 
-/// Knees that are tried, evenly in the logarithm, ends included.
+/// Candidate knees, evenly spaced in the logarithm, ends included.
 const KNEES: u32 = 400;
 
-/// The number that a value is: as it is read back, or with the units people write.
+/// A value as a number: as it is read back, or with the units that people write.
 pub(crate) fn number(value: &str) -> Option<f64> {
     let number = value.parse::<f64>().ok();
     let bytes = || Some(value.parse::<Bytes>().ok()?.0 as f64);
@@ -22,8 +22,8 @@ pub(crate) fn number(value: &str) -> Option<f64> {
     number.or_else(bytes).or_else(rate).filter(|number| number.is_finite() && *number > 0.0)
 }
 
-/// The curve through the medians of all arms, whose single values are `doses`. `None` if there are fewer than three
-/// different ones, and if an arm has no goodput.
+/// The curve through the medians of all arms, whose values are `doses`. `None` if there are fewer than three different
+/// values, or if an arm has no goodput.
 pub(crate) fn curve(runs: &Runs, doses: &[f64]) -> Option<DoseCurve> {
     let median = |arm: usize| goodput_model::median(runs.compared(arm).map(goodput));
     let mut points: Vec<(f64, f64)> = Vec::new();
@@ -57,7 +57,7 @@ fn described(n: u32, knee: f64, asymptote: BitRate, misfit: f64, rises: Known<bo
     DoseCurve { knee, asymptote_bits_per_s, misfit_percent: 100.0 * misfit.exp_m1(), rises }
 }
 
-/// The asymptote that fits best for this knee, and the root mean square of what is left, in logarithms.
+/// The asymptote that fits best for this knee, and the root mean square of the residuals, in logarithms.
 fn fit(points: &[(f64, f64)], knee: f64) -> (f64, f64) {
     let above: Vec<f64> =
         points.iter().map(|(dose, rate)| rate.ln() - (dose / knee).min(1.0).ln()).collect();
@@ -67,7 +67,7 @@ fn fit(points: &[(f64, f64)], knee: f64) -> (f64, f64) {
     (mean.exp(), square.sqrt())
 }
 
-/// The lowest value against the highest below the knee (or the first above it), block by block: a sign test.
+/// Compares the lowest value with the highest below the knee (or the first above it), block by block: a sign test.
 fn rises(runs: &Runs, doses: &[f64], knee: f64) -> Known<bool> {
     let arms = 0..doses.len();
     let low = arms.clone().min_by(|a, b| doses[*a].total_cmp(&doses[*b]));

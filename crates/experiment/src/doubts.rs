@@ -1,4 +1,4 @@
-//! What a reader of a comparison should know beside its numbers.
+//! What a reader of a comparison should know besides its numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::design::{Design, WARM_UP_BLOCK};
 use crate::pairs::{counts, goodput};
 
 /// Doubts about a comparison, one sentence each, for the record: runs that do not count and why,
-/// runs in which nothing arrived, too few blocks, and what an open arm would need.
+/// runs in which nothing arrived, too few blocks, and the needs of an undecided arm.
 pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     let mut doubts = discards(&comparison.trials);
     doubts.extend(silent(&comparison.trials));
@@ -60,7 +60,7 @@ fn blocks_of(runs: BTreeSet<(u32, usize)>) -> usize {
     runs.into_iter().map(|(block, _)| block).collect::<BTreeSet<_>>().len()
 }
 
-/// An arm with the baseline's values must do nothing.
+/// An arm with the baseline's values must have no effect.
 fn placebo(comparison: &Comparison) -> Option<String> {
     let base = comparison.arms.first()?;
     let differs = |arm: &&ArmResult| {

@@ -1,4 +1,4 @@
-//! What combined settings do: main effects, and which values change what others do.
+//! Effects of combined settings: main effects, and which values change the effects of others.
 
 use goodput_model::{FactorEffect, Response, SettingRef};
 
@@ -11,7 +11,7 @@ use crate::responses::{for_ratio, preference};
 /// A comparison's arms as a table of the settings' values.
 pub(crate) struct Cells<'a> {
     pub(crate) settings: &'a [SettingRef],
-    /// One list an arm, in the order of the settings, the baseline first.
+    /// One list per arm, in the order of the settings, the baseline first.
     pub(crate) values: &'a [Vec<String>],
 }
 
@@ -19,15 +19,15 @@ pub(crate) struct Cells<'a> {
 struct Contrast {
     change: String,
     beside: Option<String>,
-    /// Arms and weights of the effect, and, with another value, of the effect without and with it.
+    /// Arms and weights of the effect, and, with another value, of the effect without and with this value.
     cells: [Vec<(usize, f64)>; 3],
 }
 
-/// Every main effect and every interaction of two values, by the design's first response. None if one setting
-/// alone was compared, or its combinations were not all run.
+/// Every main effect and every interaction of two values, by the design's first response. Empty if only one setting
+/// was compared, or if not all combinations were run.
 ///
-/// Each is an effect within blocks like that of an arm, and all share the 5 % (Bonferroni), at the level that the
-/// looks have for their number of blocks.
+/// Each is an effect within blocks like an arm's. All share the 5 % (Bonferroni), at the level that the looks have for
+/// their number of blocks.
 pub(crate) fn factors(design: &Design, runs: &Runs, cells: &Cells) -> Vec<FactorEffect> {
     let contrasts = cells.contrasts();
     let response = design.responses.first().copied().unwrap_or(Response::Throughput);
@@ -91,7 +91,7 @@ impl Cells<'_> {
         self.values.iter().position(|values| *values == wanted)
     }
 
-    /// The mean over every combination of the others; all must be there.
+    /// The mean over every combination of the other settings; all must be there.
     fn main(&self, change: (usize, &String)) -> Option<Contrast> {
         let base = self.values.first()?.get(change.0)?;
         let before: Vec<usize> = (0..self.values.len())
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_value_that_matters_only_with_another_is_found() {
-        // The larger burst helps with TSO on only.
+        // The larger burst helps only with TSO on.
         let found = judged(|arm| [100.0, 160.0, 160.0, 160.0][arm], &ALL);
         let names: Vec<_> =
             found.iter().map(|one| (one.change.as_str(), one.beside.as_deref())).collect();

@@ -12,10 +12,10 @@ use crate::design::Design;
 const MEMORY_ARM: usize = 0;
 /// Arm of `comparison` that moves the files.
 const FILES_ARM: usize = 1;
-/// What the parts alone are; all together is none of them.
+/// The single parts, without the whole transfer.
 const PARTS_ALONE: [FilePart; 3] = [FilePart::Source, FilePart::Network, FilePart::Sink];
 
-/// What a comparison of memory (its baseline) and files shows of the parts. The rates of the files alone are taken from
+/// What a comparison of memory (its baseline) and files shows about the parts. The rates of the files alone come from
 /// the runs before which they were measured, so all parts of a block belong together.
 pub fn file_parts(comparison: &Comparison) -> FileParts {
     let mut parts = slowest_first(&comparison.trials);
@@ -27,18 +27,18 @@ pub fn file_parts(comparison: &Comparison) -> FileParts {
     }
 }
 
-/// How far the question for the slowest part is answered.
+/// How far the question of the slowest part is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartsStanding {
     /// One part is slower than all others, or two of the slowest are equally fast.
     Decided,
-    /// Further runs may answer it.
+    /// Further runs may answer the question.
     Open,
-    /// No run says more: each part has all its looks.
+    /// Further runs won't help: each part has had all its looks.
     Undecidable,
 }
 
-/// How far the runs of a design answer the question for the slowest part; `None` if no run has rated two.
+/// How far the runs of a design answer the question of the slowest part; `None` if no run has rated two parts.
 pub(crate) fn parts_standing(design: &Design, trials: &[Trial]) -> Option<PartsStanding> {
     let parts = slowest_first(trials);
     let analysed = analysed(design.threshold_percent, trials, &parts);
@@ -56,7 +56,7 @@ pub(crate) fn parts_standing(design: &Design, trials: &[Trial]) -> Option<PartsS
     })
 }
 
-/// The parts alone that runs have rated, the slowest first.
+/// The single parts that runs have rated, the slowest first.
 fn slowest_first(trials: &[Trial]) -> Vec<FilePart> {
     let (mut parts, mut slowest) = (Vec::new(), None);
     for part in PARTS_ALONE {
@@ -74,7 +74,7 @@ fn slowest_first(trials: &[Trial]) -> Vec<FilePart> {
     parts
 }
 
-/// Why no run could rate a part that the transfer has, if so: that part may be the slowest.
+/// Why no run could rate a part of the transfer, if so: this part may be the slowest.
 fn unrated(comparison: &Comparison, part: FilePart) -> Option<Missing> {
     if comparison.trials.iter().any(|trial| rate(trial, part).is_some()) {
         return None;
@@ -94,7 +94,7 @@ fn unrated(comparison: &Comparison, part: FilePart) -> Option<Missing> {
     Some(Missing::because(format!("no run could rate the {name} alone ({reason})")))
 }
 
-/// Rate of a part in a run that shows it, bits per second.
+/// Rate of a part in a run that reports it, bits per second.
 fn rate(trial: &Trial, part: FilePart) -> Option<f64> {
     let alone = trial.files_alone.as_ref();
     let alone = |read: fn(&FilesAlone) -> Option<&Known<BitRate>>| {
@@ -110,9 +110,9 @@ fn rate(trial: &Trial, part: FilePart) -> Option<f64> {
     rate.map(|rate| rate.0)
 }
 
-/// Every part against the first, each as a comparison of two arms. That one part limits is claimed only if all the others
-/// are shown to be faster; a claim that needs every test to agree needs no correction for their number (intersection-union
-/// test; Berger 1982).
+/// Every part against the first, each as a comparison of two arms. One part is claimed to limit only if all the others
+/// are shown to be faster. A claim for which every test must agree needs no correction for their number
+/// (intersection-union test; Berger 1982).
 fn judge(comparison: &Comparison, parts: &[FilePart]) -> FileParts {
     let analysed = analysed(comparison.threshold_percent, &comparison.trials, parts);
     let results: Vec<_> = parts
@@ -142,7 +142,7 @@ fn analysed(threshold_percent: f64, trials: &[Trial], parts: &[FilePart]) -> Vec
     parts.iter().filter_map(|part| against_first(*part)).collect()
 }
 
-/// One run as runs of the parts that it tells of.
+/// One run as runs of the parts that it reports.
 fn as_parts(trial: &Trial, parts: &[FilePart]) -> Vec<Trial> {
     let as_part = |(arm, part): (usize, &FilePart)| {
         let goodput_bits_per_s = Known::Value(BitRate(rate(trial, *part)?));
@@ -151,7 +151,7 @@ fn as_parts(trial: &Trial, parts: &[FilePart]) -> Vec<Trial> {
     parts.iter().enumerate().filter_map(as_part).collect()
 }
 
-/// The slowest of the parts but this one.
+/// The slowest of the other parts.
 fn without(part: FilePart, parts: &[FilePart], analysed: &[ArmAnalysis]) -> Known<BitRate> {
     if part == FilePart::Together {
         return Known::missing("it is not a part");
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::pairs::tests::trial;
 
-    /// Rates of source, network, sink and all together, in units of 1 Mbit/s, in ten blocks.
+    /// Rates of source, network, sink and the whole transfer, in units of 1 Mbit/s, in ten blocks.
     fn parts(source: f64, network: f64, sink: Option<f64>, together: f64) -> FileParts {
         let blocks = 1..=10;
         let trials = blocks.flat_map(|block| {

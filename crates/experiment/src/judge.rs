@@ -1,4 +1,4 @@
-//! From intervals to a word.
+//! Turns intervals into a judgement.
 
 use goodput_model::{Effect, Judgement};
 
@@ -7,7 +7,7 @@ use crate::looks::Levels;
 use crate::pair::Pair;
 use crate::signed_rank::{Location, Ranked};
 
-/// Which way is good.
+/// Which direction is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Preference {
     /// More is better: goodput.
@@ -16,7 +16,7 @@ pub(crate) enum Preference {
     Down,
 }
 
-/// What counts, and which way is good.
+/// Which effects count, and which direction is good.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Criterion {
     /// Smallest effect that counts, percent.
@@ -24,8 +24,8 @@ pub(crate) struct Criterion {
     pub(crate) good: Preference,
 }
 
-/// The effect that the log-ratios show at `levels`. `None` for fewer than two of them, and if it
-/// is beyond any number of percent.
+/// The effect that the log-ratios show at `levels`. `None` for fewer than two of them, or if the effect is too large
+/// for a number of percent.
 pub(crate) fn effect(pairs: &[Pair], levels: Levels, criterion: Criterion) -> Option<Effect> {
     let (residuals, is_adjusted) = adjusted(pairs);
     let ranked = Ranked::new(&residuals)?;
@@ -46,19 +46,19 @@ pub(crate) fn effect(pairs: &[Pair], levels: Levels, criterion: Criterion) -> Op
     })
 }
 
-/// Whether nothing remains to be shown: a further look could only unsay it.
+/// Whether nothing remains to be shown: another look could only revoke the judgement.
 pub(crate) fn is_final(judgement: Judgement) -> bool {
     matches!(judgement, Judgement::Better | Judgement::Worse | Judgement::NoDifference)
 }
 
-/// Percent of the baseline that a log-ratio is.
+/// A log-ratio as percent of the baseline.
 fn percent(log_ratio: f64) -> f64 {
     100.0 * log_ratio.exp_m1()
 }
 
-/// The whole interval decides: beyond the threshold on one side, or within it on both (two
-/// one-sided tests). An interval that excludes zero but reaches into the threshold shows the direction
-/// only. No claim without the full level.
+/// The whole interval decides: beyond the threshold on one side, or within it on both (two one-sided tests). An
+/// interval that excludes zero but reaches below the threshold shows only the direction. Nothing is claimed below the
+/// full level.
 fn judge(difference: &Location, equivalence: &Location, criterion: Criterion) -> Judgement {
     use Judgement::*;
     let threshold = criterion.threshold_percent;

@@ -9,20 +9,19 @@ use crate::looks::Looks;
 use crate::pairs::Runs;
 use crate::sequential::{Standing, sequential};
 
-/// The times of one run by one way to time them.
+/// Selects one way to time the round trips of a run.
 type Read = fn(&Latency) -> &Known<RoundTrips>;
 
 /// The times under load of one arm, and whether they distinguish it from the baseline.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) times: ArmLatency,
-    /// Whether a planned look has decided one of the timings at least.
+    /// Whether a planned look has decided at least one of the timings.
     pub(crate) is_decided: bool,
 }
 
-/// The times under load of every arm against the baseline, `None` for arms of which no run was probed. The
-/// statistics are those of goodput: paired log-ratios of the runs' medians within blocks, for each way to
-/// time on its own.
+/// The times under load of every arm against the baseline, `None` for arms without a probed run. The statistics are
+/// those of goodput: paired log-ratios of the runs' medians within blocks, separately for each way to time.
 pub(crate) fn arm_latencies(runs: &Runs, looks: Looks, threshold: f64) -> Vec<Option<Loaded>> {
     let ways: [Vec<(LoadedTimes, bool)>; 4] =
         WAYS.map(|read| loaded_times(runs, read, looks, threshold));
@@ -48,7 +47,7 @@ const WAYS: [Read; 4] = [
     |latency| &latency.unsent,
 ];
 
-/// Of every arm by one way to time, with whether it is decided.
+/// For every arm by one way to time, with whether it is decided.
 fn loaded_times(
     runs: &Runs,
     read: Read,
@@ -84,7 +83,7 @@ fn times(trial: &Trial, read: Read) -> Result<RoundTrips, Missing> {
     latency.map_or_else(|| Err(not_probed()), |latency| read(latency).get().cloned())
 }
 
-/// A median that a ratio can be made of.
+/// A median that can be part of a ratio.
 fn positive(trips: &RoundTrips) -> Option<f64> {
     Some(trips.p50_us).filter(|us| us.is_finite() && *us > 0.0)
 }
@@ -144,7 +143,7 @@ mod tests {
         assert_eq!((effect.judgement, effect.n), (Judgement::Better, 6));
         assert!(effect.percent < -97.0, "{effect:?}");
         assert_eq!(arm.udp_echo.p50_us, Known::missing("no echo"));
-        // Nothing over nothing is no ratio.
+        // Zero divided by zero is not a ratio.
         assert_eq!((&arm.unsent.p50_us, &arm.unsent.against), (&Known::Value(0.0), &None));
     }
 

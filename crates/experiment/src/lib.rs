@@ -1,9 +1,9 @@
 //! The design and the statistics of a comparison, and the steady part of one measurement.
 //!
-//! Pure: no I/O and no clock; what is random comes from a seed that is passed in. The run is the
-//! unit of a comparison, never an interval inside it.
+//! Pure: no I/O and no clock; the caller passes in a seed for all randomness. The run is the unit
+//! of a comparison, never an interval inside it.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its messages. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod analyse;

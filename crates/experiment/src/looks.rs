@@ -1,35 +1,33 @@
 //! When an arm is looked at, and how much of the allowed error each look may spend.
 //!
-//! Looking after every block and stopping at the first success turns 5 % of false alarms into many
-//! times that. Here are at most five looks, and the errors they may make add up to 5 %, over all
-//! arms together, so that nothing needs to be assumed of how looks or arms depend on each other
-//! (Bonferroni over looks, Holm over arms). The first look spends most: its n is the smallest at which the exact
-//! test can speak at all (two-sided p = 2^(1-n) if all n blocks agree, .031 for 6), which lets large
-//! effects, the common case, end early. Every doubling of the arms moves all looks by one block.
+//! Looking after every block and stopping at the first success multiplies a false-alarm rate of 5 %. This design has
+//! at most five looks, whose errors add up to 5 % over all arms together. So it makes no assumption on how looks or
+//! arms depend on each other (Bonferroni over looks, Holm over arms). The first look spends most: its n is the
+//! smallest at which the exact test can claim anything (two-sided p = 2^(1-n) if all n blocks agree, .031 for 6). So
+//! large effects, the common case, end early. Every doubling of the arms moves all looks by one block.
 //!
-//! Two claims have an error each: "there is a difference", and "there is none that counts". The second is
-//! two one-sided tests, of which one at most can err, so that an interval of 10 % gives 5 % (Schuirmann,
-//! 1987). It spends most at the last look, because equal arms have to be seen for long.
+//! Two claims have an error each: "there is a difference", and "there is none that counts". The second is two
+//! one-sided tests, of which at most one can err, so an interval of 10 % gives 5 % (Schuirmann, 1987). It spends most
+//! at the last look, because equal arms need many blocks.
 //!
-//! Pocock's equal levels (.0182 for four looks) were tried first. They are made for normal data
-//! and equal steps: with Student's t they gave 6 to 8 % false alarms in simulation, and the exact
-//! test can't reach .0182 with 6 blocks.
+//! Pocock's equal levels (.0182 for four looks) were tried first. They are designed for normal data and equal steps:
+//! with Student's t they gave 6 to 8 % false alarms in simulation, and the exact test can't reach .0182 with 6 blocks.
 
 /// One look.
 struct Look {
-    /// Blocks more than at the first look.
+    /// Blocks after the first look.
     after: u32,
     /// Error of the two-sided interval that shows a difference. The sum of all looks is .05.
     difference: f64,
-    /// Error of the two-sided interval that shows that there is none. The sum of all looks is .10.
+    /// Error of the two-sided interval that shows no difference. The sum of all looks is .10.
     equivalence: f64,
 }
 
 /// Blocks at the first look with two arms.
 const FIRST_BLOCKS: u32 = 6;
 
-/// With 24 blocks at most, 13 to 19 % of comparisons of an arm with itself stay open if runs spread by 3 %,
-/// however the error is divided; with 36, 6 %.
+/// With at most 24 blocks, 13 to 19 % of comparisons of an arm with itself stay undecided if runs spread by 3 %, for
+/// any division of the error; with 36, 6 %.
 const LOOKS: [Look; 5] = [
     Look { after: 0, difference: 0.03125, equivalence: 0.03125 },
     Look { after: 4, difference: 0.0046875, equivalence: 0.005 },
@@ -43,11 +41,11 @@ const LOOKS: [Look; 5] = [
 pub struct Levels {
     /// Of the interval that shows a difference.
     pub difference: f64,
-    /// Of the interval that shows that there is none.
+    /// Of the interval that shows no difference.
     pub equivalence: f64,
 }
 
-/// Arms that were shown already. Each leaves its error to the others (Holm's step-down procedure, 1979).
+/// Arms that were already shown. Each leaves its error to the others (Holm's step-down procedure, 1979).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shown {
     /// To differ.
@@ -69,7 +67,7 @@ impl Looks {
         Self { candidates: u32::try_from(arms.saturating_sub(1)).unwrap_or(u32::MAX).max(1) }
     }
 
-    /// Blocks at the first look; below it nothing can be claimed. 6 for two arms.
+    /// Blocks at the first look; with fewer, nothing can be claimed. 6 for two arms.
     pub fn first(self) -> u32 {
         FIRST_BLOCKS + self.extra()
     }
@@ -89,8 +87,8 @@ impl Looks {
         LOOKS.iter().map(|look| self.first() + look.after).find(|due| *due > blocks)
     }
 
-    /// Errors that one arm may have in a look at `blocks` blocks, after others were `shown`.
-    /// An unplanned look, as when time is up, takes the place of the next planned one.
+    /// Errors that one arm may have in a look at `blocks` blocks, after others were `shown`. An unplanned look, such
+    /// as when time is up, replaces the next planned one.
     pub fn levels(self, blocks: u32, shown: Shown) -> Levels {
         let planned = LOOKS.iter().find(|look| blocks <= self.first() + look.after);
         let look = planned.unwrap_or(&LOOKS[LOOKS.len() - 1]);

@@ -1,4 +1,4 @@
-//! Whether the mechanism that the diagnosis named really moved: what makes a difference a proof.
+//! Whether the mechanism that the diagnosis named really changed: this turns a difference into a proof.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use goodput_model::{BitRate, Known, Mechanism, Trial, Verdict, median};
 use crate::design::WARM_UP_BLOCK;
 use crate::pairs::counts;
 
-/// The median witness must fall by at least this share of what it was: less is no other regime.
+/// The median witness must fall by at least this share of its value: a smaller fall is not a different regime.
 const MIN_FALL_SHARE: f64 = 0.10;
 
-/// Highest probability that chance alone made the witness fall in this many blocks.
+/// Highest probability that chance alone made the witness fall in this number of blocks.
 const MAX_CHANCE_PROBABILITY: f64 = 0.05;
 
-/// What limits the baseline, by the run that named it.
+/// The baseline's limit, from the run that named it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspect {
     rule: String,
     predicted_bits_per_s: Option<BitRate>,
-    /// The block of that run, which proves nothing.
+    /// The block of this run, which proves nothing.
     named_in: u32,
 }
 
 impl Suspect {
-    /// By the baseline's first run: the warm-up, or without one the first that counts. Runs that are to prove what
-    /// was named don't name it. `None` without such a run, and if nothing limited it.
+    /// From the baseline's first run: the warm-up, or without one the first run that counts. The runs that must prove
+    /// the limit don't name it. `None` without such a run, or if nothing limited it.
     pub fn of(trials: &[Trial]) -> Option<Self> {
         let is_whole = |trial: &&Trial| trial.block == WARM_UP_BLOCK || counts(trial);
         let of_baseline = trials.iter().filter(|trial| trial.arm == 0);
@@ -40,13 +40,12 @@ impl Suspect {
     }
 }
 
-/// What became of the suspect's witness in `arm` against the baseline. `None` if no run of the arm
-/// counts.
+/// How the suspect's witness changed in `arm` against the baseline. `None` if no run of the arm counts.
 ///
-/// A witness falls when its cause is removed, whatever the rule. It moved if chance alone would make it fall
-/// in as many blocks with probability .05 at most (one-sided sign test on the blocks in which both runs read
-/// it and it changed: 5 of 5, 7 of 8, 9 of 10), and its median fell by a tenth or more. The symptom came back if the
-/// same is true of the arm's runs against those of the baseline that directly followed them.
+/// A witness falls when its cause is removed, for any rule. It moved if chance alone would make it fall in as many
+/// blocks with probability at most .05 (one-sided sign test on the blocks in which both runs read it and it changed: 5
+/// of 5, 7 of 8, 9 of 10), and its median fell by a tenth or more. The symptom came back if the same holds for the
+/// arm's runs against the baseline's runs that directly followed them.
 pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mechanism> {
     let proving: Vec<&Trial> =
         trials.iter().filter(|trial| trial.block != suspect.named_in).collect();
@@ -67,7 +66,7 @@ pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mech
     })
 }
 
-/// The witness in each run of the baseline that was made right after a run of `arm`, and in that run of `arm`.
+/// The witness in each run of the baseline that directly followed a run of `arm`, and in this run of `arm`.
 fn followed_by_baseline(trials: &[&Trial], arm: usize, rule: &str) -> Vec<(f64, f64)> {
     let witness = |trial: &Trial| {
         trial.witnesses.get(rule).copied().filter(|witness| counts(trial) && witness.is_finite())
@@ -76,8 +75,8 @@ fn followed_by_baseline(trials: &[&Trial], arm: usize, rule: &str) -> Vec<(f64, 
     in_turn.filter_map(|two| Some((witness(two[1])?, witness(two[0])?))).collect()
 }
 
-/// The limit that the counted runs of `arm` name most often; of several, the first by name.
-/// `None` if no run counts, or none has a verdict of its own.
+/// The limit that the counted runs of `arm` name most often; of several, the first by name. `None` if no run counts,
+/// or none has its own verdict.
 fn usual_limit(trials: &[&Trial], arm: usize) -> Option<String> {
     let mut often: BTreeMap<&str, usize> = BTreeMap::new();
     let judged = |trial: &&&Trial| trial.arm == arm && counts(trial) && !trial.limit.is_empty();
@@ -144,7 +143,7 @@ mod tests {
             .flat_map(|block| {
                 let baseline = with(trial(block, 0, 1.0), before, "receive-window");
                 let arm = with(trial(block, 1, 2.0), after(block), "line-rate");
-                // In turn AB, BA.
+                // Alternately AB, BA.
                 if block.is_multiple_of(2) { [baseline, arm] } else { [arm, baseline] }
             })
             .collect()
@@ -161,7 +160,7 @@ mod tests {
         assert_eq!(Suspect::of(&trials).unwrap().named_in, WARM_UP_BLOCK);
         trials[0].limit = Verdict::NO_LIMIT.into();
         assert_eq!(Suspect::of(&trials), None, "later runs name nothing");
-        // Without a warm-up the first block names, and five are left to prove.
+        // Without a warm-up the first block names the limit, and five are left for the proof.
         let without: Vec<Trial> = trials.into_iter().filter(|trial| trial.block > 0).collect();
         let named = Suspect::of(&without).unwrap();
         assert_eq!((named.rule.as_str(), named.named_in), ("receive-window", 1));

@@ -1,18 +1,17 @@
-//! MSER-5: how much of the beginning to leave out so that the mean of the rest is best known.
+//! MSER-5: how much of the beginning to leave out so that the mean of the rest is most precise.
 //!
-//! White, "An effective truncation heuristic for bias reduction in simulation output" (Simulation,
-//! 1997), and the batches of five of White, Cobb and Spratt (Winter Simulation Conference, 2000):
-//! of all cuts take the one that minimises sum((x - mean)^2) / n^2 over the n batches after it.
+//! White, "An effective truncation heuristic for bias reduction in simulation output" (Simulation, 1997), and the
+//! batches of five of White, Cobb and Spratt (Winter Simulation Conference, 2000): choose the cut that minimises
+//! sum((x - mean)^2) / n^2 over the n batches after it.
 
 use crate::curve::Curve;
 
 /// Intervals of one batch; the five in the name.
 pub(crate) const INTERVALS_PER_BATCH: usize = 5;
 
-/// Where the steady part of `curve` starts, seconds, at `latest_s` at the latest: near the end of
-/// any series a few equal values would look steady by chance, hence the bound. Every batch before it is
-/// slower than the mean of the rest: a beginning that was fast belongs to what is measured, and so does
-/// what came after it.
+/// Where the steady part of `curve` starts, seconds, at most `latest_s`: near the end of any series a few equal values
+/// would look steady by chance. Every batch before the start is slower than the mean of the rest: a fast beginning is
+/// part of the measurement, and so is everything after it.
 pub(crate) fn steady_from(curve: &Curve, latest_s: f64) -> f64 {
     let batches = curve.intervals() / INTERVALS_PER_BATCH;
     if batches < 2 {
@@ -46,7 +45,7 @@ fn error_of_mean(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// A series of one point a 10th of a second whose rate is `rate(index)`.
+    /// A series with one point every 10th of a second at `rate(index)`.
     fn series(points: usize, rate: impl Fn(usize) -> u64) -> Curve {
         let mut bytes = 0;
         let series: Vec<_> = (0..=points)

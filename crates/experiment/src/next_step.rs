@@ -1,10 +1,10 @@
-//! The next step of a comparison: blocks in random order, and when it is enough.
+//! The next step of a comparison: blocks in random order, and when to stop.
 //!
-//! Each block runs the baseline and every arm that is still open once, in an order drawn anew for it. The orders
-//! are not balanced between blocks (AB then BA) on purpose. An independent draw makes the sign of every paired
-//! difference a fair coin, under any drift and any correlation between runs. The test in `signed_rank` needs only
-//! that. Balanced pairs put two runs of one arm next to each other. With runs as correlated as measured (0.4), they
-//! raised the false alarms from 4.0 to 5.2 %.
+//! Each block runs the baseline and every undecided arm once, in a new random order. The orders are deliberately not
+//! balanced between blocks (AB then BA). An independent draw makes the sign of every paired difference a fair coin,
+//! under any drift and any correlation between runs. The test in `signed_rank` needs only that. Balanced pairs put two
+//! runs of one arm next to each other. With runs as correlated as measured (0.4), they raised the false alarms from
+//! 4.0 to 5.2 %.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,10 +18,10 @@ use crate::analyse::{Settled, analyse};
 use crate::design::{Design, WARM_UP_BLOCK};
 use crate::file_parts::{PartsStanding, parts_standing};
 
-/// The time that is left, as the caller estimates it.
+/// The time left, as estimated by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLeft {
-    /// Runs that still fit in; `u32::MAX` if time is not limited.
+    /// Runs for which there is time; `u32::MAX` if time is not limited.
     pub runs: u32,
 }
 
@@ -32,12 +32,12 @@ pub enum Step {
     RunBlock {
         /// Its number, for [`Trial::block`].
         block: u32,
-        /// Arms in the order to run them: the baseline and those that are still open.
+        /// Arms in running order: the baseline and the undecided arms.
         order: Vec<usize>,
         /// Whether it is the warm-up, whose runs are discarded with [`crate::WARM_UP`] as the reason.
         warm_up: bool,
     },
-    /// It is enough.
+    /// Stop.
     Stop(StopReason),
 }
 
@@ -49,7 +49,7 @@ pub enum StopReason {
         /// The most blocks that an arm has.
         blocks: u32,
     },
-    /// Which part of a file transfer is the slowest is known.
+    /// The slowest part of a file transfer is known.
     PartsDecided {
         /// The most blocks that an arm has.
         blocks: u32,
@@ -59,7 +59,7 @@ pub enum StopReason {
         /// The most blocks that an arm has.
         blocks: u32,
     },
-    /// Every interval is as narrow as was asked for.
+    /// Every interval is as narrow as requested.
     Precise {
         /// The most blocks that an arm has.
         blocks: u32,
@@ -71,10 +71,10 @@ pub enum StopReason {
     },
     /// As many blocks as allowed were run.
     MaxBlocks {
-        /// Blocks that were run, the warm-up apart.
+        /// Blocks that were run, without the warm-up.
         run: u32,
     },
-    /// Another block does not fit in.
+    /// There is no time for another block.
     OutOfTime,
     /// Fewer than two arms.
     NothingToCompare,
@@ -104,11 +104,10 @@ impl fmt::Display for StopReason {
 }
 
 impl Design {
-    /// What to do after the runs in `done`. A function of its arguments alone: asked twice, it
-    /// answers the same.
+    /// What to do after the runs in `done`. A pure function of its arguments.
     ///
-    /// The first block is a warm-up, unless the time would then not suffice for the first look. After it
-    /// there is at least one that counts.
+    /// The first block is a warm-up, unless this would leave too little time for the first look. After the warm-up at
+    /// least one block counts.
     pub fn next(&self, done: &[Trial], time_left: TimeLeft) -> Step {
         if self.arms < 2 {
             return Step::Stop(StopReason::NothingToCompare);
@@ -117,7 +116,7 @@ impl Design {
             Ok(open) => open,
             Err(enough) => return Step::Stop(enough),
         };
-        // One of each open arm, and of the baseline.
+        // One run of each undecided arm, and of the baseline.
         let blocks_left = time_left.runs as usize / (open.len() + 1);
         if blocks_left == 0 && !self.is_only_warm(done) {
             return Step::Stop(StopReason::OutOfTime);
@@ -131,8 +130,8 @@ impl Design {
         Step::RunBlock { block, order: self.order(block, open), warm_up: block == WARM_UP_BLOCK }
     }
 
-    /// The blocks that follow a step up to the next look, itself among them, for runs that can't be begun one by one: at
-    /// most as many as the time allows, and at least one. `order` and `block` are the step's.
+    /// The blocks of a step and those up to the next look, for runs that can't be started one by one: at most as many
+    /// as the time allows, and at least one. `order` and `block` are the step's.
     pub fn up_to_look(
         &self,
         done: &[Trial],
@@ -142,7 +141,7 @@ impl Design {
     ) -> Vec<(u32, Vec<usize>)> {
         let open: Vec<usize> = (1..self.arms).filter(|arm| order.contains(arm)).collect();
         let arms = analyse(self, done);
-        // An arm that lost runs is looked at later; the first look at any is meant.
+        // An arm that lost runs is looked at later; this is the first look at any arm.
         let made = open.iter().map(|arm| arms[*arm].n as u32).max().unwrap_or(0);
         let due = self.looks().next_after(made).map_or(1, |look| look - made);
         let fit = time_left.runs / (open.len() as u32 + 1);
@@ -150,8 +149,8 @@ impl Design {
         blocks.map(|block| (block, self.order(block, open.clone()))).collect()
     }
 
-    /// Whether the warm-up alone was run. If it took longer than there was time, one block is still
-    /// run that counts: without it, all that time would have been for nothing.
+    /// Whether only the warm-up was run. Even if it used up all the time, one block that counts still runs: without
+    /// it, all this time would be wasted.
     fn is_only_warm(&self, done: &[Trial]) -> bool {
         !done.is_empty() && done.iter().all(|trial| trial.block == WARM_UP_BLOCK)
     }
@@ -164,7 +163,7 @@ impl Design {
         order
     }
 
-    /// The arms that are still to be run, or why it is enough.
+    /// The arms that must still be run, or why to stop.
     fn open_arms(&self, done: &[Trial]) -> Result<Vec<usize>, StopReason> {
         let run: BTreeSet<u32> =
             done.iter().map(|trial| trial.block).filter(|block| *block != WARM_UP_BLOCK).collect();
@@ -178,7 +177,7 @@ impl Design {
         let parts = if self.is_about_parts { parts_standing(self, done) } else { None };
         match parts {
             Some(PartsStanding::Decided) => return Err(StopReason::PartsDecided { blocks }),
-            // What the arms are is another question.
+            // This question doesn't depend on how the arms differ.
             Some(PartsStanding::Open) => open = (1..self.arms).collect(),
             Some(PartsStanding::Undecidable) => return Err(StopReason::PartsUndecided { blocks }),
             None => {}
@@ -284,7 +283,7 @@ mod tests {
     #[test]
     fn the_question_for_the_slowest_part_is_followed_to_its_end() {
         let design = Design { is_about_parts: true, ..Design::default() };
-        // The arms differ much, and soon; the source and the network little.
+        // The arms soon differ much; the source and the network little.
         let noise = |block: u32| f64::from(block * 7 % 5) - 2.0;
         let source = 107.0;
         let mut done = Vec::new();
@@ -336,7 +335,7 @@ mod tests {
         };
         assert_eq!(orders(3), orders(3));
         assert_ne!(orders(3), orders(4));
-        // 199 fair coins lie within 100 ± 35 but for one seed in a million (5 standard deviations).
+        // Of 199 fair coins, 100 ± 35 show heads except for one seed in a million (5 standard deviations).
         let baseline_first = orders(3).iter().filter(|order| order[0] == 0).count();
         assert!((65..=135).contains(&baseline_first), "{baseline_first}");
     }

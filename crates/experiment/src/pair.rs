@@ -5,6 +5,6 @@
 pub(crate) struct Pair {
     pub(crate) block: u32,
     pub(crate) log_ratio: f64,
-    /// The same of the condition beside the two runs, if both have it.
+    /// The same for the condition beside the two runs, if both have it.
     pub(crate) beside: Option<f64>,
 }

@@ -8,7 +8,7 @@ use crate::conditions::REFERENCE_COPY;
 use crate::design::WARM_UP_BLOCK;
 use crate::pair::Pair;
 
-/// Whether a run counts: not of the warm-up, not discarded, its goodput a number.
+/// Whether a run counts: not in the warm-up, not discarded, and with a goodput.
 pub(crate) fn counts(trial: &Trial) -> bool {
     let goodput = goodput(trial);
     trial.block != WARM_UP_BLOCK
@@ -17,7 +17,7 @@ pub(crate) fn counts(trial: &Trial) -> bool {
         && goodput >= 0.0
 }
 
-/// Goodput of a run, bit/s; no number if it has none.
+/// Goodput of a run, bit/s; NaN if it has none.
 pub(crate) fn goodput(trial: &Trial) -> f64 {
     trial.goodput_bits_per_s.value().map_or(f64::NAN, |rate| rate.0)
 }
@@ -29,7 +29,7 @@ pub(crate) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Those of `trials`, of `arms` arms. Of several runs of one arm in one block the first stands.
+    /// The counting runs in `trials`, for `arms` arms. Of several runs of one arm in one block the first counts.
     pub(crate) fn of(trials: &'a [Trial], arms: usize) -> Self {
         let mut blocks: BTreeMap<u32, Vec<Option<&Trial>>> = BTreeMap::new();
         for trial in trials.iter().filter(|trial| counts(trial)) {
@@ -46,7 +46,7 @@ impl<'a> Runs<'a> {
         1..self.arms.max(1)
     }
 
-    /// The baseline's run and that of `arm`, in each block in which both count, in the order of the blocks.
+    /// The runs of the baseline and `arm` in each block in which both count, in the order of the blocks.
     pub(crate) fn beside(&self, arm: usize) -> impl Iterator<Item = (&'a Trial, &'a Trial)> {
         self.blocks
             .values()
@@ -61,8 +61,8 @@ impl<'a> Runs<'a> {
         self.blocks.values().filter_map(both).collect()
     }
 
-    /// For each block in which all the `cells` count, the sum of the logarithms of what `read` takes from each,
-    /// times its weight, and the same of the [`REFERENCE_COPY`] beside them.
+    /// For each block in which all the `cells` count, the weighted sum of the logarithms that `read` returns for them,
+    /// and the same for the [`REFERENCE_COPY`] beside them.
     pub(crate) fn contrast(
         &self,
         cells: &[(usize, f64)],
@@ -80,7 +80,7 @@ impl<'a> Runs<'a> {
         self.blocks.iter().filter_map(of_block).collect()
     }
 
-    /// The runs of `arm` that are compared; the baseline's are those beside which another arm has one.
+    /// The runs of `arm` that are compared; for the baseline, the runs beside which another arm has one.
     pub(crate) fn compared(&self, arm: usize) -> impl Iterator<Item = &'a Trial> {
         let is_compared = move |block: &&Vec<Option<&'a Trial>>| match arm {
             0 => block.iter().skip(1).any(Option::is_some),
@@ -89,8 +89,8 @@ impl<'a> Runs<'a> {
         self.blocks.values().filter(is_compared).filter_map(move |block| *block.get(arm)?)
     }
 
-    /// ln(arm / baseline) of what `read` takes from both runs of a block, if both have it, and of the
-    /// [`REFERENCE_COPY`] beside them. `read` gives numbers above zero.
+    /// ln(arm / baseline) of what `read` returns for both runs of a block, if both have it, and of the
+    /// [`REFERENCE_COPY`] beside them. `read` returns numbers above zero.
     pub(crate) fn pairs(&self, arm: usize, read: impl Fn(&Trial) -> Option<f64>) -> Vec<Pair> {
         self.contrast(&[(arm, 1.0), (0, -1.0)], read)
     }
@@ -101,7 +101,7 @@ fn reference_copy(trial: &Trial) -> Option<f64> {
     cost.filter(|cost| cost.is_finite() && *cost > 0.0)
 }
 
-/// CPU cost of a run. A cost of nothing is a clock too coarse to see it.
+/// CPU cost of a run. A cost of zero means that the clock is too coarse.
 pub(crate) fn cpu(trial: &Trial) -> Option<f64> {
     trial.cpu_s_per_gb.value().copied().filter(|cost| cost.is_finite() && *cost > 0.0)
 }

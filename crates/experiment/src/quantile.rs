@@ -1,14 +1,14 @@
-//! Quantiles and the trimmed mean of times that were all kept.
+//! Quantiles and the trimmed mean of times that were all recorded.
 
-/// The smallest of `sorted` that at least `share` of them (0 to 1) do not exceed: the nearest rank, type
-/// 1 of Hyndman and Fan (1996). `None` if there are none.
+/// The smallest of `sorted` that at least `share` of them (0 to 1) do not exceed: the nearest rank, type 1 of Hyndman
+/// and Fan (1996). `None` if `sorted` is empty.
 pub fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
 }
 
-/// The mean of those of `sorted` that do not belong to the largest `share` of them (0 to 1); at least
-/// one is left. `None` if there are none.
+/// The mean of `sorted` without the largest `share` of them (0 to 1); at least one remains. `None` if `sorted` is
+/// empty.
 pub fn trimmed_mean(sorted: &[f64], share: f64) -> Option<f64> {
     let dropped = (share * sorted.len() as f64).floor() as usize;
     let kept = &sorted[..(sorted.len() - dropped.min(sorted.len())).max(1).min(sorted.len())];

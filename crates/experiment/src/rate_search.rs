@@ -1,28 +1,26 @@
-//! The design of a search for the highest rate whose loss is under a threshold, after RFC 2544 section
-//! 26.1: each trial has one rate. The trials go from the highest rate downwards, then halve the distance
-//! between the highest that passed and the lowest that failed. A longer trial confirms the result, and a
-//! second trial the failure above it.
+//! The design of a search for the highest rate whose loss is under a threshold, after RFC 2544 section 26.1: each
+//! trial has one rate. The trials go down from the highest rate, then halve the distance between the highest rate that
+//! passed and the lowest that failed. A longer trial confirms the result, and a second trial the failure above it.
 //!
-//! A trial may fail for what has nothing to do with the path: a host on it was held up for a moment. So a
-//! failure that is contradicted by more passes than confirm it does not count, and a trial of which the
-//! receiving socket dropped what was too much is made again. A receiver that does so time after time is
-//! slower than the path, and then the limit.
+//! A trial may fail for reasons that have nothing to do with the path: a host on it stalled for a moment. So a failure
+//! that more passes contradict than confirm doesn't count, and a trial whose loss was too high because of the
+//! receiving socket is repeated. A receiver that drops time after time is slower than the path, and is then the limit.
 
 /// Width of the bracket at which the search ends, as a share of its upper end.
 pub const RESOLUTION: f64 = 0.01;
 
-/// Trials at most, confirmations included: halving a bracket to a hundredth takes seven, and twice that
-/// again if confirmations fail.
+/// Most trials, confirmations included: halving a bracket to a hundredth takes seven, and twice as many again if
+/// confirmations fail.
 const MAX_TRIALS: usize = 30;
 
-/// So many times the same is no accident: trials one after the other in which the sender did not hold
-/// its rate, trials that the receiver spoilt, confirmations that failed.
+/// This many repetitions are no accident: consecutive trials in which the sender did not hold its rate, trials that
+/// the receiver spoilt, confirmations that failed.
 const REPEATS_THAT_DECIDE: usize = 3;
 
-/// Failures at about the same rate that count as one that is sure.
+/// Failures at about the same rate that count as a certain one.
 const FAILURES_THAT_DECIDE: usize = 2;
 
-/// What is searched.
+/// The search's parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateSearch {
     /// Share of the datagrams that may be lost, 0 to 1.
@@ -31,33 +29,33 @@ pub struct RateSearch {
     pub lowest: f64,
 }
 
-/// One trial that was made.
+/// The result of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialResult {
-    /// The rate that the sender was to hold, bits per second; `None`: the highest that it can.
+    /// The rate requested from the sender, bits per second; `None`: its highest.
     pub asked: Option<f64>,
-    /// The rate that it did send on average, bits per second.
+    /// The sender's average rate, bits per second.
     pub sent: f64,
-    /// The rate that it sent at while nothing held it up, bits per second.
+    /// The sender's rate while nothing held it up, bits per second.
     pub fastest: f64,
-    /// The rate that arrived once the path had passed on at once whatever it does so, bits per second.
+    /// The rate of arrivals after the path's initial burst, bits per second.
     pub through: f64,
-    /// Share of what was sent that was lost, 0 to 1.
+    /// Share of the sent datagrams that was lost, 0 to 1.
     pub lost: f64,
-    /// Of `lost`, what reached the receiver, whose socket had no room for it; a share of what was sent, too.
+    /// The part of `lost` that reached the receiver, whose socket had no room; also a share of the sent datagrams.
     pub lost_by_receiver: f64,
-    /// Whether it was one of the longer ones that confirm.
+    /// Whether it was a longer, confirming trial.
     pub confirms: bool,
 }
 
-/// What a trial says.
+/// The verdict of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialVerdict {
-    /// No more was lost than may be.
+    /// The loss was within the threshold.
     Passed,
     /// The path lost too much.
     Failed,
-    /// The path did not, but together with the receiver it did: nothing about the path.
+    /// The path alone did not lose too much, but path and receiver together did: says nothing about the path.
     Spoilt,
 }
 
@@ -66,43 +64,43 @@ pub enum TrialVerdict {
 pub enum Next {
     /// Make a trial.
     Try {
-        /// At this rate, bits per second; `None`: as fast as it may.
+        /// At this rate, bits per second; `None`: as fast as possible.
         rate: Option<f64>,
-        /// As a longer one that confirms.
+        /// As a longer, confirming trial.
         confirms: bool,
     },
-    /// That is all.
+    /// Stop.
     Done(SearchState),
 }
 
-/// What the trials have shown.
+/// The result of the trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchState {
-    /// This is the highest rate, bits per second, as sent in the confirming trial; a hundredth above it
-    /// too much is lost.
+    /// This is the highest rate, bits per second, as sent in the confirming trial; a hundredth above it too much is
+    /// lost.
     Path(f64),
-    /// The same, if the receiver's socket loses too much above it, not the path.
+    /// The same, but the receiver's socket loses too much above this rate, not the path.
     Receiver(f64),
-    /// The sender sends no faster than this, bits per second, and the path loses no more than allowed
-    /// of it.
+    /// The sender sends no faster than this, bits per second, and the path's loss at this rate is within the
+    /// threshold.
     Sender(f64),
     /// Even at the lowest rate too much is lost: this share.
     LossEverywhere(f64),
-    /// Rates that passed failed when they were tried again.
+    /// Rates that passed failed in another trial.
     Unsteady,
-    /// The trials were too many; the bracket so far: passed and failed, bits per second.
+    /// Too many trials; the bracket so far: passed and failed, bits per second.
     Unfinished(f64, f64),
 }
 
 impl RateSearch {
-    /// What follows from all trials so far, in their order.
+    /// The next step after all trials so far, in their order.
     pub fn next(&self, done: &[TrialResult]) -> Next {
         let Some(last) = done.last() else {
             return Next::Try { rate: None, confirms: false };
         };
         let slowest_failure = self.slowest_failure(done);
         let high = slowest_failure.map(|failure| failure.failed_at());
-        // If a longer trial has shown what a short one had not, short ones say nothing.
+        // If a longer trial has contradicted a short one, short ones no longer count.
         let confirms = self.refuted(done, false) > 0;
         let low = self.highest_pass(done, high, confirms);
         match (low, high) {
@@ -131,12 +129,12 @@ impl RateSearch {
                 Next::Try { rate: Some(self.between(done, low.sent, high)), confirms }
             }
             (None, Some(high)) => self.descend(done, high, confirms),
-            // The receiver spoilt it.
+            // The receiver spoilt the trial.
             (None, None) => Next::Try { rate: last.asked, confirms: last.confirms },
         }
     }
 
-    /// What a trial says on its own.
+    /// The verdict of a trial on its own.
     pub fn says(&self, trial: &TrialResult) -> TrialVerdict {
         if trial.lost <= self.max_loss {
             TrialVerdict::Passed
@@ -147,7 +145,7 @@ impl RateSearch {
         }
     }
 
-    /// Trials that passed although a slower one failed: loss does not grow with the rate here.
+    /// Trials that passed although a slower one failed: here loss does not increase with the rate.
     pub fn contradictions(&self, done: &[TrialResult]) -> Vec<(TrialResult, TrialResult)> {
         let Some(failed) = self.slowest_failure(done) else { return Vec::new() };
         let passed = done.iter().filter(|t| self.passes(t)).copied();
@@ -157,8 +155,7 @@ impl RateSearch {
             .collect()
     }
 
-    /// Trials that failed although more of the same rate, or above, passed: something other than the
-    /// rate was the reason.
+    /// Trials that failed although more trials at the same rate or above passed: the rate was not the reason.
     pub fn accidents(&self, done: &[TrialResult]) -> usize {
         done.iter().filter(|t| self.fails(done, t) && self.is_outvoted(done, t)).count()
     }
@@ -167,7 +164,7 @@ impl RateSearch {
         self.says(trial) == TrialVerdict::Passed
     }
 
-    /// Whether a trial counts as failed. A loss at the receiver counts if it is no accident.
+    /// Whether a trial counts as failed. A loss at the receiver counts if it is not an accident.
     fn fails(&self, done: &[TrialResult], trial: &TrialResult) -> bool {
         match self.says(trial) {
             TrialVerdict::Passed => false,
@@ -179,8 +176,8 @@ impl RateSearch {
         }
     }
 
-    /// Whether more trials passed at the rate of a failure, or above, than failed there, or below. Short
-    /// trials do not speak against what a longer one has shown.
+    /// Whether more trials passed at or above the rate of a failure than failed at or below it. Short trials do not
+    /// contradict a longer one.
     fn is_outvoted(&self, done: &[TrialResult], failure: &TrialResult) -> bool {
         let rate = failure.failed_at();
         let votes = done.iter().filter(|t| t.confirms || !failure.confirms);
@@ -201,7 +198,7 @@ impl RateSearch {
         done.iter().filter(counts).copied()
     }
 
-    /// The trial that says where the limit is: the slowest of the failures that count.
+    /// The trial that shows the limit: the slowest of the failures that count.
     pub fn slowest_failure(&self, done: &[TrialResult]) -> Option<TrialResult> {
         self.failures(done).min_by(|a, b| a.failed_at().total_cmp(&b.failed_at()))
     }
@@ -211,8 +208,7 @@ impl RateSearch {
         self.failures(done).filter(|t| t.failed_at() <= high * (1.0 + RESOLUTION)).count()
     }
 
-    /// The fastest trial that passed below the slowest that failed; of the longer ones, if only those
-    /// count.
+    /// The fastest trial that passed below the slowest failure; only longer trials, if only they count.
     fn highest_pass(
         &self,
         done: &[TrialResult],
@@ -232,7 +228,7 @@ impl RateSearch {
         passed.find(same).map(|t| t.sent)
     }
 
-    /// Whether the last trials all passed at less than was asked.
+    /// Whether the last trials all passed at less than the requested rate.
     fn falls_short_now(&self, done: &[TrialResult]) -> bool {
         let last = done.iter().rev().take_while(|t| self.passes(t) && t.falls_short());
         last.take(REPEATS_THAT_DECIDE).count() == REPEATS_THAT_DECIDE
@@ -253,7 +249,7 @@ impl RateSearch {
         }
     }
 
-    /// Confirmations that failed at a rate that had passed; in a longer trial, if only those count.
+    /// Confirmations that failed at a rate that had passed; in longer trials, if only they count.
     fn refuted(&self, done: &[TrialResult], longer: bool) -> usize {
         let had_passed = |t: &TrialResult, before: &[TrialResult]| {
             let mut passed = before.iter().filter(|b| self.passes(b) && (b.confirms || !longer));
@@ -264,9 +260,8 @@ impl RateSearch {
         trials.filter(|(number, t)| had_passed(t, &done[..*number])).count()
     }
 
-    /// The next rate between one that passes and one that fails. A path that drops no more than what is
-    /// too much lets its own rate through: that rate first, then whether a hundredth more fails. If
-    /// the path is not like that, the middle.
+    /// The next rate between one that passes and one that fails. A path that drops only the excess lets its own rate
+    /// through: try this rate first, then whether a hundredth more fails. On any other path, the middle.
     fn between(&self, done: &[TrialResult], low: f64, high: f64) -> f64 {
         let middle = low.midpoint(high);
         let through = self.came_through(done, high);
@@ -280,13 +275,13 @@ impl RateSearch {
         if (through / low - 1.0).abs() <= RESOLUTION { small_step.min(middle) } else { middle }
     }
 
-    /// What came through of the slowest trial that failed, bits per second.
+    /// The rate that came through in the slowest failed trial, bits per second.
     fn came_through(&self, done: &[TrialResult], high: f64) -> f64 {
         self.slowest_failure(done).map_or(high, |t| t.through)
     }
 
-    /// Nothing has passed below `high`: to the rate that came through, or below the slowest that failed,
-    /// by steps that double.
+    /// Nothing has passed below `high`: go to the rate that came through, or below the slowest failure by steps that
+    /// double.
     fn descend(&self, done: &[TrialResult], high: f64, confirms: bool) -> Next {
         if high <= self.lowest * (1.0 + RESOLUTION) {
             return Next::Done(SearchState::LossEverywhere(
@@ -302,13 +297,13 @@ impl RateSearch {
 }
 
 impl TrialResult {
-    /// Whether the sender did not hold the rate that was asked of it.
+    /// Whether the sender did not hold the requested rate.
     pub fn falls_short(&self) -> bool {
         self.asked.is_some_and(|asked| self.sent < asked * (1.0 - RESOLUTION))
     }
 
-    /// The rate at which a trial failed: a sender that stalled sent at its rate in between, and that is
-    /// what was too much.
+    /// The rate at which a trial failed: a sender that stalled sent at its own rate in between, and this rate was too
+    /// high.
     fn failed_at(&self) -> f64 {
         self.asked.unwrap_or(self.fastest).max(self.sent)
     }
@@ -321,8 +316,8 @@ mod tests {
 
     const SEARCH: RateSearch = RateSearch { max_loss: 0.001, lowest: 1e5 };
 
-    /// Searches with trials that come out as `make` has it, from the rate asked for, whether it confirms,
-    /// and how many there were before.
+    /// Searches with trials from `make`, which gets the requested rate, whether the trial confirms, and the number of
+    /// earlier trials.
     fn search_by(
         mut make: impl FnMut(Option<f64>, bool, usize) -> TrialResult,
     ) -> (SearchState, Vec<TrialResult>) {
@@ -338,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Searches on a path that answers by `lost`, with a sender that sends up to `most`.
+    /// Searches on a path that loses the share `lost`, with a sender that sends up to `most`.
     fn search(
         most: f64,
         mut lost: impl FnMut(f64, bool) -> f64,
@@ -463,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_flood_that_was_held_up_does_not_hide_the_path() {
-        // On average less than the policer passes, and too much of it lost.
+        // On average less than the policer's rate, and too much of it lost.
         let (found, _) = search_by(|rate, confirms, _| match rate {
             None => TrialResult { fastest: 2e8, through: 3e7, ..tried(None, 4e7, 0.1) },
             Some(rate) => {
@@ -516,7 +511,7 @@ mod tests {
 
     #[test]
     fn what_a_bucket_passes_in_short_trials_does_not_outvote_a_longer_one() {
-        // A bucket of a tenth of a second: 110 % pass for one second, 103 % for three.
+        // A bucket of a tenth of a second: 110 % passes for one second, 103 % for three.
         let (found, done) = search(1e9, |sent, long| {
             let rate = if long { 5.17e7 } else { 5.5e7 };
             (1.0 - rate / sent).max(0.0)

@@ -1,4 +1,4 @@
-//! What arms are judged by: how each response is read from a run, and which way is good.
+//! The responses that judge arms: how each is read from a run, and which direction is good.
 
 use goodput_model::{Known, Response, ResponseResult, Trial, median};
 
@@ -6,30 +6,30 @@ use crate::judge::Preference;
 use crate::pairs::{Runs, cpu, goodput};
 use crate::sequential::Standing;
 
-/// The least number that a ratio is made of, in the units of the response. If nothing was seen, as
-/// no loss, the ratio needs a number: one that is below what a run can tell from nothing keeps the sign and
-/// an enormous but finite size. Two runs without are no difference.
+/// The smallest number used in a ratio, in the units of the response. A reading of zero, such as no loss, needs a
+/// replacement: a number below a run's resolution keeps the sign, and makes the ratio enormous but finite. Two zero
+/// readings are no difference.
 fn floor(response: Response) -> f64 {
     match response {
         // One bit per second.
         Response::Throughput => 1.0,
-        // A cost or a round trip of nothing is a clock too coarse to see it, see `reading`.
+        // A cost or a round trip of zero means that the clock is too coarse, see `reading`.
         Response::Cpu | Response::Latency => f64::MIN_POSITIVE,
-        // One in a thousand seconds, one in 10^9 bytes, one in 1000 GB.
+        // One per 1000 seconds, one per 10^9 bytes, one per 1000 GB.
         Response::Interrupts => 1e-3,
         Response::Loss => 1e-7,
         Response::Drops => 1e-3,
-        // No CPU at all is a clock too coarse to see it; such a run has neither.
+        // No CPU at all means that the clock is too coarse; such a run has neither.
         Response::HostCpu | Response::PerCpu => f64::MIN_POSITIVE,
     }
 }
 
-/// Which way is good.
+/// Which direction is good.
 pub(crate) fn preference(response: Response) -> Preference {
     if response.more_is_better() { Preference::Up } else { Preference::Down }
 }
 
-/// What a run that counts reads, in the unit of the response.
+/// The reading of a run that counts, in the unit of the response.
 fn reading(trial: &Trial, response: Response) -> Option<f64> {
     let reading = match response {
         Response::Throughput => Some(goodput(trial)),
@@ -40,20 +40,20 @@ fn reading(trial: &Trial, response: Response) -> Option<f64> {
     reading.filter(|reading| reading.is_finite() && *reading >= 0.0)
 }
 
-/// The first way to time round trips that has a time under load. Whether a way does depends on
-/// the far end and on the plan, not on the run.
+/// The first way to time round trips that has a time under load. This depends on the far end and on the plan, not on
+/// the run.
 fn loaded_us(trial: &Trial) -> Option<f64> {
     let latency = trial.latency.as_ref()?;
     let ways = [&latency.tcp_connect, &latency.udp_echo, &latency.tcp_rtt];
     ways.into_iter().find_map(|way| Some(way.loaded.value()?.p50_us))
 }
 
-/// What ratios are made of.
+/// The readings for ratios.
 pub(crate) fn for_ratio(response: Response) -> impl Fn(&Trial) -> Option<f64> {
     move |trial| Some(reading(trial, response)?.max(floor(response)))
 }
 
-/// One response of one arm as it is kept.
+/// One response of one arm, as stored.
 pub(crate) fn result(
     runs: &Runs,
     arm: usize,

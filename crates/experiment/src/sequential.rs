@@ -1,4 +1,4 @@
-//! One response of all arms, look by look: what is decided stays decided.
+//! One response of all arms, look by look: a decision is final.
 
 use std::collections::BTreeSet;
 
@@ -8,21 +8,21 @@ use crate::judge::{Criterion, effect, is_final};
 use crate::looks::{Looks, Shown};
 use crate::pair::Pair;
 
-/// What is known of one arm by one response.
+/// The state of one arm for one response.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Standing {
-    /// Against the baseline, by the pairs up to the look that decided, or by all. `None` for fewer than two.
+    /// Against the baseline, by the pairs up to the deciding look, or by all. `None` for fewer than two.
     pub(crate) effect: Option<Effect>,
-    /// Whether a planned look has decided. Later runs change nothing any more.
+    /// Whether a planned look has decided. Later runs no longer change the result.
     pub(crate) is_decided: bool,
 }
 
-/// Goes through the blocks of all candidates in the order in which they were made. `pairs` has one list an arm,
-/// the baseline left out, each in the order of the blocks.
+/// Goes through the blocks of all candidates in the order in which they were run. `pairs` has one list per arm,
+/// without the baseline, each in the order of the blocks.
 ///
-/// An arm is judged when the number of its pairs is that of a look, at the level that Holm's procedure leaves
-/// to those which are not shown yet. What a look decides is latched: it was decided within the allowed
-/// error, and runs after it would be a further look.
+/// An arm is judged when its number of pairs is that of a look, at the level that Holm's procedure leaves to the arms
+/// that aren't shown yet. The decision of a look is latched: it was made within the allowed error, and including later
+/// runs would be another look.
 pub(crate) fn sequential(pairs: &[Vec<Pair>], looks: Looks, criterion: Criterion) -> Vec<Standing> {
     let mut arms: Vec<Standing> = vec![Standing::default(); pairs.len()];
     let blocks: BTreeSet<u32> = pairs.iter().flatten().map(|pair| pair.block).collect();
@@ -41,7 +41,7 @@ pub(crate) fn sequential(pairs: &[Vec<Pair>], looks: Looks, criterion: Criterion
     arms
 }
 
-/// Judges the open arms that are `due` with their first pairs. Whether one was decided, which changes the
+/// Judges the undecided arms that are `due` with their first pairs. Returns whether one was decided, which changes the
 /// levels of the others.
 fn latch(
     arms: &mut [Standing],
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!((arm.is_decided, arm.effect.as_ref().map(|effect| effect.n)), (false, Some(7)));
     }
 
-    /// With three of four arms decided, the fourth has the whole error and needs not all blocks to agree.
+    /// With three of four arms decided, the fourth has the whole error and doesn't need all blocks to agree.
     #[test]
     fn an_arm_gains_by_those_that_were_shown() {
         let clear = pairs(&[0.2; 12]);

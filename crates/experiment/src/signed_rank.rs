@@ -1,27 +1,26 @@
 //! Estimate and interval of a paired difference: Hodges-Lehmann and the Wilcoxon signed-rank test.
 //!
-//! The estimate is the median of all averages of two differences (an observation with itself
-//! included). The interval holds every shift that the exact signed-rank test does not refuse
-//! (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", section 3.3).
+//! The estimate is the median of all averages of two differences (an observation with itself included). The interval
+//! holds every shift that the exact signed-rank test does not reject (Hollander, Wolfe and Chicken, "Nonparametric
+//! Statistical Methods", section 3.3).
 //!
-//! Why this and no bootstrap: the order within each block is a coin toss, so that without an effect
-//! the sign of every difference is one, whatever the noise: heavy-tailed, drifting or correlated
-//! from run to run. The test uses nothing else, hence its level is exact. Simulated comparisons of
-//! an arm with itself, 2000 each over six kinds of noise and five of correlation and drift, looked
-//! at with 6, 10, 16 and 24 blocks at .0182 each, gave false alarms up to 12 % (BCa bootstrap of
-//! the median), 14 % (percentile bootstrap of the 20 %-trimmed mean), 24 % (Student's t of the
-//! trimmed mean) and 9 % (Student's t). The studentised bootstrap mostly held 5 %, but has no
-//! finite interval with 6 blocks. The signed-rank test with the levels of `looks` and the orders
-//! of `next_step` stayed between 3.6 and 4.4 %; `tests/false_alarms.rs` repeats that part.
+//! Why not a bootstrap: the order within each block is a coin toss. Without an effect, the sign of every difference is
+//! a coin toss too, for any noise: heavy-tailed, drifting or correlated from run to run. The test uses nothing else,
+//! so its level is exact. Simulated comparisons of an arm with itself, 2000 each over six kinds of noise and five of
+//! correlation and drift, with looks at 6, 10, 16 and 24 blocks at .0182 each, gave false alarms up to 12 % (BCa
+//! bootstrap of the median), 14 % (percentile bootstrap of the 20 %-trimmed mean), 24 % (Student's t of the trimmed
+//! mean) and 9 % (Student's t). The studentised bootstrap mostly held 5 %, but has no finite interval with 6 blocks.
+//! The signed-rank test with the levels of `looks` and the orders of `next_step` stayed between 3.6 and 4.4 %;
+//! `tests/false_alarms.rs` repeats that part.
 
-/// What is left of a difference: `value - effect * weight` is symmetric about zero.
+/// The residual of a difference: `value - effect * weight` is symmetric about zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Residual {
     pub(crate) value: f64,
     pub(crate) weight: f64,
 }
 
-/// Where a paired difference lies.
+/// The location of a paired difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Location {
     pub(crate) estimate: f64,
@@ -29,24 +28,24 @@ pub(crate) struct Location {
     pub(crate) high: f64,
     /// Confidence of the interval, 0 to 1.
     pub(crate) confidence: f64,
-    /// Whether the interval reaches the level that was asked for. With too few differences the
-    /// widest that the test can give does not.
+    /// Whether the interval reaches the requested level. With too few differences even the widest interval of the test
+    /// does not.
     pub(crate) reaches_level: bool,
 }
 
 /// Paired differences, ready to be tested at any level.
 pub(crate) struct Ranked {
     n: usize,
-    /// Sorted averages of two, those apart that no effect turns from one side of zero to the other.
+    /// Sorted averages of two, without the averages that no effect moves across zero.
     averages: Vec<f64>,
-    /// How many are apart: they count as the lowest and as the highest.
+    /// The number of averages left out: they count as the lowest and as the highest.
     unknown: usize,
-    /// Two-sided error of the interval between the r-th lowest and the r-th highest average, for r from 1.
+    /// Two-sided error of the interval between the r-th lowest and the r-th highest average, for r of at least 1.
     errors: Vec<f64>,
 }
 
 impl Ranked {
-    /// `None` for fewer than two, and if they say nothing of the effect.
+    /// `None` for fewer than two, or if they don't depend on the effect.
     ///
     /// The statistic for an effect e is the number of pairs (i, j), i <= j, whose residuals have a sum above
     /// zero (Tukey's identity), a(i) + a(j) > e * (c(i) + c(j)): pairs turn at their weighted average.
@@ -63,7 +62,7 @@ impl Ranked {
         let middle = averages.len() / 2;
         let lower = (averages.len() - 1) / 2;
         let (rank, error) = rank_for(&self.errors, level, self.unknown);
-        // Of the averages that turn, the others left out.
+        // Only the averages that can cross zero count.
         let place = rank.saturating_sub(self.unknown).clamp(1, lower + 1);
         Location {
             estimate: averages[lower] + (averages[middle] - averages[lower]) / 2.0,
@@ -80,8 +79,8 @@ impl Ranked {
     }
 }
 
-/// Two weights whose sum, usually about 2, is below this have no average: it would be twenty times what they show.
-/// To count them as unknown only makes the interval wider.
+/// Two weights with a sum, usually about 2, below this have no average: it would be twenty times their difference.
+/// Counting them as unknown only makes the interval wider.
 const MIN_WEIGHT: f64 = 0.1;
 
 fn walsh_averages(differences: &[Residual]) -> Vec<f64> {
@@ -97,8 +96,8 @@ fn walsh_averages(differences: &[Residual]) -> Vec<f64> {
     averages
 }
 
-/// The highest rank (from 1) among the sorted averages that bounds an interval with an error of at
-/// most `level`, and its error; the first rank after those that are `unknown`, the widest interval, if none does.
+/// The highest rank (from 1) among the sorted averages that bounds an interval with an error of at most `level`, and
+/// its error. If no rank does, the first rank after the `unknown` ones, which is the widest interval.
 fn rank_for(errors: &[f64], level: f64, unknown: usize) -> (usize, f64) {
     let widest = (unknown + 1).min(errors.len());
     let rank = errors.partition_point(|error| *error <= level).max(widest);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use goodput_model::{FlowSample, Role, Sample, TcpInfo};
 
-/// Growth of the delivery rate below which a pipe counts as full, and for how many round trips in
-/// a row: `bbr_full_bw_thresh` and `bbr_full_bw_cnt` of net/ipv4/tcp_bbr.c.
+/// Growth of the delivery rate below which a pipe counts as full, and for how many consecutive round trips:
+/// `bbr_full_bw_thresh` and `bbr_full_bw_cnt` of net/ipv4/tcp_bbr.c.
 const FULL_PIPE_GROWTH_RATIO: f64 = 1.25;
 const FULL_PIPE_ROUND_TRIPS: u32 = 3;
 
-/// Seconds on the sender's clock until the last flow left slow start: the congestion window
-/// reached the threshold, something was retransmitted, or delivery stopped growing (the only sign
-/// that BBR gives). Of these signs the earliest counts for a flow. Flows without any sign, such as
-/// those still growing and those of UDP, are left out; `None` if no flow is left.
+/// Seconds on the sender's clock until the last flow left slow start: the congestion window reached the threshold,
+/// something was retransmitted, or delivery stopped growing (BBR's only sign). For each flow the earliest of these
+/// signs counts. Flows without any sign, such as those still growing and UDP flows, are left out; `None` if no flow is
+/// left.
 pub fn ended_s(samples: &[Sample]) -> Option<f64> {
     let mut flows: BTreeMap<u16, Vec<(f64, &TcpInfo)>> = BTreeMap::new();
     for sample in samples {
@@ -36,15 +36,15 @@ fn flow_ended_s(flow: &[(f64, &TcpInfo)]) -> Option<f64> {
 fn has_left(tcp: &TcpInfo) -> bool {
     let retransmitted = tcp.total_retrans_segments.is_some_and(|count| count > 0);
     let reached = match (tcp.snd_cwnd_segments, tcp.snd_ssthresh_segments) {
-        // BBR never sets the threshold, and neither does a flow that the peer's window holds back before the first loss.
+        // BBR never sets the threshold, and neither does a flow limited by the peer's window before the first loss.
         (Some(cwnd), Some(ssthresh)) => ssthresh < TcpInfo::INFINITE_SSTHRESH && cwnd >= ssthresh,
         _ => false,
     };
     retransmitted || reached
 }
 
-/// When the delivery rate last grew by a quarter, if it did not for three round trips after that.
-/// Steps shorter than the round-trip time are joined: within one, delivery comes in bursts.
+/// When the delivery rate last grew by a quarter, if it did not for three round trips after that. Steps shorter than
+/// the round-trip time are joined: within a round trip, delivery comes in bursts.
 fn growth_ended_s(flow: &[(f64, &TcpInfo)]) -> Option<f64> {
     let mut points = flow.iter().filter_map(|(at, tcp)| Some((*at, tcp.acked_bytes?, tcp.rtt_us?)));
     let (mut from_s, mut from_bytes, _) = points.next()?;
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// What BBR shows: no threshold, bytes delivered at `rates` a 10th of a second.
+    /// BBR's samples: no threshold, bytes delivered at `rates`, a 10th of a second apart.
     fn delivered(rates: &[u64]) -> Vec<TcpInfo> {
         let mut bytes = 0;
         std::iter::once(&0)

@@ -1,31 +1,31 @@
-//! From the receiver's cumulative series to the measured window: goodput and how well it is known.
+//! From the receiver's cumulative series to the measured window: goodput and its precision.
 
 use goodput_model::{BitRate, Known, Measured};
 
 use crate::curve::Curve;
 use crate::mser::{INTERVALS_PER_BATCH, steady_from};
 
-/// Batches that the window is divided into. Ten to thirty suffice whatever the length of the run,
-/// as few long ones are less correlated than many short ones (Schmeiser, "Batch size effects in
-/// the analysis of simulation output", Operations Research, 1982).
+/// Batches into which the window is divided. Ten to thirty suffice for any length of the run, because a few long
+/// batches are less correlated than many short ones (Schmeiser, "Batch size effects in the analysis of simulation
+/// output", Operations Research, 1982).
 const BATCHES: usize = 10;
 
 /// 97.5 % quantile of Student's t with `BATCHES - 1` degrees of freedom.
 const STUDENT_T_QUANTILE: f64 = 2.262_157;
 
-/// Intervals that are left at least, whatever is left out: one batch of MSER-5. The mean of fewer says
-/// less of the run than the beginning takes away. Of a run that has no more, nothing is left out.
+/// Intervals that must remain, whatever is left out: one batch of MSER-5. The mean of fewer would lose more than the
+/// beginning distorts. If a run has no more, nothing is left out.
 pub const MIN_INTERVALS_LEFT: usize = INTERVALS_PER_BATCH;
 
-/// What was measured, from the receiver's `series` of (seconds, payload bytes so far).
+/// The measurement from the receiver's `series` of (seconds, payload bytes so far).
 ///
-/// Leaves out slow start, up to `slow_start_end_s` on the same clock, and then what MSER-5 finds unsteady.
-/// Each is left out only if it is slower than what follows: slow start never is faster, and a path that dies
-/// is no beginning. Both together are at most `max_trim_share` (0 to 1) of the run, and what is left has at
-/// least a few samples: a shorter run is measured whole. The window starts and ends at points of the series:
-/// its bytes are counted, none is interpolated. A stall inside it counts.
+/// Leaves out slow start, up to `slow_start_end_s` on the same clock, and then the part that MSER-5 finds unsteady.
+/// Each is left out only if it is slower than the rest: slow start never is faster, and a path that dies is not a slow
+/// start. Both together are at most `max_trim_share` (0 to 1) of the run, and at least a few samples remain: a shorter
+/// run is measured whole. The window starts and ends at points of the series, so its bytes are counted, never
+/// interpolated. A stall inside it counts.
 ///
-/// `None` if the series holds no two instants or a counter ran back.
+/// `None` if the series doesn't hold two instants or a counter ran backwards.
 pub fn measure(
     series: &[(f64, u64)],
     slow_start_end_s: Option<f64>,
@@ -45,7 +45,7 @@ pub fn measure(
     })
 }
 
-/// The part of `curve` from `from_s` on, if it is faster than what comes before; else all of it.
+/// The part of `curve` after `from_s`, if it is faster than the part before; else all of it.
 fn without_slow(curve: Curve, from_s: f64) -> Curve {
     match curve.since(from_s) {
         Some(rest) if rest.mean() > curve.mean() => rest,
@@ -58,12 +58,11 @@ pub fn is_precise_enough(measured: &Measured, percent: f64) -> bool {
     measured.precision_percent.value().is_some_and(|precision| *precision <= percent)
 }
 
-/// Half-width of the 95 % interval of the mean, percent of it, from the means of equal batches.
+/// Half-width of the mean's 95 % interval, percent of the mean, from the means of equal batches.
 ///
-/// Samples of a run are not independent (lag-1 correlations from -0.7 under a shaper to +0.4 on a
-/// busy CPU were measured), and long batches nearly are. What positive correlation remains widens
-/// the interval by n_eff = n (1 - r) / (1 + r); negative correlation is not used to narrow it, as
-/// the r of ten batches is too uncertain for that.
+/// Samples of a run are not independent (lag-1 correlations from -0.7 under a shaper to +0.4 on a busy CPU were
+/// measured), and long batches nearly are. Any remaining positive correlation widens the interval by n_eff = n (1 - r)
+/// / (1 + r). Negative correlation doesn't narrow it, because the r of ten batches is too uncertain.
 fn precision(window: &Curve) -> Known<f64> {
     let width = window.seconds() / BATCHES as f64;
     if window.intervals() < BATCHES || window.longest_gap() > width {
@@ -144,7 +143,7 @@ mod tests {
         assert_eq!(measure(&series, None, 0.5).unwrap().from_s, 0.0);
     }
 
-    /// What `-t 0.1` gives: a sample when it is due, and one of the end.
+    /// The samples of `-t 0.1`: one when it is due, and one at the end.
     #[test]
     fn a_run_of_a_few_samples_is_measured_whole() {
         let series = [(0.0, 0), (0.1, 98_866_176), (0.100_28, 100_401_152)];
@@ -208,7 +207,7 @@ mod tests {
 
     fn holds(rng: &mut Xoshiro256PlusPlus, correlation: f64, spread: f64) -> bool {
         let mean = 1e6;
-        // Sum of 12 uniforms: standard normal to all purposes here, and no more code.
+        // Sum of 12 uniforms: close enough to a standard normal here, and no more code.
         let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
         let mut noise = normal();
         let rates: Vec<u64> = (0..100)
