@@ -1,6 +1,5 @@
-//! The clients that `serve --authorized-keys` knows: the file, read again whenever it has changed. That is
-//! looked after on a thread of its own: a list of thousands of keys takes longer to read than the server's
-//! event loop may wait.
+//! The clients that `serve --authorized-keys` knows: the file, read again whenever it has changed. A thread of its own
+//! does this: a list of thousands of keys takes longer to read than the server's event loop may wait.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,21 +13,21 @@ use rustix::process::{Uid, geteuid};
 
 use crate::secret_file;
 
-/// How often the file is looked at.
+/// How often the file is checked.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The file with the keys of clients.
 pub struct Authorized {
     file: PathBuf,
-    /// Who may write it, besides root: the user who started the server, even after it changes its user.
+    /// Who may write it, besides root: the user who started the server, even after the server changes its user.
     owner: Uid,
-    /// The state of the file that was read last.
+    /// The state of the file at the last read.
     stamp: Mutex<Option<FileStamp>>,
     clients: Clients,
 }
 
-/// Changes with every change of a file: device, inode, size, and both times of change in nanoseconds. The
-/// inode's own (ctime) changes with owner and mode, too, and nobody can set it (inode(7)).
+/// Changes with every change of a file: device, inode, size, and both times of change in nanoseconds. The inode's own
+/// time (ctime) also changes with owner and mode, and nobody can set it (inode(7)).
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileStamp([i128; 5]);
 
@@ -36,9 +35,9 @@ impl Authorized {
     /// Reads the file for the first time.
     ///
     /// # Errors
-    /// When it cannot be used: a server is not to begin with less than its operator has said.
+    /// When it cannot be used: a server must not start with fewer keys than its operator listed.
     pub fn open(file: &Path) -> Result<Self> {
-        // Later it is reached by the directory that it really lies in.
+        // Later reads use the directory's real path.
         let found = || format!("cannot read the authorized keys {}", file.display());
         let file = file.canonicalize().with_context(found)?;
         let owner = geteuid();
@@ -47,7 +46,7 @@ impl Authorized {
         Ok(Self { file, owner, stamp, clients })
     }
 
-    /// The clients, as the file had them when it was looked at last.
+    /// The clients in the file at the last check.
     pub fn clients(&self) -> &Clients {
         &self.clients
     }
@@ -71,10 +70,10 @@ impl Authorized {
         read(&self.file, self.owner).map(drop).context(advice)
     }
 
-    /// Looks at the file from now on, for as long as this lives.
+    /// Watches the file for the lifetime of this object.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// When a thread can't be created.
     pub fn watch(self: &Arc<Self>) -> Result<()> {
         let own = Arc::downgrade(self);
         let look = move || {
@@ -88,11 +87,10 @@ impl Authorized {
         started.map(drop).context("cannot start the thread that watches the authorized keys")
     }
 
-    /// Reads the file again if it has changed. Why it cannot be used is in the log, once for each state of
-    /// the file.
+    /// Reads the file again if it has changed. Logs why it can't be used, once for each state of the file.
     fn refresh(&self) {
         let mut last = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before it is read: what changes meanwhile is seen the next time.
+        // Before the read: a change during the read is noticed the next time.
         let stamp = stamp(&self.file).ok();
         if *last == stamp {
             return;
@@ -135,7 +133,7 @@ mod tests {
     fn a_file_that_changes_is_read_again_and_one_that_is_wrong_knows_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("keys");
-        // By renaming, as editors do it: the inode is another one each time, however coarse its times are.
+        // By renaming, as editors do: the inode differs each time, however coarse the times are.
         let write = |text: &str| {
             let next = folder.path().join("next");
             std::fs::write(&next, text).unwrap();

@@ -1,4 +1,4 @@
-//! What lets a client in: its own key, the shared token, and user names with passwords.
+//! A client's credentials: its own key, the shared token, and user names with passwords.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,10 +18,10 @@ use crate::args::CredentialArgs;
 use crate::known_servers::Known;
 use crate::{key_files, screen, secret_file};
 
-/// Where iperf3's client takes a password from as well.
+/// iperf3's client also takes a password from this variable.
 const PASSWORD_VARIABLE: &str = "IPERF3_PASSWORD";
 
-/// What the arguments say. Asks for the password if they name a user and no password.
+/// The credentials in the arguments. Asks for the password if they name a user but no password.
 pub fn credentials(args: &CredentialArgs, target: &Target) -> Result<Credentials> {
     let login = match (&args.username, &args.rsa_public_key) {
         (Some(username), Some(key)) => Some(login(username, key, args)?),
@@ -35,15 +35,16 @@ pub fn credentials(args: &CredentialArgs, target: &Target) -> Result<Credentials
     Ok(credentials)
 }
 
-/// Refuses a server that is known by its key: it shows that only to a client with a key, so anyone could answer
-/// in its place.
+/// Refuses a server that is known by its key: the server shows its key only to a client with a key, so anyone could
+/// answer in its place.
 fn refuse_if_known(target: &Target) -> Result<()> {
     // Without a configuration directory nothing is known.
     let Ok(known) = Known::new(None) else { return Ok(()) };
     if target.protocol.id != PROTOCOL.id {
         return Ok(());
     }
-    // As for a usual key that cannot be read: who runs as another user, in root's home say, has none of their own.
+    // As with a default key that cannot be read: a process run as another user, for example in root's home, has no
+    // keys of its own.
     let found = known.find(target).unwrap_or_else(|why| {
         screen::say(format_args!("warning: {why}; goodput trusts any server that answers"));
         ServerIs::Unknown
@@ -59,7 +60,7 @@ fn refuse_if_known(target: &Target) -> Result<()> {
     Ok(())
 }
 
-/// The key that the arguments name, or the usual one if there is one.
+/// The key in the arguments, or the default key if there is one.
 fn own_key(args: &CredentialArgs) -> Result<Option<OwnKey>> {
     if args.no_key {
         return Ok(None);
@@ -78,8 +79,7 @@ fn own_key(args: &CredentialArgs) -> Result<Option<OwnKey>> {
     Ok(Some(OwnKey { key: Arc::new(own.key), asked, servers }))
 }
 
-/// The usual key. If it is needed, that it is missing or cannot be used is an error; else a warning if it
-/// cannot be used.
+/// The default key. If it is needed, a missing or unusable key is an error; otherwise an unusable key is a warning.
 fn usual_key(is_needed: bool) -> Result<Option<KeyFile>> {
     let usual = key_files::default_key();
     if is_needed {
@@ -104,7 +104,7 @@ pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
     Ok(Some(token))
 }
 
-/// The users that a server lets in, and the key that their passwords are encrypted for.
+/// The users that a server accepts, and the key for which their passwords are encrypted.
 pub fn accounts(
     users: Option<&Path>,
     private_key: Option<&Path>,
@@ -147,7 +147,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Asks on the terminal, which shows nothing of what is typed.
+/// Asks on the terminal, without echo.
 fn ask(username: &str) -> Result<String> {
     let terminal =
         fs::File::options().read(true).write(true).open("/dev/tty").with_context(|| {

@@ -1,4 +1,4 @@
-//! Where results are kept, and where the journal of settings is.
+//! The directories of results and of the settings journal.
 
 use std::path::PathBuf;
 
@@ -9,23 +9,22 @@ use goodput_store::Store;
 use crate::args::OutputArgs;
 use crate::record_file::RecordFile;
 
-/// Where the results of a measurement are kept: the user's history, unless `--no-store` is given, and the file of
-/// `--record`. Opened before a measurement, so that a full disk or a lacking permission shows before the time
-/// is spent.
+/// Where the results of a measurement are stored: the user's history, unless `--no-store` is given, and the file of
+/// `--record`. Opened before a measurement, so that a full disk or a missing permission shows before time is spent.
 pub struct Keeper {
     store: Option<Store>,
     file: Option<RecordFile>,
 }
 
 impl Keeper {
-    /// Opens what is wanted.
+    /// Opens the requested places.
     pub fn open(output: &OutputArgs) -> Result<Self> {
         let store = if output.no_store { None } else { Some(history()?) };
         let file = output.record.as_deref().map(RecordFile::open).transpose()?;
         Ok(Self { store, file })
     }
 
-    /// Keeps a record in both; each is tried, whatever becomes of the other.
+    /// Stores a record in both; a failure of one doesn't stop the other.
     pub fn keep(self, record: &Record) -> Result<()> {
         let written = self.file.map_or(Ok(()), |file| file.write(record));
         let added = self.store.map_or(Ok(()), |store| store.add(record).map(drop));
@@ -40,7 +39,7 @@ pub fn history() -> Result<Store> {
     Ok(Store::open(&path)?)
 }
 
-/// Where the journal of settings is: as the user says, or the usual place.
+/// The directory of the settings journal: the user's choice, or the default.
 pub fn state_dir(chosen: Option<PathBuf>) -> Result<PathBuf> {
     match chosen {
         Some(chosen) => Ok(chosen),

@@ -19,14 +19,14 @@ pub enum Exit {
     Problem = 1,
     /// It could not be done.
     CouldNot = 2,
-    /// A privilege or a token is lacking.
+    /// A privilege or a token is missing.
     NotPermitted = 3,
     /// The comparison was inconclusive.
     Inconclusive = 4,
 }
 
 impl Exit {
-    /// The same, if what was to be printed is `complete`; what ended well but for that could not be done.
+    /// The same exit code if the output is `complete`; otherwise a success becomes "could not".
     pub fn printed(self, complete: bool) -> Self {
         if self == Self::Fine && !complete { Self::CouldNot } else { self }
     }
@@ -38,8 +38,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Prints what there is to say if the words on the command line are not to be run: an error, or the help or
-/// the version that they ask for.
+/// Prints clap's message if the command line doesn't run: an error, or the requested help or version.
 pub fn not_run(instead: clap::Error) -> anyhow::Result<Exit> {
     if instead.use_stderr() {
         // If nobody reads standard error, nothing more can be reported.
@@ -50,9 +49,9 @@ pub fn not_run(instead: clap::Error) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Prints an error with its causes and shows which exit code it means.
+/// Prints an error with its causes and returns its exit code.
 pub fn explain(error: &anyhow::Error) -> Exit {
-    // A reader that has seen enough (`| head`) is no failure.
+    // A reader that has seen enough (`| head`) is not a failure.
     if is_seen_enough(error) {
         return Exit::Fine;
     }
@@ -60,12 +59,12 @@ pub fn explain(error: &anyhow::Error) -> Exit {
     of(error)
 }
 
-/// The exit code that an error means.
+/// The exit code of an error.
 pub fn of(error: &anyhow::Error) -> Exit {
     if error.chain().any(lacks_permission) { Exit::NotPermitted } else { Exit::CouldNot }
 }
 
-/// An error and its causes, each once: many name their cause in their own words already.
+/// An error and its causes, without repetitions: many errors already contain their cause.
 pub fn in_words(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -76,7 +75,7 @@ pub fn in_words(error: &anyhow::Error) -> String {
     text
 }
 
-/// Whether it only means that a reader has seen enough.
+/// Whether the error only means that a reader has seen enough.
 pub fn is_seen_enough(error: &anyhow::Error) -> bool {
     error.chain().any(is_broken_pipe)
 }

@@ -48,7 +48,7 @@ fn known_limit(id: &str) -> Result<String, String> {
 }
 
 impl Expectation {
-    /// What was expected and what came, if they differ.
+    /// The expectation and the result, if they differ.
     pub fn miss(&self, record: &Record) -> Option<String> {
         let (goodput, limit) = (record.result.goodput_bits_per_s, &record.verdict.limit);
         match self {

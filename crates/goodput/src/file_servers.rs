@@ -1,4 +1,4 @@
-//! Targets that are files: how the options and the environment want their servers to be met.
+//! Targets that are files: how the options and the environment configure access to their servers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,14 +11,15 @@ use crate::args::{FileServerArgs, ProxyArgs};
 use crate::data_dirs::state_dir;
 use crate::proxies;
 
-/// Who asks, if no file of logins is wanted.
+/// The user, without a file of logins.
 const USER_VARIABLE: &str = "GOODPUT_FILE_USER";
-/// The password, which stands nowhere on the command line.
+/// The password, which never appears on the command line.
 const PASSWORD_VARIABLE: &str = "GOODPUT_FILE_PASSWORD";
-/// Where the file of logins is, if not in the home directory (curl(1)).
+/// The path of the file of logins, if not in the home directory (curl(1)).
 const NETRC_VARIABLE: &str = "NETRC";
 
-/// The target of that name, met as the options say if it is a file; what is stored at its server is noted below `state`.
+/// The target of this name, with the options applied if it is a file; files stored at its server are noted below
+/// `state`.
 pub fn target(text: &str, args: &FileServerArgs, state: Option<PathBuf>) -> Result<Target> {
     let mut target: Target = text.parse()?;
     if args.write && target.file.is_none() && target.mounted.is_none() {
@@ -45,26 +46,26 @@ pub fn target(text: &str, args: &FileServerArgs, state: Option<PathBuf>) -> Resu
         let fits = args.resolve.iter().filter(|resolve| resolve.is_for(host, port));
         *resolved = fits.map(|resolve| resolve.address).collect();
         if let Some(Proxy { host, port, .. }) = proxy {
-            // It is what is connected to, and what is observed on the way there.
+            // goodput connects to the proxy, and observes the path to the proxy.
             (target.host, target.port) = (host, port);
         }
     }
     Ok(target)
 }
 
-/// Where it is noted what is stored at servers.
+/// The directory of notes on files stored at servers.
 pub fn uploads(state: &Path) -> PathBuf {
     state.join("uploads")
 }
 
-/// The target whose file an earlier run stored at a place, met as that run met it, with the login that ~/.netrc has for its
-/// host.
+/// The target whose file an earlier run stored at a place, with the settings of this run, and the login in ~/.netrc
+/// for its host.
 pub fn left_target(place: &Place, met: &Meeting) -> Result<Target, EngineError> {
     let mut target: Target = place.to_string().parse()?;
     if let Some(FileTarget { place, options, resolved, .. }) = &mut target.file {
         let unfit = |why: anyhow::Error| EngineError::Target(format!("{why:#}"));
         let proxy = met.proxy.as_deref().map(|noted| noted_proxy(place, noted)).transpose();
-        // The environment's password is for the server that a command names, and a note may name any other.
+        // The environment's password is meant for the server that a command names, but a note may name any other.
         let (login, proxy) = (login_of_netrc(place).map_err(unfit)?, proxy.map_err(unfit)?);
         if let Some(Proxy { host, port, .. }) = &proxy {
             (target.host, target.port) = (host.clone(), *port);
@@ -81,7 +82,7 @@ pub fn left_target(place: &Place, met: &Meeting) -> Result<Target, EngineError> 
     Ok(target)
 }
 
-/// A proxy of which only host and port were noted, with the login that the environment has for it.
+/// A proxy noted by host and port only, with its login from the environment.
 fn noted_proxy(place: &Place, noted: &str) -> Result<Proxy> {
     let usual = ProxyArgs { proxy: None, noproxy: None };
     let known = proxies::proxy(place, &usual, |name| std::env::var(name).ok());
@@ -91,7 +92,7 @@ fn noted_proxy(place: &Place, noted: &str) -> Result<Proxy> {
     }
 }
 
-/// Who asks: by the environment, or else by ~/.netrc.
+/// The login: from the environment, or else from ~/.netrc.
 fn login(place: &Place) -> Result<Option<Login>> {
     let user = std::env::var(USER_VARIABLE).ok().or_else(|| place.user().map(str::to_owned));
     if let (Some(user), Ok(password)) = (user, std::env::var(PASSWORD_VARIABLE)) {
@@ -100,7 +101,7 @@ fn login(place: &Place) -> Result<Option<Login>> {
     login_of_netrc(place)
 }
 
-/// Who asks by ~/.netrc, which has a login for each host.
+/// The login in ~/.netrc, which has one per host.
 fn login_of_netrc(place: &Place) -> Result<Option<Login>> {
     let named = std::env::var_os(NETRC_VARIABLE).map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".netrc"));

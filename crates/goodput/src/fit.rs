@@ -1,12 +1,12 @@
-//! Text on a terminal: what is too long for a line goes on in the next one, below where it began.
+//! Wraps text for a terminal: a long line continues in the next one, indented to the column where its text began.
 
 use crate::report::style;
 
-/// A continued line has at least this many columns; otherwise it begins at the left.
+/// A continued line has at least this many columns; otherwise it starts at the left margin.
 const MIN_TEXT_COLUMNS: usize = 30;
 
-/// The text in lines of at most `columns`, or as it is if that is `None`. What is strong (a command, a rate) is not
-/// broken, so that it can be copied.
+/// The text in lines of at most `columns`, or unchanged if this is `None`. Strong text (a command, a rate) is not
+/// wrapped, so that it can be copied.
 pub fn fit(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.into() };
     let wrapped = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
@@ -38,7 +38,7 @@ fn wrap(line: &str, columns: usize) -> String {
     out
 }
 
-/// Where a line's text begins: behind its label, which is faint, or behind the mark of a list.
+/// Where a line's text begins: after its label, which is faint, or after a bullet.
 fn text_column(line: &str) -> usize {
     let text = line.trim_start_matches(' ');
     let begin = line.len() - text.len();
@@ -46,7 +46,7 @@ fn text_column(line: &str) -> usize {
     begin + label.map_or(if text.starts_with("- ") { 2 } else { 0 }, width)
 }
 
-/// Each word with the blanks before it. What is strong is one word, and so is a number with its unit.
+/// Each word with the blanks before it. Strong text is one word, and so is a number with its unit.
 fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -61,12 +61,12 @@ fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Where the word ends that goes on at `at`.
+/// The end of the word that continues at `at`.
 fn end_of_word(text: &str, at: usize) -> usize {
     text[at..].find(' ').map_or(text.len(), |end| at + end)
 }
 
-/// Where the unit ends behind a word that ends at `end`; `end` if the word is no number or another number follows.
+/// The end of the unit after a word that ends at `end`; `end` if the word is not a number or another number follows.
 fn end_of_unit(text: &str, end: usize) -> usize {
     let is_number = text[..end].ends_with(|last: char| last.is_ascii_digit())
         && text[..end].starts_with(|first: char| first.is_ascii_digit() || "+-−(".contains(first));
@@ -79,7 +79,7 @@ fn end_of_unit(text: &str, end: usize) -> usize {
     }
 }
 
-/// Columns of the longest word, with which a text can be wrapped.
+/// Columns of the longest word: the narrowest width for wrapping.
 pub fn longest_word_columns(text: &str) -> usize {
     text.lines().flat_map(words).map(|(_, word)| width(word)).max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Where keys are kept, and how they are made.
+//! Where keys are stored, and how they are made.
 
 use std::fs::DirBuilder;
 use std::io::{ErrorKind, Write};
@@ -39,14 +39,14 @@ pub fn read(file: &Path) -> Result<KeyFile> {
     KeyFile::parse(&text).with_context(|| format!("the private key {}", file.display()))
 }
 
-/// The private key of a file, made on first use; and whether it was made.
+/// The private key in a file, made on first use; and whether it was made.
 pub fn read_or_make(file: &Path, name: &str) -> Result<(KeyFile, bool)> {
     let key = KeyFile::new(name, rand::random())?;
     if keep(file, &key, false)? { Ok((key, true)) } else { Ok((read(file)?, false)) }
 }
 
-/// Keeps a key in a file that only this user can read; whether it did. What is there already stays, unless
-/// it shall be replaced.
+/// Stores a key in a file that only this user can read; returns whether it did. An existing file stays, unless
+/// `replace` is set.
 pub fn keep(file: &Path, key: &KeyFile, replace: bool) -> Result<bool> {
     let failed = || format!("cannot save the private key in {}", file.display());
     let around = file.parent().filter(|around| !around.as_os_str().is_empty());
@@ -55,7 +55,7 @@ pub fn keep(file: &Path, key: &KeyFile, replace: bool) -> Result<bool> {
         return Ok(false);
     }
     DirBuilder::new().recursive(true).mode(0o700).create(around).with_context(failed)?;
-    // Its mode is 0600 from the start, and the whole text is there before the name is.
+    // Its mode is 0600 from the start, and the name appears only when the text is complete.
     let mut made = tempfile::NamedTempFile::new_in(around).with_context(failed)?;
     made.write_all(key.to_text().as_bytes()).with_context(failed)?;
     made.as_file().sync_all().with_context(failed)?;
@@ -68,7 +68,7 @@ pub fn keep(file: &Path, key: &KeyFile, replace: bool) -> Result<bool> {
     }
 }
 
-/// What a key is called unless its owner says otherwise: user@host, in the letters that a name may have.
+/// Default name of a key: user@host, reduced to the letters that a name may have.
 pub fn usual_name() -> String {
     let user = std::env::var("USER").unwrap_or_else(|_| format!("user{}", geteuid().as_raw()));
     let host = rustix::system::uname();
@@ -77,7 +77,7 @@ pub fn usual_name() -> String {
     format!("{}@{}", plain(&user), plain(&host.nodename().to_string_lossy()))
 }
 
-/// Refuses a name for a key before anything is made.
+/// Refuses an invalid name for a key before anything is made.
 pub fn check_exists(file: &Path) -> Result<()> {
     if file.symlink_metadata().is_err() {
         bail!("there is no key {}; `goodput key -o {0}` makes one", file.display());

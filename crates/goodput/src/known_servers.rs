@@ -1,4 +1,4 @@
-//! The servers that this user knows by their keys: remembered at the first visit, as ssh does.
+//! The servers that this user knows by their keys: remembered at the first visit, like ssh.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -13,15 +13,15 @@ use rustix::process::geteuid;
 
 use crate::{key_files, screen, secret_file};
 
-/// What is known of servers.
+/// The known servers.
 pub struct Known {
     file: PathBuf,
-    /// The key that the user has named for the server of this run.
+    /// The key that the user named for this run's server.
     pinned: Option<PublicKey>,
 }
 
 impl Known {
-    /// The servers in the user's file, or the one that the user has named.
+    /// The servers in the user's file, or the server key that the user named.
     pub fn new(pinned: Option<PublicKey>) -> Result<Self> {
         Ok(Self { file: key_files::config_dir()?.join("known_servers"), pinned })
     }
@@ -54,7 +54,7 @@ impl Known {
         // An editor may have left the last line of the file without its newline.
         let open_line = !text.is_empty() && !text.ends_with('\n');
         let line = if open_line { format!("\n{line}") } else { line };
-        // One write, so that two of them do not mix (O_APPEND, open(2)).
+        // One write, so that two processes don't mix their lines (O_APPEND, open(2)).
         file.write_all(line.as_bytes())
     }
 }

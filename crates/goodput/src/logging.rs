@@ -1,4 +1,4 @@
-//! What goes to standard error besides results.
+//! Everything on standard error besides results.
 
 use std::io::IsTerminal;
 
@@ -7,11 +7,11 @@ use tracing_subscriber::prelude::*;
 
 use crate::screen::Log;
 
-/// What is logged unless the user asks for more: warnings, and the target of [`goodput_engine::serve::AUDIT`].
+/// The default log level: warnings, and the target of [`goodput_engine::serve::AUDIT`].
 const DEFAULT: &str = "warn,audit=info";
 
-/// Warnings and who did what with a credential by default, one line for each client with `-v`, everything with
-/// `-vv`; `RUST_LOG` overrides (`TARGET=LEVEL` separated by commas).
+/// By default warnings and who did what with a credential, one line for each client with `-v`, everything with `-vv`;
+/// `RUST_LOG` overrides this (`TARGET=LEVEL` separated by commas).
 pub fn begin(verbose: u8) {
     let asked = std::env::var("RUST_LOG").ok();
     let (filter, not_understood) = filter(asked.as_deref(), verbose);
@@ -27,14 +27,14 @@ pub fn begin(verbose: u8) {
     }
 }
 
-/// What is logged, and why `RUST_LOG` is not what decides it.
+/// The log filter, and why `RUST_LOG` is ignored, if so.
 fn filter(asked: Option<&str>, verbose: u8) -> (Targets, Option<String>) {
     let level = match verbose {
         0 => DEFAULT,
         1 => "info",
         _ => "debug",
     };
-    // Both are constants of this file, and a test reads them.
+    // Both are constants of this file, and a test parses them.
     let by_level = || level.parse().unwrap_or_default();
     match asked.filter(|asked| !asked.is_empty()).map(str::parse::<Targets>) {
         None => (by_level(), None),

@@ -1,6 +1,7 @@
-//! The `goodput` binary: what was typed becomes a plan, a plan becomes a result, a result is shown.
+//! The `goodput` binary: turns the command line into a plan, the plan into a result, and shows the
+//! result.
 #![forbid(unsafe_code)]
-// They panic if nobody reads; `screen` prints.
+// These macros panic if nobody reads; `screen` prints instead.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         logging::begin(cli.verbose);
         commands::run(cli)
     });
-    // What was printed comes before what is said of an error.
+    // The output comes before the error message.
     let complete = screen::finish();
     exit.unwrap_or_else(|error| exit::explain(&error)).printed(complete).into()
 }

@@ -1,9 +1,9 @@
-//! What someone may have meant.
+//! Guesses a mistyped name.
 
-/// Below this likeness (0 to 1, `jaro_winkler`) a name is no help.
+/// Below this similarity (0 to 1, `jaro_winkler`) a suggestion is no help.
 const MIN_LIKENESS: f64 = 0.75;
 
-/// The name that looks most like `typed`, if any does.
+/// The name most similar to `typed`, if any is similar enough.
 pub fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |other: &str| strsim::jaro_winkler(typed, other);
     let best = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));

@@ -1,4 +1,4 @@
-//! Which proxy a file server is reached by: as the options and the environment say, in the words of curl(1).
+//! The proxy for a file server, from the options and the environment, with the conventions of curl(1).
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use crate::args::ProxyArgs;
 
-/// The proxy by which the server of `place` is to be reached, if by any. `variable` looks into the environment.
+/// The proxy for the server of `place`, if any. `variable` reads the environment.
 pub fn proxy(
     place: &Place,
     args: &ProxyArgs,
@@ -37,7 +37,7 @@ pub fn proxy(
     if is_listed(place.host(), &listed) {
         return Ok(None);
     }
-    // HTTP_PROXY is what a web server calls a field of a question (curl(1), CVE-2016-5388).
+    // A web server stores a request's field as HTTP_PROXY (curl(1), CVE-2016-5388).
     let of_scheme =
         || if scheme == "http" { variable("http_proxy") } else { either("https_proxy") };
     let url = args.proxy.clone().or_else(of_scheme).or_else(|| either("all_proxy"));
@@ -45,7 +45,7 @@ pub fn proxy(
     Ok(url.map(|url| Proxy::parse(&url)).transpose()?)
 }
 
-/// Whether a list has the host, or a domain or network that the host is in. `*` is all hosts.
+/// Whether a list contains the host, or a domain or network of the host. `*` means all hosts.
 fn is_listed(host: &str, list: &str) -> bool {
     let address: Option<IpAddr> = host.parse().ok();
     let names = list.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty());
@@ -60,7 +60,7 @@ fn is_listed(host: &str, list: &str) -> bool {
     })
 }
 
-/// Whether a host is a domain, or in it.
+/// Whether a host equals a domain, or is in it.
 fn is_below(host: &str, domain: &str) -> bool {
     let (host, domain) = (host.to_ascii_lowercase(), domain.to_ascii_lowercase());
     host.strip_suffix(&domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use goodput_model::Record;
 
-/// A file that can be written. Until it is, an old one keeps what it has; a new one goes again if nothing is written.
+/// A writable file. Until the write, an old file keeps its content; a new file is removed if nothing is written.
 #[derive(Debug)]
 pub struct RecordFile {
     path: PathBuf,
-    /// `None`: a named pipe, which is opened when there is something to read in it.
+    /// `None`: a named pipe, which is opened when there is something to write.
     file: Option<File>,
     is_new: bool,
 }
 
 impl RecordFile {
-    /// Opens it, and makes it if need be.
+    /// Opens the file, and creates it if necessary.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, is_new) =
             open(path).with_context(|| format!("cannot write the record to {}", path.display()))?;
@@ -31,13 +31,13 @@ impl RecordFile {
             .with_context(|| format!("cannot write the record to {}", self.path.display()))
     }
 
-    /// As it is made: the record of a long measurement takes several times as much memory as text.
+    /// Written while it is serialised: as text, the record of a long measurement takes several times as much memory.
     fn put(&mut self, record: &Record) -> io::Result<()> {
         let file = match self.file.take() {
             Some(file) => file,
             None => OpenOptions::new().write(true).open(&self.path)?,
         };
-        // Half a record is of more use than none.
+        // Half a record is more useful than none.
         self.is_new = false;
         if file.metadata()?.is_file() {
             file.set_len(0)?;
@@ -51,7 +51,7 @@ impl RecordFile {
 impl Drop for RecordFile {
     fn drop(&mut self) {
         if self.is_new {
-            // It holds nothing, and the measurement's error is to be reported.
+            // The file is empty, and the measurement's error must be reported instead.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -64,7 +64,7 @@ fn open(path: &Path) -> io::Result<(Option<File>, bool)> {
         Err(cause) if cause.kind() != ErrorKind::AlreadyExists => return Err(cause),
         Err(_) => {}
     }
-    // What a name that leads nowhere points to is made as well.
+    // The target of a dangling link is created as well.
     let found = path.metadata();
     match found {
         Ok(found) if found.file_type().is_fifo() => Ok((None, false)),
@@ -130,7 +130,7 @@ mod tests {
             rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
         )
         .unwrap();
-        // Nobody reads it yet, and nothing waits for that.
+        // Nobody reads the pipe yet, and opening must not wait for a reader.
         let opened = RecordFile::open(&pipe).unwrap();
         let reader = std::thread::spawn(move || std::fs::read(pipe).unwrap());
         opened.write(&record()).unwrap();

@@ -1,6 +1,5 @@
-//! Where results are printed: standard output, unless it takes the payload (`--sink -`). What is printed
-//! while something is measured goes through a thread of its own, because a reader may stall (^S, a pipe that
-//! nobody drains).
+//! Where results are printed: standard output, unless it takes the payload (`--sink -`). Output during a measurement
+//! goes through a thread of its own, because a reader may stall (^S, a pipe that nobody drains).
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -16,34 +15,33 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Bytes that may wait for a reader. Beyond them lines are left out, and how many is said.
+/// Bytes that may wait for a reader. Beyond them lines are dropped, and their number is reported.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// How long the end of the program waits for a reader that reads nothing at all. A reader that was stopped
-/// for a moment (^S, a slow pager) comes back by then; one that has stalled for good does not keep the
-/// program alive.
+/// How long the end of the program waits for a reader that reads nothing at all. A reader that paused for a moment
+/// (^S, a slow pager) resumes within this time; a reader that has stalled for good does not keep the program alive.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes that are written at a time, or one line: so that a slow reader is seen to read.
+/// Bytes that are written at once, or one line: this shows that a slow reader still reads.
 const PIECE_BYTES: usize = 4096;
 
 static OUT: QueuedText = QueuedText::new(print_now);
 static ERR: QueuedText = QueuedText::new(|text| io::stderr().write_all(text.as_bytes()));
 
-/// Whether each thread prints at once itself, because the process must have one thread
-/// only for a while.
+/// Whether each thread prints directly, because the process must be single-threaded for a while.
 pub fn stay_alone(alone: bool) {
     ALONE.store(alone, Ordering::Relaxed);
 }
 
-/// Leaves standard output to the payload, if `plan` says so; results go to standard error then.
+/// Leaves standard output to the payload, if `plan` requests this; results then go to standard error.
 pub fn leave_to_payload(plan: &Plan) {
     let sink = plan.storage.sink.as_ref().is_some_and(|sink| sink.name == "-");
     TAKEN.store(sink && plan.direction == Direction::Reverse, Ordering::Relaxed);
 }
 
-/// Prints what a program reads, which has no colours to drop: to look for them took most of the time of a
-/// record of many flows. After what waits already. As `write` makes it, so that nobody holds the whole text.
+/// Prints data for programs, which has no colours to strip: searching for them took most of the time of a record of
+/// many flows. Goes after all waiting output. Written as `write` produces it, so that the whole text is never in
+/// memory.
 pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     OUT.wait();
     let out: Box<dyn Write> = match TAKEN.load(Ordering::Relaxed) {
@@ -54,8 +52,8 @@ pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
     write(&mut out).and_then(|()| out.flush()).map_err(unprinted)
 }
 
-/// Columns that a line may have: those of the terminal, or those that `COLUMNS` names (environ(7)). `None` if neither
-/// is known: then a line is as long as it is, for grep and awk.
+/// Columns of a line: those of the terminal, or `COLUMNS` (environ(7)). `None` if neither is known: then lines are not
+/// wrapped, for grep and awk.
 pub fn columns() -> Option<usize> {
     let named = || std::env::var("COLUMNS").ok()?.parse().ok();
     terminal_columns().map(usize::from).or_else(named).filter(|columns| *columns > 0)
@@ -71,49 +69,49 @@ pub fn print_fitted(text: &str) -> io::Result<()> {
     print(&fitted(text))
 }
 
-/// Prints a line of a result. Unlike `println!` it never panics: a reader that has seen enough
-/// (`| head`) is an error, and of a kind that ends goodput in good order.
+/// Prints a line of a result. Unlike `println!` it never panics: a reader that has seen enough (`| head`) is an error
+/// of a kind that ends goodput cleanly.
 pub fn line(text: impl Display) -> io::Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Prints a line on standard error. Unlike `eprintln!` it never panics. If nobody can read standard error
-/// (`2>&1 | head`, a full disk), goodput works and ends as it would otherwise.
+/// Prints a line on standard error. Unlike `eprintln!` it never panics. If nobody can read standard error (`2>&1 |
+/// head`, a full disk), goodput works and ends as usual.
 pub fn say(text: impl Display) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Prints a part of a result, after what waits already.
+/// Prints a part of a result, after all waiting output.
 pub fn print(text: &str) -> io::Result<()> {
     OUT.wait();
     print_now(text)
 }
 
-/// Whether a line that was printed can be drawn again: standard output is a terminal that takes control sequences.
+/// Whether a printed line can be redrawn: standard output is a terminal with control sequences.
 pub fn can_redraw() -> bool {
     let out = io::stdout();
     let plain = anstream::AutoStream::choice(&out) == anstream::ColorChoice::Never;
     out.is_terminal() && !plain && !TAKEN.load(Ordering::Relaxed)
 }
 
-/// Width of the terminal that standard output is.
+/// Width of the terminal on standard output.
 pub fn width_columns() -> u16 {
     terminal_columns().unwrap_or(80)
 }
 
-/// A terminal that does not know its size says 0 (ioctl_tty(2)).
+/// A terminal of unknown size reports 0 (ioctl_tty(2)).
 fn terminal_columns() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     size.map(|size| size.ws_col).filter(|columns| *columns > 0)
 }
 
-/// Prints a part of a result as soon as the reader takes it, and never waits for that.
+/// Prints a part of a result when the reader takes it, and never waits for this.
 pub fn later(text: &str) {
     OUT.add(text);
 }
 
-/// Waits for what is left to print for as long as its reader reads. `false`: it has stopped reading, and the
-/// end of the output is lost, which is said on standard error.
+/// Waits until all output is printed, as long as its reader reads. `false`: the reader has stopped, and the end of the
+/// output is lost, which is reported on standard error.
 pub fn finish() -> bool {
     let complete = OUT.finish(GOODBYE_TIMEOUT);
     if !complete {
@@ -124,7 +122,7 @@ pub fn finish() -> bool {
     complete
 }
 
-/// What is said of output that nobody has read.
+/// The message about output that nobody has read.
 const CUT: &str =
     "goodput: the end of the output was not printed because its reader stopped reading\n";
 
@@ -139,7 +137,7 @@ fn print_now(text: &str) -> io::Result<()> {
     printed.map_err(unprinted)
 }
 
-/// Names what failed. The kind stays: a reader that has gone is told apart by it.
+/// Names the failed operation. The kind stays, because it identifies a closed reader.
 pub fn unprinted(cause: io::Error) -> io::Error {
     let place = if TAKEN.load(Ordering::Relaxed) { "standard error" } else { "standard output" };
     io::Error::new(cause.kind(), format!("cannot print the result on {place}: {cause}"))
@@ -159,20 +157,20 @@ impl Write for Log {
     }
 }
 
-/// Text on its way to a reader that may stall, and the thread that waits in everyone's stead.
+/// Text for a reader that may stall, and the thread that waits for the reader.
 struct QueuedText {
     waiting: Mutex<Waiting>,
     changed: Condvar,
     started: OnceLock<bool>,
-    /// Blocks as long as the reader does.
+    /// Blocks while the reader does.
     write: fn(&str) -> io::Result<()>,
 }
 
 struct Waiting {
     text: String,
-    /// Whether some is being written, which may take for ever.
+    /// Whether a write is in progress, which may take for ever.
     writing: bool,
-    /// Bytes that were written so far.
+    /// Bytes written so far.
     written: usize,
     left_out: usize,
 }
@@ -189,7 +187,7 @@ impl QueuedText {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // A panic in between leaves nothing half done.
+        // A panic in between leaves no partial state.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -202,12 +200,12 @@ impl QueuedText {
             printer.spawn(move || self.run()).is_ok()
         };
         if ALONE.load(Ordering::Relaxed) || !*self.started.get_or_init(start) {
-            // Without a thread it is this one that waits. A reader that has gone is noticed at the end.
+            // Without a thread, this thread waits. A closed reader is noticed at the end.
             let _ = (self.write)(text);
             return;
         }
         let mut waiting = self.lock();
-        // What comes to a reader that keeps up is taken however long it is.
+        // A reader that keeps up gets text of any length.
         if !waiting.text.is_empty() && waiting.text.len() + text.len() > MAX_WAITING_BYTES {
             waiting.left_out += text.lines().count();
         } else {
@@ -216,7 +214,7 @@ impl QueuedText {
         }
     }
 
-    /// Writes what comes, for as long as the program runs.
+    /// Writes queued text for as long as the program runs.
     fn run(&self) {
         loop {
             let mut waiting = self.lock();
@@ -228,7 +226,7 @@ impl QueuedText {
             waiting.writing = true;
             drop(waiting);
             for piece in pieces(&text) {
-                // A reader that has gone is no reason to stop what is measured; it is noticed at the end.
+                // A closed reader must not stop the measurement; it is noticed at the end.
                 let _ = (self.write)(piece);
                 self.lock().written += piece.len();
                 self.changed.notify_all();
@@ -248,8 +246,8 @@ impl QueuedText {
         drop(self.changed.wait_while(self.lock(), |waiting| waiting.is_busy()));
     }
 
-    /// Waits until everything is written, or until nothing was written for this time. Returns whether
-    /// everything is.
+    /// Waits until everything is written, or until nothing was written for this time. Returns whether everything is
+    /// written.
     fn finish(&self, patience: Duration) -> bool {
         let mut waiting = self.lock();
         while waiting.is_busy() {
@@ -272,7 +270,7 @@ impl Waiting {
     }
 }
 
-/// Whole lines, as many as fit into a piece: a colour must not be cut apart.
+/// Whole lines, as many as fit into a piece: a colour sequence must not be cut.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let whole = text.floor_char_boundary(PIECE_BYTES);
@@ -325,7 +323,7 @@ mod tests {
         Ok(())
     });
 
-    /// Each time that one more piece is read, all the patience is there again.
+    /// Each piece that is read restarts the full patience.
     #[test]
     fn a_slow_reader_gets_everything_and_one_that_stops_is_told_of() {
         let line = "x".repeat(PIECE_BYTES - 1) + "\n";

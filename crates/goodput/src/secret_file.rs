@@ -1,4 +1,4 @@
-//! Files with secrets, read only if nobody else can read them; and files that say whom to trust, read only if
+//! Files with secrets, read only if nobody else can read them; and files that define whom to trust, read only if
 //! nobody else can write them.
 
 use std::fs::{File, Metadata};
@@ -13,30 +13,30 @@ use rustix::process::{Uid, geteuid};
 
 use crate::screen;
 
-/// Most bytes of such a file.
+/// Largest size of such a file, bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// How long the user is not told of a wait for a pipe.
+/// How long to wait for a pipe before telling the user.
 const NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// Names the directory with the credentials of a service (systemd.exec(5)).
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
-/// Reads a file with a secret, `what`. Refuses one that others than its owner can reach, or that
-/// belongs to another user, who may have read or chosen the secret.
+/// Reads a file with a secret, `what`. Refuses a file that others than its owner can reach, or that belongs to another
+/// user, who may have read or chosen the secret.
 pub fn read(file: &Path, what: &str) -> Result<String> {
     let shown = file.display();
     let failed = || format!("cannot read {what} {shown}");
     patiently(file, what, || {
         let opened = File::open(file).with_context(failed)?;
-        // Of what was opened, which no renaming can exchange any more.
+        // Checks the opened file, which a rename can no longer replace.
         check(&opened.metadata().with_context(failed)?, file, what)?;
         whole(opened, file, what)
     })
 }
 
-/// Reads a file that says whom to trust, `what`. Refuses one that others than `owner` and root can write or
-/// exchange. It has no secrets, so everyone may read it.
+/// Reads a file that defines whom to trust, `what`. Refuses a file that others than `owner` and root can write or
+/// replace. It contains no secrets, so everyone may read it.
 pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
     let shown = file.display();
     let failed = || format!("cannot read {what} {shown}");
@@ -45,21 +45,21 @@ pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
     let around = file.parent().filter(|around| !around.as_os_str().is_empty());
     let around = around.unwrap_or(Path::new("."));
     let found = around.metadata().with_context(failed)?;
-    // In a directory like /tmp nobody can take others' files away (S_ISVTX, inode(7)).
+    // In a directory like /tmp nobody can remove other users' files (S_ISVTX, inode(7)).
     if found.mode() & 0o1000 == 0 {
         only_ours_to_write(&found, around, "the directory", owner).with_context(failed)?;
     }
     patiently(file, what, || whole(opened, file, what))
 }
 
-/// Reads a file that has no secrets and trusts nobody, `what`.
+/// Reads a file without secrets or trust, `what`.
 pub fn read_open(file: &Path, what: &str) -> Result<String> {
     let failed = || format!("cannot read {what} {}", file.display());
     patiently(file, what, || whole(File::open(file).with_context(failed)?, file, what))
 }
 
-/// Does `work`, which reads `file`. A pipe may keep it waiting for as long as it likes, so after a second the user is
-/// told what for.
+/// Does `work`, which reads `file`. A pipe may block for any time, so after a second the user learns what goodput
+/// waits for.
 fn patiently<T>(file: &Path, what: &str, work: impl FnOnce() -> T) -> T {
     if file.metadata().is_ok_and(|found| found.is_file()) {
         return work();
@@ -71,16 +71,16 @@ fn patiently<T>(file: &Path, what: &str, work: impl FnOnce() -> T) -> T {
             screen::say(said);
         }
     };
-    // Without a thread it waits in silence.
+    // Without a thread, it waits silently.
     let notice = std::thread::Builder::new().name("notice".into()).spawn(wait).ok();
     let outcome = work();
     drop(done);
-    // A process that gives up its privileges later must have one thread only.
+    // A process that drops its privileges later must be single-threaded.
     notice.map(std::thread::JoinHandle::join);
     outcome
 }
 
-/// All of a file: the part of a list that fits could leave restrictions out.
+/// The whole file: a truncated list could leave restrictions out.
 fn whole(opened: File, file: &Path, what: &str) -> Result<String> {
     let mut text = String::new();
     let failed = || format!("cannot read {what} {}", file.display());
@@ -105,10 +105,10 @@ fn only_ours_to_write(found: &Metadata, file: &Path, what: &str, us: Uid) -> Res
     Ok(())
 }
 
-/// Refuses a file with a secret, `what`, that others than its owner can reach by its mode.
+/// Refuses a file with a secret, `what`, whose mode lets others than its owner reach it.
 pub fn check_mode(found: &Metadata, file: &Path, what: &str) -> Result<()> {
     let (shown, mode) = (file.display(), found.mode() & 0o7777);
-    // A pipe, as a shell's <(…) makes one, has no name that others could open.
+    // A pipe, such as a shell's <(…), has no name that others could open.
     let reachable = found.is_file() && mode & 0o077 != 0;
     if reachable && !is_credential(found, file) {
         bail!("others can access {what} {shown} (mode {mode:04o}); run `chmod 600 {shown}`");
@@ -128,9 +128,9 @@ fn check(found: &Metadata, file: &Path, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether systemd has put the file there for this service alone (systemd.exec(5), `LoadCredential=`).
-/// Such a file has mode 0440 because of the ACL that lets the service's user read it: the bits of the
-/// group are then the ACL's mask (acl(5)). Its directory is closed to everyone else.
+/// Whether systemd has put the file there for this service alone (systemd.exec(5), `LoadCredential=`). Such a file has
+/// mode 0440 because an ACL lets the service's user read it: the group bits are then the ACL's mask (acl(5)). Its
+/// directory is closed to everyone else.
 fn is_credential(found: &Metadata, file: &Path) -> bool {
     std::env::var_os(CREDENTIALS)
         .is_some_and(|directory| lies_in(found, file, Path::new(&directory)))
@@ -169,7 +169,7 @@ mod tests {
             }
         }
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        // Only root can give a file away; as anyone else there is nothing to see.
+        // Only root can give a file away; other users can't run this part.
         if chown(&file, Some(65_534), None).is_ok() {
             let why = read(&file, "the token").unwrap_err().to_string();
             assert!(why.contains("user 65534") && why.contains("chmod 600"), "{why}");
@@ -186,7 +186,7 @@ mod tests {
         std::fs::create_dir(&inside).unwrap();
         std::fs::write(&file, "secret").unwrap();
         let lies_in = |directory: &Path| lies_in(&file.metadata().unwrap(), &file, directory);
-        // As systemd makes them: read by the service's user through an ACL, whose mask is the group's bits.
+        // Like systemd's files: the service's user reads them through an ACL, whose mask is the group bits.
         for (directory_mode, file_mode, good) in [
             (0o550, 0o440, true),
             (0o500, 0o400, true),

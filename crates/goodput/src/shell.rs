@@ -1,6 +1,6 @@
-//! Words for a shell, in commands that are shown to be copied.
+//! Quotes words for a shell, in commands that the user can copy.
 
-/// `text` as a shell reads it as one word: quoted only if it must be, so that commands stay readable.
+/// `text` as one word for a shell: quoted only if necessary, so that commands stay readable.
 pub fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%@+[]".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

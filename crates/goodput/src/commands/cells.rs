@@ -35,7 +35,7 @@ pub fn cells(plan: &Plan, sizes: &[Bytes], clients: &[u16]) -> Result<Vec<Plan>>
     Ok(cells)
 }
 
-/// Bytes for each client, if the plan has them.
+/// Bytes for each client, if the plan's length is in bytes.
 fn cell_size(plan: &Plan) -> Option<u64> {
     match (&plan.storage.source, plan.length) {
         (Some(Source::Memory(size)), Length::Source) => Some(size.0),
@@ -44,7 +44,7 @@ fn cell_size(plan: &Plan) -> Option<u64> {
     }
 }
 
-/// The same plan for a file in memory of that size, or for this part of the file that it names.
+/// The same plan for a file in memory of this size, or for this part of the file that it names.
 fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
     if size.0 == 0 {
         bail!("a size of 0 bytes measures nothing");
@@ -65,7 +65,7 @@ fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Fails if a file of this end has fewer bytes than are to be sent of it. A device has no size here.
+/// Fails if a file of this end is shorter than the bytes to send. A device has no size here.
 fn has_so_much(name: &str, size: Bytes) -> Result<()> {
     let file = std::fs::metadata(name).with_context(|| format!("cannot read {name}"))?;
     if file.is_file() && file.len() < size.0 {
@@ -79,28 +79,28 @@ pub struct Tables {
     several: bool,
     title: String,
     whole: Option<Record>,
-    /// What was said of an earlier table is not said again.
+    /// A message about an earlier table is not repeated.
     said: HashSet<String>,
     broke_off: Option<Exit>,
 }
 
 impl Tables {
-    /// None yet, of those that `cells` will give.
+    /// No tables yet; `cells` will fill them.
     pub fn of(cells: &[Plan]) -> Self {
         let several = cells.len() > 1;
         let (title, said) = (String::new(), HashSet::new());
         Self { several, title, whole: None, said, broke_off: None }
     }
 
-    /// The next one begins; returns its heading if there are several.
+    /// Begins the next table; returns its heading if there are several.
     pub fn begin(&mut self, plan: &Plan) -> Option<Event> {
         let (size_bytes, clients) = (cell_size(plan), plan.flows);
         self.title = title(size_bytes, clients);
         self.several.then_some(Event::TransfersBegan { size_bytes, clients })
     }
 
-    /// Takes what came out. After an error there is no next one; it is the outcome of all if there is
-    /// nothing else, and a doubt beside those before it.
+    /// Takes a result. An error ends the series; it is the outcome if there is no table yet, and otherwise a doubt
+    /// beside the earlier tables.
     pub fn enter(&mut self, compared: Result<Record, EngineError>) -> Result<bool, EngineError> {
         match (compared, &mut self.whole) {
             (Ok(record), _) => {
@@ -136,8 +136,7 @@ impl Tables {
         }
     }
 
-    /// The record of the first with the tables of all, and how the program ends if an error cut it
-    /// short.
+    /// The first record with all tables, and the exit code if an error cut the series short.
     pub fn close(self) -> Result<(Record, Option<Exit>), EngineError> {
         Ok((self.whole.ok_or(EngineError::Interrupted)?, self.broke_off))
     }

@@ -1,4 +1,4 @@
-//! `goodput check`: this host's settings and counters, before trouble comes.
+//! `goodput check`: checks this host's settings and counters before trouble comes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::{report, screen};
 
-/// Looks, reports, and shows whether anything was seen to harm.
+/// Checks, reports, and returns whether anything was seen to do harm.
 pub fn run(args: &CheckArgs, state: Option<PathBuf>) -> Result<Exit> {
     // A user without a home has no journals.
     if let Ok(state_dir) = state_dir(state) {

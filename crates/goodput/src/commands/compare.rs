@@ -107,11 +107,11 @@ fn arms(factors: &[Factor], args: &ComparisonArgs) -> Vec<Arm> {
     arms
 }
 
-/// What polling is for: less CPU and fewer interrupts for the same goodput.
+/// The purpose of polling: less CPU and fewer interrupts for the same goodput.
 const OF_POLLING: [Response; 4] =
     [Response::Throughput, Response::HostCpu, Response::Interrupts, Response::PerCpu];
 
-/// Each once: one that is named twice would be judged twice.
+/// Each response once: a repeated one would be judged twice.
 fn responses(named: &[Response], factors: &[Factor]) -> Result<Vec<Response>> {
     if named.is_empty() {
         let polls = factors.iter().any(|factor| factor.setting.name == "polling");
@@ -125,7 +125,7 @@ fn responses(named: &[Response], factors: &[Factor]) -> Result<Vec<Response>> {
     Ok(named.to_vec())
 }
 
-/// The tables of files; if there is one comparison, what it proves as well.
+/// The tables of files; if there is only one comparison, also its result.
 fn text(record: &Record) -> String {
     match &record.transfers[..] {
         [] => report::compare::text(record) + &report::reads::text(record),
@@ -143,7 +143,7 @@ fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
         bail!("{text:?} has no values; write SETTING=A,B like mover=copy,sendfile");
     };
     let setting: goodput_model::SettingRef = setting.parse()?;
-    // A host reached by SSH knows itself what it has.
+    // A host reached by SSH knows its own settings.
     let is_plan = match goodput_settings::find_for(&setting) {
         Ok(known) => known.is_plan(),
         Err(_) if hosts.at(setting.end).is_some() => false,

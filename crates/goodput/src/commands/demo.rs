@@ -1,4 +1,4 @@
-//! `goodput demo`: the whole loop on this machine, through the very commands a user would type.
+//! `goodput demo`: the whole loop on this machine, through the commands that a user would type.
 
 use std::env;
 use std::fs;
@@ -16,10 +16,10 @@ use crate::screen;
 
 /// A token bucket far too small for its rate, on the sending host.
 const SCENARIO: &str = "burst-too-small/mild/near";
-/// Seconds that the proof may take, to keep the whole demo under a minute.
+/// Longest time of the proof, seconds, to keep the whole demo under a minute.
 const PROOF_SECONDS: &str = "40";
 
-/// Plants a fault, finds it, proves the fix, puts everything back, and shows that it did.
+/// Plants a fault, finds it, proves the fix, restores everything, and shows that it is restored.
 pub fn run() -> Result<Exit> {
     goodput_lab::privilege::enter()?;
     let scenario = Scenario::load(SCENARIO)?;
@@ -64,7 +64,7 @@ impl Demo<'_> {
         self.goodput("prove the change", &arguments)
     }
 
-    /// Runs one command as a user at the near host would, its output shown; the record it made.
+    /// Runs one command as a user at the near host would, and shows its output; returns its record.
     fn goodput(&self, title: &str, arguments: &[&str]) -> Result<Record> {
         step(title, &format!("goodput {}", arguments.join(" ")))?;
         let file: PathBuf = self.directory.join("record.json");
@@ -80,7 +80,7 @@ impl Demo<'_> {
         Record::from_json(&json).context("cannot read the record back")
     }
 
-    /// The value of the changed setting as a user at the near host would read it.
+    /// The value of the changed setting as a user at the near host would see it.
     fn setting(&self, change: &Change) -> Result<String> {
         let setting = change.setting.to_string();
         let output = self.command()?.args(["settings", "get", &setting]).output()?;

@@ -1,4 +1,4 @@
-//! `goodput explain`: the page of one thing that goodput knows.
+//! `goodput explain`: the page of one name that goodput knows.
 
 use anyhow::{Result, bail};
 
@@ -7,7 +7,8 @@ use crate::nearest::nearest;
 use crate::pages::registries;
 use crate::screen;
 
-/// Prints every page of this name: a rule, the check for the same cause and the scenario that plants it may share one.
+/// Prints every page of this name: a rule, the check for the same cause and the scenario that plants it may share one
+/// name.
 pub fn run(name: &str) -> Result<Exit> {
     let found = find(name);
     if found.is_empty() {
@@ -23,7 +24,7 @@ pub fn run(name: &str) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// The page with each paragraph in one line, for the screen to break. In the sources they are broken already.
+/// The page with each paragraph in one line, for the screen to wrap. The sources have wrapped lines.
 fn with_whole_paragraphs(page: &str) -> String {
     let mut out = String::new();
     let mut in_paragraph = false;

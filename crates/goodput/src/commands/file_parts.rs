@@ -19,16 +19,16 @@ use crate::screen;
 
 /// The target that stands for the parts of a file transfer.
 pub const FILES: &str = "files";
-/// Length of one run if only a sink is named and no length.
+/// Length of one run if a sink is named but no length.
 const RUN_LENGTH: Length = Length::Seconds(2.0);
-/// Width at which a difference is known well enough, and the smallest that counts, percent: those of `compare`.
+/// Precision at which to stop, and the smallest difference that counts, percent: the same as in `compare`.
 const PRECISION_PERCENT: f64 = 2.0;
 const THRESHOLD_PERCENT: f64 = 3.0;
-/// Longest time for all runs: that of `compare`, or that of the runs if the user asks for longer ones.
+/// Longest time for all runs: the same as in `compare`, or the time of the runs if the user asks for longer ones.
 const MAX_TIME: Duration = Duration::from_secs(300);
 const MIN_RUNS: f64 = 20.0;
 
-/// Measures the parts and reports which limits.
+/// Measures the parts and reports which one limits.
 pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
     let Some(host) = &args.host else {
         bail!("name the far end after `files`: goodput test files HOST --source FILE");

@@ -12,8 +12,8 @@ use crate::exit::Exit;
 use crate::report::{self, live::Live};
 use crate::screen;
 
-/// Length of one trial if the user names none: long enough for thousands of datagrams at most rates,
-/// and short enough for the dozen trials that a search takes.
+/// Length of one trial if the user sets none: long enough for thousands of datagrams at most rates,
+/// and short enough for the dozen trials of a search.
 const TRIAL_LENGTH: Length = Length::Seconds(2.0);
 
 /// Searches and reports.
@@ -42,7 +42,8 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
     measured::finish_judged((&record, interrupted), text, &args.output, keeper, found)
 }
 
-/// The worst of all sizes: loss at any rate is a problem found, and what was not found inconclusive.
+/// The worst of all sizes: loss at any rate is a problem, and a rate that wasn't found is
+/// inconclusive.
 fn found(record: &Record) -> Exit {
     let any = |wanted: RateOutcome| record.rate_searches.iter().any(|s| s.outcome == wanted);
     if any(RateOutcome::LossEverywhere) {

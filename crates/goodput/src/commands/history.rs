@@ -12,7 +12,7 @@ use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
 use goodput_store::Store;
 
-/// Lists, shows one, or compares two.
+/// Lists results, shows one, or compares two.
 pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
     let store = data_dirs::history()?;
     match args.ids[..] {

@@ -33,13 +33,13 @@ pub fn run(what: args::Lab) -> Result<Exit> {
     }
 }
 
-/// How many cases came out how.
+/// The number of cases for each outcome.
 #[derive(Default)]
 struct Counted {
     passed: u32,
     failed: u32,
     skipped: u32,
-    /// Of those that were skipped, how many lack a permission.
+    /// How many of the skipped cases need a permission.
     not_permitted: u32,
 }
 
@@ -74,7 +74,7 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
     Ok(counted.exit())
 }
 
-/// The change in a fresh lab of the same case; the record as `goodput compare` makes it.
+/// Compares the change in a fresh lab of the same case; returns the record of `goodput compare`.
 fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
     let stage = ChangeStage::of(name)?;
     let compared = goodput_lab::compare(&stage.scenario, &stage.exe, factor, stage.folder.path());
@@ -86,7 +86,7 @@ fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Tuning in a fresh lab of the case; the record as `goodput tune` makes it.
+/// Tunes in a fresh lab of the case; returns the record of `goodput tune`.
 fn tune(name: &str, max_time_s: f64, json: bool) -> Result<Exit> {
     let stage = ChangeStage::of(name)?;
     let tuned = goodput_lab::tune(&stage.scenario, &stage.exe, max_time_s, stage.folder.path());
@@ -98,10 +98,10 @@ fn tune(name: &str, max_time_s: f64, json: bool) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// What a record came to: the lab may be broken, or the client may fail.
+/// The outcome of a record: the lab may be broken, or the client may fail.
 type Changed = Result<Result<Record, Failed>, LabError>;
 
-/// A case in which settings are changed, and a folder for what the programs keep.
+/// A case in which settings are changed, and a directory for the programs' files.
 struct ChangeStage {
     scenario: Scenario,
     exe: PathBuf,
@@ -118,7 +118,7 @@ impl ChangeStage {
         })
     }
 
-    /// One line for programs: the case, what else is in `line`, and the record or why there is none.
+    /// One line for programs: the case, the rest of `line`, and the record or why there is none.
     fn print_line(&self, mut line: Value, changed: &Changed) -> Result<Exit> {
         let (key, value) = match changed {
             Ok(Ok(record)) => ("record", record.to_json_value()?),
@@ -137,11 +137,11 @@ impl ChangeStage {
     }
 }
 
-/// What came of one case.
+/// The result of one case.
 enum CaseResult {
-    /// It ran; so it may not have come out as expected.
+    /// The case ran, but may not have had the expected result.
     Observed(Box<Observed>),
-    /// This machine lacks what it needs.
+    /// This machine can't run the case.
     Skipped { needs: String, not_permitted: bool },
     /// The lab itself failed; the other cases can still run.
     Broken(String),
@@ -169,7 +169,7 @@ impl Counted {
         }
     }
 
-    /// What nothing was seen of is no success.
+    /// A case in which nothing was observed is not a success.
     fn exit(&self) -> Exit {
         match (self.passed, self.failed, self.skipped) {
             (0, 0, 1..) if self.not_permitted > 0 => Exit::NotPermitted,
@@ -181,7 +181,7 @@ impl Counted {
 }
 
 impl CaseResult {
-    /// One line for programs: the case, what was expected of it, and what came.
+    /// One line for programs: the case, the expectation, and the result.
     fn to_json(&self, scenario: &Scenario) -> Result<String> {
         let mut line = serde_json::json!({ "case": scenario.case, "expected": scenario.expect });
         let (key, value) = match self {

@@ -1,4 +1,4 @@
-//! `goodput list`: what goodput knows, from the registries.
+//! `goodput list`: the contents of the registries.
 
 use anyhow::{Result, bail};
 use goodput_model::{BitRate, Plan, Role, Transport};
@@ -10,7 +10,7 @@ use crate::pages::sides;
 use crate::report::table::Table;
 use crate::screen;
 
-/// A table of which some rows and columns may have been asked for.
+/// A table, possibly of selected rows and columns only.
 struct Listing<'a> {
     table: Table,
     narrowed: &'a Narrowed,
@@ -18,7 +18,7 @@ struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// With the headings that are always shown, and those that `--long` adds.
+    /// With the headings that are always shown, and the headings that `--long` adds.
     fn new(narrowed: &'a Narrowed, headings: &[&str], more: &[&str]) -> Self {
         let more = if narrowed.long { more } else { &[] };
         Self { table: Table::new(&[headings, more].concat()), narrowed, rows: 0 }
@@ -33,7 +33,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Prints it. An error if no row has the text that was asked for.
+    /// Prints the table. An error if no row contains the requested text.
     fn print(self) -> Result<()> {
         match &self.narrowed.containing {
             Some(text) if self.rows == 0 => {
@@ -64,7 +64,7 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
     .map(|()| Exit::Fine)
 }
 
-/// Every setting; with --long also its scope and what its values look like.
+/// Every setting; with --long also its scope and the format of its values.
 pub fn settings(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["setting", "what it does"], &["scope", "values"]);
     for setting in goodput_settings::settings::ALL {
@@ -160,7 +160,7 @@ fn runs_here(mover: &dyn Mover, transport: Transport) -> Result<String, String> 
         transport,
         mover: mover.id().into(),
         chunk_bytes: transport.standard_chunk(),
-        // Whether the host can, not whether a plan without it could.
+        // Whether the host can, rather than whether a plan without a rate could.
         rate_bits_per_s: Some(BitRate(1e9)),
         ..Plan::standard()
     };
@@ -169,7 +169,7 @@ fn runs_here(mover: &dyn Mover, transport: Transport) -> Result<String, String> 
         .map_err(|it| format!("no: {}; {}", it.why, it.needs))
 }
 
-/// That it can run here, and in which forms.
+/// Whether it can run here, and in which forms.
 fn forms(mover: &dyn Mover) -> String {
     let forms = mover.roles().iter().filter_map(|role| mover.form(*role));
     std::iter::once("yes".into()).chain(forms).collect::<Vec<_>>().join("; ")
@@ -182,7 +182,7 @@ fn transport_name(transport: Transport) -> &'static str {
     }
 }
 
-/// What `auto` stands for on this host.
+/// The meaning of `auto` on this host.
 fn chosen() -> Result<()> {
     for transport in [Transport::Tcp, Transport::Udp] {
         let chunk_bytes = transport.standard_chunk();
@@ -209,7 +209,7 @@ fn protocols(narrowed: &Narrowed) -> Result<()> {
     list.print()
 }
 
-/// The lab's scenarios, how many cases each has, and what it would need that is not here.
+/// The lab's scenarios, how many cases each has, and what this machine is missing for it.
 pub fn scenarios(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["scenario", "cases", "what it shows"], &["here"]);
     let mut total = 0;
@@ -227,8 +227,8 @@ pub fn scenarios(narrowed: &Narrowed) -> Result<()> {
     Ok(())
 }
 
-/// Every case of every scenario, a JSON line each: its name, what is wrong, what it is expected to
-/// show, and what it would need that is not here.
+/// Every case of every scenario, a JSON line each: its name, what is wrong, the expected result,
+/// and what this machine is missing for it.
 pub fn cases() -> Result<()> {
     for builtin in goodput_lab::builtin() {
         let default = goodput_lab::Scenario::load(builtin.name)?.case;

@@ -1,4 +1,4 @@
-//! What the verbs that measure have in common: a runtime, Ctrl-C, the output.
+//! The common part of the verbs that measure: a runtime, Ctrl-C, the output.
 
 use std::io;
 use std::time::Duration;
@@ -14,12 +14,11 @@ use crate::data_dirs::Keeper;
 use crate::exit::Exit;
 use crate::screen;
 
-/// How long threads that clean up, such as the removal of what was stored at a server, may go on after the end of their work.
+/// How long cleanup threads, such as the removal of files at a server, may run after the end of their work.
 const CLEAN_UP: Duration = Duration::from_secs(15);
 
-/// Runs `work` to its end. The first of [`Signals`] asks it to end early with what it has; the
-/// second drops it, which stops its flows, and settings are put back by their own drop. Tells
-/// whether it was interrupted.
+/// Runs `work` to its end. The first of [`Signals`] asks it to end early with its results so far; the second drops it,
+/// which stops its flows and, by their own drop, restores settings. Returns whether it was interrupted.
 pub fn block_on<T>(
     work: impl AsyncFnOnce(Interrupt) -> Result<T, EngineError>,
 ) -> Result<(T, bool)> {
@@ -37,12 +36,12 @@ pub fn block_on<T>(
             () = twice => Err(anyhow::Error::from(EngineError::Interrupted)),
         }
     });
-    // Dropping the runtime would wait for ever for a thread that a dead mount holds.
+    // Dropping the runtime would wait for ever for a thread blocked on a dead mount.
     runtime.shutdown_timeout(CLEAN_UP);
     Ok((outcome?, interrupt.is_raised()))
 }
 
-/// One thread for the conversations, which is this one; what blocks gets threads of its own.
+/// This thread runs the conversations; blocking calls get threads of their own.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     if let Err(cause) = goodput_engine::run_promptly() {
         tracing::debug!("cannot get a higher priority than busy flows: {cause}");
@@ -57,7 +56,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
         .context("cannot start the runtime")
 }
 
-/// Ctrl-C, SIGTERM and, unless it is ignored as under nohup(1), SIGHUP, from the moment it is made.
+/// Ctrl-C, SIGTERM and, unless it is ignored as under nohup(1), SIGHUP, caught as soon as this exists.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -65,7 +64,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over. Needs the runtime around it.
+    /// Catches the signals. Must be called within the runtime.
     pub fn listen() -> Result<Self> {
         let take = |kind| signal(kind).context("cannot handle signals");
         let interrupt = take(SignalKind::interrupt())?;
@@ -74,7 +73,7 @@ impl Signals {
         Ok(Self { interrupt, terminate: take(terminate)?, hangup })
     }
 
-    /// Waits for the next of any.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -83,8 +82,8 @@ impl Signals {
         }
     }
 
-    /// Waits for the next of any but SIGHUP: a lost terminal sends that twice, once by its shell and once by
-    /// the kernel, and nobody is there to mean the second.
+    /// Waits for the next signal except SIGHUP: a lost terminal sends SIGHUP twice, once by its shell and once by the
+    /// kernel, so the second is not a user's wish.
     async fn next_but_hangup(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -109,12 +108,13 @@ fn hangup_is_ignored() -> bool {
     ignored.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 != 0))
 }
 
-/// Now, as records have it.
+/// The present time, in the format of records.
 pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Keeps a finished record, prints it as the options say, and checks what was expected of it. Keeping comes first: whoever reads standard output may stall for ever.
+/// Stores a finished record, prints it as requested, and checks the expectations. Storing comes first: the reader of
+/// standard output may stall for ever.
 pub fn finish(
     record: &Record,
     text: impl FnOnce() -> String,
@@ -123,15 +123,15 @@ pub fn finish(
 ) -> Result<Exit> {
     let kept = keeper.keep(record);
     end_at_the_next_signal();
-    // Standard output may have gone with its terminal, and the disk may be full; each is tried all the same.
+    // Standard output may have gone with its terminal, and the disk may be full; both are tried anyway.
     let printed = print(record, text, output);
     kept?;
     printed?;
     Ok(check(record, output))
 }
 
-/// As [`finish`], of a record of several runs. One that is not complete could not be made; `judge` says what the others
-/// come to, unless something else is wrong.
+/// Like [`finish`], for a record of several runs. An incomplete run could not be made; `judge` returns the result of
+/// the others, unless something else is wrong.
 pub fn finish_judged(
     (record, interrupted): (&Record, bool),
     text: impl FnOnce() -> String,
@@ -151,7 +151,7 @@ pub fn finish_judged(
     })
 }
 
-/// Lets Ctrl-C and SIGTERM end the program: only printing is left, and its reader may stall for ever.
+/// Lets Ctrl-C and SIGTERM end the program: only printing remains, and the reader may stall for ever.
 fn end_at_the_next_signal() {
     let wait = || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {

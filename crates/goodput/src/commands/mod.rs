@@ -1,4 +1,4 @@
-//! One file a verb.
+//! One file per verb.
 
 mod ceiling;
 mod cells;
@@ -56,7 +56,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
     }
 }
 
-/// Lets this process open as many files as its hard limit allows: each flow and each client takes
+/// Raises this process's limit on open files to its hard limit: each flow and each client needs
 /// some, and the soft limit is often 1024.
 fn raise_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -1,17 +1,17 @@
-//! Tells systemd that the server is ready, and that it stops (sd_notify(3)).
+//! Reports to systemd when the server is ready and when it stops (sd_notify(3)).
 //!
-//! The socket is connected at the start: the user that the server becomes may not reach it. The libraries
-//! for this connect anew each time.
+//! The socket is connected at the start, because the server's later user may have no access. The existing libraries
+//! connect each time.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Where systemd listens; nowhere if the server was not started by it.
+/// systemd's socket; none if systemd didn't start the server.
 pub struct Notifier(Option<UnixDatagram>);
 
 impl Notifier {
-    /// Connects to what `NOTIFY_SOCKET` names: a path, or after `@` an abstract name (unix(7)).
+    /// Connects to the socket in `NOTIFY_SOCKET`: a path, or after `@` an abstract name (unix(7)).
     pub fn connect() -> Self {
         let connected = std::env::var_os("NOTIFY_SOCKET").and_then(|name| {
             let address = match name.as_bytes() {
@@ -25,7 +25,7 @@ impl Notifier {
         Self(connected)
     }
 
-    /// Says it, if anyone listens.
+    /// Sends the state, if systemd listens.
     pub fn tell(&self, state: &str) {
         if let Some(socket) = &self.0 {
             // The process that started the server may be gone.

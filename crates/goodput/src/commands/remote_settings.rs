@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::report::permanent;
 use crate::screen;
 
-/// Lists what can be changed there, with the values now: the lines that have `containing` in them.
+/// Lists the settings that can be changed there, with their present values: the lines that contain `containing`.
 pub fn list(address: &Address, access: &Access, containing: Option<&str>) -> Result<Exit> {
     let mut host = Host::open(address, access)?;
     for setting in host.list()? {
@@ -23,7 +23,7 @@ pub fn list(address: &Address, access: &Access, containing: Option<&str>) -> Res
     Ok(Exit::Fine)
 }
 
-/// Prints the value that is in effect there.
+/// Prints the value in effect there.
 pub fn get(address: &Address, access: &Access, setting: &SettingRef) -> Result<Exit> {
     machine(setting)?;
     screen::line(Host::open(address, access)?.read(setting)?)?;
@@ -50,7 +50,7 @@ pub fn set(
     let effective = changes.apply(setting, value)?;
     let files = changes.permanent(setting, &effective);
     let notes = of_polling(&mut changes, setting)?;
-    // If this fails, what was changed is put back as `changes` goes.
+    // If this fails, dropping `changes` restores the old values.
     let kept = match is_saved {
         true => changes.save(&[(setting.clone(), effective.clone())])?,
         false => Vec::new(),
@@ -71,7 +71,7 @@ pub fn set(
     Ok(Exit::Fine)
 }
 
-/// Makes values effective there now and after a reboot, all of them or none; the files that keep them.
+/// Makes values effective there now and after a reboot, all of them or none; returns the files that store them.
 pub fn keep(
     address: &Address,
     access: &Access,
@@ -87,7 +87,7 @@ pub fn keep(
     Ok(files.iter().map(|file| format!("{address}: {}", file.path)).collect())
 }
 
-/// Prints the files there that keep values, and the values.
+/// Prints the files there that store values, and the values.
 pub fn saved(address: &Address, access: &Access) -> Result<Exit> {
     let files = Host::open(address, access)?.saved()?;
     if files.is_empty() {
@@ -99,7 +99,7 @@ pub fn saved(address: &Address, access: &Access) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Removes goodput's lines from those files. Values that are effective now stay until the next boot.
+/// Removes goodput's lines from these files. Present values stay in effect until the next boot.
 pub fn remove_saved(address: &Address, access: &Access) -> Result<Exit> {
     let removed = Host::open(address, access)?.remove_saved()?;
     if removed.is_empty() {
@@ -128,7 +128,7 @@ fn described(file: &SavedThere) -> String {
     format!("{}{edited}: {keeps}", file.path)
 }
 
-/// What polling can carry there, and whether the clock is fast enough.
+/// What polling can handle there, and whether the clock is fast enough.
 fn of_polling(changes: &mut RemoteChanges, setting: &SettingRef) -> Result<Vec<String>> {
     let Some(device) = setting.scope.as_deref().filter(|_| setting.name == "polling") else {
         return Ok(Vec::new());
@@ -137,7 +137,7 @@ fn of_polling(changes: &mut RemoteChanges, setting: &SettingRef) -> Result<Vec<S
     Ok(rates.bound(device).into_iter().chain(rates.too_slow()).collect())
 }
 
-/// Puts back what interrupted runs left changed at hosts; `None` if they left nothing.
+/// Restores what interrupted runs left changed at hosts; `None` if they left nothing.
 pub fn undo(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
     let mut exit = None;
     for report in goodput_remote::undo(state_dir, forget) {
@@ -149,7 +149,7 @@ pub fn undo(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
 }
 
 fn machine(setting: &SettingRef) -> Result<()> {
-    // FreeBSD has names that this host does not know.
+    // FreeBSD has settings that this host does not know.
     let known = goodput_settings::find_for(&SettingRef {
         end: goodput_model::EndName::Near,
         ..setting.clone()

@@ -9,20 +9,21 @@ use goodput_settings::{Changes, GuardProgram, SavedFile};
 use crate::exit::Exit;
 use crate::screen;
 
-/// Makes values effective now and after a reboot, all of them or none; the files that keep them.
+/// Makes values effective now and after a reboot, all of them or none; returns the files that store
+/// them.
 pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Vec<SavedFile>> {
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
     for (setting, value) in assignments {
         changes.apply(setting, value)?;
     }
     let program = std::env::current_exe().context("cannot find the program that runs")?;
-    // If this fails, what was changed is put back as `changes` goes.
+    // If this fails, dropping `changes` restores the old values.
     let files = goodput_settings::save(assignments, &program)?;
     changes.keep()?;
     Ok(files)
 }
 
-/// What does not hold after a reboot although it is saved, in words.
+/// Describes saved values that won't be in effect after a reboot.
 pub fn overruled(files: &[SavedFile]) -> Vec<String> {
     let all = files.iter().flat_map(|file| file.overruled.iter().map(move |one| (file, one)));
     let said = all.map(|(file, (setting, other))| {
@@ -35,7 +36,7 @@ pub fn overruled(files: &[SavedFile]) -> Vec<String> {
     said.collect()
 }
 
-/// Prints the files that keep values, and the values.
+/// Prints the files that store values, and the values.
 pub fn list() -> Result<Exit> {
     let files = goodput_settings::saved();
     if files.is_empty() {
@@ -50,7 +51,7 @@ pub fn list() -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Removes those files. Values that are effective now stay until the next boot.
+/// Removes these files. Present values stay in effect until the next boot.
 pub fn remove() -> Result<Exit> {
     let removed = goodput_settings::remove_saved();
     if removed.is_empty() {

@@ -30,7 +30,7 @@ use crate::{credentials, key_files, screen};
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
-    // Until it has given up its privileges, which takes a process with one thread.
+    // Until it has dropped its privileges, which requires a single-threaded process.
     screen::stay_alone(true);
     share_heaps();
     let state = state_dir(state)?;
@@ -62,10 +62,10 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         if let Some(known) = &known {
             known.clients.watch()?;
         }
-        // Before the server announces that it is ready, because then it may be stopped.
+        // Before the server announces that it is ready, because it may be stopped from then on.
         let mut signals = Signals::listen()?;
         let ready = || {
-            // Who started it may have gone without waiting for this.
+            // The parent process may have gone without waiting for this.
             let _ = listening.iter().try_for_each(screen::line);
             notifier.tell("READY=1");
         };
@@ -76,8 +76,8 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Settles what interrupted runs left changed if clients may change settings here: the first of them would
-/// have it settled anyway. Else warns of it.
+/// Restores what interrupted runs left changed if clients may change settings here: the first such client would cause
+/// this anyway. Otherwise only warns.
 fn tend_leftovers(args: &ServeArgs, state: &Path) {
     match args.clients.allow_settings.is_empty() {
         true => warn_of_leftovers(state),
@@ -91,14 +91,14 @@ const SERVER_KEY: &str = "server.key";
 /// The protocol whose port is the server's own.
 const OWN: &Protocol = &protocols::goodput::PROTOCOL;
 
-/// How clients are known by keys of their own.
+/// How the server authenticates clients by their own keys.
 struct KnownClients {
     own: PrivateKey,
     clients: Arc<Authorized>,
 }
 
 impl KnownClients {
-    /// Reads the keys, if there are any; the server's own is made on first use.
+    /// Reads the keys, if there are any; the server's own key is made on first use.
     fn of(args: &ServeArgs, state: &Path) -> Result<Option<Self>> {
         let Some(file) = &args.clients.authorized_keys else { return Ok(None) };
         let clients = Arc::new(Authorized::open(file)?);
@@ -162,7 +162,7 @@ fn served_files(args: &ServedFileArgs) -> ServedFiles {
     ServedFiles { files: args.files.clone(), sinks: args.sinks.clone().map(sinks) }
 }
 
-/// Starts the process that keeps root's privileges, if clients may have settings changed.
+/// Starts the process that keeps root's privileges, if clients may change settings.
 fn settings_helper(args: &ServeArgs, state: &Path) -> Result<Option<Arc<Helper>>> {
     if args.clients.allow_settings.is_empty() {
         return Ok(None);
@@ -175,7 +175,7 @@ fn settings_helper(args: &ServeArgs, state: &Path) -> Result<Option<Arc<Helper>>
     Ok(Some(Arc::new(Helper::start(&program)?)))
 }
 
-/// Opens the usual ports of the protocols; a line for each of them.
+/// Opens the usual ports of the protocols; returns a line for each.
 fn open_usual(
     args: &ServeArgs,
     bind: Option<SocketAddr>,
@@ -196,7 +196,7 @@ fn open_usual(
     Ok(lines)
 }
 
-/// The ports beside goodput's own, in the order of the list, with the protocols that share each.
+/// The ports besides goodput's own, in the order of the list, with the protocols that share each.
 fn usual_ports(args: &ServeArgs) -> Vec<(u16, Vec<&'static Protocol>)> {
     let all = protocols::ALL.iter().map(|protocol| (protocol.port, *protocol));
     let chosen =

@@ -1,4 +1,4 @@
-//! Prints what `goodput serve` measures as another program's server would.
+//! Prints the measurements of `goodput serve` in the format of another program's server.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::screen;
 use goodput_compat::formats::iperf2_sums::Sums;
 use goodput_compat::formats::{Context, Format, Style, Writer, iperf2_text};
 
-/// What iperf3 has in the line by which it says that it listens; it counts.
+/// Part of the line in which iperf3 reports that it listens; iperf3 numbers its tests.
 const FIRST_TEST: &str = "(test #1)";
 
 /// A measurement that is being printed.
@@ -26,22 +26,22 @@ struct Printed {
     transport: Transport,
 }
 
-/// All of them.
+/// All measurements.
 struct Printer {
     format: &'static Format,
     style: Style,
     interval_s: Option<f64>,
-    /// What is said when the next one is awaited, by its number.
+    /// The line before the next measurement, by its number.
     again: Option<String>,
     ended: u64,
     /// Flows that have begun so far.
     flows: u64,
-    /// Where the format has the sum of what one client sent at once.
+    /// The sums of what one client sent in parallel, if the format has them.
     sums: Option<Sums>,
     running: HashMap<u64, Printed>,
 }
 
-/// Who prints, if the options ask for it.
+/// The printer, if the options request one.
 pub fn watcher(args: &ServeArgs) -> Option<Watcher> {
     let again = args
         .listen
@@ -64,9 +64,9 @@ pub fn watcher(args: &ServeArgs) -> Option<Watcher> {
     };
     let printer = Mutex::new(printer);
     Some(Watcher::new(move |served| {
-        // A panic in between leaves nothing half done that matters to the next line.
+        // A panic in between leaves no state that affects the next line.
         let text = printer.lock().unwrap_or_else(PoisonError::into_inner).take(served);
-        // A reader that has stalled or gone is no reason not to serve.
+        // A stalled or closed reader must not stop the server.
         screen::later(&text);
     }))
 }

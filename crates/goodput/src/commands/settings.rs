@@ -1,4 +1,4 @@
-//! `goodput settings`: read and change settings of this host; undo what was left.
+//! `goodput settings`: read and change settings of this host; undo leftovers.
 
 use std::path::{Path, PathBuf};
 
@@ -109,10 +109,10 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Puts back what dead runs left changed by the journals in `state_dir`, before anything is changed
-/// anew, and says so; warns of what is left in spite of it.
+/// Restores what dead runs left changed according to the journals in `state_dir`, before any new change, and reports
+/// it; warns of anything that remains.
 pub fn settle_leftovers(state_dir: &Path) {
-    // An error here comes again, and is reported, when the changes begin.
+    // The same error comes again, and is reported, when the changes begin.
     let settled = goodput_settings::settle_before(state_dir, Patience::for_a_guard(tell));
     for report in settled.unwrap_or_default() {
         screen::say(format_args!(
@@ -129,7 +129,7 @@ pub fn warn_of_leftovers(state_dir: &Path) {
     }
 }
 
-/// Each file, and what belongs there.
+/// Each file, and its required content.
 fn show_files(assignments: &[String]) -> Result<Exit> {
     let mut files = Vec::new();
     for assignment in assignments {
@@ -159,12 +159,12 @@ fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setti
     Ok(known)
 }
 
-/// Says what is waited for.
+/// Reports what the program waits for.
 fn tell(awaited: &Awaited) {
     screen::say(awaited);
 }
 
-/// Removes what dead runs left at servers of files and on mounts, and says so; `None` if they left nothing.
+/// Removes files that dead runs left at file servers and on mounts, and reports it; `None` if they left nothing.
 fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
     let notes = file_servers::uploads(state_dir);
     let mut exit = None;
@@ -187,9 +187,9 @@ fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
     Ok(exit)
 }
 
-/// Undoes all that dead runs left: first the settings of this host, then those of others and what is at servers of files,
-/// which may be out of reach. What fails keeps nothing else from being undone; the first error is returned, the others are
-/// said.
+/// Undoes everything that dead runs left: first the settings of this host, then those of other hosts and the files at
+/// file servers, which may be out of reach. A failure doesn't stop the rest; the first error is returned, the others
+/// are printed.
 fn undo_all(state_dir: &Path, forget: Forget) -> Result<Exit> {
     let settings = undo(state_dir, forget);
     let hosts = remote_settings::undo(state_dir, forget == Forget::Unseen);
@@ -211,7 +211,7 @@ fn undo_all(state_dir: &Path, forget: Forget) -> Result<Exit> {
     error.map_or(Ok(exit), Err)
 }
 
-/// Puts back what dead runs left changed, and says so; if there is nothing, the words for that.
+/// Restores what dead runs left changed, and reports it; if there is nothing, returns the message for this.
 fn undo(state_dir: &Path, forget: Forget) -> Result<(Exit, Option<&'static str>)> {
     let reports =
         goodput_settings::undo_and_forget(state_dir, forget, Patience::for_a_guard(tell))?;
@@ -234,7 +234,7 @@ fn undo(state_dir: &Path, forget: Forget) -> Result<(Exit, Option<&'static str>)
         screen::line(report)?;
     }
     left.iter().for_each(|leftover| screen::say(format_args!("warning: {leftover}")));
-    // What belongs to another network namespace is as it was in this one.
+    // Settings of another network namespace are unchanged in this one.
     let is_left =
         |leftover: &Leftover| matches!(leftover.place, Whereabouts::Here | Whereabouts::Damaged);
     let is_back = !left.iter().any(is_left) && reports.iter().all(RestoreReport::is_clean);

@@ -1,4 +1,4 @@
-//! `goodput shaping`: whether a shaper gives its rate.
+//! `goodput shaping`: tests whether a shaper delivers its rate.
 
 use anyhow::Result;
 use goodput_engine::{ShapingRequest, Target, shaping};

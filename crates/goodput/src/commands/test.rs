@@ -1,4 +1,4 @@
-//! `goodput test`: measure, or watch another program's transfer, then say what limits it.
+//! `goodput test`: measure, or watch another program's transfer, then report what limits it.
 
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ fn watch(args: &TestArgs, to: AttachTo, detail: Detail) -> Result<Exit> {
     finish(args, outcome, keeper, live, detail)
 }
 
-/// What shows the measurement while it runs: for a person, or as another program would.
+/// The display of the measurement while it runs: for a person, or in another program's format.
 fn live(args: &TestArgs, plan: &Plan, target: &str, started: &str) -> Live {
     match args.format.format {
         Some(format) => Live::foreign((format.writer)(Context {
@@ -94,7 +94,7 @@ fn finish(
     }
 }
 
-/// What was measured is printed and kept; that it was to be more is no success.
+/// The result so far is printed and stored, but an incomplete measurement is not a success.
 fn part(incomplete: &Incomplete, printed: Result<Exit>) -> Result<Exit> {
     screen::say(format_args!("goodput: {}", incomplete.why));
     let exit = if incomplete.not_permitted { Exit::NotPermitted } else { Exit::CouldNot };
@@ -124,7 +124,7 @@ fn measure(
             Client::connect(&target, &plan.socket, &credentials, &interrupt, listener).await?;
         let conclusion = async {
             let measurement = client.measure(&plan, &interrupt, listener).await?;
-            // A ttcp receiver reports nothing to anyone; a foreign format has what was sent.
+            // A ttcp receiver reports nothing; a foreign format shows what was sent.
             let unreported =
                 target.protocol.id == ttcp::PROTOCOL.id && args.format.format.is_some();
             let mut conclusion = match unreported {

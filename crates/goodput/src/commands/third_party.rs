@@ -1,4 +1,4 @@
-//! Measures with another server for a client of ours, and says it in nuttcp's words.
+//! Measures with another server on a client's behalf, and reports in nuttcp's format.
 
 use anyhow::bail;
 use goodput_engine::serve::ThirdParty;
@@ -11,7 +11,7 @@ use crate::args::ServeArgs;
 use crate::exit;
 use goodput_compat::formats::{self, Context, Intervals, Style};
 
-/// Who measures with third parties, if the options allow any.
+/// Runs measurements with third parties, if the options allow any.
 pub fn runner(args: &ServeArgs) -> Option<ThirdParty> {
     let allowed = args.clients.third_party.clone();
     (!allowed.is_empty()).then(|| ThirdParty::new(allowed, run))
@@ -70,7 +70,7 @@ fn measure(
     };
     let measured = measured::runtime()?.block_on(async {
         tokio::select! {
-            // A measurement that is interrupted still gathers its reports; here nobody waits for them.
+            // An interrupted measurement still collects its reports; here nobody waits for them.
             measured = measuring => measured,
             () = interrupt.raised() => bail!(EngineError::Interrupted),
         }

@@ -19,7 +19,7 @@ use crate::file_servers;
 use crate::report::{self, live::Live};
 use crate::screen;
 
-/// Length of a run if the user names none: past slow start on most paths, and short enough for the dozens of runs that
+/// Length of a run if the user sets none: past slow start on most paths, and short enough for the dozens of runs that
 /// several proofs take.
 const RUN_LENGTH: Length = Length::Seconds(1.0);
 
@@ -27,7 +27,7 @@ const RUN_LENGTH: Length = Length::Seconds(1.0);
 pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
     let mut plan = args.measure.plan_towards(&target, Plan::standard().length);
-    // Round trips are what counts there.
+    // Round trips matter for these purposes.
     plan.latency |= matches!(args.tuning.purpose, Purpose::Latency | Purpose::Balanced);
     let request = TuneRequest {
         credentials: credentials(&args.measure.peer.credentials, &target)?,
@@ -72,7 +72,7 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     })
 }
 
-/// Keeps what is proven and belongs to this host, or to one reached by SSH, and writes down where.
+/// Saves the proven changes of this host, or of a host reached by SSH, and notes where.
 fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
     let Some(tuning) = &mut record.tuning else { return Ok(()) };
     let of = |end: EndName| -> Vec<_> {
@@ -85,7 +85,7 @@ fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
     let reached = |end| end == EndName::Near || hosts.at(end).is_some();
     let ends = [EndName::Near, EndName::Far].into_iter().filter(|end| reached(*end));
     let own: Vec<_> = ends.map(|end| (end, of(end))).filter(|(_, own)| !own.is_empty()).collect();
-    // Only all of it together is proven.
+    // Only the combination is proven.
     if own.iter().map(|(_, own)| own.len()).sum::<usize>() != tuning.proven.len() {
         bail!(
             "nothing is kept: what is proven also has settings of the far end or of the application, and without them \

@@ -1,4 +1,4 @@
-//! What `goodput serve` gives up once its sockets are open, before it answers anyone.
+//! The privileges that `goodput serve` drops after opening its sockets and before answering anyone.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,12 +18,10 @@ use crate::{screen, secret_file};
 /// Longest private key of goodput, bytes; longer files are something else.
 const LONGEST_KEY_BYTES: u64 = 4096;
 
-/// Share of this host's memory that may be locked, as a divisor: what the flows of all measurements may
-/// take together.
+/// Share of this host's memory that may be locked, as a divisor: a limit for the flows of all measurements together.
 const LOCKED_DIVISOR: u64 = 4;
 
-/// Becomes a process without privileges, unless the options keep it from that. What this kernel cannot
-/// take away is a warning.
+/// Drops this process's privileges, unless the options prevent it. Warns of privileges that this kernel can't drop.
 pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
     // While the directory can still be listed.
     let beside = keys.map_or_else(Vec::new, |keys| beside(keys.file()));
@@ -54,20 +52,20 @@ pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
         .collect::<Result<_, _>>()?)
 }
 
-/// What lies beside the list of keys. An editor gives the list another inode, so the server can open whatever lies in
-/// its directory, as far as its user may.
+/// The files beside the list of keys. An editor gives the list a new inode, so the server can open every file in its
+/// directory that its user may open.
 fn beside(list: &Path) -> Vec<PathBuf> {
     let around = list.parent().into_iter().filter_map(|directory| directory.read_dir().ok());
     around.flatten().flatten().map(|entry| entry.path()).filter(|path| path != list).collect()
 }
 
-/// Refuses a private key of goodput that others than its owner can reach, as wherever else one is read. A file is
-/// known as one by what it holds.
+/// Refuses a private key of goodput that others than its owner can reach, as everywhere else. The content identifies
+/// such a file.
 fn check_key(path: &Path) -> Result<()> {
     let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let Some(file) = is_file.then(|| File::open(path).ok()).flatten() else { return Ok(()) };
     let mut text = String::new();
-    // What is no text, or can't be read, is no key that anyone could take from here.
+    // A file that isn't text or can't be read is not a usable key.
     let read = (&file).take(LONGEST_KEY_BYTES).read_to_string(&mut text);
     match read.is_ok() && KeyFile::parse(&text).is_ok() {
         true => secret_file::check_mode(&file.metadata()?, path, "the private key"),
@@ -75,7 +73,7 @@ fn check_key(path: &Path) -> Result<()> {
     }
 }
 
-/// What the server can still open of these and not everyone can, in words. As whoever it is now: its user, its groups
+/// Which of these files the server can still open although not everyone can. Checked as the present user: user, groups
 /// and access lists decide.
 fn stays_open(keys: &Authorized, beside: &[PathBuf]) -> Option<String> {
     let is_private = |path: &Path| {
@@ -93,7 +91,7 @@ fn stays_open(keys: &Authorized, beside: &[PathBuf]) -> Option<String> {
     ))
 }
 
-/// Who to become, and why it is nobody else if root stays root.
+/// The user to become, and if root stays root, why.
 fn user(args: &ServeArgs) -> Result<(Option<User>, Vec<String>)> {
     let user = User::choose(args.process.user.as_deref())?;
     let obstacle = user.as_ref().and_then(User::obstacle).filter(|_| args.process.user.is_none());
@@ -106,13 +104,13 @@ fn user(args: &ServeArgs) -> Result<(Option<User>, Vec<String>)> {
     }
 }
 
-/// Lets an unprivileged server pin what MSG_ZEROCOPY sends and io_uring registers, which root may without
-/// a limit (getrlimit(2), RLIMIT_MEMLOCK). Refused to all but root.
+/// Lets an unprivileged server pin memory for MSG_ZEROCOPY and io_uring, which root may do without a limit
+/// (getrlimit(2), RLIMIT_MEMLOCK). Only root may do this.
 fn raise_locked_memory() {
     let system = rustix::system::sysinfo();
     let share = system.totalram as u64 * u64::from(system.mem_unit) / LOCKED_DIVISOR;
     let now = getrlimit(Resource::Memlock);
-    // `None` is no limit.
+    // `None` means no limit.
     if now.current.is_some_and(|current| current < share) {
         let maximum = now.maximum.map(|maximum| maximum.max(share));
         let raised = Rlimit { current: Some(share), maximum };
@@ -154,7 +152,7 @@ mod tests {
         let list = file(folder.path(), "authorized_keys", "", 0o644);
         let shut = file(folder.path(), "shut", "", 0o000);
         let said = stays_open(&Authorized::open(&list).unwrap(), &beside(&list));
-        // Root opens every file.
+        // Root can open every file.
         assert_eq!(said.is_none(), File::open(shut).is_err());
     }
 

@@ -1,4 +1,4 @@
-//! What a field of the record means, from the schema that the record's types make.
+//! The meaning of a record's field, from the schema of the record's types.
 
 use serde_json::{Map, Value};
 
@@ -34,7 +34,7 @@ fn page(root: &Value, owner: &str, field: &str, schema: &Value) -> String {
 fn kind(root: &Value, schema: &Value) -> String {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let name = reference.rsplit('/').next().unwrap_or(reference);
-        // `Known` is generic, and its instances have numbers for names.
+        // `Known` is generic, and its instances have numbered names.
         let known = root.pointer(&format!("/$defs/{name}")).filter(|_| name.starts_with("Known"));
         return known.map_or_else(|| name.into(), |known| known_kind(root, known));
     }
@@ -54,7 +54,7 @@ fn kind(root: &Value, schema: &Value) -> String {
     }
 }
 
-/// Of a value that may be missing: the kind that it has when it is there.
+/// For a value that may be missing: its type when it is present.
 fn known_kind(root: &Value, known: &Value) -> String {
     let variants = known.get("anyOf").or(known.get("oneOf")).and_then(Value::as_array);
     let is_missing =

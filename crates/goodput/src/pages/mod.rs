@@ -1,5 +1,5 @@
-//! What goodput can say about one thing it knows: a rule, a setting, a mover, a field of the record. The reference
-//! documents and `goodput explain` are made of these.
+//! The page of one thing that goodput knows: a rule, a setting, a mover, a field of the record. The reference
+//! documents and `goodput explain` consist of these pages.
 
 pub mod field;
 pub mod planted;
@@ -22,7 +22,7 @@ use goodput_wire::Protocol;
 
 /// A cause that the diagnosis can name.
 pub fn rule(rule: &Rule) -> String {
-    // A page's headings are of the first level; here they stand below the rule's own.
+    // A page's headings are of the first level; here they go below the rule's own heading.
     let page = format!("\n{}", rule.page()).replace("\n# ", "\n### ");
     format!("\n## `{}`\n\n{}. {}\n{page}\n", rule.id, rule.title, planted::line(rule.id))
 }
@@ -79,7 +79,7 @@ pub fn fault(fault: &Fault) -> String {
     )
 }
 
-/// Where facts of a host come from.
+/// A source of facts about a host.
 pub fn source(source: &dyn FactSource) -> String {
     let id = source.id();
     format!("\n## `{id}`\n\nThe facts `{id}.…` of a record: {}.\n", source.summary())
@@ -92,7 +92,7 @@ pub fn bound(bound: &Bound) -> String {
     format!("\n## `{id}`\n\n`goodput ceiling` computes this bound: {title}.\n\n{how}\n")
 }
 
-/// What a check looks at.
+/// What a check examines.
 pub fn scope(check: &Check) -> &'static str {
     match check.scope {
         CheckScope::Host => "the host",
@@ -127,7 +127,7 @@ pub fn mover(mover: &dyn Mover) -> String {
     )
 }
 
-/// What a mover does, and with which files: the same on any machine.
+/// A mover's function, and its use of files: the same on any machine.
 pub fn sides(mover: &dyn Mover) -> String {
     let sources = match (mover.takes(&Source::Memory(Bytes(1))), mover.takes(&Source::Input)) {
         (true, true) => " (--source FILE or -)",
@@ -142,7 +142,7 @@ pub fn sides(mover: &dyn Mover) -> String {
     mover.roles().iter().map(side).collect::<Vec<_>>().join(", ")
 }
 
-/// With a capital in front.
+/// Capitalises the first letter.
 fn sentence(phrase: &str) -> String {
     let mut letters = phrase.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

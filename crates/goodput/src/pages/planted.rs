@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Rules that no scenario expects, each with what keeps a lab of network namespaces from planting it.
+/// Rules that no scenario expects, each with the reason why a lab of network namespaces can't plant it.
 const UNPLANTED: &[(&str, &str)] = &[
     (
         "cached-metrics",
@@ -80,7 +80,7 @@ const UNPLANTED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Causes of the field's catalogue that goodput has no rule for, and why a lab could not show one either.
+/// Causes in the catalogue for which goodput has no rule, and why a lab could not show them either.
 const UNNAMED: &[(&str, &str)] = &[
     (
         "per-flow-limit",
@@ -100,7 +100,7 @@ pub fn line(rule: &str) -> String {
     }
 }
 
-/// What the page of all rules ends with.
+/// The end of the page of all rules.
 pub fn unnamed() -> String {
     let mut text = String::from(
         "\n## Causes without a rule\n\n| cause | why neither rule nor scenario |\n|---|---|\n",

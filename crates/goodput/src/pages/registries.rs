@@ -13,7 +13,7 @@ use super::field;
 
 /// A list of things that goodput knows.
 pub struct Registry {
-    /// What its entries are, in the singular.
+    /// The kind of its entries, in the singular.
     pub kind: &'static str,
     /// Their names.
     pub names: fn() -> Vec<&'static str>,
@@ -21,7 +21,7 @@ pub struct Registry {
     pub pages: fn(&str) -> Vec<String>,
 }
 
-/// A registry whose entries have a name each.
+/// A registry in which each entry has a name.
 macro_rules! registry {
     ($kind:literal, $all:expr, |$entry:ident| $name:expr => $page:expr) => {
         Registry {
@@ -32,7 +32,7 @@ macro_rules! registry {
     };
 }
 
-/// All of them, in the order in which their pages are printed.
+/// All registries, in the order in which their pages are printed.
 pub const ALL: &[Registry] = &[
     registry!("rule", rules::ALL, |rule| rule.id => super::rule(rule)),
     registry!("check", checks::ALL, |check| check.id => super::check(check)),
@@ -55,8 +55,8 @@ fn setting_names() -> Vec<&'static str> {
     settings::ALL.iter().map(|setting| setting.id).collect()
 }
 
-/// A setting may be written as in a comparison, with its end, scope and values. What stands for several settings
-/// (`sysctl`) has a page by that name too.
+/// A setting may be written as in a comparison, with its end, scope and values. A name for several settings (`sysctl`)
+/// has a page of its own too.
 fn setting_pages(name: &str) -> Vec<String> {
     let bare = name.strip_prefix("far:").unwrap_or(name);
     let bare = bare.split(['@', '=']).next().unwrap_or(bare);

@@ -1,11 +1,11 @@
-//! Who limited when: the account of the flows' time, for those who want to know more than the verdict.
+//! Who limited when: the account of the flows' time, for readers who want more than the verdict.
 
 use goodput_model::{Account, Place};
 
 /// Share of the time below which a part is left out.
 const MIN_SHOWN_SHARE: f64 = 0.005;
 
-/// `receive window (far) 3.6 s, path rate 0.3 s`, and who limited when if that changed.
+/// `receive window (far) 3.6 s, path rate 0.3 s`, and who limited when if this changed.
 pub fn lines(account: &Account) -> Vec<(&'static str, String)> {
     let shown = |seconds: f64| seconds >= MIN_SHOWN_SHARE * account.flow_seconds;
     let mut parts: Vec<String> = account
@@ -28,7 +28,7 @@ pub fn lines(account: &Account) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Where, if it is one of the hosts.
+/// The end, if the place is one of the hosts.
 fn at(end: Place) -> String {
     match end {
         Place::Path => String::new(),

@@ -1,11 +1,11 @@
-//! The options that make a measurement again, for a command to copy.
+//! The options that repeat a measurement, for a command to copy.
 
 use goodput_model::{Cache, Direction, Plan, Source, Transport};
 
 use crate::shell;
 
-/// What of `plan` decides what is measured: direction, transport, flows, and where payload comes from; each
-/// with a space before it. Empty for the standard plan, and for a plain fetch of a `file`.
+/// The options that define what `plan` measures: direction, transport, flows, and the payload's source; each with a
+/// space before it. Empty for the standard plan, and for a plain fetch of a `file`.
 pub fn options(plan: &Plan, file: bool) -> String {
     let mut options = Vec::new();
     match plan.direction {

@@ -5,7 +5,7 @@ use goodput_model::Split;
 /// Cells of the bar.
 const WIDTH_CHARS: usize = 40;
 
-/// The parts of a split, the largest first, with the sign each is drawn with.
+/// The parts of a split, the largest first, with the character for each.
 fn parts(split: &Split) -> Vec<(&'static str, char, f64)> {
     let mut parts = vec![
         ("application", '░', split.application_percent),

@@ -1,4 +1,4 @@
-//! The report of `goodput ceiling`: the lowest bound, all of them as bars, and the arithmetic line by line.
+//! The report of `goodput ceiling`: the lowest bound, all bounds as bars, and the arithmetic line by line.
 
 use std::fmt::Write;
 
@@ -8,15 +8,15 @@ use goodput_model::{BitRate, CeilingBound, CeilingFit, CeilingLine, CeilingRepor
 use super::labelled::{line, lines};
 use super::style;
 
-/// Columns of a terminal, which a line with a bar fits.
+/// Columns of a terminal; a line with a bar fits into them.
 const TERMINAL_COLUMNS: usize = 80;
-/// Cells that the longest bar has at least.
+/// Shortest length of the longest bar, cells.
 const MIN_BAR_CELLS: usize = 10;
-/// From this ratio between the highest and the lowest on, bars are logarithmic.
+/// If the ratio between the highest and the lowest is at least this, bars are logarithmic.
 const MIN_LOGARITHMIC_RATIO: f64 = 20.0;
-/// Width of names in front of bars, and of labels in the arithmetic.
+/// Width of names before bars, and of labels in the arithmetic.
 const NAME_COLUMNS: usize = 12;
-/// Width of rates in front of bars, if none is longer.
+/// Width of rates before bars, if none is longer.
 const RATE_COLUMNS: usize = 13;
 
 /// The whole report.
@@ -98,7 +98,7 @@ fn legend(out: &mut String, bars: &[Bar], ratio: f64) {
     }
 }
 
-/// From a rate to the length of its bar.
+/// Converts a rate to the length of its bar.
 struct Scale {
     low: f64,
     high: f64,

@@ -1,4 +1,4 @@
-//! The report of a check: what did harm, what could, and what could not be decided.
+//! The report of a check: what did harm, what could do harm, and what could not be decided.
 
 use goodput_diagnose::check::is_seen;
 use goodput_model::{CheckReport, Finding, Known};

@@ -1,4 +1,4 @@
-//! What several arms show together: the curve of a setting's numbers, and what combined settings do to each other.
+//! Results of several arms together: the curve of a setting's numbers, and how combined settings affect each other.
 
 use goodput_model::{Bytes, Comparison, DoseCurve, Effect, FactorEffect, Judgement, Known};
 
@@ -31,7 +31,7 @@ fn curve(curve: &DoseCurve) -> String {
     format!("{}{knee}{rises}; misfit {:.1} %", style::faint("curve       "), curve.misfit_percent)
 }
 
-/// As people write a value of a setting; a size is the usual one.
+/// A value of a setting as people write it; most values are sizes.
 fn number(value: f64) -> String {
     if value < 1024.0 { format!("{value:.0}") } else { Bytes(value.round() as u64).to_string() }
 }
@@ -59,7 +59,7 @@ fn factor(factor: &FactorEffect) -> String {
     }
 }
 
-/// `burst=125K matters only without tso=off`, or how much it does with and without.
+/// `burst=125K matters only without tso=off`, or its effect with and without.
 fn together(factor: &FactorEffect, change: &str, beside: &str) -> String {
     let percent = |effect: &Option<Effect>| {
         effect.as_ref().map_or("unknown".into(), |effect| format!("{:+.1} %", effect.percent))

@@ -1,4 +1,4 @@
-//! The report of a comparison: each arm against the baseline, and whether the mechanism moved.
+//! The report of a comparison: each arm against the baseline, and whether the mechanism changed.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ pub fn text(record: &Record) -> String {
     out
 }
 
-/// The hosts that were changed by SSH, and the doubts.
+/// The hosts that were changed over SSH, and the doubts.
 pub fn notes(record: &Record) -> String {
     let mut out = String::new();
     for host in &record.changed_hosts {
@@ -111,7 +111,7 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     out
 }
 
-/// A response that has no line of its own: what it was, what it is, and what this means.
+/// A response without a line of its own: its old value, its new value, and the meaning.
 fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
     if matches!(result.response, Response::Throughput | Response::Cpu | Response::Latency) {
         return None;
@@ -126,7 +126,7 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
     };
     let numbers = numbers(result.response, *before, *after);
     Some(match &result.against {
-        // Runs without any are usual there, and a ratio to nothing says nothing.
+        // Here runs with zero are common, and a ratio to zero is meaningless.
         Some(effect) if matches!(result.response, Response::Loss | Response::Drops) => {
             format!("{}: {numbers} (n = {} pairs)", word(effect, ["better", "worse"]), effect.n)
         }
@@ -137,7 +137,7 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
     })
 }
 
-/// What a response was and what it is.
+/// The old and the new value of a response.
 fn numbers(response: Response, before: f64, after: f64) -> String {
     match response {
         Response::PerCpu => {
@@ -156,7 +156,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Whether the baseline let nothing through, so that a ratio to it says nothing.
+/// Whether nothing arrived with the baseline, so that a ratio to it is meaningless.
 fn nothing_arrived(comparison: &Comparison) -> bool {
     let base = comparison.arms.first().and_then(|arm| arm.goodput_bits_per_s.value());
     base.is_some_and(|rate| rate.0 == 0.0)

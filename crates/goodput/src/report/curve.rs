@@ -1,4 +1,4 @@
-//! Pictures made of characters: what had come by when beside the line of a token bucket, and bars of counts.
+//! Pictures made of characters: arrivals over time beside the line of a token bucket, and bars of counts.
 
 use goodput_model::{Bytes, Known, Shaping};
 
@@ -8,7 +8,7 @@ use super::micros::micros;
 const WIDTH_CHARS: usize = 56;
 const HEIGHT_CHARS: usize = 10;
 
-/// Bytes against time: `█` what had come, `·` the line of the bucket, bucket + rate × time. Time goes to the right.
+/// Bytes over time: `█` arrivals, `·` the line of the bucket, bucket + rate × time. Time runs to the right.
 pub(super) fn curve(train: &Shaping) -> Vec<String> {
     let Some(last) = train.curve.last().filter(|last| last.at_s > 0.0) else { return Vec::new() };
     let line = match (&train.rate_bits_per_s, &train.bucket_bytes) {

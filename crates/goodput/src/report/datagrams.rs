@@ -1,4 +1,4 @@
-//! What became of datagrams, and how evenly they came.
+//! What happened to datagrams, and how evenly they arrived.
 
 use goodput_model::{DirectionResult, Known, Plan};
 
@@ -11,7 +11,7 @@ pub fn lines(plan: &Plan, direction: &DirectionResult) -> Vec<(&'static str, Str
     lines.into_iter().filter_map(|(label, text)| Some((label, text?))).collect()
 }
 
-/// Lost, late, twice, and the jitter; what did not happen is left out.
+/// Lost, late, duplicate, and the jitter; zero counts are left out.
 fn counted(direction: &DirectionResult) -> Vec<String> {
     let mut parts = Vec::new();
     if let Known::Value(lost) = &direction.lost_percent {
@@ -34,7 +34,7 @@ fn counted(direction: &DirectionResult) -> Vec<String> {
     parts
 }
 
-/// How even the gaps were, and what that cost.
+/// How even the gaps were, and how long the sender spun and stalled.
 fn pace(plan: &Plan, direction: &DirectionResult) -> Option<String> {
     let rate = plan.rate_per_flow()?;
     let even = direction.even_gaps_percent.value()?;
@@ -52,7 +52,7 @@ fn pace(plan: &Plan, direction: &DirectionResult) -> Option<String> {
     Some(text)
 }
 
-/// A gap, with as many digits as its fifth needs.
+/// A gap, with the digits that a fifth of it needs.
 fn gap(us: f64) -> String {
     if us < 100.0 { format!("{us:.1} µs") } else { micros(us) }
 }

@@ -7,8 +7,7 @@ use super::micros::micros;
 use super::style;
 use super::table::Table;
 
-/// A column for each way to time that any arm knows; nothing if nothing was probed. Why a way is not
-/// known stands below.
+/// A column for each way to time that any arm has; empty if nothing was probed. Reasons for missing ways follow below.
 pub fn table(comparison: &Comparison) -> String {
     let arms: Vec<_> = comparison
         .arms
@@ -40,7 +39,7 @@ fn cell(times: &LoadedTimes) -> String {
     }
 }
 
-/// One line for each way of the baseline that is not known.
+/// One line for each way that the baseline is missing.
 fn unknown(latency: &ArmLatency) -> String {
     let line = |(name, times): (&str, &LoadedTimes)| match &times.p50_us {
         Known::Missing(why) => Some(style::faint(format!("{name}: unknown, {why}")) + "\n"),
@@ -49,7 +48,7 @@ fn unknown(latency: &ArmLatency) -> String {
     latency.ways().into_iter().filter_map(line).collect()
 }
 
-/// What the runs show of one arm's delay: a label and a text for each way that was compared.
+/// The delay of one arm: a label and a text for each way that was compared.
 pub fn lines(latency: &ArmLatency) -> Vec<(&'static str, String)> {
     let line =
         |(name, times): (&'static str, &LoadedTimes)| Some((name, judged(times.against.as_ref()?)));
@@ -61,8 +60,8 @@ fn judged(effect: &Effect) -> String {
     with_interval(&word(effect, ["shorter", "longer"]), effect)
 }
 
-/// `Least delay: fq_codel, echo 1.20 ms under load instead of 40.0 ms.`: the arm that a way to time shows
-/// to be better by most, by the first way that shows any; or that none is.
+/// `Least delay: fq_codel, echo 1.20 ms under load instead of 40.0 ms.`: the arm with the largest improvement, by the
+/// first way to time that shows any; or that there is none.
 pub fn sentence(comparison: &Comparison) -> Option<String> {
     let base = comparison.arms.first()?;
     let before = base.latency.as_ref()?.ways();

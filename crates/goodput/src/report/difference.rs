@@ -4,7 +4,7 @@ use goodput_model::{Known, Record};
 
 use super::table::Table;
 
-/// What differs between two records, with the plain words that one run of each proves nothing.
+/// The differences between two records, with a warning that one run of each proves nothing.
 pub fn text(a: &Record, b: &Record) -> String {
     let mut table = Table::new(&["", "first", "second"]);
     let mut row = |label: &str, value: fn(&Record) -> String| {

@@ -4,7 +4,7 @@ use goodput_model::{Effect, Judgement};
 
 use super::style;
 
-/// What an effect means, and how large it is.
+/// The meaning of an effect, and its size.
 pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
     let adjusted = if effect.adjusted_for.is_empty() { "" } else { ", adjusted" };
     format!(
@@ -17,12 +17,12 @@ pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
     )
 }
 
-/// The outcome by the words for good and bad.
+/// The outcome, with the given words for good and bad.
 pub(super) fn word(effect: &Effect, [good, bad]: [&str; 2]) -> String {
     named(effect.judgement, [good, bad])
 }
 
-/// A judgement by the words for good and bad.
+/// A judgement, with the given words for good and bad.
 pub(super) fn named(judgement: Judgement, [good, bad]: [&str; 2]) -> String {
     match judgement {
         Judgement::Better => style::good(good),

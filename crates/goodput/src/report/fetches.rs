@@ -1,19 +1,19 @@
-//! The lines about a file that was fetched or stored: at which server, how often, and how long the answers took.
+//! The lines about a file that was fetched or stored: at which server, how many times, and how long the answers took.
 
 use goodput_model::{BitRate, Bytes, EndName, Fetch, Fetches, Known, Record, Rpcs};
 
 use super::micros::micros;
 
-/// Share of the time without payload from which it is worth a word.
+/// Share of the time without payload that is worth a line.
 const MIN_SHOWN_SHARE: f64 = 0.01;
 
-/// What only a server that sends could report.
+/// What only a sending server could report.
 const UNSEEN_OF_A_SENDER: &str =
     "the server's disk, CPU, send buffer, congestion window and retransmissions";
-/// What only a server that receives could report.
+/// What only a receiving server could report.
 const UNSEEN_OF_A_RECEIVER: &str = "the server's disk, CPU and receive buffer";
 
-/// The lines; none if the target is no file at a server.
+/// The lines; none if the target is not a file at a server.
 pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let Some(fetches) = record.fetches.as_ref().filter(|_| record.mount.is_none()) else {
         return Vec::new();
@@ -45,7 +45,7 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// How long the server took for its word that it has an upload.
+/// How long the server took to confirm an upload.
 fn confirmed(fetches: &Fetches) -> Option<String> {
     let after = micros(fetches.confirmed_us?);
     let whole = match fetches.whole_s {
@@ -72,7 +72,7 @@ fn moved(fetches: &Fetches) -> String {
     format!("{answers} {times}, {file}{over}   {}", by.join(", "))
 }
 
-/// The fetch before the measurement, beside the others.
+/// The fetch before the measurement, compared with the others.
 fn first_fetch(first: &Fetch, fetches: &Fetches) -> String {
     let rate = BitRate::over(first.bytes, first.took_s);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
@@ -91,7 +91,7 @@ fn first_fetch(first: &Fetch, fetches: &Fetches) -> String {
     format!("{}{part}{rate}{alike}{then}", micros(first.took_s * 1e6))
 }
 
-/// A size as `nfs.rsize` takes it.
+/// A size in the format of `nfs.rsize`.
 pub(super) fn as_typed(Bytes(bytes): Bytes) -> String {
     match bytes {
         0 => "0 bytes".into(),
@@ -101,7 +101,7 @@ pub(super) fn as_typed(Bytes(bytes): Bytes) -> String {
     }
 }
 
-/// The calls that asked for the file piece by piece, or carried it.
+/// The calls that read or wrote the file piece by piece.
 fn calls(rpcs: &Rpcs, name: &str) -> String {
     let Rpcs { call_bytes, slots, answered, short, .. } = rpcs;
     let short = if *short == 0 { String::new() } else { format!(", {short} answered in part") };
@@ -121,14 +121,14 @@ fn round_trips(rpcs: &Rpcs) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// The calls that the server put off; nothing if there were none.
+/// The calls that the server postponed; nothing if there were none.
 fn put_off(rpcs: &Rpcs) -> Option<String> {
     let calls = *rpcs.put_off.value()?;
     let s = if calls == 1 { "" } else { "s" };
     (calls > 0).then(|| format!("{calls} call{s}: the server asked to come back later (JUKEBOX)"))
 }
 
-/// The calls that were made again; nothing if there were none.
+/// The calls that were repeated; nothing if there were none.
 fn again(rpcs: &Rpcs) -> Option<String> {
     let (calls, connections) = (*rpcs.retransmitted.value()?, *rpcs.reconnects.value()?);
     let s = |count: u64| if count == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! The report of `goodput test files`: each part alone, all together, and which limits.
+//! The report of `goodput test files`: each part alone, the whole transfer, and which part limits.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::effect::with_interval;
 use super::style;
 use super::table::Table;
 
-/// Arms, sizes and clients that show what the ways to send files differ in.
+/// Arms, sizes and clients that show the differences between ways to send files.
 const WAYS_TO_SEND: &str = "mover=copy,sendfile socket.cork=off,on socket.nodelay=off,on --sizes 9M,32M,64M --clients 1,16";
 
 /// The whole report.
@@ -28,7 +28,7 @@ pub fn text(record: &Record) -> String {
     out
 }
 
-/// The comparison of ways to send files, for whom the disks and the network are as they are.
+/// The command that compares ways to send files, for users who can't change disks and network.
 fn ways_to_send(target: &str, direction: Direction) -> String {
     let reverse = if direction == Direction::Reverse { " --reverse" } else { "" };
     format!(
@@ -91,7 +91,7 @@ fn is_alone(part: &PartRate) -> bool {
     part.part != FilePart::Together
 }
 
-/// What a faster part would bring, a line each.
+/// The gain of speeding up each part, one line each.
 fn bounds(parts: &FileParts) -> impl Iterator<Item = String> {
     parts.parts.iter().filter(|part| is_alone(part)).filter_map(|part| {
         let most = part.without_it_bits_per_s.value()?;

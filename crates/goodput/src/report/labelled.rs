@@ -1,4 +1,4 @@
-//! The lines of a report: a label on the left, and beside it what is said.
+//! The lines of a report: a label on the left, and its text.
 
 use std::fmt::Write;
 
@@ -24,14 +24,14 @@ pub(super) fn lines(out: &mut String, label: &str, texts: impl IntoIterator<Item
     }
 }
 
-/// What a finding says of its end: changes and advice, and how they outlive a reboot.
+/// A finding's remedy: changes and advice, and how to make them permanent.
 pub(super) fn remedy(out: &mut String, finding: &Finding) {
     let changes = finding.changes.iter().map(change);
     lines(out, "  to try", changes.chain(finding.advice.iter().cloned()));
     lines(out, "  for good", permanent::lines(&finding.permanent));
 }
 
-/// The command that makes a change, with the reason behind it; what no command makes is described.
+/// The command that makes a change, with its reason; a change without a command is described.
 fn change(change: &Change) -> String {
     let Change { setting, to, why, .. } = change;
     let is_plan = goodput_settings::find_for(setting).is_ok_and(Setting::is_plan);

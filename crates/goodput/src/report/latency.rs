@@ -1,4 +1,4 @@
-//! How long round trips took before the flows began, and while they ran: a line for each way to time them.
+//! Round-trip times before the flows began and while they ran: a line for each way to time them.
 
 use goodput_model::{IdleAndLoaded, Known, Latency, RoundTrips};
 
@@ -24,7 +24,7 @@ pub fn lines(latency: &Latency) -> Vec<(&'static str, String)> {
 
 fn way_text(way: &IdleAndLoaded) -> String {
     match (&way.idle, &way.loaded) {
-        // One reason is enough if it is the same.
+        // One reason is enough if both are the same.
         (Known::Missing(idle), Known::Missing(loaded)) if idle == loaded => {
             format!("unknown: {idle}")
         }

@@ -1,4 +1,4 @@
-//! What is shown while a measurement runs.
+//! The display while a measurement runs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::args::OutputArgs;
 use crate::screen;
 use goodput_compat::formats::Writer;
 
-/// Shows events as they come: lines for a person, JSON lines for a program, or nothing.
+/// Shows events as they arrive: lines for a person, JSON lines for a program, or nothing.
 pub struct Live {
     shows: LiveDisplay,
     both: bool,
@@ -28,7 +28,7 @@ enum LiveDisplay {
 }
 
 impl Live {
-    /// As the options say.
+    /// As the options request.
     pub fn new(output: &OutputArgs, plan: &Plan) -> Self {
         let shows = match (output.json, output.json_stream) {
             (true, _) => LiveDisplay::Nothing,
@@ -39,7 +39,7 @@ impl Live {
         Self { shows, both, intervals: true, status: None }
     }
 
-    /// As another program would.
+    /// In the format of another program.
     pub fn foreign(writer: Box<dyn Writer>) -> Self {
         let shows = LiveDisplay::Foreign(writer);
         Self { shows, both: false, intervals: true, status: None }
@@ -50,14 +50,14 @@ impl Live {
         Self { intervals, ..self }
     }
 
-    /// With a line on how far it is, for a person at a terminal. `at_most` is how long the whole may take, if that is known.
+    /// With a progress line, for a person at a terminal. `at_most` is the longest time of the whole, if known.
     pub fn with_status(self, at_most: Option<Duration>) -> Self {
         let lines = matches!(self.shows, LiveDisplay::Lines);
         Self { status: if lines { StatusLine::new(at_most) } else { None }, ..self }
     }
 
-    /// What is left to print for the whole, if another program's output is shown. That has no place for doubts, such
-    /// as a buffer that the kernel cut; like the programs' own warnings they go to standard error.
+    /// The rest of the output, in another program's format. This format has no place for doubts, such as a buffer that
+    /// the kernel reduced; like the programs' own warnings they go to standard error.
     pub fn rest(&mut self, record: &Record) -> Option<String> {
         let LiveDisplay::Foreign(writer) = &mut self.shows else { return None };
         for doubt in &record.doubts {
@@ -66,19 +66,19 @@ impl Live {
         Some(writer.finish(record))
     }
 
-    /// What another program would print on standard output of a failure.
+    /// Prints what another program would print on standard output after a failure.
     pub fn fail(&mut self, why: &str) {
         if let LiveDisplay::Foreign(writer) = &mut self.shows {
             screen::later(&writer.fail(why).unwrap_or_default());
         }
     }
 
-    /// Shows one event. A reader that has gone is noticed when the result is printed.
+    /// Shows one event. A closed reader is noticed when the result is printed.
     pub fn show(&mut self, event: &Event) {
         let line = match &mut self.shows {
             LiveDisplay::Foreign(writer) => return screen::later(&writer.event(event)),
             LiveDisplay::Nothing => None,
-            // Ten a second would drown what the stream is read for; the record has them all.
+            // Ten lines a second would bury the rest of the stream; the record has all samples.
             LiveDisplay::Json if matches!(event, Event::Sampled { .. }) => None,
             LiveDisplay::Json => serde_json::to_string(event).ok(),
             LiveDisplay::Lines => self.line(event),
@@ -137,7 +137,7 @@ impl Live {
 
 fn connected(peer: &Host, secured: bool) -> String {
     if !peer.is_goodput() {
-        // All that is known of another program: what it is.
+        // Only the other program's name is known.
         return format!("peer        {}", peer.name);
     }
     let encrypted = if secured { ", encrypted" } else { "" };
@@ -147,7 +147,7 @@ fn connected(peer: &Host, secured: bool) -> String {
 fn trial_line(values: &[String], trial: &Trial) -> String {
     let goodput = trial.goodput_bits_per_s.value();
     let discarded = trial.discarded.as_deref().map(|why| match goodput {
-        // The column says so already.
+        // The column already says so.
         None => why.strip_prefix("failed: ").unwrap_or(why),
         Some(_) => why,
     });

@@ -1,4 +1,4 @@
-//! What was lost and what explains it, for those who want to know more than the verdict.
+//! Losses and their explanation, for readers who want more than the verdict.
 
 use goodput_model::{Loss, LossCandidate, LossParameter};
 
@@ -26,7 +26,7 @@ fn parameter(of: &LossParameter) -> String {
     format!("{} {} ({} to {})", of.name, short(of.value), short(of.least), short(of.most))
 }
 
-/// Three digits that count.
+/// Three significant digits.
 fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),

@@ -4,8 +4,7 @@ use goodput_model::{ArmResult, BitRate, Known, Mechanism};
 
 use super::style;
 
-/// How far the goodput may lie from what was predicted, as a share of the prediction: the next limit's
-/// estimate is an estimate.
+/// How far the goodput may be from the prediction, as a share of the prediction: the next limit is only an estimate.
 const AS_PREDICTED: f64 = 0.10;
 
 /// The lines of one arm, with their labels: the witness, the next limit, the reversal.

@@ -1,6 +1,6 @@
-//! Times as people read them.
+//! Times in readable units.
 
-/// A time of `us` microseconds, in the unit that needs few digits.
+/// A time of `us` microseconds, in the unit that needs the fewest digits.
 pub(super) fn micros(us: f64) -> String {
     if us >= 10_000.0 {
         format!("{:.1} ms", us / 1000.0)

@@ -1,10 +1,10 @@
-//! The lines about a file on a mount: how it was read, what it is on, and what an NFS mount asked of its server.
+//! The lines about a file on a mount: how it was read, the type of mount, and an NFS mount's calls to its server.
 
 use goodput_model::{BitRate, Bytes, EndName, Fetch, Fetches, Known, MountCalls, MountUse, Record};
 
 use super::micros::micros;
 
-/// The lines; none if the target is no file on a mount.
+/// The lines; none if the target is not a file on a mount.
 pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let Some(mount) = &record.mount else { return Vec::new() };
     let chunk = record.plan.chunk_bytes;
@@ -64,7 +64,7 @@ fn passes(fetches: &Fetches, mount: &MountUse, chunk: Bytes, writes: bool) -> St
     format!("{} {times} over {file}   {how}{ahead}{sync}", fetches.answers)
 }
 
-/// The pass before the measurement, beside the others.
+/// The pass before the measurement, compared with the others.
 fn first_read(first: &Fetch) -> String {
     let rate = BitRate::over(first.bytes, first.took_s);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
@@ -97,7 +97,7 @@ fn one_kind(calls: &MountCalls) -> String {
     }
 }
 
-/// A size as options take it.
+/// A size in the format of options.
 fn binary(bytes: u64) -> String {
     match bytes {
         0 => "0".into(),

@@ -1,4 +1,4 @@
-//! What each end chose to send and receive by, if the plan left it the choice.
+//! The movers that each end chose, if the plan left the choice.
 
 use goodput_model::{End, EndName, Known, Record, Role};
 
@@ -9,9 +9,9 @@ pub fn phrases(record: &Record) -> Vec<String> {
     told.chain(unreported(record)).collect()
 }
 
-/// The choices that were left to a far end of goodput which keeps them to itself.
+/// Choices left to a far end that is goodput and does not report them.
 fn unreported(record: &Record) -> Vec<String> {
-    // Other programs are asked for a mover, and choose none.
+    // Other programs get a mover from the user, and choose none.
     let chooses = record.ends.far.value().is_none() && record.far_totals.is_none();
     let plan = &record.plan;
     let left = |sender: &EndName| {

@@ -1,8 +1,8 @@
-//! How many subflows the flows had, if they were to be MPTCP.
+//! The number of subflows, if the flows requested MPTCP.
 
 use goodput_model::{Known, Record};
 
-/// The most subflows that each flow was seen with at this end. That one fell back is a note of its own.
+/// The highest number of subflows seen on each flow at this end. A separate note reports a flow that fell back.
 pub fn phrase(record: &Record) -> Option<String> {
     let near = record.ends.near.value().filter(|_| record.plan.socket.mptcp)?;
     let samples = || near.samples.iter().flat_map(|sample| &sample.flows);

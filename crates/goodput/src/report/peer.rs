@@ -1,13 +1,12 @@
-//! What is said of a far end that is not goodput: who it is, and what it counted if that is not
-//! what this end saw.
+//! Lines about a far end that is not goodput: its program, and its counts if they differ from this end's.
 
 use goodput_model::{BitRate, Bytes, EndName, Known, Record, Role, Totals, Transport};
 
-/// Share by which the rate that a far end counted over the whole run may differ from this end's before
-/// it is worth a line: both begin and end to count a few round trips apart.
+/// Share by which the far end's rate over the whole run may differ from this end's without a line: both start and stop
+/// counting a few round trips apart.
 const EXPECTED_SHARE: f64 = 0.02;
 
-/// Below this length those round trips are too much of the run, seconds.
+/// Below this length these round trips are too large a part of the run, seconds.
 const LONG_ENOUGH_S: f64 = 1.0;
 
 /// The lines about the far end; none if it is goodput.
@@ -20,10 +19,10 @@ pub fn lines(record: &Record) -> Vec<String> {
     std::iter::once(who).chain(accounts).collect()
 }
 
-/// What the goodput of what this end sent was counted by.
+/// The source of the goodput of this end's payload.
 pub fn counted(record: &Record) -> &'static str {
     match (&record.ends.far, record.plan.transport) {
-        // By the receiver's count, or if that ends too early by its TCP.
+        // By the receiver's count, or by this end's TCP if the count ends too early.
         (Known::Value(_), _) if record.incomplete.is_some() => "known to have arrived",
         (Known::Value(_), _) => "received",
         (Known::Missing(_), Transport::Tcp) if record.plan.observe => "acknowledged",
@@ -31,10 +30,10 @@ pub fn counted(record: &Record) -> &'static str {
     }
 }
 
-/// The far end's own count of what `sender` sent over TCP, if it differs from this end's. Over UDP
-/// the difference is what was lost, which stands elsewhere.
+/// The far end's own count of what `sender` sent over TCP, if it differs from this end's. Over UDP the difference is
+/// the loss, which is reported elsewhere.
 fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> {
-    // With a warm-up left out, theirs is of another time than ours.
+    // If a warm-up is left out, the far end's counts cover a different time.
     if record.plan.transport != Transport::Tcp || record.plan.omit_s > 0.0 {
         return None;
     }

@@ -1,8 +1,9 @@
-//! How a change outlives a reboot: which lines belong into which files.
+//! How to make a change permanent: which lines belong into which files.
 
 use goodput_model::Permanent;
 
-/// One text for each printed line: `in FILE: LINE`, and below the file if there are several.
+/// One text for each printed line: `in FILE: LINE`, or the file followed by its lines if there are
+/// several.
 pub fn lines(files: &[Permanent]) -> Vec<String> {
     files.iter().flat_map(of_file).collect()
 }

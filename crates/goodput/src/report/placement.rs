@@ -1,8 +1,8 @@
-//! On which CPUs the flows of each end ran, if anyone asked for something.
+//! The CPUs on which each end's flows ran, if the user chose any.
 
 use goodput_model::{CpuList, End, EndName, Known, Pin, Record};
 
-/// One phrase for each end that was to choose CPUs.
+/// One phrase for each end with chosen CPUs.
 pub fn phrases(record: &Record) -> Vec<String> {
     let ends = [(EndName::Near, &record.ends.near), (EndName::Far, &record.ends.far)];
     let asked = ends.into_iter().filter(|(name, _)| *record.plan.pin.of(*name) != Pin::None);

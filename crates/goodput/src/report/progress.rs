@@ -1,5 +1,5 @@
-//! The line below a comparison, a search for a rate or tuning while it runs: what runs, what is decided so far, and how
-//! long it may take.
+//! The line below a comparison, a rate search or tuning while it runs: what runs, what is decided so far, and the
+//! longest time left.
 
 use goodput_engine::Event;
 use goodput_engine::events::{Decided, Outlook};
@@ -8,20 +8,20 @@ use goodput_model::{BitRate, Change, Judgement, RateTrial, TuningOutcome};
 use super::effect;
 use crate::fit::width;
 
-/// What is known of it, from its events. Nothing of it is read from a clock: the times are those of the last event.
+/// The state according to the events. No clock is read: the times are those of the last event.
 #[derive(Debug, Default)]
 pub struct Progress {
     tuning: Option<Tuned>,
     search: Option<Search>,
     outlook: Option<Outlook>,
-    /// The values of the arm that runs.
+    /// The values of the running arm.
     running: Vec<String>,
 }
 
-/// What came of the changes so far.
+/// The results of the changes so far.
 #[derive(Debug, Default)]
 struct Tuned {
-    /// What is compared now.
+    /// The present comparison.
     now: String,
     kept: usize,
     others: usize,
@@ -36,14 +36,14 @@ struct Search {
     failed: Option<BitRate>,
 }
 
-/// Parts of a bar: done, and all.
+/// Parts of a bar: done, and total.
 pub type Parts = (u64, u64);
 
 impl Progress {
-    /// Takes in what happened. Whether it changed anything that is shown.
+    /// Takes an event. Returns whether the display changes.
     pub fn note(&mut self, event: &Event) -> bool {
         match event {
-            // Only tuning has a measurement besides those of comparisons and trials.
+            // Only tuning measures outside comparisons and trials.
             Event::Began => self.tuning.get_or_insert_default().now = "measures the start".into(),
             Event::BlockBegan(outlook) => self.outlook = Some(outlook.clone()),
             Event::TrialBegan { values } => self.running.clone_from(values),
@@ -82,19 +82,19 @@ impl Progress {
         true
     }
 
-    /// The most time that is left, seconds, if that is known of the whole.
+    /// The longest time left, seconds, if known for the whole.
     pub fn at_most_s(&self) -> Option<f64> {
         let alone = self.outlook.as_ref().filter(|_| self.tuning.is_none());
         alone.map(|outlook| outlook.at_most_s)
     }
 
-    /// The block that runs, of those up to the next judgement.
+    /// The running block, of those up to the next judgement.
     pub fn parts(&self) -> Option<Parts> {
         let outlook = self.outlook.as_ref()?;
         Some((outlook.block.into(), outlook.judged_after_block?.into()))
     }
 
-    /// What it is doing and what is known so far, the most important first.
+    /// The present activity and the results so far, the most important first.
     pub fn texts(&self) -> Vec<String> {
         let mut texts: Vec<_> = self.tuning.iter().map(|tuning| tuning.now.clone()).collect();
         texts.extend(self.outlook.as_ref().map(block));
@@ -104,10 +104,10 @@ impl Progress {
         texts
     }
 
-    /// What is decided of the arms, which one runs, and when they are judged again.
+    /// Which arms are decided, which one runs, and when they are judged again.
     fn arms(&self, Outlook { judged_in_s, open, decided, .. }: &Outlook) -> Vec<String> {
         let mut texts = Vec::new();
-        // One arm's fate is the end of the comparison.
+        // With a single arm, its decision ends the comparison.
         if open + decided.len() > 1 {
             texts.push(match &decided[..] {
                 [] => format!("{open} arms open"),
@@ -132,10 +132,10 @@ fn block(Outlook { block, judged_after_block, .. }: &Outlook) -> String {
     }
 }
 
-/// Stands between two texts.
+/// Separates two texts.
 const BETWEEN: &str = " · ";
 
-/// The texts in one line of at most `columns`. Texts for which there is no room are left out; only the first is shortened.
+/// The texts in one line of at most `columns`. Texts that don't fit are left out; only the first is shortened.
 pub fn in_line(texts: &[String], columns: usize) -> String {
     let mut line = String::new();
     let mut used = 0;

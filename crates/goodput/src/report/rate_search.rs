@@ -111,7 +111,7 @@ fn sentence(search: &RateSearch) -> String {
     }
 }
 
-/// What the sender could not do, and from where on the path would not do it either.
+/// The rate that the sender could not reach, and the rate above which the path would not carry more either.
 fn no_faster(search: &RateSearch) -> String {
     let failed = search.trials.iter().filter(|trial| !trial.passed);
     let rate = |trial: &RateTrial| trial.asked_bits_per_s.unwrap_or(trial.sent_bits_per_s);
@@ -125,7 +125,7 @@ fn size(bytes: Bytes) -> String {
     format!("{} B", bytes.0)
 }
 
-/// Small shares are what this is about: three digits of them.
+/// Small shares matter here: three digits.
 fn percent(percent: f64) -> String {
     match percent {
         0.0 => "0 %".into(),

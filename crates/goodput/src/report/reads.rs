@@ -1,4 +1,4 @@
-//! What the READs of a comparison were like: bursts against the room for them, drops and round trips.
+//! The READs of a comparison: bursts against the room for them, drops and round trips.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use super::fetches::as_typed;
 use super::micros::micros;
 use super::table::Table;
 
-/// Frames are those of one answer; what was dropped never reached a socket of this host.
+/// Frames are those of one answer; dropped packets never reached a socket of this host.
 const HEADINGS: [&str; 7] =
     ["READs", "goodput", "difference", "frames", "round trip", "dropped", "again"];
 
-/// The table, if the arms read from an NFS server, and what the largest burst is against the ring.
+/// The table, if the arms read from an NFS server, and the largest burst compared with the ring.
 pub fn text(record: &Record) -> String {
     let Some(reads) = &record.nfs_reads else { return String::new() };
     let compared = record.comparison.as_ref().map_or(&[][..], |comparison| &comparison.arms);

@@ -1,4 +1,4 @@
-//! The report on a shaper: what it gives, what it does to datagrams, and what TCP makes of it.
+//! The report on a shaper: its rate, its effect on datagrams, and its effect on TCP.
 
 use goodput_model::{
     BitRate, Bytes, Confirmation, Estimate, Gaps, Known, QueueDiscipline, Record, Shaping,
@@ -56,7 +56,7 @@ fn interval(estimate: &Estimate, words: impl Fn(f64) -> String) -> String {
     format!("{}   {} to {}", style::strong(words(value)), words(low.max(0.0)), words(high))
 }
 
-/// What became of datagrams that exceed the rate.
+/// What happened to datagrams above the rate.
 fn behaviour(out: &mut String, train: &Shaping) {
     let lost = train.lost as f64 * 100.0 / (train.sent as f64).max(1.0);
     let offered = train.offered_bits_per_s;

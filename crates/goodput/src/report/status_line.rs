@@ -12,7 +12,7 @@ use super::progress::{Parts, Progress, in_line, time};
 use crate::fit::width;
 use crate::screen;
 
-/// The spinner shows that the program runs; all else is [`Line`].
+/// The spinner shows that the program runs; the rest is [`Line`].
 const TEMPLATE: &str = "{spinner} {line}";
 
 /// Columns of the template before the line.
@@ -21,7 +21,7 @@ const SPINNER_COLUMNS: usize = 2;
 /// Cells of the bar.
 const BAR_CHARS: u64 = 6;
 
-/// A line that is drawn again below each other line. Gone when this is dropped.
+/// A line that is redrawn below every other line. Dropping this removes it.
 pub struct StatusLine {
     progress: Progress,
     bar: ProgressBar,
@@ -30,8 +30,8 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// For something that ends after `at_most`, if that is known. `None` if nobody could see a line that is drawn
-    /// again: standard output is no terminal, or one without control sequences.
+    /// For a task that ends after `at_most`, if known. `None` if nobody could see a redrawn line: standard output is
+    /// not a terminal, or has no control sequences.
     pub fn new(at_most: Option<Duration>) -> Option<Self> {
         if !screen::can_redraw() {
             return None;
@@ -48,12 +48,12 @@ impl StatusLine {
         self.bar.println(line);
     }
 
-    /// Shows what has changed with an event, if anything.
+    /// Shows the changes of an event, if any.
     pub fn note(&mut self, event: &Event) {
         if !self.progress.note(event) {
             return;
         }
-        // What is left is of the moment in which the block began.
+        // The time left is valid at the moment when the block began.
         let left_s = matches!(event, Event::BlockBegan(_)).then(|| self.progress.at_most_s());
         if let Some(left_s) = left_s.flatten() {
             self.at_most = Some(self.began.elapsed() + Duration::from_secs_f64(left_s));
@@ -82,7 +82,7 @@ impl Drop for StatusLine {
     }
 }
 
-/// `0:23 of max 2:00  ██░░░░ block 2 of 6 · …`, drawn for the width that the terminal has at that moment.
+/// `0:23 of max 2:00  ██░░░░ block 2 of 6 · …`, drawn for the terminal's present width.
 #[derive(Clone)]
 struct Line {
     texts: Vec<String>,
@@ -91,7 +91,7 @@ struct Line {
 }
 
 impl Line {
-    /// The line, of at most `columns`. The first text needs its room before the bar and the longest time get theirs.
+    /// The line, of at most `columns`. The first text takes precedence over the bar and the longest time.
     fn within(&self, columns: usize, passed: Duration) -> String {
         let first = self.texts.first().map_or(0, |text| width(text));
         let heads = self.heads(passed);
@@ -101,7 +101,7 @@ impl Line {
         format!("{head}{text}").trim_end().into()
     }
 
-    /// What may stand before the texts, the longest first.
+    /// Candidates for the part before the texts, the longest first.
     fn heads(&self, passed: Duration) -> Vec<String> {
         let clock = time(passed.as_secs_f64());
         let full = match self.at_most {
@@ -131,12 +131,12 @@ impl ProgressTracker for Line {
 
     fn write(&self, state: &ProgressState, out: &mut dyn fmt::Write) {
         let columns = usize::from(screen::width_columns()).saturating_sub(SPINNER_COLUMNS);
-        // What can't be drawn now is drawn at the next tick.
+        // If it can't be drawn now, the next tick draws it.
         let _ = out.write_str(&self.within(columns, state.elapsed()));
     }
 }
 
-/// The terminal behind the queue of what is printed, so that one that stalls holds nothing up. Control sequences: ECMA-48, 8.3.
+/// The terminal behind the output queue, so that a stalled terminal holds nothing up. Control sequences: ECMA-48, 8.3.
 #[derive(Debug)]
 struct Screen;
 

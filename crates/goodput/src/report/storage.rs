@@ -1,8 +1,8 @@
-//! The files of a measurement: what they gave alone, and what was slower, they or the network.
+//! The files of a measurement: their rate alone, and whether they or the network were slower.
 
 use goodput_model::{Bytes, Known, Slowest, StorageResult};
 
-/// A line of the report each: its label and its text.
+/// The lines of the report: label and text.
 pub fn lines(storage: &StorageResult) -> Vec<(&'static str, String)> {
     let source = storage.source.as_ref().map(|name| ("source", source(name, storage)));
     let sink = storage.sink.as_ref().map(|name| ("sink", sink(name, storage)));

@@ -1,5 +1,5 @@
 //! Colours, used sparingly: the verdict, and what is good or bad. `anstream` drops them if the
-//! output is no terminal.
+//! output is not a terminal.
 
 use std::fmt::Display;
 
@@ -10,12 +10,12 @@ pub const STRONG_BEGINS: &str = "\x1b[1m";
 /// How [`faint`] text begins (SGR 2).
 pub const FAINT_BEGINS: &str = "\x1b[2m";
 
-/// The one thing to see first.
+/// The most important text.
 pub fn strong(text: impl Display) -> String {
     paint(Style::new().bold(), text)
 }
 
-/// Labels and the small print.
+/// Labels and small print.
 pub fn faint(text: impl Display) -> String {
     paint(Style::new().dimmed(), text)
 }

@@ -1,7 +1,7 @@
 //! Plain columns. On a terminal they fit its width; elsewhere each row is one line, for grep and awk.
 //!
-//! Lines are only broken between words, and never between a number and its unit. If even the longest words of all
-//! columns have no room beside each other, each cell gets a line of its own, behind its heading.
+//! Lines are wrapped only between words, and never between a number and its unit. If the longest words of all columns
+//! don't fit side by side, each cell gets a line of its own, after its heading.
 
 use std::io;
 
@@ -12,14 +12,14 @@ use crate::screen;
 /// Columns between two cells.
 const GAP_COLUMNS: usize = 2;
 
-/// How a line is coloured.
+/// Colours a line.
 type Paint = fn(&str) -> String;
 
 /// Rows of text under a heading.
 pub struct Table {
     headings: Vec<String>,
     rows: Vec<Row>,
-    /// From which column on cells are numbers, which are aligned to the right.
+    /// The first column of numbers; these columns are aligned to the right.
     numbers_from: usize,
 }
 
@@ -34,7 +34,7 @@ impl Table {
         Self::with(headings.iter().map(|h| (*h).into()).collect(), usize::MAX)
     }
 
-    /// A table with headings of two lines, whose cells from the column `numbers_from` on are numbers.
+    /// A table with headings of two lines, whose cells are numbers beginning at the column `numbers_from`.
     pub fn of_numbers(headings: &[(String, String)], numbers_from: usize) -> Self {
         Self::with(headings.iter().map(|(a, b)| format!("{a}\n{b}")).collect(), numbers_from)
     }
@@ -48,7 +48,7 @@ impl Table {
         self.add(cells, None);
     }
 
-    /// Adds a row to be noticed, because something is wrong there.
+    /// Adds a highlighted row, because something is wrong there.
     pub fn bad_row(&mut self, cells: &[&str]) {
         self.add(cells, Some(|line| style::bad(line)));
     }
@@ -57,12 +57,12 @@ impl Table {
         self.rows.push(Row { cells: cells.iter().map(ToString::to_string).collect(), paint });
     }
 
-    /// Prints it, as the screen prints everything.
+    /// Prints the table through the screen's queue.
     pub fn print(self) -> io::Result<()> {
         screen::print(&self.text())
     }
 
-    /// The lines, as wide as the screen at most.
+    /// The lines, at most as wide as the screen.
     pub fn text(self) -> String {
         self.within(screen::columns())
     }
@@ -72,7 +72,7 @@ impl Table {
         self.within(screen::columns().map(|columns| columns.saturating_sub(label_columns)))
     }
 
-    /// The lines, within `columns` if that is given. Only a word that is longer has a longer line.
+    /// The lines, within `columns` if given. Only a longer word makes a longer line.
     fn within(self, columns: Option<usize>) -> String {
         match self.widths(columns) {
             Some(widths) => self.side_by_side(&widths),
@@ -80,8 +80,8 @@ impl Table {
         }
     }
 
-    /// The width of each column: what its cells need, or less if they don't all have room. `None` if the longest words
-    /// have no room beside each other.
+    /// The width of each column: its cells' full width, or less if they don't all fit. `None` if the longest words
+    /// don't fit side by side.
     fn widths(&self, columns: Option<usize>) -> Option<Vec<usize>> {
         let wanted = self.columns_by(|cell| cell.lines().map(width).max().unwrap_or(0));
         let Some(columns) = columns else { return Some(wanted) };
@@ -89,7 +89,7 @@ impl Table {
         let gaps = GAP_COLUMNS * widths.len().saturating_sub(1);
         let least: usize = widths.iter().sum();
         let mut spare = columns.checked_sub(gaps + least)?;
-        // The narrowest column that needs more grows first, so short texts stay in one line.
+        // The narrowest column that needs more grows first, so short texts stay on one line.
         while spare > 0 {
             let short = (0..widths.len()).filter(|at| widths[*at] < wanted[*at]);
             let Some(narrowest) = short.min_by_key(|at| widths[*at]) else { break };
@@ -99,7 +99,7 @@ impl Table {
         Some(widths)
     }
 
-    /// The most that `needed` says of a column's heading and cells, for each column.
+    /// The maximum of `needed` over a column's heading and cells, for each column.
     fn columns_by(&self, needed: impl Fn(&str) -> usize) -> Vec<usize> {
         let column = |at: usize| {
             let cells = self.rows.iter().filter_map(|row| row.cells.get(at));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     proptest! {
-        /// At any width, no line is longer unless it is one word, no word is broken, and none is missing.
+        /// At any width, no line is too long unless it is one word, no word is broken, and none is missing.
         #[test]
         fn any_table_fits_any_width_without_breaking_words(
             (headings, rows) in table(), columns in 1usize..200

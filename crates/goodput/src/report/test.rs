@@ -12,14 +12,14 @@ use super::{
 };
 use crate::shell;
 
-/// What is shown beyond the usual.
+/// What to show beyond the usual.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Detail {
     /// Rules that could not decide.
     pub undecided: bool,
-    /// What is mostly for experts: every step of the way, though nothing was lost.
+    /// Details for experts: every step of the path, even if nothing was lost.
     pub verbose: bool,
-    /// What makes a result incomplete is said elsewhere, as an error.
+    /// The reason for an incomplete result is printed elsewhere, as an error.
     pub failure_is_told: bool,
 }
 
@@ -73,7 +73,7 @@ fn number(out: &mut String, record: &Record) {
     let result = &record.result;
     let precision = match &result.precision_percent {
         Known::Value(percent) => format!("±{percent:.1} %"),
-        // The reason is in the record; mostly the run was too short.
+        // The reason is in the record; usually the run was too short.
         Known::Missing(_) => "precision unknown".into(),
     };
     let ceiling = match &result.ceiling_bits_per_s {
@@ -85,7 +85,7 @@ fn number(out: &mut String, record: &Record) {
     };
     let goodput = style::strong(result.goodput_bits_per_s);
     let counted = match (record.kind, record.plan.direction) {
-        // Of another program's transfer only what the kernel of this end counts is known.
+        // For another program's transfer, only this end's kernel counters are known.
         (Kind::Attach, Direction::Send) => "acknowledged",
         (_, Direction::Send) => peer::counted(record),
         _ => "received",
@@ -153,7 +153,7 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
         Place::Far => "far host",
         Place::Path => "on the path",
     };
-    // One direction needs no name; of two, each verdict says which it is about.
+    // A single direction needs no name; with two, each verdict names its direction.
     let way = record.verdict_reverse.as_ref().map(|_| format!("   {}", way(verdict.sender)));
     let way = way.unwrap_or_default();
     if verdict.limit == Verdict::NO_LIMIT {
@@ -177,7 +177,8 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
         line(out, "  then", &format!("about {predicted}, the next known limit"));
     }
     remedy(out, finding);
-    // Proving needs goodput at the other end, which a transfer of another program says nothing of.
+    // A proof needs goodput at the other end, but watching another program's transfer doesn't show
+    // whether it runs there.
     if let Some(change) = finding.changes.first()
         && record.kind != Kind::Attach
     {
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// What README.md shows of a result is what the program prints of it.
+    /// README.md must show a report exactly as the program prints it.
     #[test]
     fn the_readme_shows_a_report_as_it_is_printed() {
         let record: Record =

@@ -1,4 +1,4 @@
-//! The file-transfer table, and what it says.
+//! The file-transfer table, and its conclusions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,7 +23,7 @@ const HEADINGS: [[&str; 2]; 9] = [
     ["peak MB", "near+far"],
 ];
 
-/// One of several tables: with its delays and how many runs it is made of.
+/// One of several tables: with its delays and its number of runs.
 pub fn one_of_several(transfers: &Transfers) -> String {
     let comparison = &transfers.comparison;
     let mut out = text(transfers) + &delay::table(comparison);
@@ -34,7 +34,7 @@ pub fn one_of_several(transfers: &Transfers) -> String {
     out
 }
 
-/// The table of one size and number of clients, and the sentences it ends in.
+/// The table of one size and number of clients, and the sentences below it.
 pub fn text(transfers: &Transfers) -> String {
     let title = title(transfers.size_bytes, transfers.clients);
     let mut out = format!("\n{}\n", style::strong(title));
@@ -79,7 +79,7 @@ fn cells(method: &Method) -> Vec<String> {
     method.values.iter().cloned().chain(numbers).collect()
 }
 
-/// Three digits or more of it.
+/// At least three digits.
 fn seconds(s: f64) -> String {
     match s {
         s if s >= 10.0 => format!("{s:.1} s"),
@@ -88,7 +88,7 @@ fn seconds(s: f64) -> String {
     }
 }
 
-/// `?` for what is not known; the reason is in the record.
+/// `?` if unknown; the reason is in the record.
 fn number(value: &Known<f64>, places: usize, scale: f64) -> String {
     match value {
         Known::Value(value) => format!("{:.places$}", value * scale),
@@ -106,7 +106,7 @@ fn sentence(transfers: &Transfers) -> String {
     format!("{}. {}. {}.", speed(comparison), limits(comparison), cost(transfers))
 }
 
-/// `mover=sendfile socket.cork=on`, as it was typed.
+/// `mover=sendfile socket.cork=on`, as typed.
 fn name(comparison: &Comparison, arm: &ArmResult) -> String {
     let both = comparison.settings.iter().zip(&arm.values);
     let named: Vec<_> = both.map(|(setting, value)| format!("{setting}={value}")).collect();
@@ -136,7 +136,7 @@ fn title_of(limit: &str) -> String {
     rule.map(|rule| format!(" ({})", rule.title)).unwrap_or_default()
 }
 
-/// The arm of the best effect that was shown to be one.
+/// The arm with the best proven effect.
 fn best<'a>(
     comparison: &'a Comparison,
     effect: impl Fn(&'a ArmResult) -> Option<&'a Effect>,

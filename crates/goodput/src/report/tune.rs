@@ -66,7 +66,7 @@ fn gain(step: &TuningStep) -> String {
     effect.map_or_else(|| "–".into(), of)
 }
 
-/// What came of one change, while others are still to be tried.
+/// The result of one change, while others are still to be tried.
 pub fn ended(step: &TuningStep) -> String {
     let why = not_tried(step);
     why.unwrap_or_else(|| format!("{}: {}", assignment(&step.change), outcome(step)))
@@ -128,10 +128,10 @@ fn nothing(tuning: &Tuning) -> String {
     }
 }
 
-/// What is proven, and how to keep what is not kept already.
+/// The proven changes, and how to save those that aren't saved yet.
 fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
     lines(out, "proven", proven.iter().map(assignment));
-    // All of it is kept, or nothing: only together it is proven.
+    // Either all are saved or none: only the combination is proven.
     let open: Vec<&Change> = proven.iter().filter(|_| kept_in.is_empty()).collect();
     if !kept_in.is_empty() {
         let files = kept_in.join(", ");
@@ -139,12 +139,12 @@ fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
         let by_ssh = kept_in.iter().any(|file| file.starts_with("ssh://"));
         let on = if by_ssh { ", with `--on ssh://…` at another host," } else { "" };
         line(out, "", &format!("`goodput settings undo --saved`{on} removes it from there"));
-        // The values now; a host reached by SSH has its own command for that, with `--on`.
+        // The present values; a host reached by SSH has its own command, with `--on`.
         lines(out, "undo", proven.iter().filter(|_| !by_ssh).filter_map(undo));
     }
     lines(out, "to keep", open.iter().map(|change| command(change)));
     let forms = open.iter().map(|change| (&change.setting, change.to.as_str()));
-    // A setting that only the far end knows has no known permanent form.
+    // The permanent form of a setting that only the far end knows is unknown.
     let form = |setting: &SettingRef, value: &str| {
         goodput_settings::permanent(setting, value).unwrap_or_default()
     };
@@ -160,8 +160,7 @@ fn command(Change { setting, to, .. }: &Change) -> String {
     command_for(setting, to)
 }
 
-/// The command that makes a setting what it was before the change; `None` if the change lasts no longer than a
-/// measurement.
+/// The command that restores a setting's old value; `None` if the change lasts only for the measurement.
 fn undo(Change { setting, from, .. }: &Change) -> Option<String> {
     let from = from.as_deref().unwrap_or("default");
     (!is_plan(setting)).then(|| command_for(setting, from))

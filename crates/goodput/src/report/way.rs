@@ -1,17 +1,17 @@
-//! Where it was lost: the payload's way from application to application, a line for each step.
+//! Where payload was lost: its path from application to application, a line for each step.
 
 use goodput_model::{Bytes, Known, Step, StepName, StepUnit};
 
 use super::labelled;
 use super::table::Table;
 
-/// What to show of the way.
+/// The part of the path to show.
 pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
     let lost = way.iter().any(|step| step.dropped.value().is_some_and(|count| *count > 0));
     if lost || every_step { table(way) } else { vec![nothing_lost(way)] }
 }
 
-/// One line, if no counter shows a loss; the counters that could not be read are no proof.
+/// One line, if no counter shows a loss; counters that could not be read prove nothing.
 fn nothing_lost(way: &[Step]) -> String {
     let unseen = way.iter().filter(|step| drops(step, way) && step.dropped.value().is_none());
     let unseen: Vec<_> = unseen.map(label).collect();
@@ -21,8 +21,8 @@ fn nothing_lost(way: &[Step]) -> String {
     }
 }
 
-/// Whether a step can drop anything. Programs can't, and the sender's socket, at the end where the way begins,
-/// waits instead.
+/// Whether a step can drop anything. Programs can't. The sender's socket, at the end where the path begins, waits
+/// instead.
 fn drops(step: &Step, way: &[Step]) -> bool {
     let at_sender = way.first().is_some_and(|first| first.place == step.place);
     match step.name {
@@ -54,7 +54,7 @@ fn table(way: &[Step]) -> Vec<String> {
     table.beside(labelled::WIDTH_CHARS).lines().map(Into::into).collect()
 }
 
-/// Where the number of what was lost comes from.
+/// The source of the number of lost packets.
 fn counter(step: &Step) -> &'static str {
     match (step.name, step.unit) {
         (StepName::Application, ..) => "",
@@ -90,7 +90,7 @@ fn amount(count: &Known<u64>, unit: StepUnit) -> String {
     }
 }
 
-/// What the numbers of a step count.
+/// The unit of a step's numbers.
 fn unit(unit: StepUnit) -> &'static str {
     match unit {
         StepUnit::Bytes => "payload",
@@ -100,7 +100,7 @@ fn unit(unit: StepUnit) -> &'static str {
     }
 }
 
-/// A count of packets in three digits or four: 829, 12.3k, 4.1M.
+/// A count of packets in three or four digits: 829, 12.3k, 4.1M.
 fn count_of(count: u64) -> String {
     match count as f64 {
         n if n >= 1e8 => format!("{:.0}M", n / 1e6),

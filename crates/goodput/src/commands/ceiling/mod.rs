@@ -1,4 +1,4 @@
-//! `goodput ceiling`: how fast a path could be at best, by arithmetic.
+//! `goodput ceiling`: computes how fast a path could be at best.
 
 mod series;
 
@@ -29,7 +29,7 @@ pub fn run(args: &CeilingArgs) -> Result<Exit> {
     })
 }
 
-/// Whether there is a ceiling, or what becomes of a burst, which has no rate.
+/// Whether there is a ceiling, or the fate of a burst, which has no rate.
 fn is_answered(report: &CeilingReport) -> bool {
     let mut lines = report.bounds.iter().flat_map(|bound| &bound.lines);
     report.ceiling_bits_per_s.value().is_some()
@@ -65,7 +65,7 @@ fn computed(args: &CeilingArgs) -> Result<CeilingReport> {
     })
 }
 
-/// Inputs, and where they come from.
+/// Inputs, and their sources.
 #[derive(Default)]
 struct Read {
     inputs: CeilingInputs,
@@ -94,7 +94,7 @@ fn inputs(args: &CeilingArgs) -> Result<Read> {
     Ok(Read { read: read.collect(), unread: unread.collect(), inputs: over(typed, inputs) })
 }
 
-/// What was typed, and what was read for inputs that were not typed.
+/// The typed inputs, completed by those that were read.
 fn over(typed: CeilingInputs, read: CeilingInputs) -> CeilingInputs {
     let (same_tunnels, same_bus) = (typed.tunnels.is_empty(), typed.bus.is_none());
     let ring = read.ring_frames.filter(|_| typed.room_bytes.is_none());

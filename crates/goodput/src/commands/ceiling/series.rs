@@ -11,7 +11,7 @@ use crate::args::{frequency, rate};
 /// Largest file that is read, bytes: a hundred thousand lines.
 const MAX_SERIES_FILE_BYTES: u64 = 4 << 20;
 
-/// The points of a series, or of the file of that name.
+/// The points of a series, or of the file with this name.
 pub fn read(text: &str) -> Result<Vec<(f64, BitRate)>> {
     match File::open(text) {
         Ok(file) => lines(&content(file, text)?).with_context(|| format!("cannot read {text}")),
@@ -47,7 +47,7 @@ fn series(text: &str) -> Result<Vec<(f64, BitRate)>> {
     points.collect()
 }
 
-/// Empty lines and those with a `#` in front say nothing.
+/// Empty lines and lines that begin with `#` are ignored.
 fn lines(text: &str) -> Result<Vec<(f64, BitRate)>> {
     let lines = text.lines().map(str::trim).enumerate();
     let said = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

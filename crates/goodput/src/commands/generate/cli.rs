@@ -1,4 +1,4 @@
-//! docs/cli.md: every verb and option, made from the command line's own definition.
+//! docs/cli.md: every verb and option, generated from the command line's definition.
 
 use std::fmt::Write;
 
@@ -79,7 +79,7 @@ fn option(text: &mut String, arg: &Arg) {
     let _ = writeln!(text, "- `{}`: {}{}", spelled(arg), escaped(&help), values(arg));
 }
 
-/// The option as it is typed.
+/// The option as typed.
 fn spelled(arg: &Arg) -> String {
     // As clap writes it in a usage line, with the short form before it.
     let long = arg.to_string();
@@ -89,12 +89,12 @@ fn spelled(arg: &Arg) -> String {
     }
 }
 
-/// Markdown reads what is in angle brackets as HTML.
+/// Markdown reads text in angle brackets as HTML.
 fn escaped(help: &str) -> String {
     help.replace('<', "\\<").replace('*', "\\*")
 }
 
-/// The values to choose from, the default, and the variable of the environment.
+/// The possible values, the default, and the environment variable.
 fn values(arg: &Arg) -> String {
     let mut notes = Vec::new();
     let possible = arg.get_possible_values();

@@ -1,5 +1,5 @@
-//! `goodput generate`: everything that is made from the command line's own definition, from the
-//! registries and from the types.
+//! `goodput generate`: everything that is generated from the command line's definition, the
+//! registries and the types.
 
 mod cli;
 mod reference;
@@ -18,7 +18,7 @@ use crate::screen;
 pub fn run(what: Generate) -> Result<Exit> {
     match what {
         Generate::Completions { shell } => {
-            // It panics if it can't write, so it does not write to the screen.
+            // clap's generator panics if it can't write, so it does not write to the screen.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "goodput", &mut script);
             screen::print(&String::from_utf8(script)?)?;
@@ -30,7 +30,7 @@ pub fn run(what: Generate) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// One page a verb, and one for the whole.
+/// One page per verb, and one for the whole program.
 fn man(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
@@ -43,12 +43,12 @@ fn schema() -> Result<String> {
     Ok(serde_json::to_string_pretty(&schemars::schema_for!(goodput_model::Record))?)
 }
 
-/// The JSON Schema of what `goodput check --json` prints.
+/// The JSON Schema of the output of `goodput check --json`.
 fn check_schema() -> Result<String> {
     Ok(serde_json::to_string_pretty(&schemars::schema_for!(goodput_model::CheckReport))?)
 }
 
-/// The JSON Schema of what `goodput ceiling --json` prints.
+/// The JSON Schema of the output of `goodput ceiling --json`.
 fn ceiling_schema() -> Result<String> {
     Ok(serde_json::to_string_pretty(&schemars::schema_for!(goodput_model::CeilingReport))?)
 }

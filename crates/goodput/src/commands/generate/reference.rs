@@ -8,7 +8,7 @@ use super::{ceiling_schema, check_schema, cli, schema};
 use crate::pages::{self, planted};
 use anyhow::{Context, Result};
 
-/// Says where a document comes from, so that nobody edits it by hand.
+/// States where a document comes from, so that nobody edits it by hand.
 const MADE: &str =
     "<!-- Made by `cargo xtask docs`. Edit the code it comes from, not this file. -->";
 
@@ -59,7 +59,7 @@ fn settings() -> String {
     format!("{MADE}\n\n# Settings that goodput can compare and change\n{pages}{}", far_settings())
 }
 
-/// What the clients of a server may reach.
+/// The settings that a server's clients may reach.
 fn far_settings() -> String {
     let mut text = String::from(
         "\n## What clients of a server may change\n\nNothing, unless the server's operator allows it with `serve --allow-settings`; then only these settings,\nwithin these bounds. Clients can't read other settings either. The administrator of a host can set\nmore there with `goodput settings set`.\n\n\

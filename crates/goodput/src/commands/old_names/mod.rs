@@ -1,4 +1,4 @@
-//! `goodput as`: instead of other programs.
+//! `goodput as`: replaces other programs.
 
 mod run;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::report::table::Table;
 use crate::screen;
 
-/// Does as the program that the line begins with; or makes the links, or lists.
+/// Acts as the program at the beginning of the command line; or makes the links, or lists.
 pub fn run(args: &AsArgs) -> Result<Exit> {
     if let Some(directory) = &args.install {
         for link in programs::install(directory)? {

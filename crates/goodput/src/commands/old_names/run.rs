@@ -1,4 +1,4 @@
-//! Carries a program's command line out, and ends as that program would.
+//! Carries out a program's command line, and exits as this program would.
 
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command as Process, Stdio};
@@ -16,13 +16,12 @@ use crate::args::Cli;
 use crate::exit::{self, Exit};
 use crate::{screen, shell};
 
-/// 1, which each of these programs returns if something went wrong.
+/// 1, which all these programs return after an error.
 const FAILURE: Exit = Exit::Problem;
-/// How often is looked whether a server that does not listen yet has ended.
+/// How often to check whether a server that does not listen yet has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs goodput as `program` with `arguments`, without the name in front. `show` prints what it would
-/// run instead.
+/// Runs goodput as `program` with `arguments`, without the program's name. `show` prints the command instead.
 pub fn run(program: &'static Program, arguments: &[String], show: bool) -> Exit {
     let work = match translate(program, arguments) {
         Ok(work) => work,
@@ -40,7 +39,7 @@ pub fn run(program: &'static Program, arguments: &[String], show: bool) -> Exit 
         Invocation::Run { arguments, again, .. } => [Some(arguments), again.as_ref()],
         Invocation::Print(_) => [None, None],
     };
-    // Nothing has begun yet, so that no output in JSON could carry this in itself.
+    // Nothing has begun yet, so there is no JSON output that could contain this error.
     if let Err(error) = runs.into_iter().flatten().try_for_each(|run| parsed(run).map(drop)) {
         complain(program, &exit::in_words(&error));
         return FAILURE;
@@ -50,7 +49,7 @@ pub fn run(program: &'static Program, arguments: &[String], show: bool) -> Exit 
         Ok(_) => FAILURE,
         Err(error) if exit::is_seen_enough(&error) => Exit::Fine,
         Err(error) => {
-            // Output in JSON carries its error in itself (iperf3 -J).
+            // JSON output contains its own error (iperf3 -J).
             if !is_json(arguments) {
                 complain(program, &exit::in_words(&error));
             }
@@ -63,7 +62,7 @@ fn is_json(arguments: &[String]) -> bool {
     arguments.iter().any(|a| ["-J", "--json", "--json-stream"].contains(&a.as_str()))
 }
 
-/// `iperf3: error - …`, as iperf3 begins; the others have no word for it.
+/// `iperf3: error - …`, iperf3's prefix; the others have none.
 fn complain(program: &Program, why: &str) {
     let error = if program.name == "iperf3" && !why.contains("error -") { "error - " } else { "" };
     screen::say(format_args!("{}: {error}{why}", program.name));
@@ -95,7 +94,7 @@ fn carry_out(work: Invocation, show: bool) -> Result<Exit> {
     }
 }
 
-/// Goodput's own parsing of the arguments: what is no number or out of range shows here.
+/// goodput's own parsing of the arguments: invalid and out-of-range numbers fail here.
 pub fn parsed(arguments: &[String]) -> Result<Cli> {
     let words = std::iter::once("goodput").chain(arguments.iter().map(String::as_str));
     Cli::try_parse_from(words).map_err(|error| {
@@ -105,12 +104,12 @@ pub fn parsed(arguments: &[String]) -> Result<Cli> {
     })
 }
 
-/// Starts the server apart from the terminal, and returns once it listens.
+/// Starts the server detached from the terminal, and returns once it listens.
 fn in_background(arguments: &[String], files: &Files) -> Result<Exit> {
     use std::os::unix::process::CommandExt;
     parsed(arguments)?;
     let program = std::env::current_exe().context("cannot find goodput's own file")?;
-    // The server says that it listens as it says it to systemd (sd_notify(3)).
+    // The server reports that it listens in the same way as to systemd (sd_notify(3)).
     let place = tempfile::tempdir().context("cannot make a directory for the server's socket")?;
     let socket = place.path().join("listens");
     let hears = UnixDatagram::bind(&socket).context("cannot listen to the server")?;

@@ -1,4 +1,4 @@
-//! Every option of every table becomes something that goodput understands, or is refused in words.
+//! Every option of every table becomes one that goodput understands, or is refused with a reason.
 
 use clap::Parser;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn program(name: &str) -> &'static Program {
     find(name).unwrap()
 }
 
-/// What a command line comes to, in one line.
+/// The result of a command line, in one line.
 fn becomes(name: &str, typed: &str) -> String {
     match translate(program(name), &words(typed)) {
         Ok(Invocation::Run { arguments, .. }) => arguments.join(" "),
@@ -81,12 +81,12 @@ fn typed(program: &Program, mode: Mode, option: &Opt) -> Vec<String> {
         Value::One(name) => Some(sample(name)),
         Value::None | Value::Maybe(_) => None,
     };
-    // The last option without a value would take the host for it.
+    // If the last option had no value, it would take the host for one.
     arguments.splice(0..0, std::iter::once(option.name()).chain(value.map(String::from)));
     arguments
 }
 
-/// Whether it makes a client or a server of the program, which tests of their own look at.
+/// Whether the option makes the program a client or a server; other tests cover these.
 fn turns(option: &Opt) -> bool {
     ["-c", "-s", "-S", "-1", "-r", "-t"].contains(&option.name().as_str())
         && !matches!(option.value, Value::One("SECONDS" | "BYTES"))
@@ -121,7 +121,8 @@ fn every_option_maps_or_is_refused_by_name() {
     }
 }
 
-/// Options that only clap of goodput can refuse are refused for their combination, not their form.
+/// Options that only goodput's clap parser can refuse are refused for their combination, not their
+/// form.
 fn understood(arguments: &[String], mode: Mode) {
     let all = std::iter::once("goodput").chain(arguments.iter().map(String::as_str));
     match (Cli::try_parse_from(all), mode) {
@@ -147,7 +148,7 @@ fn iperf3_lines_come_to_what_they_mean() {
         "test iperf3://h:99 --flows=4 --reverse --sndbuf=65536 --rcvbuf=65536 --chunk=131072 \
          --time=5 --format=iperf3-text --no-store"
     );
-    // The rate is of one stream, and UDP has one of its own.
+    // The rate applies to one stream, and UDP has a default rate.
     let udp = becomes("iperf3", "-c h -u -P 3 -J");
     assert!(udp.contains("--udp --rate=3000000 --chunk=1448 --time=10 --format=iperf3 "), "{udp}");
     assert!(becomes("iperf3", "-c h -b 1.5g").contains("--rate=1500000000"));
