@@ -1,4 +1,4 @@
-//! One connection to a server, plain or encrypted, on which words and payload come one after the other.
+//! One connection to a server, plain or encrypted, that alternates between protocol text and payload.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,23 +13,23 @@ use crate::link::{Ready, Wait};
 use crate::tls::{self, Tls};
 use crate::tls_words;
 
-/// Bytes that are looked at at once.
+/// Bytes that are examined at once.
 const LOOK_BYTES: usize = 16 << 10;
 
 /// A connection.
 pub(crate) struct Connection {
     socket: OwnedFd,
     tls: Option<Box<ClientConnection>>,
-    /// Whether what comes is acknowledged at once.
+    /// Whether incoming data is acknowledged at once.
     prompt: bool,
-    /// What was decrypted behind the words that were wanted.
+    /// Decrypted data after the requested text.
     pending: Vec<u8>,
 }
 
-/// How the answer of a server ended before it was one.
+/// How a server's answer ended too early.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The connection was over before anything of it came, as is usual for one that had been idle.
+    /// The connection ended before any byte of the answer, as is common after an idle time.
     Before,
     /// Anything else.
     Error(FileError),
@@ -53,14 +53,14 @@ impl Broken {
     }
 }
 
-/// Words that were read, and when the first of them had come.
+/// Text that was read, and when its first byte arrived.
 #[derive(Debug)]
 pub(crate) struct Heard<T> {
     pub(crate) said: T,
     pub(crate) first: Instant,
 }
 
-/// What a parser made of bytes: how many it needs no more, and what they say once that is whole.
+/// A parser's result: how many bytes it has consumed, and the value once it is complete.
 pub(crate) type Parsed<T> = Result<(usize, Option<T>), FileError>;
 
 /// The raw bytes of a connection, written with these flags.
@@ -83,15 +83,15 @@ impl Write for Raw<'_> {
 }
 
 impl Connection {
-    /// Of a connected socket, which is put into non-blocking mode.
+    /// Wraps a connected socket, and makes it non-blocking.
     pub(crate) fn new(socket: OwnedFd) -> Result<Self, FileError> {
         rustix::io::ioctl_fionbio(&socket, true)
             .map_err(|cause| FileError::io("make a connection non-blocking")(cause.into()))?;
         Ok(Self { socket, tls: None, prompt: false, pending: Vec::new() })
     }
 
-    /// Has what comes acknowledged at once. A server that says two things in a row holds back the second until the first
-    /// is acknowledged (RFC 896), which else takes 40 ms.
+    /// Acknowledges incoming data at once. A server that sends two messages in a row holds back the second until the
+    /// first is acknowledged (RFC 896), which otherwise takes 40 ms.
     pub(crate) fn be_prompt(&mut self) {
         self.prompt = true;
     }
@@ -100,17 +100,17 @@ impl Connection {
         &self.socket
     }
 
-    /// Version of TLS and cipher, if what is said is encrypted.
+    /// Version of TLS and cipher, if the connection is encrypted.
     pub(crate) fn tls(&self) -> Option<String> {
         self.tls.as_deref().and_then(tls::summary)
     }
 
-    /// Whether payload comes encrypted.
+    /// Whether payload arrives encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// Encrypts all that follows. Fails if the server is not who it should be.
+    /// Encrypts everything after this. Fails if the server can't prove its identity.
     pub(crate) fn encrypt(
         &mut self,
         tls: &Tls,
@@ -140,7 +140,7 @@ impl Connection {
                 Err(cause) => return Err(FileError::io("shake hands by TLS")(cause)),
             }
             if let Err(why) = session.process_new_packets() {
-                // The server shall hear why, if it listens.
+                // Tells the server why, if it listens.
                 let _ = session.write_tls(&mut Raw(&self.socket, SendFlags::empty()));
                 return Err(tls::refused(host, &why));
             }
@@ -159,9 +159,9 @@ impl Connection {
         self.say_with(SendFlags::empty(), bytes, wait, until)
     }
 
-    /// Writes all of `bytes`, which payload follows at once: both share a segment (`MSG_MORE`, send(2)). Otherwise
-    /// payload that is shorter than a segment waits until these bytes are acknowledged (Nagle, RFC 896), which the peer
-    /// may put off for 40 ms.
+    /// Writes all of `bytes`, followed at once by payload: both share a segment (`MSG_MORE`, send(2)). Otherwise
+    /// payload shorter than a segment waits until these bytes are acknowledged (Nagle, RFC 896), which the peer may
+    /// delay for 40 ms.
     pub(crate) fn say_before_payload(
         &mut self,
         bytes: &[u8],
@@ -191,7 +191,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes payload as far as there is room, without waiting: an error of the kind `WouldBlock` if there is none.
+    /// Writes as much payload as there is room for, without waiting: an error of the kind `WouldBlock` if there is
+    /// none.
     pub(crate) fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
         let Some(session) = &mut self.tls else {
             return Raw(&self.socket, SendFlags::empty()).write(payload);
@@ -202,7 +203,7 @@ impl Connection {
         let taken = session.writer().write(payload)?;
         while session.wants_write() {
             match session.write_tls(&mut Raw(&self.socket, SendFlags::empty())) {
-                // What is not sent now is sent before the next payload.
+                // The rest is sent before the next payload.
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
                 sent => _ = sent?,
             }
@@ -210,7 +211,7 @@ impl Connection {
         Ok(taken)
     }
 
-    /// Ends what this end writes, so that the other reads to its end.
+    /// Ends this end's stream, so that the peer reads to the end.
     pub(crate) fn end(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), FileError> {
         if let Some(session) = &mut self.tls {
             session.send_close_notify();
@@ -220,7 +221,7 @@ impl Connection {
             .map_err(|cause| FileError::io("end the payload")(cause.into()))
     }
 
-    /// Waits until `until` for something to hear. Whether there is.
+    /// Waits until `until` for input. Returns whether there is any.
     pub(crate) fn is_spoken_on(
         &mut self,
         wait: &dyn Wait,
@@ -229,7 +230,7 @@ impl Connection {
         loop {
             let seen = match &self.tls {
                 Some(_) if !self.pending.is_empty() => Ok(1),
-                // Not all that comes encrypted is meant to be heard.
+                // Some encrypted records contain no data.
                 Some(_) => {
                     let mut words = vec![0; LOOK_BYTES];
                     let read = self.read(&mut words);
@@ -249,13 +250,13 @@ impl Connection {
                     }
                     self.wait(wait, Ready::Read, until)?;
                 }
-                // What it is, who hears it learns.
+                // The reader will find out what it is.
                 _ => return Ok(true),
             }
         }
     }
 
-    /// Writes what is encrypted and not sent.
+    /// Writes encrypted data that was not sent yet.
     pub(crate) fn flush(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), Broken> {
         self.flush_with(SendFlags::empty(), wait, until)
     }
@@ -274,7 +275,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits after a failed write, if it is worth trying again.
+    /// Waits after a failed write, if a retry makes sense.
     fn bear(&self, cause: io::Error, wait: &dyn Wait, until: Instant) -> Result<(), Broken> {
         match cause.kind() {
             ErrorKind::Interrupted => Ok(()),
@@ -284,7 +285,7 @@ impl Connection {
         }
     }
 
-    /// Reads words of up to `most` bytes, and nothing of what follows them.
+    /// Reads text of up to `most` bytes, and nothing after it.
     pub(crate) fn hear<T>(
         &mut self,
         most: usize,
@@ -313,7 +314,7 @@ impl Connection {
             }
             self.take(fresh)?;
             fresh = 0;
-            // What says nothing yet counts, too: there may be as much of it as one likes.
+            // Ignored text counts, too: there may be any amount of it.
             words.drain(..at);
             over += at;
             if over + words.len() > most {
@@ -323,7 +324,8 @@ impl Connection {
         }
     }
 
-    /// Looks at what has come, and adds it to `words`: how much that is. On a plain connection it is not yet taken.
+    /// Peeks at incoming data, adds it to `words`, and returns its length. On a plain connection the data stays in the
+    /// socket.
     fn look(
         &mut self,
         words: &mut Vec<u8>,
@@ -362,7 +364,7 @@ impl Connection {
         }
     }
 
-    /// Leaves what follows the first `used` of `words`, of which the last `fresh` were looked at.
+    /// Puts back everything after the first `used` bytes of `words`; the last `fresh` bytes were only peeked at.
     fn leave(&mut self, mut words: Vec<u8>, used: usize, fresh: usize) -> Result<(), FileError> {
         if self.is_encrypted() {
             self.pending = words.split_off(used);
@@ -371,7 +373,7 @@ impl Connection {
         self.take(fresh.saturating_sub(words.len() - used))
     }
 
-    /// Takes `bytes` out of the socket that were looked at.
+    /// Removes peeked `bytes` from the socket.
     fn take(&mut self, bytes: usize) -> Result<(), FileError> {
         if self.is_encrypted() {
             return Ok(());
@@ -391,7 +393,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what has come, decrypted, without waiting.
+    /// Reads incoming data, decrypted, without waiting.
     pub(crate) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if !self.pending.is_empty() {
             let taken = self.pending.len().min(room.len());
@@ -413,13 +415,13 @@ impl Connection {
                 io::Error::other(format!("what the server sends by TLS can't be read: {why}"))
             })?;
             if session.wants_write() {
-                // What is not sent now is sent with the next question.
+                // The rest is sent with the next request.
                 let _ = session.write_tls(&mut Raw(&self.socket, SendFlags::empty()));
             }
         }
     }
 
-    /// Waits until the socket is ready; an error once it is too late.
+    /// Waits until the socket is ready; an error after the deadline.
     pub(crate) fn wait(
         &self,
         wait: &dyn Wait,
@@ -430,7 +432,7 @@ impl Connection {
             return Err(FileError::TimedOut("the server did not answer in time".into()));
         }
         if self.prompt && ready == Ready::Read {
-            // If it is refused, it only takes longer. The kernel forgets it now and then (tcp(7)).
+            // If this fails, answers only take longer. The kernel resets this now and then (tcp(7)).
             let _ = rustix::net::sockopt::set_tcp_quickack(&self.socket, true);
         }
         wait.wait(self.socket.as_fd(), ready, until)

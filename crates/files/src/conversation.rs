@@ -1,4 +1,4 @@
-//! What every scheme brings: a conversation with its server, and what that answers.
+//! The interface of every scheme: a conversation with its server, and the server's answers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,21 +14,21 @@ use crate::place::Place;
 use crate::proxy::Proxy;
 use crate::schemes::nfs::{NfsOptions, RpcLog};
 
-/// A way to ask for files: an entry of the registry.
+/// A way to request files: an entry of the registry.
 pub struct Scheme {
-    /// Its id, equal to how its places begin.
+    /// Its id, which is the prefix of its places.
     pub id: &'static str,
     /// One line for a list.
     pub summary: &'static str,
     /// The usual port.
     pub port: u16,
-    /// Whether its payload can never be read off a socket as it is.
+    /// Whether its payload can never be read from a socket unchanged.
     pub decoded: bool,
-    /// Whether its servers may insist on a local port below 1024.
+    /// Whether its servers may require a local port below 1024.
     pub low_port: bool,
-    /// Whether its servers are told the user of a URL also if there is no password.
+    /// Whether its servers receive the user of a URL even without a password.
     pub lone_user: bool,
-    /// Whether what follows the question mark of a URL is about the server, not about the file.
+    /// Whether the query of a URL concerns the server rather than the file.
     pub server_query: bool,
     /// Begins a conversation about the file at a place. Nothing is sent yet.
     pub open: Open,
@@ -37,16 +37,16 @@ pub struct Scheme {
 /// Begins a conversation about a place.
 pub type Open = fn(Place, Arc<Options>, Box<dyn Dial>) -> Box<dyn Conversation>;
 
-/// How the user wants servers to be met.
+/// The user's settings for servers.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Who asks, if the user says so.
+    /// The login, if the user gives one.
     pub login: Option<Login>,
-    /// File of certificates (PEM) of the authorities that are trusted, in place of the system's.
+    /// File of certificates (PEM) of trusted authorities, instead of the system's.
     pub authorities: Option<PathBuf>,
-    /// Whether any certificate will do.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
-    /// By whom web servers are reached, if not directly.
+    /// The proxy for web servers, if any.
     pub proxy: Option<Proxy>,
     /// Whether redirects may lead to hosts that the user did not name.
     pub follow: bool,
@@ -54,21 +54,22 @@ pub struct Options {
     pub nfs: NfsOptions,
 }
 
-/// A conversation with a server about one file, which is fetched again and again, or stored and then removed.
+/// A conversation with a server about one file, which is fetched repeatedly, or stored and then removed.
 pub trait Conversation: Send {
-    /// Connects and logs in, so that the next question need not.
+    /// Connects and logs in before the first request.
     fn connect(&mut self, wait: &dyn Wait) -> Result<(), FileError>;
 
-    /// Asks for the whole file, and returns when its payload can be read. What the body before had left on the
-    /// connection must have been read, or the connection is given up.
+    /// Requests the whole file, and returns when its payload can be read. The previous body must have been read from
+    /// the connection completely, or the connection is closed.
     fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError>;
 
     /// Reads payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if
-    /// nothing has come. Zero is the end of the body.
+    /// nothing has arrived. Zero is the end of the body.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Asks to store the file, in place of what it holds, and returns when its payload can be written: `bytes` of it, or,
-    /// if that is `None`, any number. The body before has been [`Conversation::stored`], or the connection is given up.
+    /// Requests to store the file, replacing its content, and returns when its payload can be written: `bytes` of it,
+    /// or any number if this is `None`. The previous body has been [`Conversation::stored`], or the connection is
+    /// closed.
     fn store(&mut self, _bytes: Option<u64>, _wait: &dyn Wait) -> Result<Body, FileError> {
         Err(FileError::Place("goodput can't store files at servers of this kind".into()))
     }
@@ -84,22 +85,22 @@ pub trait Conversation: Send {
         Ready::Write
     }
 
-    /// All payload of the body is written: returns when the server has said that it has the file.
+    /// All payload of the body is written: returns when the server has confirmed the file.
     fn stored(&mut self, _wait: &dyn Wait) -> Result<(), FileError> {
         Ok(())
     }
 
-    /// What a server said that takes no more of a body, if it says anything soon.
+    /// The message of a server that takes no more of a body, if one arrives soon.
     fn refusal(&mut self, _wait: &dyn Wait) -> Option<FileError> {
         None
     }
 
-    /// Removes the file. Whether it was there.
+    /// Removes the file. Returns whether it existed.
     fn remove(&mut self, _wait: &dyn Wait) -> Result<bool, FileError> {
         Err(FileError::Place("goodput can't remove files from servers of this kind".into()))
     }
 
-    /// Has the next question be about another file of the same server, over the same connection. Whether it can.
+    /// Directs the next request to another file of the same server, over the same connection. Returns whether it can.
     fn turn_to(&mut self, _place: &Place) -> bool {
         false
     }
@@ -107,82 +108,82 @@ pub trait Conversation: Send {
     /// The socket of the last body.
     fn socket(&self) -> Option<&OwnedFd>;
 
-    /// Has the next question go over a new connection, as when a body was not read to its end.
+    /// Makes the next request use a new connection, for example if a body was not read to its end.
     fn hang_up(&mut self);
 
-    /// What is known of the server.
+    /// Facts about the server.
     fn about(&self) -> About;
 
-    /// Whether the last body ended before its time, because its connection broke: the next question goes on where it ended.
+    /// Whether the last body ended early because its connection broke: the next request continues at this point.
     fn is_cut(&self) -> bool {
         false
     }
 
-    /// Gives up the connection of a body that brings nothing more. Whether the next question can go on where it ended.
+    /// Closes the connection of a body that has stalled. Returns whether the next request can continue at this point.
     fn cut(&mut self, _why: &str) -> bool {
         false
     }
 
-    /// Why nothing moves, if it is not the server that stands still: its connection broke, and none has taken its place.
+    /// Why nothing moves, if the server is not to blame: its connection broke, and there is no new one.
     fn broken(&self) -> Option<String> {
         None
     }
 
-    /// When it goes on by itself, if the server asked for patience.
+    /// When it continues on its own, if the server asked to wait.
     fn resumes_at(&self) -> Option<Instant> {
         None
     }
 
-    /// Whether the next body was asked for long before this one was over, so that the time from its question to its end has
-    /// the wait for others in it.
+    /// Whether the next body is requested long before this one is over, so that the time from its request to its end
+    /// includes the wait for other bodies.
     fn asks_ahead(&self) -> bool {
         false
     }
 
-    /// The round trips of a conversation that asks for a file piece by piece.
+    /// The round trips of a conversation that requests a file piece by piece.
     fn rpcs(&self) -> Option<Arc<RpcLog>> {
         None
     }
 }
 
-/// The answer to a question for a file, or to the wish to store one.
+/// The answer to a request to fetch or store a file.
 #[derive(Debug)]
 pub struct Body {
-    /// How far its payload reaches.
+    /// The extent of its payload.
     pub extent: Extent,
-    /// Its length as the server announced it, bytes.
+    /// Its length as announced by the server, bytes.
     pub announced_bytes: Option<u64>,
-    /// Whether its socket is another than that of the body before.
+    /// Whether its socket differs from the previous body's.
     pub anew: bool,
-    /// When the question had left.
+    /// When the request had left.
     pub asked: Instant,
-    /// When the first byte of the answer was there, or when payload could be written: equal to `asked` if no word of the
-    /// server was needed for that.
+    /// When the first byte of the answer arrived, or when payload could be written: equal to `asked` if this needed no
+    /// message of the server.
     pub answered: Instant,
 }
 
-/// How far payload reaches.
+/// The extent of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// So many bytes of the socket.
+    /// This many bytes of the socket.
     Bytes(u64),
-    /// All until the server closes.
+    /// Everything until the server closes.
     ToClose,
-    /// What [`Conversation::read`] gives, or [`Conversation::write`] takes.
+    /// What [`Conversation::read`] returns, or [`Conversation::write`] takes.
     Decoded,
 }
 
-/// What is known of a server.
+/// Facts about a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// Protocol and version of the last answer, as "HTTP/1.1".
+    /// Protocol and version of the last answer, such as "HTTP/1.1".
     pub version: Option<String>,
-    /// What the server calls itself.
+    /// The server's name for itself.
     pub server: Option<String>,
     /// Version of TLS and its cipher, if the payload is encrypted.
     pub tls: Option<String>,
-    /// Where the file was found in the end, if redirects led elsewhere.
+    /// Where the file was found finally, if redirects led elsewhere.
     pub moved_to: Option<String>,
-    /// What the server or a cache on the way said of how the answer came about, by the name of its field in lower case.
+    /// What the server or a cache reported about the origin of the answer, by field name in lower case.
     pub remarks: BTreeMap<String, String>,
 }

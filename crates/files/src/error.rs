@@ -1,26 +1,26 @@
-//! Why a file server gave nothing.
+//! Why a file server delivered nothing.
 
 use std::io;
 
-/// Why a file could not be had.
+/// Why a file request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The place is none, or can't be asked for as it is meant.
+    /// The place is not valid, or can't be requested as intended.
     #[error("{0}")]
     Place(String),
-    /// The server, or the way to it, does not let this user have it.
+    /// The server, or a hop on the way to it, denies this user access.
     #[error("{0}")]
     NotPermitted(String),
-    /// The server said that it won't or can't.
+    /// The server refused.
     #[error("{0}")]
     Refused(String),
-    /// The server said that it tried and failed: nobody knows how far it came.
+    /// The server tried and failed: its progress is unknown.
     #[error("{0}")]
     Failed(String),
-    /// The server said or did what its protocol does not allow, or what would be without end.
+    /// The server violated its protocol, or would send without end.
     #[error("{0}")]
     Protocol(String),
-    /// No connection, or one that broke.
+    /// The connection failed or broke.
     #[error("cannot {operation}: {cause}")]
     Io {
         /// What was tried, on what.
@@ -31,21 +31,21 @@ pub enum FileError {
     /// Nothing came in time.
     #[error("{0}")]
     TimedOut(String),
-    /// The server asks to be asked again later.
+    /// The server asks to retry later.
     #[error("{0}")]
     Later(String),
-    /// Whoever waits wants no more.
+    /// The caller stopped waiting.
     #[error("it was stopped")]
     Stopped,
 }
 
 impl FileError {
-    /// Names what was tried on what, for an error of the system.
+    /// Names the operation and its object, for a system error.
     pub(crate) fn io(operation: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Io { operation: operation.into(), cause }
     }
 
-    /// A refusal of a server that may have made a file, or taken payload, by then.
+    /// A refusal by a server that may already have made a file, or taken payload.
     pub(crate) fn after_payload(self) -> Self {
         match self {
             Self::Refused(why) => Self::Failed(why),
@@ -53,7 +53,7 @@ impl FileError {
         }
     }
 
-    /// The same, with these words before its own.
+    /// The same, prefixed with these words.
     pub(crate) fn after(self, words: &str) -> Self {
         let said = |why: String| format!("{words}: {why}");
         match self {
@@ -71,7 +71,7 @@ impl FileError {
         }
     }
 
-    /// As an error of the system, which keeps whether a permission is missing.
+    /// As a system error, which keeps whether a permission is missing.
     pub(crate) fn into_io(self) -> io::Error {
         match self {
             Self::Io { cause, .. } => cause,
@@ -80,7 +80,7 @@ impl FileError {
         }
     }
 
-    /// Whether the server, or goodput before asking it, said no: then nothing was stored.
+    /// Whether the server, or goodput before the request, refused: then nothing was stored.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Place(_) | Self::NotPermitted(_) | Self::Refused(_))
     }

@@ -1,11 +1,11 @@
-//! File servers as a client sees them: it connects, logs in, asks for a file, and hands back where the payload comes.
+//! The client side of file servers: connects, logs in, requests a file, and returns the source of its payload.
 //!
-//! A [`Scheme`] opens a [`Conversation`] about one file at one [`Place`]. Each question is answered by a [`Body`]: a
-//! socket from which nothing but payload comes next, with how far that reaches, or payload that only the conversation
-//! can read, because it is encrypted or in chunks. Who moves the payload, and what is concluded from it, is not its business:
-//! connections and waiting are the caller's, by [`Dial`] and [`Wait`].
+//! A [`Scheme`] opens a [`Conversation`] about one file at one [`Place`]. Each request is answered by a [`Body`]: a
+//! socket whose next bytes are payload, with the payload's extent, or payload that only the conversation can read,
+//! because it is encrypted or in chunks. The conversation neither moves nor evaluates payload. The caller provides
+//! connections and waiting, by [`Dial`] and [`Wait`].
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its messages. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod connection;

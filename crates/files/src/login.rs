@@ -1,4 +1,4 @@
-//! Who asks: a user and a password, which no message and no record ever shows.
+//! A user and a password, which no message and no record ever shows.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::place::Place;
 pub struct Login {
     /// The user.
     pub user: String,
-    /// Not to be shown.
+    /// Never shown.
     pub(crate) password: String,
 }
 
@@ -19,8 +19,8 @@ impl Login {
         Self { user: user.into(), password: password.into() }
     }
 
-    /// What `netrc`, the text of a file ~/.netrc (ftp(1), netrc(5)), has for the host of a place, and for its user if
-    /// the place names one. The first that fits counts, and `default` for any host.
+    /// The login in `netrc`, the text of a file ~/.netrc (ftp(1), netrc(5)), for the host of a place, and for its user
+    /// if the place names one. The first match counts, and `default` matches any host.
     pub fn of_netrc(netrc: &str, place: &Place) -> Option<Self> {
         let mut words = Words(netrc);
         let mut found: Option<Entry> = None;
@@ -53,7 +53,7 @@ impl fmt::Debug for Login {
     }
 }
 
-/// What a machine has in such a file.
+/// The entry of a machine in such a file.
 #[derive(Default)]
 struct Entry {
     user: Option<String>,
@@ -78,11 +78,11 @@ fn note(
     }
 }
 
-/// The words of a file, in quotes or not, without comments.
+/// The words of a file, quoted or not, without comments.
 struct Words<'a>(&'a str);
 
 impl Words<'_> {
-    /// A macro reaches to the next empty line.
+    /// A macro ends at the next empty line.
     fn skip_macro(&mut self) {
         self.0 = self.0.split_once("\n\n").map_or("", |(_, rest)| rest);
     }

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use crate::error::FileError;
 
-/// How long an answer may take for which nothing is left to do.
+/// How long an answer may take if no work remains.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
-/// Bytes per second at which a link or a disk still brings the rest of a file forward: the kernel may have some of it to send,
-/// and the server may write it.
+/// Slowest rate of a link or disk, bytes per second: the kernel may still have to send part of the file, and the
+/// server may have to write it.
 const LEAST_BYTES_PER_S: u64 = 1_000_000;
 /// The longest wait.
 const MAX_TIME: Duration = Duration::from_secs(120);
 
-/// How long the confirmation of a file may take, after all of it was written to the socket.
+/// How long the confirmation of a file may take after all of it was written to the socket.
 pub(crate) fn to_confirm(bytes: Option<u64>) -> Duration {
     let bytes = bytes.unwrap_or(u64::MAX);
     (ANSWER_TIME + Duration::from_secs(bytes / LEAST_BYTES_PER_S)).min(MAX_TIME)
 }
 
-/// Says of a wait for a confirmation that was in vain what was waited for.
+/// Makes a timed-out wait for a confirmation report what it waited for.
 pub(crate) fn unconfirmed(why: FileError, waited: Duration) -> FileError {
     match why {
         FileError::TimedOut(_) => FileError::TimedOut(format!(

@@ -1,4 +1,4 @@
-//! Where a file is: its URL, without secrets.
+//! The place of a file: its URL, without secrets.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Reads `SCHEME://[USER@]HOST[:PORT]/PATH`. A password in it is refused without being repeated: whoever may list
-    /// this host's processes could read it.
+    /// Reads `SCHEME://[USER@]HOST[:PORT]/PATH`. A password is refused without repeating it: anyone who may list this
+    /// host's processes could read it.
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let url = Url::parse(text).map_err(|why| {
-            // The text may hold a password.
+            // The text may contain a password.
             FileError::Place(format!("the URL of the file can't be read: {why}"))
         })?;
         Self::of(url)
@@ -44,7 +44,7 @@ impl Place {
         Ok(Self { url })
     }
 
-    /// The place that `reference` means here, as a redirect has it.
+    /// The place to which `reference` resolves here, as in a redirect.
     pub(crate) fn join(&self, reference: &str) -> Result<Self, FileError> {
         let url = self.url.join(reference).map_err(|why| {
             FileError::Protocol(format!(
@@ -54,7 +54,7 @@ impl Place {
         Self::of(url)
     }
 
-    /// The file of that name beside this one, or in this folder if the path ends with a slash.
+    /// The file with this name beside this one, or in this directory if the path ends with a slash.
     pub fn beside(&self, name: &str) -> Result<Self, FileError> {
         let mut place = self.join(name)?;
         let query = self.url.query().filter(|_| self.scheme().server_query);
@@ -63,7 +63,7 @@ impl Place {
         Ok(place)
     }
 
-    /// What is spoken there.
+    /// The scheme of the place.
     pub fn scheme(&self) -> &'static Scheme {
         schemes::find(self.url.scheme()).unwrap_or(schemes::ALL[0])
     }
@@ -79,12 +79,12 @@ impl Place {
         self.url.port().unwrap_or(self.scheme().port)
     }
 
-    /// The port that the URL names itself.
+    /// The port, if the URL contains one.
     pub(crate) fn named_port(&self) -> Option<u16> {
         self.url.port()
     }
 
-    /// The names of the path, as bytes. None of them is empty, or holds what would end it.
+    /// The names of the path, as bytes. None is empty, or contains a terminator.
     pub(crate) fn names(&self) -> Result<Vec<Vec<u8>>, FileError> {
         let names = self.url.path().split('/').filter(|name| !name.is_empty());
         let names: Vec<Vec<u8>> = names.map(|name| percent_decode_str(name).collect()).collect();
@@ -94,7 +94,7 @@ impl Place {
         Ok(names)
     }
 
-    /// What follows the question mark, in pairs.
+    /// The query, in pairs.
     pub(crate) fn query(&self) -> Vec<(String, String)> {
         self.url.query_pairs().into_owned().collect()
     }
@@ -104,14 +104,14 @@ impl Place {
         Some(self.url.username()).filter(|user| !user.is_empty())
     }
 
-    /// The same place with the user who asks for it; an empty name is none.
+    /// The same place with this user; an empty name means no user.
     pub fn of_user(mut self, user: &str) -> Self {
         // Fails only if there is no host.
         let _ = self.url.set_username(user);
         self
     }
 
-    /// The URL without the user, as it is asked for.
+    /// The URL without the user, as requested.
     pub(crate) fn request(&self) -> String {
         let mut url = self.url.clone();
         // Fails only if there is no host.
@@ -120,21 +120,21 @@ impl Place {
         url.to_string()
     }
 
-    /// The path, decoded, without the slash before it, as FTP has it (RFC 1738 section 3.2.2: relative to where the user
-    /// is after the login; `%2F` at its beginning makes it absolute).
+    /// The path, decoded, without its leading slash, as FTP needs it (RFC 1738 section 3.2.2: relative to the user's
+    /// directory after the login; `%2F` at its beginning makes it absolute).
     pub(crate) fn path(&self) -> Vec<u8> {
         let path = self.url.path();
         let path = path.strip_prefix('/').unwrap_or(path);
         percent_encoding::percent_decode_str(path).collect()
     }
 
-    /// Whether the path names nothing, or a directory.
+    /// Whether the path is empty or names a directory.
     pub fn is_directory(&self) -> bool {
         self.url.path().ends_with('/')
     }
 }
 
-/// The path that a URL `file:///PATH` names on this host.
+/// The path of a URL `file:///PATH` on this host.
 pub fn path_of_url(text: &str) -> Result<PathBuf, FileError> {
     let url =
         Url::parse(text).map_err(|why| FileError::Place(format!("it can't be read: {why}")))?;

@@ -1,4 +1,5 @@
-//! An HTTP proxy: who forwards questions to servers (RFC 9110 section 3.7), and opens tunnels to them (section 9.3.6).
+//! An HTTP proxy, which forwards requests to servers (RFC 9110 section 3.7), and opens tunnels to them (section
+//! 9.3.6).
 
 use std::fmt;
 
@@ -15,12 +16,12 @@ use crate::login::Login;
 use crate::place::Place;
 use crate::words::shown;
 
-/// The port of a proxy whose URL has none, as curl has it.
+/// Default port of a proxy, as in curl.
 const DEFAULT_PORT: u16 = 1080;
-/// Bytes of an answer's header at most.
+/// Longest header of an answer, bytes.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// A proxy. Only its host and its port are ever shown.
+/// A proxy. Only its host and port are ever shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     /// Name or address, an IPv6 address without brackets.
@@ -31,7 +32,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Reads `[http://][USER[:PASSWORD]@]HOST[:PORT]`. What can't be read is not repeated: it may have a password in it.
+    /// Reads `[http://][USER[:PASSWORD]@]HOST[:PORT]`. An invalid text is not repeated: it may contain a password.
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let unfit = |why: &str| {
             FileError::Place(format!(
@@ -51,7 +52,7 @@ impl Proxy {
             Some(host) => host.to_string(),
             None => return Err(unfit("it has no host")),
         };
-        // The parser takes the port away that is usual for the scheme.
+        // The parser removes the scheme's default port.
         let names_80 = with_scheme.trim_end_matches('/').ends_with(":80");
         let port = url.port().unwrap_or(if names_80 { 80 } else { DEFAULT_PORT });
         let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -66,13 +67,13 @@ impl Proxy {
         self.login.as_ref().is_some_and(|login| !login.password.is_empty())
     }
 
-    /// What proves to the proxy who asks, as a field of a header has it.
+    /// The credentials for the proxy, as a header field.
     pub(crate) fn authorization(&self) -> Option<String> {
         let Login { user, password } = self.login.as_ref()?;
         Some(format!("Basic {}", Base64::encode_string(format!("{user}:{password}").as_bytes())))
     }
 
-    /// Makes `connection`, which is one to the proxy, one to the server of `place`.
+    /// Turns `connection`, which leads to the proxy, into one to the server of `place`.
     pub(crate) fn tunnel(
         &self,
         connection: &mut Connection,

@@ -1,4 +1,4 @@
-//! TLS by `rustls`, with the cryptography that goodput has anyway (aws-lc-rs).
+//! TLS by `rustls`, with the cryptography that goodput already uses (aws-lc-rs).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::conversation::Options;
 use crate::error::FileError;
 use crate::tls_words;
 
-/// How connections of one conversation are encrypted; they share what resumes a session.
+/// The TLS configuration of one conversation's connections, which share session resumption.
 #[derive(Clone)]
 pub(crate) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// As the user wants it. `protocols` is what is offered by ALPN (RFC 7301).
+    /// As configured by the user. `protocols` is offered by ALPN (RFC 7301).
     pub(crate) fn new(options: &Options, protocols: &[&[u8]]) -> Result<Self, FileError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -59,7 +59,7 @@ pub(crate) fn summary(connection: &ClientConnection) -> Option<String> {
     Some(format!("{version} {suite:?}"))
 }
 
-/// The error of a handshake, with what the user can do.
+/// The error of a handshake, with advice for the user.
 pub(crate) fn refused(host: &str, why: &rustls::Error) -> FileError {
     let advice = match why {
         rustls::Error::InvalidCertificate(_) => {
@@ -91,8 +91,8 @@ fn usual(
         .map_err(|why| FileError::Refused(format!("TLS can't be used: {why}")))
 }
 
-/// Trusts the certificates of a file: as authorities, and as the server's own. One that is both, as many that sign
-/// themselves are, is no server's by the usual checks (RFC 5280 section 4.2.1.9).
+/// Trusts the certificates of a file: as authorities, and as the server's own. The usual checks reject a certificate
+/// that is both, as many self-signed ones are, as a server's (RFC 5280 section 4.2.1.9).
 #[derive(Debug)]
 struct Listed {
     usual: Arc<WebPkiServerVerifier>,
@@ -120,8 +120,8 @@ impl Listed {
     }
 }
 
-/// Whether all that the usual checks object to is that the certificate is an authority's. They have looked at its
-/// dates by then (`check_issuer_independent_properties` of rustls-webpki), and not at the name.
+/// Whether the usual checks object only because the certificate is an authority's. By then they have checked its dates
+/// (`check_issuer_independent_properties` of rustls-webpki), but not the name.
 fn is_an_authority(why: &rustls::Error) -> bool {
     let rustls::Error::InvalidCertificate(CertificateError::Other(why)) = why else { return false };
     why.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
@@ -175,7 +175,7 @@ impl ServerCertVerifier for Listed {
     }
 }
 
-/// Takes any certificate. Whose it is, nobody knows; that the server holds its key is still checked.
+/// Accepts any certificate. Its owner is unknown; the check that the server holds its key remains.
 #[derive(Debug)]
 struct Any(Arc<CryptoProvider>);
 
@@ -228,7 +228,7 @@ impl ServerCertVerifier for Any {
 mod tests {
     use super::*;
 
-    /// Signs itself, is an authority, and is of localhost; made by openssl req -x509, valid from 2026 to 2126.
+    /// Self-signed, an authority, and for localhost; made by openssl req -x509, valid from 2026 to 2126.
     const OWN: &str = "-----BEGIN CERTIFICATE-----\n\
         MIIBmzCCAUGgAwIBAgIUH16L22hYrtdL9HPNTz3WGOi4/NkwCgYIKoZIzj0EAwIw\n\
         FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMzE1MTIzNloYDzIxMjYxMDMw\n\
@@ -240,7 +240,7 @@ mod tests {
         zj0EAwIDSAAwRQIgHdnXB6pHE9rfjfjzg0tfI7XVE4fejbtUQxZku3Nk46ECIQCj\n\
         zp+RDfxet5GBUA7I7ANFIGbdu0NH/ktYiw7PT0/aMA==\n\
         -----END CERTIFICATE-----\n";
-    /// The same of another key.
+    /// The same with another key.
     const OTHER: &str = "-----BEGIN CERTIFICATE-----\n\
         MIIBlDCCATugAwIBAgIUB3huMz5yEOHgNYD8J1VhGhLsVlkwCgYIKoZIzj0EAwIw\n\
         FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMzE1MTIzNloYDzIxMjYxMDMw\n\
@@ -252,7 +252,7 @@ mod tests {
         RwAwRAIgJSsEze9I6k9gPbtghezkLHf4aCJx9uojaO3wA1CEbPECIFW5Gh/Q0SgS\n\
         VGWs87H0NCenOaTt6yNrv8eIzaLBDsOn\n\
         -----END CERTIFICATE-----\n";
-    /// Within the years in which both are valid, seconds since 1970.
+    /// A time at which both are valid, seconds since 1970.
     const VALID_S: u64 = 1_900_000_000;
 
     fn verified(listed: &str, shown: &str, name: &'static str, at_s: u64) -> Result<(), String> {

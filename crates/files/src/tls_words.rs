@@ -1,4 +1,4 @@
-//! What went wrong with TLS, in words. `rustls` and `webpki` show many of their errors in the form that is for programmers.
+//! TLS errors in plain words. `rustls` and `webpki` print many of their errors in a form for programmers.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) fn of_tls(why: &Error) -> String {
     }
 }
 
-/// Why a certificate does not prove who the server is.
+/// Why a certificate does not prove the server's identity.
 fn of_certificate(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => {
@@ -83,7 +83,7 @@ fn plain(variant: &impl Debug) -> String {
     words
 }
 
-/// What is inside of a variant: `DnsName("nas")` is "nas".
+/// The content of a variant: `DnsName("nas")` is "nas".
 fn inside(variant: &str) -> &str {
     let inner = variant.split_once('(').map_or(variant, |(_, inner)| inner);
     inner.trim_end_matches(')').trim_matches('"')

@@ -1,13 +1,13 @@
-//! Words of a server, made fit to be shown.
+//! Makes a server's text safe to show.
 
-/// Behind the words of a server that wants another login.
+/// Added to the message of a server that wants another login.
 pub(crate) const LOGIN_ADVICE: &str =
     "logins come from ~/.netrc, or from GOODPUT_FILE_USER and GOODPUT_FILE_PASSWORD";
 
-/// Characters of a server's words that are shown at most.
+/// Most characters of a server's text that are shown.
 const MAX_SHOWN_CHARS: usize = 120;
 
-/// What a server said, without what would move a terminal's cursor, and not endless.
+/// A server's message, without control characters, and of limited length.
 pub(crate) fn shown(words: &[u8]) -> String {
     let text = String::from_utf8_lossy(words);
     let mut plain: String = text

@@ -1,4 +1,4 @@
-//! Capabilities: all of them go (capabilities(7)).
+//! Drops all capabilities (capabilities(7)).
 
 use rustix::io::Errno;
 use rustix::thread::{
@@ -9,8 +9,8 @@ use rustix::thread::{
 
 use crate::error::SandboxError;
 
-/// Empties the bounding set, so that no program that this one might start gets a capability either. That
-/// takes CAP_SETPCAP; without it `no_new_privs` has the same effect.
+/// Empties the bounding set, so that no program started by this one gets a capability either. This needs CAP_SETPCAP;
+/// without it `no_new_privs` has the same effect.
 pub(crate) fn bound() {
     for number in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << number);
@@ -24,11 +24,11 @@ pub(crate) fn bound() {
 
 /// Empties all other sets and keeps programs from gaining any (`no_new_privs`).
 pub(crate) fn clear() -> Result<(), SandboxError> {
-    // Kernels before 4.3 have no ambient set, and then nothing is in it.
+    // Kernels before 4.3 have no ambient set, so there is nothing to clear.
     let _ = clear_ambient_capability_set();
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
-    // A service that has none may be kept from changing them.
+    // A service without capabilities may not be allowed to change them.
     if capabilities(None) != Ok(sets) {
         set_capabilities(None, sets).map_err(SandboxError::of("give up all capabilities"))?;
     }

@@ -1,8 +1,8 @@
-//! Why a process could not give up what it should.
+//! Why a process could not drop its privileges.
 
 use std::io;
 
-/// Why a process could not give up what it should.
+/// Why a process could not drop its privileges.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
@@ -23,7 +23,7 @@ pub enum SandboxError {
     /// The process has more threads than the calling one.
     #[error("cannot give up privileges while {0} threads run")]
     Threads(usize),
-    /// A directory that the server shall use is closed to the user that it becomes.
+    /// The user that the server becomes has no access to a directory that the server needs.
     #[error(
         "user {user} cannot {purpose} {directory}: {cause}; change its owner or its mode, or choose \
          another `--user`"
@@ -35,21 +35,21 @@ pub enum SandboxError {
         purpose: &'static str,
         /// The directory.
         directory: String,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// Something that this kernel should be able to do failed.
+    /// Something that this kernel should support failed.
     #[error("cannot {what}: {cause}; --no-sandbox serves without it")]
     Failed {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// What the kernel or a library said.
+        /// The error of the kernel or a library.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl SandboxError {
-    /// Whether a right is lacking, rather than anything else (exit code 3).
+    /// Whether a privilege is missing, rather than anything else (exit code 3).
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::NotRoot(_) => true,

@@ -1,6 +1,6 @@
 //! The files that the process can still reach (Landlock, <https://docs.kernel.org/userspace-api/landlock.html>).
 //!
-//! The rights of the user hold as well: Landlock takes away and never gives.
+//! The user's rights still apply: Landlock only removes rights.
 
 use std::path::Path;
 
@@ -12,19 +12,19 @@ use landlock::{
 use crate::Keep;
 use crate::error::SandboxError;
 
-/// The newest version whose rights are known here, Linux 6.12. Of an older kernel, what it has is taken.
+/// The newest version whose rights are known here, Linux 6.12. An older kernel applies the rights that it knows.
 const KNOWN: ABI = ABI::V6;
 
-/// What the kernel reports of this host.
+/// The kernel's facts about this host.
 const FACTS: [&str; 2] = ["/proc", "/sys"];
-/// A sink that keeps nothing, and the source of `splice` into nothing.
+/// A sink that discards everything, and the source of `splice` into nothing.
 const NULL: &str = "/dev/null";
-/// Where the C library looks up names (resolv.conf(5), nsswitch.conf(5), nss(5)). The configuration of
-/// some systems is a link to `/run`. A name service is a library.
+/// Files that the C library uses to look up names (resolv.conf(5), nsswitch.conf(5), nss(5)). On some systems the
+/// configuration is a link to `/run`. A name service is a library.
 const NAMES: [&str; 6] = ["/etc", "/run", "/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
-/// Leaves these files; of a kernel without Landlock, or with an older one, what stays possible is
-/// returned in words.
+/// Restricts access to these files. Without Landlock, or with an older version of it, returns a message about the
+/// remaining access.
 pub(crate) fn restrict(keep: &Keep) -> Result<Option<String>, SandboxError> {
     let status = ruleset(keep).and_then(RulesetCreated::restrict_self);
     let status = status.map_err(SandboxError::of("restrict the files of this process"))?;
@@ -69,12 +69,12 @@ fn reading() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// A directory in which regular files are made, emptied and written; none is removed or renamed.
+/// A directory in which regular files are made, truncated and written; none is removed or renamed.
 fn writing() -> BitFlags<AccessFs> {
     reading() | AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::Truncate
 }
 
-/// A rule for what lies beneath a path, if there is such a path.
+/// A rule for everything beneath a path, if the path exists.
 fn beneath(
     rules: RulesetCreated,
     path: &Path,
@@ -82,7 +82,7 @@ fn beneath(
 ) -> Result<RulesetCreated, RulesetError> {
     match PathFd::new(path) {
         Ok(open) => rules.add_rule(PathBeneath::new(open, access)),
-        // What is not there needs no right.
+        // A missing path needs no right.
         Err(_) => Ok(rules),
     }
 }

@@ -1,9 +1,9 @@
-//! What a process that answers strangers gives up before it answers: its user, its capabilities, the
-//! files and the system calls that it does not need.
+//! A process that answers strangers first drops its user, its capabilities, and the files and system calls that it
+//! does not need.
 //!
-//! Everything here lasts until the process ends, and whatever it starts inherits it.
+//! All of this lasts until the process ends, and its children inherit it.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its messages. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod calls;
@@ -21,31 +21,31 @@ pub use user::{User, check_open};
 /// What the process keeps.
 #[derive(Debug, Clone, Default)]
 pub struct Keep {
-    /// The user that it becomes. `None`: the user stays the same.
+    /// The user that it becomes. `None`: the user doesn't change.
     pub user: Option<User>,
-    /// Directories whose files it reads, beside `/proc` and `/sys`.
+    /// Directories whose files it reads, besides `/proc` and `/sys`.
     pub read: Vec<PathBuf>,
-    /// Directories whose files it opens by their names, and which it does not list.
+    /// Directories whose files it opens by name, without listing them.
     pub open: Vec<PathBuf>,
     /// Directories in which it makes and writes files.
     pub write: Vec<PathBuf>,
-    /// Whether it looks up names of hosts.
+    /// Whether it looks up host names.
     pub resolves_names: bool,
 }
 
-/// Gives up everything else for good. What this kernel cannot take away is returned, in words, one
-/// sentence each; the rest is gone.
+/// Drops everything else for good. Returns a sentence for each privilege that this kernel cannot remove; the rest is
+/// gone.
 ///
 /// # Errors
-/// When the process has more than one thread (a user and capabilities belong to a thread), when it
-/// cannot become the user, or when the kernel refuses what it should be able to do.
+/// When the process has more than one thread (a user and capabilities belong to a thread), when it cannot become the
+/// user, or when the kernel fails at something that it should support.
 pub fn enter(keep: &Keep) -> Result<Vec<String>, SandboxError> {
     check_alone()?;
-    // The library reads this and more, once, from /proc/self/auxv, which is closed to a process that has
-    // changed its user.
+    // The library reads this and more, once, from /proc/self/auxv, which is inaccessible after the process has changed
+    // its user.
     rustix::param::page_size();
     let mut lacks = Vec::new();
-    // While the right to do so is still there.
+    // While the process still has the right to do so.
     capabilities::bound();
     if let Some(user) = &keep.user {
         lacks.extend(user.enter()?);

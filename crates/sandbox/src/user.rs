@@ -12,11 +12,11 @@ use rustix::thread::{
 
 use crate::error::SandboxError;
 
-/// Who answers strangers if nobody is named: a user of the server's own if a package made one, else
-/// the one that every system has.
+/// The default users for answering strangers: the server's own user if a package made one, else the user that every
+/// system has.
 const USUAL: [&str; 2] = ["goodput", "nobody"];
 
-/// A user of this host, with the group that it is in by /etc/passwd.
+/// A user of this host, with its group in /etc/passwd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     name: String,
@@ -25,8 +25,8 @@ pub struct User {
 }
 
 impl User {
-    /// The user that a server becomes: the named user, otherwise a usual one. `None`: it stays who it
-    /// is, because it is not root and nobody was named.
+    /// The user that a server becomes: the named user, otherwise a default one. `None`: the user stays, because it is
+    /// not root and nobody was named.
     ///
     /// # Errors
     /// When there is no such user, or only root could become it.
@@ -48,8 +48,8 @@ impl User {
         }
     }
 
-    /// Why this process cannot become the user, if it can't: its user namespace does not have the user, or
-    /// it is root without the capabilities to change its user, as in many containers.
+    /// Why this process cannot become the user, if it can't: its user namespace does not have the user, or it is root
+    /// without the capabilities to change its user, as in many containers.
     pub fn obstacle(&self) -> Option<String> {
         let name = &self.name;
         if self.missing_id().is_some() {
@@ -72,16 +72,16 @@ impl User {
         Ok(found.map(of))
     }
 
-    /// The first of its numbers that this user namespace lacks (user_namespaces(7)).
+    /// The first of its numbers that is missing in this user namespace (user_namespaces(7)).
     fn missing_id(&self) -> Option<u32> {
-        // A kernel without user namespaces has no such file, and all users.
+        // A kernel without user namespaces has no such file, and all users exist.
         let lacks = |file: &str, id: u32| {
             fs::read_to_string(file).is_ok_and(|map| !has_id(&map, id)).then_some(id)
         };
         lacks("/proc/self/uid_map", self.uid).or_else(|| lacks("/proc/self/gid_map", self.gid))
     }
 
-    /// Becomes the user. What could not be left behind is returned in words.
+    /// Becomes the user. Returns a message if something could not be dropped.
     pub(crate) fn enter(&self) -> Result<Option<String>, SandboxError> {
         if let Some(id) = self.missing_id() {
             return Err(SandboxError::NotMapped { name: self.name.clone(), id });
@@ -92,7 +92,7 @@ impl User {
         let mut kept = None;
         match set_thread_groups(&[]) {
             Ok(()) => {}
-            // A user namespace that an ordinary user made denies it (user_namespaces(7)).
+            // A user namespace made by an ordinary user denies this (user_namespaces(7)).
             Err(rustix::io::Errno::PERM) => {
                 kept = Some("this user namespace does not let go of supplementary groups".into());
             }
@@ -104,8 +104,8 @@ impl User {
     }
 }
 
-/// Refuses a directory that this process, being who it is now, cannot use for the purpose. To be called
-/// by a server when it starts, so that its operator hears of it rather than the first client.
+/// Refuses a directory that this process, as its present user, cannot use for the purpose. A server calls this when it
+/// starts, so that its operator gets the error instead of the first client.
 pub fn check_open(directory: &Path, writes: bool) -> Result<(), SandboxError> {
     let (purpose, access) = match writes {
         true => ("write", Access::WRITE_OK | Access::EXEC_OK),
@@ -122,7 +122,7 @@ pub fn check_open(directory: &Path, writes: bool) -> Result<(), SandboxError> {
     })
 }
 
-/// Whether a map of a user namespace has `id`: lines of first number inside, first outside, how many
+/// Whether a user namespace's map contains `id`: lines of first number inside, first outside, count
 /// (user_namespaces(7)).
 fn has_id(map: &str, id: u32) -> bool {
     map.lines().any(|line| {

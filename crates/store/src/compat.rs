@@ -1,7 +1,7 @@
-//! Reads records of every format that ever was.
+//! Reads records of every format that ever existed.
 //!
-//! A new format gets an arm in [`read_record`] that lifts the old one to it, and files of the old
-//! one stay in `tests/golden/` for good.
+//! A new format gets an arm in [`read_record`] that converts the old one, and files of the old
+//! format stay in `tests/golden/` for good.
 
 use goodput_model::Record;
 use goodput_model::record::FORMAT;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::error::RecordError;
 
-/// All that is read before the format is known.
+/// The part that is read before the format is known.
 #[derive(Deserialize)]
 struct Head {
     format: u32,
@@ -17,7 +17,7 @@ struct Head {
 
 /// The record in `json`, as `--json` prints it.
 ///
-/// Errors: not JSON, not a record, or of a format newer than this program knows.
+/// Errors: not JSON, not a record, or a format newer than this program knows.
 pub fn read_record(json: &str) -> Result<Record, RecordError> {
     let head: Head = serde_json::from_str(json)?;
     match head.format {

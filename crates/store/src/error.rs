@@ -21,7 +21,7 @@ pub enum RecordError {
     Malformed(#[from] serde_json::Error),
 }
 
-/// The history failed. Says what was done to what, why it failed, and what to do.
+/// The history failed. Reports the operation, its object, the reason, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Neither `XDG_DATA_HOME` nor `HOME` names a directory for records.
@@ -40,10 +40,10 @@ pub enum StoreError {
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is there, but may not be written.
+    /// The file exists, but can't be written.
     #[error(
         "can't {doing} {}: no permission to write there, or not a file; set XDG_DATA_HOME to a writable \
          directory, or use --no-store",
@@ -149,10 +149,10 @@ pub enum StoreError {
         /// Why.
         source: RecordError,
     },
-    /// A record that could not be read again, as JSON has no such numbers as infinity.
+    /// A record that could not be read back, because JSON has no infinite numbers.
     #[error("can't keep the record: {source}; this is a bug in goodput, please report it")]
     Unkeepable {
-        /// What reading it back said.
+        /// The error on reading it back.
         source: RecordError,
     },
     /// Anything else that SQLite reports.
@@ -162,13 +162,13 @@ pub enum StoreError {
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
 }
 
 impl StoreError {
-    /// What SQLite said while `doing` something with `path`, in the user's terms.
+    /// SQLite's error while `doing` something with `path`, in the user's terms.
     pub(crate) fn sqlite(doing: &'static str, path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_path_buf();
         match source.sqlite_error_code() {
@@ -184,7 +184,7 @@ impl StoreError {
         }
     }
 
-    /// What the system said while `doing` something with `path`.
+    /// The system's error while `doing` something with `path`.
     pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {

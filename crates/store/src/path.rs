@@ -8,7 +8,7 @@ use crate::error::StoreError;
 
 /// `$XDG_DATA_HOME/goodput/history.db`, or `~/.local/share/goodput/history.db`, for root as for
 /// everyone. A relative path in the variable is ignored, as the XDG Base Directory Specification
-/// (version 0.8) demands.
+/// (version 0.8) requires.
 ///
 /// Errors: neither variable holds an absolute path.
 pub fn default_path() -> Result<PathBuf, StoreError> {

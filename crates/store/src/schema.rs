@@ -1,4 +1,4 @@
-//! The tables, and how an older file is brought up to date.
+//! The tables, and the migration of older files.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use crate::error::StoreError;
 /// Marks the file as goodput's (`PRAGMA application_id`): "gdpt".
 const APPLICATION_ID: i64 = 0x6764_7074;
 
-/// Entry n brings a file of schema n to schema n + 1. Entries are added, never changed: files made
-/// by each of them exist.
+/// Entry n converts a file of schema n to schema n + 1. Entries are added, never changed: files of
+/// each schema exist.
 const MIGRATIONS: [&str; 1] = [
-    // The JSON is the record; the columns beside it are there to list without reading it. Numbers
-    // are never used twice (AUTOINCREMENT): people keep them in notes.
+    // The JSON is the record; the other columns allow listing without reading it. Numbers are never
+    // reused (AUTOINCREMENT): people keep them in notes.
     "CREATE TABLE records (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         started TEXT NOT NULL,
@@ -25,8 +25,8 @@ const MIGRATIONS: [&str; 1] = [
     ) STRICT;",
 ];
 
-/// Makes the tables in a new file and brings an old one up to date. Of several processes that try
-/// at once, one does it.
+/// Makes the tables in a new file and migrates an old one. If several processes try at once, one
+/// does it.
 pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::sqlite("open", path, source);
     if is_current(db, path)? {

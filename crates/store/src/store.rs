@@ -1,4 +1,4 @@
-//! The history: keeps records, lists them, gives them back.
+//! The history: stores, lists and returns records.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -19,7 +19,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
 const OTHERS_WRITE: u32 = 0o022;
 
-/// In a directory with this bit only the owner of a file may rename it (inode(7)).
+/// In a directory with this bit only a file's owner may rename it (inode(7)).
 const STICKY: u32 = 0o1000;
 
 /// The history, open.
@@ -32,13 +32,13 @@ pub struct Store {
 /// One line of the history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Number of the record; never given to another one.
+    /// Number of the record; never reused.
     pub id: i64,
     /// When it began, RFC 3339, UTC.
     pub started: String,
-    /// What kind of command made it, as in the record's JSON: `test`, `compare`.
+    /// The kind of command that made it, as in the record's JSON: `test`, `compare`.
     pub kind: String,
-    /// What was measured, as the user typed it.
+    /// The target, as typed by the user.
     pub target: String,
     /// The record's main number.
     pub goodput: BitRate,
@@ -47,8 +47,8 @@ pub struct Entry {
 }
 
 impl Store {
-    /// Opens the history in the file `path`; makes it and its directories if there are none,
-    /// for the user alone (mode 0700, as the XDG Base Directory Specification asks).
+    /// Opens the history in the file `path`; makes it and its directories if they don't exist, for the user alone
+    /// (mode 0700, as the XDG Base Directory Specification requires).
     ///
     /// The file is never reached through a link, and the directory belongs to this user or to root and
     /// is writable for nobody else.
@@ -70,7 +70,7 @@ impl Store {
         Ok(Self { db, path: path.to_path_buf() })
     }
 
-    /// Keeps `record`; on return it is on disk. Returns its number.
+    /// Stores `record`; on return it is on disk. Returns its number.
     pub fn add(&self, record: &Record) -> Result<i64, StoreError> {
         let unkeepable = |source| StoreError::Unkeepable { source };
         let json = record.to_json().map_err(RecordError::from).map_err(unkeepable)?;
@@ -139,9 +139,9 @@ fn trust_directory(path: &Path) -> Result<(), StoreError> {
     Err(StoreError::Untrusted { path, uid, mode })
 }
 
-/// Makes the file for this user alone, if there is none; SQLite gives its journals the mode of the
-/// file. One that exists is not opened here: closing it again would drop the locks that other
-/// connections of this process hold on it (POSIX record locks belong to the process).
+/// Makes the file for this user alone, if it doesn't exist; SQLite gives its journals the mode of the file. An
+/// existing file is not opened here: closing it again would drop the locks that other connections of this process hold
+/// on it (POSIX record locks belong to the process).
 fn make_file(path: &Path) -> Result<(), StoreError> {
     let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match new {
@@ -153,8 +153,8 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The path with the links of its directories resolved: SQLite follows none at all, and only the
-/// last one is a stranger's to make.
+/// The path with the links of its directories resolved: SQLite follows none at all, and a stranger could only make the
+/// last one.
 fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
     let (Some(directory), Some(name)) = (directory_of(path), path.file_name()) else {
         return Ok(path.to_path_buf());
@@ -163,14 +163,14 @@ fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(real.map_err(|source| StoreError::io("look at", directory, source))?.join(name))
 }
 
-/// The directory of the file, also if it is the working directory.
+/// The directory of the file, even if it is the working directory.
 fn directory_of(path: &Path) -> Option<&Path> {
     let directory = path.parent()?;
     Some(if directory.as_os_str().is_empty() { Path::new(".") } else { directory })
 }
 
-/// Lets readers read while another process writes. If the file system can't do it, SQLite keeps
-/// its older journal, which is as safe.
+/// Lets others read while one process writes. If the file system doesn't support this, SQLite keeps its older journal,
+/// which is equally safe.
 fn use_write_ahead_log(db: &Connection) -> rusqlite::Result<()> {
     db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
 }

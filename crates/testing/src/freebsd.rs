@@ -1,5 +1,5 @@
 //! A simulated FreeBSD userland: `sysctl`, `ifconfig` and others as shell scripts that behave as documented, failures
-//! included, over a state that is a folder of files. No real FreeBSD is behind it.
+//! included, on a state kept in a directory of files. There is no real FreeBSD.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -21,14 +21,14 @@ const SCRIPTS: [(&str, &str); 8] = [
 /// Type, flags, limits and description of each parameter.
 const TABLE: &str = include_str!("../freebsd/table");
 
-/// What a host has in common with any other POSIX system: taken from this machine. Linux' own programs are not there.
+/// Programs that any POSIX system has: taken from this machine. Programs specific to Linux are missing.
 const POSIX: [&str; 35] = [
     "awk", "basename", "cat", "cksum", "cmp", "cp", "cut", "date", "dirname", "echo", "env",
     "expr", "false", "grep", "head", "id", "kill", "ln", "ls", "mkdir", "mkfifo", "mv", "nohup",
     "printf", "rm", "rmdir", "sed", "sh", "sleep", "sort", "sync", "tail", "touch", "tr", "wc",
 ];
 
-/// The values at the start: FreeBSD's defaults, and of polling those of the how-to that goodput takes its figures from.
+/// The initial values: FreeBSD's defaults, and for polling those of the how-to from which goodput takes its figures.
 const VALUES: [(&str, &str); 30] = [
     ("kern.boot_id", "4c8609698ad1a11cdc00cf6eb7d954e1"),
     ("kern.clockrate", "{ hz = 1000, tick = 1000, profhz = 8126, stathz = 127 }"),
@@ -65,18 +65,19 @@ const VALUES: [(&str, &str); 30] = [
     ("security.jail.jailed", "0"),
 ];
 
-/// CPU in percent and interrupts per second while the card is polled, and while it interrupts: the figures of the
-/// how-to, and a guess of the interrupts.
+/// CPU in percent and interrupts per second with polling, and with interrupts: the figures of the how-to, with
+/// estimated interrupts.
 const LOADS: [(&str, &str); 2] = [("polling", "34 10"), ("interrupts", "73 8000")];
 
-/// A simulated host with an interface `em0`, below a folder.
+/// A simulated host with an interface `em0`, in a directory.
 #[derive(Debug)]
 pub struct FreeBsd {
     folder: PathBuf,
 }
 
 impl FreeBsd {
-    /// A host as FreeBSD 14 installs it on a machine with an em(4), with a kernel that can poll. `folder` must exist.
+    /// A host with a fresh FreeBSD 14 on a machine with an em(4), with a kernel that supports polling. `folder` must
+    /// exist.
     ///
     /// # Panics
     /// When a file can't be written.
@@ -119,14 +120,14 @@ impl FreeBsd {
         for name in POSIX {
             let real = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(name));
             if let Some(real) = real.iter().find(|real| real.exists()) {
-                // Past links through /etc, which may be another one for the simulated host.
+                // Avoids links through /etc, which may differ on the simulated host.
                 let real = real.canonicalize().expect("it exists");
                 symlink(real, bin.join(name)).expect("the simulated host can be written");
             }
         }
     }
 
-    /// The kernel has no `options DEVICE_POLLING`: no parameter of polling, and no driver that offers it.
+    /// The kernel has no `options DEVICE_POLLING`: no polling parameter, and no driver that supports polling.
     pub fn without_kernel_polling(self) -> Self {
         let rest = TABLE.lines().filter(|line| !line.starts_with("kern.polling."));
         self.set("table", &rest.collect::<Vec<_>>().join("\n"));
@@ -149,7 +150,7 @@ impl FreeBsd {
         self
     }
 
-    /// FreeBSD 7.2, whose sysctl lacks options, and ends with success when the kernel refuses a value.
+    /// FreeBSD 7.2, whose sysctl has fewer options, and exits successfully when the kernel refuses a value.
     pub fn release_7(self) -> Self {
         self.set("release", "7.2-RELEASE");
         self
@@ -164,7 +165,7 @@ impl FreeBsd {
     /// A file of the state, such as `sysctl/kern.hz` or `if/em0/options`, without the line break at its end.
     ///
     /// # Panics
-    /// When it is not there.
+    /// When it doesn't exist.
     pub fn get(&self, file: &str) -> String {
         fs::read_to_string(self.state().join(file))
             .expect("the simulated host has the file")
@@ -183,7 +184,8 @@ impl FreeBsd {
         fs::write(path, format!("{value}\n")).expect("the simulated host can be written");
     }
 
-    /// Everything that a setting can change, as one text. `kern.polling.burst` is not: the kernel moves it all the time.
+    /// Everything that a setting can change, as one text. `kern.polling.burst` is not included: the kernel changes it
+    /// all the time.
     ///
     /// # Panics
     /// When the state can't be read.
@@ -199,7 +201,7 @@ impl FreeBsd {
         all
     }
 
-    /// The environment of a login there: `PATH` has FreeBSD's programs and no others.
+    /// The environment of a login there: `PATH` contains only FreeBSD's programs.
     pub fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("PATH", self.folder.join("bin")), ("FREEBSD_STATE", self.state())]
     }

@@ -1,5 +1,5 @@
-//! What the tests of several crates share: what a test does that can't run here ([`skip`]), waiting for a
-//! condition ([`wait_for`]), a network namespace of its own ([`in_namespace`]), an SSH server ([`Sshd`]), servers of files
+//! Shared helpers for the tests of several crates: skipping a test that can't run here ([`skip`]), waiting for a
+//! condition ([`wait_for`]), a private network namespace ([`in_namespace`]), an SSH server ([`Sshd`]), file servers
 //! ([`servers`]), and the corpora of the fuzzer ([`seeds`]). No part of the program.
 #![forbid(unsafe_code)]
 

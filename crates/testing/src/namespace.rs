@@ -7,12 +7,12 @@ use nix::sched::{CloneFlags, unshare};
 
 use crate::{running_test, skip};
 
-/// Runs `test` on a thread of its own in a new, empty network namespace, or skips it if that is not
-/// permitted. A panic there goes on here.
+/// Runs `test` on a thread of its own in a new, empty network namespace, or skips it if that is not permitted.
+/// Propagates a panic.
 ///
 /// # Panics
 ///
-/// If the namespace can't be made for another reason, or if everything is required; and on a thread that is no test's.
+/// If the namespace can't be made for another reason, or if everything is required; and on a thread that runs no test.
 pub fn in_namespace(test: impl FnOnce() + Send) {
     let name = running_test();
     let run = || unshare(CloneFlags::CLONE_NEWNET).map(|()| test());

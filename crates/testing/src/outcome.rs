@@ -1,5 +1,5 @@
-//! Tests that passed by libtest's count and have proven nothing: each leaves a line in a file, which
-//! `cargo xtask test` counts.
+//! Tests that passed in libtest's count but have proven nothing: each adds a line to a file, which `cargo xtask test`
+//! counts.
 
 use std::fmt;
 use std::fs::File;
@@ -7,15 +7,15 @@ use std::io::Write;
 
 use crate::running_test;
 
-/// The environment variable with the file that lines are added to; without it they are only printed.
+/// The environment variable that names the file of these lines; without it they are only printed.
 pub const FILE: &str = "GOODPUT_OUTCOMES";
 
 /// Why a test that passed has proven nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// This machine can't host it.
+    /// This machine can't run it.
     Skipped,
-    /// Others took the machine's CPUs while it ran.
+    /// Other programs took the machine's CPUs while it ran.
     NotJudged,
 }
 
@@ -31,11 +31,11 @@ impl fmt::Display for Kind {
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outcome {
-    /// What kind of nothing it has proven.
+    /// Why it has proven nothing.
     pub kind: Kind,
-    /// The test binary: names are unique within one.
+    /// The test binary: test names are unique within one.
     pub binary: String,
-    /// The test, with the modules that it is in.
+    /// The test, with its modules.
     pub test: String,
     /// What it needs, or what disturbed it.
     pub why: String,
@@ -48,7 +48,7 @@ impl Outcome {
         Self { kind, binary, test: running_test(), why: why.into() }
     }
 
-    /// A line as [`Outcome::to_line`] makes it.
+    /// Parses a line of [`Outcome::to_line`].
     pub fn parse(line: &str) -> Option<Self> {
         let mut fields = line.splitn(4, '\t');
         let kinds = [Kind::Skipped, Kind::NotJudged];
@@ -58,7 +58,7 @@ impl Outcome {
         Some(Self { kind, binary: field()?, test: field()?, why: field()? })
     }
 
-    /// One line, whatever the texts contain.
+    /// One line, for any content of the texts.
     pub fn to_line(&self) -> String {
         let Self { kind, binary, test, why } = self;
         let plain = |text: &str| text.replace(['\t', '\n'], " ");
@@ -70,7 +70,7 @@ impl Outcome {
         eprintln!("{self}");
         if let Some(file) = std::env::var_os(FILE) {
             let file = File::options().append(true).open(file);
-            // In one call: other tests write there as well.
+            // In one call, because other tests write there as well.
             let kept = file.and_then(|mut file| file.write_all(self.to_line().as_bytes()));
             kept.unwrap_or_else(|error| panic!("can't keep `{self}` in ${FILE}: {error}"));
         }
@@ -92,23 +92,23 @@ pub fn everything_required() -> bool {
     std::env::var_os("GOODPUT_REQUIRE").is_some_and(|what| what == "all")
 }
 
-/// Says that the running test can't run here as it needs something. The test returns then, and is not counted
-/// as passed.
+/// Reports that the running test can't run here because it needs something. The test must then return, and doesn't
+/// count as passed.
 ///
 /// # Panics
 ///
-/// If everything is required, and on a thread that is no test's.
+/// If everything is required, and on a thread that runs no test.
 pub fn skip(needs: &str) {
     let outcome = Outcome::of_running_test(Kind::Skipped, needs);
     assert!(!everything_required(), "{outcome}, and must run");
     outcome.keep();
 }
 
-/// Says that the running test ran on a machine that others disturbed, so that its answer proves nothing.
+/// Reports that other programs disturbed the running test, so that its result proves nothing.
 ///
 /// # Panics
 ///
-/// On a thread that is no test's.
+/// On a thread that runs no test.
 pub fn not_judged(why: &str) {
     Outcome::of_running_test(Kind::NotJudged, why).keep();
 }
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(Outcome::parse("ELSE\ta\tb\tc"), None);
     }
 
-    /// The environment belongs to the process, so the helper runs in another one.
+    /// The environment belongs to the process, so the helper runs in another process.
     #[test]
     fn a_skip_is_kept_in_the_file_and_fails_where_all_is_required() {
         if std::env::var_os("GOODPUT_TEST_SKIPS").is_some() {

@@ -1,4 +1,4 @@
-//! Which test runs on this thread. Nobody gives its name by hand: it would be wrong one day.
+//! The test that runs on this thread. Nobody types its name: a typed name would be wrong one day.
 
 use std::cell::RefCell;
 use std::thread;
@@ -7,21 +7,21 @@ thread_local! {
     static TEST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// The test that runs on this thread, with the modules that it is in. libtest names each test's thread after it;
-/// a harness of our own says it with [`as_test`].
+/// The test that runs on this thread, with its modules. libtest names each test's thread after the test; our own
+/// harness sets the name with [`as_test`].
 ///
 /// # Panics
 ///
-/// On a thread that is no test's.
+/// On a thread that runs no test.
 pub fn running_test() -> String {
     let of_libtest = || thread::current().name().filter(|name| *name != "main").map(String::from);
     let name = TEST.with_borrow(Option::clone).or_else(of_libtest);
     name.expect("only the thread of a test knows which test it is")
 }
 
-/// Runs `test` as the test of this name, for a harness that does not name its threads.
+/// Runs `test` under this name, for a harness that does not name its threads.
 pub fn as_test<T>(name: &str, test: impl FnOnce() -> T) -> T {
-    /// Says again what was said before, even if the test panics.
+    /// Restores the previous name, even if the test panics.
     struct Before(Option<String>);
     impl Drop for Before {
         fn drop(&mut self) {

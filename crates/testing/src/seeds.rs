@@ -1,12 +1,12 @@
-//! The inputs that a fuzz target keeps, in one file: thousands of small ones would be most of the repository's files.
+//! The corpus of a fuzz target in one file: thousands of small files would be most of the repository's files.
 //!
-//! Each is its length in four bytes, the most significant first, and its bytes.
+//! Each seed is its length in four bytes, big-endian, followed by its bytes.
 
-/// One file of all `seeds`, the same for the same seeds in any order.
+/// One file of all `seeds`, independent of their order.
 ///
 /// # Panics
 ///
-/// If one is 4 GiB long.
+/// If a seed has 4 GiB or more.
 pub fn pack(mut seeds: Vec<Vec<u8>>) -> Vec<u8> {
     seeds.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     seeds.dedup();
@@ -19,7 +19,7 @@ pub fn pack(mut seeds: Vec<Vec<u8>>) -> Vec<u8> {
     packed
 }
 
-/// The seeds in a file; `None` if it is cut short.
+/// The seeds in a file; `None` if it is truncated.
 pub fn unpack(mut packed: &[u8]) -> Option<Vec<&[u8]>> {
     let mut seeds = Vec::new();
     while !packed.is_empty() {

@@ -15,12 +15,12 @@ use tempfile::TempDir;
 
 use crate::skip;
 
-/// The program; it wants to be started by its whole path.
+/// The program; it must be started by its full path.
 const SSHD: &str = "/usr/sbin/sshd";
 
-/// A server with its own keys, and a configuration for clients that knows five hosts: `b` is this server, `stranger` is
-/// this server with a host key that the client does not know, `changed` one that had another key before, `locked` is this server without a key to log in
-/// with, `gone` is a port at which nobody answers.
+/// A server with its own keys, and a client configuration with five hosts: `b` is this server, `stranger` is this
+/// server with a host key that the client does not know, `changed` had another key before, `locked` is this server
+/// without a key to log in with, `gone` is a port at which nobody answers.
 pub struct Sshd {
     folder: TempDir,
     address: SocketAddr,
@@ -28,8 +28,8 @@ pub struct Sshd {
 }
 
 impl Sshd {
-    /// Starts one that runs `forced`, a shell's line, whatever a client asks for. `None`, and the test is skipped, if
-    /// OpenSSH is missing.
+    /// Starts a server that runs `forced`, a shell's line, for any request of a client. `None`, and the test is
+    /// skipped, if OpenSSH is missing.
     ///
     /// # Panics
     /// If it can't be started for another reason.
@@ -57,12 +57,12 @@ impl Sshd {
 impl Drop for Sshd {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // It wakes up the one who accepts.
+        // Wakes up the accepting thread.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// Writes the keys of both sides and what they need to know of each other.
+/// Writes the keys of both sides and their knowledge of each other.
 fn configure(folder: &Path, address: SocketAddr, forced: &str) -> io::Result<()> {
     for key in ["host", "user"] {
         let made = Command::new("ssh-keygen")
@@ -112,13 +112,13 @@ fn serve(listener: &TcpListener, config: &Path, over: &AtomicBool) {
         children.extend(server(connection, config).ok());
     }
     for mut child in children {
-        // Its client may have left it already.
+        // Its client may have disconnected already.
         let _ = (child.kill(), child.wait());
     }
 }
 
 fn server(connection: TcpStream, config: &Path) -> io::Result<Child> {
-    // Of root it wants a directory that only its service makes: in a mount namespace of its own it has one.
+    // As root it needs a directory that only its service makes: in a mount namespace of its own it gets one.
     let script = "if [ \"$(id -u)\" = 0 ]; then mount -t tmpfs none /run && mkdir -m 755 /run/sshd; fi; \
                   exec \"$1\" -i -e -f \"$2\"";
     let root = fs::metadata("/proc/self").map(|of| std::os::unix::fs::MetadataExt::uid(&of));

@@ -1,20 +1,19 @@
-//! Waiting for a condition, not for a time.
+//! Waits for a condition, not for a time.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long anything may take: longer than on the slowest machine that works at all. Only a test that
-/// fails waits this long.
+/// How long anything may take: longer than on the slowest usable machine. Only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Time between two looks.
+/// Time between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Waits until `holds` does.
 ///
 /// # Panics
 ///
-/// If it does not within [`PATIENCE`]; `what` says what did not happen.
+/// If it does not within [`PATIENCE`]; `what` describes the missing condition.
 #[track_caller]
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

@@ -1,4 +1,4 @@
-//! The registry of schemes: the ways to ask for a file.
+//! The registry of schemes: the ways to request a file.
 
 pub mod ftp;
 pub mod http;
@@ -6,10 +6,10 @@ pub mod nfs;
 
 use crate::conversation::Scheme;
 
-/// The list is the truth: targets and the conformance test are made from it.
+/// The list is the source of truth: targets and the conformance test use it.
 pub const ALL: &[&Scheme] = &[&http::HTTP, &http::HTTPS, &ftp::FTP, &ftp::FTPS, &nfs::NFS];
 
-/// The scheme of that id.
+/// The scheme with this id.
 pub fn find(id: &str) -> Option<&'static Scheme> {
     ALL.iter().copied().find(|scheme| scheme.id == id)
 }

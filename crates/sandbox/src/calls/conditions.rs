@@ -1,4 +1,4 @@
-//! Calls that are allowed with some arguments only.
+//! Calls that are allowed only with certain arguments.
 
 use seccompiler::SeccompCmpArgLen::{Dword, Qword};
 use seccompiler::SeccompCmpOp::{Eq, MaskedEq};
@@ -13,15 +13,15 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
 
-/// What sockets are for: payload and control, and the facts of the kernel.
+/// Uses of sockets: payload and control, and the kernel's facts.
 const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// Waiting without blocking, how much is queued (tcp(7)), what is a terminal, and facts of devices
-/// (include/uapi/linux/sockios.h). Not TIOCSTI, which types into the terminal that root started us from.
+/// Non-blocking mode, queue lengths (tcp(7)), whether a descriptor is a terminal, and facts of devices
+/// (include/uapi/linux/sockios.h). Not TIOCSTI, which types into the terminal from which root started us.
 const REQUESTS: [u64; 5] =
     [libc::FIONBIO, libc::FIONREAD, libc::TIOCOUTQ, libc::TCGETS, libc::SIOCETHTOOL];
 
-/// Names of threads and of the allocator's mappings, and the accuracy of timers (prctl(2)).
+/// Names of threads and of the allocator's mappings, and timer slack (prctl(2)).
 const OPTIONS: [i32; 5] = [
     libc::PR_SET_NAME,
     libc::PR_GET_NAME,
@@ -30,7 +30,7 @@ const OPTIONS: [i32; 5] = [
     libc::PR_GET_TIMERSLACK,
 ];
 
-/// Each call with the rules of which one must hold.
+/// Each call with its rules, of which one must match.
 pub(super) fn all(resolves_names: bool) -> Result<Vec<(i64, Vec<SeccompRule>)>, BackendError> {
     let is_one_of = |argument, values: &[u64]| -> Result<Vec<SeccompRule>, BackendError> {
         let each = values.iter().map(|value| SeccompCondition::new(argument, Dword, Eq, *value));
@@ -41,7 +41,7 @@ pub(super) fn all(resolves_names: bool) -> Result<Vec<(i64, Vec<SeccompRule>)>, 
         Ok(vec![SeccompRule::new(vec![condition])?])
     };
     let numbers = |values: &[i32]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
-    // A name service is a library, which is loaded when it is asked, and may ask a daemon of this host.
+    // A name service is a library, which is loaded on first use, and may ask a daemon of this host.
     let executable = if resolves_names { 0 } else { libc::PROT_EXEC as u64 };
     let mut families = FAMILIES.to_vec();
     families.extend(resolves_names.then_some(libc::AF_UNIX));

@@ -1,4 +1,4 @@
-//! The system calls that need no look at their arguments, and above each group why the server makes them.
+//! The system calls that are allowed with any arguments, and above each group why the server makes them.
 
 /// Every group.
 pub(super) const GROUPS: &[&[i64]] = &[
@@ -60,9 +60,9 @@ pub(super) const GROUPS: &[&[i64]] = &[
         libc::SYS_mremap,
         libc::SYS_munmap,
     ],
-    // The end of the settings helper, which the server had started.
+    // The exit of the settings helper, which the server started.
     &[libc::SYS_wait4, libc::SYS_waitid],
-    // Threads, one a flow (clone has a condition): start, lock, end.
+    // Threads, one per flow (clone has a condition): start, lock, end.
     &[
         libc::SYS_exit,
         libc::SYS_exit_group,
@@ -90,8 +90,8 @@ pub(super) const GROUPS: &[&[i64]] = &[
         libc::SYS_sched_yield,
         libc::SYS_times,
     ],
-    // Signals to this process: the operator's, and a panic's end (tgkill reaches no process of
-    // another user, and Landlock keeps signals in).
+    // Signals to this process: the operator's, and the abort after a panic (tgkill reaches no process of another user,
+    // and Landlock scopes signals).
     &[
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
@@ -108,8 +108,8 @@ pub(super) const GROUPS: &[&[i64]] = &[
         libc::SYS_fcntl,
         libc::SYS_pipe2,
     ],
-    // Files: the facts of the kernel, and what clients send and keep; which ones is Landlock's
-    // business and the user's.
+    // Files: the kernel's facts, and files that clients send and store; Landlock and the user's rights decide which
+    // ones.
     &[
         libc::SYS_faccessat,
         libc::SYS_faccessat2,
@@ -137,7 +137,7 @@ pub(super) const GROUPS: &[&[i64]] = &[
         libc::SYS_statx,
         libc::SYS_sync_file_range,
     ],
-    // Facts about this host and this process, its limits and who it is.
+    // Facts about this host, this process, its limits and its user.
     &[
         libc::SYS_capget,
         libc::SYS_getegid,

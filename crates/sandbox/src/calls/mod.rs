@@ -1,8 +1,8 @@
 //! The system calls that the process can still make (seccomp(2)).
 //!
-//! Whatever is not listed fails with EPERM: a call that a library makes when it tries what the kernel can
-//! do then has its usual way out, and no measurement dies of it. Operations of io_uring are not filtered
-//! here; user, capabilities and Landlock hold for them as well.
+//! Any other call fails with EPERM: a library that probes the kernel's features then takes its usual fallback, and no
+//! measurement dies. Operations of io_uring are not filtered here; user, capabilities and Landlock still apply to
+//! them.
 
 mod conditions;
 mod listed;
@@ -15,18 +15,18 @@ use seccompiler::{
 
 use crate::error::SandboxError;
 
-/// What fails if it does.
+/// The operation, for errors.
 const WHAT: &str = "restrict the system calls of this process";
 
-/// Leaves the listed calls to this thread and to those that it starts. If this processor or kernel
-/// cannot filter calls, that is returned in words.
+/// Restricts this thread, and the threads that it starts, to the listed calls. If this processor or kernel cannot
+/// filter calls, returns a message.
 pub(crate) fn restrict(resolves_names: bool) -> Result<Option<String>, SandboxError> {
     let Ok(processor) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(Some("system calls are not restricted: unknown on this processor".into()));
     };
     let allowed = allowed(processor, resolves_names).map_err(SandboxError::of(WHAT))?;
     let absent = absent(processor).map_err(SandboxError::of(WHAT))?;
-    // Installing a filter takes a call that the second one refuses.
+    // Installing a filter needs a call that the second one refuses.
     for program in [absent, allowed] {
         match apply_filter(&program) {
             Ok(()) => {}
@@ -52,14 +52,14 @@ fn allowed(processor: TargetArch, resolves_names: bool) -> Result<BpfProgram, Ba
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         always.map(|call| (*call, Vec::new())).collect();
     rules.extend(conditions::all(resolves_names)?);
-    // Refused by the other filter, in its own way.
+    // The other filter refuses it with another error.
     rules.insert(libc::SYS_clone3, Vec::new());
     let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     SeccompFilter::new(rules, refused, SeccompAction::Allow, processor)?.try_into()
 }
 
-/// clone3(2), whose flags lie in memory that a filter cannot read, is not there for this process: the C
-/// library then uses clone(2).
+/// clone3(2), whose flags are in memory that a filter cannot read, is hidden from this process: the C library then
+/// uses clone(2).
 fn absent(processor: TargetArch) -> Result<BpfProgram, BackendError> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let missing = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());

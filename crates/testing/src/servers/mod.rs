@@ -1,4 +1,4 @@
-//! Servers of Debian's packages, each on ports of its own, for as long as a test holds them.
+//! Servers from Debian's packages, each on its own ports, for as long as a test holds them.
 
 mod nginx;
 mod vsftpd;
@@ -22,7 +22,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether a program of this name is installed; if not, the test is skipped.
+/// Whether a program with this name is installed; if not, the test is skipped.
 pub fn has(program: &str) -> bool {
     let found = ["/usr/sbin", "/usr/bin"].iter().any(|dir| Path::new(dir).join(program).exists());
     if !found {
@@ -42,7 +42,7 @@ pub fn has_v6() -> bool {
     TcpListener::bind("[::1]:0").is_ok()
 }
 
-/// A certificate of 127.0.0.1 that signs itself, `cert.pem` and `key.pem` in `folder`, which says whether it is an
+/// A self-signed certificate for 127.0.0.1, `cert.pem` and `key.pem` in `folder`, which states whether it is an
 /// authority.
 pub fn certificate(folder: &Path, is_authority: bool) {
     let authority = if is_authority { "TRUE" } else { "FALSE" };
@@ -71,7 +71,7 @@ fn start(program: &str, arguments: &[&str], address: SocketAddr) -> Running {
     running
 }
 
-/// Writes a file of a server's own.
+/// Writes a server's file.
 fn write(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).expect("the folder is writable");

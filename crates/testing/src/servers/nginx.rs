@@ -5,21 +5,21 @@ use std::path::Path;
 
 use super::{Running, certificate, free_port, has_v6, start, write};
 
-/// Where it puts what it has no room for in memory.
+/// Directories for data that doesn't fit into its memory.
 const TEMPORARY: [&str; 5] = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
 /// A server until it is dropped.
 pub struct Nginx {
-    /// What ends it.
+    /// Dropping this ends the server.
     pub running: Running,
-    /// Its port without encryption, at 127.0.0.1, and at ::1 if this host has that.
+    /// Its port without encryption, at 127.0.0.1, and at ::1 if this host has it.
     pub plain: u16,
     /// Its port with TLS, at 127.0.0.1.
     pub encrypted: u16,
 }
 
-/// Serves `root` by a certificate that [`certificate`] makes, with `more` directives in its block `server`. All that it
-/// needs is in `folder`.
+/// Serves `root` with a certificate from [`certificate`], and with `more` directives in its block `server`. All its
+/// files are in `folder`.
 pub fn nginx(folder: &Path, root: &Path, is_authority: bool, more: &str) -> Nginx {
     let (plain, encrypted) = (free_port(), free_port());
     let v6 = if has_v6() { format!("listen [::1]:{plain};") } else { String::new() };

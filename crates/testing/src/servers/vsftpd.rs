@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::{Running, certificate, free_port, start, write};
 
-/// Serves `root` at `host`, with `more` lines of configuration: the server, and its port. It encrypts by a certificate that
-/// [`certificate`] makes. All that it needs is in `folder`. It must be started by root.
+/// Serves `root` at `host`, with `more` lines of configuration; returns the server and its port. It encrypts with a
+/// certificate from [`certificate`]. All its files are in `folder`. Root must start it.
 pub fn vsftpd(folder: &Path, root: &Path, host: IpAddr, more: &str) -> (Running, u16) {
     let port = free_port();
     let listen = match host {

@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::tls::Tls;
 use crate::words::LOGIN_ADVICE;
 
-/// Who logs in if nobody is named (RFC 1635).
+/// The login if no user is named (RFC 1635).
 const ANONYMOUS: (&str, &str) = ("anonymous", "goodput@");
 
 /// A logged-in control connection.
@@ -20,16 +20,16 @@ pub(super) struct Control {
     connection: Connection,
     /// How data connections are encrypted, if they are.
     pub(super) tls: Option<Tls>,
-    /// What the server calls itself.
+    /// The server's greeting.
     pub(super) greeting: String,
-    /// Whether the server knows EPSV, as far as that was tried.
+    /// Whether the server supports EPSV, as far as known.
     knows_extended: bool,
     /// Whether it reports sizes.
     knows_size: bool,
 }
 
 impl Control {
-    /// Connects, encrypts if that was asked for, and logs in.
+    /// Connects, encrypts if requested, and logs in.
     pub(super) fn open(
         place: &Place,
         options: &Options,
@@ -101,7 +101,7 @@ impl Control {
             return Ok(None);
         }
         let Reply { code, words } = self.ask("SIZE", path, wait)?;
-        // What it says of a file that is not there, it says again when that is asked for.
+        // If the file doesn't exist, the server says so again when the file is requested.
         self.knows_size = !matches!(code, 500 | 502 | 504);
         Ok(if code == 213 { words.trim().parse().ok() } else { None })
     }
@@ -124,36 +124,36 @@ impl Control {
         reply::passive_port(&reply.words).ok_or_else(|| unread(&reply))
     }
 
-    /// Asks for a file.
+    /// Requests a file.
     pub(super) fn retrieve(&mut self, path: &[u8], wait: &dyn Wait) -> Result<(), FileError> {
         let reply = self.ask("RETR", path, wait)?;
         if (100..200).contains(&reply.code) { Ok(()) } else { Err(reply.refused("the file")) }
     }
 
-    /// Asks to store a file.
+    /// Requests to store a file.
     pub(super) fn store(&mut self, path: &[u8], wait: &dyn Wait) -> Result<(), FileError> {
         let reply = self.ask("STOR", path, wait)?;
         let refused = || reply.refused("to take a file");
         match reply.code {
             100..200 => Ok(()),
-            // Only a permanent refusal (RFC 959 section 4.2) is sure to come before a file is made.
+            // Only a permanent refusal (RFC 959 section 4.2) certainly comes before a file is made.
             ..500 => Err(refused().after_payload()),
             _ => Err(refused()),
         }
     }
 
-    /// Removes a file. Whether it was there: few servers say why they refuse it.
+    /// Removes a file. Returns whether it existed: few servers give the reason of a refusal.
     pub(super) fn delete(&mut self, path: &[u8], wait: &dyn Wait) -> Result<bool, FileError> {
         let reply = self.ask("DELE", path, wait)?;
         if (200..300).contains(&reply.code) {
             return Ok(true);
         }
-        // A server that reports no sizes says nothing by leaving this size out.
+        // If the server reports no sizes, a missing size proves nothing.
         let is_gone = reply.code == 550 && self.size(path, wait)?.is_none() && self.knows_size;
         if is_gone { Ok(false) } else { Err(reply.refused("to remove the file")) }
     }
 
-    /// Hears how a transfer ended, which may take so long.
+    /// Receives the result of a transfer, for at most this time.
     pub(super) fn transferred(
         &mut self,
         rest: &str,
@@ -169,7 +169,7 @@ impl Control {
         if reply.is_good() { Ok(reply) } else { Err(reply.refused(what)) }
     }
 
-    /// Says a command with what it is about, and hears the reply.
+    /// Sends a command with its argument, and receives the reply.
     fn ask(&mut self, command: &str, about: &[u8], wait: &dyn Wait) -> Result<Reply, FileError> {
         let mut line = command.as_bytes().to_vec();
         if !about.is_empty() {
@@ -209,7 +209,7 @@ impl Control {
     }
 }
 
-/// The path that is asked for.
+/// The path to request.
 pub(super) fn path(place: &Place) -> Result<Vec<u8>, FileError> {
     let path = place.path();
     if path.is_empty() {

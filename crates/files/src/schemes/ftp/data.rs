@@ -16,13 +16,14 @@ use crate::place::Place;
 /// A data connection.
 pub(super) struct Data {
     connection: Connection,
-    /// Bytes that are to come, and how many came through this end; only if they are announced.
+    /// Announced bytes, and how many have passed through this end; only if announced.
     announced: Option<u64>,
     read: u64,
 }
 
 impl Data {
-    /// Connects to where the server listens for it: at the host of the control connection, whatever it says.
+    /// Connects to the server's data port: always at the host of the control connection, whatever address the server
+    /// sends.
     pub(super) fn open(
         place: &Place,
         control: &mut Control,
@@ -47,7 +48,7 @@ impl Data {
         self.look(wait, Instant::now() + REPLY_TIMEOUT).map(drop)
     }
 
-    /// Encrypts what follows, if that was agreed on.
+    /// Encrypts everything after this, if agreed.
     pub(super) fn encrypt(
         &mut self,
         control: &Control,
@@ -65,7 +66,7 @@ impl Data {
         self.connection.write(payload)
     }
 
-    /// The payload was written: the server learns that this is all.
+    /// All payload was written: ends the stream.
     pub(super) fn end_of_file(
         &mut self,
         patience: Duration,
@@ -74,7 +75,7 @@ impl Data {
         self.connection.end(wait, Instant::now() + patience)
     }
 
-    /// Waits until something is there to read: whether it is more than the end.
+    /// Waits until there is something to read. Returns whether it is more than the end.
     fn look(&self, wait: &dyn Wait, until: Instant) -> Result<bool, FileError> {
         loop {
             match recv(self.connection.socket(), &mut [0], RecvFlags::PEEK) {
@@ -89,7 +90,7 @@ impl Data {
         }
     }
 
-    /// The payload was read: nothing must be left.
+    /// The payload was read: nothing may remain.
     pub(super) fn end(self, wait: &dyn Wait) -> Result<(), FileError> {
         if !self.connection.is_encrypted()
             && let (true, Some(bytes)) =
@@ -99,16 +100,17 @@ impl Data {
                 "the server sends more than the {bytes} bytes that it had announced"
             )));
         }
-        // A server may wait until its end of the stream is acknowledged, which else takes 40 ms. Whether this fails
-        // or not, the connection is over.
+        // A server may wait until the end of its stream is acknowledged, which otherwise takes 40 ms. The connection
+        // is over even if this fails.
         let _ = shutdown(self.connection.socket(), Shutdown::Write);
         Ok(())
     }
 
-    /// Reads payload that is encrypted, without waiting; zero is its end.
+    /// Reads encrypted payload, without waiting; zero is its end.
     pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let read = match self.connection.read(room) {
-            // Many servers end such a connection without saying so; the announced length says whether it is whole.
+            // Many servers end such a connection without a close alert; the announced length shows whether the file is
+            // complete.
             Err(cause) if cause.kind() == ErrorKind::UnexpectedEof && self.announced.is_some() => 0,
             outcome => outcome?,
         };

@@ -1,5 +1,5 @@
-//! FTP (RFC 959) in passive mode (EPSV, RFC 2428; else PASV), encrypted on request (RFC 4217): one control connection, and
-//! a data connection for each fetch.
+//! FTP (RFC 959) in passive mode (EPSV, RFC 2428; else PASV), encrypted on request (RFC 4217): one control connection,
+//! and a data connection for each fetch.
 
 mod control;
 mod data;
@@ -43,9 +43,9 @@ pub const FTPS: Scheme = Scheme {
     open,
 };
 
-/// How long a reply, a handshake or the first byte of a file may take.
+/// Longest time for a reply, a handshake or the first byte of a file.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the words of a server that takes no more are waited for.
+/// How long to wait for the message of a server that takes no more.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
@@ -60,7 +60,7 @@ struct Ftp {
     dial: Box<dyn Dial>,
     control: Option<Control>,
     data: Option<Data>,
-    /// Length of the file that is stored, bytes; `None`: not known.
+    /// Length of the file being stored, bytes; `None`: unknown.
     storing: Option<u64>,
     about: About,
 }
@@ -135,7 +135,7 @@ impl Conversation for Ftp {
         let patience = patience::to_confirm(self.storing);
         let ended = data.end_of_file(patience, wait);
         let kept = ended.and_then(|()| control.transferred("to keep the file", patience, wait));
-        // It has taken bytes, and says nothing of what became of them.
+        // The server has taken bytes, but doesn't say what happened to them.
         kept.map_err(|why| patience::unconfirmed(why.after_payload(), patience))?;
         self.data = None;
         Ok(())
@@ -177,7 +177,7 @@ impl Conversation for Ftp {
 }
 
 impl Ftp {
-    /// Hears how the last transfer ended, if there was one.
+    /// Receives the result of the last transfer, if there was one.
     fn finish(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
         let (Some(data), Some(control)) = (self.data.take(), &mut self.control) else {
             return Ok(());

@@ -4,7 +4,7 @@ use crate::connection::Parsed;
 use crate::error::FileError;
 use crate::words::shown;
 
-/// Bytes of a reply at most, all of its lines together.
+/// Longest reply, bytes, all its lines together.
 pub(super) const MOST_BYTES: usize = 16 << 10;
 
 /// A reply.
@@ -17,28 +17,28 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Whether the server goes on, or waits for this end to.
+    /// Whether the server goes on, or waits for this end to go on.
     pub(super) fn is_good(&self) -> bool {
         self.code < 400
     }
 
-    /// As an error of what was asked for.
+    /// As an error of the request.
     pub(super) fn refused(&self, what: &str) -> FileError {
         self.refused_with(what, "")
     }
 
-    /// The same, with what the user can do.
+    /// The same, with advice for the user.
     pub(super) fn refused_with(&self, what: &str, advice: &str) -> FileError {
         let Self { code, words } = self;
         let text = format!("the server refuses {what}: {code} {words}{advice}");
-        // Not logged in, no account for it, and what servers say of files under 550.
+        // Not logged in, no account for it, and the texts of servers about files under 550.
         let is_permission = matches!(code, 530 | 532 | 533 | 534)
             || (matches!(code, 550 | 553) && words.to_lowercase().contains("permission"));
         if is_permission { FileError::NotPermitted(text) } else { FileError::Refused(text) }
     }
 }
 
-/// Reads a reply of one line or several, as far as it has come.
+/// Parses a reply of one or several lines, as far as it has arrived.
 pub(super) fn parse(bytes: &[u8]) -> Parsed<Reply> {
     let (mut at, mut first) = (0, None);
     while let Some(length) = bytes[at..].iter().position(|byte| *byte == b'\n') {
@@ -60,14 +60,14 @@ pub(super) fn parse(bytes: &[u8]) -> Parsed<Reply> {
     Ok((0, None))
 }
 
-/// The code at the beginning of a line, and what separates it from words.
+/// The code at the beginning of a line, and the separator after it.
 fn code(line: &[u8]) -> (Option<u16>, Option<u8>) {
     let digits = line.get(..3).filter(|digits| digits.iter().all(u8::is_ascii_digit));
     let code = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
     (code.filter(|code| (100..600).contains(code)), line.get(3).copied())
 }
 
-/// The port of a reply to EPSV: `(|||port|)`, the separator any (RFC 2428 section 3).
+/// The port in a reply to EPSV: `(|||port|)`, with any separator (RFC 2428 section 3).
 pub(super) fn extended_port(words: &str) -> Option<u16> {
     let inside = words.rsplit_once('(')?.1.split_once(')')?.0;
     let separator = inside.chars().next()?;
@@ -75,7 +75,7 @@ pub(super) fn extended_port(words: &str) -> Option<u16> {
     fields.nth(2)?.parse().ok().filter(|port| *port > 0)
 }
 
-/// The port of a reply to PASV: the last two of six numbers (RFC 959 section 4.1.2). Its address is not believed.
+/// The port in a reply to PASV: the last two of six numbers (RFC 959 section 4.1.2). Its address is not trusted.
 pub(super) fn passive_port(words: &str) -> Option<u16> {
     let is_apart = |c: char| !(c.is_ascii_digit() || c == ',');
     let numbers = words.split(is_apart).find(|part| part.split(',').count() == 6)?;

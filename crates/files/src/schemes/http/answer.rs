@@ -1,4 +1,4 @@
-//! What the header of an answer says.
+//! Interprets the header of an answer.
 
 use ureq_proto::BodyMode;
 use ureq_proto::client::state::{RecvBody, RecvResponse};
@@ -10,30 +10,30 @@ use crate::conversation::{About, Extent};
 use crate::error::FileError;
 use crate::words::{LOGIN_ADVICE, shown};
 
-/// Fields that say how an answer came about: from a cache (RFC 9111, RFC 9211), and what took the server's time
-/// (W3C Server Timing).
+/// Fields on the origin of an answer: from a cache (RFC 9111, RFC 9211), and the parts of the server's time (W3C
+/// Server Timing).
 const REMARKS: [&str; 6] =
     ["age", "cache-status", "server-timing", "via", "x-cache", "x-cache-hits"];
 
-/// An answer that can be made use of.
+/// A usable answer.
 pub(super) struct Answer {
     pub(super) outcome: Outcome,
-    /// Who decodes the body, if it is in chunks.
+    /// Decodes the body, if it is in chunks.
     pub(super) chunks: Option<Call<RecvBody>>,
     /// Whether the connection ends with this answer.
     pub(super) closes: bool,
 }
 
-/// What an answer gives.
+/// The content of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The file.
     Body { extent: Extent, announced_bytes: Option<u64> },
-    /// Where it is, as the server wrote it.
+    /// The new location, as the server wrote it.
     Moved(Vec<u8>),
 }
 
-/// Reads a header as far as it has come.
+/// Parses a header as far as it has arrived.
 pub(super) fn parse(call: &mut Call<RecvResponse>, words: &[u8]) -> Parsed<Response<()>> {
     call.try_response(words, false).map_err(|why| {
         let begin = shown(&words[..words.len().min(40)]);
@@ -71,7 +71,7 @@ impl Answer {
     }
 }
 
-/// What of an answer is no file.
+/// The outcome of an answer without a file.
 fn without_body(response: &Response<()>) -> Result<Option<Outcome>, FileError> {
     let status = response.status();
     let words = shown(status.to_string().as_bytes());
@@ -103,7 +103,7 @@ fn without_body(response: &Response<()>) -> Result<Option<Outcome>, FileError> {
     }
 }
 
-/// Of a server that wants another login, or that gives this user nothing.
+/// The error of a server that wants another login, or denies this user access.
 pub(super) fn not_permitted(what: &str, status: StatusCode) -> FileError {
     let words = shown(status.to_string().as_bytes());
     let advice = match status {
@@ -113,7 +113,7 @@ pub(super) fn not_permitted(what: &str, status: StatusCode) -> FileError {
     FileError::NotPermitted(format!("{what}: {words}{advice}"))
 }
 
-/// How a body is compressed, if it is: end to end, or on this connection under its chunks.
+/// The compression of a body, if any: end to end, or on this connection under its chunks.
 fn coding(response: &Response<()>) -> Option<&HeaderValue> {
     let others = |name: HeaderName, plain: &'static [&'static str]| {
         response.headers().get_all(name).into_iter().find(move |coding| {
@@ -127,7 +127,7 @@ fn coding(response: &Response<()>) -> Option<&HeaderValue> {
         .or_else(|| others(header::TRANSFER_ENCODING, &["chunked", "identity"]))
 }
 
-/// A proxy that does not know who asks.
+/// A proxy that wants a login.
 pub(super) fn unknown_to_proxy(words: &str) -> FileError {
     FileError::NotPermitted(format!(
         "the proxy lets nobody through without a login: {words}; write it into the proxy's URL, as http://USER:PASSWORD@HOST:PORT in \

@@ -1,4 +1,4 @@
-//! A body that can't be read off the socket: it is encrypted, or in chunks, or both.
+//! A body that can't be read from the socket unchanged: it is encrypted, or in chunks, or both.
 
 use std::io;
 
@@ -11,21 +11,21 @@ use crate::conversation::Extent;
 /// Bytes of payload in chunks that are read at once.
 const CODED_BYTES: usize = 128 << 10;
 
-/// Sizes of chunks and fields after the last that are read at most without payload between them.
+/// Most bytes of chunk sizes and trailer fields without payload in between.
 const MAX_WORDS_BYTES: usize = 64 << 10;
 
-/// Such a body while it is read.
+/// Such a body during the read.
 pub(super) enum Coded {
-    /// In chunks, with what has come and is not decoded.
+    /// In chunks, with bytes that arrived but are not decoded yet.
     Chunks { call: Box<Call<RecvBody>>, raw: Vec<u8> },
-    /// So many bytes.
+    /// This many bytes.
     Bytes { left: u64, all: u64 },
-    /// All until the connection ends.
+    /// Everything until the connection ends.
     ToClose,
 }
 
 impl Coded {
-    /// Of a body that reaches so far, in chunks if there is who decodes them.
+    /// A body of this extent, in chunks if there is a decoder.
     pub(super) fn of(chunks: Option<Call<RecvBody>>, extent: Extent) -> Option<Self> {
         match (chunks, extent) {
             (Some(call), _) => Some(Self::Chunks { call: Box::new(call), raw: Vec::new() }),
@@ -40,7 +40,7 @@ impl Coded {
         matches!(self, Self::Chunks { .. })
     }
 
-    /// Whether it was read to its end, and nothing beyond.
+    /// Whether it was read exactly to its end.
     pub(super) fn is_read(&self) -> bool {
         match self {
             Self::Chunks { call, raw } => call.can_proceed() && raw.is_empty(),

@@ -1,7 +1,7 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112): one question after the other on one connection, as long as the server keeps it.
+//! HTTP/1.1 (RFC 9110, RFC 9112): one request after the other on one connection, as long as the server keeps it open.
 //!
-//! The words are `ureq-proto`'s; the socket is ours. The header of an answer is taken off the socket to its last byte
-//! and no further, so that what comes next is payload, for whoever moves it.
+//! `ureq-proto` handles the protocol; the socket is ours. Exactly the header of an answer is read from the socket, so
+//! the next bytes are payload for any mover.
 
 mod answer;
 mod coded;
@@ -49,9 +49,9 @@ pub const HTTPS: Scheme = Scheme {
     open,
 };
 
-/// How long an answer may take, from the question to the end of its header.
+/// How long an answer may take, from the request to the end of its header.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of a header at most: what servers of today send is below 16 KiB.
+/// Longest header, bytes: today's servers send less than 16 KiB.
 const HEADER_BYTES: usize = 64 << 10;
 
 fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
@@ -72,23 +72,23 @@ fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Con
 
 /// A conversation with a web server.
 struct Http {
-    /// What the user named.
+    /// The user's URL.
     named: Place,
-    /// Where that is, by what the server said so far.
+    /// The present location, after redirects.
     place: Place,
     options: Arc<Options>,
     dial: Box<dyn Dial>,
-    /// `None` before the first question, and if the server or this end gave the last one up.
+    /// `None` before the first request, and if the server or this end closed the last connection.
     connection: Option<Connection>,
     /// Whether the connection has had no answer yet.
     anew: bool,
-    /// Whether the connection is over with the answer that came on it.
+    /// Whether the connection ends with its last answer.
     closes: bool,
-    /// How connections are encrypted, once one was to be.
+    /// The TLS configuration, made for the first encrypted connection.
     tls: Option<Tls>,
     /// The body that only this end can read.
     coded: Option<Coded>,
-    /// What of a file that is stored goes on.
+    /// The state of a file being stored.
     storing: Storing,
     about: About,
 }
@@ -149,7 +149,7 @@ impl Conversation for Http {
 }
 
 impl Http {
-    /// Says of a failure by which proxy the server was asked: its words and the server's look alike.
+    /// Adds the proxy to a failure, because the proxy's messages look like the server's.
     fn by_way(&self, why: FileError) -> FileError {
         match (&self.options.proxy, why) {
             (None, why) | (_, why @ (FileError::Place(_) | FileError::Stopped)) => why,
@@ -200,13 +200,13 @@ impl Http {
         Err(FileError::Protocol(format!("the server redirects more than {most} times")))
     }
 
-    /// Asks for the file, on the connection that there is or on a new one.
+    /// Requests the file, on the present connection or a new one.
     fn ask(&mut self, wait: &dyn Wait) -> Result<(Answer, Instant, Instant), FileError> {
         self.on_connection(|http| http.ask_on_connection(wait))
     }
 
-    /// Asks once, on the connection that there is or on a new one. A connection that the server gave up meanwhile is
-    /// no answer (RFC 9110 section 9.2.2).
+    /// Sends one request, on the present connection or a new one. If the server has closed the connection meanwhile,
+    /// this doesn't count as an answer (RFC 9110 section 9.2.2).
     fn on_connection<T>(
         &mut self,
         mut ask: impl FnMut(&mut Self) -> Result<T, Broken>,
@@ -224,14 +224,14 @@ impl Http {
         }
     }
 
-    /// Whether the place is at the server that the user named, and no less protected: passwords go nowhere else.
+    /// Whether the place is at the server that the user named, and equally protected: passwords go nowhere else.
     fn is_at_home(&self) -> bool {
         let (named, place) = (&self.named, &self.place);
         let protected = named.scheme().id == HTTP.id || place.scheme().id == HTTPS.id;
         named.host().eq_ignore_ascii_case(place.host()) && protected
     }
 
-    /// Whether the body before was read to its end on a connection that goes on.
+    /// Whether the previous body was read to its end and the connection stays open.
     fn is_kept(&self) -> bool {
         !self.closes && self.coded.as_ref().is_none_or(Coded::is_read)
     }
@@ -248,13 +248,13 @@ impl Http {
         Ok((answer, asked, first))
     }
 
-    /// Says what is wished, on the connection that there is or on a new one.
+    /// Sends the request, on the present connection or a new one.
     fn say(&mut self, wish: Wish, wait: &dyn Wait) -> Result<Question, Broken> {
         self.anew |= self.connection.is_none();
         self.open_connection(wait)?;
         self.coded = None;
         let login = self.options.login.as_ref().filter(|_| self.is_at_home());
-        // What is encrypted goes through a tunnel of the proxy.
+        // Encrypted requests go through a tunnel of the proxy.
         let proxy = self.options.proxy.as_ref().filter(|_| self.place.scheme().id == HTTP.id);
         let question = Question::new(wish, &self.place, login, proxy)?;
         let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
@@ -268,7 +268,7 @@ impl Http {
         Ok(question)
     }
 
-    /// The body of an answer, and what becomes of its connection.
+    /// The body of an answer; decides whether the connection stays.
     fn body(
         &mut self,
         answer: Answer,

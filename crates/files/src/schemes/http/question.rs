@@ -1,4 +1,4 @@
-//! The header of a question, in bytes, and who reads the answer to it.
+//! The header of a request, in bytes, and the parser of its answer.
 
 use base64ct::{Base64, Encoding};
 use ureq_proto::client::state::{RecvResponse, SendBody};
@@ -10,29 +10,29 @@ use crate::login::Login;
 use crate::place::Place;
 use crate::proxy::Proxy;
 
-/// Bytes of a question at most.
+/// Longest request, bytes.
 const QUESTION_BYTES: usize = 32 << 10;
 
-/// What is wished of the file.
+/// The kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// To have it.
+    /// Fetch the file.
     Fetch,
-    /// To store this many bytes in it.
+    /// Store this many bytes in it.
     Store {
         bytes: u64,
-        /// Whether the server is to say that it takes them before they are sent (RFC 9110 section 10.1.1).
+        /// Whether the server must accept them before they are sent (RFC 9110 section 10.1.1).
         asks: bool,
     },
-    /// To have it removed.
+    /// Remove it.
     Remove,
 }
 
-/// A question.
+/// A request.
 pub(super) struct Question {
     /// Its header.
     pub(super) bytes: Vec<u8>,
-    /// Who reads the answer.
+    /// Parses the answer.
     pub(super) call: Call<RecvResponse>,
 }
 
@@ -68,7 +68,7 @@ impl Question {
         let request = request
             .header(header::USER_AGENT, concat!("goodput/", env!("CARGO_PKG_VERSION")))
             .header(header::ACCEPT, "*/*")
-            // What is compressed would be another file.
+            // Compressed, it would be a different file.
             .header(header::ACCEPT_ENCODING, "identity")
             .body(())
             .map_err(|why| unfit(why.to_string()))?;
@@ -95,14 +95,14 @@ impl Question {
     }
 }
 
-/// A question that names the whole URL, as a proxy wants it (RFC 9112 section 3.2.2).
+/// A request with the whole URL, as a proxy needs (RFC 9112 section 3.2.2).
 fn absolute(question: &[u8], url: &str) -> Vec<u8> {
     let mut parts = question.splitn(3, |byte| *byte == b' ');
     let (method, _path, rest) = (parts.next(), parts.next(), parts.next());
     [method.unwrap_or_default(), url.as_bytes(), rest.unwrap_or_default()].join(&b' ')
 }
 
-/// Who reads the answer to a body, which others write: an answer may come before its end.
+/// Parses the answer to a body that others write: an answer may arrive before the body's end.
 fn answer_to(mut call: Call<SendBody>, wish: Wish) -> Option<Call<RecvResponse>> {
     if let Wish::Store { bytes, .. } = wish {
         call.consume_direct_write(usize::try_from(bytes).ok()?).ok()?;

@@ -5,10 +5,11 @@ use crate::error::FileError;
 use crate::place::Place;
 use crate::words::shown;
 
-/// Redirects in a row that are followed.
+/// Most consecutive redirects.
 pub(super) const MOST: usize = 10;
 
-/// The place that `location` means at `from`, if it may be asked; the user named `named`.
+/// The place to which `location` resolves at `from`, if a request may go there; the user named
+/// `named`.
 pub(super) fn judge(
     named: &Place,
     from: &Place,

@@ -17,20 +17,20 @@ use crate::link::Wait;
 use crate::patience;
 use crate::words::shown;
 
-/// How long the server may take to say that it takes a body; then it is sent all the same (RFC 9110 section 10.1.1),
-/// as curl does.
+/// How long to wait until the server accepts a body; then the body is sent anyway (RFC 9110 section 10.1.1), as in
+/// curl.
 const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the words of a server that takes no more are waited for.
+/// How long to wait for the message of a server that takes no more.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Bytes of a page that says that a file was stored; a connection with a longer one is given up.
+/// Longest page that confirms a stored file, bytes; after a longer one the connection is closed.
 const MAX_PAGE_BYTES: u64 = 64 << 10;
 
-/// What of a file that is stored goes on.
+/// The state of a file being stored.
 #[derive(Default)]
 pub(super) struct Storing {
-    /// Whether the server has taken a body on this connection, so that it need not be asked before the next.
+    /// Whether the server has taken a body on this connection, so that the next one needs no permission.
     takes: bool,
-    /// Who reads the answer to the body that is written, and how long that is, bytes.
+    /// Parses the answer to the body being written, and the body's length, bytes.
     call: Option<Call<RecvResponse>>,
     bytes: u64,
 }
@@ -70,7 +70,7 @@ impl Http {
         Ok(Body { extent, announced_bytes: Some(bytes), anew, asked, answered })
     }
 
-    /// Waits until the server takes the body, or has let the time for that pass.
+    /// Waits until the server accepts the body, or its time to do so is over.
     fn await_go_ahead(
         &mut self,
         call: &mut Call<RecvResponse>,
@@ -84,7 +84,7 @@ impl Http {
         let heard = connection.hear(HEADER_BYTES, wait, until, |words| {
             Ok(match answer::parse(call, words)? {
                 (0, None) => (0, None),
-                // What says nothing is no answer yet: 100 (RFC 9110 section 15.2).
+                // An interim response is not an answer yet: 100 (RFC 9110 section 15.2).
                 (used, said) => (used, Some(said)),
             })
         })?;
@@ -144,7 +144,7 @@ impl Http {
         Ok(was_there)
     }
 
-    /// Reads the page of an answer, or gives its connection up.
+    /// Reads the page of an answer, or closes its connection.
     fn pass_over(
         &mut self,
         response: &Response<()>,
@@ -173,7 +173,7 @@ impl Http {
     }
 }
 
-/// The length of a page that is worth to be read.
+/// The length of a page that is short enough to read.
 fn page_bytes(body: &Call<RecvBody>) -> Option<u64> {
     match body.body_mode() {
         BodyMode::NoBody => Some(0),
@@ -182,17 +182,17 @@ fn page_bytes(body: &Call<RecvBody>) -> Option<u64> {
     }
 }
 
-/// Whether the server has taken a body of which it got something.
+/// Whether the server has taken a body of which it received a part.
 fn judge_body(response: &Response<()>) -> Result<(), FileError> {
     let judged = judge(response, "take the file");
-    // A server that does not know the method has done nothing. How far it came before another failure of its own, nobody
-    // knows (RFC 9110 section 15.6).
+    // A server that doesn't know the method has done nothing. After another failure of its own, its progress is
+    // unknown (RFC 9110 section 15.6).
     let failed =
         |status: StatusCode| status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED;
     if failed(response.status()) { judged.map_err(FileError::after_payload) } else { judged }
 }
 
-/// Whether the server did what was asked for; why not, with what the user can do.
+/// Whether the server did what was requested; if not, why, with advice for the user.
 fn judge(response: &Response<()>, what: &str) -> Result<(), FileError> {
     let status = response.status();
     let words = shown(status.to_string().as_bytes());
@@ -207,7 +207,7 @@ fn judge(response: &Response<()>, what: &str) -> Result<(), FileError> {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             answer::not_permitted(&format!("the server does not let this user {what}"), status)
         }
-        // nginx answers 500, and others say that there is no such folder.
+        // nginx answers 500, and others report that the directory doesn't exist.
         StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::INTERNAL_SERVER_ERROR => {
             refused(
                 "; is there such a folder, and may the server write there? The path of a folder ends with a slash",

@@ -1,5 +1,5 @@
-//! The calls of NFS version 3 (RFC 1813), its MOUNT protocol and the port mapper (RFC 1833) that reading and
-//! writing a file takes.
+//! The calls of NFS version 3 (RFC 1813), its MOUNT protocol and the port mapper (RFC 1833) that are needed to read
+//! and write a file.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use super::rpc::Procedure;
 use super::xdr::{Reader, Unread, broken, put, put_opaque, put_u64};
 use crate::error::FileError;
 
-/// Bytes of a file handle at most (RFC 1813 section 2.4).
+/// Longest file handle, bytes (RFC 1813 section 2.4).
 pub const HANDLE_BYTES: usize = 64;
-/// Where the port mapper listens.
+/// Port of the port mapper.
 pub const PORTMAP_PORT: u16 = 111;
 
 const IPPROTO_TCP: u32 = 6;
 
-/// How long an answer may take for which nothing is read or written.
+/// How long an answer may take if nothing is read or written.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long it may take for which a directory or a file is changed.
+/// How long an answer may take if a directory or a file is changed.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
-/// How long it may take to bring a file to a disk.
+/// How long flushing a file to disk may take.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(120);
 
 const fn of(
@@ -47,21 +47,21 @@ pub const REMOVE: Procedure = of(NFS_3, 12, "REMOVE", CHANGE_PATIENCE);
 pub const FSINFO: Procedure = of(NFS_3, 19, "FSINFO", PATIENCE);
 pub const COMMIT: Procedure = of(NFS_3, 21, "COMMIT", COMMIT_PATIENCE);
 
-/// `NFS3ERR_JUKEBOX`: the call can't be carried out in time, and is to be made again (RFC 1813 section 2.6).
+/// `NFS3ERR_JUKEBOX`: the call can't be carried out in time, and must be repeated (RFC 1813 section 2.6).
 const LATER: u32 = 10008;
 /// `NFS3ERR_NOENT`.
 const NO_ENTRY: u32 = 2;
-/// What a server answers to CREATE before it makes anything (RFC 1813 section 2.6): PERM, ACCES, NOTDIR, ROFS, NAMETOOLONG
-/// and NOTSUPP. After any other status there may be a file.
+/// Statuses of CREATE that a server returns before it makes anything (RFC 1813 section 2.6): PERM, ACCES, NOTDIR,
+/// ROFS, NAMETOOLONG and NOTSUPP. After any other status there may be a file.
 const LEAVES_NOTHING: [u32; 6] = [1, 13, 20, 30, 63, 10004];
-/// Who may read and write a file that is made here: its owner.
+/// Mode of a file made here: only its owner may read and write it.
 const SCRATCH_MODE: u32 = 0o600;
 
-/// What names a file or directory at the server.
+/// Identifies a file or directory at the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handle(pub Vec<u8>);
 
-/// What a directory entry is.
+/// The type and size of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     /// Its kind: 1 is a file, 2 a directory, 5 a symbolic link.
@@ -70,40 +70,40 @@ pub struct Attributes {
     pub size: u64,
 }
 
-/// How much one call carries at most, bytes (`rtmax` and `wtmax`).
+/// Most payload of one call, bytes (`rtmax` and `wtmax`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub read_bytes: u32,
     pub write_bytes: u32,
 }
 
-/// What a server has from one start to the next (`writeverf3`): if it changes, what was written and not committed may be
-/// lost (RFC 1813 section 3.3.7).
+/// Constant between two starts of a server (`writeverf3`): if it changes, uncommitted writes may be lost (RFC 1813
+/// section 3.3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verifier([u8; 8]);
 
-/// A good answer to a WRITE.
+/// A successful answer to a WRITE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     pub bytes: u32,
-    /// Of the server's start in whose memory the payload may still be; `None`: it is on the disk.
+    /// Identifies the server's start in whose memory the payload may still be; `None`: it is on disk.
     pub uncommitted: Option<Verifier>,
 }
 
-/// The head of a good answer to a READ. Its payload follows, and then what pads it.
+/// The head of a successful answer to a READ. Its payload follows, then its padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
     pub bytes: u32,
-    /// Whether the file ends with it.
+    /// Whether the file ends here.
     pub is_end: bool,
 }
 
-/// Of whom the port mapper is asked.
+/// Asks the port mapper for a program's port.
 pub fn port_args(out: &mut Vec<u8>, of: Procedure) {
     [of.program, of.version, IPPROTO_TCP, 0].into_iter().for_each(|word| put(out, word));
 }
 
-/// The port, if the program is there.
+/// The port, if the program is registered.
 pub fn port(reader: &mut Reader<'_>) -> Result<Option<u16>, Unread> {
     let port = reader.u32()?;
     let port = u16::try_from(port)
@@ -125,7 +125,7 @@ pub fn entry_args(out: &mut Vec<u8>, directory: &Handle, name: &[u8]) {
     put_opaque(out, name);
 }
 
-/// What was found, with its attributes if the server adds them.
+/// The found entry, with its attributes if the server sends them.
 pub fn found(reader: &mut Reader<'_>) -> Result<(Handle, Option<Attributes>), Unread> {
     check(reader, LOOKUP)?;
     Ok((handle(reader)?, maybe_attributes(reader)?))
@@ -141,7 +141,7 @@ pub fn is_there(reader: &mut Reader<'_>) -> Result<bool, Unread> {
     unless_missing(reader, LOOKUP)
 }
 
-/// The limits among what a file system says of itself (section 3.3.19): `rtmax`, `rtpref`, `rtmult`, `wtmax` come first.
+/// The limits among a file system's properties (section 3.3.19): `rtmax`, `rtpref`, `rtmult`, `wtmax` come first.
 pub fn limits(reader: &mut Reader<'_>) -> Result<Limits, Unread> {
     check(reader, FSINFO)?;
     maybe_attributes(reader)?;
@@ -150,7 +150,7 @@ pub fn limits(reader: &mut Reader<'_>) -> Result<Limits, Unread> {
     Ok(Limits { read_bytes, write_bytes: reader.u32()? })
 }
 
-/// A file that is made, or emptied if it is there (`UNCHECKED`, section 3.3.8).
+/// Makes a file, or empties an existing one (`UNCHECKED`, section 3.3.8).
 pub fn create_args(out: &mut Vec<u8>, directory: &Handle, name: &[u8]) {
     const UNCHECKED: u32 = 0;
     entry_args(out, directory, name);
@@ -158,7 +158,7 @@ pub fn create_args(out: &mut Vec<u8>, directory: &Handle, name: &[u8]) {
     put_attributes(out, Some(SCRATCH_MODE));
 }
 
-/// The handle of the file that was made, if the server says it.
+/// The handle of the new file, if the server sends it.
 pub fn created(reader: &mut Reader<'_>) -> Result<Option<Handle>, Unread> {
     match reader.u32()? {
         0 => {}
@@ -168,7 +168,7 @@ pub fn created(reader: &mut Reader<'_>) -> Result<Option<Handle>, Unread> {
     if reader.bool()? { handle(reader).map(Some) } else { Ok(None) }
 }
 
-/// A file that is to have no content, whatever it was like before (no guard, section 3.3.2).
+/// Empties a file, whatever its state (no guard, section 3.3.2).
 pub fn empty_args(out: &mut Vec<u8>, file: &Handle) {
     put_opaque(out, &file.0);
     put_attributes(out, None);
@@ -193,7 +193,7 @@ pub fn removed(reader: &mut Reader<'_>) -> Result<bool, Unread> {
     unless_missing(reader, REMOVE)
 }
 
-/// The arguments of a WRITE up to its payload, which the server may keep in memory (`UNSTABLE`, section 3.3.7).
+/// The arguments of a WRITE before its payload, which the server may keep in memory (`UNSTABLE`, section 3.3.7).
 pub fn write_args(out: &mut Vec<u8>, file: &Handle, offset: u64, bytes: u32) {
     const UNSTABLE: u32 = 0;
     put_opaque(out, &file.0);
@@ -210,7 +210,7 @@ pub fn written(reader: &mut Reader<'_>) -> Result<Written, Unread> {
     Ok(Written { bytes, uncommitted: (stability < FILE_SYNC).then_some(verifier) })
 }
 
-/// All of a file.
+/// Commits a whole file.
 pub fn commit_args(out: &mut Vec<u8>, file: &Handle) {
     put_opaque(out, &file.0);
     put_u64(out, 0);
@@ -229,7 +229,7 @@ pub fn read_args(out: &mut Vec<u8>, file: &Handle, offset: u64, bytes: u32) {
     put(out, bytes);
 }
 
-/// The head of an answer to a READ; `None`: the server asks to make the call again later.
+/// The head of an answer to a READ; `None`: the server asks to repeat the call later.
 pub fn read(reader: &mut Reader<'_>) -> Result<Option<Read>, Unread> {
     match check(reader, READ) {
         Err(Unread::Failed(FileError::Later(_))) => {
@@ -257,7 +257,8 @@ fn verifier(reader: &mut Reader<'_>) -> Result<Verifier, Unread> {
     Ok(Verifier(verifier))
 }
 
-/// `wcc_data` (section 2.6): 24 bytes of what a file was like, and what it is like, if the server says them.
+/// `wcc_data` (section 2.6): 24 bytes of attributes before the change, and attributes after it, if the server sends
+/// them.
 fn before_and_after(reader: &mut Reader<'_>) -> Result<(), Unread> {
     if reader.bool()? {
         reader.take(24)?;
@@ -285,7 +286,7 @@ fn check(reader: &mut Reader<'_>, procedure: Procedure) -> Result<(), Unread> {
     }
 }
 
-/// The same, but that something is not there is an answer: whether it is.
+/// The same, but a missing entry is a valid answer: returns whether the entry exists.
 fn unless_missing(reader: &mut Reader<'_>, procedure: Procedure) -> Result<bool, Unread> {
     match reader.u32()? {
         0 => Ok(true),
@@ -294,7 +295,7 @@ fn unless_missing(reader: &mut Reader<'_>, procedure: Procedure) -> Result<bool,
     }
 }
 
-/// What a status means (`nfsstat3`, RFC 1813 section 2.6; the numbers of `mountstat3` are the same).
+/// The meaning of a status (`nfsstat3`, RFC 1813 section 2.6; the numbers of `mountstat3` are the same).
 pub fn refusal(procedure: Procedure, status: u32) -> FileError {
     let why = match status {
         1 => "the operation is not permitted",

@@ -1,4 +1,4 @@
-//! One call after the other: what has to be known or done before and after payload moves.
+//! One call after the other: preparations and conclusions of a transfer.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::connection::{Broken, Connection};
 use crate::error::FileError;
 use crate::link::{Dial, Ready, Wait};
 
-/// Bytes of an answer at most. The longest is that to MNT, with a list of flavours.
+/// Longest answer, bytes. The longest is MNT's, with a list of flavours.
 const ANSWER_BYTES: usize = 16 << 10;
 
 /// Calls on one connection.
@@ -24,7 +24,7 @@ pub struct Dialogue {
     connection: Connection,
     credential: Credential,
     xid: u32,
-    /// Calls that the server asked to make again later.
+    /// Calls that the server asked to repeat later.
     put_off: u64,
 }
 
@@ -48,12 +48,13 @@ impl Dialogue {
         self.connection.socket()
     }
 
-    /// Waits until the socket is ready; an error once it is too late.
+    /// Waits until the socket is ready; an error after the deadline.
     pub fn wait(&self, wait: &dyn Wait, ready: Ready, until: Instant) -> Result<(), FileError> {
         self.connection.wait(wait, ready, until)
     }
 
-    /// Adds a call whose last `tail` bytes the caller sends, and returns its number. Nobody waits for its answer here.
+    /// Adds a call whose last `tail` bytes the caller sends, and returns its number. This function doesn't wait for
+    /// the answer.
     pub fn begin_call(
         &mut self,
         out: &mut Vec<u8>,
@@ -67,12 +68,13 @@ impl Dialogue {
         xid
     }
 
-    /// Calls that the server asked to make again later, since this was asked last.
+    /// Calls that the server asked to repeat later, since the last call of this function.
     pub fn take_put_off(&mut self) -> u64 {
         std::mem::take(&mut self.put_off)
     }
 
-    /// Calls, and reads the results; once more if the server asks to come back later. No other call may be without an answer.
+    /// Makes a call, and reads the results; repeats it if the server asks to come back later. No other call may be
+    /// pending.
     pub fn call<T>(
         &mut self,
         wait: &dyn Wait,
@@ -113,7 +115,7 @@ impl Dialogue {
         answer.map_err(|why| rpc::with_advice(why, self.connection.socket()))
     }
 
-    /// Where a program listens.
+    /// The port of a program.
     pub fn port(&mut self, wait: &dyn Wait, of: Procedure, what: &str) -> Result<u16, FileError> {
         let port = self.call(wait, calls::GETPORT, |out| calls::port_args(out, of), calls::port)?;
         port.ok_or_else(|| {
@@ -144,12 +146,12 @@ impl Dialogue {
         Ok((found, attributes))
     }
 
-    /// How much one call carries at most.
+    /// Most payload of one call.
     pub fn limits(&mut self, wait: &dyn Wait, file: &Handle) -> Result<Limits, FileError> {
         self.call(wait, calls::FSINFO, |out| put_opaque(out, &file.0), calls::limits)
     }
 
-    /// Makes a file without content, or takes away the content that it has.
+    /// Makes a file without content, or empties an existing one.
     pub fn create(
         &mut self,
         wait: &dyn Wait,
@@ -160,7 +162,7 @@ impl Dialogue {
         if let Some(made) = self.call(wait, calls::CREATE, args, calls::created)? {
             return Ok(made);
         }
-        // It was made, so that it is not there is no refusal.
+        // It was just made, so its absence is not a refusal.
         let found = self.lookup(wait, directory, name);
         found.map(|(file, _)| file).map_err(|why| match why {
             FileError::Refused(why) | FileError::NotPermitted(why) => {
@@ -170,12 +172,12 @@ impl Dialogue {
         })
     }
 
-    /// Takes away the content of a file.
+    /// Empties a file.
     pub fn empty(&mut self, wait: &dyn Wait, file: &Handle) -> Result<(), FileError> {
         self.call(wait, calls::SETATTR, |out| calls::empty_args(out, file), calls::emptied)
     }
 
-    /// Removes a file. Whether it was there.
+    /// Removes a file. Returns whether it existed.
     pub fn remove(
         &mut self,
         wait: &dyn Wait,
@@ -183,20 +185,20 @@ impl Dialogue {
         name: &[u8],
     ) -> Result<bool, FileError> {
         let args = |out: &mut Vec<u8>| calls::entry_args(out, directory, name);
-        // Who may not remove may see all the same that there is nothing to remove.
+        // A user who may not remove files may still see that there is nothing to remove.
         let is_there = self.call(wait, calls::LOOKUP, args, calls::is_there)?;
         Ok(is_there && self.call(wait, calls::REMOVE, args, calls::removed)?)
     }
 
-    /// Has the server bring to its disk what was written to a file.
+    /// Asks the server to flush a file's written data to disk.
     pub fn commit(&mut self, wait: &dyn Wait, file: &Handle) -> Result<Verifier, FileError> {
         self.call(wait, calls::COMMIT, |out| calls::commit_args(out, file), calls::committed)
     }
 }
 
-/// A connection on which no call waits for the acknowledgement of the one before (RFC 896).
+/// A connection on which no call waits for the acknowledgement of the previous one (RFC 896).
 pub fn connection(socket: OwnedFd) -> Result<Connection, FileError> {
-    // Without it calls only take longer.
+    // If this fails, calls only take longer.
     let _ = set_tcp_nodelay(&socket, true);
     Connection::new(socket)
 }
@@ -240,7 +242,7 @@ fn answer<T>(
     }
 }
 
-/// Says which call a server did not execute.
+/// Names the call that a server did not execute.
 fn named(why: Unread, name: &str) -> Unread {
     match why {
         Unread::Failed(FileError::Refused(why)) => {
@@ -267,13 +269,14 @@ fn in_words(procedure: Procedure, why: Broken) -> FileError {
     }
 }
 
-/// A number that an earlier connection of this host has hardly used: a server may take the same one for a repetition.
+/// A number that an earlier connection of this host has hardly used: a server may treat a repeated number as a
+/// retransmission.
 fn first_xid() -> u32 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(1, |now| now.as_nanos() as u32)
 }
 
-/// Waits until a socket is ready, for `most` at most.
+/// Waits until a socket is ready, for at most `most`.
 pub fn wait_for(
     socket: BorrowedFd<'_>,
     events: PollFlags,

@@ -1,4 +1,4 @@
-//! From a URL to the handle of its file: ports, the export, the way from there to the directory, and the file in it.
+//! From a URL to the handle of its file: ports, the export, the path from there to the directory, and the file in it.
 
 use super::calls::{self, Attributes, FSINFO, Handle, MNT, UMNT};
 use super::dialogue::{self, Dialogue};
@@ -8,16 +8,16 @@ use crate::error::FileError;
 use crate::link::{Dial, Wait};
 use crate::place::Place;
 
-/// Names of a path at most.
+/// Most names in a path.
 const MAX_NAMES: usize = 64;
 
-/// A directory that was found, and the connection to its server.
+/// The directory of a file, and the connection to its server.
 pub struct Directory {
     pub dialogue: Dialogue,
-    /// Where NFS listens.
+    /// NFS's port.
     pub port: u16,
     pub handle: Handle,
-    /// The name in it that the place ends with.
+    /// The last name of the place, in this directory.
     pub name: Vec<u8>,
 }
 
@@ -51,12 +51,12 @@ pub fn find(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<Direc
 pub struct Found {
     pub file: Handle,
     pub bytes: u64,
-    /// Bytes that one READ brings at most.
+    /// Most bytes of one READ.
     pub most_at_once: u32,
 }
 
 impl Directory {
-    /// Finds the file in it.
+    /// Finds the file in the directory.
     pub fn file(&mut self, wait: &dyn Wait) -> Result<Found, FileError> {
         let (file, attributes) = self.dialogue.lookup(wait, &self.handle, &self.name)?;
         check(attributes)?;
@@ -65,7 +65,7 @@ impl Directory {
     }
 }
 
-/// The ports of NFS and of MOUNT. If the URL has a port, it is that of both, unless it says another one for MOUNT.
+/// The ports of NFS and of MOUNT. A port in the URL applies to both, unless the URL has another one for MOUNT.
 fn ports(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<(u16, u16), FileError> {
     let mount = match place.query().as_slice() {
         [] => None,
@@ -91,8 +91,8 @@ fn ports(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<(u16, u1
     }
 }
 
-/// The handle of the longest beginning of the path that the server exports, and how many names it has. What the server
-/// noted of it is taken back at once: the handle stays good.
+/// The handle of the longest prefix of the path that the server exports, and its number of names. The server's entry
+/// for this mount is removed at once: the handle stays valid.
 fn mount(
     mounting: &mut Dialogue,
     directories: &[Vec<u8>],
@@ -109,7 +109,7 @@ fn mount(
             }
             Err(status) => {
                 let why = calls::refusal(MNT, status);
-                // That one is exported but not for this host explains more than that another one is not exported.
+                // An export that is closed to this host explains more than a path that is not exported.
                 if refused.is_none() || why.not_permitted() {
                     refused.get_or_insert(why);
                 }

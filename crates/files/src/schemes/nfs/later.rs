@@ -1,13 +1,13 @@
-//! Calls that a server asks to make again later (`NFS3ERR_JUKEBOX`, RFC 1813 section 2.6): as when it has to fetch a file
-//! from a tape first.
+//! Calls that a server asks to repeat later (`NFS3ERR_JUKEBOX`, RFC 1813 section 2.6): for example if it must first
+//! fetch a file from a tape.
 
 use std::time::{Duration, Instant};
 
 use super::rpc::Procedure;
 use crate::error::FileError;
 
-/// How long to wait before each time that one call is made again; after the last the server is given up. RFC 1813 names no
-/// time; Linux waits 5 s each time (`NFS_JUKEBOX_RETRY_TIME`, fs/nfs/nfs3proc.c).
+/// How long to wait before each repetition of a call; after the last, the server is given up. RFC 1813 names no time;
+/// Linux waits 5 s each time (`NFS_JUKEBOX_RETRY_TIME`, fs/nfs/nfs3proc.c).
 const PAUSES: [Duration; 8] = [
     Duration::from_millis(100),
     Duration::from_millis(500),
@@ -19,7 +19,7 @@ const PAUSES: [Duration; 8] = [
     Duration::from_secs(5),
 ];
 
-/// When a call that was put off `times` times in a row, at least once, is to be made again.
+/// When to repeat a call that was postponed `times` times in a row, at least once.
 pub fn again_at(procedure: Procedure, times: usize, now: Instant) -> Result<Instant, FileError> {
     if let Some(pause) = PAUSES.get(times.saturating_sub(1)) {
         return Ok(now + *pause);

@@ -1,19 +1,19 @@
-//! What becomes known of the round trips of one connection, in bounded memory however many there are.
+//! Statistics on the round trips of one connection, in bounded memory for any number of calls.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Round trips that are kept at most: each n-th, evenly over all calls.
+/// Most round trips that are kept: each n-th, evenly over all calls.
 const MAX_KEPT_ROUND_TRIPS: usize = 10_000;
 
-/// The calls of one connection. It is written while payload moves, and can be read from anywhere.
+/// The calls of one connection. It is written while payload moves, and can be read on any thread.
 #[derive(Debug, Default)]
 pub struct RpcLog(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     rpcs: Rpcs,
-    /// One of 2 to the power of this many calls is kept.
+    /// log2 of n, if each n-th call is kept.
     thinned: u32,
 }
 
@@ -22,21 +22,21 @@ struct Inner {
 pub struct Rpcs {
     /// Bytes that one call asks for or carries.
     pub call_bytes: u32,
-    /// Calls in flight at most.
+    /// Most calls in flight.
     pub slots: u16,
     /// Calls that were answered.
     pub answered: u64,
-    /// Answers that brought, or took, less than was asked for.
+    /// Answers that carried, or accepted, less than requested.
     pub short: u64,
-    /// Calls that were made again, as their connection broke or no answer came.
+    /// Calls that were repeated because their connection broke or no answer arrived.
     pub retransmitted: u64,
-    /// Calls that the server asked to make again later (`NFS3ERR_JUKEBOX`).
+    /// Calls that the server asked to repeat later (`NFS3ERR_JUKEBOX`).
     pub put_off: u64,
-    /// Connections that took the place of one that broke, or that was given up.
+    /// Connections that replaced a broken or abandoned one.
     pub reconnects: u64,
-    /// Payload that the server said it took, bytes.
+    /// Payload that the server accepted, bytes.
     pub stored_bytes: u64,
-    /// Times from a call to the end of its answer, microseconds; if there are many, of each n-th call.
+    /// Times from a call to the end of its answer, microseconds; if there are many, those of each n-th call.
     pub round_trips_us: Vec<f64>,
     /// The sum of all.
     pub sum_us: f64,
@@ -44,7 +44,7 @@ pub struct Rpcs {
     pub longest_us: f64,
     /// The shortest of all; `None`: there are none.
     pub shortest_us: Option<f64>,
-    /// Time between the end of one answer with payload and the beginning of the next; `None`: not known.
+    /// Time between the end of one answer with payload and the beginning of the next; `None`: unknown.
     pub idle: Option<Duration>,
 }
 
@@ -53,30 +53,30 @@ impl RpcLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins anew, with calls of that size.
+    /// Starts over, with calls of this size.
     pub(super) fn begin(&self, call_bytes: u32, slots: u16) {
         let rpcs = Rpcs { call_bytes, slots, ..Rpcs::default() };
         *self.inner() = Inner { rpcs, thinned: 0 };
     }
 
-    /// A call with payload was answered: so much of it was taken.
+    /// A call with payload was answered: this much of it was accepted.
     pub(super) fn stored(&self, bytes: u32) {
         self.inner().rpcs.stored_bytes += u64::from(bytes);
     }
 
-    /// Payload that the server said it took, bytes.
+    /// Payload that the server accepted, bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.inner().rpcs.stored_bytes
     }
 
-    /// Calls are made again on a new connection.
+    /// Calls are repeated on a new connection.
     pub(super) fn reconnected(&self, calls: usize) {
         let rpcs = &mut self.inner().rpcs;
         rpcs.reconnects += 1;
         rpcs.retransmitted += calls as u64;
     }
 
-    /// The server asked to make so many calls again later.
+    /// The server asked to repeat this number of calls later.
     pub(super) fn put_off(&self, calls: u64) {
         self.inner().rpcs.put_off += calls;
     }
@@ -102,12 +102,12 @@ impl RpcLog {
         rpcs.shortest_us = Some(rpcs.shortest_us.map_or(took_us, |least| least.min(took_us)));
     }
 
-    /// An answer with payload began so long after the one before had ended.
+    /// An answer with payload began this long after the previous one had ended.
     pub(super) fn idled(&self, time: Duration) {
         *self.inner().rpcs.idle.get_or_insert_default() += time;
     }
 
-    /// All that is known.
+    /// The statistics so far.
     pub fn so_far(&self) -> Rpcs {
         self.inner().rpcs.clone()
     }

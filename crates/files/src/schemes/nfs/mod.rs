@@ -1,4 +1,5 @@
-//! NFS version 3 (RFC 1813) over TCP, as a program of any user: no mount, no cache, and many READs or WRITEs in flight.
+//! NFS version 3 (RFC 1813) over TCP, for programs of any user: no mount, no cache, and many READs or WRITEs in
+//! flight.
 
 mod calls;
 mod dialogue;
@@ -39,24 +40,24 @@ pub const NFS: Scheme = Scheme {
     open,
 };
 
-/// Bytes of one READ or WRITE, if the server takes that many and nobody says otherwise.
+/// Default payload of one READ or WRITE, if the server accepts that many bytes.
 const DEFAULT_CALL_BYTES: u32 = 1 << 20;
-/// Calls in flight, if nobody says otherwise.
+/// Default number of calls in flight.
 const DEFAULT_SLOTS: u16 = 16;
-/// Calls in flight at most.
+/// Most calls in flight.
 pub const MOST_SLOTS: u16 = 1024;
 
-/// How long to rest before each of the connections that take the place of one that broke, until one brings payload.
-/// After the last the server is given up.
+/// Pauses before each replacement of a broken connection, until one carries payload. After the last, the server is
+/// given up.
 const RECONNECT_PAUSES: [Duration; 3] =
     [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(4)];
 
 /// How files of NFS servers are read and written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NfsOptions {
-    /// Bytes of one READ; `None`: 1 MiB, or what the server takes at most.
+    /// Bytes of one READ; `None`: 1 MiB, or the server's maximum.
     pub read_bytes: Option<u32>,
-    /// Bytes of one WRITE; `None`: 1 MiB, or what the server takes at most.
+    /// Bytes of one WRITE; `None`: 1 MiB, or the server's maximum.
     pub write_bytes: Option<u32>,
     /// Calls in flight, 1 to [`MOST_SLOTS`]; `None`: 16.
     pub slots: Option<u16>,
@@ -83,17 +84,17 @@ struct Nfs {
     place: Place,
     options: NfsOptions,
     dial: Box<dyn Dial>,
-    /// The directory of the file, on a connection that nothing is read or written on.
+    /// The directory of the file, on a connection that carries no payload.
     found: Option<Directory>,
     reading: Option<Reading>,
     writing: Option<Writing>,
     /// Why the last write failed.
     refused: Option<FileError>,
-    /// Where NFS listens, once that is known.
+    /// NFS's port, once it is known.
     port: u16,
-    /// Connections in a row that brought no payload.
+    /// Consecutive connections that carried no payload.
     fruitless: usize,
-    /// Why the last one broke, until another brings payload.
+    /// Why the last one broke, until another carries payload.
     broke: Option<String>,
     log: Arc<RpcLog>,
 }
@@ -148,7 +149,7 @@ impl Conversation for Nfs {
         match &mut self.writing {
             Some(writing) => {
                 asked = Instant::now();
-                // The file is there, whatever the server says to this.
+                // The file exists, even if this fails.
                 writing.empty(wait).map_err(FileError::after_payload)?;
             }
             None => {
@@ -256,7 +257,7 @@ impl Nfs {
         self.found.is_some() || self.reading.is_some() || self.writing.is_some()
     }
 
-    /// Removes a file that the server made and then refused to fill: what it refused to take, it shall not have.
+    /// Removes a file that the server made and then refused to fill, so that no trace remains.
     fn take_back(&mut self, refusal: FileError, wait: &dyn Wait) -> FileError {
         match self.remove(wait) {
             Ok(_) => refusal,
@@ -272,8 +273,8 @@ impl Nfs {
         self.reading.as_mut().ok_or_else(gone)
     }
 
-    /// Connects again, and sends the calls again that are not answered. A file handle outlives the connection, and a
-    /// restart of the server too (RFC 1813 section 2.3.1), so the file need not be found again.
+    /// Connects again, and repeats the unanswered calls. A file handle outlives the connection, and even a restart of
+    /// the server (RFC 1813 section 2.3.1), so the file need not be found again.
     fn reconnect(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
         let mut broke = self.reading()?.lost().unwrap_or("the connection broke").to_owned();
         loop {
@@ -325,7 +326,7 @@ impl Nfs {
     }
 }
 
-/// Bytes of one call: as asked for, as far as the server does that many at once.
+/// Bytes of one call: as requested, up to the server's maximum.
 fn call_bytes(
     asked: Option<u32>,
     most: u32,

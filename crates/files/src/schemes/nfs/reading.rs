@@ -15,28 +15,28 @@ use crate::connection::Connection;
 use crate::error::FileError;
 use crate::link::{Ready, Wait};
 
-/// Bytes that are read at once if not only payload may come. What of it is payload is copied once more.
+/// Bytes that are read at once if more than payload may arrive. Payload in this buffer is copied once more.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The same if answers are longer than that: the words between two of them need little more than half of it.
+/// The same if answers are longer than the buffer: the headers between two of them need little more than half of it.
 const WORDS_BYTES: usize = 256;
-/// How long an answer may take before its call is sent again, on a new connection.
+/// How long an answer may take before its call is repeated on a new connection.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long one wait is for room to write.
+/// Length of one wait for room to write.
 const WRITE_WAIT_TIME: Duration = Duration::from_millis(100);
 
 /// A connection on which a file is read, pass after pass.
 pub struct Reading {
     connection: Connection,
     pipeline: Pipeline,
-    /// Calls that the socket has not taken.
+    /// Calls that the socket has not accepted.
     out: Vec<u8>,
-    /// What came and is not told apart: `buffer[start..end]`.
+    /// Input that was not split yet: `buffer[start..end]`.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Bytes of this pass over the file that are to come.
+    /// Remaining bytes of this pass over the file.
     left: u64,
-    /// Why the connection is to be replaced.
+    /// Why the connection must be replaced.
     lost: Option<String>,
 }
 
@@ -53,11 +53,11 @@ impl From<FileError> for Trouble {
     }
 }
 
-/// What a read from the socket brought.
+/// The result of a read from the socket.
 enum Came {
-    /// Payload, and perhaps something in the buffer.
+    /// Payload, and perhaps bytes in the buffer.
     Some(usize),
-    /// Nothing is there.
+    /// Nothing to read.
     Nothing,
 }
 
@@ -91,12 +91,12 @@ impl Reading {
         self.left == 0
     }
 
-    /// Why the connection is to be replaced, if it is.
+    /// Why the connection must be replaced, if so.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
 
-    /// When calls that the server put off are to be made.
+    /// When postponed calls are due.
     pub fn resumes_at(&self) -> Option<Instant> {
         self.pipeline.resumes_at()
     }
@@ -106,12 +106,12 @@ impl Reading {
         self.pipeline.asks_ahead()
     }
 
-    /// Gives the connection up.
+    /// Gives up the connection.
     pub fn lose(&mut self, why: &str) {
         self.lost.get_or_insert_with(|| why.into());
     }
 
-    /// Goes on with a new connection, where the old one ended.
+    /// Continues on a new connection, at the point where the old one ended.
     pub fn renew(&mut self, connection: Connection) -> Result<(), FileError> {
         (self.start, self.end) = (0, 0);
         self.out.clear();
@@ -121,7 +121,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Begins the next pass, and returns when it was asked for.
+    /// Begins the next pass, and returns when it was requested.
     pub fn begin_pass(&mut self) -> Result<Instant, FileError> {
         self.left = self.file_bytes();
         if let Err(Trouble::Failed(why)) = self.ask() {
@@ -130,7 +130,7 @@ impl Reading {
         Ok(self.pipeline.next_pass().unwrap_or_else(Instant::now))
     }
 
-    /// Waits for payload of this pass; or until the connection is lost.
+    /// Waits for payload of this pass, or until the connection is lost.
     pub fn await_payload(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
         match self.try_await(wait) {
             Err(Trouble::Lost(why)) => {
@@ -155,7 +155,7 @@ impl Reading {
                 Came::Nothing if Instant::now() >= until => return Err(unanswered()),
                 Came::Nothing => {
                     let resumes_at = self.pipeline.resumes_at();
-                    // What the server puts off, it does not leave without an answer.
+                    // A postponed call doesn't count as unanswered.
                     until = resumes_at.map_or(until, |at| until.max(at + REPLY_TIMEOUT));
                     let first = resumes_at.map_or(until, |at| at.min(until));
                     wait.wait(self.socket().as_fd(), Ready::Read, first)?;
@@ -165,7 +165,7 @@ impl Reading {
         }
     }
 
-    /// Reads payload of this pass, without waiting for it. Zero is the end of the pass, or of its connection.
+    /// Reads payload of this pass, without waiting. Zero is the end of the pass, or of its connection.
     pub fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(room.len());
         if most == 0 || self.lost.is_some() {
@@ -206,7 +206,7 @@ impl Reading {
                 }
                 Ok(Came::Nothing) if taken == 0 => return Err(self.nothing()?.into()),
                 Ok(Came::Nothing) => return Ok(taken),
-                // What came before is good.
+                // Earlier input is valid.
                 Err(Trouble::Lost(why)) if taken > 0 => {
                     self.lost = Some(why);
                     return Ok(taken);
@@ -216,7 +216,7 @@ impl Reading {
         }
     }
 
-    /// Tells apart what is in the buffer: payload goes into `room`, as much as fits. How much that is.
+    /// Splits the buffer: moves as much payload as fits into `room`. Returns its length.
     fn sort(&mut self, room: &mut [u8]) -> Result<usize, FileError> {
         let (now, mut taken) = (Instant::now(), 0);
         while self.start < self.end {
@@ -236,7 +236,7 @@ impl Reading {
         Ok(taken)
     }
 
-    /// Reads from the socket, if the buffer is empty: payload into `room`, and what is none into the buffer.
+    /// Reads from the socket, if the buffer is empty: payload into `room`, and everything else into the buffer.
     fn receive(&mut self, room: &mut [u8]) -> Result<Came, Trouble> {
         if self.start < self.end {
             return Ok(Came::Some(0));
@@ -263,7 +263,7 @@ impl Reading {
         Ok(Came::Some(payload))
     }
 
-    /// Sends calls as far as the socket takes them.
+    /// Sends as many calls as the socket accepts.
     fn ask(&mut self) -> Result<(), Trouble> {
         if self.out.is_empty() {
             self.pipeline.ask(&mut self.out, Instant::now());
@@ -273,7 +273,7 @@ impl Reading {
                 Ok(sent) => _ = self.out.drain(..sent),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(()),
-                // What it said before is still to be read.
+                // The server's earlier input must still be read.
                 Err(Errno::PIPE | Errno::CONNRESET) => {
                     self.out.clear();
                     return Ok(());
@@ -287,7 +287,8 @@ impl Reading {
         Ok(())
     }
 
-    /// That nothing is there to read. Whoever reads waits for that alone, so room for calls is waited for here.
+    /// Returns that there is nothing to read. The reader waits only for input, so this function waits for room for
+    /// calls.
     fn nothing(&self) -> Result<FileError, FileError> {
         let again = |kind: io::ErrorKind| FileError::io("read an answer")(kind.into());
         if self.out.is_empty() {

@@ -11,12 +11,12 @@ use crate::error::FileError;
 
 /// The top bit of a record mark: the fragment is the last of its record (RFC 5531 section 11).
 pub const LAST_FRAGMENT_BIT: u32 = 1 << 31;
-/// Bytes of a credential or verifier at most (RFC 5531 section 8.2).
+/// Longest credential or verifier, bytes (RFC 5531 section 8.2).
 const MAX_AUTH_BYTES: usize = 400;
-/// Groups of a credential at most (RFC 5531 appendix A).
+/// Most groups of a credential (RFC 5531 appendix A).
 const MAX_GROUPS: usize = 16;
 
-/// The first port that every user may have (ip(7), ip_unprivileged_port_start).
+/// The first port that any user may bind (ip(7), ip_unprivileged_port_start).
 const FIRST_UNPRIVILEGED_PORT: u16 = 1024;
 
 const CALL: u32 = 0;
@@ -24,7 +24,7 @@ const REPLY: u32 = 1;
 const VERSION: u32 = 2;
 const AUTH_SYS: u32 = 1;
 
-/// What is called.
+/// A procedure of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Procedure {
     pub program: u32,
@@ -36,7 +36,7 @@ pub struct Procedure {
     pub patience: Duration,
 }
 
-/// Who calls: the flavour `AUTH_SYS` (RFC 5531 appendix A), which the server believes or not.
+/// The caller: the flavour `AUTH_SYS` (RFC 5531 appendix A), which the server may or may not believe.
 pub struct Credential(Vec<u8>);
 
 impl Credential {
@@ -72,7 +72,7 @@ pub fn call(
     call_with_tail(out, xid, procedure, credential, 0, args);
 }
 
-/// Adds a call but for the last `tail` bytes of its record, which follow.
+/// Adds a call without the last `tail` bytes of its record, which follow.
 pub fn call_with_tail(
     out: &mut Vec<u8>,
     xid: u32,
@@ -109,7 +109,7 @@ pub fn reply(reader: &mut Reader<'_>) -> Result<u32, Unread> {
     Ok(xid)
 }
 
-/// Of an accepted call: whether it succeeded (RFC 5531 section 9).
+/// For an accepted call: whether it succeeded (RFC 5531 section 9).
 fn accepted(reader: &mut Reader<'_>) -> Result<(), Unread> {
     reader.u32()?;
     reader.opaque(MAX_AUTH_BYTES, "a verifier")?;
@@ -139,7 +139,7 @@ fn denied(reader: &mut Reader<'_>) -> Result<FileError, Unread> {
     Ok(FileError::NotPermitted(why))
 }
 
-/// Adds what may be behind a permission that lacks, as far as the local port shows.
+/// Adds the likely reason for a missing permission, as far as the local port shows it.
 pub fn with_advice(why: FileError, socket: &OwnedFd) -> FileError {
     let FileError::NotPermitted(why) = why else { return why };
     let port = getsockname(socket).ok().and_then(|address| SocketAddr::try_from(address).ok());
@@ -152,7 +152,7 @@ pub fn with_advice(why: FileError, socket: &OwnedFd) -> FileError {
     })
 }
 
-/// Puts the fragments of a record together: how many bytes it took, and the record. `None`: it is not whole.
+/// Joins the fragments of a record: returns the bytes consumed, and the record. `None`: it is incomplete.
 pub fn record(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     let (mut at, mut whole) = (0, Vec::new());
     loop {

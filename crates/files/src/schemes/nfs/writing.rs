@@ -1,7 +1,7 @@
 //! WRITEs to one file: many in flight on one connection, and a COMMIT when all are answered.
 //!
-//! Payload goes from whoever writes it straight into the socket, behind the words of its call. It is never held, so it can't
-//! be sent again: a connection that breaks, and a server that forgets what it took, end the upload.
+//! Payload goes from the caller straight into the socket, after the header of its call. It is never stored, so it
+//! can't be sent again: a broken connection, or a server that loses data it accepted, ends the upload.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -22,7 +22,8 @@ use crate::error::FileError;
 use crate::link::{Ready, Wait};
 use crate::patience;
 
-/// Bytes that are read at once, and of an answer at most: with the longest verifier and all attributes it is below 1 KiB.
+/// Bytes that are read at once, and the longest answer: even with the longest verifier and all attributes it is below
+/// 1 KiB.
 const ANSWER_BYTES: usize = 16 << 10;
 
 /// How a file is written.
@@ -39,31 +40,31 @@ pub struct Writing {
     file: Handle,
     writes: Writes,
     log: Arc<RpcLog>,
-    /// Where in the file the next call begins.
+    /// The offset of the next call in the file.
     offset: u64,
-    /// Bytes of the file that no call has begun to carry; `None`: its length is not known.
+    /// Bytes of the file that no call has begun to carry; `None`: its length is unknown.
     left: Option<u64>,
-    /// Words of calls that the socket has not taken: the head of a call, or what pads one.
+    /// Bytes of calls that the socket has not accepted: the header of a call, or its padding.
     words: Vec<u8>,
-    /// Payload of the last call that the socket has not taken, and the bytes that pad it then.
+    /// Payload of the last call that the socket has not accepted, and then the padding.
     payload: usize,
     padding: usize,
-    /// Calls without an answer, in the order in which they were begun.
+    /// Unanswered calls, in the order in which they began.
     waiting: VecDeque<Waiting>,
     /// Parts of answers.
     came: Vec<u8>,
-    /// Of the server that has payload in its memory.
+    /// Identifies the server's start that has payload in memory.
     verifier: Option<Verifier>,
-    /// Whether all was stored that was begun.
+    /// Whether everything begun was stored.
     is_over: bool,
-    /// When the next call may be made, if the server asked to come back later, and how often in a row it did.
+    /// When the next call may be made, if the server asked to come back later, and how many times in a row it did.
     resumes_at: Option<Instant>,
     put_off: usize,
-    /// Bytes of the file, if that is known.
+    /// Bytes of the file, if known.
     bytes: Option<u64>,
 }
 
-/// A call that is not answered.
+/// An unanswered call.
 struct Waiting {
     xid: u32,
     bytes: u32,
@@ -102,18 +103,18 @@ impl Writing {
         })
     }
 
-    /// Takes away what the file holds, to write it anew.
+    /// Empties the file, to write it again.
     pub fn empty(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
         self.directory.dialogue.empty(wait, &self.file)
     }
 
-    /// What comes next is the file from its beginning: so many bytes, if that is known.
+    /// The next payload is the file from its beginning: this many bytes, if known.
     pub fn expect(&mut self, bytes: Option<u64>) {
         (self.offset, self.left, self.verifier, self.is_over) = (0, bytes, None, false);
         self.bytes = bytes;
     }
 
-    /// Whether all was stored that was begun, so that the connection is good for other calls.
+    /// Whether everything begun was stored, so that the connection is free for other calls.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -126,7 +127,7 @@ impl Writing {
         self.directory
     }
 
-    /// What is waited for when no more payload is taken.
+    /// What to wait for when no more payload is accepted.
     pub fn awaits(&self) -> Ready {
         if self.is_between_calls() {
             Ready::Read
@@ -137,12 +138,12 @@ impl Writing {
         }
     }
 
-    /// When it goes on, if the server asked to come back later.
+    /// When it continues, if the server asked to come back later.
     pub fn resumes_at(&self) -> Option<Instant> {
         self.resumes_at.filter(|at| Instant::now() < *at)
     }
 
-    /// Whether no call is to be made yet.
+    /// Whether no call may be made yet.
     fn is_put_off(&self) -> bool {
         self.resumes_at().is_some()
     }
@@ -151,7 +152,8 @@ impl Writing {
         self.payload == 0 && self.words.is_empty()
     }
 
-    /// Writes as much payload as there are free slots and room in the socket for, without waiting. Zero is nothing.
+    /// Writes as much payload as there are free slots and room in the socket, without waiting. Zero means nothing was
+    /// written.
     pub fn write(&mut self, payload: &[u8]) -> Result<usize, FileError> {
         let mut taken = 0;
         while taken < payload.len() {
@@ -171,14 +173,14 @@ impl Writing {
                 }
             }
         }
-        // What pads the last call must not wait for the next one.
+        // The padding of the last call must not wait for the next one.
         if self.payload == 0 && !self.words.is_empty() {
             self.send(&[])?;
         }
         Ok(taken)
     }
 
-    /// Begins a call. A file whose length is not known may end with the `at_hand` bytes that are to be written now.
+    /// Begins a call. A file of unknown length may end with the `at_hand` bytes that must be written now.
     fn begin_call(&mut self, at_hand: usize) {
         let left = self.left.unwrap_or(at_hand as u64);
         let bytes = u32::try_from(left).unwrap_or(u32::MAX).min(self.writes.call_bytes);
@@ -193,7 +195,8 @@ impl Writing {
         self.left = self.left.map(|left| left - u64::from(bytes));
     }
 
-    /// Sends the words that wait, and as much of `payload` as is the last call's. `None`: there is no room.
+    /// Sends the waiting header bytes, and the part of `payload` that belongs to the last call. `None`: there is no
+    /// room.
     fn send(&mut self, payload: &[u8]) -> Result<Option<usize>, FileError> {
         let piece = &payload[..payload.len().min(self.payload)];
         let is_last = piece.len() == self.payload;
@@ -218,7 +221,7 @@ impl Writing {
         Ok(Some(taken))
     }
 
-    /// Takes the answers that are there.
+    /// Takes all answers that have arrived.
     fn hear(&mut self) -> Result<(), FileError> {
         let mut room = [0; ANSWER_BYTES];
         while !self.waiting.is_empty() {
@@ -283,17 +286,17 @@ impl Writing {
         if let Some(verifier) = written.uncommitted {
             self.keeps(verifier)?;
         }
-        // What it did not write leaves a hole in a file that nobody reads; it is not counted.
+        // Bytes that it did not write leave a hole in a file that nobody reads; they are not counted.
         self.log.stored(written.bytes);
         self.log.answered(call.sent.elapsed(), written.bytes < call.bytes);
         Ok(())
     }
 
-    /// The server did not carry out a call, and asks to come back later. What is written then is of the file's rest: what it did
-    /// not take leaves a hole in a file that nobody reads, and is not counted.
+    /// The server did not carry out a call, and asks to come back later. The next payload belongs to the rest of the
+    /// file: the skipped bytes leave a hole in a file that nobody reads, and are not counted.
     fn come_back_later(&mut self) -> Result<(), FileError> {
         self.log.put_off(1);
-        // Calls in flight are put off together.
+        // Calls in flight are postponed together.
         if !self.is_put_off() {
             self.put_off += 1;
             self.resumes_at = Some(later::again_at(WRITE, self.put_off, Instant::now())?);
@@ -301,7 +304,7 @@ impl Writing {
         Ok(())
     }
 
-    /// The server has in its memory what it took since it had this verifier.
+    /// The server holds in memory what it has accepted since it used this verifier.
     fn keeps(&mut self, verifier: Verifier) -> Result<(), FileError> {
         match self.verifier.replace(verifier) {
             Some(before) if before != verifier => Err(FileError::Refused(
@@ -313,7 +316,7 @@ impl Writing {
         }
     }
 
-    /// Returns when the server has all that was written on its disk.
+    /// Returns when the server has all written data on disk.
     pub fn finish(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
         if self.payload > 0 {
             return Err(protocol("the file ends in the middle of a WRITE"));
@@ -333,7 +336,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Sends what waits, and hears all answers.
+    /// Sends waiting bytes, and receives all answers.
     fn hear_all(&mut self, wait: &dyn Wait, until: Instant) -> Result<(), FileError> {
         while !self.words.is_empty() {
             if self.send(&[])?.is_none() {

@@ -1,15 +1,15 @@
 //! XDR (RFC 4506) as far as ONC RPC and NFS need it: words of four bytes, and opaque data padded to them.
 //!
-//! A length that the peer announces is compared with what may be there before anything is done with it.
+//! A length announced by the peer is checked against its limit before it is used.
 
 use crate::error::FileError;
 
-/// Why there is nothing to read.
+/// Why a value can't be read.
 #[derive(Debug)]
 pub enum Unread {
-    /// More has to come first.
+    /// More bytes must arrive first.
     Short,
-    /// What came is not what may come.
+    /// The bytes are not valid here.
     Failed(FileError),
 }
 
@@ -19,12 +19,12 @@ impl From<FileError> for Unread {
     }
 }
 
-/// Says what a server did against its protocol.
+/// Describes a server's violation of its protocol.
 pub fn broken(what: impl Into<String>) -> Unread {
     Unread::Failed(FileError::Protocol(what.into()))
 }
 
-/// Reads from what has come so far.
+/// Reads from the bytes that have arrived.
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Bytes that were read.
+    /// Bytes read.
     pub fn used(&self) -> usize {
         self.at
     }
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Opaque data of `most` bytes at most.
+    /// Opaque data of at most `most` bytes.
     pub fn opaque(&mut self, most: usize, what: &str) -> Result<&'a [u8], Unread> {
         let length = self.u32()? as usize;
         if length > most {
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Bytes that follow opaque data of `length` bytes, so that the next word begins at a multiple of four.
+/// Padding after opaque data of `length` bytes, so that the next word begins at a multiple of four.
 pub fn padding(length: usize) -> usize {
     length.wrapping_neg() & 3
 }

@@ -1,4 +1,4 @@
-//! What comes back on a connection with READs in flight, told apart into the words of answers and their payload.
+//! Splits the input of a connection with READs in flight into headers of answers and their payload.
 
 use std::time::Instant;
 
@@ -8,22 +8,22 @@ use super::super::xdr::{Reader, Unread, padding};
 use super::{Pipeline, Range, Waiting};
 use crate::error::FileError;
 
-/// Bytes of an answer before its payload at most: with the longest verifier and all attributes they are below.
+/// Most bytes of an answer before its payload: even the longest verifier and all attributes need fewer.
 pub(super) const HEAD_BYTES: usize = 1 << 10;
 
-/// Where in a record the stream is.
+/// The stream's position within a record.
 #[derive(Default)]
 pub(super) struct Fragment {
     mark: [u8; 4],
-    /// Bytes of the mark that have come.
+    /// Bytes of the mark that have arrived.
     marked: usize,
-    /// Bytes of the fragment that are to come.
+    /// Remaining bytes of the fragment.
     left: usize,
-    /// Whether the record ends with it.
+    /// Whether this is the record's last fragment.
     is_last: bool,
 }
 
-/// What of an answer comes next.
+/// The next part of an answer.
 #[derive(Clone, Copy)]
 pub(super) enum Stage {
     Head,
@@ -32,20 +32,20 @@ pub(super) enum Stage {
     End(Ending),
 }
 
-/// What is noted when an answer is whole.
+/// What to note when an answer is complete.
 #[derive(Clone, Copy)]
 pub(super) struct Ending {
     sent: Instant,
-    /// Where in the file its payload ends.
+    /// Where its payload ends in the file.
     pub(super) end: u64,
     bytes: u32,
     is_short: bool,
-    /// Whether the server asks to be asked later, and sent nothing.
+    /// Whether the server asks to retry later, and sent nothing.
     is_later: bool,
 }
 
 impl Stage {
-    /// Goes on if nothing is left.
+    /// Moves to the next stage if nothing remains.
     fn settled(self) -> Self {
         match self {
             Self::Payload { left: 0, then } => {
@@ -58,7 +58,7 @@ impl Stage {
 }
 
 impl Pipeline {
-    /// How many of the next bytes are payload; 0: they are to be given to [`Self::take`].
+    /// How many of the next bytes are payload; 0: pass them to [`Self::take`].
     pub fn payload(&self) -> usize {
         match self.stage {
             Stage::Payload { left, .. } => self.fragment.left.min(left as usize),
@@ -66,7 +66,7 @@ impl Pipeline {
         }
     }
 
-    /// `bytes` of payload came, at most [`Self::payload`].
+    /// `bytes` of payload arrived, at most [`Self::payload`].
     pub fn took(&mut self, bytes: usize, now: Instant) -> Result<(), FileError> {
         if let Stage::Payload { left, then } = self.stage {
             let left = left.saturating_sub(bytes as u32);
@@ -75,7 +75,7 @@ impl Pipeline {
         self.advance(bytes, now)
     }
 
-    /// Takes bytes that are no payload from the beginning of `bytes`, at least one. How many.
+    /// Takes at least one byte that is not payload from the beginning of `bytes`. Returns how many.
     pub fn take(&mut self, bytes: &[u8], now: Instant) -> Result<usize, FileError> {
         if self.fragment.left == 0 {
             return self.take_mark(bytes, now);
@@ -106,7 +106,7 @@ impl Pipeline {
         if fragment.marked == 4 {
             let mark = u32::from_be_bytes(fragment.mark);
             if mark == 0 {
-                // As many of them as one likes would bring nothing.
+                // Otherwise any number of them could arrive without any data.
                 return Err(protocol("the server's answer has an empty fragment"));
             }
             *fragment = Fragment {
@@ -119,7 +119,7 @@ impl Pipeline {
         Ok(used)
     }
 
-    /// `bytes` of the fragment are over.
+    /// `bytes` of the fragment are done.
     fn advance(&mut self, bytes: usize, now: Instant) -> Result<(), FileError> {
         self.fragment.left = self.fragment.left.saturating_sub(bytes);
         if self.fragment.left > 0 || !self.fragment.is_last {
@@ -131,7 +131,7 @@ impl Pipeline {
         };
         self.stage = Stage::Head;
         self.answers += 1;
-        // While calls are put off, it is not this end that asks for too little.
+        // While calls are postponed, an idle connection doesn't mean that this end requests too little.
         self.idle_since = self.later.is_empty().then_some(now);
         if answer.is_later {
             return Ok(());
@@ -152,7 +152,7 @@ impl Pipeline {
                     None => self.deferred(xid, now)?,
                 };
                 self.stage = Stage::Payload { left: then.bytes, then }.settled();
-                // What was there before was too short, so the head ends in this piece.
+                // The earlier part was too short, so the head ends in this piece.
                 Ok(used.saturating_sub(had))
             }
             Err(Unread::Short) if self.head.len() < HEAD_BYTES => Ok(more),
@@ -161,7 +161,7 @@ impl Pipeline {
         }
     }
 
-    /// Finds the call that an answer is to, and what of it is left to ask for.
+    /// Finds the call of an answer, and the part of it that must still be requested.
     fn answered(&mut self, xid: u32, read: Read) -> Result<Ending, FileError> {
         let call = self.take_call(xid)?;
         let (asked, bytes) = (call.range.bytes, read.bytes);
@@ -187,7 +187,7 @@ impl Pipeline {
         Ok(Ending { sent: call.first, end, bytes, is_short: bytes < asked, is_later: false })
     }
 
-    /// Finds the call that the server puts off.
+    /// Finds the call that the server postpones.
     fn deferred(&mut self, xid: u32, now: Instant) -> Result<Ending, FileError> {
         let call = self.take_call(xid)?;
         self.put_off(call.range, now)?;

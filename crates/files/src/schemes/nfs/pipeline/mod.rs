@@ -1,8 +1,8 @@
-//! Many READs in flight on one connection, without I/O: calls go out, and what comes back is told apart into the words
-//! of answers and their payload.
+//! Many READs in flight on one connection, without I/O: calls go out, and the input is split into headers of answers
+//! and their payload.
 //!
-//! The file is read from its beginning to its end, again and again. Answers may come in any order. Payload is never
-//! held: whoever reads the connection learns how much of what comes next is payload.
+//! The file is read from beginning to end, again and again. Answers may arrive in any order. The pipeline never holds
+//! payload: it tells the reader of the connection how many of the next bytes are payload.
 
 mod answers;
 #[cfg(test)]
@@ -19,10 +19,10 @@ use super::rpc::{self, Credential};
 use crate::error::FileError;
 use answers::{Fragment, Stage};
 
-/// How often one call is sent at most.
+/// How many times one call is sent at most.
 const MAX_TRIES: u32 = 4;
 
-/// What is read, and how.
+/// The parameters of the READs.
 pub struct Reads {
     pub file: Handle,
     /// Length of the file, bytes; at least 1.
@@ -39,18 +39,18 @@ pub struct Pipeline {
     credential: Credential,
     log: Arc<RpcLog>,
     xid: u32,
-    /// Where the next call begins.
+    /// The offset of the next call.
     next: u64,
-    /// What short answers left out.
+    /// Ranges that short answers left out.
     rest: Vec<Range>,
-    /// What the server asked to be asked for later, and when.
+    /// Ranges that the server postponed, and when to request them.
     later: Vec<(Instant, Range)>,
     waiting: VecDeque<Waiting>,
-    /// Answers that were whole.
+    /// Complete answers.
     answers: u64,
-    /// When the last one was whole, if nothing came since.
+    /// When the last answer was complete, if nothing has arrived since.
     idle_since: Option<Instant>,
-    /// When the calls for the beginning of the file left, of those passes that nobody has begun to read.
+    /// When the calls for the beginning of the file left, for passes whose reading has not begun.
     passes: VecDeque<Instant>,
     fragment: Fragment,
     stage: Stage,
@@ -61,11 +61,11 @@ pub struct Pipeline {
 struct Range {
     offset: u64,
     bytes: u32,
-    /// How often in a row the server put it off.
+    /// How many times in a row the server postponed it.
     put_off: usize,
 }
 
-/// A call that is not answered.
+/// An unanswered call.
 #[derive(Clone, Copy)]
 struct Waiting {
     xid: u32,
@@ -73,7 +73,7 @@ struct Waiting {
     /// When it was sent first, and last.
     first: Instant,
     sent: Instant,
-    /// Answers that were whole by then.
+    /// Complete answers at that time.
     answers_before: u64,
     tries: u32,
 }
@@ -130,8 +130,8 @@ impl Pipeline {
         });
     }
 
-    /// Goes on with a new connection: adds the calls that the old one left without an answer, by the same numbers
-    /// (RFC 5531 section 9). Fails if one of them was sent often enough.
+    /// Continues on a new connection: adds the calls that the old one left unanswered, with the same numbers (RFC 5531
+    /// section 9). Fails if one of them was sent too many times.
     pub fn ask_again(&mut self, out: &mut Vec<u8>, now: Instant) -> Result<(), FileError> {
         self.fragment = Fragment::default();
         self.idle_since = None;
@@ -158,17 +158,17 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Whether a call has been without an answer for longer than `patience`, while the server answered so many that were
-    /// sent later that it must have lost this one. That alone takes long is no sign: many large answers may be before it.
+    /// Whether a call has been unanswered for longer than `patience`, although the server answered so many later calls
+    /// that it must have lost this one. A long time alone proves nothing: many large answers may be ahead of it.
     pub fn is_overdue(&self, patience: Duration, now: Instant) -> bool {
-        // Calls are sent in order, and all of them again on a new connection.
+        // Calls are sent in order, and all of them are repeated on a new connection.
         self.waiting.front().is_some_and(|call| {
             let passed_by = self.answers - call.answers_before >= 2 * u64::from(self.reads.slots);
             passed_by && now.saturating_duration_since(call.sent) > patience
         })
     }
 
-    /// The server asks to be asked for this later. Fails if it did so often enough.
+    /// The server postpones this range. Fails if it did so too many times.
     fn put_off(&mut self, range: Range, now: Instant) -> Result<(), FileError> {
         let put_off = range.put_off + 1;
         self.later.push((later::again_at(READ, put_off, now)?, Range { put_off, ..range }));
@@ -176,18 +176,19 @@ impl Pipeline {
         Ok(())
     }
 
-    /// When the first of the calls that were put off is to be made, if there is one.
+    /// When to repeat the first of the postponed calls, if there is one.
     pub fn resumes_at(&self) -> Option<Instant> {
         self.later.iter().map(|(at, _)| *at).min()
     }
 
-    /// Whether the calls in flight reach over the whole file, so that those for the next pass leave long before this one ends.
+    /// Whether the calls in flight cover the whole file, so that the calls for the next pass leave long before this
+    /// one ends.
     pub fn asks_ahead(&self) -> bool {
         let Reads { file_bytes, call_bytes, slots, .. } = self.reads;
         u64::from(call_bytes) * u64::from(slots) > file_bytes
     }
 
-    /// Calls that are not answered to the end, and those that are to be made later.
+    /// Calls that are not completely answered, and postponed calls.
     pub fn in_flight(&self) -> usize {
         self.waiting.len() + self.later.len() + usize::from(!matches!(self.stage, Stage::Head))
     }
@@ -206,7 +207,7 @@ impl Pipeline {
         Range { offset, bytes, put_off: 0 }
     }
 
-    /// When the calls for the next pass over the file left, if they did.
+    /// When the calls for the next pass over the file left, if they have left.
     pub fn next_pass(&mut self) -> Option<Instant> {
         self.passes.pop_front()
     }

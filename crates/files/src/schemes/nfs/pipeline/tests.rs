@@ -1,4 +1,4 @@
-//! What a pipeline asks for, and what it makes of answers that are good, bad, cut and out of order.
+//! A pipeline's requests, and its handling of answers that are good, bad, cut and out of order.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn pipeline(call_bytes: u32, slots: u16) -> Pipeline {
     Pipeline::new(reads, Credential::own(), Arc::default(), u32::MAX)
 }
 
-/// What a call asks for.
+/// The range that a call requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Call {
     xid: u32,
@@ -77,7 +77,7 @@ fn in_fragments(record: &[u8], most: usize) -> Vec<u8> {
     out
 }
 
-/// Gives bytes to a pipeline as they come, and returns their payload.
+/// Passes bytes to a pipeline as they arrive, and returns their payload.
 fn feed(pipeline: &mut Pipeline, mut bytes: &[u8], now: Instant) -> Result<Vec<u8>, FileError> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
@@ -197,7 +197,7 @@ fn what_a_short_answer_left_out_is_asked_for_next() {
     assert_eq!(pipeline.log.so_far().short, 1);
 }
 
-/// Why a pipeline gives up when its one call for 400 bytes is answered so.
+/// Why a pipeline gives up after this answer to its single call for 400 bytes.
 fn why(reply: impl Fn(Call) -> Vec<u8>) -> String {
     let now = Instant::now();
     let mut pipeline = pipeline(400, 1);
@@ -242,7 +242,7 @@ fn a_file_that_became_shorter_is_not_read_on() {
 }
 
 proptest! {
-    /// In whatever order, fragments and pieces answers come, and however short, all of the file comes.
+    /// For any order, fragments and pieces of answers, and any length of them, the whole file arrives.
     #[test]
     fn every_byte_of_the_file_comes_once(
         call_bytes in 1u32..1200,
@@ -267,7 +267,7 @@ proptest! {
         prop_assert_eq!(got, expected);
     }
 
-    /// Whatever comes, it is taken or refused, in bounded memory.
+    /// Any input is accepted or refused, in bounded memory.
     #[test]
     fn anything_may_come(bytes in prop::collection::vec(any::<u8>(), 0..3000), skip in 0usize..200) {
         let now = Instant::now();
