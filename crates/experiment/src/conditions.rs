@@ -7,8 +7,8 @@
 //! The level of the signed-rank test stays exact. Without an effect, the two runs of a block could swap their names:
 //! this flips the signs of both log-ratios of the block at once. The slope of a regression through the origin, a sum
 //! of products over a sum of squares, does not change, so each residual only flips its sign, like a fair coin. For an
-//! effect other than zero the same holds once it is subtracted before the regression: the residual of block i is a(i)
-//! - effect * c(i), which is linear in the effect, and the interval inverts exactly (see `signed_rank`).
+//! effect other than zero the same holds once it is subtracted before the regression: the residual of block i is
+//! a(i) - effect * c(i), which is linear in the effect, and the interval inverts exactly (see `signed_rank`).
 //!
 //! This needs a condition that no arm can change. Time stolen by the hypervisor and CPU time of other programs
 //! *during* the run do not qualify, though they would explain more: an arm that spends more CPU time suffers more from

@@ -55,7 +55,7 @@ pub enum TrialVerdict {
     Passed,
     /// The path lost too much.
     Failed,
-    /// The path alone did not lose too much, but path and receiver together did: says nothing about the path.
+    /// The path alone did not lose too much, but path and receiver together did: this proves nothing about the path.
     Spoilt,
 }
 

@@ -250,7 +250,7 @@ impl Connection {
                     }
                     self.wait(wait, Ready::Read, until)?;
                 }
-                // The reader will find out what it is.
+                // The next read will show what it is.
                 _ => return Ok(true),
             }
         }

@@ -75,8 +75,8 @@ pub fn line(text: impl Display) -> io::Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Prints a line on standard error. Unlike `eprintln!` it never panics. If nobody can read standard error (`2>&1 |
-/// head`, a full disk), goodput works and ends as usual.
+/// Prints a line on standard error. Unlike `eprintln!` it never panics. If nobody can read standard error
+/// (`2>&1 | head`, a full disk), goodput works and ends as usual.
 pub fn say(text: impl Display) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }

@@ -29,7 +29,7 @@ pub struct FarEnd {
     pub awaits_begin: bool,
     /// It ends at the plan's length. Otherwise it learns of the end from the control connection or from the flows.
     pub ends_as_planned: bool,
-    /// It knows an end after which receivers hardly wait for payload in flight.
+    /// It knows an end after which receivers wait only briefly for payload in flight.
     pub finishes_soon: bool,
     /// It sends datagrams only while it hears from the other end.
     pub needs_life_signs: bool,

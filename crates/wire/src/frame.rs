@@ -32,7 +32,7 @@ impl<const WIDTH: usize> Decoder<WIDTH> {
         Self { buffer: Vec::new(), limit }
     }
 
-    /// Takes bodies of up to `limit` bytes from now on.
+    /// Takes bodies of up to `limit` bytes after this.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }

@@ -297,8 +297,8 @@ pub enum Input {
     Sampled(Box<Sample>),
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
     Finish(Option<String>),
-    /// Client of goodput's own protocol: end the measurement, and hardly wait for payload in flight, because someone
-    /// waits for the end.
+    /// Client of goodput's own protocol: end the measurement, and wait only briefly for payload in flight, because
+    /// someone waits for the end.
     FinishSoon,
     /// All flows of this end have ended; this is their last sample, in detail.
     Ended(Box<Sample>),
@@ -446,7 +446,7 @@ pub enum Action {
     PeerSampled(Box<Sample>),
     /// End the measurement: senders stop and finish their streams, receivers read to the end.
     Finish,
-    /// The same, but receivers hardly wait for payload in flight.
+    /// The same, but receivers wait only briefly for payload in flight.
     FinishSoon,
     /// The account that a peer other than goodput gave of itself. [`Action::PeerReported`] follows, with the reason
     /// why it reports no more.

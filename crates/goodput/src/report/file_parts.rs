@@ -91,7 +91,7 @@ fn is_alone(part: &PartRate) -> bool {
     part.part != FilePart::Together
 }
 
-/// The gain of speeding up each part, one line each.
+/// The rate that a faster part would bring, one line each.
 fn bounds(parts: &FileParts) -> impl Iterator<Item = String> {
     parts.parts.iter().filter(|part| is_alone(part)).filter_map(|part| {
         let most = part.without_it_bits_per_s.value()?;

@@ -35,7 +35,7 @@ pub struct Echoed {
     pub times_ns: Option<(u64, u64)>,
 }
 
-/// Client: what a datagram from the server says of one of its probes; `None` for anything else.
+/// Client: parses the reply to one of its probes; `None` for any other datagram.
 pub fn echoed(cookie: &Cookie, datagram: &[u8]) -> Option<Echoed> {
     let (kind, rest) = kind_of(datagram)?;
     let (given, rest) = rest.split_first_chunk::<16>()?;

@@ -45,7 +45,7 @@ pub struct Nonce(pub [u8; 16]);
 /// What a client receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerReply {
-    /// Prove that you are where you say: send [`answer`].
+    /// Prove your address: send [`answer`].
     Challenge(Nonce),
     /// The flow is known; payload may follow.
     Welcome(Cookie),

@@ -1,7 +1,7 @@
 //! The answering side of protocols without a control connection.
 //!
 //! ```text
-//! opening ──what is asked──▶ preparing ──expecting──▶ gathering ──all flows──▶ running
+//! opening ───the request───▶ preparing ──expecting──▶ gathering ──all flows──▶ running
 //!                               ▲                                                │ flows ended
 //!                               └───── if more was ordered ────── reporting ◀────┘
 //! ```
@@ -28,7 +28,7 @@ pub(crate) struct Order {
     pub(crate) flow_setup: FlowSetup,
 }
 
-/// What a client asks for by its first bytes.
+/// The request in a client's first bytes.
 pub(crate) enum ClientRequest {
     /// Too few bytes to decide.
     More,

@@ -17,7 +17,7 @@ use crate::session::{Action, Input, SettingRefusal};
 use crate::state_machine::StateMachine;
 use crate::ticket::{FlowSetup, FlowTicket};
 
-/// What a protocol brings to its connecting side.
+/// A protocol's configuration of its connecting side.
 pub(crate) struct Dialect {
     /// A description of the program at the far end.
     pub(crate) program: &'static str,

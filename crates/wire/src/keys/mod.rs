@@ -76,7 +76,7 @@ pub struct KeyFile {
 }
 
 impl PublicKey {
-    /// The key of these bytes, whatever they are.
+    /// The key with these bytes, unchecked.
     pub(crate) fn unchecked(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

@@ -29,7 +29,7 @@ pub fn run(args: &CeilingArgs) -> Result<Exit> {
     })
 }
 
-/// Whether there is a ceiling, or the fate of a burst, which has no rate.
+/// Whether the report has a ceiling, or the fate of a burst, which has no rate.
 fn is_answered(report: &CeilingReport) -> bool {
     let mut lines = report.bounds.iter().flat_map(|bound| &bound.lines);
     report.ceiling_bits_per_s.value().is_some()

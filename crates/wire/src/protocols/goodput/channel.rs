@@ -226,7 +226,7 @@ impl Channel {
         (self.last_sent + PING_INTERVAL).min(self.last_received + SILENCE_TIMEOUT)
     }
 
-    /// Says goodbye and closes.
+    /// Sends a goodbye and closes.
     pub(super) fn leave(&mut self, now: Instant, code: Code, why: String) {
         if self.talking || self.is_secured() {
             // The connection ends in either case, so a failed goodbye doesn't matter.
@@ -281,7 +281,7 @@ fn last_words(error: &WireError) -> Option<(Code, String)> {
     }
 }
 
-/// What a peer's goodbye means here.
+/// The error that a peer's goodbye means here.
 pub(super) fn farewell(goodbye: Goodbye) -> WireError {
     let Goodbye { code, why } = goodbye;
     match code {

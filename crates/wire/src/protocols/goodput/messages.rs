@@ -129,7 +129,7 @@ pub struct Accept {
 pub struct Refuse {
     /// Which measurement.
     pub measurement: u32,
-    /// Why, in words for the user at the other end.
+    /// The reason, for the user at the other end.
     #[serde(deserialize_with = "reason")]
     pub why: String,
 }
@@ -158,7 +158,7 @@ pub struct Finish {
     /// Why, if it was not the plan's own end.
     #[serde(default, deserialize_with = "some_reason", skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Whether receivers should hardly wait for payload in flight.
+    /// Whether receivers should wait only briefly for payload in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub soon: bool,
 }

@@ -9,8 +9,8 @@
 //!
 //! The CPU's line is the last in every version. Bytes are printed in MB of 2^20 with four decimal places, so they are
 //! known to ± 53 bytes. Over UDP this gives the exact number of datagrams if all have the same length. Over TCP, if a
-//! receiving server prints as many MB as this end has sent, this end's count is used; they differ only if the stream
-//! broke off.
+//! receiving server prints as many MB as this end has sent, this end's count is used; the counts differ only if the
+//! stream broke off.
 
 use goodput_model::{FlowTotals, Known, Plan, Role, Sample, Totals, Transport};
 
