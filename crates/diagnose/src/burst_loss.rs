@@ -1,44 +1,44 @@
-//! A burst that slow start lost at a window that passes when it grows slowly.
+//! A burst that slow start lost at a window that passes if it grows slowly.
 
 use goodput_model::Missing;
 
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{LossStep, View};
 
-/// Time by which slow start has met what is too short for its bursts, seconds, or round trips.
+/// Time after which slow start has met a queue too short for its bursts, seconds, or round trips.
 const STARTUP_S: f64 = 0.3;
 const STARTUP_ROUND_TRIPS: f64 = 10.0;
-/// Packets lost at once, and share of those sent by then, that chance does not take: at 1 % it takes
-/// 8 of 200 once in 3000 times. Measured: 11 of 253 and 17 of 203 at queues of 10 packets.
+/// Packets lost at once, and their share of those sent by then, that chance does not explain. At 1 % chance
+/// takes 8 of 200 once in 3000 times. Measured: 11 of 253 and 17 of 203 at queues of 10 packets.
 const MIN_BURST_PACKETS: f64 = 8.0;
 const MIN_BURST_LOSS_SHARE: f64 = 0.03;
-/// Times the share lost since. Chance gives 1, and queues that are met again were measured to give 50.
+/// The burst's loss share over the share lost since. Chance gives 1; queues met again were measured to give 50.
 const MIN_BURST_LOSS_RATIO: f64 = 20.0;
-/// Ninth decile of the window since over that at which the burst was lost. A queue that is full at a
-/// window is full at any larger one.
+/// Ninth decile of the window since, over the window at which the burst was lost. A queue that overflows
+/// at one window overflows at any larger one.
 const MIN_LATER_WINDOW_RATIO: f64 = 1.25;
-/// What is left of the window after loss: CUBIC (RFC 9438 section 4.6) and Reno (RFC 5681).
+/// Share of the window left after a loss: CUBIC (RFC 9438 section 4.6) and Reno (RFC 5681).
 const CUBIC_KEPT_WINDOW_SHARE: f64 = 0.7;
 const RENO_KEPT_WINDOW_SHARE: f64 = 0.5;
 
-/// What slow start lost, and what passed since.
+/// The losses of slow start, and what has passed since.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BurstLoss {
-    /// Sent and lost until the lost share was largest.
+    /// Packets sent and lost until the lost share was largest.
     pub start: LossStep,
-    /// The same from the end of slow start on.
+    /// Packets sent and lost since the end of slow start.
     pub since: LossStep,
     /// Congestion window at which the burst was lost, segments.
     pub window: f64,
-    /// Congestion window that passed since, segments: the ninth decile.
+    /// Congestion window that has passed since, segments: the ninth decile.
     pub passed: f64,
-    /// Whether that is clearly more. Else it is known only that the window, cut for the burst, has been
-    /// too small ever since, so that the queue holds less than what the cut takes away.
+    /// Whether `passed` is clearly more than `window`. If not, it is only known that the window, cut for the burst, has
+    /// been too small ever since, so that the queue holds less than the cut takes away.
     pub outgrown: bool,
 }
 
 impl BurstLoss {
-    /// The burst, of a congestion control that backs off; `None` if there was none.
+    /// The burst, for a congestion control that backs off; `None` if there was none.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         if !view.backs_off_at_loss()? || view.needs_start().is_err() {
             return Ok(None);
@@ -57,7 +57,7 @@ impl BurstLoss {
             && start.share() >= MIN_BURST_LOSS_RATIO * since.share();
         let outgrown = passed >= MIN_LATER_WINDOW_RATIO * window;
         let burst = Self { start, since, window, passed, outgrown };
-        // Reno takes half away, which few queues make good.
+        // Reno takes half away; few queues make up for that.
         let stays_cut = || Ok(!reno && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE);
         Ok((lost && (outgrown || stays_cut()?)).then_some(burst))
     }
@@ -65,28 +65,28 @@ impl BurstLoss {
 
 /// Losses in fewer steps show no level, and neither do losses in more than half of the steps.
 const MIN_LOSS_STEPS: usize = 4;
-/// Ninth over first decile of what was left of the window at each loss, from which it meets one level.
+/// Ninth over first decile of the window left at each loss, up to which the window meets one level.
 /// Measured: 1.0 at a queue of 20 packets; chance gave 1.7 to 4.
 const MAX_ONE_LEVEL_DECILE_RATIO: f64 = 1.15;
-/// Smaller windows are at one level whatever limits them, segments.
+/// Smaller windows stay at one level whatever limits them, segments.
 const MIN_WINDOW_SEGMENTS: f64 = 10.0;
-/// Mean rate over the best steps', below which the queue empties at each loss.
+/// Mean rate over the best steps' rate, below which the queue empties at each loss.
 const MAX_EMPTYING_QUEUE_RATE_RATIO: f64 = 0.95;
 
-/// A level that the window meets repeatedly, as it does if a queue overflows that is too short
-/// to keep what serves it busy while the window is small.
+/// A level that the window meets repeatedly. This happens if an overflowing queue is too short
+/// to keep the link busy while the window is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     /// Steps in which something was lost.
     pub losses: usize,
-    /// Congestion window that was left each time, segments.
+    /// Congestion window left each time, segments.
     pub left: f64,
-    /// Mean rate over that of the best steps.
+    /// Mean rate over the rate of the best steps.
     pub used: f64,
 }
 
 impl Level {
-    /// The level, of a congestion control that backs off; `None` if there is none.
+    /// The level, for a congestion control that backs off; `None` if there is none.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         let Ok(losses) = view.sender.losses() else { return Ok(None) };
         let Ok((low, left, high)) = view.sender.slow_start_threshold_deciles() else {
@@ -102,15 +102,15 @@ impl Level {
     }
 }
 
-/// Index of dispersion from which losses come several at once. Measured: 0.6 to 1.4 by chance, 5 to 9 at
-/// queues of 8 to 30 packets, but 2 to 6 by bursts of chance as well.
+/// Index of dispersion above which losses come in clusters. Measured: 0.6 to 1.4 by chance, 5 to 9 at
+/// queues of 8 to 30 packets, but also 2 to 6 by bursts of chance.
 const MIN_CLUSTERED_DISPERSION: f64 = 3.0;
 
-/// The same, without the step in which most was lost, from which no bursts of chance explain it. Measured: up
+/// The same without the step that lost most, above which no bursts of chance explain it. Measured: up
 /// to 5.4 by bursts of chance, 6.6 to 41 at queues of 5 to 36 packets.
 const MIN_CLEAR_DISPERSION: f64 = 6.5;
 
-/// Losses that come several at once, each time the window is full.
+/// Losses that come in clusters, each time the window is full.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clusters {
     /// Packets lost in all.
@@ -119,12 +119,12 @@ pub struct Clusters {
     pub events: usize,
     /// Index of dispersion: 1 by chance.
     pub dispersion: f64,
-    /// Whether it is more than bursts of chance leave.
+    /// Whether the dispersion exceeds what bursts of chance leave.
     pub by_far: bool,
 }
 
 impl Clusters {
-    /// The clusters, of a congestion control that backs off; `None` if there are none.
+    /// The clusters, for a congestion control that backs off; `None` if there are none.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         let Ok(losses) = view.sender.losses() else { return Ok(None) };
         let (lost, events, dispersion) = (losses.lost(), losses.events(), losses.clustering());
@@ -161,7 +161,7 @@ mod tests {
         assert!((found.window - 37.0).abs() < 1.0 && found.passed > 100.0, "{found:?}");
     }
 
-    /// One packet lost every eighth sample, at 100 segments, of 7000 to 8400 packets a second.
+    /// One packet lost every eighth sample, at 100 segments, from 7000 to 8400 packets a second.
     fn level(spread: u64) -> Option<Level> {
         let case = Case::path_loss().tcp(move |tcp, number| {
             tcp.total_retrans_segments = Some(number / 8);

@@ -11,32 +11,32 @@ use crate::thresholds::{
 };
 use crate::view::Side;
 
-/// Share of a CPU that is much for one thread on a host that has none left.
+/// Share of a CPU that counts as much for one thread on a host with no CPU left.
 const MIN_CPU_SHARE_ON_FULL_HOST: f64 = 0.25;
-/// Share of the time in which a thread waits for a CPU from which it shares it with others. Measured
+/// Share of the time waiting for a CPU above which a thread shares that CPU with others. Measured
 /// on an idle host with a full CPU: up to 0.09.
 pub const MIN_CPU_WAIT_SHARE: f64 = 0.2;
 
-/// Share of the samples in which TCP had nothing left to send, below which the writer keeps up.
+/// Share of samples without data left to send in TCP, below which the writer keeps up.
 const MAX_DRY_TIME_SHARE: f64 = 0.1;
 
 /// A flow's thread that wants more CPU than there is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuBound {
-    /// Share of the time in which it was its turn: it ran or waited for a CPU; if the kernel does
-    /// not report the wait, it waited neither for the socket nor on purpose.
+    /// Share of the time in which the thread had its turn: it ran or waited for a CPU. If the kernel
+    /// does not report the wait, the thread waited neither for the socket nor on purpose.
     pub turn: f64,
     /// CPU time of the thread as a share of wall time.
     pub cpu: f64,
-    /// Whether other threads use its CPU as well, because it waited for it.
+    /// Whether other threads use its CPU too, because the thread waited for it.
     pub shared: bool,
-    /// Whether it is only that CPU was scarce, and the thread needs much of one. It then waits for
-    /// the socket as well, because the other end waits for a CPU too.
+    /// Whether CPU was merely scarce and the thread needs much of one. The thread then also waits for
+    /// the socket, because the other end waits for a CPU too.
     pub crowded: bool,
 }
 
 impl CpuBound {
-    /// How sure it is.
+    /// Confidence in the finding.
     pub fn confidence(&self) -> Confidence {
         match self.cpu {
             _ if self.crowded => Confidence::Possible,
@@ -45,7 +45,7 @@ impl CpuBound {
         }
     }
 
-    /// What the limit is called; `whose` is `sender` or `receiver`.
+    /// The name of the limit; `whose` is `sender` or `receiver`.
     pub fn summary(&self, whose: &str) -> String {
         match (self.shared, self.crowded) {
             (true, _) => format!("the {whose}'s CPU, shared with other threads"),
@@ -56,8 +56,8 @@ impl CpuBound {
 }
 
 /// The thread of `side`, if the CPU holds it back: it ran or waited for a CPU nearly all the time.
-/// If the kernel does not report that wait: it hardly waits for anything, and spends its turn on
-/// the CPU, or waiting for one on a host whose CPUs are all busy.
+/// If the kernel does not report that wait, the thread hardly waits for anything, and spends its turn
+/// on the CPU, or waiting for one on a host whose CPUs are all busy.
 pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     let cpu = side.thread_cpu_share()?;
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
@@ -69,7 +69,7 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     let ready = cpu + side.cpu_wait_share().unwrap_or(0.0);
     let on_cpu = hardly_waits && ready >= MIN_CPU_SHARE_OF_OWN_TURN * turn;
     let (turn, shared, sure, scarce) = match (side.cpu_wait_share(), side.cpu_wanted_share()) {
-        // What it waited for a CPU after it was woken counts as waiting for the socket too.
+        // Waiting for a CPU after a wake-up also counts as waiting for the socket.
         (Ok(wait), Ok(wanted)) if wait >= MIN_CPU_WAIT_SHARE && !leaves_data_behind(side) => (
             wanted.min(1.0),
             true,
@@ -87,31 +87,31 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     Ok((sure || scarce).then_some(CpuBound { turn, cpu, shared, crowded: !sure }))
 }
 
-/// Whether a writer's socket has data to send whenever TCP may send some, so that the writer holds nothing
-/// back by waking up late. On a short path what sends that data waits for the same CPU.
+/// Whether a writer's socket has data to send whenever TCP may send some, so that the writer's late wake-ups hold
+/// nothing back. On a short path, whatever sends that data waits for the same CPU.
 fn leaves_data_behind(side: &Side) -> bool {
     let dry = side.app_limited_share();
     let long = side.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S);
     side.role == Role::Sender && long && dry.is_ok_and(|dry| dry < MAX_DRY_TIME_SHARE)
 }
 
-/// Share of the time in which the thread of `side` neither waited nor ran, or, if that is known
-/// not to be for lack of a CPU, in which its whole process did not.
+/// Share of the time in which the thread of `side` neither waited nor ran. If lack of a CPU is
+/// known not to be the reason, the share in which its whole process did neither.
 pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
     let wait = side.cpu_wait_share();
     let own = turn - side.thread_cpu_share()? - wait.as_ref().copied().unwrap_or(0.0);
-    // A process that waits for CPUs takes its samples late too, and so does any on a host that has
-    // none left.
+    // A process that waits for CPUs also takes its samples late, as does any process on a host with
+    // no CPU left.
     let crowded = side.host_busy_share().is_ok_and(|busy| busy >= MIN_BUSY_SHARE_OF_ALL_CPUS);
     let late = |wait: f64| side.paused_share().ok().filter(|late| !crowded && *late > wait);
     let whole = wait.ok().and_then(late);
     Ok(own.max(whole.unwrap_or(0.0)).max(0.0))
 }
 
-/// How sure it is that something stops the thread of `side`, or that it waits inside the program:
-/// if the kernel does not report how long it waited for a CPU, only possible while all CPUs of its
-/// host are busy; then a thread that gets much of a CPU is left to [`cpu_bound`].
+/// Confidence that something stops the thread of `side`, or that it waits inside the program.
+/// If the kernel does not report the wait for a CPU, this is only possible while all CPUs of the host
+/// are busy; a thread that gets much of a CPU is then left to [`cpu_bound`].
 pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
     if stopped_share(side)? < MIN_STOPPED_TIME_SHARE || is_throttled(side) {
         return Ok(None);
@@ -127,12 +127,12 @@ pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
     })
 }
 
-/// Whether a quota is known to hold this side's process back.
+/// Whether a quota is known to throttle this side's process.
 pub fn is_throttled(side: &Side) -> bool {
     side.throttled_share().is_ok_and(|share| share >= MIN_THROTTLED_TIME_SHARE)
 }
 
-/// Adds what a person wants to know of a CPU that is short: who ran on it.
+/// Adds which threads and processes used a scarce CPU.
 pub fn describe(draft: Draft, side: &Side) -> Draft {
     let place = side.place();
     let shared = side.cpu_wait_share().is_ok_and(|share| share >= MIN_CPU_WAIT_SHARE);
@@ -164,20 +164,20 @@ pub fn describe(draft: Draft, side: &Side) -> Draft {
         })
 }
 
-/// CPUs that the process may use, if they are fewer than the host has.
+/// CPUs that the process may use, if fewer than the host has.
 fn few_cpus(side: &Side) -> Result<f64, Missing> {
     let cpus = side.count(PROCESS_CPUS)?;
     let all = f64::from(side.end()?.host.cpus);
     if cpus < all { Ok(cpus) } else { Err(Missing::because("it may use all")) }
 }
 
-/// Nice value of the process, if it gives way to others.
+/// Nice value of the process, if it yields to others.
 fn low_priority(side: &Side) -> Result<f64, Missing> {
     let nice = side.number(PROCESS_NICE)?;
     if nice > 0.0 { Ok(nice) } else { Err(Missing::because("it no longer yields to others")) }
 }
 
-/// 1 if the process runs only when no other wants to.
+/// 1 if the process runs only when no other process wants to.
 fn gives_way(side: &Side) -> Result<f64, Missing> {
     let idle = side.text(PROCESS_POLICY)? == "idle";
     if idle { Ok(1.0) } else { Err(Missing::because("it is scheduled normally")) }
@@ -189,7 +189,7 @@ mod tests {
     use crate::testing::Case;
     use crate::view::View;
 
-    /// What is said of a writer whose socket runs dry.
+    /// The finding for a writer whose socket runs dry.
     fn writer(case: Case) -> Option<CpuBound> {
         let dry = case.tcp(|tcp, _| tcp.delivery_rate_app_limited = Some(1));
         cpu_bound(&View::new(&dry.evidence()).sender).unwrap()
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_waits_for_a_cpu_all_the_time_lacks_it() {
-        // Nice 19 beside a busy loop, as measured: woken, it counts as waiting for the socket.
+        // Nice 19 beside a busy loop, as measured: after a wake-up, waiting for a CPU counts as waiting for the socket.
         let bound = writer(Case::healthy().writer(0.62, 0.0, 0.01).waiting(0.99, 0.01)).unwrap();
         assert!(bound.shared && !bound.crowded, "{bound:?}");
         assert_eq!(bound.confidence(), Confidence::Likely);

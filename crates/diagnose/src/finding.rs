@@ -1,4 +1,4 @@
-//! Puts a finding together, piece of evidence by piece.
+//! Builds a finding, one piece of evidence at a time.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use goodput_model::{
     BitRate, Bytes, Change, Confidence, Finding, Known, Missing, Permanent, Place, Witness,
 };
 
-/// A finding in the making.
+/// A finding under construction.
 pub struct Draft(Finding);
 
 impl Draft {
@@ -26,7 +26,7 @@ impl Draft {
         })
     }
 
-    /// Share of the time that it held the flow back, 0 to 1.
+    /// Share of the time in which the cause held the flow back, 0 to 1.
     pub fn share(mut self, share: f64) -> Self {
         self.0.share_percent = Known::Value(share * 100.0);
         self
@@ -52,7 +52,7 @@ impl Draft {
         }
     }
 
-    /// What the next limit would allow.
+    /// The rate that the next limit would allow.
     pub fn predicted(mut self, rate: Known<BitRate>) -> Self {
         self.0.predicted_bits_per_s = rate;
         self
@@ -70,14 +70,14 @@ impl Draft {
         self
     }
 
-    /// The advice for good: the lines of a file that outlives a reboot. What a setting of ours
-    /// changes needs none: the settings know their own permanent form.
+    /// The permanent form of the advice: the lines of a file that survives a reboot. Changes of our own
+    /// settings need none: the settings know their own permanent form.
     pub fn permanent(mut self, file: &str, lines: impl Into<String>) -> Self {
         self.0.permanent.push(Permanent { file: file.into(), lines: lines.into() });
         self
     }
 
-    /// The finding; missing if a number in it is none, because it then rests on evidence that makes
+    /// The finding; missing if it contains a value that is not a number, because its evidence then makes
     /// no sense (a rate that is not a number, a counter out of range).
     pub fn found(self) -> Result<Option<Finding>, Missing> {
         let Finding { evidence, share_percent, predicted_bits_per_s, .. } = &self.0;
@@ -91,7 +91,7 @@ impl Draft {
     }
 }
 
-/// A share as a person reads it: `96 %`, and with one place below 10 %.
+/// A share for a person: `96 %`, and with one decimal below 10 %.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let places = match percent {

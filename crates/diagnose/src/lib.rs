@@ -1,9 +1,9 @@
 //! From evidence to findings: what limits one direction of one measurement.
 //!
-//! Pure: [`diagnose`] reads an [`goodput_model::Evidence`] and nothing else. One rule is one file in
-//! [`rules`]; all of them look through a [`View`], which derives the quantities they share.
+//! Pure: [`diagnose`] reads only a [`goodput_model::Evidence`]. Each rule is one file in
+//! [`rules`]; all rules look through a [`View`], which derives the quantities they share.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod account;

@@ -2,22 +2,22 @@
 
 /// Rate of the source when it was read alone before the measurement.
 pub const SOURCE_ALONE: &str = "source.alone_bits_per_s";
-/// Share of the source that was in the page cache before the measurement, percent.
+/// Percentage of the source that was in the page cache before the measurement.
 pub const SOURCE_RESIDENT: &str = "source.resident_percent";
 
-/// Device that the measured path uses.
+/// Device on the measured path.
 pub const LINK_DEVICE: &str = "link.device";
 /// Kind of a virtual device (`veth`, `tun`), `loopback`, or `hardware`.
 pub const LINK_KIND: &str = "link.kind";
 /// Negotiated speed.
 pub const LINK_SPEED: &str = "link.speed_bits_per_s";
-/// Largest IP packet of the device.
+/// Largest IP packet that the device sends.
 pub const LINK_MTU: &str = "link.mtu_bytes";
 /// Packets that the device dropped on transmission.
 pub const LINK_TX_DROPPED: &str = "link.tx_dropped";
 /// Bytes that the device took to send.
 pub const LINK_TX_BYTES: &str = "link.tx_bytes";
-/// Packets that the device took to send; what it segments itself counts once on most devices.
+/// Packets that the device took to send; most devices count a packet that they segment themselves once.
 pub const LINK_TX_PACKETS: &str = "link.tx_packets";
 /// Bytes that the device handed over.
 pub const LINK_RX_BYTES: &str = "link.rx_bytes";
@@ -27,7 +27,7 @@ pub const LINK_RX_PACKETS: &str = "link.rx_packets";
 pub const LINK_RX_DROPPED: &str = "link.rx_dropped";
 /// Packets that the device missed on reception.
 pub const LINK_RX_MISSED: &str = "link.rx_missed_errors";
-/// Packets dropped as the per-CPU backlog was full.
+/// Packets dropped because the per-CPU backlog was full.
 pub const SOFTNET_DROPPED: &str = "softnet.dropped";
 /// Times that a CPU ran out of budget or time with packets left.
 pub const SOFTNET_SQUEEZED: &str = "softnet.squeezed";
@@ -61,18 +61,18 @@ pub const QDISC_DROPS: &str = "qdisc.drops";
 /// Times a packet had to wait for tokens.
 pub const QDISC_OVERLIMITS: &str = "qdisc.overlimits";
 
-/// Class of htb that takes what no filter matches, as tc(8) writes it; `none`.
+/// The htb class for packets that no filter matches, as tc(8) writes it; `none`.
 pub const CLASS_DEFAULT: &str = "class.default";
 
 /// TCP segmentation offload, `on` or `off`.
 pub const OFFLOAD_TSO: &str = "offload.tso";
 /// Generic segmentation offload, `on` or `off`.
 pub const OFFLOAD_GSO: &str = "offload.gso";
-/// Joining of arriving segments, `on` or `off`.
+/// Merging of arriving segments, `on` or `off`.
 pub const OFFLOAD_GRO: &str = "offload.gro";
-/// Sending from several places in memory, without which nothing can be segmented late.
+/// Scatter-gather: sending from several places in memory. Without it no segmentation can be delayed.
 pub const OFFLOAD_SG: &str = "offload.sg";
-/// Checksums by the device, without which it can't segment.
+/// Checksums computed by the device; without them it can't segment.
 pub const OFFLOAD_TX_CHECKSUM: &str = "offload.tx-checksum";
 /// `window` metric of the route to the peer, bytes.
 pub const ROUTE_WINDOW: &str = "route.window";
@@ -93,20 +93,20 @@ pub const RMEM_MAX: &str = "sysctl.net.core.rmem_max";
 pub const TCP_WMEM: &str = "sysctl.net.ipv4.tcp_wmem";
 /// Whether windows above 64 KiB are offered.
 pub const TCP_WINDOW_SCALING: &str = "sysctl.net.ipv4.tcp_window_scaling";
-/// Whether receive buffers grow with what a connection needs.
+/// Whether receive buffers grow as a connection needs.
 pub const TCP_MODERATE_RCVBUF: &str = "sysctl.net.ipv4.tcp_moderate_rcvbuf";
 /// Whether selective acknowledgements are offered.
 pub const TCP_SACK: &str = "sysctl.net.ipv4.tcp_sack";
-/// Unsent bytes from which a socket takes no more.
+/// Unsent bytes at which a socket takes no more data.
 pub const TCP_NOTSENT_LOWAT: &str = "sysctl.net.ipv4.tcp_notsent_lowat";
-/// Whether slow-start thresholds of earlier connections are not used (the name is older than that).
+/// Whether slow-start thresholds of earlier connections are ignored (the name is older than this meaning).
 pub const TCP_NO_SSTHRESH_SAVE: &str = "sysctl.net.ipv4.tcp_no_ssthresh_metrics_save";
 /// Congestion control of new sockets.
 pub const TCP_CONGESTION: &str = "sysctl.net.ipv4.tcp_congestion_control";
 /// Congestion controls that this kernel has.
 pub const TCP_AVAILABLE: &str = "sysctl.net.ipv4.tcp_available_congestion_control";
 
-/// Time that the process's cgroup was held back by its CPU quota, microseconds.
+/// Time that the CPU quota throttled the process's cgroup, microseconds.
 pub const THROTTLED_US: &str = "cgroup.throttled_us";
 /// The quota in words, `none` if there is none.
 pub const QUOTA: &str = "cgroup.quota";
@@ -115,23 +115,23 @@ pub const QUOTA_PERCENT: &str = "cgroup.quota_percent";
 
 /// Packets received with a congestion mark, on the whole host.
 pub const RECEIVED_CE: &str = "netstat.IpExt.InCEPkts";
-/// Datagrams that were cut into fragments, on the whole host.
+/// Datagrams cut into fragments, on the whole host.
 pub const FRAGMENTED: &str = "snmp.Ip.FragOKs";
-/// Fragments made of datagrams too large for the way, on the whole host.
+/// Fragments made of datagrams too large for the path, on the whole host.
 pub const FRAGMENTS_MADE: &str = "snmp.Ip.FragCreates";
 /// Fragments received, on the whole host.
 pub const FRAGMENTS_RECEIVED: &str = "snmp.Ip.ReasmReqds";
 /// How often the device's carrier came or went.
 pub const LINK_CARRIER_CHANGES: &str = "link.carrier_changes";
-/// Router that the peer is reached through; missing if there is none.
+/// Router on the route to the peer; missing if there is none.
 pub const ROUTE_GATEWAY: &str = "route.gateway";
 /// Device that the route to the peer uses.
 pub const ROUTE_DEVICE: &str = "route.device";
-/// Segments out of order that TCP bears before it takes one for lost.
+/// Out-of-order segments that TCP tolerates before it takes one for lost.
 pub const TCP_REORDERING: &str = "sysctl.net.ipv4.tcp_reordering";
 /// Whether TCP looks for a smaller packet size on its own: 0 never, 1 after time-outs, 2 always.
 pub const TCP_MTU_PROBING: &str = "sysctl.net.ipv4.tcp_mtu_probing";
-/// Least retransmission time-out, microseconds.
+/// Minimum retransmission time-out, microseconds.
 pub const TCP_RTO_MIN_US: &str = "sysctl.net.ipv4.tcp_rto_min_us";
 /// Whether TCP asks for congestion marks: 0 never, 1 always, 2 if the peer asks.
 pub const TCP_ECN: &str = "sysctl.net.ipv4.tcp_ecn";

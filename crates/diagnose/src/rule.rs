@@ -1,4 +1,4 @@
-//! What a rule is: static facts, one pure check, and the witness that must move.
+//! The definition of a rule: static facts, one pure check, and the witness that must move.
 
 use goodput_model::{Finding, Missing};
 
@@ -7,30 +7,30 @@ use crate::view::View;
 /// A cause of lost goodput and how it differs from its look-alikes.
 #[derive(Debug)]
 pub struct Rule {
-    /// Kebab-case name, as scenarios and records use it; also the name of its file.
+    /// Kebab-case name, as in scenarios and records; also the name of the rule's file.
     pub id: &'static str,
     /// The cause in a few words.
     pub title: &'static str,
-    /// When it is asked in the order of elimination.
+    /// The rule's stage in the order of elimination.
     pub stage: Stage,
-    /// Ids of the more general rules that this one explains: if both fire at the same end, or
-    /// the other one blames the path, this one is the reason, and only it is reported.
+    /// Ids of the more general rules that this one explains. If both fire at the same end, or
+    /// the other one blames the path, only this rule is reported: it is the reason.
     pub explains: &'static [&'static str],
-    /// Fires, stays quiet, or says what it lacks to decide.
+    /// Fires, stays quiet, or reports what is missing for a decision.
     pub check: fn(&View) -> Result<Option<Finding>, Missing>,
-    /// The one number that falls when the cause is removed. Of every rule it falls, so that
+    /// The one number that falls when the cause is removed. Every rule's witness falls, so
     /// "did it move" is one question.
     pub witness: fn(&View) -> Result<f64, Missing>,
-    /// Name of that number, with its unit.
+    /// Name of the witness, with its unit.
     pub witness_name: &'static str,
     /// The rule's own source text; its header is the rule's page.
     pub source: &'static str,
 }
 
-/// The order of elimination: what an earlier stage explains, a later one need not.
+/// The order of elimination: a later stage need not explain what an earlier one has explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// The path gives what it can: nothing to fix.
+    /// The path gives all it can: nothing to fix.
     Ceiling,
     /// Counted at one host; beats any inference.
     Counted,

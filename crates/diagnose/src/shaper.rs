@@ -7,26 +7,26 @@ use crate::htb::{self, Leaf};
 use crate::names;
 use crate::view::{Side, View, positive};
 
-/// Disciplines that hold a rate.
+/// Queueing disciplines that shape to a rate.
 const SHAPERS: [&str; 4] = ["tbf", "htb", "hfsc", "cake"];
-/// Burst below which super-packets of segmentation offload are cut up, bytes: 64 KiB and the
+/// Burst below which segmentation-offload super-packets are cut up, bytes: 64 KiB and the
 /// headers of their 45 segments (`qdisc_pkt_len_init`, net/core/dev.c).
 pub const BATCH_BYTES: f64 = 70_000.0;
-/// Lateness of a wake-up that a bucket must bridge, seconds.
+/// Wake-up lateness that a bucket must bridge, seconds.
 const LATENESS_S: f64 = 0.001;
-/// Mean lateness beyond which high-resolution timers hardly go, microseconds. Measured: 1 to 6.
+/// Mean lateness that high-resolution timers hardly exceed, microseconds. Measured: 1 to 6.
 const PLAUSIBLE_LATENESS_US: f64 = 100.0;
-/// What a bucket of little more than a frame was measured to stretch a packet's cycle by, and what
-/// such a bucket bridges, microseconds: 1.1 to 6 and up to 12 on a virtual machine.
+/// By how much a bucket of little more than a frame stretches a packet's cycle, and how much such a
+/// bucket bridges, microseconds. Measured: 1.1 to 6, up to 12 on a virtual machine.
 const USUAL_STRETCH_US: f64 = 8.0;
 const USUAL_BRIDGED_US: f64 = 15.0;
-/// Share of the bucketfuls that had to be waited for, from which the bucket is empty as a rule.
+/// Share of the bucketfuls that had to be waited for, above which the bucket is usually empty.
 const MIN_EMPTY_SHARE: f64 = 0.5;
-/// Share of the units sent that had to wait for tokens, from which packets wait as a rule.
+/// Share of the sent units that had to wait for tokens, above which packets usually wait.
 const MIN_WAITING_SHARE: f64 = 0.1;
 
-/// Burst, bytes, that costs neither goodput nor batching at `rate`, bits per second: 1 ms of it, at
-/// least one super-packet.
+/// Burst, bytes, that costs neither goodput nor batching at `rate`, bits per second: 1 ms of the rate,
+/// at least one super-packet.
 pub fn needed_burst(rate: f64) -> f64 {
     BATCH_BYTES.max(rate / 8.0 * LATENESS_S)
 }
@@ -36,17 +36,17 @@ pub fn needed_burst(rate: f64) -> f64 {
 pub struct Shaper<'a> {
     /// Discipline.
     pub kind: &'a str,
-    /// Device it sits on.
+    /// Device that the shaper sits on.
     pub device: &'a str,
-    /// Its configured rate, in the bytes it counts, bits per second.
+    /// Its configured rate, bits per second, in the bytes that the shaper counts.
     pub rate: f64,
     /// Goodput that this rate allows, bits per second.
     pub ceiling: f64,
-    /// Length of a full frame as it counts it, bytes.
+    /// Length of a full frame as the shaper counts it, bytes.
     pub frame: f64,
-    /// Bytes that the bucket holds, if it is known.
+    /// Bytes that the bucket holds, if known.
     pub burst: Result<f64, Missing>,
-    /// The class of htb that it is, as tc(8) writes it, if its counters show it.
+    /// The htb class, as tc(8) writes it, if the shaper is one and its counters show it.
     pub class: Option<&'a str>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Shaper<'a> {
     pub fn of(view: &View<'a>) -> Result<Option<Self>, Missing> {
         let side = &view.sender;
         let kind = side.text(names::QDISC_KIND)?;
-        // A class of htb sends up to its ceil as long as its parent lends.
+        // An htb class sends up to its ceil as long as its parent lends.
         let class = used_class(side, kind);
         let told = match &class {
             Some(class) => Ok(class.ceil),
@@ -83,9 +83,9 @@ impl<'a> Shaper<'a> {
         needed_burst(self.rate)
     }
 
-    /// How late each packet would have to leave, on average, to explain `goodput`: as late as the
-    /// bucket bridges, and then by what the cycle of one packet stretches. Tokens that come in while
-    /// the bucket is full are lost (net/sched/sch_tbf.c, `tbf_dequeue`). Microseconds.
+    /// How late each packet would have to leave, on average, to explain `goodput`, microseconds: the lateness
+    /// that the bucket bridges, plus the stretch of one packet's cycle. Tokens that come in while
+    /// the bucket is full are lost (net/sched/sch_tbf.c, `tbf_dequeue`).
     pub fn implied_lateness_us(&self, goodput: f64) -> Result<f64, Missing> {
         Ok(self.bridged_us()? + self.stretched_us(goodput))
     }
@@ -103,12 +103,12 @@ impl<'a> Shaper<'a> {
         self.frame * (self.ceiling / goodput - 1.0) * 8.0 / self.rate * 1e6
     }
 
-    /// Whether timers as late as they usually are explain `goodput`, so that nothing else need.
+    /// Whether the usual lateness of timers explains `goodput`, so that nothing else need.
     pub fn usual_lateness_explains(&self, goodput: f64) -> Result<bool, Missing> {
         Ok(self.bridged_us()? <= USUAL_BRIDGED_US && self.stretched_us(goodput) <= USUAL_STRETCH_US)
     }
 
-    /// Whether timers that are late by no more than is plausible explain `goodput`.
+    /// Whether a plausible lateness of timers explains `goodput`.
     pub fn lateness_explains(&self, goodput: f64) -> Result<bool, Missing> {
         Ok(self.implied_lateness_us(goodput)? <= PLAUSIBLE_LATENESS_US)
     }
@@ -118,29 +118,29 @@ impl<'a> Shaper<'a> {
         self.kind == "tbf" && self.burst.as_ref().is_ok_and(|burst| *burst < BATCH_BYTES)
     }
 
-    /// Whether packets had to wait for tokens as a rule. A bucket that takes whole super-packets
-    /// makes those wait, while the counters of what was sent count their segments; and so does any but
-    /// that of tbf, the only one to cut up what exceeds its bucket (net/sched/sch_tbf.c, `tbf_segment`).
+    /// Whether packets usually had to wait for tokens. A bucket that takes whole super-packets makes
+    /// super-packets wait, while the sent counters count their segments. Every shaper but tbf does so:
+    /// only tbf cuts up what exceeds its bucket (net/sched/sch_tbf.c, `tbf_segment`).
     pub fn makes_wait(&self, view: &View) -> Result<bool, Missing> {
         let may_cut = self.kind == "tbf" && self.burst.is_err();
         let unit = if self.cuts_up() || may_cut { 1.0 } else { BATCH_BYTES / self.frame };
         Ok(overlimits_per_packet(view)? * unit >= MIN_WAITING_SHARE)
     }
 
-    /// Whether packets find the bucket empty at least every second time: one that is filled faster than it is emptied
-    /// holds what it can, a bucketful, and makes nobody wait.
+    /// Whether packets find the bucket empty at least every second time. A bucket that is filled faster than it is
+    /// emptied holds a bucketful and makes no packet wait.
     pub fn is_found_empty(&self, view: &View) -> Result<bool, Missing> {
         let packets = (self.burst.clone()? / self.frame).max(1.0);
         Ok(overlimits_per_packet(view)? * packets >= MIN_EMPTY_SHARE)
     }
 }
 
-/// The class of htb that the flows went through, if the counters show it.
+/// The htb class that the flows went through, if the counters show it.
 fn used_class<'a>(side: &Side<'a>, kind: &str) -> Option<Leaf<'a>> {
     (kind == "htb").then(|| htb::used(&htb::leaves(side).ok()?).ok()).flatten()
 }
 
-/// Times that the local shaper made a packet wait, for each packet.
+/// Waits at the local shaper per packet.
 pub fn overlimits_per_packet(view: &View) -> Result<f64, Missing> {
     let packets = positive(view.sender.grown(names::QDISC_PACKETS)? as f64, "the packets sent")?;
     Ok(view.sender.grown(names::QDISC_OVERLIMITS)? as f64 / packets)

@@ -1,21 +1,21 @@
 //! The sender's time: application, send buffer, receive window and path, 100 % together.
 //!
-//! The kernel's chronographs alone mislead in known ways, so each of these has a second witness:
+//! The kernel's chronographs alone mislead in known ways, so each of these cases has a second witness:
 //!
-//! - A small send buffer counts as application-limited, `sndbuf_limited` staying near 0. Then our
-//!   own writer waits nearly all the time: what is app-limited while it waits is the buffer's.
+//! - A small send buffer counts as application-limited, while `sndbuf_limited` stays near 0. Then our
+//!   own writer waits nearly all the time, and app-limited time while it waits is the buffer's.
 //! - A slow writer keeps the connection busy throughout if its pauses are shorter than a round
-//!   trip. Then our own writer hardly waits: what is app-limited, or never waits, is the
+//!   trip. Then our own writer hardly waits, and time that is app-limited or never waits is the
 //!   application's.
-//! - BBR paces at what the window lets through, and then meets the window in a part of the time
-//!   only. Then window / round-trip time is the goodput all the same, and what looks like pacing is
+//! - BBR paces at the rate that the window allows, and then meets the window only part of the
+//!   time. Then window / round-trip time is still the goodput, and apparent pacing is
 //!   the window's; likewise for the send buffer.
-//! - A window or buffer can fill only as a queue on the path swallows it. Then the round-trip time
+//! - A window or buffer may fill only because a queue on the path swallows it. Then the round-trip time
 //!   stays clearly above the smallest one, more buffer would only lengthen the queue, and the time
-//!   is the path's. If both ends send, the queue may be the other direction's, which
-//!   acknowledgements wait in: a window that is the whole goodput stays the cause.
-//! - A buffer also fills behind losses: what is lost stays in it for another round trip, and all that
-//!   was written after it. Then it would allow far more than the goodput, and the time is the path's.
+//!   is the path's. If both ends send, acknowledgements may wait in the other direction's
+//!   queue: a window that is the whole goodput stays the cause.
+//! - A buffer also fills behind losses: lost data stays in it for another round trip, with everything
+//!   written after it. Then the buffer would allow far more than the goodput, and the time is the path's.
 
 use goodput_model::{Direction, Missing, Split, Transport};
 
@@ -26,18 +26,18 @@ use crate::thresholds::{
 };
 use crate::view::View;
 
-/// Share of the time from which a window or buffer is known to have stopped the sender.
+/// Share of the time above which a window or buffer is known to have stopped the sender.
 const MIN_STOPPED_BY_WINDOW_SHARE: f64 = 0.05;
-/// How near window / round-trip time comes to the goodput if nothing else limits. Measured: 3 %, and
-/// up to 14 % above on a busy machine.
+/// How near window / round-trip time comes to the goodput if nothing else limits. Measured: within 3 %,
+/// and up to 14 % above on a busy machine.
 const WINDOW_EXPLAINS_ALL_RATIOS: std::ops::Range<f64> = 0.9..1.25;
 
-/// Retransmitted share from which losses may be what fills the buffer.
+/// Retransmitted share above which losses may be what fills the buffer.
 const MIN_RETRANSMITTED_SHARE: f64 = 0.001;
-/// What the losses would allow on their own over the goodput, up to which they hold it as well.
+/// Rate that the losses alone would allow, over the goodput, up to which losses hold the goodput too.
 const MAX_LOSS_MODEL_RATIO: f64 = 2.0;
-/// Goodput that a buffer allows over the measured, from which it is not the buffer's size that limits.
-/// A buffer that does was measured to hold down to 0.7 of its size in payload.
+/// Goodput that a buffer allows over the measured goodput, above which the buffer's size is not the limit.
+/// A limiting buffer was measured to hold down to 0.7 of its size in payload.
 const MIN_BUFFER_RATE_RATIO: f64 = 1.6;
 
 /// How the sender's time divides over the measured window. The shares add up to 100.
@@ -61,7 +61,7 @@ struct Counted {
 impl Counted {
     fn of(view: &View) -> Result<Self, Missing> {
         let side = &view.sender;
-        // A buffer that one write fills leaves the mark of the delivery rate unset now and then.
+        // A buffer that one write fills sometimes leaves the delivery rate unmarked.
         let starved = side.starved_share().unwrap_or(0.0);
         Ok(Self {
             busy: side.busy_share()?,
@@ -73,8 +73,8 @@ impl Counted {
         })
     }
 
-    /// How much of the time in which the writer did not wait it held the flow back, rather than
-    /// copying while earlier data was still on its way: 1 if it almost never waits.
+    /// Share of the writer's non-waiting time in which the writer held the flow back, rather than
+    /// copied while earlier data was still on its way: 1 if the writer almost never waits.
     fn hunger(&self) -> f64 {
         if self.blocked < MAX_WAIT_SHARE_OF_LIMITING_THREAD {
             1.0
@@ -98,8 +98,8 @@ fn tcp(view: &View) -> Result<Split, Missing> {
     let window_is_all =
         by_size || window >= MIN_LIMITING_TIME_SHARE && view.sender.peer_window_is_shut();
     let queue_may_be_the_others = view.plan().direction == Direction::Both && window_is_all;
-    // The acknowledgements of a reader that is behind come late (net/ipv4/tcp_input.c,
-    // `__tcp_ack_snd_check`), which lengthens the round trip without a queue on the path.
+    // A reader that is behind acknowledges late (net/ipv4/tcp_input.c, `__tcp_ack_snd_check`),
+    // which lengthens the round trip without a queue on the path.
     let late_reader = window_is_all && reader_is_behind(view);
     let queue = queue_stands(view)
         && !queue_may_be_the_others
@@ -118,16 +118,16 @@ fn tcp(view: &View) -> Result<Split, Missing> {
     })
 }
 
-/// Whether the receiver's program is behind, so far as the sender can see it: only asked if the
-/// receiver reports nothing itself.
+/// Whether the receiver's program is behind, as far as the sender can see. Asked only if the
+/// receiver itself reports nothing.
 pub fn reader_is_behind(view: &View) -> bool {
     let side = &view.sender;
     let behind = side.peer_window_is_shut() || side.peer_window_falls().unwrap_or(false);
     view.receiver.blocked_share().is_err() && behind
 }
 
-/// Whether the send buffer is the whole goodput. Another program may write more than the buffer takes
-/// at once; it is then woken only when a third is free, and gets as little as 0.7 of it.
+/// Whether the send buffer explains the whole goodput. Another program may write more at once than the buffer
+/// takes; it is then woken only when a third is free, and gets as little as 0.7 of the buffer.
 fn buffer_is_all(view: &View) -> bool {
     let bytes = view.sender.send_buffer_bytes();
     match view.sender.is_watched() {
@@ -138,9 +138,9 @@ fn buffer_is_all(view: &View) -> bool {
     }
 }
 
-/// Whether losses keep the congestion window below the receiver's for the rest of the time: as many get
-/// lost as would allow hardly more on their own, and the congestion control takes each for
-/// congestion. What looks like pacing is not the window's then.
+/// Whether losses keep the congestion window below the receiver's for the rest of the time: the losses alone
+/// would allow hardly more, and the congestion control takes each loss for congestion. Then
+/// apparent pacing is not the window's.
 fn losses_hold(view: &View) -> bool {
     let modelled = rate_at_loss(view).ok().flatten().zip(view.goodput().ok());
     let enough =
@@ -148,7 +148,7 @@ fn losses_hold(view: &View) -> bool {
     enough && matches!(view.backs_off_at_loss(), Ok(true))
 }
 
-/// Whether losses, not its size, are what fills the send buffer.
+/// Whether losses fill the send buffer, rather than its size.
 pub fn losses_fill_the_buffer(view: &View) -> bool {
     let lossy =
         view.sender.retransmitted_share().is_ok_and(|share| share >= MIN_RETRANSMITTED_SHARE);
@@ -157,7 +157,7 @@ pub fn losses_fill_the_buffer(view: &View) -> bool {
             .is_ok_and(|ratio| ratio >= MIN_BUFFER_RATE_RATIO)
 }
 
-/// Whether a queue stands on the path: clearly, or less so while the rate is a contract's.
+/// Whether a queue stands on the path: clearly, or less clearly if a contract sets the rate.
 fn queue_stands(view: &View) -> bool {
     let at_contract = || -> Result<bool, Missing> {
         let stands = view.receiver.plateau().or_else(|_| view.sender.plateau())?.rate;
@@ -166,7 +166,7 @@ fn queue_stands(view: &View) -> bool {
     view.sender.queue_stands().unwrap_or(false) || at_contract().unwrap_or(false)
 }
 
-/// Whether the queue is filled by bursts and empties in between: what leaves it is clearly more than the
+/// Whether bursts fill the queue and it empties in between: the queue drains clearly faster than the
 /// goodput, and there was nothing more to send most of the time.
 fn runs_dry(view: &View, app_limited: f64) -> bool {
     let delivers = view.sender.delivery_rate().ok().zip(view.goodput().ok());
@@ -174,25 +174,25 @@ fn runs_dry(view: &View, app_limited: f64) -> bool {
         && delivers.is_some_and(|(delivered, goodput)| delivered >= MIN_SPARE_RATE_RATIO * goodput)
 }
 
-/// Whether as many bytes in each round trip are the whole goodput.
+/// Whether this number of bytes in each round trip explains the whole goodput.
 fn is_all(view: &View, bytes: Result<f64, Missing>) -> bool {
     allowed(view, bytes).is_ok_and(|ratio| WINDOW_EXPLAINS_ALL_RATIOS.contains(&ratio))
 }
 
-/// What as many bytes in each round trip allow, over the goodput.
+/// Goodput that this number of bytes in each round trip allows, over the measured goodput.
 fn allowed(view: &View, bytes: Result<f64, Missing>) -> Result<f64, Missing> {
     let side = &view.sender;
     Ok(bytes? * 8.0 / side.rtt_s()? * side.flow_count()? / view.goodput()?)
 }
 
-/// Without a window there is only the writer's turn and the wait for the device.
+/// Without a window there are only the writer's turn and the wait for the device.
 fn udp(view: &View) -> Result<Split, Missing> {
     let blocked = view.sender.blocked_share()?.clamp(0.0, 1.0);
     Ok(normalised(1.0 - blocked, 0.0, 0.0, blocked))
 }
 
-/// The chronographs tick in jiffies and are read at slightly different instants than our own
-/// counters, so their sum is only nearly the whole; the shares are taken of the sum.
+/// The chronographs tick in jiffies and are read at slightly different instants from our own
+/// counters, so their sum is only nearly the whole. The shares are taken of that sum.
 fn normalised(application: f64, buffer: f64, window: f64, path: f64) -> Split {
     let sum = application + buffer + window + path;
     let percent = |share: f64| share / sum * 100.0;

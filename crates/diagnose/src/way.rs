@@ -1,11 +1,11 @@
-//! Where it was lost: the way from the sender's application to the receiver's, with what each step
-//! counted.
+//! Where payload was lost: the way from the sender's application to the receiver's, with the
+//! counts of each step.
 //!
 //! Sockets count the flows' own segments; devices and queues count every packet of the host. So the
-//! path's loss is what the sockets miss less what the hosts dropped, and only if both count alike.
+//! path's loss is the sockets' loss less the hosts' drops, and only if both count alike.
 //!
-//! What came in, less what was dropped, is what went on, and that comes into the next step. Counts that contradict this
-//! (read at different instants, or with other traffic in them) are missing, with the reason.
+//! Each step passes on what came in less its drops, and the next step receives that. Counts that contradict this
+//! (read at different instants, or mixed with other traffic) are missing, with the reason.
 
 use goodput_model::{FlowSample, Known, Missing, Role, Step, StepName, StepUnit};
 
@@ -21,7 +21,7 @@ pub fn way(view: &View) -> Vec<Step> {
         queue(from),
         device(from, "tx", &["dropped", "errors"]),
         path(view),
-        // Missed frames are counted apart from dropped ones (if_link.h); errors include the frame's.
+        // Missed frames are counted apart from dropped ones (if_link.h); errors include frame errors.
         device(to, "rx", &["dropped", "missed_errors", "errors"]),
         backlog(to),
         socket(view, to),
@@ -31,8 +31,8 @@ pub fn way(view: &View) -> Vec<Step> {
     steps
 }
 
-/// Takes back each count that contradicts one before it: both can't be right of this way, and the earlier one is that of
-/// its own counter.
+/// Takes back each count that contradicts an earlier one. Both can't be right about this way, and the earlier count
+/// comes from its own counter.
 fn remove_contradictions(steps: &mut [Step]) {
     for at in 0..steps.len() {
         let (before, from) = steps.split_at_mut(at);
@@ -52,7 +52,7 @@ fn remove_contradictions(steps: &mut [Step]) {
     }
 }
 
-/// Why it is not known how many datagrams a socket has dropped.
+/// Why the number of datagrams that a socket dropped is unknown.
 const JOINED: &str = "the receiving socket dropped packets that held several datagrams each";
 
 fn nothing(why: &'static str) -> Known<u64> {
@@ -95,12 +95,12 @@ fn socket(view: &View, side: &Side) -> Step {
     }
 }
 
-/// What the flows' own counters count.
+/// The unit of the flows' own counters.
 fn flow_unit(view: &View) -> StepUnit {
     if view.is_tcp() { StepUnit::Segments } else { StepUnit::Datagrams }
 }
 
-/// What came to the receiving sockets. Segments are counted before a socket can drop them (`tcp_segs_in`,
+/// Payload units that reached the receiving sockets. Segments are counted before a socket can drop them (`tcp_segs_in`,
 /// net/ipv4/tcp_ipv4.c), datagrams when the program reads them.
 fn came_to_receiver(view: &View) -> Result<u64, Missing> {
     let counted = carried(view, &view.receiver)?;
@@ -110,8 +110,8 @@ fn came_to_receiver(view: &View) -> Result<u64, Missing> {
     }
 }
 
-/// The kernel counts what a socket drops in packets. With TCP it also counts segments that came before
-/// (`SKB_DROP_REASON_TCP_OLD_DATA` and `TCP_OFOMERGE`, net/ipv4/tcp_input.c). These are not lost.
+/// The kernel counts a socket's drops in packets. With TCP these include segments that had come before
+/// (`SKB_DROP_REASON_TCP_OLD_DATA` and `TCP_OFOMERGE`, net/ipv4/tcp_input.c), which are not lost.
 fn dropped_by_socket(view: &View, side: &Side) -> Result<u64, Missing> {
     let packets = total(side, |flow| Ok(flow.memory.get()?.drops))?;
     if packets == 0 {
@@ -195,15 +195,15 @@ fn path(view: &View) -> Step {
     }
 }
 
-/// Why the path's part is not known if the hosts dropped more packets than the flows miss.
+/// Why the path's part is unknown if the hosts dropped more packets than the flows miss.
 fn others() -> Missing {
     Missing::because("the hosts dropped more than this transfer lost: part was other traffic")
 }
 
-/// What the sending host dropped between socket and path, of all traffic.
+/// Packets of all traffic that the sending host dropped between socket and path.
 fn dropped_before_path(view: &View) -> Result<u64, Missing> {
     let steps = [queue(&view.sender), device(&view.sender, "tx", &["dropped", "errors"])];
-    // A device without a queue counts no drops; what it cannot count it does not drop.
+    // A device without a queue counts no drops, and it drops nothing that it can't count.
     let dropped = steps.iter().map(counted_drops).fold(0, u64::saturating_add);
     if dropped > 0 && view.sender.text(names::OFFLOAD_TSO).is_ok_and(|tso| tso == "on") {
         return Err(Missing::because(
@@ -213,12 +213,12 @@ fn dropped_before_path(view: &View) -> Result<u64, Missing> {
     Ok(dropped)
 }
 
-/// What the receiving host dropped between path and socket, of all traffic.
+/// Packets of all traffic that the receiving host dropped between path and socket.
 fn dropped_behind_path(view: &View) -> u64 {
     let device =
         counted_drops(&device(&view.receiver, "rx", &["dropped", "missed_errors", "errors"]));
     let backlog = counted_drops(&backlog(&view.receiver));
-    // A veth counts a packet that found the backlog full as its own too (drivers/net/veth.c).
+    // A veth also counts a packet that found the backlog full as its own drop (drivers/net/veth.c).
     match view.receiver.text(names::LINK_KIND) {
         Ok("veth") => device.max(backlog),
         _ => device.saturating_add(backlog),
@@ -229,9 +229,9 @@ fn counted_drops(step: &Step) -> u64 {
     step.dropped.value().copied().unwrap_or(0)
 }
 
-/// What never came from socket to socket. The two ends read their counters at different instants, so
-/// it is not the difference: with TCP it is what was sent again, unless the receiver had it already
-/// (RFC 2883); with UDP the sequence numbers that never came.
+/// Payload units that never reached the receiving socket. The two ends read their counters at different
+/// instants, so the difference won't do. With TCP the loss is the retransmissions, less those that the receiver
+/// had already (RFC 2883); with UDP it is the sequence numbers that never came.
 fn lost(view: &View) -> Result<u64, Missing> {
     if !view.is_tcp() {
         let uncounted = || Missing::because("datagrams were not counted");
@@ -243,12 +243,12 @@ fn lost(view: &View) -> Result<u64, Missing> {
         .ok_or_else(|| Missing::because("the path duplicates segments"))
 }
 
-/// The segments of which the receiver reports that it had them already (RFC 2883).
+/// The segments that the receiver reports as duplicates (RFC 2883).
 fn came_before(view: &View) -> Result<u64, Missing> {
     total(&view.sender, |flow| flow.tcp.get()?.dsack_dups())
 }
 
-/// What was lost, less what the hosts dropped themselves.
+/// The loss, less the hosts' own drops.
 fn lost_on_the_path(view: &View) -> Result<u64, Missing> {
     let gone = lost(view)?;
     let before = dropped_before_path(view)?;
@@ -338,7 +338,7 @@ mod tests {
         assert!(steps[4].get().unwrap_err().to_string().contains("several segments"), "{steps:?}");
     }
 
-    /// Losses at any of the steps, some of them of other traffic, and what the sender counts at its own instant.
+    /// Losses at any of the steps, some of other traffic, and the sender's counts at its own instant.
     #[derive(Debug, Clone)]
     struct Losses {
         udp: bool,
@@ -387,7 +387,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is counted, the numbers add up, within each step and from one to the next.
+        /// Whatever the counts, the numbers add up within each step and from one step to the next.
         #[test]
         fn what_came_in_less_what_was_dropped_goes_on(losses in Losses::any()) {
             let steps = way(&View::new(&losses.case().evidence()));
@@ -404,7 +404,7 @@ mod tests {
                     prop_assert_eq!(left, entered, "{:?}", pair);
                 }
             }
-            // The packets between the sockets and the path are counted with those of others, what is dropped of them is known.
+            // Packets between sockets and path are counted with other traffic; how many of them were dropped is known.
             let between = |from: usize, to: usize| -> u64 { steps[from + 1..to].iter().map(counted_drops).sum() };
             for (from, to) in [(1, 4), (4, 7)] {
                 if let Some((left, entered)) = steps[from].left.value().zip(steps[to].entered.value()) {

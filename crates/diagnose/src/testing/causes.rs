@@ -1,4 +1,4 @@
-//! What each cause changes about a healthy transfer, as measured if a number is odd.
+//! How each cause changes a healthy transfer; odd numbers were measured.
 
 use goodput_model::{Bytes, EndName, TcpInfo, Transport};
 
@@ -62,7 +62,7 @@ impl Case {
             .reader(0.95, 0.0, 0.05)
     }
 
-    /// A receiver held to 20 % of a CPU, as measured: the sender sees nothing but a long RTT.
+    /// A receiver throttled to 20 % of a CPU, as measured: the sender sees nothing but a long RTT.
     pub fn throttled_receiver() -> Self {
         Self::healthy()
             .goodput(9.5e9)
@@ -174,7 +174,7 @@ impl Case {
     }
 
     /// Reno at 100 ms and 200 Mbit/s, as measured: slow start ended with a loss at 190 Mbit/s, and
-    /// the window has grown by a segment in a round trip since.
+    /// the window has grown by one segment per round trip since.
     pub fn crawling() -> Self {
         Self::healthy()
             .goodput(122e6)

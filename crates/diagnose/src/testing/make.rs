@@ -1,4 +1,4 @@
-//! Makes evidence of a case: cumulative samples of one flow, and what a healthy host reports.
+//! Builds the evidence of a case: cumulative samples of one flow, and the facts of a healthy host.
 
 use std::f64::consts::TAU;
 
@@ -55,7 +55,7 @@ impl Case {
         End { before, after, samples, clock, held_to, ..End::unobserved(host) }
     }
 
-    /// What an end's clock reads this many seconds after the payload began to move.
+    /// What an end's clock reads this many seconds after the payload started.
     fn reads(end: EndName, after_s: f64) -> u64 {
         let zero: u64 = [1_000_000_000_000, 77_000_000_000_000][end as usize];
         zero.wrapping_add_signed((after_s * 1e9).round() as i64)
@@ -66,7 +66,7 @@ impl Case {
         OwnClock { began_ns, kernel: Some(end.to_string()) }
     }
 
-    /// Sixteen exchanges before, one every 50 ms beside the payload, sixteen after; an idle way takes
+    /// Sixteen exchanges before the payload, one every 50 ms beside it, and sixteen after it. An idle way takes
     /// half of 42 ms.
     fn clocks(&self) -> Clocks {
         const WAY_S: f64 = 0.021;
@@ -131,8 +131,8 @@ impl Case {
         FlowSample { tcp, ..self.flow(Role::Receiver, number, bytes, datagrams) }
     }
 
-    /// Datagrams lost by chance beyond their share so far, of `all`: steps of the deviation of a
-    /// binomial distribution, evenly spread.
+    /// Datagrams, of `all`, lost by chance beyond their share so far: evenly spread steps of the standard
+    /// deviation of a binomial distribution.
     fn astray(&self, number: u64, all: u64) -> u64 {
         let each = all as f64 / number.max(1) as f64;
         let deviation = (each * self.lost * (1.0 - self.lost)).sqrt();
@@ -182,7 +182,7 @@ impl Case {
         }
     }
 
-    /// What the receiver's kernel knows of an open connection.
+    /// What the receiver's kernel knows about an open connection.
     fn arriving_info(&self, number: u64, bytes: u64) -> TcpInfo {
         let mut info = TcpInfo {
             length_bytes: 280,
@@ -256,7 +256,7 @@ impl Case {
     }
 }
 
-/// What a healthy host says of itself.
+/// What a healthy host reports about itself.
 pub(super) fn healthy_facts() -> Snapshot {
     let mut facts = Snapshot::default();
     facts.put(names::LINK_DEVICE, "eth0");

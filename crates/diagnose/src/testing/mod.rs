@@ -28,7 +28,7 @@ struct Thread {
     waiting: Option<f64>,
 }
 
-/// A measurement in the making. Near sends, far receives; 1 Gbit/s links of MTU 1500; 4 s.
+/// A measurement under construction. Near sends, far receives; 1 Gbit/s links of MTU 1500; 4 s.
 pub struct Case {
     plan: Plan,
     goodput: f64,
@@ -138,20 +138,20 @@ impl Case {
         self
     }
 
-    /// Share of the time that the writer and the reader waited for a CPU.
+    /// Shares of the time in which the writer and the reader waited for a CPU.
     pub fn waiting(mut self, writer: f64, reader: f64) -> Self {
         (self.writer.waiting, self.reader.waiting) = (Some(writer), Some(reader));
         self
     }
 
-    /// A sender that sends a file, and is in the calls that read it for this share of the time.
+    /// A sender that sends a file and spends this share of the time in the calls that read the file.
     pub fn source(mut self, share: f64) -> Self {
         let source = Source::File { name: "big".into(), cache: Cache::Cold };
         (self.plan.storage.source, self.source) = (Some(source), Some(share));
         self
     }
 
-    /// A receiver that writes to a file, and is in the calls that do this for this share of the time.
+    /// A receiver that writes to a file and spends this share of the time in the calls that write.
     pub fn sink(mut self, share: f64) -> Self {
         let sink = Sink { name: "copy".into(), direct: false, fsync: true };
         (self.plan.storage.sink, self.sink) = (Some(sink), Some(share));
@@ -164,7 +164,7 @@ impl Case {
         self
     }
 
-    /// Payload that moves in one burst every 200 ms, and how unlike they are, 0 to 1.
+    /// Payload that moves in one burst every 200 ms, and how unequal the bursts are, 0 to 1.
     pub fn in_bursts(mut self, uneven: f64) -> Self {
         self.bursts = Some(uneven);
         self
@@ -192,7 +192,7 @@ impl Case {
         self
     }
 
-    /// The same by chance rather than by what exceeds a rate.
+    /// The same, lost by chance rather than above a rate.
     pub fn lost_by_chance(mut self, share: f64) -> Self {
         self.chance = true;
         self.lost(share)
@@ -210,7 +210,7 @@ impl Case {
         self
     }
 
-    /// Datagrams sent, whatever arrives of them.
+    /// Datagrams sent, however many arrive.
     pub fn datagrams_sent(mut self, count: u64) -> Self {
         self.sent_datagrams = Some(count);
         self
@@ -230,7 +230,7 @@ impl Case {
         self
     }
 
-    /// Bytes of each system call.
+    /// Bytes per system call.
     pub fn chunk(mut self, bytes: u64) -> Self {
         self.chunk = bytes;
         self
@@ -251,20 +251,20 @@ impl Case {
         self
     }
 
-    /// The receiver's tcp_info is known: round trips of 42 ms, an open window, something arrives all the time; and this
-    /// change of each sample.
+    /// The receiver's tcp_info is known: round trips of 42 ms, an open window and continuous arrivals. `change` alters
+    /// each sample.
     pub fn arriving(mut self, change: impl Fn(&mut TcpInfo, u64) + 'static) -> Self {
         self.arriving.push(Box::new(change));
         self
     }
 
-    /// The same, of a sender that reports nothing, like a server of files.
+    /// The same, from a sender that reports nothing, like a server of files.
     pub fn silent_sender(mut self, change: impl Fn(&mut TcpInfo, u64) + 'static) -> Self {
         self.silent_sender = true;
         self.arriving(change)
     }
 
-    /// The end that sent, for what looks at facts alone: the samples stay those of a near end that sends.
+    /// The end that sent, for code that reads only facts: the samples stay those of a near end that sends.
     pub fn sent_by(mut self, end: EndName) -> Self {
         self.sender = end;
         self
@@ -284,7 +284,7 @@ impl Case {
         self
     }
 
-    /// Takes every fact of an area away.
+    /// Removes every fact of an area.
     pub fn without(mut self, end: EndName, area: &str) -> Self {
         for snapshot in [&mut self.before[end as usize], &mut self.after[end as usize]] {
             snapshot.facts.retain(|name, _| name.split('.').next() != Some(area));
@@ -305,7 +305,7 @@ impl Case {
         self
     }
 
-    /// What such a peer reports of the datagrams that it missed, 0 to 1.
+    /// The share of datagrams that such a peer reports missing, 0 to 1.
     pub fn reported_loss(mut self, share: f64) -> Self {
         self.reported_loss_share = Some(share);
         self
@@ -363,7 +363,7 @@ impl Case {
         self
     }
 
-    /// The first of these fetches took this many seconds for this many bytes, the others as long as this.
+    /// The first of these fetches took this many seconds for this many bytes, and the other fetches took `others`.
     pub fn fetch_times(mut self, first_s: f64, bytes: u64, others: FetchTimes) -> Self {
         if let Some(fetches) = &mut self.fetches {
             let first_byte_us = Known::Value(500.0);
@@ -375,7 +375,7 @@ impl Case {
         self
     }
 
-    /// Changes what was fetched.
+    /// Changes the fetches.
     pub fn fetched(mut self, change: impl FnOnce(&mut Fetches)) -> Self {
         if let Some(fetches) = &mut self.fetches {
             change(fetches);
@@ -390,7 +390,7 @@ impl Case {
         }
     }
 
-    /// What was fetched is an upload, of which there is no first.
+    /// The fetched file is an upload, which has no first fetch.
     pub fn uploaded(mut self) -> Self {
         if let Some(fetches) = &mut self.fetches {
             fetches.first = Known::missing("an upload has none");
@@ -428,19 +428,19 @@ impl Case {
         self
     }
 
-    /// What exchanges of the clocks wait under load on the way there and back, seconds.
+    /// How long clock exchanges wait under load on the way there and back, seconds.
     pub fn waits(mut self, there_s: f64, back_s: f64) -> Self {
         self.waits_s = (there_s, back_s);
         self
     }
 
-    /// An end that begins to count this many seconds after the payload began to move.
+    /// An end that starts counting this many seconds after the payload started.
     pub fn began_late(mut self, end: EndName, by_s: f64) -> Self {
         self.late_s[end as usize] = by_s;
         self
     }
 
-    /// How long payload takes to the receiver, seconds.
+    /// How long payload takes to reach the receiver, seconds.
     pub fn delivered(mut self, after_s: f64) -> Self {
         self.delivered_s = after_s;
         self
@@ -454,13 +454,13 @@ impl Case {
         self
     }
 
-    /// The same, and the limit is this one.
+    /// The same, with this limit.
     pub fn limited_by(mut self, end: EndName, limit: RateLimit) -> Self {
         self.held_to[end as usize].iter_mut().flatten().for_each(|held| held.limit = limit);
         self
     }
 
-    /// The same, and one more limit that held this end's receiver.
+    /// The same, with one more limit that held this end's receiver.
     pub fn also_held_to(mut self, end: EndName, limit: RateLimit, rate: f64, share: f64) -> Self {
         let first = self.held_to[end as usize].take().unwrap_or_default();
         self = self.held_to(end, Role::Receiver, rate, share).limited_by(end, limit);
@@ -480,7 +480,7 @@ impl Case {
         self
     }
 
-    /// Another program's: how long its threads waited is not known.
+    /// Another program's flow: how long its threads waited is unknown.
     pub fn watched(mut self) -> Self {
         self.watched = true;
         self
@@ -518,7 +518,7 @@ impl Case {
             .overlimits(0.0)
     }
 
-    /// Overlimits for each packet.
+    /// Overlimits per packet.
     pub fn overlimits(self, each: f64) -> Self {
         self.grows(EndName::Near, names::QDISC_OVERLIMITS, (100_000.0 * each) as u64)
     }

@@ -1,28 +1,28 @@
-//! How payload arrives, by what the receiver's kernel alone can say of a sender that reports nothing of itself.
+//! How payload arrives, judged by the receiver's kernel alone if the sender reports nothing about itself.
 
 use goodput_model::{FlowSample, Missing, TcpInfo};
 
 use super::{Side, View, median, positive};
 use crate::thresholds::MAX_WAIT_SHARE_OF_SLOW_THREAD;
 
-/// Shortest time that a receiver may wait with an acknowledgement, seconds (`TCP_DELACK_MIN`, include/net/tcp.h). It is also
-/// four jiffies or more, in which the kernel counts the time since payload arrived.
+/// Shortest time-out of a delayed acknowledgement, seconds (`TCP_DELACK_MIN`, include/net/tcp.h). It is also at least
+/// four jiffies, the unit in which the kernel counts the time since payload arrived.
 const DELAYED_ACK_S: f64 = 0.04;
-/// Round trips within which a sender hears of what it has sent: one, and the payload that follows takes part of another.
+/// Round trips within which a sender hears of its data: one, and part of another that the following payload takes.
 const ROUND_TRIPS_UNTIL_HEARD: f64 = 2.0;
-/// How much more than the goodput a window has to allow to be no limit: as near do the two come if the window is all there is
+/// How far a window must exceed the goodput to be no limit: the two come this near if only the window limits
 /// (see `split`).
 pub const MIN_OPEN_WINDOW_RATIO: f64 = 1.25;
 
 impl View<'_> {
-    /// Whether nothing but the receiver says how TCP's payload was sent: of a server of files, or of another program's
-    /// server that counts nothing.
+    /// Whether only the receiver reports how TCP's payload was sent: the sender is a server of files, or another
+    /// program's server that counts nothing.
     pub fn is_sender_silent(&self) -> bool {
         self.is_tcp() && self.sender.end().is_err()
     }
 
-    /// Whether the receiver is known to be ready for more: its thread waits for data, and its window would allow more than
-    /// what came.
+    /// Whether the receiver is known to be ready for more: its thread waits for data, and its window would allow
+    /// more than arrived.
     pub fn receiver_has_room(&self) -> Result<bool, Missing> {
         let allowed = self.receiver.own_window_rate()?;
         Ok(self.receiver.blocked_share()? >= MAX_WAIT_SHARE_OF_SLOW_THREAD
@@ -31,8 +31,8 @@ impl View<'_> {
 }
 
 impl Side<'_> {
-    /// Median round-trip time by the arriving payload, seconds (tcp_info rcv_rtt; net/ipv4/tcp_input.c,
-    /// `tcp_rcv_rtt_measure_ts`). A sender that pauses lengthens it, too.
+    /// Median round-trip time seen in the arriving payload, seconds (tcp_info rcv_rtt; net/ipv4/tcp_input.c,
+    /// `tcp_rcv_rtt_measure_ts`). A sender that pauses lengthens it too.
     pub fn arrival_rtt_s(&self) -> Result<f64, Missing> {
         let all = self.tcp_gauges(TcpInfo::rcv_rtt_us)?;
         let measured = all.into_iter().filter(|us| *us > 0.0).collect();
@@ -56,7 +56,7 @@ impl Side<'_> {
         self.tcp_median("tcp_info.rcv_wnd", TcpInfo::rcv_wnd_bytes)
     }
 
-    /// Share of the arriving segments with payload that came out of order: some before them were lost or overtaken.
+    /// Share of the arriving payload segments that came out of order: some segments before them were lost or overtaken.
     pub fn out_of_order_share(&self) -> Result<f64, Missing> {
         let early = |f: &FlowSample| f.tcp.get()?.rcv_ooo_segments();
         let all = |f: &FlowSample| f.tcp.get()?.data_segs_in();
@@ -65,15 +65,15 @@ impl Side<'_> {
         Ok(early / positive(all, "the segments that arrived")?)
     }
 
-    /// Silence after which a sender that has data to send, room for it in both windows and no loss has sent some, seconds:
-    /// by then it was acknowledged that all it had sent arrived.
+    /// Silence after which a sender with data to send, room in both windows and no loss must have sent some, seconds:
+    /// by then everything it had sent has been acknowledged.
     pub fn long_silence_s(&self) -> Result<f64, Missing> {
         Ok(ROUND_TRIPS_UNTIL_HEARD * self.arrival_rtt_s()? + DELAYED_ACK_S)
     }
 
-    /// Share of the window that is known to belong to silences longer than `beyond_s`, the mean of all flows: when a sample
-    /// was taken, nothing had arrived for so long, though nothing waited for the reader. At least this much: what no sample
-    /// fell into is not known.
+    /// Share of the window that is known to belong to silences longer than `beyond_s`, the mean of all flows:
+    /// a sample showed that nothing had arrived for longer than this, though nothing waited for the reader. This is a
+    /// lower bound: silences between samples are not seen.
     pub fn silent_share(&self, beyond_s: f64) -> Result<f64, Missing> {
         let (from_s, to_s) = self.window_s();
         let (mut silent_s, mut flows) = (0.0, 0);
@@ -94,7 +94,7 @@ impl Side<'_> {
         Ok((silent_s / all_s).min(1.0))
     }
 
-    /// Time since payload arrived that nine of ten samples do not exceed, seconds: how evenly it comes.
+    /// Time since payload arrived that nine of ten samples do not exceed, seconds: it shows how evenly payload comes.
     pub fn arrival_age_s(&self) -> Result<f64, Missing> {
         let mut ages = self.tcp_gauges(TcpInfo::last_data_recv_ms)?;
         ages.sort_by(f64::total_cmp);

@@ -1,7 +1,7 @@
 //! What a host's CPUs did between the two snapshots.
 //!
-//! The snapshots span a little more than the samples, so every share is taken of the time that the
-//! CPU accounting itself shows to have passed.
+//! The snapshots span slightly more than the samples, so every share is a share of the time that the
+//! CPU accounting itself reports.
 
 use goodput_model::{Missing, Snapshot};
 
@@ -9,8 +9,8 @@ use super::{Side, positive};
 use crate::names::{CPU_KINDS, PROCESS_SYSTEM_US, PROCESS_USER_US, QUOTA, THROTTLED_US};
 use crate::thresholds::LATE_S;
 
-/// Share of a host's CPU time from which other programs have most of it. Measured: up to 0.55 by the other
-/// end and the relay of the lab, 0.75 and more on a machine that builds.
+/// Share of a host's CPU time above which other programs use most of it. Measured: up to 0.55 by the other
+/// end and the relay of the lab, at least 0.75 on a machine that builds.
 const MIN_OTHERS_CPU_SHARE: f64 = 0.65;
 /// What scheduling adds to a round trip on a host with CPUs to spare, seconds.
 const ON_TIME_S: f64 = 0.001;
@@ -59,19 +59,19 @@ impl Side<'_> {
         Ok(1.0 - cpus.iter().map(|cpu| cpu.idle).sum::<f64>() / total)
     }
 
-    /// CPU time of all programs of the host together, kernel work for them included and interrupts
-    /// not, in CPUs: 1 is one CPU all the time.
+    /// CPU time of all programs of the host together, in CPUs: 1 is one CPU all the time. Kernel work for
+    /// programs is included, interrupts are not.
     pub fn programs_cpus(&self) -> Result<f64, Missing> {
         Ok(self.cpus()?.iter().map(|cpu| cpu.programs / cpu.total).sum())
     }
 
-    /// That of this end's own process (getrusage(2)).
+    /// CPU time of this end's own process, in CPUs (getrusage(2)).
     pub fn process_cpus(&self) -> Result<f64, Missing> {
         let spent = self.grown(PROCESS_USER_US)? + self.grown(PROCESS_SYSTEM_US)?;
         Ok(spent as f64 / 1e6 / self.span_s()?)
     }
 
-    /// Whether other programs of the host take most of its CPUs, so that what goodput does comes late.
+    /// Whether other programs use most of the host's CPUs, so that goodput is scheduled late.
     pub fn is_crowded(&self) -> bool {
         let others = || {
             let (all, own) = (self.programs_cpus()?, self.process_cpus()?);
@@ -80,12 +80,12 @@ impl Side<'_> {
         others().is_ok_and(|share| share >= MIN_OTHERS_CPU_SHARE)
     }
 
-    /// What late scheduling of this host may add to a round trip, seconds.
+    /// How much late scheduling on this host may add to a round trip, seconds.
     pub fn late_s(&self) -> f64 {
         if self.is_crowded() { LATE_S } else { ON_TIME_S }
     }
 
-    /// Part of the time in which the host's CPUs had work that the hypervisor gave to others.
+    /// Share of the time in which the host's CPUs had work but the hypervisor ran others.
     pub fn steal_share(&self) -> Result<f64, Missing> {
         let cpus = self.cpus()?;
         let sum = |part: fn(&CpuTime) -> f64| cpus.iter().map(part).sum::<f64>();
@@ -93,7 +93,7 @@ impl Side<'_> {
         Ok(if busy > 0.0 { sum(|cpu| cpu.stolen) / busy } else { 0.0 })
     }
 
-    /// Time that a CPU quota held the process back, as a share of the time between the snapshots.
+    /// Time that a CPU quota throttled the process, as a share of the time between the snapshots.
     /// Above 1 if several CPUs were held back at once (cgroup v1 adds them up).
     pub fn throttled_share(&self) -> Result<f64, Missing> {
         let throttled = match self.grown(THROTTLED_US) {
@@ -105,13 +105,13 @@ impl Side<'_> {
         Ok(throttled / elapsed)
     }
 
-    /// Whether the host said before and after that no quota holds.
+    /// Whether the host reported before and after that no quota applies.
     fn has_no_quota(&self) -> Result<bool, Missing> {
         let end = self.end()?;
         Ok([&end.before, &end.after].iter().all(|facts| facts.text(QUOTA) == Ok("none")))
     }
 
-    /// Each CPU that time passed on; never empty.
+    /// Each CPU on which time passed; never empty.
     fn cpus(&self) -> Result<Vec<CpuTime>, Missing> {
         let end = self.end()?;
         // CPUs that are off leave gaps in the numbers.
@@ -120,7 +120,7 @@ impl Side<'_> {
         };
         let numbers: Vec<u32> = end.before.facts.keys().filter_map(number).collect();
         if numbers.is_empty() {
-            // Asks for a fact only to give the host's own reason for its absence.
+            // Asks for a fact only to get the host's own reason for its absence.
             end.before.get("cpu.0.idle_us")?;
         }
         numbers.into_iter().map(|n| CpuTime::between(&end.before, &end.after, n)).collect()
@@ -132,7 +132,7 @@ impl CpuTime {
         let grown = |kind: &str| {
             let name = format!("cpu.{number}.{kind}_us");
             match kind {
-                // The only one that may fall (proc_stat(5)): whoever waits may be woken on another CPU.
+                // The only kind that may fall (proc_stat(5)): a waiting thread may be woken on another CPU.
                 "iowait" => Ok(after.count(&name)?.saturating_sub(before.count(&name)?) as f64),
                 _ => Ok(before.grown(after, &name)? as f64),
             }

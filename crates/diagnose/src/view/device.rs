@@ -1,12 +1,12 @@
-//! What the devices, and the CPUs that serve them, counted between the two snapshots.
+//! Counts of the devices, and of the CPUs that serve them, between the two snapshots.
 
 use goodput_model::Missing;
 
 use super::{Side, positive};
 use crate::names;
 
-/// Counters of frames that found no free receive descriptor. They are views of the same events by
-/// driver, standard statistics and device, so the largest counts and never their sum
+/// Counters of frames that found no free receive descriptor. Driver, standard statistics and device
+/// count the same events, so the largest counter applies and never their sum
 /// (Documentation/networking/statistics.rst).
 const RING: [&str; 9] = [
     names::LINK_RX_MISSED,
@@ -37,7 +37,7 @@ const PAUSED: [&str; 3] = ["pause.rx_frames", "driver.rx_pause", "standard.pause
 const PAUSING: [&str; 3] = ["pause.tx_frames", "driver.tx_pause", "standard.pause_sent"];
 
 impl<'a> Side<'a> {
-    /// Frames that the device lost as no receive descriptor was free.
+    /// Frames that the device lost because no receive descriptor was free.
     pub fn ring_drops(&self) -> Result<f64, Missing> {
         self.most_grown(&RING)
     }
@@ -71,8 +71,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The growth of the counter that grew most. Counters that are not there count as nothing
-    /// seen, as long as one is.
+    /// Growth of the counter that grew most. Missing counters count as zero as long as one
+    /// is there.
     fn most_grown(&self, names: &[&str]) -> Result<f64, Missing> {
         let read: Vec<_> = names.iter().map(|name| self.grown(name)).collect();
         let most = read.iter().filter_map(|grown| grown.as_ref().ok()).max().copied();
@@ -99,7 +99,7 @@ impl<'a> Side<'a> {
         self.name_of_most(&BROKEN).unwrap_or("link.rx_crc_errors")
     }
 
-    /// Times that a CPU left packets in a ring for lack of budget or time, per second.
+    /// Times per second that a CPU left packets in a ring because it ran out of budget or time.
     pub fn squeezes_per_s(&self) -> Result<f64, Missing> {
         Ok(self.grown(names::SOFTNET_SQUEEZED)? as f64 / self.span_s()?)
     }
@@ -112,14 +112,14 @@ impl<'a> Side<'a> {
         Ok(self.count(names::RING_RX)? * frame * 8.0 / speed)
     }
 
-    /// The CPU that spent most of its time in interrupts and softirqs, and that share.
+    /// The CPU that spent the largest share of its time in interrupts and softirqs, and that share.
     pub fn softirq_cpu(&self) -> Result<(u32, f64), Missing> {
         let shares = self.interrupt_shares()?;
         let most = shares.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
         most.ok_or_else(|| Missing::because("no CPU is known"))
     }
 
-    /// The part of the per-CPU counter `prefix.N` that one CPU had, and which, if it grew.
+    /// The CPU with the largest share of the per-CPU counter `prefix.N`, and that share, if the counter grew.
     pub fn largest_part(&self, prefix: &str) -> Result<(u32, f64), Missing> {
         let end = self.end()?;
         let number = |name: &'a String| -> Option<u32> {

@@ -34,7 +34,7 @@ impl<'a> Side<'a> {
         Ok(pairs)
     }
 
-    /// How far each flow's counter went within the window.
+    /// How far each flow's counter moved within the window.
     fn deltas(
         &self,
         what: &str,
@@ -47,7 +47,7 @@ impl<'a> Side<'a> {
         self.pairs()?.into_iter().map(delta).collect()
     }
 
-    /// How far the counter went, all flows together.
+    /// How far the counter moved, all flows together.
     pub(super) fn delta_sum(
         &self,
         what: &str,
@@ -103,19 +103,19 @@ impl<'a> Side<'a> {
         Ok(cpu / positive(bytes, "the payload moved")? * 1e6)
     }
 
-    /// Payload bytes of a system call.
+    /// Payload bytes per system call.
     pub fn bytes_per_call(&self) -> Result<f64, Missing> {
         let calls = self.delta_sum("system calls", |f| f.calls.get().copied())?;
         let bytes = self.delta_sum("payload", |f| Ok(f.bytes))?;
         Ok(bytes / positive(calls, "the number of system calls")?)
     }
 
-    /// Payload that this side handed on or took within the window, bits per second.
+    /// Payload that this side sent or received within the window, bits per second.
     pub fn payload_rate(&self) -> Result<f64, Missing> {
         Ok(self.delta_sum("payload", |f| Ok(f.bytes))? * 8.0 / self.elapsed_s()?)
     }
 
-    /// Flows that this side moved payload on within the window.
+    /// Flows that moved payload on this side within the window.
     pub fn flow_count(&self) -> Result<f64, Missing> {
         Ok(self.pairs()?.len() as f64)
     }
@@ -126,7 +126,7 @@ impl<'a> Side<'a> {
         Ok(self.samples()?.flat_map(|s| &s.flows).filter(move |f| f.role == role))
     }
 
-    /// A quantity of every sample in the window that has it; the reason if none has.
+    /// A quantity of every sample in the window that has one; the reason if none has.
     pub(super) fn gauges(
         &self,
         read: impl Fn(&FlowSample) -> Result<f64, Missing>,
@@ -190,8 +190,8 @@ impl<'a> Side<'a> {
         median(self.gauges(|f| Ok(f.memory.get()?.rcvbuf_bytes as f64))?, "the receive buffer")
     }
 
-    /// What the sockets dropped within the window: segments or datagrams; of packets that carry several
-    /// datagrams each, as many as those that arrived carried on average.
+    /// Segments or datagrams that the sockets dropped within the window. A dropped packet with several
+    /// datagrams counts as the mean number of datagrams in the packets that arrived.
     pub fn socket_drops(&self) -> Result<f64, Missing> {
         let packets = self.delta_sum("socket drops", |f| Ok(f.memory.get()?.drops))?;
         Ok(packets * self.datagrams_in_a_packet())

@@ -1,10 +1,10 @@
-//! Where the round trip waits: on the way to the receiver, or on the way back.
+//! Where round trips wait: on the way to the receiver, or on the way back.
 //!
-//! Two witnesses, either without the offset of the clocks. The exchanges of the clocks pass both ways
-//! beside the flows. And what was sent, what arrived and what was acknowledged are three curves over time:
-//! how much later the second and the third reach the same byte is the time of either way. A queue that
-//! keeps flows apart (fq) delays the exchanges less than the flows; so a witness counts only if both of
-//! its ways add up to what the flows' round trips waited.
+//! Two witnesses, neither of which needs the offset of the clocks. First, the clock exchanges pass both ways
+//! beside the flows. Second, sent, arrived and acknowledged bytes are three curves over time: the delay
+//! of the second and third curve at the same byte is the time of each way. A queue that
+//! keeps flows apart (fq) delays the exchanges less than the flows, so a witness counts only if both of
+//! its ways add up to the waiting time of the flows' round trips.
 
 use goodput_model::{EndName, Exchange, FlowSample, Missing, Role, Sample, TcpInfo};
 
@@ -12,7 +12,7 @@ use super::{Side, View};
 use crate::bounded::Bounded;
 use crate::clocks::Idle;
 
-/// How long either way takes longer under load than when it is idle, seconds.
+/// How much longer each way takes under load than idle, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Halves {
     /// From the sender to the receiver.
@@ -22,11 +22,11 @@ pub struct Halves {
 }
 
 impl View<'_> {
-    /// What the two halves of a round trip waited over the window, each the median of what was seen.
+    /// How long the two halves of a round trip waited over the window; each is a median.
     pub fn halves(&self) -> Result<Halves, Missing> {
         let ways = Ways::of(self)?;
         let queue = self.queue_s()?;
-        // What the hosts themselves take is in the flows' round trips, and hardly in an exchange.
+        // The hosts' own delay is in the flows' round trips, but hardly in an exchange.
         let late_s = self.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max);
         let mut whys = Vec::new();
         for seen in [ways.exchanged(), ways.carried()] {
@@ -38,7 +38,7 @@ impl View<'_> {
         Err(Missing::because(whys.join("; ")))
     }
 
-    /// What round trips wait under load beyond the shortest, seconds.
+    /// How long round trips under load wait beyond the shortest, seconds.
     fn queue_s(&self) -> Result<Bounded, Missing> {
         let trips = Bounded::median(self.sender.tcp_gauges(TcpInfo::rtt_us)?, "tcp_info.rtt")?;
         Ok(trips * 1e-6 - Bounded::new(self.sender.min_rtt_s()?, 0.0))
@@ -61,10 +61,10 @@ impl Halves {
     }
 }
 
-/// What the times of either way are read from.
+/// The source of the times of both ways.
 struct Ways<'a> {
     idle: Idle,
-    /// Of the near and of the far end: what its clock read when its samples began.
+    /// Clock readings of the near and the far end when their samples began.
     began_ns: [u64; 2],
     exchanges: &'a [Exchange],
     sender: &'a Side<'a>,
@@ -89,7 +89,7 @@ impl<'a> Ways<'a> {
         Ok(Self { idle, began_ns, exchanges: &clocks.exchanges, sender, receiver })
     }
 
-    /// By the exchanges within the window.
+    /// Judged by the exchanges within the window.
     fn exchanged(&self) -> Result<Halves, Missing> {
         let near = if self.sender.name == EndName::Near { self.sender } else { self.receiver };
         let (from_s, to_s) = near.window_s();
@@ -107,7 +107,7 @@ impl<'a> Ways<'a> {
         Ok(Halves { there_s, back_s })
     }
 
-    /// By the flows' own bytes.
+    /// Judged by the flows' own bytes.
     fn carried(&self) -> Result<Halves, Missing> {
         let sent = curve(self.sender, |flow| {
             let tcp = flow.tcp.get()?;
@@ -115,7 +115,7 @@ impl<'a> Ways<'a> {
             Ok((tcp.sent_bytes()?.saturating_sub(again), again))
         })?;
         let acknowledged = curve(self.sender, |flow| Ok((flow.tcp.get()?.acked_bytes()?, 0)))?;
-        // The kernel has it before the reader does.
+        // The kernel has the bytes before the reader does.
         let arrived = curve(self.receiver, |flow| {
             let kernel = flow.tcp.get().and_then(TcpInfo::received_bytes);
             Ok((kernel.unwrap_or(flow.bytes), 0))
@@ -126,7 +126,7 @@ impl<'a> Ways<'a> {
         })
     }
 
-    /// What bytes waited between two curves, seconds.
+    /// How long bytes waited between two curves, seconds.
     fn waited(
         &self,
         first: &[Point],
@@ -155,12 +155,12 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// A time of an end's own samples by its clock.
+/// A time of an end's own samples on its clock.
 fn at(began_ns: u64, at_s: f64) -> u64 {
     began_ns.wrapping_add_signed((at_s * 1e9) as i64)
 }
 
-/// Bytes up to a time, and how many were sent again.
+/// Bytes up to a time, and how many were retransmitted.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     at_s: f64,
@@ -190,9 +190,9 @@ fn point(
     Ok(all)
 }
 
-/// When a curve reaches this many bytes, and how unsure that is, seconds: what the pace of a neighbouring
-/// interval would change. `None` outside the curve, while it stands still, and while bytes are sent again:
-/// what follows a lost one waits for it.
+/// When a curve reaches this many bytes, and the uncertainty, seconds: how much the pace of a neighbouring
+/// interval would change the result. `None` outside the curve, while it stands still, and while bytes are
+/// retransmitted, because whatever follows a lost byte waits for it.
 fn reached(curve: &[Point], bytes: f64) -> Option<(f64, f64)> {
     let later = curve.partition_point(|point| point.bytes < bytes);
     let place = later.checked_sub(1)?;
@@ -207,7 +207,7 @@ fn reached(curve: &[Point], bytes: f64) -> Option<(f64, f64)> {
     let by_after =
         curve.get(later + 1).map(|after| to.at_s - chord(to, after) * (to.bytes - bytes));
     let others = [by_before, by_after].into_iter().flatten().filter(|other| other.is_finite());
-    // It was reached between the two samples, whatever the pace.
+    // The curve reached it between the two samples, whatever the pace.
     let off = others.map(|other| (other.clamp(from.at_s, to.at_s) - at_s).abs());
     Some((at_s, off.fold(0.0, f64::max)))
 }

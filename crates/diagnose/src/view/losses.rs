@@ -1,7 +1,7 @@
-//! How losses are spread over the run: what distinguishes a limit of the rate from chance.
+//! How losses are spread over the run: this distinguishes a rate limit from chance.
 //!
-//! Chance loses the same share of whatever is sent, so that the number lost in a step is binomial.
-//! A limit passes the same amount in every step, so that what is sent beyond it is what is lost.
+//! Chance loses the same share of whatever is sent, so the number lost in a step is binomial.
+//! A limit passes the same amount in every step, so everything sent beyond the limit is lost.
 
 use goodput_model::{FlowSample, Missing, Role, Sample};
 
@@ -11,15 +11,15 @@ use super::{STANDARD_DEVIATIONS_PER_MAD, Side, median, positive};
 const MIN_STEPS: usize = 6;
 /// A step shorter than this is the last, incomplete one, seconds.
 const SHORTEST_S: f64 = 0.05;
-/// What passes after loss by chance varies as chance has it: less than this part of it is a limit's,
-/// more than the other chance's.
+/// After losses by chance, the passed amount also varies by chance. Less than this part of that variance
+/// means a limit, more than the second part means chance.
 const MAX_VARIANCE_RATIO_BY_LIMIT: f64 = 0.2;
 const MIN_VARIANCE_RATIO_BY_CHANCE: f64 = 0.6;
-/// Losses in a step, on average, below which chance spreads them from none to many times as many.
+/// Mean losses in a step below which chance spreads them from none to many times the mean.
 const MIN_LOST_PER_STEP: f64 = 4.0;
-/// Fewer steps than this may be as even by chance, once in 160 times.
+/// Fewer steps than this can be as even by chance once in 160 times.
 const MIN_STEPS_FOR_EVENNESS: usize = 10;
-/// Index of dispersion that chance does not reach in ten steps or more; it gives 1 ± 0.4.
+/// Index of dispersion that chance does not reach in ten or more steps; chance gives 1 ± 0.4.
 const MIN_DISPERSION_BEYOND_CHANCE: f64 = 2.0;
 
 /// What happened between two detailed samples, all flows of a side together.
@@ -27,9 +27,9 @@ const MIN_DISPERSION_BEYOND_CHANCE: f64 = 2.0;
 pub struct LossStep {
     /// Length, seconds.
     pub seconds: f64,
-    /// Packets sent, repeated ones included.
+    /// Packets sent, retransmissions included.
     pub sent: f64,
-    /// Packets of them that were lost: those that TCP sent again, or the gaps in a datagram flow.
+    /// Lost packets among them: those that TCP sent again, or the gaps in a datagram flow.
     pub lost: f64,
 }
 
@@ -42,18 +42,18 @@ pub struct Losses {
 }
 
 impl Side<'_> {
-    /// How the sender's losses are spread over the window, by what TCP sent again.
+    /// How the sender's losses are spread over the window, judged by TCP's retransmissions.
     pub fn losses(&self) -> Result<Losses, Missing> {
         Losses::of(self.steps(self.samples()?, sent_again)?)
     }
 
-    /// The same of datagrams, by the receiver's sequence numbers.
+    /// The same for datagrams, judged by the receiver's sequence numbers.
     pub fn datagram_losses(&self) -> Result<Losses, Missing> {
         Losses::of(self.steps(self.samples()?, gaps)?)
     }
 
-    /// What was sent and lost from the start to the first detailed sample at or after `until_s`, and
-    /// from there on.
+    /// Packets sent and lost from the start to the first detailed sample at or after `until_s`, and
+    /// after that sample.
     pub fn losses_until(&self, until_s: f64) -> Result<(LossStep, LossStep), Missing> {
         let whole = self.steps(self.end()?.samples.iter(), sent_again)?;
         let mut parts = [LossStep { seconds: 0.0, sent: 0.0, lost: 0.0 }; 2];
@@ -65,13 +65,13 @@ impl Side<'_> {
         Ok((parts[0], parts[1]))
     }
 
-    /// The same with the middle of the whole run between them, slow start included.
+    /// The same, split at the middle of the whole run, slow start included.
     pub fn losses_by_half(&self) -> Result<(LossStep, LossStep), Missing> {
         let whole = self.steps(self.end()?.samples.iter(), sent_again)?;
         self.losses_until(whole.iter().map(|step| step.seconds).sum::<f64>() / 2.0)
     }
 
-    /// What was sent and lost from the start to the detailed sample before `until_s` by which the lost
+    /// Packets sent and lost from the start to the detailed sample before `until_s` at which the lost
     /// share was largest.
     pub fn worst_start(&self, until_s: f64) -> Result<LossStep, Missing> {
         let none = LossStep { seconds: 0.0, sent: 0.0, lost: 0.0 };
@@ -107,7 +107,7 @@ impl Side<'_> {
     }
 }
 
-/// Variance of what was lost in each step over that of the same share lost by chance.
+/// Variance of the losses in each step over that of the same share lost by chance.
 fn dispersion(steps: &[LossStep]) -> f64 {
     let sum = |of: &dyn Fn(&LossStep) -> f64| steps.iter().map(of).sum::<f64>();
     let share = sum(&|step| step.lost) / sum(&|step| step.sent);
@@ -140,7 +140,7 @@ fn gaps(flow: &FlowSample) -> Result<(u64, u64), Missing> {
 }
 
 impl LossStep {
-    /// Lost share of what was sent; 0 if nothing was sent.
+    /// Lost share of the packets sent; 0 if nothing was sent.
     pub fn share(&self) -> f64 {
         if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
     }
@@ -189,7 +189,7 @@ impl Losses {
         self.steps.iter().filter(|step| step.lost > 0.0).count()
     }
 
-    /// How much more is lost for each packet more that is sent, and the correlation of the two: the
+    /// How many more packets are lost for each additional packet sent, and the correlation of the two: the
     /// slope of the least-squares line through the steps. Chance gives [`Self::share`], a limit 1.
     pub fn elasticity(&self) -> Option<(f64, f64)> {
         let rates: Vec<(f64, f64)> = self
@@ -214,7 +214,7 @@ impl Losses {
         dispersion(&self.steps)
     }
 
-    /// The same without the step in which most was lost, so that one accident does not make it; not a
+    /// The same without the step that lost most, so that one accident does not decide; not a
     /// number if nothing else was lost.
     pub fn clustering_without_worst(&self) -> f64 {
         let mut steps = self.steps.clone();
@@ -223,14 +223,14 @@ impl Losses {
         dispersion(&steps)
     }
 
-    /// The steps in which most was lost: at least half the share of the worst. A sender that is slow at
-    /// times does not meet a limit then.
+    /// The steps that lost most: at least half the share of the worst. In the other steps a sender that
+    /// is slow at times does not meet a limit.
     fn worst(&self) -> Vec<&LossStep> {
         let most = self.steps.iter().map(LossStep::share).fold(0.0, f64::max);
         self.steps.iter().filter(|step| step.share() >= most / 2.0).collect()
     }
 
-    /// Packets a second that passed while most was lost, the median of the steps.
+    /// Packets a second that passed in the steps that lost most, the median.
     pub fn passed_at_worst(&self) -> f64 {
         let passed = self.worst().into_iter().map(LossStep::passed).collect();
         median(passed, "the packets that passed").unwrap_or(f64::NAN)
@@ -249,8 +249,8 @@ impl Losses {
         self.steps.iter().map(|step| step.sent - step.lost).sum::<f64>() / seconds
     }
 
-    /// Variance of what passed while most was lost, over that of the same share lost by chance: far
-    /// below 1 if a limit sets the pace, whatever was sent. Taken from the median absolute
+    /// Variance of the packets that passed while most was lost, over that of the same share lost by chance: far
+    /// below 1 if a limit sets the pace, whatever was sent. Derived from the median absolute
     /// deviation, because a sender may pause within a step; not a number if losses were too rare.
     pub fn passed_variance(&self) -> f64 {
         let worst = self.worst();
@@ -267,11 +267,11 @@ impl Losses {
             .map_or(f64::NAN, |off| (STANDARD_DEVIATIONS_PER_MAD * off).powi(2))
     }
 
-    /// Whether what passed shows a limit of the rate, or else chance; `None` if it shows neither.
+    /// Whether the passed packets show a rate limit or chance; `None` if they show neither.
     pub fn by_limit(&self) -> Option<bool> {
         let elastic = self.elasticity().is_some_and(|(slope, r)| slope >= 0.5 && r >= 0.6);
         match self.passed_variance() {
-            // With few losses the worst steps are alike because they were chosen for it.
+            // With few losses the worst steps are alike because they were chosen for their losses.
             _ if self.lost() < MIN_LOST_PER_STEP * self.steps.len() as f64 => self.by_few(),
             variance if variance < MAX_VARIANCE_RATIO_BY_LIMIT => Some(true),
             _ if elastic && self.clustering() >= MIN_DISPERSION_BEYOND_CHANCE => Some(true),
@@ -285,8 +285,8 @@ impl Losses {
         }
     }
 
-    /// The same of few losses, by how evenly they came since they began: a queue may have had to fill
-    /// first.
+    /// The same for few losses, judged by how evenly they came since the first one: a queue may have had to
+    /// fill first.
     fn by_few(&self) -> Option<bool> {
         let began = self.steps.iter().position(|step| step.lost > 0.0).unwrap_or(0);
         let since = &self.steps[began..];
@@ -300,7 +300,7 @@ impl Losses {
         }
     }
 
-    /// Standard deviation of what passed in each second, as a share of its mean.
+    /// Standard deviation of the packets that passed in each second, as a share of the mean.
     pub fn passed_spread(&self) -> f64 {
         let count = self.steps.len() as f64;
         let mean = self.steps.iter().map(LossStep::passed).sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! What rules look through: quantities derived from the evidence, restricted to the measured window.
+//! The rules' view of the evidence: derived quantities, restricted to the measured window.
 
 mod arrivals;
 mod bursts;
@@ -54,7 +54,7 @@ impl<'a> View<'a> {
     /// Looks at `evidence`.
     pub fn new(evidence: &'a Evidence) -> Self {
         let (from_s, to_s) = (evidence.measured.from_s, evidence.measured.to_s);
-        // The window is the receiver's. If nothing relates the clocks, both began with the traffic.
+        // The window is the receiver's. If nothing relates the clocks, both are taken to begin with the traffic.
         let by_s = evidence.sender_began_earlier_s().unwrap_or(0.0);
         let sent = (from_s + by_s, to_s + by_s);
         let sender = Side::new(evidence, evidence.sender_end, Role::Sender, sent);
@@ -68,7 +68,7 @@ impl<'a> View<'a> {
         self.evidence.sender_began_earlier_s().unwrap_or(0.0)
     }
 
-    /// What was agreed.
+    /// The agreed plan.
     pub fn plan(&self) -> &'a Plan {
         &self.evidence.plan
     }
@@ -88,12 +88,12 @@ impl<'a> View<'a> {
         self.plan().transport == Transport::Tcp
     }
 
-    /// Says that a rule is for TCP only, if it is UDP.
+    /// Reports that a rule is for TCP only, if the flows use UDP.
     pub fn needs_tcp(&self) -> Result<(), Missing> {
         if self.is_tcp() { Ok(()) } else { Err(Missing::because("only TCP has it")) }
     }
 
-    /// Says that a rule needs the connection from its start on, if it was older than that.
+    /// Reports that a rule needs the connection from its start, if it was older than the measurement.
     pub fn needs_start(&self) -> Result<(), Missing> {
         if self.plan().only_watches() {
             return Err(Missing::because("the connection is older than the measurement"));
@@ -111,14 +111,14 @@ impl<'a> View<'a> {
         [&self.sender, &self.receiver]
     }
 
-    /// Whether both ends say the same of their machine, and so may run on one.
+    /// Whether both ends report the same about their machine, and so may run on one.
     pub fn ends_share_a_machine(&self) -> bool {
         let host = |side: &Side| side.end().ok().map(|end| end.host.clone());
         let near = host(&self.sender);
         near.is_some() && near == host(&self.receiver)
     }
 
-    /// Congestion control of the flows: the plan's, else that of the sender's route, else its
+    /// Congestion control of the flows: from the plan, else from the sender's route, else the sender's
     /// default.
     pub fn congestion(&self) -> Result<&'a str, Missing> {
         match &self.plan().socket.congestion {
@@ -144,7 +144,7 @@ impl Side<'_> {
 }
 
 /// The first finding that either side gives. If there is none, a side that could not be asked is
-/// why it is not known.
+/// the reason why the answer is unknown.
 pub(crate) fn first_of(
     view: &View,
     ask: impl Fn(&Side) -> Result<Option<Finding>, Missing>,
@@ -160,7 +160,7 @@ pub(crate) fn first_of(
     unknown.map_or(Ok(None), Err)
 }
 
-/// A finite number above zero, or the reason why nothing can be divided by it.
+/// A finite number above zero, or the reason why it can't be a divisor.
 pub(crate) fn positive(value: f64, what: &str) -> Result<f64, Missing> {
     if value.is_finite() && value > 0.0 {
         Ok(value)

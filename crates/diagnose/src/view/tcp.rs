@@ -19,12 +19,12 @@ pub enum TcpOption {
     /// RFC 7323 section 2.
     WindowScale = 4,
 }
-/// Share of the samples in which a steady window may be low: a reader on a busy host is late now and then.
+/// Share of the samples in which a steady window may be low: a reader on a busy host is occasionally late.
 /// Measured: 0.09.
 const MAX_RARE_TIME_SHARE: f64 = 0.1;
-/// A window below this share of the one before has fallen, rather than been rounded.
+/// A window below this share of the previous one has fallen, rather than been rounded.
 const MAX_FALLING_WINDOW_RATIO: f64 = 0.98;
-/// Share of the samples from which it does so all the time.
+/// Share of falling samples at which a window counts as falling all the time.
 const MIN_FALLING_STEPS_SHARE: f64 = 0.2;
 
 impl Side<'_> {
@@ -57,8 +57,8 @@ impl Side<'_> {
         mean(&marks, "tcp_info.delivery_rate_app_limited")
     }
 
-    /// Share of samples in which all that was written is on its way, and both windows would let four
-    /// times as much be: whatever the kernel says, more could only have come from the application,
+    /// Share of samples in which everything written is on its way, and both windows would let four
+    /// times as much be. Whatever the kernel reports, more could only have come from the application,
     /// or from a larger buffer for it.
     pub fn starved_share(&self) -> Result<f64, Missing> {
         const MAX_FLIGHT_SHARE_OF_WINDOW: f64 = 0.25;
@@ -87,7 +87,7 @@ impl Side<'_> {
     }
 
     /// Whether the advertised windows stood still: almost never below half of the flow's median, and seldom lower than
-    /// before. The window of a reader that falls behind shrinks as its queue fills.
+    /// the previous one. The window of a reader that falls behind shrinks as its queue fills.
     pub fn peer_window_is_steady(&self) -> Result<bool, Missing> {
         if self.peer_window_falls()? {
             return Ok(false);
@@ -101,8 +101,8 @@ impl Side<'_> {
         Ok(low as f64 <= MAX_RARE_TIME_SHARE * all as f64)
     }
 
-    /// Whether the advertised windows keep falling and rising again, as that of a reader does that is
-    /// behind: with what waits in its queue. A reader that keeps up gives the same window each time.
+    /// Whether the advertised windows keep falling and rising. The window of a reader that is behind
+    /// does, with the data in its queue; a reader that keeps up gives the same window each time.
     pub fn peer_window_falls(&self) -> Result<bool, Missing> {
         let (mut fell, mut steps) = (0.0, 0.0);
         for windows in self.peer_windows()? {
@@ -113,7 +113,7 @@ impl Side<'_> {
         Ok(fell / positive(steps, "steps of the peer's window")? >= MIN_FALLING_STEPS_SHARE)
     }
 
-    /// The windows that the peer advertised within the window of time, of each flow in the order of time.
+    /// The windows that the peer advertised within the measured window, by flow, in the order of time.
     fn peer_windows(&self) -> Result<Vec<Vec<f64>>, Missing> {
         let mut flows: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
         let mut reason = None;
@@ -168,8 +168,8 @@ impl Side<'_> {
             .ok_or_else(|| Missing::because("tcp_info.snd_cwnd was not sampled in the window"))
     }
 
-    /// First decile, median and ninth decile of the flows' slow start thresholds, segments: what was left
-    /// of the window at each loss.
+    /// First decile, median and ninth decile of the flows' slow start thresholds, segments: the window
+    /// left at each loss.
     pub fn slow_start_threshold_deciles(&self) -> Result<(f64, f64, f64), Missing> {
         let all = self.tcp_gauges(TcpInfo::snd_ssthresh_segments)?;
         deciles(all.into_iter().filter(is_set).collect())
@@ -184,8 +184,8 @@ impl Side<'_> {
         Ok(median(all.into_iter().filter(is_set).collect(), "tcp_info.snd_ssthresh").ok())
     }
 
-    /// Smoothed round-trip time of the flow that had to send something again first, in the sample that
-    /// shows it first, seconds.
+    /// Smoothed round-trip time, seconds, of the flow that first had to retransmit, in the first sample
+    /// that shows the retransmission.
     pub fn rtt_at_first_loss_s(&self) -> Result<f64, Missing> {
         let flows = self.end()?.samples.iter().flat_map(|sample| &sample.flows);
         let lost = |tcp: &&TcpInfo| tcp.total_retrans_segments().is_ok_and(|lost| lost > 0);
@@ -227,8 +227,8 @@ impl Side<'_> {
         self.delta_sum("tcp_info.total_retrans", |f| f.tcp.get()?.total_retrans_segments())
     }
 
-    /// Segments retransmitted from the start to the end of the window, to hold against counters of
-    /// the snapshots, which slow start is part of.
+    /// Segments retransmitted from the start to the end of the window, for comparison with the snapshots'
+    /// counters, which include slow start.
     pub fn retransmitted_segments_in_all(&self) -> Result<f64, Missing> {
         let (_, last) = self.edges()?;
         let mine = last.flows.iter().filter(|f| f.role == self.role);
@@ -281,7 +281,7 @@ mod tests {
     use crate::testing::Case;
     use crate::view::View;
 
-    /// Each flow has a window of its own, and keeps it.
+    /// Each flow has its own window, and keeps it.
     #[test]
     fn unequal_windows_of_several_flows_are_steady() {
         let mut evidence = Case::receive_window().evidence();
