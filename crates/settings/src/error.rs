@@ -1,4 +1,4 @@
-//! Everything that can go wrong with a setting, in words that say what to do about it.
+//! Everything that can go wrong with a setting, with what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ pub enum SettingError {
     /// No such setting.
     #[error("there is no setting {name:?}{}", did_you_mean(nearest))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// Settings with similar names, the most similar first.
         nearest: Vec<String>,
     },
-    /// The part behind `@` is missing, superfluous or names nothing on this host.
+    /// The part after `@` is missing, superfluous or names nothing on this host.
     #[error("{setting}: {why}")]
     Scope {
         /// The setting.
@@ -28,12 +28,12 @@ pub enum SettingError {
         /// What is wrong with its scope and what would be right.
         why: String,
     },
-    /// The value can't be one of this setting.
+    /// The value is not valid for this setting.
     #[error("{setting} can't be set to {value:?}: {why}")]
     BadValue {
         /// The setting.
         setting: SettingRef,
-        /// What was asked for.
+        /// The requested value.
         value: String,
         /// What is wrong and what would be right.
         why: String,
@@ -44,7 +44,7 @@ pub enum SettingError {
     /// A setting of the plan has no value on the machine.
     #[error("{0} belongs to a measurement, not to this host; it has no value between measurements")]
     NotOnTheMachine(SettingRef),
-    /// A setting of the machine is no part of the plan.
+    /// A setting of the machine is not part of the plan.
     #[error("{0} is a setting of the host, not of the measurement")]
     NotInThePlan(SettingRef),
     /// A sysctl whose change can't be undone by writing the old value.
@@ -55,7 +55,7 @@ pub enum SettingError {
         /// What writing it does beyond changing the value.
         why: &'static str,
     },
-    /// A client of a server may not reach it.
+    /// A client of a server may not change the setting.
     #[error("{setting}: {why}")]
     NotForOthers {
         /// The setting.
@@ -63,7 +63,7 @@ pub enum SettingError {
         /// What is not allowed, and who could allow it.
         why: String,
     },
-    /// The kernel wants a privilege.
+    /// The kernel requires a privilege.
     #[error("{setting}: not permitted to {operation}; it needs {needs}")]
     NotPermitted {
         /// What was tried: `read` or `change it to …`.
@@ -73,17 +73,17 @@ pub enum SettingError {
         /// The missing capability and what would give it.
         needs: &'static str,
     },
-    /// The kernel does not take the value.
+    /// The kernel rejects the value.
     #[error("{setting}: the kernel refuses to {operation} ({cause})")]
     Refused {
         /// What was tried.
         operation: String,
         /// The setting.
         setting: SettingRef,
-        /// What the kernel said.
+        /// The kernel's answer.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The object of the setting is not there (any more).
+    /// The object of the setting does not exist (any more).
     #[error("{setting}: can't {operation}, there is no {what} here")]
     Gone {
         /// What was tried.
@@ -93,7 +93,7 @@ pub enum SettingError {
         /// The device, route or file that is missing.
         what: String,
     },
-    /// The device has another name now than when it was changed.
+    /// The device was renamed since the change.
     #[error(
         "{setting}: its device is called {now} now; give it its old name for a moment, and run `goodput settings undo`"
     )]
@@ -112,7 +112,7 @@ pub enum SettingError {
         operation: String,
         /// The setting.
         setting: SettingRef,
-        /// What the kernel said.
+        /// The kernel's answer.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Reading or writing failed in another way.
@@ -137,10 +137,10 @@ pub enum SettingError {
         asked: String,
         /// What was read back.
         effective: String,
-        /// Why the original could not be put back, if it could not.
+        /// Why the original could not be put back, if that failed.
         not_back: Option<Box<SettingError>>,
     },
-    /// The value is back, but not everything that the kernel changed along with it.
+    /// The value is back, but some of what the kernel changed along with it is not.
     #[error("{setting} is back, but not what changed with it: {left}")]
     SideEffects {
         /// The setting.
@@ -167,7 +167,7 @@ pub enum SettingError {
         /// The other process.
         pid: u32,
     },
-    /// Another run has it changed at this moment.
+    /// Another run is changing the setting at this moment.
     #[error("{setting} is being changed by another goodput (process {pid}); wait until it is done")]
     InUse {
         /// The setting.
@@ -175,7 +175,7 @@ pub enum SettingError {
         /// The other process.
         pid: u32,
     },
-    /// Another process that is not the run itself holds the journal of the run that changed it.
+    /// Another process than the run itself holds the journal of the run that changed the setting.
     #[error(
         "{setting} is still as process {pid} set it: the guard of that run is putting it back, or the run can't be seen from here; wait until it is done (journal {})",
         journal.display()
@@ -188,7 +188,7 @@ pub enum SettingError {
         /// The journal of that run.
         journal: PathBuf,
     },
-    /// A run that died left it changed, and that is not put back yet.
+    /// A dead run left the setting changed, and it is not put back yet.
     #[error(
         "{setting} is still as an interrupted run left it; put it back first with `goodput --state-dir {} settings undo` (journal {})",
         journal.parent().unwrap_or(journal).display(),
@@ -200,7 +200,7 @@ pub enum SettingError {
         /// The journal of that run.
         journal: PathBuf,
     },
-    /// The same, and the journal is damaged, so that goodput can't put it back.
+    /// The same, and goodput can't put it back because the journal is damaged.
     #[error(
         "{setting} may still be as an interrupted run left it, and the journal {} is damaged (its first line); put \
          back by hand what it names, then remove it",
@@ -225,10 +225,10 @@ pub enum SettingError {
     /// There is no place for the journal.
     #[error("no directory for the journal: {0}; set XDG_STATE_HOME or HOME to an absolute path")]
     NoStateDir(&'static str),
-    /// The process that puts settings back when this one is killed does not run.
+    /// The process that would put settings back if this one is killed is not running.
     #[error("the guard that puts settings back is not running ({0}); goodput changes nothing more")]
     Guard(String),
-    /// The process that changes settings for clients of a server does not run.
+    /// The process that changes settings for clients of a server is not running.
     #[error("the settings helper is not running: {0}")]
     Helper(String),
     /// The identity of this host or its network namespace could not be read.
@@ -239,7 +239,7 @@ pub enum SettingError {
         /// The cause.
         cause: io::Error,
     },
-    /// The calling thread is in another network namespace than the one the changes began in.
+    /// The calling thread is not in the network namespace in which the changes began.
     #[error("{0}: this thread is not in the network namespace of the earlier changes")]
     OtherNamespace(SettingRef),
     /// These changes have already been put back or kept.
@@ -248,7 +248,7 @@ pub enum SettingError {
 }
 
 impl SettingError {
-    /// Whether a privilege is lacking, rather than anything else (exit code 3).
+    /// Whether a missing privilege is the only reason (exit code 3).
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::NotPermitted { .. } | Self::NotForOthers { .. } => true,
@@ -258,7 +258,7 @@ impl SettingError {
     }
 }
 
-/// What the kernel said about an operation on the object `what` of `setting`.
+/// The kernel's answer to an operation on the object `what` of `setting`.
 pub(crate) fn from_io(
     setting: &SettingRef,
     operation: impl Into<String>,
@@ -269,7 +269,7 @@ pub(crate) fn from_io(
     from_errno(setting, operation.into(), what, errno, cause.into())
 }
 
-/// The same for what netlink or an ethtool ioctl brought back.
+/// The same for an error from netlink or an ethtool ioctl.
 pub(crate) fn from_netlink(
     setting: &SettingRef,
     operation: impl Into<String>,
@@ -299,7 +299,7 @@ fn from_errno(
             setting,
             needs: "a writable /proc/sys, which a container gets with --privileged",
         },
-        // `netif_device_present` of include/linux/netdevice.h, which net/ethtool and net/core ask first.
+        // `netif_device_present` of include/linux/netdevice.h, which net/ethtool and net/core check first.
         Some(ENODEV) if scope::is_there(&setting) => {
             SettingError::NotReady { operation, setting, cause }
         }
@@ -311,7 +311,7 @@ fn from_errno(
     }
 }
 
-/// What a change of a setting takes: files of root are no matter of capabilities of the network.
+/// What a change of a setting requires: network capabilities don't help with files of root.
 fn needs(setting: &SettingRef) -> &'static str {
     match ["cpu.", "irq."].iter().any(|area| setting.name.starts_with(area)) {
         true => "root; run it with sudo",

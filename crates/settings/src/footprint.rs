@@ -1,28 +1,28 @@
-//! Which part of the namespace a setting may touch.
+//! The part of the namespace that a setting may affect.
 
 use std::path::PathBuf;
 
 use crate::sysctl_cell;
 
-/// Which part of the namespace a setting may touch beside its own value.
+/// The part of the namespace that a setting may affect beside its own value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Footprint {
     /// None.
     Nothing,
-    /// Everything about its device, and about the devices that stand on it or that it is part of.
+    /// Everything about its device, and about the devices above it or that it is part of.
     Device,
     /// The same, and these parameters of the whole host, as files below /proc/sys.
     DeviceAnd(Vec<PathBuf>),
     /// The addresses, routes and rules of the namespace.
     Routes,
-    /// These parameters, as files below /proc/sys: those that the kernel is known to alter along with it.
+    /// These parameters, as files below /proc/sys: the kernel is known to alter them along with the setting.
     Sysctls(Vec<PathBuf>),
     /// Everything.
     Namespace,
 }
 
 impl Footprint {
-    /// Whether a cell may belong to it. Journals of older versions have cells of a whole directory.
+    /// Whether the footprint covers a cell. Journals of older versions have cells of a whole directory.
     pub(crate) fn covers(&self, cell: &str) -> bool {
         match self {
             Self::Sysctls(_) => self.parameters().any(|name| name == cell),

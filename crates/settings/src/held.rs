@@ -1,4 +1,4 @@
-//! Journals that somebody holds: a run that lives, or the guard of one that died.
+//! Journals that are held by a live run, or by the guard of a dead one.
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -12,12 +12,12 @@ use crate::lookup::machine;
 use crate::place::Place;
 use crate::restore::{self, Forget, Outcome, RestoreReport, Restored};
 
-/// How long a guard may take: a device that resets takes seconds to come back.
+/// Longest time that a guard may take: a device that resets needs seconds to come back.
 const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time between two looks.
+/// Time between two polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a wait is before the person who waits hears of it.
+/// Time after which the waiting person is notified.
 const NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// How long a caller waits for others that hold journals, for all journals together.
@@ -26,7 +26,7 @@ pub struct Patience {
     longest: Duration,
     /// When the first wait began.
     began: Option<Instant>,
-    /// Hears of a journal that is waited for longer than a moment.
+    /// Is called for a journal that is waited for longer than a moment.
     tell: fn(&Awaited),
     told: Option<PathBuf>,
 }
@@ -38,7 +38,7 @@ pub struct Awaited {
     pub journal: PathBuf,
     /// What is being put back.
     pub settings: Vec<SettingRef>,
-    /// How long is waited at most.
+    /// Longest wait.
     pub longest: Duration,
 }
 
@@ -59,13 +59,13 @@ impl Patience {
     /// Waits for nobody, for callers that others wait for.
     pub const NONE: Self = Self { longest: Duration::ZERO, began: None, tell: |_| {}, told: None };
 
-    /// Waits as long as a guard may take (30 s), for a person who asked for it. `tell` hears, once for each
-    /// journal, what is waited for, if that takes more than a second.
+    /// Waits as long as a guard may take (30 s), for a person who asked for the changes. If a wait takes more than a
+    /// second, `tell` is called once per journal with what is awaited.
     pub fn for_a_guard(tell: fn(&Awaited)) -> Self {
         Self { longest: GUARD_TIMEOUT, tell, ..Self::NONE }
     }
 
-    /// Waits a moment for whoever holds a journal, unless all patience is spent.
+    /// Waits a moment for the holder of a journal, unless all patience is spent.
     fn wait(&mut self, path: &Path, contents: &Contents) -> bool {
         let waited = self.began.get_or_insert_with(Instant::now).elapsed();
         if waited >= self.longest {
@@ -83,8 +83,8 @@ impl Patience {
     }
 }
 
-/// Waits until the guard of a dead run has let go of a journal, and says what became of it; what the
-/// guard leaves is settled here. `None`: there was nothing in it.
+/// Waits until the guard of a dead run has released a journal, settles what the guard left, and returns the
+/// outcome. `None`: the journal was empty.
 pub(crate) fn settle(
     path: &Path,
     forget: Forget,
@@ -106,7 +106,7 @@ pub(crate) fn settle(
                 if let Some(pid) = live_owner(&contents) {
                     return Some(report(path, &contents, |_| Outcome::InUse { pid }));
                 }
-                // Later its guard has taken some of it off.
+                // Later its guard has removed some of it.
                 first.get_or_insert(contents);
             }
             Err(cause) => return Some(RestoreReport::unopened(path.into(), &cause)),
@@ -118,20 +118,20 @@ pub(crate) fn settle(
     }
 }
 
-/// The process of the run that wrote a journal, if it can be seen to live.
+/// The process of the run that wrote a journal, if that process is seen to be alive.
 fn live_owner(contents: &Contents) -> Option<u32> {
     let pid = contents.owner.as_ref().map(|owner| owner.pid);
     pid.filter(|pid| life::runs(*pid))
 }
 
-/// What a guard has made of a journal that it has closed.
+/// What a guard has done with a journal that it has closed.
 fn by_guard(path: &Path, contents: &Contents) -> RestoreReport {
     let here = Place::here().ok();
     let place = contents.owner.as_ref().map(|owner| &owner.place);
     let is_here = here.zip(place).is_some_and(|(here, place)| here.same_namespace(place));
     report(path, contents, |entry| {
         let back = Outcome::ByGuard { to: entry.original.clone() };
-        // Elsewhere there is nothing to compare with.
+        // In other places there is nothing to compare with.
         match machine(&entry.setting) {
             Ok(machine) if is_here => match machine.read(&entry.setting) {
                 Ok(now) if machine.same(&entry.original, &now) => back,
@@ -145,7 +145,7 @@ fn by_guard(path: &Path, contents: &Contents) -> RestoreReport {
     })
 }
 
-/// One outcome for each change, the last change first.
+/// One outcome per change, the last change first.
 fn report(path: &Path, contents: &Contents, outcome: impl Fn(&Entry) -> Outcome) -> RestoreReport {
     let entries = contents.entries.iter().rev();
     let entries = entries

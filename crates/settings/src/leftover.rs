@@ -1,4 +1,4 @@
-//! What dead runs left changed, and where it can be put back.
+//! What dead runs left changed, and how it can be put back.
 
 use std::path::{Path, PathBuf};
 
@@ -9,18 +9,18 @@ use crate::life::{self, Life};
 use crate::lookup::machine;
 use crate::place::Place;
 
-/// A journal that a dead run left: something may still be as that run had set it.
+/// A journal of a dead run: some settings may still be as that run had set them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// Where the journal is.
     pub journal: PathBuf,
-    /// What it would put back; empty if it can't be read.
+    /// The settings that it would put back; empty if it can't be read.
     pub settings: Vec<SettingRef>,
-    /// Where that can be put back.
+    /// Where they can be put back.
     pub place: Whereabouts,
 }
 
-/// Where a setting that was left changed is.
+/// Where a leftover setting is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whereabouts {
     /// Here.
@@ -29,7 +29,7 @@ pub enum Whereabouts {
     Namespace {
         /// Its inode number.
         number: u64,
-        /// What to write before a command so that it runs there.
+        /// The prefix that makes a command run there.
         enter: String,
     },
     /// In a network namespace that is gone, and the change with it.
@@ -41,10 +41,10 @@ pub enum Whereabouts {
     Unseen {
         /// Its inode number.
         number: u64,
-        /// Why it is not known whether it does.
+        /// Why it is unknown whether it does.
         why: &'static str,
     },
-    /// Nobody knows: the journal is damaged.
+    /// Unknown: the journal is damaged.
     Damaged,
 }
 
@@ -80,8 +80,8 @@ impl std::fmt::Display for Leftover {
     }
 }
 
-/// What dead runs left changed: by the journals in `state_dir` and in every other directory that
-/// this user's runs used since the host started. Nothing is changed. What a reboot has undone is no
+/// What dead runs left changed, according to the journals in `state_dir` and in every other directory that
+/// this user's runs used since the host started. Changes nothing. What a reboot has undone is no
 /// leftover, nor is a journal without a change.
 pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
     let here = Place::here().ok();
@@ -98,7 +98,7 @@ pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
     found.collect()
 }
 
-/// What a journal would put back, by place.
+/// The settings that a journal would put back, by place.
 fn of(contents: &Contents, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> {
     let Some(owner) = &contents.owner else {
         // A first line that was cut short comes before any change.
@@ -112,7 +112,7 @@ fn of(contents: &Contents, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> 
     let all = contents.entries.iter().map(|entry| entry.setting.clone());
     let ours: Vec<_> = all.filter(|setting| !elsewhere.contains(setting)).collect();
     let mut left = Vec::new();
-    // What can be read of a damaged journal is put back first.
+    // The readable part of a damaged journal is put back first.
     match (ours.is_empty(), contents.unreadable.is_empty()) {
         (false, _) => left.push((ours, Whereabouts::Here)),
         (true, false) => left.push((ours, Whereabouts::Damaged)),
@@ -133,7 +133,7 @@ fn whereabouts(place: &Place) -> Whereabouts {
     }
 }
 
-/// The settings of a journal that belong to another network namespace than this one. A reboot leaves
+/// The settings of a journal that belong to another network namespace than this one. After a reboot there are
 /// none.
 pub(crate) fn elsewhere(contents: &Contents, here: &Place) -> Vec<SettingRef> {
     let place = contents.owner.as_ref().map(|owner| &owner.place);
@@ -146,7 +146,7 @@ pub(crate) fn elsewhere(contents: &Contents, here: &Place) -> Vec<SettingRef> {
     namespaced.cloned().collect()
 }
 
-/// What a journal says, if it can be read and is not closed.
+/// The contents of a journal that can be read and is not closed.
 pub(crate) fn read(path: &Path) -> Option<Contents> {
     JournalFile::peek(path).ok().flatten().map(|(contents, _)| contents)
 }

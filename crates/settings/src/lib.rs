@@ -1,9 +1,9 @@
-//! What can be changed: read, apply, verify, and put back whatever happens.
+//! Everything that can be changed: read, apply, verify, and put back whatever happens.
 //!
 //! [`Changes`] is the only way to change the machine. The original value is on disk before a
 //! setting is changed. If this process is killed, a guard process puts the value back; if the guard is
 //! killed too, [`undo()`] does. A value that someone else changed meanwhile is left alone.
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod allowlist;

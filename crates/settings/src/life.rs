@@ -1,9 +1,9 @@
-//! Whether a network namespace still lives, as far as that can be seen from here.
+//! Whether a network namespace is still alive, as far as that is visible from here.
 //!
 //! Processes and their threads, descriptors and mounts keep a namespace alive (namespaces(7)), in any
-//! container of the host. A process sees them all only from the initial process namespace, with the
-//! right to look into others'. What only a socket in another namespace keeps alive can't be seen or
-//! entered by anyone.
+//! container of the host. A process sees all of them only from the initial process namespace, with the
+//! right to inspect other processes. If only a socket in another namespace keeps a namespace alive, nobody
+//! can see or enter it.
 
 use std::fs;
 use std::io;
@@ -21,14 +21,14 @@ const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// Where ip-netns(8) keeps namespaces by name.
 const NAMES: &str = "/run/netns";
 
-/// What is known of a namespace.
+/// What is known about a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Life {
     /// Something here keeps it alive: this file leads into it.
     Lives(PathBuf),
     /// Nothing on this host keeps it alive.
     Gone,
-    /// Nothing that can be seen from here keeps it alive; why not everything can be seen.
+    /// Nothing visible from here keeps it alive; the reason why not everything is visible.
     Unseen(&'static str),
 }
 
@@ -38,13 +38,13 @@ struct Sight {
     names: PathBuf,
 }
 
-/// What is known of the namespace of `place`.
+/// What is known about the namespace of `place`.
 pub(crate) fn of(place: &Place) -> Life {
     let sight = Sight { proc: "/proc".into(), names: NAMES.into() };
     sight.life_of(place)
 }
 
-/// What to write before a command so that it runs in the namespace that a file leads into.
+/// The prefix that makes a command run in the namespace that a file leads into.
 pub(crate) fn enter(file: &Path) -> String {
     match (file.parent(), file.file_name()) {
         (Some(folder), Some(name)) if folder == Path::new(NAMES) => {
@@ -54,7 +54,7 @@ pub(crate) fn enter(file: &Path) -> String {
     }
 }
 
-/// Whether the process with this number runs, as far as that can be seen from here.
+/// Whether the process with this number runs, as far as that is visible from here.
 pub(crate) fn runs(pid: u32) -> bool {
     is_running(Path::new(&format!("/proc/{pid}")))
 }
@@ -91,7 +91,7 @@ impl Sight {
         if own.ok() != Some(FIRST_PID_NAMESPACE) {
             return Some("processes outside this container can't be seen");
         }
-        // There is always a first process; hidepid of proc(5) hides those of others.
+        // There is always a first process; hidepid of proc(5) hides other users' processes.
         (!self.proc.join("1").exists()).then_some("/proc hides the processes of other users")
     }
 }
@@ -116,10 +116,10 @@ fn look(process: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
             return Ok(Some(path));
         }
     }
-    // From here, a mount looks the same as one of a later namespace with the same number. Count it.
+    // From here, a mount looks the same as one of a later namespace with the same number, so it counts.
     let mounts = fs::read_to_string(process.join("mountinfo"))
         .or_else(|error| if has_ended(&error, process) { Ok(String::new()) } else { Err(error) })?;
-    // proc_pid_mountinfo(5): the fifth field is where it is mounted.
+    // proc_pid_mountinfo(5): the fifth field is the mount point.
     let mut lines = mounts.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let mount = lines.find(|words| words.contains(&name.as_str()));
     Ok(mount.map(|words| {
@@ -128,17 +128,17 @@ fn look(process: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
     }))
 }
 
-/// Whether the process or thread below `task` has ended, as far as an error on one of its files says: then it
-/// has neither files nor namespaces. If a task is gone, the kernel answers as if it were forbidden
-/// (fs/proc/namespaces.c `proc_ns_get_link`); only what is still there and runs is forbidden.
+/// Whether the process or thread below `task` has ended, judged by an error on one of its files: an ended task
+/// has neither files nor namespaces. If a task is gone, the kernel answers as if access were forbidden
+/// (fs/proc/namespaces.c `proc_ns_get_link`); access is really forbidden only if the task still runs.
 fn has_ended(error: &io::Error, task: &Path) -> bool {
     is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied && !is_running(task)
 }
 
-/// Whether a process or thread is there and is neither a zombie nor dead (proc_pid_stat(5)).
+/// Whether a process or thread exists and is neither a zombie nor dead (proc_pid_stat(5)).
 fn is_running(task: &Path) -> bool {
     let status = fs::read_to_string(task.join("stat"));
-    // The name in brackets may have any character in it.
+    // The name in brackets may contain any character.
     let state = |status: String| status.rsplit_once(") ")?.1.chars().next();
     match status {
         Ok(status) => !matches!(state(status), Some('Z' | 'X' | 'x')),
@@ -151,10 +151,10 @@ fn is_gone(error: &io::Error) -> bool {
         || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL))
 }
 
-/// Why a process could not be looked into.
+/// Why a process could not be inspected.
 fn barred(root: bool) -> &'static str {
     match root {
-        // A security module or a lacking capability hides it.
+        // A security module or a missing capability hides it.
         true => "even root may not inspect all processes here",
         false => "goodput may not inspect all processes; root may",
     }
@@ -164,7 +164,7 @@ fn is(path: &Path, place: &Place) -> bool {
     fs::metadata(path).is_ok_and(|status| status.ino() == place.netns) && may_be(path, place)
 }
 
-/// Whether the namespace that `path` names, with the same inode, does not have another cookie.
+/// Whether the namespace that `path` names, which has the same inode, has no other cookie.
 fn may_be(path: &Path, place: &Place) -> bool {
     let cookie = namespace::open(path)
         .and_then(|namespace| namespace::inside(namespace.as_fd(), namespace::cookie));
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn from_a_container_a_namespace_is_unseen_rather_than_gone() {
         let name = "from_a_container_a_namespace_is_unseen_rather_than_gone";
-        // The number of no namespace.
+        // A number that no namespace has.
         let nowhere = Place { netns: 1, netns_cookie: Some(u64::MAX), ..Place::here().unwrap() };
         if std::env::var_os("GOODPUT_TEST_CONTAINED").is_some() {
             let life = of(&nowhere);

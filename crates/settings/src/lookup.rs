@@ -1,4 +1,4 @@
-//! From a name to its setting, and what a setting can do without changing the machine.
+//! Finds a setting by name, and does what needs no change of the machine.
 
 use goodput_model::{EndName, Permanent, Plan, SettingRef};
 
@@ -9,8 +9,8 @@ use crate::permanent::merged;
 use crate::setting::{Backend, Machine, Setting};
 use crate::settings::ALL;
 
-/// The setting called `name` on this host; for a sysctl, its file must exist. An unknown name
-/// brings the most similar ones that exist.
+/// The setting called `name` on this host; for a sysctl, its file must exist. The error for an unknown name
+/// lists the most similar existing names.
 pub fn find(name: &str) -> Result<&'static Setting, SettingError> {
     let found = registered(name)?;
     if found.id == SYSCTL {
@@ -19,9 +19,9 @@ pub fn find(name: &str) -> Result<&'static Setting, SettingError> {
     Ok(found)
 }
 
-/// The setting that `setting` means, after checking what can be checked from here: that it has the
-/// scope it needs, that it is not a setting of the plan with `far:`, and, unless it is the far
-/// end's, that a sysctl exists.
+/// The setting that `setting` means, after all checks possible from here: it has the
+/// scope it needs, it is not a setting of the plan with `far:`, and, unless it is the far
+/// end's, a sysctl exists.
 pub fn find_for(setting: &SettingRef) -> Result<&'static Setting, SettingError> {
     let far = setting.end == EndName::Far;
     let found = if far { registered(&setting.name)? } else { find(&setting.name)? };
@@ -38,7 +38,7 @@ pub fn read(setting: &SettingRef) -> Result<String, SettingError> {
     machine(setting)?.read(setting)
 }
 
-/// What settings of either end need by `form`: a file of the far end is called that.
+/// What settings of either end need, according to `form`: files of the far end are marked as such.
 pub fn at_both_ends<'a>(
     assignments: impl IntoIterator<Item = (&'a SettingRef, &'a str)>,
     form: impl Fn(&SettingRef, &str) -> Vec<Permanent>,
@@ -52,8 +52,8 @@ pub fn at_both_ends<'a>(
     }))
 }
 
-/// Refuses a value that can't be one of `setting`, as far as this host knows: of a device that is not here, and of the far
-/// end, it knows nothing.
+/// Refuses a value that can't be valid for `setting`, as far as this host knows. It knows nothing about the far end or
+/// about devices that are not here.
 ///
 /// # Errors
 /// If there is no such setting, or not with this scope or value.
@@ -80,20 +80,20 @@ pub fn apply_to_plan(
     }
 }
 
-/// The files that make `value` of `setting` outlive a reboot, Linux first; what FreeBSD would have
-/// in its place begins with `FreeBSD`. For a setting of the plan: what the application must do.
-/// Looks up hardware addresses and gateways of this host if `setting` is its own; of another
+/// The files that make `value` of `setting` survive a reboot, Linux first; the equivalents for FreeBSD
+/// begin with `FreeBSD`. For a setting of the plan: what the application must do.
+/// Looks up hardware addresses and gateways of this host if `setting` is its own; for another
 /// host they are left open.
 ///
 /// # Errors
 /// When there is no such setting, or not with this scope.
 pub fn permanent(setting: &SettingRef, value: &str) -> Result<Vec<Permanent>, SettingError> {
-    // A line break would begin a line of its own in the file.
+    // A line break would begin a new line in the file.
     let value = value.replace(char::is_control, " ");
     Ok((find_for(setting)?.permanent)(setting, &value))
 }
 
-/// What reads and writes `setting`, whose scope is checked; whether its object exists is not.
+/// The code that reads and writes `setting`. The scope is checked; whether its object exists is not.
 pub(crate) fn machine(setting: &SettingRef) -> Result<&'static dyn Machine, SettingError> {
     let found = registered(&setting.name)?;
     found.check_scope(setting)?;

@@ -11,15 +11,15 @@ use crate::machine::{sysctl, sysctl_couplings, sysctl_name, sysctl_rules};
 /// The file of a parameter, below /proc/sys; it may not exist.
 ///
 /// # Errors
-/// When it is the name of no parameter.
+/// When no parameter has this name.
 pub fn path(setting: &SettingRef) -> Result<PathBuf, SettingError> {
     sysctl_name::path(setting)
 }
 
-/// Refuses a parameter that writing the old value back would not make as it was.
+/// Refuses a parameter that writing the old value back would not restore.
 ///
 /// # Errors
-/// With what writing it does.
+/// With the effect of writing it.
 pub fn check(setting: &SettingRef) -> Result<(), SettingError> {
     sysctl_rules::check(setting)
 }
@@ -27,12 +27,12 @@ pub fn check(setting: &SettingRef) -> Result<(), SettingError> {
 /// The value as the kernel prints it, one space between its words; `now` is the value now.
 ///
 /// # Errors
-/// When it is of another form than the value now.
+/// When its form differs from the value now.
 pub fn fitting(setting: &SettingRef, value: &str, now: &str) -> Result<String, SettingError> {
     sysctl::fitting(setting, value, now)
 }
 
-/// The parameters that the kernel alters along with `name`, which is a path below /proc/sys as they are. Those of single
+/// The parameters that the kernel alters along with `name`, a path below /proc/sys, as are the results. Those of single
 /// devices are left out.
 pub fn coupled(name: &str) -> BTreeSet<String> {
     sysctl_couplings::named(name)

@@ -1,4 +1,4 @@
-//! Where we are: this boot, this network namespace, and where the journals are kept.
+//! Where we are: this boot, this network namespace, and the directories of the journals.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,8 +13,8 @@ use crate::error::SettingError;
 pub(crate) struct Place {
     /// Random for each boot (random(4)).
     pub(crate) boot_id: String,
-    /// Inode number of the calling thread's network namespace (namespaces(7)). The kernel uses it
-    /// again for a later namespace.
+    /// Inode number of the calling thread's network namespace (namespaces(7)). The kernel reuses the number
+    /// for later namespaces.
     pub(crate) netns: u64,
     /// The namespace's cookie, which is never used again in one boot (`SO_NETNS_COOKIE`); `None`
     /// on kernels before 5.14 and in journals of older versions.
@@ -36,13 +36,13 @@ impl Place {
         Ok(Self { boot_id: boot_id.trim().into(), netns, netns_cookie: namespace::cookie() })
     }
 
-    /// Whether both are the same running kernel. No setting outlives it.
+    /// Whether both are the same running kernel. No setting survives a reboot.
     pub(crate) fn same_boot(&self, other: &Self) -> bool {
         self.boot_id == other.boot_id
     }
 
     /// Whether both are the same network namespace of the same running kernel: by the cookie if
-    /// both know it, else by the inode.
+    /// both have it, else by the inode.
     pub(crate) fn same_namespace(&self, other: &Self) -> bool {
         self.same_boot(other)
             && match (self.netns_cookie, other.netns_cookie) {
@@ -62,10 +62,10 @@ pub fn default_state_dir() -> Result<PathBuf, SettingError> {
     choose(root, variable("XDG_STATE_HOME").as_deref(), variable("HOME").as_deref())
 }
 
-/// Where all open journals of this user are listed, whatever directory they are in, so that runs
-/// with different directories know of each other: below `/run` for root, else in
-/// `$XDG_RUNTIME_DIR`, else beside the user's usual journals. Nobody else can write there, unlike
-/// to the names of abstract sockets, which anyone may take first.
+/// The directory that lists all open journals of this user, whatever directory they are in, so that runs
+/// with different directories see each other: below `/run` for root, else in
+/// `$XDG_RUNTIME_DIR`, else beside the user's usual journals. Nobody else can write there. Abstract socket
+/// names would not do, because anyone may take one first.
 pub(crate) fn list_dir() -> Result<PathBuf, SettingError> {
     let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     if rustix::process::geteuid().is_root() && is_initial(&uid_map) {
@@ -87,7 +87,7 @@ fn choose(root: bool, xdg: Option<&Path>, home: Option<&Path>) -> Result<PathBuf
     if root {
         return Ok("/var/lib/goodput".into());
     }
-    // The specification says that relative paths are to be ignored.
+    // The specification says to ignore relative paths.
     match (xdg.filter(|p| p.is_absolute()), home.filter(|p| p.is_absolute())) {
         (Some(xdg), _) => Ok(xdg.join("goodput")),
         (None, Some(home)) => Ok(home.join(".local/state/goodput")),

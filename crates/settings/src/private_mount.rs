@@ -1,8 +1,8 @@
-//! An NFS export that is mounted once more, with other options, where nobody else sees it.
+//! Mounts an NFS export again, with other options, where nobody else sees it.
 //!
-//! The mount is in a mount namespace of one thread, on top of the mount that it repeats. The namespace lives as long as a
-//! file in it is open or a thread is in it. So the kernel takes the mount away with them, whatever ends this process, and
-//! nothing need be noted or put back.
+//! The mount is in the mount namespace of one thread, on top of the mount that it repeats. The namespace lives as long
+//! as a file in it is open or a thread is in it. So the kernel removes the mount with them, however this process ends,
+//! and nothing needs to be noted or put back.
 
 use std::io;
 use std::thread;
@@ -10,25 +10,25 @@ use std::thread;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// A mount that is there, as /proc/self/mountinfo has it, to be repeated with other options.
+/// An existing mount, as in /proc/self/mountinfo, to be repeated with other options.
 #[derive(Debug, Clone)]
 pub struct MountAgain {
     /// `SERVER:/EXPORT`, with the folder of the export that is seen at the mount point.
     pub source: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub point: String,
     /// "nfs" or "nfs4".
     pub kind: String,
     /// Its options.
     pub options: Vec<String>,
-    /// What is to be different, as name and value.
+    /// Options to change, as name and value.
     pub changes: Vec<(&'static str, String)>,
 }
 
-/// Why an export can't be mounted once more.
+/// Why an export can't be mounted again.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateMountError {
-    /// It takes a privilege.
+    /// It requires a privilege.
     #[error("cannot mount {0} once more, with other options: that takes root (CAP_SYS_ADMIN)")]
     NotPermitted(String),
     /// A step failed.
@@ -36,13 +36,13 @@ pub enum PrivateMountError {
     Failed {
         /// What was tried on what.
         operation: String,
-        /// The system's words.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
 impl PrivateMountError {
-    /// Whether a privilege is what lacks.
+    /// Whether a missing privilege is the reason.
     pub fn not_permitted(&self) -> bool {
         matches!(self, Self::NotPermitted(_))
     }
@@ -56,16 +56,16 @@ fn advice(cause: &io::Error) -> &'static str {
     }
 }
 
-/// Options that the kernel reports as such, and does not take back in this form (`nfs_mount_option_tokens`,
+/// Options that the kernel reports but does not accept in this form (`nfs_mount_option_tokens`,
 /// fs/nfs/super.c before Linux 5.6): they are flags of mount(2).
 const FLAGS: [&str; 2] = ["rw", "ro"];
 
-/// The option that keeps apart caches, options and counts of two mounts of one export.
+/// The option that separates caches, options and counts of two mounts of one export.
 const APART: &str = "nosharecache";
 
 impl MountAgain {
-    /// Mounts it in a mount namespace of a new thread, and does `work` there. What `work` opens below the mount point is
-    /// on the new mount, and keeps it.
+    /// Mounts the export in a mount namespace of a new thread, and does `work` there. Files that `work` opens below the
+    /// mount point are on the new mount, and keep it alive.
     pub fn with<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, PrivateMountError> {
         thread::scope(|scope| {
             let made =
@@ -79,17 +79,17 @@ impl MountAgain {
         })
     }
 
-    /// Leaves the namespace that the calling thread shares with all others, and mounts in its new one.
+    /// Leaves the namespace that the calling thread shares with all others, and mounts in a new one.
     #[expect(
         unsafe_code,
         reason = "rustix leaves it to the caller that no descriptors are unshared"
     )]
     fn mount(&self) -> Result<(), PrivateMountError> {
-        // SAFETY: only the mount namespace, and with it the working directory, become the thread's own; descriptors
-        // stay shared.
+        // SAFETY: only the mount namespace, and with it the working directory, become private to the thread;
+        // descriptors stay shared.
         let left = unsafe { unshare_unsafe(UnshareFlags::NEWNS) };
         left.map_err(|cause| self.failed("make a mount namespace for", cause.into()))?;
-        // What is mounted here must not appear in the namespace that this one was copied from.
+        // Mounts here must not appear in the namespace that this one was copied from.
         let alone = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
         mount_change("/", alone)
             .map_err(|cause| self.failed("keep apart the mount of", cause.into()))?;
@@ -103,8 +103,8 @@ impl MountAgain {
             .map_err(|cause| self.failed("mount", cause.into()))
     }
 
-    /// The options as mount(2) takes them, the changed ones last. A mount that shares its caches with another one shares
-    /// its options and counts, too, and can't be on top of it (nfs(5), `sharecache`).
+    /// The options as mount(2) takes them, the changed ones last. A mount that shares its caches with another one also
+    /// shares its options and counts, and can't be on top of it (nfs(5), `sharecache`).
     fn data(&self) -> String {
         let is_changed = |option: &str| {
             let name = option.split('=').next().unwrap_or(option);
@@ -155,8 +155,8 @@ mod tests {
         );
     }
 
-    /// The kernel has no such type, which it says after the namespace was left and made private: whoever may not do
-    /// that hears so.
+    /// The kernel has no such type. It reports this only after the namespace was left and made private; a caller
+    /// without that right gets the privilege error.
     #[test]
     fn what_fails_leaves_this_namespace_alone() {
         let before = std::fs::read_link("/proc/self/ns/mnt").unwrap();

@@ -18,9 +18,9 @@ use crate::side_effects::{self, Changed};
 /// What became of the changes of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreReport {
-    /// The journal that the changes were kept in. It is removed once everything is settled.
+    /// The journal of the changes. It is removed once everything is settled.
     pub journal: PathBuf,
-    /// Every setting that had been changed, the last change first.
+    /// Every changed setting, the last change first.
     pub entries: Vec<Restored>,
     /// Why the journal itself could not be read or removed, if so.
     pub problem: Option<String>,
@@ -37,12 +37,12 @@ pub enum Forget {
     Unseen,
 }
 
-/// What became of one setting.
+/// What happened to one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// The setting.
     pub setting: SettingRef,
-    /// What became of it.
+    /// What happened to it.
     pub outcome: Outcome,
 }
 
@@ -54,9 +54,9 @@ pub enum Outcome {
         /// The original value.
         to: String,
     },
-    /// It already had its original value.
+    /// It had its original value already.
     AlreadyBack,
-    /// It is neither what it was nor what we made of it; left alone.
+    /// It has neither the original value nor ours; left alone.
     ChangedByOther {
         /// The value now, or why there is none.
         now: String,
@@ -66,39 +66,39 @@ pub enum Outcome {
     /// The machine has rebooted since, which undid the change. Left alone: the present value is the
     /// administrator's.
     Rebooted,
-    /// The guard of the run that died did so, while it was waited for.
+    /// The dead run's guard put it back while we waited for the guard.
     ByGuard {
         /// The original value.
         to: String,
     },
-    /// A run that lives has it changed, and puts it back itself; left alone.
+    /// A live run has changed it and will put it back itself; left alone.
     InUse {
         /// The process of that run.
         pid: u32,
     },
-    /// The guard of the run that died, or a run that can't be seen from here, is still at work on it; left
+    /// The dead run's guard, or a run that can't be seen from here, is still working on it; left
     /// alone.
     Held,
     /// It belongs to another network namespace; kept in the journal.
     OtherNamespace {
-        /// What to write before a command so that it runs there. `None`: the namespace is gone.
+        /// The prefix that makes a command run there. `None`: the namespace is gone.
         enter: Option<String>,
     },
-    /// The same, and whether that still exists can't be seen from here, because of this.
+    /// The same, and this is why the namespace's existence can't be seen from here.
     NamespaceUnseen(&'static str),
-    /// It belonged to a network namespace that is gone, and the change with it.
+    /// It belonged to a network namespace that is gone, and the change is gone too.
     NamespaceGone,
-    /// It could not be put back; kept in the journal. The reason.
+    /// It could not be put back, for this reason; kept in the journal.
     Failed(String),
 }
 
 impl RestoreReport {
-    /// On a journal that can't be opened.
+    /// The report on a journal that can't be opened.
     pub(crate) fn unopened(journal: PathBuf, cause: &std::io::Error) -> Self {
         Self { journal, entries: Vec::new(), problem: Some(format!("it can't be opened: {cause}")) }
     }
 
-    /// Whether everything is as it was before.
+    /// Whether everything is as it was before the run.
     pub fn is_clean(&self) -> bool {
         let back = |e: &Restored| {
             use Outcome::{AlreadyBack, ByGuard, NamespaceGone, PutBack, Rebooted};
@@ -110,12 +110,12 @@ impl RestoreReport {
         self.problem.is_none() && self.entries.iter().all(back)
     }
 
-    /// Whether there was nothing to put back, and nothing to say.
+    /// Whether there was nothing to put back and nothing to report.
     pub(crate) fn is_silent(&self) -> bool {
         self.problem.is_none() && self.entries.is_empty()
     }
 
-    /// Whether a run that lives is at work there.
+    /// Whether a live run is at work there.
     pub(crate) fn is_in_use(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.outcome, Outcome::InUse { .. }))
     }
@@ -127,7 +127,7 @@ impl RestoreReport {
 }
 
 impl std::fmt::Display for RestoreReport {
-    /// One line a setting, and one for the journal if someone holds it or it has a problem.
+    /// One line per setting, and one for the journal if someone holds it or it has a problem.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let settings = self.entries.iter().map(|e| format!("{}: {}", e.setting, e.outcome));
         let held = self.entries.iter().any(|entry| entry.outcome == Outcome::Held);
@@ -177,7 +177,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Puts everything in `journal` back and removes it, unless something in it is still to be done.
+/// Puts everything in `journal` back and removes the journal, unless something is left to do.
 pub(crate) fn settle(mut journal: JournalFile, forget: Forget) -> RestoreReport {
     let problem = match journal.contents() {
         Ok(contents) => match foreign(&contents) {
@@ -189,7 +189,7 @@ pub(crate) fn settle(mut journal: JournalFile, forget: Forget) -> RestoreReport 
     RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: Some(problem) }
 }
 
-/// Puts back what `contents` say, last change first, and notes in `journal` what is settled.
+/// Puts back what `contents` lists, last change first, and notes in `journal` what is settled.
 pub(crate) fn settle_contents(
     journal: &mut JournalFile,
     contents: &Contents,
@@ -207,7 +207,7 @@ pub(crate) fn settle_contents(
             };
             report.entries.push(Restored { setting, outcome });
         }
-        // Some values can be written only once another setting is back: a macvlan's MTU is at most that of the
+        // Some values can be written only once another setting is back: a macvlan's MTU can't exceed the MTU of the
         // device below.
         if report.entries.iter().any(|entry| matches!(entry.outcome, Outcome::PutBack { .. })) {
             let failed = |entry: &&mut Restored| matches!(entry.outcome, Outcome::Failed(_));
@@ -224,7 +224,7 @@ pub(crate) fn settle_contents(
     report
 }
 
-/// Closes the journal, or notes which of its settings are settled.
+/// Closes the journal, or notes which settings are settled.
 fn tidy(
     journal: &mut JournalFile,
     contents: &Contents,
@@ -243,7 +243,7 @@ fn is_settled(entry: &Restored) -> bool {
     !matches!(entry.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | Failed(_) | Held)
 }
 
-/// Why the journal can't be acted on at all, if so.
+/// Why the journal can't be used at all, if so.
 pub(crate) fn foreign(contents: &Contents) -> Option<String> {
     match &contents.owner {
         Some(owner) if KNOWN_FORMAT_VERSIONS.contains(&owner.format) => None,
@@ -278,9 +278,9 @@ fn outcome(
     let Some(entry) = contents.of(setting).cloned() else { return Outcome::AlreadyBack };
     match put_back(&entry, contents, here, journal) {
         Ok(outcome) => outcome,
-        // This run took its object away with another setting, and our change with it.
+        // This run removed the object with another setting, and our change with it.
         Err(SettingError::Gone { .. }) if entry.dragged.contains(&None) => Outcome::AlreadyBack,
-        // With its device or route, our change of it is gone as well.
+        // If its device or route is gone, so is our change.
         Err(error @ SettingError::Gone { .. }) => {
             Outcome::ChangedByOther { now: error.to_string(), ours: last(&entry) }
         }
@@ -317,7 +317,7 @@ fn put_back(
     carry_out(machine, entry, contents, journal)
 }
 
-/// Puts a setting back, and notes it before and after.
+/// Puts a setting back, and notes this before and after.
 fn carry_out(
     machine: &dyn Machine,
     entry: &Entry,
@@ -328,7 +328,7 @@ fn carry_out(
         let to = entry.original.clone();
         let (setting, original, exact) = (entry.setting.clone(), to.clone(), entry.exact.clone());
         let link = entry.link;
-        // Without this line another one may not know what was cut short here. Yet a disk that is full by now
+        // Without this line another process may not know what was cut short here. Yet a disk that has filled up
         // must not leave anything changed.
         let _ = journal
             .append(&Line::Intent { setting, original, exact, to, around, link }, Durable::No);
@@ -359,26 +359,26 @@ fn carry_out(
     })
 }
 
-/// Whether a value is what our last change left when it was cut short.
+/// Whether our last change, cut short, may have left this value.
 fn is_cut_short(machine: &dyn Machine, entry: &Entry, now: &str) -> bool {
     let values: Vec<&str> = entry.known_values().map(String::as_str).collect();
     entry.doubt.is_some() && machine.is_between(now, &values)
 }
 
-/// What it took to put a setting back.
+/// The work of putting a setting back.
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
     /// Whether anything was written.
     pub(crate) wrote: bool,
-    /// What still differs from the original, in words.
+    /// What still differs from the original, for a person.
     pub(crate) left: Vec<String>,
-    /// What is around it after that, as far as that was something else before.
+    /// What is around the setting afterwards, as far as it was different before.
     pub(crate) changed: Changed,
 }
 
-/// Writes the original of a setting, and of everything that changed along with it and that no other setting of the
-/// run holds, unless all of it is there. `begin` gets, before anything is written, how things around it differ
-/// from what was noted before the first change.
+/// Writes the original of a setting and of everything that changed along with it, unless all of it is back already.
+/// What another setting of the run holds is left out. Before anything is written, `begin` gets the differences between
+/// the setting's surroundings now and before the first change.
 pub(crate) fn bring_back(
     machine: &dyn Machine,
     contents: &Contents,
@@ -386,14 +386,14 @@ pub(crate) fn bring_back(
     begin: impl FnOnce(Changed),
 ) -> Result<Brought, SettingError> {
     let setting = &entry.setting;
-    // A journal of an older version has no side effects.
+    // A journal of an older version lists no side effects.
     let footprint = match entry.before.is_empty() {
         true => Footprint::Nothing,
         false => machine.footprint(setting),
     };
     let (now, unseen) = match side_effects::capture(setting, &footprint) {
         Ok(now) => (now, None),
-        // The value itself can be put back all the same.
+        // The value itself can still be put back.
         Err(why) => (entry.before.clone(), Some(why.to_string())),
     };
     let mut target = contents.target(entry, &now);
@@ -403,7 +403,7 @@ pub(crate) fn bring_back(
         return Ok(Brought::default());
     }
     begin(side_effects::changed(&entry.before, &now));
-    // Some values can only be written once others are back; so what counts is how it ends.
+    // Some values can be written only once others are back, so only the final state counts.
     let written = if is_back { Ok(()) } else { machine.write(setting, &entry.exact) };
     #[cfg(test)]
     crate::testing::step();
@@ -413,7 +413,7 @@ pub(crate) fn bring_back(
     };
     let mut after = machine.capture(setting)?;
     if !machine.same(&after, &entry.exact) && entry.doubt.is_some() {
-        // What was around it when the change began that was cut short may hold an earlier value of its own.
+        // The surroundings noted when the interrupted change began may contain an earlier value of this setting.
         machine.write(setting, &entry.exact)?;
         after = machine.capture(setting)?;
     }
@@ -425,7 +425,7 @@ pub(crate) fn bring_back(
     Err(SettingError::NotEffective { setting: setting.clone(), asked, effective, not_back: None })
 }
 
-/// What becomes of a change that belongs to another namespace.
+/// What happens to a change that belongs to another namespace.
 fn elsewhere(contents: &Contents, forget: Forget) -> Outcome {
     let Some(owner) = &contents.owner else { return Outcome::OtherNamespace { enter: None } };
     match (life::of(&owner.place), forget) {

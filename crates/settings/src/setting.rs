@@ -1,4 +1,4 @@
-//! What a setting is: static facts, and how its value is read and written.
+//! The definition of a setting: static facts, and how its value is read and written.
 
 use goodput_model::{Plan, SettingRef};
 
@@ -10,25 +10,25 @@ use crate::permanent::Form;
 pub struct Setting {
     /// Its name; `sysctl` stands for every name that begins with `sysctl.`.
     pub id: &'static str,
-    /// What it is, in a few words.
+    /// What the setting is, in a few words.
     pub title: &'static str,
-    /// Why one would change it, one sentence; printed with every change.
+    /// Why one would change it, in one sentence; printed with every change.
     pub why: &'static str,
-    /// What it holds for, and so what stands behind `@`.
+    /// What the setting applies to, and so what follows `@`.
     pub scope: Scope,
-    /// What its values look like.
+    /// The form of its values.
     pub values: &'static str,
     /// A whole argument of `goodput compare`.
     pub example: &'static str,
-    /// How a value that nobody has set is printed and written; `None` if there always is one.
+    /// How an unset value is printed and written; `None` if there always is a value.
     pub unset: Option<&'static str>,
-    /// How a value outlives a reboot.
+    /// How a value survives a reboot.
     pub permanent: Form,
     /// How it is changed.
     pub backend: Backend,
 }
 
-/// What a setting holds for.
+/// What a setting applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// One measurement, at both ends; no `@`.
@@ -68,20 +68,20 @@ pub trait Machine: Sync {
     /// The effective value now, in the form that [`Machine::normalise`] gives.
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError>;
 
-    /// Makes `value` the effective one: a normalised value, or what [`Machine::capture`] gave.
+    /// Makes `value` the effective one: a normalised value, or one from [`Machine::capture`].
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError>;
 
-    /// What `value`, as a person wrote it, reads back as once it is effective; refuses a value
-    /// that can't be.
+    /// What `value`, as a person wrote it, reads back as once it is effective; refuses an invalid
+    /// value.
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError>;
 
-    /// Refuses to replace the value now if it would not come back exactly as it is. Asked before the first
-    /// change only: what a change of ours has made instead need not come back.
+    /// Refuses to replace the present value if it could not be put back exactly. Asked only before the first
+    /// change: values from our own changes need not come back.
     fn comes_back(&self, _setting: &SettingRef) -> Result<(), SettingError> {
         Ok(())
     }
 
-    /// The value now with everything it takes to make it exactly so again, if `read` rounds.
+    /// The value now, with everything needed to restore it exactly if `read` rounds.
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
         self.read(setting)
     }
@@ -92,18 +92,18 @@ pub trait Machine: Sync {
         one == other
     }
 
-    /// Whether a write that was cut short between these values may leave `now`. It may if one value takes
+    /// Whether an interrupted write between these values may leave `now`. This is possible if one value takes
     /// several system calls.
     fn is_between(&self, _now: &str, _values: &[&str]) -> bool {
         false
     }
 
-    /// What the kernel may alter along with the value; all of it is kept and put back with it.
+    /// What the kernel may alter along with the value; all of it is noted and put back with the value.
     fn footprint(&self, _setting: &SettingRef) -> Footprint {
         Footprint::Device
     }
 
-    /// The name of the value itself among what changes along with other settings, if it is there.
+    /// The cell name of this value among the side effects of other settings, if it has one.
     fn cell(&self, _setting: &SettingRef) -> Option<String> {
         None
     }
@@ -121,12 +121,12 @@ impl std::fmt::Debug for Setting {
 }
 
 impl Setting {
-    /// Whether it edits the plan and leaves the machine alone.
+    /// Whether the setting edits the plan and leaves the machine alone.
     pub fn is_plan(&self) -> bool {
         matches!(self.backend, Backend::Plan(_))
     }
 
-    /// Refuses a scope that this setting does not have, and the lack of one it needs.
+    /// Refuses a scope that this setting does not have, and a missing scope that it needs.
     pub(crate) fn check_scope(&self, setting: &SettingRef) -> Result<(), SettingError> {
         let why = match (self.scope, setting.scope.as_deref()) {
             (Scope::Plan | Scope::Host, None)

@@ -1,6 +1,6 @@
 //! One run at a time changes a network namespace: a second one would measure the first one's changes.
 //!
-//! A run's journal shows that it is at work: it is locked as long as the run lives, also if the run is killed.
+//! A run's journal shows that the run is at work: it is locked as long as the run lives, even if the run is killed.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -10,18 +10,18 @@ use crate::error::SettingError;
 use crate::journal::{self, Asker, JournalFile};
 use crate::place::Place;
 
-/// How long a run waits for another one: a value is set in less.
+/// How long a run waits for another one: setting a value takes less.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two attempts.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The right to change this network namespace, for a run that changes and puts back several times. [`crate::Changes`]
-/// of the same process may begin meanwhile. Dropping it gives the right back.
+/// of the same process may begin meanwhile. Dropping it releases the right.
 #[derive(Debug)]
 pub struct Turn(JournalFile);
 
 impl Turn {
-    /// Takes it for the network namespace of this thread, with a journal in `state_dir` that stays empty.
+    /// Takes the right for the network namespace of this thread, with a journal in `state_dir` that stays empty.
     ///
     /// # Errors
     /// If the journal can't be written, or another run is at work here.

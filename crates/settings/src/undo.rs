@@ -1,4 +1,4 @@
-//! Finishing what a power cut, or the death of a run and of its guard, left changed.
+//! Cleans up what a power cut, or the death of a run and its guard, left changed.
 
 use std::path::Path;
 
@@ -9,20 +9,20 @@ use crate::leftover;
 use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, foreign, settle};
 
-/// Puts back what runs that are no more left changed, one report for each of them; none if
+/// Puts back what dead runs left changed, with one report per run; no report if
 /// there is nothing to do. Waits for a guard that is at work. Leaves the changes of live
-/// runs alone, and reports those in `state_dir`. Journals of this user in other directories count if all
-/// that they hold belongs to this network namespace.
+/// runs alone, and reports those in `state_dir`. Journals of this user in other directories count if
+/// everything in them belongs to this network namespace.
 ///
 /// # Errors
-/// When `state_dir` can't be read, or someone else can write to it. What can't be put back is in
-/// the reports.
+/// When `state_dir` can't be read, or someone else can write to it. The reports list what can't be
+/// put back.
 pub fn undo(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
     undo_and_forget(state_dir, Forget::Nothing, Patience::for_a_guard(|_| {}))
 }
 
-/// The same, waits for guards with `patience`, and gives up what belongs to other network namespaces, as far as
-/// `forget` says so.
+/// The same, but waits for guards with `patience`, and gives up changes of other network namespaces as far as
+/// `forget` allows.
 ///
 /// # Errors
 /// As [`undo`].
@@ -47,7 +47,7 @@ fn settle_own(
     forget: Forget,
     patience: &mut Patience,
 ) -> Result<Vec<RestoreReport>, SettingError> {
-    // The last run first: it may have started from what an earlier one had left.
+    // The last run first: it may have started from values that an earlier run had left.
     let reports =
         abandoned(state_dir)?.into_iter().rev().filter_map(|(path, opened)| match opened {
             Ok(Some(journal)) => Some(settle(journal, forget)),
@@ -76,9 +76,9 @@ fn settle_elsewhere(
     }
 }
 
-/// Settles what can be settled before a new run begins in `state_dir`, so that nothing which a dead
-/// run left passes for an original. One report for each run that had left something. What others still
-/// hold when `patience` is spent is left out: a change of one of its settings is refused with the reason.
+/// Settles what can be settled before a new run begins in `state_dir`, so that nothing that a dead
+/// run left passes for an original. One report per run that had left something. Journals that others still
+/// hold when `patience` is spent are left out: changing one of their settings is refused with the reason.
 ///
 /// # Errors
 /// As [`undo`].

@@ -36,7 +36,7 @@ pub struct Changes {
     open: Option<Open>,
 }
 
-/// In this order they are dropped: the guard must find the journal's lock free.
+/// The fields are dropped in this order: the guard must find the journal's lock free.
 #[derive(Debug)]
 struct Open {
     journal: JournalFile,
@@ -44,10 +44,10 @@ struct Open {
 }
 
 impl Changes {
-    /// Opens a journal in `state_dir` and starts the guard, if no other run changes this network namespace; a moment
-    /// is waited for one that does. What dead runs left changed, by the
-    /// journals there, is put back first; nothing else is changed yet. A journal that another process
-    /// holds is left to it without waiting, because others may wait for the caller.
+    /// Opens a journal in `state_dir` and starts the guard, if no other run changes this network namespace; waits
+    /// a moment for another run. First puts back what dead runs left changed, according
+    /// to the journals there; changes nothing else yet. Leaves alone a journal that another process
+    /// holds, without waiting, because others may wait for the caller.
     ///
     /// # Errors
     /// When the journal can't be written, the guard does not start, or another run is at work here.
@@ -55,7 +55,7 @@ impl Changes {
         Self::begin_for(Asker::User, state_dir, guard)
     }
 
-    /// The same for whoever asks for the changes. What others ask for is not waited for.
+    /// The same for whoever asks for the changes. Changes that others ask for are not waited for.
     pub(crate) fn begin_for(
         asker: Asker,
         state_dir: &Path,
@@ -64,7 +64,7 @@ impl Changes {
         let place = Place::here()?;
         let settled = settle_before(state_dir, Patience::NONE)?;
         let mut journal = turn::take(state_dir, &place, asker)?;
-        // Whose they are and where they belong, which counts for putting back, too.
+        // Who owns the changes and where they belong also counts for putting back.
         let contents = journal.contents()?;
         match Guard::spawn(&guard, journal.path()) {
             Ok(guard) => {
@@ -81,15 +81,15 @@ impl Changes {
     }
 
     /// Makes `value` the effective value of a setting of this host and returns what was read back.
-    /// Of a setting that is changed several times, the value before the first change is the
-    /// original.
+    /// If a setting is changed several times, its original is the value before the first
+    /// change.
     ///
     /// # Errors
-    /// When the value is not one, a privilege is lacking, the journal can't be written, the guard
+    /// When the value is invalid, a privilege is missing, the journal can't be written, the guard
     /// is dead, someone else changed the setting since, or the kernel made something else of the
-    /// value. The setting then has its original value, or the one it had, and is still put back.
+    /// value. The setting then has its original or its previous value, and is still put back.
     pub fn apply(&mut self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        // Whoever asked, it is this host that is changed.
+        // Whoever asked, the change is on this host.
         let setting = SettingRef { end: EndName::Near, ..setting.clone() };
         find(&setting.name)?;
         let machine = machine(&setting)?;
@@ -97,7 +97,7 @@ impl Changes {
         let wanted = machine.normalise(&setting, value)?;
         let known = self.contents.entries.iter().position(|e| e.setting == setting);
         let Some(open) = &self.open else { return Err(SettingError::Closed(setting)) };
-        // Held until it is noted what the change has done, so that nobody else's doing passes for ours or
+        // Held until the effects of the change are noted, so that nobody else's change passes for ours or
         // for the original.
         let claim = claim(open.journal.path(), &self.place, machine, &setting)?;
         let now = machine.read(&setting)?;
@@ -141,7 +141,7 @@ impl Changes {
         Ok(())
     }
 
-    /// What dead runs had left changed and was put back before these changes began.
+    /// The changes of dead runs that were put back before these changes began.
     pub fn settled(&self) -> &[RestoreReport] {
         &self.settled
     }
@@ -151,7 +151,7 @@ impl Changes {
         self.open.as_ref().and_then(|open| open.guard.pid())
     }
 
-    /// Whether a change would be put back whatever happens.
+    /// Checks that a change would be put back whatever happens.
     fn check(&mut self, machine: &dyn Machine, setting: &SettingRef) -> Result<(), SettingError> {
         let Some(open) = &mut self.open else {
             return Err(SettingError::Closed(setting.clone()));
@@ -194,8 +194,8 @@ impl Changes {
         Ok(known.unwrap_or(self.contents.entries.len() - 1))
     }
 
-    /// Looks a second time, just before the change: writing the intent to disk takes long enough for
-    /// others to change something, which is theirs then.
+    /// Checks again just before the change: writing the intent to disk takes long enough for
+    /// others to change something, and such a change is theirs.
     fn look_again(
         &mut self,
         index: usize,
@@ -220,13 +220,13 @@ impl Changes {
         }
         let around = side_effects::changed(&noted.around, &found.around);
         if !around.is_empty() {
-            // A reboot puts all of this back on its own, so that it may forget this line.
+            // A reboot undoes all of this anyway, so it may lose this line.
             self.append(Line::Found { setting, around }, Durable::No)?;
         }
         Ok(found.around)
     }
 
-    /// Writes and reads back; whatever goes wrong, the original is put back.
+    /// Writes and reads back; puts the original back if anything goes wrong.
     fn write(
         &mut self,
         view: &View<'_>,
@@ -241,7 +241,7 @@ impl Changes {
                     let not_back = Some(Box::new(error));
                     SettingError::NotEffective { setting, asked, effective, not_back }
                 }
-                // If writing failed, putting back fails of the same cause.
+                // If writing failed, putting back fails for the same reason.
                 (error, _) => error,
             }
         })
@@ -266,7 +266,7 @@ impl Changes {
         crate::testing::step();
         let effective = machine.read(setting)?;
         let around = side_effects::changed(around, &view.around()?);
-        // A reboot puts all of these settings back on its own, so that it may forget this line.
+        // A reboot undoes all of these settings anyway, so it may lose this line.
         let (of, value) = (setting.clone(), effective.clone());
         let beside = beside::altered(&beside);
         self.watched.drag(&beside);
@@ -288,7 +288,7 @@ impl Changes {
     }
 }
 
-/// What there is to see of a setting and around it, but for what other runs have changed.
+/// What is visible of a setting and around it, except changes by other runs.
 struct View<'a> {
     machine: &'a dyn Machine,
     setting: &'a SettingRef,
@@ -298,7 +298,7 @@ struct View<'a> {
 /// What was seen at one moment.
 struct Seen {
     value: String,
-    /// The same with everything it takes to make it exactly so again.
+    /// The same with everything needed to restore it exactly.
     exact: String,
     around: Cells,
 }
@@ -323,7 +323,7 @@ impl Drop for Changes {
     }
 }
 
-/// Makes the value and what is around it as they were before the first change, but for what other settings of the
+/// Restores the value and its surroundings as they were before the first change, except what other settings of the
 /// run hold. The intent is noted.
 fn everything_back(
     machine: &dyn Machine,

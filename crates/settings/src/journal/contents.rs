@@ -1,4 +1,4 @@
-//! The lines of a journal, and what they add up to.
+//! The lines of a journal, and their total effect.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ use crate::side_effects::{Cells, Changed};
 
 /// The version of the format that is written.
 pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 3;
-/// The versions that are read. The first one had neither cookies nor what changes along with a
+/// The versions that can be read. The first one had neither cookies nor the side effects of a
 /// setting, the second one no [`Line::Found`].
 pub(crate) const KNOWN_FORMAT_VERSIONS: RangeInclusive<u32> = 1..=JOURNAL_FORMAT_VERSION;
 
@@ -29,24 +29,24 @@ pub(crate) enum Line {
         setting: SettingRef,
         /// Its value before our first change.
         original: String,
-        /// The same with everything it takes to put it back exactly.
+        /// The same with everything needed to put it back exactly.
         exact: String,
         /// What it is about to be.
         to: String,
-        /// What may change along with it, before this change: all of it the first time, then what
-        /// differs from that.
+        /// What may change along with it, before this change: all of it the first time, later only the
+        /// differences.
         #[serde(default, skip_serializing_if = "Changed::is_empty")]
         around: Changed,
-        /// Index of the device that it is of, if it is one's: a device can be renamed.
+        /// Index of the device, if the setting belongs to a device: a device can be renamed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         link: Option<u32>,
     },
-    /// Someone else changed things around `setting` while the last intent was written to disk, just
-    /// before it was carried out.
+    /// Someone else changed things around `setting` while the last intent was being written to disk, just
+    /// before the change.
     Found {
         /// The setting.
         setting: SettingRef,
-        /// What differs from what that intent says, and is not our doing.
+        /// What differs from that intent and is not our doing.
         around: Changed,
     },
     /// The last intent was carried out, and this was read back.
@@ -59,7 +59,7 @@ pub(crate) enum Line {
         #[serde(default, skip_serializing_if = "Changed::is_empty")]
         around: Changed,
         /// Other settings of the run that changed along with it, and their values; `None` if their object
-        /// went.
+        /// disappeared.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         beside: Vec<(SettingRef, Option<String>)>,
     },
@@ -75,7 +75,7 @@ pub(crate) enum Line {
 pub(crate) struct Owner {
     /// [`JOURNAL_FORMAT_VERSION`] of the writer.
     pub(crate) format: u32,
-    /// Process id of the writer; for people, the lock shows whether it lives.
+    /// Process id of the writer, for people; the lock shows whether the writer lives.
     pub(crate) pid: u32,
     /// Where it ran: boot, inode and, if the kernel has one, cookie of the network namespace.
     #[serde(flatten)]
@@ -88,22 +88,22 @@ pub(crate) struct Owner {
 /// What a journal says.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// The first line; `None` if the writer died before it was on disk, and so before any
+    /// The first line; `None` if the writer died before the line was on disk, and so before any
     /// change.
     pub(crate) owner: Option<Owner>,
-    /// What is to be put back, in the order of the changes.
+    /// The entries to put back, in the order of the changes.
     pub(crate) entries: Vec<Entry>,
     /// Numbers of the lines that can't be read, from 1.
     pub(crate) unreadable: Vec<usize>,
-    /// What is around all of its settings.
+    /// The surroundings of all of its settings.
     surroundings: Surroundings,
-    /// What changes of the run made of settings before it changed those.
+    /// Values that changes of the run gave to other settings before the run changed those settings.
     dragged: Vec<(SettingRef, Option<String>)>,
 }
 
 impl Contents {
-    /// Reads a journal. A last line without its end was cut short while it was written, so that
-    /// its change was never made; it counts for nothing.
+    /// Reads a journal. A last line without its end was interrupted while being written, so
+    /// its change was never made and the line is ignored.
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
         let whole =
@@ -158,9 +158,9 @@ impl Contents {
         }
     }
 
-    /// The cells to bring about when `entry` is put back, if all of them are `now`. They are those that
-    /// nobody but this run changed, as they were before the run. What another setting of the run still
-    /// holds goes back with the last of them. Cells that were not there before are nobody's to remove: the
+    /// The cells to restore when `entry` is put back, if all of them are `now`: the cells that
+    /// nobody but this run changed, as they were before the run. A cell that another setting of the run still
+    /// holds goes back with the last of them. Cells that were not there before stay: the
     /// kernel makes routes and addresses on its own.
     pub(crate) fn target(&self, entry: &Entry, now: &Cells) -> Cells {
         let wanted = entry.cells().filter_map(|name| {
@@ -170,7 +170,7 @@ impl Contents {
             }
             let wanted = match self.holds_beside(entry, name) {
                 false => self.surroundings.original(name),
-                // A change that was cut short may have altered it, and must not.
+                // An interrupted change may have altered this cell, which another setting holds.
                 true if entry.doubt.is_some() => found,
                 true => None,
             };
@@ -179,13 +179,13 @@ impl Contents {
         wanted.collect()
     }
 
-    /// Whether another setting that is not as before the run has altered this cell.
+    /// Whether another setting that is not yet back has altered this cell.
     fn holds_beside(&self, entry: &Entry, name: &str) -> bool {
         let others = self.entries.iter().filter(|other| other.setting != entry.setting);
         others.filter(|other| other.is_applied()).any(|other| other.touched.contains(name))
     }
 
-    /// The settings in the order in which they are put back: a change that was cut short is undone first,
+    /// The settings in the order of putting back: an interrupted change first,
     /// because it may have altered what others hold; then the last change first.
     pub(crate) fn undo_order(&self) -> Vec<SettingRef> {
         let (cut_short, whole): (Vec<&Entry>, Vec<_>) =
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!((contents.unreadable.as_slice(), contents.entries.len()), (&[1][..], 1));
     }
 
-    /// A journal of changes of `offload.tso@eth0`, and what is there when the first one begins.
+    /// A journal of changes of `offload.tso@eth0`, and the state when the first one begins.
     fn begun(before: &Cells) -> Contents {
         let mut contents = Contents::default();
         contents.add(about("tso", "off", crate::side_effects::changed(&Cells::new(), before)));
@@ -282,7 +282,7 @@ mod tests {
         format!("offload.{name}@eth0").parse().unwrap()
     }
 
-    /// A change of an offload that was on, with what is noted around it.
+    /// A change of an offload that was on, with the noted surroundings.
     fn about(name: &str, to: &str, around: Changed) -> Line {
         let (setting, on) = (named(name), String::from("on"));
         Line::Intent { setting, original: on.clone(), exact: on, to: to.into(), around, link: None }
@@ -306,14 +306,14 @@ mod tests {
     fn cells_that_somebody_else_changed_stay_as_they_are() {
         let before = cells(&[("mask", "f"), ("mtu", "9000"), ("name", "x")]);
         let mut contents = begun(&before);
-        // Cut short: whatever is found is our doing.
+        // Cut short: everything found is our doing.
         assert_eq!(target(&contents, "tso", &cells(&[("mtu", "1500")])), before);
         contents.add(ended("tso", "off", &[("mask", None), ("mtu", Some("1500"))]));
         assert_eq!(target(&contents, "tso", &cells(&[("mtu", "1500"), ("name", "x")])), before);
         let theirs = cells(&[("mtu", "1400"), ("name", "y")]);
         let mask = cells(&[("mask", "f")]);
         assert_eq!(target(&contents, "tso", &theirs), mask, "the others are not ours");
-        // Cut short while it was put back: a queue that came back has no mask yet.
+        // Interrupted while putting back: a queue that has come back has no mask yet.
         contents.add(about("tso", "on", crate::side_effects::changed(&before, &theirs)));
         let now = cells(&[("mask", "0"), ("mtu", "9000"), ("name", "y")]);
         assert_eq!(target(&contents, "tso", &now), mask);
@@ -337,12 +337,12 @@ mod tests {
     fn putting_back_that_was_cut_short_twice_still_knows_the_original() {
         let before = cells(&[("mtu", "9000")]);
         let mut contents = begun(&before);
-        // The run died after its write and before it could say so; then the guard died, too.
+        // The run died after its write and before noting it; then the guard died, too.
         contents.add(about("tso", "on", changed(&[("mtu", Some("1500"))])));
         assert_eq!(target(&contents, "tso", &cells(&[("mtu", "1500")])), before);
     }
 
-    /// Two settings that alter one cell, `both`, of which the second one begins with what the first one made.
+    /// Two settings that alter one cell, `both`; the second one begins with the value that the first one made.
     fn sharing() -> Contents {
         let mut contents = begun(&cells(&[("both", "0-0"), ("one", "0")]));
         contents.add(ended("tso", "off", &[("both", Some("1-0")), ("one", Some("1"))]));
@@ -357,7 +357,7 @@ mod tests {
         contents.add(ended("gso", "off", &[("both", Some("1-1")), ("other", Some("1"))]));
         let now = cells(&[("both", "1-1"), ("one", "1"), ("other", "1")]);
         assert_eq!(contents.undo_order(), [named("gso"), named("tso")]);
-        // The first one still holds what they share; with the last of them it goes back.
+        // The first one still holds what they share; it goes back with the last of them.
         assert_eq!(target(&contents, "gso", &now), cells(&[("other", "0")]));
         contents.add(ended("gso", "on", &[("both", Some("1-0")), ("other", Some("0"))]));
         let now = cells(&[("both", "1-0"), ("one", "1"), ("other", "0")]);

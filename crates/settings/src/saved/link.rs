@@ -1,8 +1,8 @@
 //! Files of systemd-udevd for one device (systemd.link(5)), if udevd configures that device.
 //!
-//! Only the first file that matches a device is applied. So a file of the administrator gets a drop-in, if it is for
-//! this device alone; and the default of the distribution gets a copy for this device, with our keys added. What
-//! matches several devices, or can't be told apart from others, is left to the unit that sets values at boot.
+//! Only the first file that matches a device is applied. So an administrator's file gets a drop-in if it applies to
+//! this device alone, and the distribution's default gets a copy for this device, with our keys added. Files that
+//! match several devices, or can't be told apart from others, are left to the unit that sets values at boot.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,27 +12,27 @@ use goodput_netlink::{Link, Netlink};
 
 use super::root::below;
 
-/// Ends the names of such files.
+/// Suffix of such files.
 pub const SUFFIX: &str = ".link";
-/// Where files of ours stand.
+/// Folder of our files.
 pub const FOLDER: &str = "/etc/systemd/network";
-/// Ends the names of the folders of drop-ins.
+/// Suffix of drop-in folders.
 pub const DROP_INS: &str = ".link.d";
-/// Our drop-in's name.
+/// Name of our drop-in.
 const DROP_IN: &str = "90-goodput.conf";
 /// The first version that knows every key that goodput writes (`RxCoalesceSec=` and others came with it).
 const LEAST_VERSION: u32 = 250;
-/// Names the file that ours was copied from.
+/// Precedes the name of the file that ours was copied from.
 const COPIED: &str = "# instead of ";
-/// The keys that name and address a device; a file of ours has them from the one it was copied from.
+/// The keys that name and address a device; a file of ours takes them from the file it was copied from.
 const OF_THE_COPY: [&str; 3] = ["NamePolicy=", "MACAddressPolicy=", "AlternativeNamesPolicy="];
 
-/// What udevd knows of a device.
+/// What udevd knows about a device.
 struct Known {
     link: Link,
     /// The file that it applied.
     applied: String,
-    /// Where the device is plugged in, as a device on top of it is not.
+    /// Where the device is plugged in; a device on top of it has no such path.
     path: String,
 }
 
@@ -54,7 +54,7 @@ pub fn file(root: &Path, device: &str) -> Option<String> {
     Some(format!("{FOLDER}/{own}"))
 }
 
-/// The lines of such a file with these keys; `None` if what it stands on is gone.
+/// The lines of such a file with these keys; `None` if the file that it is based on is gone.
 pub fn lines(root: &Path, path: &str, keys: &[String]) -> Option<String> {
     if path.ends_with(DROP_IN) {
         return Some(format!("[Link]\n{}", keys.join("\n")));
@@ -72,7 +72,7 @@ pub fn lines(root: &Path, path: &str, keys: &[String]) -> Option<String> {
     ))
 }
 
-/// The keys of the form that a setting has for such a file.
+/// The keys in the permanent form of a setting for such a file.
 pub fn keys(form: &str) -> Vec<String> {
     let section = sections(form, "Link", true);
     let lines = section.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
@@ -80,7 +80,7 @@ pub fn keys(form: &str) -> Vec<String> {
     own.map(ToOwned::to_owned).collect()
 }
 
-/// The lines of the sections called `name`, without their headings; or all other sections, with theirs.
+/// The lines of the sections called `name`, without their headings; or all other sections, with headings.
 fn sections(text: &str, name: &str, is_wanted: bool) -> String {
     let heading = format!("[{name}]");
     let (mut is_in, mut out) = (false, String::new());
@@ -97,7 +97,7 @@ fn sections(text: &str, name: &str, is_wanted: bool) -> String {
     out.trim_end().into()
 }
 
-/// Whether a file matches nothing but this device.
+/// Whether a file matches only this device.
 fn is_for(text: &str, known: &Known) -> bool {
     let own = address(&known.link);
     sections(text, "Match", true).lines().any(|line| match line.split_once('=') {
@@ -109,7 +109,7 @@ fn is_for(text: &str, known: &Known) -> bool {
     })
 }
 
-/// The number of a file that is applied before `name`, and after all that were applied before that.
+/// The number of a file that is applied just before `name`, after all that were applied before `name`.
 fn just_before(name: &str) -> Option<String> {
     let number = name.split_once('-').and_then(|(number, _)| number.parse::<u32>().ok());
     match number {

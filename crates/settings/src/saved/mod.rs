@@ -1,6 +1,6 @@
-//! Values that outlive a reboot, in files of ours. A file says which values it keeps, and is made anew from them
-//! whenever one is added: so a value is never there twice. A file of someone else, and one of ours that someone
-//! has edited, is left alone.
+//! Values that survive a reboot, in files of ours. A file lists the values it keeps, and is written anew from that list
+//! whenever a value is added, so that no value is ever there twice. Files of others, and files of ours that someone
+//! has edited, are left alone.
 
 mod boot_unit;
 pub mod contents;
@@ -34,17 +34,17 @@ pub enum SaveError {
     /// There is no such setting, or not with this scope.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// A value that no file of this host keeps.
+    /// No file of this host can keep the value.
     #[error("{0} can't be saved here: {1}")]
     NotHere(SettingRef, &'static str),
-    /// The file is there and is not ours.
+    /// The file exists and is not ours.
     #[error(
         "{} is not goodput's file; it is left as it is. Move it away, or write these lines into it:\n{lines}", path.display()
     )]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it would take to keep the values.
+        /// The lines that would keep the values.
         lines: String,
     },
     /// A link is there, which goodput never makes.
@@ -60,7 +60,7 @@ pub enum SaveError {
         "{0} was edited after goodput wrote it; it is left as it is. Move it away, or edit it yourself"
     )]
     Edited(PathBuf),
-    /// The unit would run a program that another user than root can replace.
+    /// The unit would run a program that a user other than root can replace.
     #[error("{} would run as root at every boot, but others than root can change {exposed}; install goodput where only root can write", program.display())]
     Program {
         /// What it would run.
@@ -68,7 +68,7 @@ pub enum SaveError {
         /// The file or folder that others can change.
         exposed: String,
     },
-    /// The system did not let us.
+    /// The system refused.
     #[error("cannot {operation} {}: {cause}", path.display())]
     Io {
         /// What was tried.
@@ -82,7 +82,7 @@ pub enum SaveError {
 }
 
 impl SaveError {
-    /// Whether a permission is what lacks.
+    /// Whether a missing permission is the reason.
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::Setting(error) => error.not_permitted(),
@@ -99,9 +99,9 @@ pub struct SavedFile {
     pub path: PathBuf,
     /// The values that it keeps.
     pub keeps: Vec<(SettingRef, String)>,
-    /// Whether it is as goodput wrote it.
+    /// Whether the file is as goodput wrote it.
     pub intact: bool,
-    /// Values of it that another file sets again later at boot, and that file.
+    /// Values in it that another file sets again later at boot, and that file.
     pub overruled: Vec<(SettingRef, PathBuf)>,
 }
 
@@ -112,8 +112,8 @@ impl SavedFile {
     }
 }
 
-/// Writes files that keep these values after a reboot; the files. Values that are saved already stay. `program` is
-/// goodput, for the unit that sets at boot what no other file can keep.
+/// Writes files that keep these values after a reboot, and returns them. Values that are saved already stay. `program`
+/// is goodput, for the unit that sets at boot what no other file can keep.
 ///
 /// # Errors
 /// If a value can't be kept by a file of ours, or a file can't be written. Nothing has changed then.
@@ -124,12 +124,12 @@ pub fn save(
     save_below(Path::new("/"), assignments, program)
 }
 
-/// The files of ours, edited ones among them.
+/// The files of ours, including edited ones.
 pub fn saved() -> Vec<SavedFile> {
     saved_below(Path::new("/"))
 }
 
-/// Removes the files of ours that nobody has edited; all of them, with what became of each.
+/// Removes the files of ours that nobody has edited. Returns all of our files with the outcome for each.
 pub fn remove_saved() -> Vec<(SavedFile, Result<(), SaveError>)> {
     remove_below(Path::new("/"))
 }
@@ -174,8 +174,8 @@ fn save_below(
     Ok(saved)
 }
 
-/// The files of ours that keep one of these settings and are not `written` anyway: as they are without it, and those that
-/// then keep nothing. A value may move to another file if udevd configures its device by now.
+/// The files of ours, except those `written` anyway, that keep one of these settings: rewritten without it, or empty.
+/// A value may move to another file if udevd configures its device by now.
 fn without(
     root: &Path,
     assignments: &[Assignment],
@@ -201,13 +201,13 @@ fn without(
     Ok((files, needless))
 }
 
-/// What a file is to keep.
+/// What a file should keep.
 struct Plan {
     keeps: Vec<Assignment>,
 }
 
 impl Plan {
-    /// `more` with what the file keeps already.
+    /// `more` with the values that the file keeps already.
     fn found(
         root: &Path,
         path: &str,
@@ -228,7 +228,7 @@ impl Plan {
         Ok(more.into_iter().fold(Self { keeps }, add))
     }
 
-    /// With a value at the end: what was set last holds, also at boot.
+    /// With a value at the end: the last value set wins, also at boot.
     fn with(mut self, setting: &SettingRef, value: &str) -> Self {
         self.keeps.retain(|(known, _)| known != setting);
         self.keeps.push((setting.clone(), value.into()));
@@ -265,7 +265,7 @@ impl Plan {
         })
     }
 
-    /// What all the values need of this file.
+    /// The lines of this file that the values need.
     fn own_lines(&self, path: &str) -> Result<String, SaveError> {
         let mut forms = Vec::new();
         for (setting, value) in &self.keeps {
@@ -275,7 +275,7 @@ impl Plan {
     }
 }
 
-/// Refuses a program that another user than root could replace: the unit runs it as root.
+/// Refuses a program that a user other than root could replace: the unit runs it as root.
 fn check_program(program: &Path) -> Result<(), SaveError> {
     for path in program.ancestors() {
         let meta = fs::metadata(path).map_err(|cause| SaveError::Io {
@@ -283,7 +283,7 @@ fn check_program(program: &Path) -> Result<(), SaveError> {
             path: path.into(),
             cause,
         })?;
-        // A folder with the sticky bit lets others replace only what is theirs (inode(7)).
+        // In a folder with the sticky bit, others can replace only their own files (inode(7)).
         let is_shared = meta.mode() & 0o022 != 0 && meta.mode() & 0o1000 == 0;
         if meta.uid() != 0 || is_shared {
             let exposed = path.display().to_string();
@@ -306,7 +306,7 @@ fn write_all(root: &Path, files: &[NewFile]) -> Result<(), SaveError> {
         before.push((file, old));
         if let Err(failure) = write(root, file) {
             for (file, old) in before.into_iter().rev() {
-                // What failed first is what is reported.
+                // Only the first failure is reported.
                 let _ = put_back(root, &file.saved.path, old);
             }
             return Err(failure);
@@ -332,14 +332,14 @@ fn write(root: &Path, file: &NewFile) -> Result<(), SaveError> {
         fs::File::open(folder)?.sync_all()
     })();
     if written.is_err() {
-        // It may never have been made.
+        // It may not exist.
         let _ = fs::remove_file(&draft);
     }
     written.map_err(failed("write"))?;
     if *path == below(root, boot_unit::FILE) { enable(root) } else { Ok(()) }
 }
 
-/// Has the unit started at boot.
+/// Makes the unit start at boot.
 fn enable(root: &Path) -> Result<(), SaveError> {
     let path = below(root, boot_unit::WANTED);
     let failed = |cause| SaveError::Io { operation: "enable", path: path.clone(), cause };
@@ -371,7 +371,7 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
         fs::remove_file(&wanted)?;
     }
     fs::remove_file(path)?;
-    // A folder for drop-ins that has nothing else in it was made for ours.
+    // An otherwise empty drop-in folder was made for our file.
     let folder = path.parent().filter(|folder| folder.to_string_lossy().ends_with(link::DROP_INS));
     let _ = folder.map(fs::remove_dir);
     Ok(())
@@ -380,7 +380,7 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
 fn saved_below(root: &Path) -> Vec<SavedFile> {
     let mut files = Vec::new();
     for folder in folders(root) {
-        // A folder that is not there, or that this user may not list, has nothing of ours to show.
+        // A missing folder, or one that this user may not list, has no files of ours to show.
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let named = entries.filter(|entry| is_ours(&entry.file_name().to_string_lossy()));
         files.extend(named.filter_map(|entry| {
@@ -410,7 +410,7 @@ fn remove_below(root: &Path) -> Vec<(SavedFile, Result<(), SaveError>)> {
     removed.collect()
 }
 
-/// What stands where a file of ours may stand.
+/// What is at the path of a file of ours.
 enum Found {
     Nothing,
     Ours(Contents),
@@ -418,7 +418,7 @@ enum Found {
 }
 
 /// # Errors
-/// If a link stands there, even one that leads nowhere: to write the file would replace it.
+/// If a link is there, even one that leads nowhere: writing the file would replace it.
 fn read(path: &Path) -> Result<Found, SaveError> {
     if let Ok(to) = fs::read_link(path) {
         return Err(SaveError::Link { path: path.into(), to });
