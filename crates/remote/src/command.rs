@@ -1,11 +1,11 @@
-//! A command for a host's shell, and a question to it, with everything quoted.
+//! A command for a host's shell, and a condition that the shell checks, with everything quoted.
 
 use std::fmt;
 
-/// A program and its arguments. Displayed, it is one line for a POSIX shell in which every word stands for itself.
+/// A program and its arguments. Displayed, it is one line for a POSIX shell in which every word is literal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Command {
-    /// The program, which the host's shell finds.
+    /// The program, looked up by the host's shell.
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
@@ -32,7 +32,7 @@ impl Command {
         self
     }
 
-    /// As a person would type it: only what needs quotes has them. For messages.
+    /// As a person would type it, with quotes only around words that need them. For messages.
     pub fn typed(&self) -> String {
         let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
         let words = std::iter::once(&self.program).chain(&self.args);
@@ -43,7 +43,7 @@ impl Command {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether it fits on one line of a session: a line break in a word would end it.
+    /// Whether it fits on one line of a session: a line break in a word would end the line.
     pub fn is_one_line(&self) -> bool {
         let words = std::iter::once(&self.program).chain(&self.args);
         words.clone().all(|word| !word.contains(['\n', '\r', '\0']))
@@ -57,52 +57,52 @@ impl fmt::Display for Command {
     }
 }
 
-/// A word in single quotes, within which nothing has a meaning but the single quote (POSIX.1-2024, Shell Command
+/// A word in single quotes, within which only the single quote is special (POSIX.1-2024, Shell Command
 /// Language, 2.2.2).
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Whether a command prints a line that matches a pattern: what a host alone can find out about a value, when nobody
+/// Whether a command prints a line that matches a pattern: a host can check this about a value alone, when nobody
 /// is connected any more.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Condition {
     command: Command,
-    /// Only lines from the first one that matches this on count; all if it is `None`.
+    /// Only lines after the first one that matches this count, that one included; all lines if `None`.
     from: Option<String>,
     line: String,
-    /// Other lines, any of which will do.
+    /// Other lines, any of which is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     or: Vec<String>,
 }
 
 impl Condition {
-    /// Whether `command` prints a line that matches `line` from its beginning to its end. It is a basic regular
+    /// Whether `command` prints a line that matches `line` from its beginning to its end. `line` is a basic regular
     /// expression (POSIX.1-2024, 9.3) without slashes and line breaks; [`Condition::literal`] makes one of any text.
     pub fn line(command: Command, line: impl Into<String>) -> Self {
         Self { command, from: None, line: line.into(), or: Vec::new() }
     }
 
-    /// Only lines count that come after one that matches `from` completely, which is the like.
+    /// Only lines after one that matches `from` completely count; `from` is such an expression too.
     #[must_use]
     pub fn after(mut self, from: impl Into<String>) -> Self {
         self.from = Some(from.into());
         self
     }
 
-    /// Whether this one holds or `other`, which asks the same of the same command.
+    /// Whether this condition or `other` holds; both ask the same command.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         self.or.extend(std::iter::once(other.line).chain(other.or));
         self
     }
 
-    /// The command that asks. It succeeds if the condition holds.
+    /// The command that checks. It succeeds if the condition holds.
     pub fn command(&self) -> Command {
         Command::new("sh", ["-c", &self.to_string()])
     }
 
-    /// The basic regular expression that matches `text` and nothing else. Any space and any tab matches any blank.
+    /// The basic regular expression that matches `text` and nothing else. A space or tab matches any blank.
     pub fn literal(text: &str) -> String {
         let mut pattern = String::new();
         for c in text.chars() {
@@ -120,7 +120,7 @@ impl Condition {
 }
 
 impl fmt::Display for Condition {
-    /// A pipeline that succeeds if it holds (sed(1), grep(1)).
+    /// A pipeline that succeeds if the condition holds (sed(1), grep(1)).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} 2>/dev/null", self.command)?;
         if let Some(from) = &self.from {

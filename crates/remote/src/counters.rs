@@ -1,4 +1,4 @@
-//! What a host counts, read before and after a run.
+//! A host's counts, read before and after a run.
 
 use goodput_model::Known;
 
@@ -9,7 +9,7 @@ use crate::error::RemoteError;
 pub struct CpuTime {
     /// All of it.
     pub total: u64,
-    /// What was idle.
+    /// Idle time.
     pub idle: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct Packets {
     pub dropped: u64,
 }
 
-/// What a host has counted since its start. What it does not count, or does not print, is missing.
+/// A host's counts since its start. Anything that it does not count, or does not print, is missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counters {
     /// CPU time.
@@ -33,10 +33,10 @@ pub struct Counters {
     pub packets: Known<Packets>,
 }
 
-/// What a host has counted between two readings.
+/// A host's counts between two readings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
-    /// CPU of the whole host, percent of all its CPUs, everything but idle.
+    /// CPU use of the whole host, percent of all its CPUs: everything but idle.
     pub cpu_percent: Known<f64>,
     /// Interrupts of the device per second.
     pub interrupts_per_s: Known<f64>,
@@ -56,7 +56,7 @@ impl Counters {
         }
     }
 
-    /// What was counted in the `seconds` since `before`.
+    /// The counts of the `seconds` since `before`.
     pub fn since(&self, before: &Self, seconds: f64) -> Counted {
         let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
         Counted {
@@ -93,7 +93,7 @@ fn grown<T, D>(
     }
 }
 
-/// What a program did not tell is missing, for its reason.
+/// Whatever a program did not report is missing, with its reason.
 pub(crate) fn known<T>(read: Result<T, RemoteError>) -> Result<Known<T>, RemoteError> {
     match read {
         Ok(value) => Ok(Known::Value(value)),

@@ -1,4 +1,4 @@
-//! What was changed at a host.
+//! The changes made at a host.
 
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
@@ -11,22 +11,22 @@ use crate::system::System;
 /// One value that may have to be put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cell {
-    /// Whose value it is.
+    /// The setting that has this value.
     pub(crate) setting: SettingRef,
     /// The value before our first change.
     pub(crate) original: String,
-    /// What the host asks itself to know whether that is back.
+    /// How the host itself checks whether the original is back.
     pub(crate) is_original: Condition,
-    /// What makes it exactly so again.
+    /// The commands that restore it exactly.
     pub(crate) back: Vec<Command>,
-    /// What our last change made of it, if anything.
+    /// The value that our last change gave it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) made: Option<String>,
-    /// Of the setting that is changed itself: whether it has a value that a change under way can have left. `None`: any
-    /// value can be ours, as in journals of the first format.
+    /// For the changed setting itself: whether it has a value that a change under way may have left. `None`: any
+    /// value may be ours, as in journals of the first format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) under_way: Option<Condition>,
-    /// Someone else had changed it before the change under way began, so that it is not ours to put back.
+    /// Someone else had changed it before the change under way began, so it is not ours to put back.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) theirs: bool,
 }
@@ -56,13 +56,13 @@ impl Cell {
         Ok(Self { setting, original, is_original, back, made, under_way, theirs })
     }
 
-    /// Whether a value is neither the original nor what we last made of it.
+    /// Whether a value is neither the original nor from our last change.
     pub(crate) fn is_foreign(&self, now: &str) -> bool {
         now != self.original && self.made.as_deref() != Some(now)
     }
 
-    /// Notes what a change to `to` can leave, however it ends: the value before, the value after, what lies half-way
-    /// between any two.
+    /// Notes the values that a change to `to` can leave, however it ends: the value before, the value after, and those
+    /// half-way between any two.
     pub(crate) fn expect(
         &mut self,
         system: &dyn System,
@@ -85,7 +85,7 @@ impl Cell {
     }
 }
 
-/// What a terminal would not show as it is, or what stands for a character that was left out.
+/// A character that a terminal would not show as it is, or a placeholder for one that was left out.
 fn is_unprintable(c: char) -> bool {
     c == char::REPLACEMENT_CHARACTER || (c.is_control() && c != '\t')
 }
@@ -95,14 +95,14 @@ fn is_unprintable(c: char) -> bool {
 pub(crate) struct Entry {
     /// The setting itself.
     pub(crate) main: Cell,
-    /// What is around it.
+    /// Its surroundings.
     pub(crate) around: Vec<Cell>,
-    /// Whether a change began whose end is not known.
+    /// Whether a change began whose outcome is unknown.
     pub(crate) doubt: bool,
 }
 
 impl Entry {
-    /// The value itself, then what is around it: in the order in which they are put back.
+    /// The value itself, then its surroundings: in the order in which they are put back.
     pub(crate) fn cells(&self) -> impl Iterator<Item = &Cell> {
         std::iter::once(&self.main).chain(&self.around)
     }
@@ -113,8 +113,8 @@ impl Entry {
     }
 }
 
-/// Every value of these entries once, with the original that counts: that of the first entry which has it. What later
-/// ones found was our doing already.
+/// Every value of these entries once, with the original that counts: from the first entry that has the value. Later
+/// entries found a value of our own making.
 pub(crate) fn originals(entries: &[Entry]) -> Vec<(usize, &Cell)> {
     let mut first: Vec<(usize, &Cell)> = Vec::new();
     for (index, entry) in entries.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Everything that can go wrong with a host reached by SSH, in words that say what to do about it.
+//! Everything that can go wrong with a host reached by SSH, with what to do about it.
 
 use goodput_settings::SettingError;
 
@@ -6,17 +6,17 @@ use goodput_settings::SettingError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// It names no host.
+    /// The address names no host.
     #[error(
         "{text:?} is no host reached by SSH: {why}; write it like ssh://root@host or ssh://host:2222"
     )]
     BadAddress {
-        /// What was asked for.
+        /// The given address.
         text: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The OpenSSH client does not start.
+    /// The OpenSSH client can't be started.
     #[error(
         "can't reach {host}: the program ssh does not start ({cause}); install the OpenSSH client"
     )]
@@ -33,10 +33,10 @@ pub enum RemoteError {
     HostKey {
         /// The host.
         host: String,
-        /// What ssh said.
+        /// The output of ssh.
         said: String,
     },
-    /// The host has another key than the one that is known.
+    /// The host's key differs from the known one.
     #[error(
         "can't log in to {host}: its host key is another one than before, so that another machine may answer in its \
          place ({said}); if the host was installed anew, remove the old key with ssh-keygen -R, and log in once with ssh"
@@ -44,7 +44,7 @@ pub enum RemoteError {
     OtherHostKey {
         /// The host.
         host: String,
-        /// What ssh said.
+        /// The output of ssh.
         said: String,
     },
     /// The login needs a password, or is not allowed.
@@ -55,7 +55,7 @@ pub enum RemoteError {
     Login {
         /// The host.
         host: String,
-        /// What ssh said.
+        /// The output of ssh.
         said: String,
     },
     /// There is no connection to the host.
@@ -63,17 +63,17 @@ pub enum RemoteError {
     Unreachable {
         /// The host.
         host: String,
-        /// What ssh said.
+        /// The output of ssh.
         said: String,
     },
-    /// The host lets nobody in, and does not refuse either.
+    /// The login neither succeeds nor fails in time.
     #[error("{host} did not let goodput in within {seconds} s ({said}); does `ssh` reach it?")]
     NoLogin {
         /// The host.
         host: String,
-        /// How long it had.
+        /// The time limit.
         seconds: u64,
-        /// What ssh said.
+        /// The output of ssh.
         said: String,
     },
     /// The login does not lead to a shell.
@@ -84,7 +84,7 @@ pub enum RemoteError {
         /// What was printed instead.
         said: String,
     },
-    /// The session ended. What it had changed is put back by the host's own process.
+    /// The session ended. The host's own process puts back its changes.
     #[error("lost the connection to {host} during {doing:?}: {why}")]
     Lost {
         /// The host.
@@ -94,7 +94,7 @@ pub enum RemoteError {
         /// What happened.
         why: String,
     },
-    /// The process that puts settings back answered something else than it should.
+    /// The process that puts settings back gave an unexpected answer.
     #[error("can't {doing} at {host}: its shell answered {words:?}; nothing more is changed there")]
     Unexpected {
         /// The host.
@@ -110,12 +110,12 @@ pub enum RemoteError {
         /// The command, as one would type it.
         command: String,
     },
-    /// The host has a program that is missing.
+    /// A program is missing on the host.
     #[error("{host} has no program {program:?}; install it there")]
     NoProgram {
         /// The host.
         host: String,
-        /// What was to be run.
+        /// The missing program.
         program: String,
     },
     /// A command failed.
@@ -130,7 +130,7 @@ pub enum RemoteError {
         /// Its standard error, or its standard output if that is empty.
         said: String,
     },
-    /// The login there lacks a privilege.
+    /// The login has too few privileges.
     #[error(
         "{host}: not permitted to run {command:?} ({said}); log in as root, like ssh://root@{host}"
     )]
@@ -139,10 +139,10 @@ pub enum RemoteError {
         host: String,
         /// The command, as one would type it.
         command: String,
-        /// What it said.
+        /// The command's output.
         said: String,
     },
-    /// A command printed something else than its documentation says.
+    /// A command's output differs from its documentation.
     #[error("{host}: can't understand what {command:?} printed: {why}, in the line {line:?}")]
     NotUnderstood {
         /// The host.
@@ -154,7 +154,7 @@ pub enum RemoteError {
         /// What was expected.
         why: String,
     },
-    /// Its operating system is not one that goodput knows.
+    /// goodput doesn't support the host's operating system.
     #[error("{host} runs {name:?}; goodput can only change settings of Linux and FreeBSD by SSH")]
     UnknownSystem {
         /// The host.
@@ -162,7 +162,7 @@ pub enum RemoteError {
         /// What `uname -s` printed.
         name: String,
     },
-    /// The system has no such setting, or no faithful command for it.
+    /// The system has no such setting, or no command that changes it faithfully.
     #[error("{host}: {setting} can't be changed by SSH: {why}")]
     NoSuchSetting {
         /// The host.
@@ -188,7 +188,7 @@ pub enum RemoteError {
         /// A process of it, and where that is.
         process: String,
     },
-    /// A run that died left the host changed, and that can't be put back.
+    /// A dead run left the host changed, and this can't be put back.
     #[error(
         "{host} is still as an interrupted run left it; put it back first with `goodput settings undo`: {left}"
     )]
@@ -198,13 +198,13 @@ pub enum RemoteError {
         /// What is left.
         left: String,
     },
-    /// What a dead run left at a host, and perhaps at this one, is not known.
+    /// It is unknown what a dead run left changed at a host, and perhaps at this host.
     #[error("nothing was changed, because a journal of an interrupted run can't be read: {left}")]
     Damaged {
         /// The journal, and what is wrong with it.
         left: String,
     },
-    /// A file of the host would have to be replaced that is not as goodput left it.
+    /// A file of the host would have to be replaced, but is not as goodput left it.
     #[error("{host}: {path} is left as it is: {why}")]
     LeftAlone {
         /// The host.
@@ -222,13 +222,13 @@ pub enum RemoteError {
     CutOff {
         /// The setting.
         setting: String,
-        /// What was seen of it.
+        /// What was observed.
         why: String,
     },
     /// Everything has been put back or kept.
     #[error("these changes are closed")]
     Closed,
-    /// The same that can go wrong with a setting of this host.
+    /// An error that a setting of this host can have too.
     #[error(transparent)]
     Setting(#[from] SettingError),
 }

@@ -1,4 +1,4 @@
-//! A host that is logged in to, and the system it runs.
+//! A host with a login session, and the system it runs.
 
 use goodput_model::{EndName, SettingRef};
 
@@ -14,9 +14,9 @@ use crate::systems;
 pub struct Host {
     pub(crate) session: Session,
     pub(crate) system: &'static dyn System,
-    /// What differs after a reboot, and in another network namespace or jail there.
+    /// Output that differs after a reboot, and in another network namespace or jail there.
     pub(crate) identity: Vec<String>,
-    /// What tells this machine from another one that answers at the same name, if it says.
+    /// Tells this machine from another one that answers at the same name, if the host reports this.
     pub(crate) machine: Option<String>,
     pub(crate) address: Address,
     pub(crate) access: Access,
@@ -27,7 +27,7 @@ pub struct Host {
 type Login = Box<dyn Fn() -> Result<Session, RemoteError> + Send>;
 
 impl Host {
-    /// Logs in, and finds out what it is.
+    /// Logs in and finds out which system the host runs.
     ///
     /// # Errors
     /// When there is no login, or the system is not one that goodput knows.
@@ -59,7 +59,7 @@ impl Host {
         (self.login)()
     }
 
-    /// What its system is called.
+    /// The name of its system.
     pub fn system(&self) -> &'static str {
         self.system.name()
     }
@@ -72,7 +72,7 @@ impl Host {
         self.system.read(&mut self.session, &its_own(setting))
     }
 
-    /// The lines of ours there that keep values over a reboot, edited ones among them.
+    /// The lines of ours there that keep values over a reboot, including edited ones.
     ///
     /// # Errors
     /// When the connection is lost, or a file can't be read.
@@ -80,7 +80,7 @@ impl Host {
         saved::saved(self.system, &mut self.session)
     }
 
-    /// Removes those that nobody has edited; all of them, with what became of each.
+    /// Removes the lines that nobody has edited. Returns all of our lines with the outcome for each.
     ///
     /// # Errors
     /// When the connection is lost, or a file can't be read.
@@ -97,7 +97,7 @@ impl Host {
     }
 }
 
-/// The host is the near one of its own settings.
+/// On the host itself, its own settings belong to the near end.
 pub(crate) fn its_own(setting: &SettingRef) -> SettingRef {
     SettingRef { end: EndName::Near, ..setting.clone() }
 }

@@ -1,4 +1,4 @@
-//! What was changed at a host, on this host's disk, for the case that the host could not put it back.
+//! The changes made at a host, on this host's disk, in case the host can't put them back.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,13 +14,13 @@ use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
 use crate::ssh::Access;
 
-/// How the names of these journals end.
+/// Suffix of these journals' names.
 const SUFFIX: &str = ".remote.jsonl";
 
 /// The version of the format that is written.
 const FORMAT: u32 = 2;
 
-/// The versions that are read. The first one knew neither the machine nor which values a change under way can leave.
+/// The versions that can be read. The first had neither the machine nor the values that a change under way can leave.
 const KNOWN_FORMATS: std::ops::RangeInclusive<u32> = 1..=FORMAT;
 
 /// One line.
@@ -33,9 +33,9 @@ pub(crate) enum Line {
     Intent {
         /// The setting, with its value before the first change.
         main: Cell,
-        /// What may change along with it, the same.
+        /// What may change along with it, with the values before the first change.
         around: Vec<Cell>,
-        /// What it is about to be.
+        /// The value that it is about to get.
         to: String,
     },
     /// The last change was carried out.
@@ -63,9 +63,9 @@ pub(crate) struct Owner {
     pub(crate) host: String,
     /// How it was reached.
     pub(crate) access: Access,
-    /// What the host said of its boot and of where the session was.
+    /// What the host reported about its boot and the place of the session.
     pub(crate) identity: Vec<String>,
-    /// What tells that machine from every other one, if it says.
+    /// Tells that machine from every other one, if the host reports this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) machine: Option<String>,
     /// Process id of the dead-man there.
@@ -77,14 +77,14 @@ pub(crate) struct Owner {
 pub(crate) struct Contents {
     /// The first line, if it can be read.
     pub(crate) owner: Option<Owner>,
-    /// What is to be put back, in the order of the changes.
+    /// The entries to put back, in the order of the changes.
     pub(crate) entries: Vec<Entry>,
     /// Numbers of the lines that can't be read, from 1.
     pub(crate) unreadable: Vec<usize>,
 }
 
 impl Contents {
-    /// Reads a journal. A last line without its end was cut short before its change was made.
+    /// Reads a journal. A last line without its end was interrupted before its change was made.
     fn parse(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
         let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
@@ -121,7 +121,7 @@ impl Contents {
             }
             Line::Settled { main } => {
                 self.entries.retain(|entry| entry.main.setting != main.setting);
-                // What later changes noted of it was our doing.
+                // Later changes found a value of our own making.
                 for entry in &mut self.entries {
                     entry.around.retain(|cell| cell.setting != main.setting);
                 }
@@ -129,7 +129,7 @@ impl Contents {
         }
     }
 
-    /// Why nothing can be put back by it, if so.
+    /// Why nothing can be put back by this journal, if so.
     pub(crate) fn problem(&self) -> Option<String> {
         let advice = "put back by hand what it names, then remove it";
         match (&self.owner, self.unreadable.first()) {
@@ -145,7 +145,7 @@ impl Contents {
     }
 }
 
-/// An open journal, locked as long as this lives.
+/// An open journal, locked as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
@@ -153,7 +153,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Begins one in `state_dir`.
+    /// Begins a journal in `state_dir`.
     pub(crate) fn create(
         state_dir: &Path,
         owner: impl FnOnce(u32, u32) -> Owner,
@@ -178,7 +178,7 @@ impl Journal {
         }
     }
 
-    /// A new file that is locked. `None`: someone who tidies has removed it before it was locked.
+    /// A new, locked file. `None`: another process that tidies up removed it before it was locked.
     fn new(state_dir: &Path, pid: u32) -> io::Result<Option<Self>> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let path = state_dir.join(format!("{now}-{pid}{SUFFIX}"));
@@ -196,7 +196,7 @@ impl Journal {
         text.push(b'\n');
         let length = self.file.metadata()?.len();
         self.file.write_all(&text).and_then(|()| self.file.sync_all()).inspect_err(|_| {
-            // Part of a line in front of the next one would spoil both.
+            // A partial line in front of the next one would spoil both.
             let _ = self.file.set_len(length);
         })
     }
@@ -212,7 +212,7 @@ impl Journal {
         &self.path
     }
 
-    /// Removes it: nothing is left to put back.
+    /// Removes the journal: nothing is left to put back.
     pub(crate) fn close(&self) -> Result<(), RemoteError> {
         match fs::remove_file(&self.path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
@@ -227,14 +227,14 @@ impl Journal {
 pub(crate) struct Found {
     /// Where it is.
     pub(crate) path: PathBuf,
-    /// What it says.
+    /// Its contents.
     pub(crate) contents: Contents,
-    /// The journal itself, unless a run that lives holds it.
+    /// The journal itself, unless a live run holds it.
     pub(crate) journal: Option<Journal>,
 }
 
-/// The journals in `state_dir`, the last one first. One that can't be read is an error in its place. Each is opened
-/// and locked only when its turn comes: others may need the rest meanwhile.
+/// The journals in `state_dir`, the last one first. A journal that can't be read is an error in its place. Each is
+/// opened and locked only when its turn comes: others may need the rest meanwhile.
 pub(crate) fn all(
     state_dir: &Path,
 ) -> impl Iterator<Item = Result<Found, (PathBuf, io::Error)>> + use<> {
@@ -249,7 +249,7 @@ pub(crate) fn all(
     paths.into_iter().rev().filter_map(open)
 }
 
-/// `None`: it was closed meanwhile.
+/// Opens a journal. `None`: it was closed meanwhile.
 fn open(path: &Path) -> io::Result<Option<Found>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let opened = OpenOptions::new().read(true).append(true).custom_flags(flags).open(path);
@@ -258,7 +258,7 @@ fn open(path: &Path) -> io::Result<Option<Found>> {
         other => other?,
     };
     let status = file.metadata()?;
-    // What someone else wrote must not steer what we change.
+    // A file that someone else wrote must not steer what we change.
     if !status.is_file() || status.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is no file of this user"));
     }
@@ -322,7 +322,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         drop(Journal::create(folder.path(), owner).unwrap());
         drop(Journal::create(folder.path(), owner).unwrap());
-        // A process that another test starts holds the locks as well until its program begins.
+        // A process started by another test also holds the locks until its program begins.
         goodput_testing::wait_for("both to be free at once", || {
             let mut found = all(folder.path());
             let first = found.next().unwrap().ok().unwrap();

@@ -1,10 +1,10 @@
-//! Hosts that have no goodput, reached by SSH: their settings are read, changed and put back with
+//! Hosts without goodput, reached by SSH: their settings are read, changed and put back with
 //! their own programs.
 //!
-//! A [`Shell`] runs programs there, a [`System`] knows the programs of one operating system. [`RemoteChanges`] is the
-//! only way to change a host: the original is on this host's disk, and with a process of that host, before a change.
+//! A [`Shell`] runs programs there, and a [`System`] knows the programs of one operating system. [`RemoteChanges`] is
+//! the only way to change a host. Before a change, the original is on this host's disk and with a process of that host.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod address;

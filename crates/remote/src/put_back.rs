@@ -1,4 +1,4 @@
-//! Putting back what was changed at a host, over a session.
+//! Puts back the changes made at a host, over a session.
 
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -12,21 +12,21 @@ use crate::look::Look;
 use crate::shell::Shell;
 use crate::system::System;
 
-/// How often what is not back yet is written: a value may drag others along, and a device that starts anew refuses for a
+/// How often an unrestored value is written: a value may drag others along, and a device that restarts refuses for a
 /// moment.
 const ROUNDS: u32 = 6;
 
-/// How long a value that was just written in vain has until it is written again.
+/// Pause before a value is written again after a failed attempt.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// What a value is to us.
+/// How we judge a value.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// It is as it was, or ours.
+    /// It is the original, or ours.
     Ours,
     /// Someone else made this of it.
     Theirs(String),
-    /// What it belongs to is gone, and our change with it.
+    /// The object that it belongs to is gone, and our change with it.
     Gone(String),
     /// It can't be read.
     Unknown(String),
@@ -37,14 +37,14 @@ struct Sheet<'a> {
     cell: &'a Cell,
     state: State,
     wrote: bool,
-    /// Why it is not back, after the last round.
+    /// Why it is not back after the last round.
     left: Option<String>,
 }
 
-/// Puts back every entry with all that was changed along with it; the outcomes, in the order of the entries.
+/// Puts back every entry with everything that changed along with it. Returns the outcomes, in the order of the entries.
 ///
-/// All are judged before any is written: what is written drags others along, which must not pass for someone else's
-/// doing.
+/// All values are judged before any is written: a write drags others along, and these must not pass for someone else's
+/// changes.
 pub(crate) fn put_back(
     system: &dyn System,
     shell: &mut dyn Shell,
@@ -122,7 +122,7 @@ fn state(
     Ok(State::Theirs(now))
 }
 
-/// Whether a setting has a value that the change under way can have left.
+/// Whether a setting has a value that the change under way may have left.
 fn can_be_ours(look: &mut Look<'_>, main: &Cell) -> Result<bool, RemoteError> {
     match &main.under_way {
         Some(under_way) => Ok(look.run(&under_way.command())?.status == 0),
@@ -130,7 +130,7 @@ fn can_be_ours(look: &mut Look<'_>, main: &Cell) -> Result<bool, RemoteError> {
     }
 }
 
-/// Which of ours are not back.
+/// Which of our values are not back.
 fn wrong(system: &dyn System, shell: &mut dyn Shell, sheets: &mut [Sheet<'_>]) -> Vec<usize> {
     let mut look = Look::new(shell);
     let mut wrong = Vec::new();

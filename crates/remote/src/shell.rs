@@ -1,4 +1,4 @@
-//! What runs programs at a host.
+//! Runs programs at a host.
 
 use crate::command::Command;
 use crate::error::RemoteError;
@@ -23,10 +23,10 @@ pub trait Shell {
     /// Runs a program to its end.
     ///
     /// # Errors
-    /// When the connection is lost, the program takes too long or prints too much. How it ended is no error.
+    /// When the connection is lost, the program takes too long or prints too much. A failing program is no error.
     fn run(&mut self, command: &Command) -> Result<Output, RemoteError>;
 
-    /// Runs a program that must succeed; its standard output.
+    /// Runs a program that must succeed, and returns its standard output.
     ///
     /// # Errors
     /// The same, and when the program is missing, a privilege is missing, or the program fails.
@@ -42,10 +42,10 @@ pub trait Shell {
 /// Exit code of a shell that does not find a program (POSIX.1-2024, Shell, 2.8.2).
 const NOT_FOUND: i32 = 127;
 
-/// Longest piece of a program's own words in an error, characters.
+/// Longest piece of a program's output in an error, characters.
 const MAX_SAID: usize = 400;
 
-/// Why a command that failed did so.
+/// Why a command failed.
 pub(crate) fn failure(host: &str, command: &Command, output: &Output) -> RemoteError {
     let said = [&output.stderr, &output.stdout].map(|text| plain::one_line(text));
     let said = said.into_iter().find(|text| !text.is_empty());

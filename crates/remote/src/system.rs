@@ -1,4 +1,4 @@
-//! What goodput has to know about an operating system to change its settings by its own programs.
+//! What goodput needs to know about an operating system to change its settings with the system's own programs.
 
 use goodput_model::{EndName, Permanent, SettingRef};
 
@@ -16,16 +16,16 @@ pub struct Listed {
     pub setting: String,
     /// The value in effect.
     pub value: String,
-    /// What it is, in a few words.
+    /// What the setting is, in a few words.
     pub meaning: String,
 }
 
-/// What an operating system tells of itself while something is measured. Nothing here changes a host.
+/// What an operating system reports about itself during a measurement. Nothing here changes a host.
 pub trait Watch: Sync {
-    /// What the host has counted since its start: CPU time, and interrupts and packets of `device`, if it is named.
+    /// The host's counts since its start: CPU time, and, if `device` is named, its interrupts and packets.
     ///
     /// # Errors
-    /// When the connection is lost. What the host does not tell is missing.
+    /// When the connection is lost. Counts that the host does not report are missing.
     fn counters(
         &self,
         shell: &mut dyn Shell,
@@ -45,10 +45,10 @@ pub trait Watch: Sync {
     }
 }
 
-/// One operating system. Nothing here changes a host: what changes it is returned as a command, which is run
+/// One operating system. Nothing here changes a host: changes are returned as commands, which are run
 /// once the original is noted and the host itself can put it back.
 ///
-/// Settings are named without `far:`; whose end the host is at is the caller's business.
+/// Settings are named without `far:`; the caller knows which end the host is at.
 pub trait System: Watch {
     /// Its name, as `uname -s` prints it.
     fn name(&self) -> &'static str;
@@ -62,7 +62,7 @@ pub trait System: Watch {
     /// When the host has no such setting, the command fails, or what it prints is not understood.
     fn read(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<String, RemoteError>;
 
-    /// What `value`, as a person wrote it, reads back as once it is effective; refuses a value that can't be.
+    /// What `value`, as a person wrote it, reads back as once it is effective; refuses an invalid value.
     fn normalise(
         &self,
         shell: &mut dyn Shell,
@@ -70,8 +70,8 @@ pub trait System: Watch {
         value: &str,
     ) -> Result<String, RemoteError>;
 
-    /// What makes `value`, a normalised one, the effective one. The host also runs these to put back an original,
-    /// alone and possibly several times. May look at the state now: for an original it is asked before the change.
+    /// The commands that make the normalised `value` effective. The host also runs them to put back an original,
+    /// alone and possibly several times. May read the present state: for an original, this is called before the change.
     fn write(
         &self,
         shell: &mut dyn Shell,
@@ -79,8 +79,8 @@ pub trait System: Watch {
         value: &str,
     ) -> Result<Vec<Command>, RemoteError>;
 
-    /// What the host can ask itself to know whether `value`, a normalised one, is the effective one. All conditions of a
-    /// setting ask the same command.
+    /// The condition by which the host itself can check whether the normalised `value` is effective. All conditions of
+    /// a setting ask the same command.
     fn holds(
         &self,
         shell: &mut dyn Shell,
@@ -88,8 +88,8 @@ pub trait System: Watch {
         value: &str,
     ) -> Result<Condition, RemoteError>;
 
-    /// Refuses to replace the value now if it would not come back exactly as it is. Asked before the first change
-    /// only.
+    /// Refuses to replace the present value if it could not be put back exactly. Asked only before the first
+    /// change.
     fn comes_back(&self, _shell: &mut dyn Shell, _setting: &SettingRef) -> Result<(), RemoteError> {
         Ok(())
     }
@@ -103,13 +103,13 @@ pub trait System: Watch {
         Ok(Vec::new())
     }
 
-    /// Values that a change from one to the other leaves if it is cut short, if any.
+    /// Values that an interrupted change from one to the other may leave, if any.
     fn half_way(&self, _setting: &SettingRef, _one: &str, _other: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// In words, that what a setting belongs to is no longer there: its device, its route, its parameter. Whatever was
-    /// changed of it is gone as well.
+    /// Why the object of a setting (its device, route or parameter) is gone, in words. Changes of it
+    /// are gone as well.
     ///
     /// # Errors
     /// When the connection is lost, or what the host prints is not understood.
@@ -119,28 +119,28 @@ pub trait System: Watch {
         setting: &SettingRef,
     ) -> Result<Option<String>, RemoteError>;
 
-    /// Whether a change may cut the connection to the host. Such a change is put back by the host unless it is
-    /// confirmed over the connection soon.
+    /// Whether a change may cut the connection to the host. The host puts such a change back unless it is
+    /// soon confirmed over the connection.
     fn may_cut(&self, setting: &SettingRef) -> bool;
 
-    /// Commands that print what differs after a reboot, and in another network namespace or jail of the host. A
+    /// Commands whose output differs after a reboot, and in another network namespace or jail of the host. A
     /// reboot has undone every change.
     fn identity(&self) -> Vec<Command>;
 
-    /// A command that prints what tells the machine from every other one and outlives a reboot; nothing if it has no such
-    /// thing.
+    /// A command that prints an identity of the machine, unique and the same after a reboot; nothing if the system has
+    /// none.
     fn machine(&self) -> Command;
 
     /// Process ids there whose command line contains `mark`, other than the asking process itself; only those in the
     /// same network namespace or jail.
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError>;
 
-    /// The files that may have lines of ours, which keep values over a reboot.
+    /// The files that may contain lines of ours, which keep values over a reboot.
     fn keepers(&self) -> &'static [Keeper];
 
-    /// The files that make `value` of `setting` outlive a reboot there.
+    /// The files that make `value` of `setting` survive a reboot there.
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
-        // Of another host: what only that one knows, as hardware addresses, is left open.
+        // For another host: what only that host knows, such as hardware addresses, is left open.
         let far = SettingRef { end: EndName::Far, ..setting.clone() };
         let files = goodput_settings::permanent(&far, value).unwrap_or_default();
         files.into_iter().filter(|file| !file.file.starts_with("FreeBSD ")).collect()

@@ -1,4 +1,4 @@
-//! Finishing over SSH what a host alone could not put back.
+//! Cleans up over SSH what a host alone could not put back.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use crate::journal::{Contents, Found, Journal, Line, Owner, all};
 use crate::put_back::put_back;
 use crate::ssh::MARK;
 
-/// How long a dead-man may take that has not heard of the end yet: its patience, and some for putting back.
+/// How long a dead-man that has not yet noticed the end may take: its patience, and time for putting back.
 const DEAD_MAN_TIME: Duration = Duration::from_secs(45);
 
-/// What the command line of a guard of goodput on that host itself has.
+/// Part of the command line of a guard of a goodput that runs on that host itself.
 const LOCAL_GUARD: &str = ".journal.jsonl";
 
 /// Stands for a host that a damaged journal does not name.
 const UNKNOWN: &str = "a host reached by SSH";
 
-/// What became of the changes of one run at one host.
+/// What happened to the changes of one run at one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteReport {
     /// The host, as `ssh://…`.
     pub host: String,
-    /// What became of them.
+    /// What happened to them.
     pub report: RestoreReport,
 }
 
@@ -68,8 +68,8 @@ fn is_settled(restored: &Restored) -> bool {
     !matches!(restored.outcome, Outcome::Failed(_))
 }
 
-/// Puts back what runs that are no more left changed at hosts, one report for each run that changed something. Those
-/// of runs that live are left alone, and are reported. With `forget`, what can't be put back is given up: its host can't
+/// Puts back what dead runs left changed at hosts, with one report for each run that changed something. Changes
+/// of live runs are left alone and reported. With `forget`, changes that can't be put back are given up: the host can't
 /// be reached, is another machine now, or refuses.
 pub fn undo(state_dir: &Path, forget: bool) -> Vec<RemoteReport> {
     let settled = all(state_dir).map(|found| match found {
@@ -79,8 +79,8 @@ pub fn undo(state_dir: &Path, forget: bool) -> Vec<RemoteReport> {
     settled.filter(|found| !is_silent(found)).collect()
 }
 
-/// The same for a host that is logged in to, before a new run changes it, under whatever name dead runs knew it. What
-/// can't be read may be of this host as well.
+/// The same for a host with a session, before a new run changes it, under whatever name dead runs knew it. Journals
+/// that can't be read may be about this host too.
 pub(crate) fn undo_at(state_dir: &Path, host: &mut Host) -> Vec<RemoteReport> {
     let settled = all(state_dir).filter_map(|found| match found {
         Ok(found) => is_about(&found.contents, host).then(|| settle_at(found, host)),
@@ -96,12 +96,12 @@ fn is_about(contents: &Contents, host: &Host) -> bool {
     match relation(owner, host) {
         Relation::Same => true,
         Relation::Rebooted | Relation::Unknown => owner.host == host.address.to_string(),
-        // What was changed there is not here.
+        // The changes are not here.
         Relation::OtherNamespace | Relation::OtherMachine => false,
     }
 }
 
-/// What the host that answers now is to the one of a journal.
+/// How the host that answers now relates to the host of a journal.
 #[derive(Debug, PartialEq, Eq)]
 enum Relation {
     /// The same running system.
@@ -112,11 +112,11 @@ enum Relation {
     OtherNamespace,
     /// Another machine.
     OtherMachine,
-    /// Another boot, of a machine that does not say which it is.
+    /// Another boot, of a machine that has no id.
     Unknown,
 }
 
-/// By the boot, which no two machines share (random(4) of Linux, kern.boot_id), and by the machine's own id.
+/// Judged by the boot id, which no two machines share (random(4) of Linux, kern.boot_id), and by the machine's own id.
 fn relation(owner: &Owner, host: &Host) -> Relation {
     if owner.identity == host.identity {
         return Relation::Same;
@@ -144,7 +144,7 @@ fn report(
     RemoteReport { host: host.into(), report: RestoreReport { journal, entries, problem } }
 }
 
-/// What can be said of a journal without its host: a run that lives has it, it is damaged, or nothing is to be done.
+/// What is known about a journal without its host: a live run holds it, it is damaged, or nothing is left to do.
 fn without_host(found: Found) -> Result<(Journal, Contents), RemoteReport> {
     let Found { path, contents, journal } = found;
     let owner = contents.owner.as_ref();
@@ -189,7 +189,7 @@ fn settle_at(found: Found, host: &mut Host) -> RemoteReport {
     finish(&owner.host, &mut journal, &contents, entries)
 }
 
-/// What could not be put back is given up.
+/// Gives up a change that could not be put back.
 fn forgotten(restored: Restored) -> Restored {
     let Outcome::Failed(why) = restored.outcome else { return restored };
     let now = format!("forgotten, and may still be changed there ({why})");
@@ -200,7 +200,7 @@ fn reach(owner: &Owner) -> Result<Host, RemoteError> {
     Host::open(&owner.host.parse()?, &owner.access)
 }
 
-/// The last change first.
+/// One outcome per entry, the last change first.
 fn outcomes(entries: &[Entry], outcome: impl Fn(&Entry) -> Outcome) -> Vec<Restored> {
     let of =
         |entry: &Entry| Restored { setting: entry.main.setting.clone(), outcome: outcome(entry) };
@@ -240,7 +240,7 @@ pub(crate) fn restored(entries: &[Entry], outcomes: Vec<Outcome>) -> Vec<Restore
     entries.iter().zip(outcomes).rev().map(of).collect()
 }
 
-/// Waits until the dead-man of a run has done its work.
+/// Waits until the dead-man of a run has finished.
 pub(crate) fn await_dead_man(host: &mut Host, pid: u32) -> Result<(), RemoteError> {
     let deadline = Instant::now() + DEAD_MAN_TIME;
     while host.system.processes(&mut host.session, MARK)?.contains(&pid) {
@@ -268,7 +268,7 @@ pub(crate) fn refuse_others(host: &mut Host, own: u32) -> Result<(), RemoteError
     }
 }
 
-/// Notes what is settled, and closes the journal if that is all.
+/// Notes what is settled, and closes the journal if nothing else is left.
 pub(crate) fn finish(
     host: &str,
     journal: &mut Journal,

@@ -1,5 +1,5 @@
-//! Changes of a host reached by SSH. The original is in the journal on this host and with the dead-man on that one
-//! before anything is changed.
+//! Changes of a host reached by SSH. Before anything is changed, the original is in the journal on this host and with
+//! the dead-man on the other one.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -29,10 +29,10 @@ const CONFIRM_S: u32 = 10;
 /// Bytes that cross the connection in both directions to confirm a change: several full segments of any MTU.
 const CHECK_BYTES: usize = 48 << 10;
 
-/// How often what is around a setting is noted anew if others change it meanwhile.
+/// How often the surroundings of a setting are noted again if others change them meanwhile.
 const NOTES: u32 = 3;
 
-/// The values of every entry: its own, then those around it. `None`: it can't be read.
+/// The values of every entry: its own, then its surroundings. `None`: it can't be read.
 type Values = Vec<Vec<Option<String>>>;
 
 /// Changes of one host that are put back together: by [`RemoteChanges::restore`], by dropping, or by the host itself
@@ -41,7 +41,7 @@ pub struct RemoteChanges {
     host: Host,
     settled: Vec<RemoteReport>,
     entries: Vec<Entry>,
-    /// Values that the connection has lived through.
+    /// Values that the connection has survived.
     confirmed: HashSet<(SettingRef, String)>,
     /// `None` once everything is put back or kept.
     open: Option<Open>,
@@ -66,7 +66,7 @@ impl RemoteChanges {
         Self::after_dead_runs(Host::open(address, access)?, state_dir)
     }
 
-    /// Puts back what dead runs left changed, and begins only if nothing of it is left.
+    /// Puts back what dead runs left changed, and begins only if nothing is left.
     fn after_dead_runs(mut host: Host, state_dir: &Path) -> Result<Self, RemoteError> {
         let settled = undo_at(state_dir, &mut host);
         match settled.iter().find_map(RemoteReport::objection) {
@@ -81,7 +81,7 @@ impl RemoteChanges {
         settled: Vec<RemoteReport>,
     ) -> Result<Self, RemoteError> {
         let dead_man = DeadMan::start(&mut host.session)?;
-        // Looked for after ours is there: of two that begin at the same time, at least one sees the other.
+        // Checked once ours is there: of two that begin at the same time, at least one sees the other.
         refuse_others(&mut host, dead_man.pid)?;
         let journal = Journal::create(state_dir, |format, pid| Owner {
             format,
@@ -97,7 +97,7 @@ impl RemoteChanges {
         Ok(Self { host, settled, entries, confirmed, open })
     }
 
-    /// What dead runs had left changed there and was put back before these changes began.
+    /// The changes of dead runs that were put back before these changes began.
     pub fn settled(&self) -> &[RemoteReport] {
         &self.settled
     }
@@ -107,10 +107,10 @@ impl RemoteChanges {
         self.host.system.name()
     }
 
-    /// What the host has counted since its start, of `device` as well if it is named.
+    /// The host's counts since its start, including those of `device` if it is named.
     ///
     /// # Errors
-    /// When the connection is lost, and with it every change.
+    /// When the connection is lost, and every change with it.
     pub fn counters(&mut self, device: Option<&str>) -> Result<Counters, RemoteError> {
         self.host.system.counters(&mut self.host.session, device)
     }
@@ -123,18 +123,18 @@ impl RemoteChanges {
         self.host.system.polling(&mut self.host.session, device)
     }
 
-    /// The files that make `value` of a setting outlive a reboot of the host.
+    /// The files that make `value` of a setting survive a reboot of the host.
     pub fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
         self.host.system.permanent(&its_own(setting), value)
     }
 
-    /// Makes `value` the effective value of a setting of the host; what was read back. Of a setting that is changed
-    /// several times, the value before the first change is the original.
+    /// Makes `value` the effective value of a setting of the host and returns what was read back. If a setting is
+    /// changed several times, its original is the value before the first change.
     ///
     /// # Errors
-    /// When the value is not one, a privilege is missing, the journal can't be written, someone else changed the
+    /// When the value is invalid, a privilege is missing, the journal can't be written, someone else changed the
     /// setting since, the change cuts the connection, or the kernel made something else of the value. The
-    /// setting then has its original value, or the host puts that back.
+    /// setting then has its original value, or the host puts it back.
     pub fn apply(&mut self, setting: &SettingRef, value: &str) -> Result<String, RemoteError> {
         let setting = its_own(setting);
         let system = self.host.system;
@@ -166,7 +166,7 @@ impl RemoteChanges {
             return RemoteReport { host, report };
         };
         let dead_man = open.dead_man.pid;
-        // A session that is lost has made the dead-man put back; what it did is looked at anew.
+        // A lost session has made the dead-man put back; check again what it did.
         let reached = match self.host.session.answers() {
             true => Ok(()),
             false => self.host.again().and_then(|session| {
@@ -181,12 +181,12 @@ impl RemoteChanges {
         let restored = restored(&self.entries, outcomes);
         let contents = Contents { entries: self.entries.clone(), ..Contents::default() };
         let report = finish(&host, &mut open.journal, &contents, restored);
-        // It would do nothing more if everything is back, and tries what is not.
+        // It does nothing more if everything is back, and tries the rest otherwise.
         self.host.session.end();
         report
     }
 
-    /// Writes lines into files of the host that keep these values after a reboot; the files.
+    /// Writes lines that keep these values after a reboot into files of the host, and returns the files.
     ///
     /// # Errors
     /// When a value can't be kept by a file of ours, or a file can't be written. The files are then as before.
@@ -202,10 +202,10 @@ impl RemoteChanges {
     /// Leaves everything as it is now.
     ///
     /// # Errors
-    /// When the journal can't be removed, or the host is not connected any more; everything is then put back.
+    /// When the journal can't be removed, or the host is no longer connected; everything is then put back.
     pub fn keep(mut self) -> Result<(), RemoteError> {
         let Some(open) = &self.open else { return Ok(()) };
-        // Until the dead-man has said that it goes, it may put everything back. What then fails puts it back here.
+        // Until the dead-man has confirmed its end, it may put everything back. What then fails puts it back here.
         open.dead_man.release(&mut self.host.session)?;
         open.journal.close()?;
         self.open = None;
@@ -213,7 +213,7 @@ impl RemoteChanges {
         Ok(())
     }
 
-    /// Notes what is there now as the original of a setting and of all that is coupled with it.
+    /// Notes the present values of a setting and of everything coupled with it as the originals.
     fn find_around(&mut self, setting: &SettingRef) -> Result<usize, RemoteError> {
         let system = self.host.system;
         let mut look = Look::new(&mut self.host.session);
@@ -223,7 +223,7 @@ impl RemoteChanges {
             match Cell::found(system, &mut look, other) {
                 Ok(cell) => around.push(cell),
                 Err(error @ RemoteError::Lost { .. }) => return Err(error),
-                // What the driver does not have can't change.
+                // A value that the driver does not have can't change.
                 Err(_) => {}
             }
         }
@@ -231,7 +231,7 @@ impl RemoteChanges {
         Ok(self.entries.len() - 1)
     }
 
-    /// Has both hosts know what is about to change; all values right after that.
+    /// Tells both hosts what is about to change; returns all values right after that.
     fn note(&mut self, index: usize, to: &str) -> Result<Values, RemoteError> {
         let mut seen = self.look()?;
         for _ in 0..NOTES {
@@ -242,7 +242,7 @@ impl RemoteChanges {
             open.journal.note(&Line::Intent { main, around, to: to.into() })?;
             entry.doubt = true;
             self.arm(index)?;
-            // This took long enough for others to change something, which is theirs then.
+            // This took long enough for others to change something, and such a change is theirs.
             let now = self.look()?;
             if now[index] == seen[index] {
                 return Ok(now);
@@ -253,7 +253,7 @@ impl RemoteChanges {
         Ok(seen)
     }
 
-    /// Notes in an entry what a change to `to` can leave, and what others have changed around it.
+    /// Notes in an entry the values that a change to `to` can leave, and what others have changed around it.
     fn expect_change(
         &mut self,
         index: usize,
@@ -268,7 +268,7 @@ impl RemoteChanges {
         for (cell, now) in entry.around.iter_mut().zip(&seen[1..]) {
             cell.theirs = now.as_deref().is_none_or(|now| cell.is_foreign(now));
             if cell.theirs && is_first {
-                // Before the first change it is the original.
+                // Before the first change, this value is the original.
                 match Cell::found(host.system, &mut look, cell.setting.clone()) {
                     Ok(found) => *cell = found,
                     Err(error @ RemoteError::Lost { .. }) => return Err(error),
@@ -279,7 +279,7 @@ impl RemoteChanges {
         Ok(())
     }
 
-    /// Gives the dead-man the script for an entry as it is now.
+    /// Gives the dead-man the current script of an entry.
     fn arm(&mut self, index: usize) -> Result<(), RemoteError> {
         let Some(open) = &self.open else { return Err(RemoteError::Closed) };
         let mut look = Look::new(&mut self.host.session);
@@ -287,7 +287,7 @@ impl RemoteChanges {
         open.dead_man.arm(&mut self.host.session, index + 1, &script)
     }
 
-    /// Changes what is noted, and looks what that has done.
+    /// Makes the noted change, and checks its effects.
     fn change(
         &mut self,
         index: usize,
@@ -326,7 +326,7 @@ impl RemoteChanges {
         Err(SettingError::NotEffective { setting, asked, effective, not_back: None }.into())
     }
 
-    /// What every value of every entry is now; `None` if it can't be read.
+    /// The present values of every entry; `None` if a value can't be read.
     fn look(&mut self) -> Result<Values, RemoteError> {
         let mut look = Look::new(&mut self.host.session);
         let mut values = Vec::new();
@@ -344,8 +344,8 @@ impl RemoteChanges {
         Ok(values)
     }
 
-    /// Notes as our doing what differs from `before`: settings of one run may drag each other along. The entries that
-    /// have something of it.
+    /// Notes differences from `before` as our doing: settings of one run may drag each other along. Returns the
+    /// affected entries.
     fn take_note(&mut self, before: &Values) -> Result<Vec<usize>, RemoteError> {
         let after = self.look()?;
         let mut touched = Vec::new();
@@ -362,13 +362,13 @@ impl RemoteChanges {
         Ok(touched)
     }
 
-    /// Has both hosts know how the change of the entry at `index` ended, and what it did to others.
+    /// Lets both hosts know how the change of the entry at `index` ended, and what it did to others.
     fn settle(&mut self, index: usize, touched: Vec<usize>) -> Result<(), RemoteError> {
         self.entries[index].doubt = false;
         let others = touched.into_iter().filter(|other| *other != index);
         for index in std::iter::once(index).chain(others) {
             let entry = &self.entries[index];
-            // Of one whose end is not known, any value can be ours as it is.
+            // If an entry's outcome is unknown, any value can be ours as it is.
             if !entry.doubt {
                 let changed = entry.around.iter().filter(|cell| cell.made.is_some());
                 let (main, around) = (entry.main.clone(), changed.cloned().collect());
@@ -380,13 +380,13 @@ impl RemoteChanges {
         Ok(())
     }
 
-    /// Has the host put the change back soon unless it is confirmed.
+    /// Makes the host put the change back soon unless it is confirmed.
     fn expect(&mut self, index: usize) -> Result<(), RemoteError> {
         let Some(open) = &self.open else { return Err(RemoteError::Closed) };
         open.dead_man.expect(&mut self.host.session, index + 1, CONFIRM_S)
     }
 
-    /// Confirms a change, if full packets still get through in both directions: on this connection, and on a new one.
+    /// Confirms a change if full packets still get through in both directions, on this connection and on a new one.
     fn confirm(&mut self, index: usize) -> Result<(), RemoteError> {
         let setting = self.entries[index].main.setting.to_string();
         let cut = |why: String| RemoteError::CutOff { setting: setting.clone(), why };
@@ -400,7 +400,7 @@ impl RemoteChanges {
         }
     }
 
-    /// Puts a change back that went wrong. Where that fails, it stays noted for [`RemoteChanges::restore`].
+    /// Puts back a change that went wrong. If that fails, it stays noted for [`RemoteChanges::restore`].
     fn take_back(&mut self, index: usize, before: &Values) {
         if !self.host.session.answers() {
             return;
@@ -411,13 +411,13 @@ impl RemoteChanges {
         let entry = Entry { main, around, doubt };
         let own: HashSet<_> = entry.cells().map(|cell| cell.setting.clone()).collect();
         let outcome = put_back(self.host.system, &mut self.host.session, &[entry]).pop();
-        // What can't be noted now is looked at again later, which does no harm.
+        // Whatever can't be noted now is checked again later, which does no harm.
         let Ok(touched) = self.take_note(before) else { return };
         match outcome {
             None | Some(Outcome::Failed(_)) => return,
             Some(Outcome::AlreadyBack | Outcome::PutBack { .. }) => {
                 for cell in &mut self.entries[index].around {
-                    // What another entry has made of it is still there.
+                    // The value that another entry gave it is still there.
                     if own.contains(&cell.setting) {
                         cell.made = None;
                     }
@@ -433,7 +433,7 @@ impl RemoteChanges {
 
 impl Drop for RemoteChanges {
     fn drop(&mut self) {
-        // What could not be put back is in the journal, and the dead-man learns it from the end of the session.
+        // Changes that could not be put back are in the journal, and the dead-man notices the end of the session.
         if self.open.is_some() {
             self.restore();
         }

@@ -1,6 +1,6 @@
-//! Values that outlive a reboot of a host: written into its files, listed, and removed again.
+//! Values that survive a reboot of a host: written into its files, listed, and removed again.
 //!
-//! Where a system reads a file of ours beside those of others, all of it is ours. Where it reads one file only, ours are
+//! If a system reads a file of ours beside other files, the whole file is ours. If it reads only one file, ours are
 //! marked lines at its end; nothing else in it is ever touched. Lines that someone has edited are left alone.
 
 use goodput_model::SettingRef;
@@ -26,21 +26,21 @@ pub struct SavedThere {
     pub intact: bool,
 }
 
-/// Lines that were to be removed, and what became of it.
+/// Lines that were to be removed, and the outcome.
 pub type Removed = (SavedThere, Result<(), RemoteError>);
 
-/// Begins and ends our lines in a file that is not all ours. Patterns of sed(1) as they are.
+/// Begins and ends our lines in a file that is not all ours. Also literal patterns of sed(1).
 const BEGIN: &str = "# BEGIN goodput";
 const END: &str = "# END goodput";
 
-/// Prints what stands at a path: `none`, `link`, or `file`, its checksum, how many times our lines begin and end, and then
+/// Prints what is at a path: `none`, `link`, or `file`, its checksum, how many times our lines begin and end, and then
 /// our lines, or all of them.
 const SHOW: &str = "f=$1; if [ -L \"$f\" ]; then echo link; elif [ ! -e \"$f\" ]; then echo none; else echo file; \
     cksum <\"$f\" || exit; if [ \"$2\" = whole ]; then echo 1 1; cat \"$f\"; else \
     echo $(grep -c -x \"$3\" \"$f\") $(grep -c -x \"$4\" \"$f\"); sed -n \"/^$3\\$/,/^$4\\$/p\" \"$f\"; fi; fi";
 
-/// Replaces a file in one step, if it still has the checksum: without our lines, and with the text behind the rest. A file
-/// that would be empty is removed. A draft on a disk that is full never takes the file's place.
+/// Replaces a file in one step, if it still has the checksum: removes our lines and appends the text to the rest. A
+/// file that would be empty is removed. A draft on a full disk never takes the file's place.
 const WRITE: &str = "f=$1; [ \"$(cksum 2>/dev/null <\"$f\")\" = \"$2\" ] || { echo \"$f was changed meanwhile\" >&2; exit 1; }; \
     umask 022; mkdir -p \"${f%/*}\" || exit; t=$f.goodput.$$; trap 'rm -f \"$t\"' EXIT; \
     if [ -e \"$f\" ]; then cp -p \"$f\" \"$t\" || exit; else : >\"$t\" || exit; fi; \
@@ -76,7 +76,7 @@ impl Keeper {
         }
     }
 
-    /// What our lines say; `None` if there are none.
+    /// The contents of our lines; `None` if there are none.
     fn ours(&self, host: &str, times: &str, text: &str) -> Result<Option<SavedThere>, RemoteError> {
         let inner = match (self.whole, times) {
             (true, _) => Some(text),
@@ -99,7 +99,7 @@ impl Keeper {
         RemoteError::LeftAlone { host: host.into(), path: self.path.into(), why: why.into() }
     }
 
-    /// Has our lines keep these values, or takes them away.
+    /// Makes our lines keep these values, or removes the lines.
     fn write(
         &self,
         shell: &mut dyn Shell,
@@ -114,20 +114,20 @@ impl Keeper {
             _ if self.whole => saved_text::render(keeps, &lines.join("\n")),
             _ => format!("{BEGIN}\n{}{END}\n", saved_text::render(keeps, &lines.join("\n"))),
         };
-        // For printf(1), which makes the line breaks anew.
+        // For printf(1), which restores the line breaks.
         let text = text.replace('\\', r"\\").replace('\n', r"\n");
         let words = ["-c", WRITE, "sh", self.path, sum, self.kind(), BEGIN, END, &text];
         shell.output(&Command::new("sh", words)).map(drop)
     }
 
-    /// What these values need of this file.
+    /// The lines of this file that these values need.
     fn forms(&self, system: &dyn System, keeps: &[Assignment]) -> Vec<goodput_model::Permanent> {
         let forms = keeps.iter().flat_map(|(setting, value)| system.permanent(setting, value));
         forms.filter(|form| path(&form.file) == self.path).collect()
     }
 }
 
-/// What stands in a file.
+/// What a file contains.
 struct Found {
     /// Its checksum (cksum(1)); empty if there is no file.
     sum: String,
@@ -139,7 +139,7 @@ fn path(file: &str) -> &str {
     file.rsplit(' ').next().unwrap_or(file)
 }
 
-/// The lines of ours on a host, edited ones among them.
+/// The lines of ours on a host, including edited ones.
 pub(crate) fn saved(
     system: &dyn System,
     shell: &mut dyn Shell,
@@ -148,7 +148,7 @@ pub(crate) fn saved(
     for keeper in system.keepers() {
         match keeper.found(shell) {
             Ok(found) => all.extend(found.ours),
-            // Someone else's file has nothing of ours.
+            // Someone else's file contains nothing of ours.
             Err(RemoteError::LeftAlone { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -156,7 +156,7 @@ pub(crate) fn saved(
     Ok(all)
 }
 
-/// Writes lines that keep these values after a reboot; the files. Values that are kept already stay.
+/// Writes lines that keep these values after a reboot, and returns the files. Values that are kept already stay.
 ///
 /// # Errors
 /// When a value can't be kept by a file of ours, or a file can't be written. All are then as before.
@@ -181,7 +181,7 @@ pub(crate) fn save(
         return Ok(plans.into_iter().map(of).collect());
     };
     for plan in plans.drain(..written) {
-        // What failed first is what is reported.
+        // Only the first failure is reported.
         let _ = plan
             .keeper
             .found(shell)
@@ -190,7 +190,7 @@ pub(crate) fn save(
     Err(failure)
 }
 
-/// What one file is to keep.
+/// What one file should keep.
 struct Plan {
     keeper: &'static Keeper,
     sum: String,
@@ -253,7 +253,7 @@ fn keeper_of(
     })
 }
 
-/// Removes the lines of ours that nobody has edited; all of them, with what became of each.
+/// Removes the lines of ours that nobody has edited. Returns all of our lines with the outcome for each.
 pub(crate) fn remove(
     system: &dyn System,
     shell: &mut dyn Shell,

@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 use crate::address::Address;
 use crate::error::RemoteError;
 
-/// How often a session says that it is there. The dead-man hears it well before its patience ends.
+/// Interval of a session's heartbeat. The dead-man hears it well before its patience ends.
 const BEAT: Duration = Duration::from_secs(3);
 
-/// Pieces of output that may wait for us. More than that makes the host wait.
+/// Pieces of output that may wait to be read. Beyond that the host waits.
 const MAX_PIECES: usize = 16;
 
-/// Bytes of output that are read at once.
+/// Bytes of output per read.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// How long an ssh whose output has ended may take to end itself.
+/// How long ssh may take to exit after its output has ended.
 const END_TIME: Duration = Duration::from_secs(2);
 
-/// How to reach hosts: what differs from one user to the next.
+/// How to reach hosts: the part that differs between users.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Access {
     /// Configuration file instead of the user's and the host's own (ssh(1), `-F`).
@@ -50,16 +50,16 @@ pub(super) struct Client {
     output: Receiver<Piece>,
 }
 
-/// What is to be written.
+/// Input to write.
 enum Input {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// These bytes again and again, as long as there is nothing else.
+    /// These bytes, repeated as long as there is nothing else.
     Beats(&'static [u8]),
 }
 
 impl Client {
-    /// Starts ssh with a shell at `address`. Of the user's configuration nothing is overruled but what would ask,
+    /// Starts ssh with a shell at `address`. Overrules only those parts of the user's configuration that would ask,
     /// need a terminal, share a connection or run another command.
     pub(super) fn start(address: &Address, access: &Access) -> Result<Self, RemoteError> {
         Self::spawn(command(address, access))
@@ -88,34 +88,34 @@ impl Client {
         Ok(Self { child, input, output })
     }
 
-    /// Has bytes written, which need not be soon: whoever waits for the answer has a deadline.
+    /// Queues bytes for writing, possibly for later: whoever waits for the answer has a deadline.
     pub(super) fn send(&self, text: &str) {
         self.pass(Input::Bytes(text.into()));
     }
 
-    /// Has `beat` written from now on whenever there is nothing else.
+    /// From now on, writes `beat` whenever there is nothing else.
     pub(super) fn keep_sending(&self, beat: &'static str) {
         self.pass(Input::Beats(beat.as_bytes()));
     }
 
     fn pass(&self, input: Input) {
         if let Some(inputs) = &self.input {
-            // A writer that is gone has met the end of ssh, which the reader meets too.
+            // If the writer is gone, ssh has ended, and the reader notices that too.
             let _ = inputs.send(input);
         }
     }
 
-    /// Ends the input, so that the host knows that the session is over.
+    /// Ends the input, so that the host notices the end of the session.
     pub(super) fn end_input(&mut self) {
         self.input = None;
     }
 
-    /// The next piece of output; why there is none at the deadline or after the end of both streams.
+    /// The next piece of output, or why there is none: the deadline has passed or both streams have ended.
     pub(super) fn piece(&self, deadline: Instant) -> Result<Piece, RecvTimeoutError> {
         self.output.recv_timeout(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// How ssh ended, after its output has; it is ended if it does not end itself.
+    /// How ssh exited after its output ended; ssh is killed if it does not exit.
     pub(super) fn end(&mut self) -> Option<ExitStatus> {
         self.input = None;
         let deadline = Instant::now() + END_TIME;
@@ -132,7 +132,7 @@ impl Client {
 
     /// Ends ssh at once.
     pub(super) fn kill(&mut self) {
-        // It may have ended meanwhile, which is what is wanted.
+        // It may have ended meanwhile, which is just as well.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -148,7 +148,7 @@ impl Drop for Client {
 fn command(address: &Address, access: &Access) -> Command {
     let mut command = Command::new("ssh");
     command.args(["-T", "-o", "BatchMode=yes"]);
-    // A connection that is shared would pass for a new one, and outlive ours (ssh_config(5)).
+    // A shared connection would pass for a new one, and outlive ours (ssh_config(5)).
     command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "RemoteCommand=none"]);
     if let Some(config) = &access.config {
         command.arg("-F").arg(config);
@@ -159,9 +159,9 @@ fn command(address: &Address, access: &Access) -> Command {
     if let Some(user) = &address.user {
         command.arg("-l").arg(user);
     }
-    // The login's own shell need not be a POSIX one. `exec` means the same in all of them.
+    // The login shell need not be a POSIX shell. `exec` means the same in all shells.
     command.args([&address.host, "exec /bin/sh"]);
-    // The words in which it says what is wrong.
+    // The language of the errors that we look for.
     command.env("LC_ALL", "C");
     command
 }
@@ -171,7 +171,7 @@ fn pass_on(stream: Stream, mut from: impl Read, pieces: &SyncSender<Piece>) {
     loop {
         let read = match from.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // An error here is an end like any other.
+            // An error here counts as the end of the stream.
             read => read.unwrap_or(0),
         };
         if pieces.send((stream, buffer[..read].to_vec())).is_err() || read == 0 {
@@ -180,8 +180,8 @@ fn pass_on(stream: Stream, mut from: impl Read, pieces: &SyncSender<Piece>) {
     }
 }
 
-/// Writes until there is nobody any more who says what. Dropping the input then ends the session. A beat is due `every` so
-/// often, also between other input: the dead-man hears nothing else.
+/// Writes until all senders are gone. Dropping the input then ends the session. A beat is due at each `every`,
+/// also between other input: the dead-man hears nothing else.
 fn write(mut stdin: impl Write, inputs: &Receiver<Input>, every: Duration) {
     let mut beats: Option<(&[u8], Instant)> = None;
     let mut put = |bytes: &[u8]| stdin.write_all(bytes).and_then(|()| stdin.flush()).is_ok();

@@ -1,15 +1,15 @@
-//! Finds the lines of a session in what its host prints: all begin with a mark that nobody can know before.
+//! Finds the lines of a session in a host's output: all begin with a mark that nobody can know in advance.
 
-/// What a session said, and what was printed before that.
+/// A line of a session, and the output before it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     /// Everything since the line before, the line break in front of the mark left out.
     pub(super) text: String,
-    /// The words behind the mark.
+    /// The words after the mark.
     pub(super) words: Vec<String>,
 }
 
-/// One stream of a session, cut at its marks.
+/// One stream of a session, split at its marks.
 #[derive(Debug)]
 pub(super) struct Frames {
     mark: Vec<u8>,
@@ -24,7 +24,7 @@ impl Frames {
         Self { mark: format!("\n{mark} ").into(), bytes: Vec::new(), searched: 0 }
     }
 
-    /// Takes what was printed next.
+    /// Adds the next output.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -34,12 +34,12 @@ impl Frames {
         self.bytes.len()
     }
 
-    /// What waits, as text, for an error.
+    /// The waiting bytes as text, for an error.
     pub(super) fn rest(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim().to_owned()
     }
 
-    /// The next line of the session, once all of it has come.
+    /// The next line of the session, once it is complete.
     pub(super) fn next(&mut self) -> Option<Frame> {
         let found = find(&self.bytes[self.searched..], &self.mark);
         let Some(begin) = found.map(|at| at + self.searched) else {

@@ -1,4 +1,4 @@
-//! The dead-man at the host, as the session sees it.
+//! The session's view of the dead-man at the host.
 
 use crate::command::Command;
 use crate::error::RemoteError;
@@ -8,13 +8,13 @@ use super::session::Session;
 /// The dead-man's script.
 const DEAD_MAN: &str = include_str!("dead_man.sh");
 
-/// What processes of a dead-man have in their command line.
+/// Part of the command line of every dead-man process.
 pub(crate) const MARK: &str = "goodput-dead-man";
 
-/// Seconds without a word after which the dead-man counts the session as lost.
+/// Seconds of silence after which the dead-man considers the session lost.
 const PATIENCE_S: u32 = 30;
 
-/// What the session has done whenever there is nothing else to do.
+/// The line that the session runs whenever there is nothing else to do.
 const BEAT: &str = "echo beat >&4\n";
 
 /// Longest piece of a script in one line to the dead-man, bytes. Ticks come through the same pipe, where only writes
@@ -29,9 +29,9 @@ pub(crate) struct DeadMan {
 }
 
 impl DeadMan {
-    /// Starts it. From now on the end of `session` makes it put back what it is armed with.
+    /// Starts the dead-man. From now on the end of `session` makes it put back what it is armed with.
     pub(crate) fn start(session: &mut Session) -> Result<Self, RemoteError> {
-        // One line, like every request: printf(1) makes the line breaks of the script anew.
+        // One line, like every request: printf(1) restores the line breaks of the script.
         let script = DEAD_MAN.replace('\\', r"\\").replace('\n', r"\n");
         let script = Command::new("printf", ["%b", &script]);
         session.send(&format!("guarded \"$({script})\" {PATIENCE_S}"));
@@ -45,7 +45,7 @@ impl DeadMan {
         Ok(Self { pid })
     }
 
-    /// Has it keep `script` to put back number `number`, instead of what it had. It is kept when this returns.
+    /// Arms put-back number `number` with `script`, replacing the earlier one. The dead-man has it when this returns.
     pub(crate) fn arm(
         &self,
         session: &mut Session,
@@ -61,7 +61,7 @@ impl DeadMan {
         self.tell(session, &format!("undo {number} {rest}"), "armed", number)
     }
 
-    /// Has it put back number `number` after some seconds, unless it is confirmed before.
+    /// Makes the dead-man put back number `number` after some seconds, unless it is confirmed before.
     pub(crate) fn expect(
         &self,
         session: &mut Session,
@@ -71,7 +71,7 @@ impl DeadMan {
         self.tell(session, &format!("confirm {number} {seconds}"), "waiting", number)
     }
 
-    /// Confirms number `number`. Whether that was in time; otherwise it is put back already.
+    /// Confirms number `number`. Returns whether that was in time; if not, it is put back already.
     pub(crate) fn confirm(
         &self,
         session: &mut Session,
@@ -87,7 +87,7 @@ impl DeadMan {
         }
     }
 
-    /// Lets it go without putting anything back. On an error it may have put back, or does so.
+    /// Releases the dead-man without putting anything back. On an error it may have put back, or may still do so.
     pub(crate) fn release(&self, session: &mut Session) -> Result<(), RemoteError> {
         self.tell(session, "bye", "released", 0)
     }
@@ -108,7 +108,7 @@ impl DeadMan {
     }
 }
 
-/// Has the host's shell write a line to the dead-man.
+/// Makes the host's shell write a line to the dead-man.
 fn write_line(session: &mut Session, line: &str) {
     let print = Command::new("printf", [r"%s\n", line]);
     session.send(&format!("{print} >&4"));
@@ -176,12 +176,12 @@ mod tests {
         std::fs::read_to_string(path).unwrap()
     }
 
-    /// A process that has ended has no command line any more, whether or not someone has waited for it.
+    /// An ended process has no command line any more, whether or not it was waited for.
     fn is_over(pid: u32) -> bool {
         std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().is_empty()
     }
 
-    /// As a test ends processes: by their ids, which it got from them.
+    /// Tests end processes only by ids that they got from those processes.
     fn kill(pid: &str) {
         let status = process::Command::new("kill").args(["-9", pid.trim()]).status();
         assert!(status.unwrap().success());

@@ -12,22 +12,22 @@ use crate::error::RemoteError;
 use crate::plain;
 use crate::shell::{Output, Shell};
 
-/// What the host's shell is given first.
+/// The first input of the host's shell.
 const BEGIN: &str = include_str!("begin.sh");
 
-/// How long a host may take to let us in.
+/// How long a login may take.
 const LOGIN_TIME: Duration = Duration::from_secs(30);
 
-/// How long one program may take. Below the dead-man's patience: a beat waits behind a program.
+/// How long one program may take. Less than the dead-man's patience, because a beat waits behind a program.
 const PROGRAM_TIME: Duration = Duration::from_secs(20);
 
 /// Most bytes that one program may print.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
 
-/// Most bytes that a login may print before the session begins, as banners do.
+/// Most bytes that a login may print before the session begins, such as banners.
 const MAX_BANNER_BYTES: usize = 64 << 10;
 
-/// A session. It runs programs, and knows nothing of what they do.
+/// A session. It runs programs without knowing what they do.
 #[derive(Debug)]
 pub struct Session {
     host: String,
@@ -35,7 +35,7 @@ pub struct Session {
     out: Frames,
     err: Frames,
     requests: u64,
-    /// Why it is over, if it is.
+    /// Why the session is over, if it is.
     over: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Session {
             self.wait(stream, deadline, MAX_BANNER_BYTES).map_err(|error| match error {
                 Ended::Closed => {
                     let status = self.client.end();
-                    // ssh may have more to say at its end.
+                    // ssh may print more at its end.
                     self.drain();
                     let (printed, said) = (self.out.rest(), self.err.rest());
                     trouble::before_it_began(&self.host, status, &printed, &said)
@@ -97,17 +97,17 @@ impl Session {
         self.run(&Command::new(":", [""; 0])).is_ok()
     }
 
-    /// Has a line carried out whose answer comes from elsewhere.
+    /// Sends a line whose answer comes from elsewhere.
     pub(super) fn send(&mut self, line: &str) {
         self.client.send(&format!("{line}\n"));
     }
 
-    /// Has a line carried out whenever there is nothing else to do.
+    /// Sends a line whenever there is nothing else to do.
     pub(super) fn keep_sending(&mut self, line: &'static str) {
         self.client.keep_sending(line);
     }
 
-    /// Waits for a line of the session; its words.
+    /// Waits for a line of the session and returns its words.
     pub(super) fn answer(&mut self, doing: &str) -> Result<Vec<String>, RemoteError> {
         self.frame(Stream::Out, doing).map(|frame| frame.words)
     }
@@ -118,7 +118,7 @@ impl Session {
         let deadline = Instant::now() + PROGRAM_TIME;
         let ended = loop {
             match self.wait(Stream::Out, deadline, MAX_OUTPUT_BYTES) {
-                // What has come already is read without waiting, so that the deadline is no end of that.
+                // Pending output is read without waiting, so the deadline doesn't end that.
                 Ok(_) if Instant::now() < deadline => {}
                 Ok(_) => break Ended::Late,
                 Err(ended) => break ended,
@@ -150,7 +150,7 @@ impl Session {
                 Ended::Late => format!("no answer for {} s", PROGRAM_TIME.as_secs()),
                 Ended::TooMuch => format!("it printed more than {} MiB", MAX_OUTPUT_BYTES >> 20),
             };
-            // What comes later would be taken for the answer to something else.
+            // Later output would pass for the answer to something else.
             self.client.end_input();
             self.over = Some(why.clone());
             lost(&self.host, why)
@@ -194,7 +194,7 @@ impl Session {
         }
     }
 
-    /// Takes what has been printed but not read yet, after the end.
+    /// After the end, reads the remaining output.
     fn drain(&mut self) {
         let deadline = Instant::now() + Duration::from_millis(200);
         while let Ok((from, bytes)) = self.client.piece(deadline) {

@@ -1,4 +1,4 @@
-//! What it means when ssh ends: which of its own words say what the user can do.
+//! Why ssh ended: finds the messages of ssh that tell the user what to do.
 
 use std::process::ExitStatus;
 
@@ -8,10 +8,10 @@ use crate::plain;
 /// Exit code of ssh(1) for its own errors; any other one is that of the host's command.
 const SSH_FAILED: i32 = 255;
 
-/// Longest piece of ssh's words in an error, characters from its end.
+/// Longest piece of ssh's output in an error, characters from its end.
 const MAX_SAID: usize = 600;
 
-/// Why a session that never began did not. `printed` is what the host's shell printed.
+/// Why a session never began. `printed` is the output of the host's shell.
 pub(super) fn before_it_began(
     host: &str,
     status: Option<ExitStatus>,
@@ -39,7 +39,7 @@ pub(super) fn before_it_began(
     RemoteError::Unreachable { host, said }
 }
 
-/// What ssh and the host said last.
+/// The last output of ssh and the host.
 pub(super) fn last(said: &str) -> String {
     let said = plain::one_line(said);
     let from = said.char_indices().rev().nth(MAX_SAID - 1).map_or(0, |(at, _)| at);
