@@ -30,7 +30,7 @@ impl Netlink {
     }
 
     /// Gives a link an address. An IPv6 address is usable at once: duplicate address detection is
-    /// left out.
+    /// skipped.
     pub fn add_address(
         &mut self,
         index: u32,

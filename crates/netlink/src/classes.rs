@@ -1,4 +1,4 @@
-//! Classes of classful queueing disciplines, and what htb's are configured to.
+//! Classes of classful queueing disciplines, and the parameters of htb's.
 
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -21,7 +21,7 @@ const PARMS_BYTES: usize = 2 * RATE_SPEC_BYTES + 20;
 /// One class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Class {
-    /// Its handle: major number of its qdisc, minor of its own.
+    /// Its handle: the major number of its qdisc and its own minor number.
     pub handle: u32,
     /// Handle of the class above, or of the root.
     pub parent: u32,
@@ -29,24 +29,24 @@ pub struct Class {
     pub kind: String,
     /// Its parameters if the kind is "htb".
     pub htb: Option<HtbClass>,
-    /// What it counted.
+    /// Its counters.
     pub stats: QdiscStats,
 }
 
 /// Parameters of one htb class (net/sched/sch_htb.c `htb_dump_class`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HtbClass {
-    /// Rate it is assured of, bytes per second.
+    /// Guaranteed rate, bytes per second.
     pub rate_bytes_per_s: u64,
-    /// Rate it may reach by borrowing, bytes per second.
+    /// Rate that it may reach by borrowing, bytes per second.
     pub ceil_bytes_per_s: u64,
     /// Burst at its rate, bytes, to the kernel's step of 64 ns.
     pub burst_bytes: u32,
     /// Burst at its ceiling, bytes, to the kernel's step of 64 ns.
     pub cburst_bytes: u32,
-    /// 0 for a leaf, through which packets really pass.
+    /// 0 for a leaf; only leaves carry packets.
     pub level: u32,
-    /// Bytes that a leaf sends before the next of its priority has its turn; 0 lets the kernel
+    /// Bytes that a leaf sends before the next leaf of its priority has its turn; 0 lets the kernel
     /// choose.
     pub quantum: u32,
     /// Priority, 0 first.
@@ -64,8 +64,8 @@ impl Netlink {
         Ok(replies.iter().filter_map(class).collect())
     }
 
-    /// Makes an htb class below `parent` of a link, or changes the one that has its handle. Such a
-    /// one keeps its counters and children.
+    /// Creates an htb class below `parent` of a link, or changes the class with the same handle, which
+    /// keeps its counters and children.
     pub fn replace_htb_class(
         &mut self,
         index: u32,
@@ -110,7 +110,7 @@ impl HtbClass {
         }
     }
 
-    /// The same class as the kernel will report it once it is set: for verifying.
+    /// The same class as the kernel will report it once set, for verification.
     pub fn as_read_back(&self) -> Self {
         let round = |rate, spec, bytes| match Clock::new(rate, spec) {
             Some(clock) => clock.bytes(clock.ticks(bytes)),

@@ -1,34 +1,34 @@
-//! What can go wrong between us and the kernel.
+//! Errors of requests to the kernel.
 
 use std::io;
 
-/// Why the kernel did not do, or did not report, what it was asked.
+/// Why the kernel did not do, or did not report, what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlinkError {
     /// The kernel refused.
     #[error("cannot {operation}: {cause}{}{}", says(.explanation), advice(.cause))]
     Refused {
-        /// What was asked, with its object: "change the mtu of link 7".
+        /// The request, with its object: "change the mtu of link 7".
         operation: String,
         /// The kernel's error number.
         cause: io::Error,
-        /// The kernel's own words, if it gives any (NLMSGERR_ATTR_MSG).
+        /// The kernel's explanation, if any (NLMSGERR_ATTR_MSG).
         explanation: Option<String>,
     },
-    /// The reply is not what the kernel's headers promise.
+    /// The reply contradicts the kernel's headers.
     #[error("cannot {operation}: reply not understood: {why}; please report this kernel's version")]
     Malformed {
-        /// What was asked, with its object.
+        /// The request, with its object.
         operation: String,
         /// What is wrong with the reply.
         why: String,
     },
-    /// The question itself cannot be put to the kernel.
+    /// The request itself can't be made.
     #[error("cannot {operation}: {why}")]
     Impossible {
-        /// What was asked, with its object.
+        /// The request, with its object.
         operation: String,
-        /// Why it can't be asked.
+        /// Why it can't be made.
         why: String,
     },
 }
@@ -46,12 +46,12 @@ impl NetlinkError {
         Self::Impossible { operation: operation.into(), why: why.into() }
     }
 
-    /// The right is lacking: CAP_NET_ADMIN over this network namespace, usually.
+    /// A privilege is missing: usually CAP_NET_ADMIN over this network namespace.
     pub fn not_permitted(&self) -> bool {
         matches!(self.errno(), Some(libc::EPERM | libc::EACCES))
     }
 
-    /// The kernel, the device or its driver does not have this.
+    /// The kernel, the device or its driver does not support this.
     pub fn not_supported(&self) -> bool {
         matches!(self.errno(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
     }

@@ -1,7 +1,7 @@
-//! The ethtool ioctl (`SIOCETHTOOL`, include/uapi/linux/ethtool.h): driver, speed, duplex and what
-//! the ends of a link agreed on.
+//! The ethtool ioctl (`SIOCETHTOOL`, include/uapi/linux/ethtool.h): driver, speed, duplex and the result
+//! of autonegotiation.
 //!
-//! The ioctl rather than the netlink family, because every kernel and every driver answers it.
+//! This uses the ioctl rather than the netlink family, because every kernel and every driver answers it.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 /// `struct ethtool_drvinfo`.
 const DRIVER_INFO_BYTES: usize = 196;
-/// Where in it the driver's name and the device's address on its bus are.
+/// Offsets in it of the driver's name and the device's address on its bus.
 const DRIVER_NAME: Range<usize> = 4..36;
 const BUS_ADDRESS: Range<usize> = 100..132;
 /// `struct ethtool_link_settings` without its link mode masks.
@@ -36,7 +36,7 @@ pub enum Duplex {
     Full,
 }
 
-/// What the driver says of a link. Virtual devices invent it: every veth says 10 Gbit/s.
+/// The driver's report on a link. Virtual devices invent it: every veth reports 10 Gbit/s.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkSettings {
     /// Speed, bits per second; `None` if the driver does not know.
@@ -53,7 +53,7 @@ pub struct LinkSettings {
     pub partner: LinkModes,
 }
 
-/// What a driver says of itself and of its device's place.
+/// The driver's report on itself and on its device's place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriverInfo {
     /// Its name, if it has one.
@@ -86,7 +86,7 @@ pub(crate) fn c_text(bytes: &[u8]) -> String {
 pub fn link_settings(device: &str) -> Result<LinkSettings, NetlinkError> {
     let operation = format!("read the speed of {device}");
     let mut settings = [0u8; LINK_SETTINGS_BYTES + MASK_BYTES];
-    // The first call only agrees on the length of the masks: the kernel answers with its own,
+    // The first call only agrees on the length of the masks: the kernel answers with its own length,
     // negated.
     call(&operation, device, ETHTOOL_GLINKSETTINGS, &mut settings)?;
     let words = (settings[MASK_WORDS_AT] as i8).checked_neg().filter(|words| *words > 0);
@@ -123,7 +123,7 @@ pub(crate) fn parse_settings(settings: &[u8]) -> LinkSettings {
 }
 
 /// One ioctl on `device` of the calling thread's namespace. `data` is the command's structure; its
-/// first word becomes the command. What the kernel writes beyond its end is lost. `data` must not
+/// first word becomes the command. Anything that the kernel would write beyond its end is lost. `data` must not
 /// be longer than [`crate::ethtool_ioctl::MAX_TABLE_BYTES`].
 pub(crate) fn call(
     operation: &str,
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn masks_follow_each_other_at_the_length_that_was_agreed_on() {
-        // A card for 10, 100 and 1000 Mbit/s (bits 0 to 3 and 5) that offers all of it, on a wall
-        // socket that offers 100 Mbit/s at most.
+        // A card for 10, 100 and 1000 Mbit/s (bits 0 to 3 and 5) that offers all of these, on a wall
+        // socket that offers at most 100 Mbit/s.
         let mut bytes = [0u8; LINK_SETTINGS_BYTES + 3 * 8];
         bytes[AUTONEG_AT] = 1;
         bytes[MASK_WORDS_AT] = 2;

@@ -1,4 +1,4 @@
-//! Questions to the generic netlink family "ethtool" (Linux 5.6 and later;
+//! Requests to the generic netlink family "ethtool" (Linux 5.6 and later;
 //! include/uapi/linux/ethtool_netlink.h), for what the ioctl does not report.
 
 use crate::NetlinkError;
@@ -8,11 +8,11 @@ use crate::raw::{NLA_F_NESTED, attribute};
 
 const ETHTOOL_A_HEADER_DEV_NAME: u16 = 2;
 const ETHTOOL_A_HEADER_FLAGS: u16 = 3;
-/// Asks for counters too.
+/// Requests counters too.
 pub(crate) const ETHTOOL_FLAG_STATS: u32 = 1 << 2;
 
-/// Puts the question `command` about `device`, whose header is attribute `header`, with `more`
-/// attributes behind it. `None` if there is no reply but an acknowledgement.
+/// Sends the request `command` about `device`, with attribute `header` as its header and `more`
+/// attributes after it. `None` if the only reply is an acknowledgement.
 pub(crate) fn get(
     operation: &str,
     device: &str,

@@ -6,13 +6,13 @@ use rustix::net::{AddressFamily, SocketType};
 
 use crate::NetlinkError;
 
-/// The kernel writes as much as it has, whatever was asked for. A list that was announced shorter
+/// The kernel writes its whole list, whatever length was requested. A list that was announced shorter
 /// than this ...
 const SMALL_TABLE_BYTES: usize = 8 * 1024;
 /// ... gets this much room, so that it may still grow eightfold in between: drivers add counters
 /// with each queue.
 const ROOM_BYTES: usize = 8 * SMALL_TABLE_BYTES;
-/// Longest list that is asked for.
+/// Longest list that is requested.
 pub(crate) const MAX_TABLE_BYTES: usize = 512 * 1024;
 const LARGE_ROOM_BYTES: usize = 8 * MAX_TABLE_BYTES;
 
@@ -28,8 +28,8 @@ pub(crate) fn ask_kernel(
     if data.len() > MAX_TABLE_BYTES {
         return Err(NetlinkError::impossible(operation, "the answer would be too long"));
     }
-    // Lists that are longer than the rest get the large room. It comes from the kernel in pages
-    // that cost nothing before they are written to.
+    // Lists longer than the other structures get the large buffer. Its pages come from the kernel
+    // and cost nothing before they are written to.
     let mut room =
         vec![0u8; if data.len() <= SMALL_TABLE_BYTES { ROOM_BYTES } else { LARGE_ROOM_BYTES }];
     room[..data.len()].copy_from_slice(data);
@@ -40,9 +40,9 @@ pub(crate) fn ask_kernel(
     };
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
         .map_err(|cause| refused(cause.into()))?;
-    // SAFETY: `request` and `room`, at which it points, live through the call. The kernel writes
+    // SAFETY: `request` and `room`, to which it points, live through the call. The kernel writes
     // structures of a fixed size far below ROOM_BYTES, and lists whose length it reported just before;
-    // for those there is eight times the room.
+    // for these there is eight times the room.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
     if result < 0 {
         return Err(refused(std::io::Error::last_os_error()));

@@ -1,6 +1,6 @@
 //! Device features by name, one bit each (`ETHTOOL_GFEATURES`, `ETHTOOL_SFEATURES`,
-//! include/uapi/linux/ethtool.h). Offloads are read and switched by them too: the commands of each offload
-//! are older and coarser.
+//! include/uapi/linux/ethtool.h). Offloads are read and switched through them too: the separate commands for each
+//! offload are older and coarser.
 
 use crate::NetlinkError;
 use crate::ethtool::call;
@@ -10,7 +10,7 @@ const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 /// `ETH_SS_FEATURES`: the set of strings that names the feature bits.
 const FEATURE_NAMES: u32 = 4;
-/// More features than any kernel has (6.18: under 70); bounds what a wrong answer can make us
+/// More features than any kernel has (6.18: under 70); bounds the memory that a wrong answer can make us
 /// allocate.
 const MAX_FEATURES: u32 = 1024;
 
@@ -57,8 +57,8 @@ impl Features {
             .any(|bit| self.blocks.get(bit / 32).is_some_and(|b| b[2] >> (bit % 32) & 1 == 1))
     }
 
-    /// The features that can be changed, and whether each was asked for. What was asked for comes
-    /// into effect once the device and its other features allow it.
+    /// The features that can be changed, and whether each was requested. A request takes effect
+    /// once the device and its other features allow it.
     pub fn requested(&self) -> impl Iterator<Item = (&str, bool)> {
         self.names.iter().enumerate().filter_map(|(bit, name)| {
             let [available, requested, _active, never] = *self.blocks.get(bit / 32)?;
@@ -67,7 +67,7 @@ impl Features {
         })
     }
 
-    /// Asks for exactly those of `names` that are `wanted`; all other features stay.
+    /// Requests exactly those of `names` that are `wanted`; all other features stay.
     ///
     /// # Errors
     /// When the kernel refuses, or the device can change none of them.
@@ -81,8 +81,8 @@ impl Features {
         self.ask(&operation, device, names, |name| wanted.contains(&name))
     }
 
-    /// Requests the features called `names`, or the contrary, of `device`; leaves all others alone.
-    /// Those that the device can't change are passed over; it is an error if it can change none.
+    /// Switches the features called `names` of `device` on or off, and leaves all others alone.
+    /// Skips those that the device can't change; it is an error if it can change none.
     pub(crate) fn request(
         &self,
         operation: &str,

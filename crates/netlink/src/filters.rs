@@ -1,4 +1,4 @@
-//! Filters where packets enter or leave a device, and what their actions dropped
+//! Filters where packets enter or leave a device, and the drops of their actions
 //! (`RTM_GETTFILTER`; include/uapi/linux/rtnetlink.h, pkt_cls.h, gen_stats.h).
 
 use crate::raw::{RawMessage, attributes};
@@ -15,10 +15,10 @@ const TCA_ACT_STATS: u16 = 4;
 const TCA_STATS_QUEUE: u16 = 3;
 /// Offset of `drops` in `struct gnet_stats_queue`.
 const DROPS_AT: usize = 8;
-/// u32 lists its hash tables too; their handles have no node number (`TC_U32_NODE`).
+/// u32 also lists its hash tables; their handles have no node number (`TC_U32_NODE`).
 const U32_NODE: u32 = 0xfff;
 
-/// Where filters hang.
+/// Where filters are attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
     /// Packets that come in, before anything else sees them.
@@ -29,7 +29,7 @@ pub enum Hook {
 
 impl Hook {
     /// `TC_H_MIN_INGRESS` and `TC_H_MIN_EGRESS` of `TC_H_CLSACT`. An ingress queueing discipline
-    /// answers to the first as well.
+    /// also answers to the first.
     fn parent(self) -> u32 {
         match self {
             Self::Ingress => 0xffff_fff2,
@@ -38,12 +38,12 @@ impl Hook {
     }
 }
 
-/// The filters at one hook together.
+/// The totals of the filters at one hook.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Filters {
-    /// How many there are.
+    /// Number of filters.
     pub count: u64,
-    /// How many of their actions are policers.
+    /// Number of policers among their actions.
     pub policers: u64,
     /// Packets that their actions dropped.
     pub drops: u64,
@@ -77,7 +77,7 @@ impl Filters {
     }
 }
 
-/// One filter. The kernel lists each priority too, with handle 0 and without options.
+/// One filter. The kernel also lists each priority, with handle 0 and without options.
 pub(crate) fn filter(message: &RawMessage) -> Option<Filters> {
     let handle = u32::from_ne_bytes(*message.body.get(8..12)?.first_chunk()?);
     let find = |wanted: u16| {
@@ -100,8 +100,8 @@ struct Action {
     drops: u64,
 }
 
-/// Each kind of filter has an attribute of its own number for its actions. What they have in
-/// common: a list of entries, each with a name and counters.
+/// Each kind of filter has its own attribute number for its actions. All kinds contain
+/// a list of entries, each with a name and counters.
 fn actions(options: &[u8]) -> impl Iterator<Item = Action> {
     attributes(options)
         .flat_map(|(_, list)| attributes(list))

@@ -1,4 +1,4 @@
-//! Every parser of what the kernel answers, given bytes that no kernel sent: for the fuzz target and
+//! Feeds bytes that no kernel sent to every parser of the kernel's answers, for the fuzz target and
 //! for this crate's tests.
 
 use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
@@ -25,7 +25,7 @@ pub fn replies(bytes: &[u8]) {
     route(*kind, body);
 }
 
-/// What the library makes of a routing message, and we of that.
+/// Parses a routing message by the library, and its result by our own code.
 fn route(kind: [u8; 2], body: &[u8]) {
     let length = u32::try_from(HEADER_BYTES + body.len()).unwrap_or(u32::MAX);
     let rest = [0u8; HEADER_BYTES - 6];

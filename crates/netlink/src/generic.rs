@@ -1,4 +1,4 @@
-//! Generic netlink: families found by name, and messages of a command with attributes
+//! Generic netlink: looks up families by name, and sends commands with attributes
 //! (include/uapi/linux/genetlink.h).
 
 use netlink_sys::protocols::NETLINK_GENERIC;
@@ -21,7 +21,7 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// Asks for the number that the family called `name` has since this boot.
+    /// Looks up the number that the family called `name` has in this boot.
     pub(crate) fn open(operation: &str, name: &str) -> Result<Self, NetlinkError> {
         let mut socket = NetlinkSocket::open(NETLINK_GENERIC)?;
         let name = attribute(CTRL_ATTR_FAMILY_NAME, &[name.as_bytes(), b"\0"].concat());
@@ -65,7 +65,7 @@ pub(crate) fn message(kind: u16, command: u8, attributes: &[u8]) -> RawMessage {
     RawMessage { kind, body }
 }
 
-/// A number in the machine's order, of the 1, 2, 4 or 8 bytes that it has; `None` for other lengths.
+/// A number of 1, 2, 4 or 8 bytes in native byte order; `None` for other lengths.
 pub(crate) fn number(value: &[u8]) -> Option<u64> {
     match value {
         [byte] => Some(u64::from(*byte)),

@@ -11,14 +11,14 @@ const ROOT_BYTES: usize = 20;
 /// Parameters and a counter of htb itself (net/sched/sch_htb.c `htb_dump`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HtbRoot {
-    /// Minor number of the class that takes what no filter matches; 0 if such packets bypass htb.
+    /// Minor number of the class for packets that no filter matches; 0 if such packets bypass htb.
     pub default_class: u32,
     /// Packets that bypassed it.
     pub direct_packets: u32,
 }
 
 /// The content of `TCA_OPTIONS` of a new htb: `TCA_HTB_INIT` with version 3, 10 for rate to quantum and the
-/// minor number of the default class, as tc(8) has it.
+/// minor number of the default class, as in tc(8).
 pub(crate) fn htb_options(default_class: u32) -> Vec<u8> {
     let init = [3u32, 10, default_class, 0, 0].map(u32::to_ne_bytes);
     attribute(TCA_HTB_INIT, init.as_flattened())

@@ -1,31 +1,31 @@
-//! How long an address or a route is still to last: what router advertisements and DHCP have set, and
-//! what must come back with the object (include/uapi/linux/{if_addr,rtnetlink}.h).
+//! The remaining lifetime of an address or a route: set by router advertisements and DHCP, and put
+//! back with the object (include/uapi/linux/{if_addr,rtnetlink}.h).
 
 use crate::object_kind::ObjectKind;
 use crate::raw::word;
 
 /// `IFA_CACHEINFO` with `struct ifa_cacheinfo`: preferred, valid, created, updated.
 const IFA_CACHEINFO: u16 = 6;
-/// `RTA_CACHEINFO` with `struct rta_cacheinfo`, in which the third word says when the route expires.
+/// `RTA_CACHEINFO` with `struct rta_cacheinfo`, whose third word is the route's expiry.
 const RTA_CACHEINFO: u16 = 12;
 const RTA_EXPIRES: u16 = 23;
 const EXPIRES_AT: usize = 8;
-/// `USER_HZ`, in which the kernel reports it (include/asm-generic/param.h).
+/// `USER_HZ`, the unit of that word (include/asm-generic/param.h).
 const TICKS_PER_S: u32 = 100;
 /// `INFINITY_LIFE_TIME`.
 const FOR_GOOD: u32 = u32::MAX;
 
-/// What was left at the time of the answer, seconds. `None`: for good.
+/// Remaining time when the kernel answered, seconds. `None`: for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lasting {
-    /// Until new connections should use another address; as `valid_s` for a route.
+    /// Until new connections should use another address; for a route the same as `valid_s`.
     pub preferred_s: Option<u32>,
     /// Until the kernel removes it.
     pub valid_s: Option<u32>,
 }
 
 impl Lasting {
-    /// What the attributes of an object say; `None` if it lasts for good, or can't end.
+    /// The lifetime in the attributes of an object; `None` if it lasts for good, or can't end.
     pub(crate) fn told(kind: ObjectKind, attributes: &[(u16, Vec<u8>)]) -> Option<Self> {
         let find = |wanted| attributes.iter().find(|(kind, _)| *kind == wanted).map(|(_, v)| v);
         let lasting = match kind {

@@ -1,9 +1,9 @@
 //! A blocking conversation with the kernel about network devices and sockets: netlink messages and
 //! ethtool ioctls, in the network namespace of the calling thread.
 //!
-//! Those who read the host (`kernel`), change it (`settings`) and build test networks (`lab`) share
-//! it. It decides nothing: what to change, and to put it back, is theirs.
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+//! The crates that read the host (`kernel`), change it (`settings`) and build test networks (`lab`) share
+//! this one. It decides nothing: they decide what to change, and put it back.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod addresses;

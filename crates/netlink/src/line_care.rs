@@ -1,6 +1,6 @@
-//! What two ends of a cable do to keep it free of errors and to save power: forward error correction
+//! How the two ends of a cable keep it free of errors and save power: forward error correction
 //! (FEC) and energy-efficient Ethernet (EEE) (`ETHTOOL_MSG_FEC_GET`, `ETHTOOL_MSG_EEE_GET`; IEEE 802.3
-//! clauses 78, 91, 108). No device at hand has either: the replies' form is tested on bytes made after
+//! clauses 78, 91, 108). No device at hand has either: the tests parse replies made according to
 //! the headers.
 
 use crate::NetlinkError;
@@ -25,11 +25,11 @@ const CODES: [(u64, &str); 4] = [(49, "none"), (50, "RS"), (51, "BASER"), (74, "
 /// Forward error correction of a link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fec {
-    /// The code in use, "none" without; `None` if the driver does not report or the code is new.
+    /// The code in use, "none" if there is none; `None` if the driver does not report or the code is new.
     pub code: Option<&'static str>,
     /// Blocks that were corrected.
     pub corrected_blocks: Option<u64>,
-    /// Blocks that could not be: frames are lost with them.
+    /// Blocks that could not be corrected; their frames are lost.
     pub uncorrectable_blocks: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn parse_fec(reply: &RawMessage) -> Fec {
     let active = of(reply, ETHTOOL_A_FEC_ACTIVE).and_then(number);
     let code = CODES.iter().find(|(bit, _)| Some(*bit) == active).map(|(_, name)| *name);
     let stats = of(reply, ETHTOOL_A_FEC_STATS).unwrap_or_default();
-    // An array: the sum first, then the lanes if the driver has them.
+    // An array: the sum first, then the lanes if the driver reports them.
     let sum = |wanted| {
         let (_, values) = attributes(stats).find(|(kind, _)| *kind == wanted)?;
         values.first_chunk::<8>().map(|value| u64::from_ne_bytes(*value))

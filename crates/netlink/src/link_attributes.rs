@@ -1,4 +1,4 @@
-//! What can be set of a link, attribute by attribute as the kernel reports it, so that it can be
+//! The settable attributes of a link, one by one as the kernel reports them, so that they can be
 //! compared and written again (`IFLA_*`, include/uapi/linux/if_link.h).
 
 use crate::raw::{RawMessage, attribute, attributes, word};
@@ -10,7 +10,7 @@ const HEADER_BYTES: usize = 16;
 const SETTABLE: u32 = 0x1 | 0x4 | 0x80 | 0x100 | 0x200 | 0x1000;
 const IFLA_IFNAME: u16 = 3;
 /// `IFLA_AF_SPEC`, in it `AF_INET6`, in it `IFLA_INET6_TOKEN`: the lower half of addresses that the kernel
-/// makes of router advertisements (ip-token(8)).
+/// derives from router advertisements (ip-token(8)).
 const TOKEN: [u16; 3] = [26, libc::AF_INET6 as u16, 7];
 const TOKEN_NAME: &str = "ipv6_token";
 
@@ -30,7 +30,7 @@ const ATTRIBUTES: [(u16, &str); 12] = [
     (10, "master"),
 ];
 
-/// What is set of one link.
+/// The settable attributes of one link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkAttributes {
     /// Its number.
@@ -44,7 +44,7 @@ pub struct LinkAttributes {
 }
 
 impl Netlink {
-    /// What is set of each link of this namespace.
+    /// The settable attributes of each link of this namespace.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -91,7 +91,7 @@ impl Netlink {
     }
 }
 
-/// Family, padding and type are 0: link, flags, which flags.
+/// Family, padding and type are 0; then link, flags, and the mask of flags to set.
 fn header(index: u32, flags: u32, mask: u32) -> Vec<u8> {
     [0, index, flags, mask].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 /// Bits that stand for a speed, Mbit/s. The others are ports, pause frames and error correction.
-/// Modes that a newer kernel adds are passed over.
+/// Modes that a newer kernel adds are ignored.
 const SPEEDS: &[(RangeInclusive<usize>, u32)] = &[
     (0..=1, 10),
     (2..=3, 100),

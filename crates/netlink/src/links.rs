@@ -1,4 +1,4 @@
-//! Links (network devices): what they are, what they counted, making and changing them.
+//! Links (network devices): their properties and counters, and creating and changing them.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -19,12 +19,12 @@ pub struct Link {
     pub name: String,
     /// Its hardware address; empty if it has none.
     pub address: Vec<u8>,
-    /// Its type if it is a virtual one (`IFLA_INFO_KIND`): "veth", "bond", "tun"; `None` for
+    /// Its type if it is virtual (`IFLA_INFO_KIND`): "veth", "bond", "tun"; `None` for
     /// hardware and the loopback device.
     pub kind: Option<String>,
     /// Whether it is the loopback device.
     pub loopback: bool,
-    /// Whether it was set up by the administrator (`IFF_UP`).
+    /// Whether the administrator set it up (`IFF_UP`).
     pub up: bool,
     /// Largest packet above the link layer, bytes.
     pub mtu: u32,
@@ -32,24 +32,24 @@ pub struct Link {
     pub tx_queue_len: u32,
     /// The bridge, bond or VRF it belongs to, by index.
     pub master_index: Option<u32>,
-    /// The peer of a veth, or the lower device of a VLAN (`IFLA_LINK`), by index. The index is
-    /// one of another namespace if `peer_elsewhere` is set.
+    /// The peer of a veth, or the lower device of a VLAN (`IFLA_LINK`), by index. The index belongs
+    /// to another namespace if `peer_elsewhere` is set.
     pub peer_index: Option<u32>,
-    /// Whether `peer_index` counts in another namespace.
+    /// Whether `peer_index` belongs to another namespace.
     pub peer_elsewhere: bool,
     /// Kind of its root queueing discipline.
     pub qdisc: Option<String>,
     /// Largest segment handed down before segmentation, bytes.
     pub gso_max_size: Option<u32>,
-    /// Most packets that such a segment may become.
+    /// Most packets into which such a segment may be cut.
     pub gso_max_segs: Option<u32>,
     /// How often the carrier came or went.
     pub carrier_changes: Option<u32>,
-    /// What it counted.
+    /// Its counters.
     pub stats: Option<LinkStats>,
 }
 
-/// Counters of a link since it exists (`struct rtnl_link_stats64`, include/uapi/linux/if_link.h).
+/// Counters of a link since its creation (`struct rtnl_link_stats64`, include/uapi/linux/if_link.h).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Bytes received.
@@ -64,19 +64,19 @@ pub struct LinkStats {
     pub rx_errors: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
-    /// Packets received and dropped for lack of room or of interest.
+    /// Packets received and dropped for lack of room or interest.
     pub rx_dropped: u64,
     /// Packets dropped on the way out.
     pub tx_dropped: u64,
     /// Packets received with a wrong check sequence.
     pub rx_crc_errors: u64,
-    /// Packets lost because the device's own buffer ran over.
+    /// Packets lost because the device's own buffer overflowed.
     pub rx_fifo_errors: u64,
-    /// Packets lost because the host left no buffer to the device.
+    /// Packets lost because the host left the device no buffer.
     pub rx_missed_errors: u64,
     /// Packets received whose length was wrong.
     pub rx_length_errors: u64,
-    /// Packets lost because the receive ring ran over, for drivers that count them separately.
+    /// Packets lost because the receive ring overflowed, for drivers that count them separately.
     pub rx_over_errors: u64,
     /// Packets received that did not end on a byte (alignment errors).
     pub rx_frame_errors: u64,
@@ -114,12 +114,12 @@ impl Netlink {
         self.one_link(&format!("read link {index}"), message_for(index))
     }
 
-    /// Makes a pair of virtual Ethernet devices, both down, with these names.
+    /// Creates a pair of virtual Ethernet devices with these names, both down.
     pub fn create_veth(&mut self, name: &str, peer: &str) -> Result<(), NetlinkError> {
         self.veth(name, peer, &[])
     }
 
-    /// The same, if each end can have up to `queues` queues in each direction; only one is used
+    /// The same, with up to `queues` queues in each direction at each end; only one is used
     /// at first.
     pub fn create_veth_with_queues(
         &mut self,
@@ -149,7 +149,7 @@ impl Netlink {
         self.request(&format!("set link {index} up"), question, 0).map(drop)
     }
 
-    /// Sets a link down. Its IPv6 addresses and the routes over it go.
+    /// Sets a link down, which removes its IPv6 addresses and the routes over it.
     pub fn set_down(&mut self, index: u32) -> Result<(), NetlinkError> {
         let mut message = message_for(index);
         message.header.change_mask = LinkFlags::Up;

@@ -1,4 +1,4 @@
-//! Network namespaces of threads: which one we are in, and going into another.
+//! Network namespaces of threads: finding the present one, and entering another.
 //!
 //! A namespace belongs to the thread, not to the process (setns(2), unshare(2)): code that changes it uses a
 //! thread of its own. Child processes of that thread inherit it.
@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use crate::NetlinkError;
 
-/// The network namespace of the calling thread. It lives at least as long as the descriptor.
+/// The network namespace of the calling thread. It lives at least as long as the returned descriptor.
 pub fn current() -> Result<OwnedFd, NetlinkError> {
     open(Path::new("/proc/thread-self/ns/net"))
 }
@@ -49,8 +49,8 @@ pub fn inode(namespace: BorrowedFd<'_>) -> Result<u64, NetlinkError> {
         .map_err(|cause| NetlinkError::refused("identify a network namespace", cause))
 }
 
-/// The cookie of the calling thread's network namespace (`SO_NETNS_COOKIE`, Linux 5.14): no other
-/// namespace of this boot has it, while inode numbers are used again. `None` on older kernels.
+/// The cookie of the calling thread's network namespace (`SO_NETNS_COOKIE`, Linux 5.14). No other
+/// namespace of this boot has it, while inode numbers are reused. `None` on older kernels.
 pub fn cookie() -> Option<u64> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::DGRAM, None).ok()?;
     let mut cookie = 0u64;
@@ -70,7 +70,7 @@ pub fn cookie() -> Option<u64> {
     (result == 0 && length as usize == size_of::<u64>()).then_some(cookie)
 }
 
-/// Runs `work` on a thread of its own inside `namespace`. A panic there goes on here.
+/// Runs `work` on its own thread inside `namespace`. A panic there is passed on here.
 pub fn inside<T: Send>(
     namespace: BorrowedFd<'_>,
     work: impl FnOnce() -> T + Send,
@@ -78,8 +78,8 @@ pub fn inside<T: Send>(
     on_own_thread(|| enter(namespace).map(|()| work()))
 }
 
-/// Runs `work` on a thread of its own inside a new, empty network namespace, which is gone
-/// afterwards unless `work` kept a descriptor of it. A panic there goes on here.
+/// Runs `work` on its own thread inside a new, empty network namespace, which is gone
+/// afterwards unless `work` kept a descriptor of it. A panic there is passed on here.
 pub fn in_new_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetlinkError> {
     on_own_thread(|| unshare().map(|_namespace| work()))
 }

@@ -1,4 +1,4 @@
-//! The polled parts of a device (NAPI instances), usually one for each queue, and how each is polled
+//! The polled contexts of a device (NAPI instances), usually one per queue, and how each is polled
 //! (`NETDEV_CMD_NAPI_GET` and `NETDEV_CMD_NAPI_SET` of the generic netlink family "netdev"; Linux 6.13 and
 //! later; Documentation/netlink/specs/netdev.yaml, Documentation/networking/napi.rst).
 
@@ -15,21 +15,21 @@ const ID: u16 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum NapiNumber {
-    /// Polls without a packet before interrupts are on again, 0 to 2^31 - 1.
+    /// Polls without a packet before interrupts are enabled again, 0 to 2^31 - 1.
     DeferHardIrqs = 5,
     /// Nanoseconds until a timer polls again.
     GroFlushTimeoutNs = 6,
-    /// Nanoseconds for which a program that polls may keep interrupts off (epoll with
+    /// Nanoseconds for which a polling program may keep interrupts off (epoll with
     /// `SO_PREFER_BUSY_POLL`); Linux 6.13 and later.
     IrqSuspendTimeoutNs = 7,
-    /// Whether a kernel thread of its own polls: 0 or 1 (`enum netdev_napi_threaded`); Linux 6.17 and later.
+    /// Whether a dedicated kernel thread polls: 0 or 1 (`enum netdev_napi_threaded`); Linux 6.17 and later.
     Threaded = 8,
 }
 
 /// One NAPI instance. `None`: this kernel does not report it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Napi {
-    /// Its number, which it has until its device is taken down.
+    /// Its number, valid until its device is taken down.
     pub id: u32,
     /// See [`NapiNumber::DeferHardIrqs`].
     pub defer_hard_irqs: Option<u64>,
@@ -41,8 +41,8 @@ pub struct Napi {
     pub threaded: Option<u64>,
 }
 
-/// The NAPI instances of the device with number `index`, in the order of their making. A device that is down,
-/// or that is not polled at all, has none.
+/// The NAPI instances of the device with number `index`, in the order of creation. A device that is down,
+/// or not polled at all, has none.
 pub fn napis(index: u32) -> Result<Vec<Napi>, NetlinkError> {
     let operation = format!("read how link {index} is polled");
     let mut family = Family::open(&operation, "netdev")?;
@@ -122,7 +122,7 @@ mod tests {
         in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth_with_queues("left", "right", 2).unwrap();
-            // Without it a veth is not polled at all.
+            // Without GRO a veth is not polled at all.
             set_offload("left", Offload::Gro, true).unwrap();
             let index = netlink.link("left").unwrap().index;
             netlink.set_up(index).unwrap();

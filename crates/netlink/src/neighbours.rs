@@ -7,7 +7,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::{Netlink, NetlinkError};
 
-/// What the kernel knows of a neighbour's hardware address (`NUD_*`,
+/// What the kernel knows about a neighbour's hardware address (`NUD_*`,
 /// include/uapi/linux/neighbour.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeighbourState {
@@ -15,7 +15,7 @@ pub enum NeighbourState {
     None,
     /// It is being asked for.
     Incomplete,
-    /// It was confirmed of late.
+    /// It was confirmed recently.
     Reachable,
     /// It was known, and will be confirmed when next used.
     Stale,
@@ -34,7 +34,7 @@ pub enum NeighbourState {
 }
 
 impl NeighbourState {
-    /// Its name as `ip neighbour` has it, in lower case.
+    /// The name that `ip neighbour` prints, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",

@@ -1,32 +1,32 @@
-//! The kinds of objects that the kernel reports, and what their messages are made of.
+//! The kinds of objects that the kernel reports, and the structure of their messages.
 //!
 //! Layouts: include/uapi/linux/{if_addr,rtnetlink,fib_rules,neighbour,nexthop,pkt_sched}.h.
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
-    /// An address of a link. The temporary ones of IPv6 are left out: nobody but the kernel can make them,
-    /// and it makes others of the address that they belong to (`IFA_F_MANAGETEMPADDR`). One that a
-    /// router advertisement made comes back with its lifetimes, which the next advertisement renews.
+    /// An address of a link. IPv6's temporary addresses are left out: only the kernel can make them,
+    /// and it makes new ones from the address that they belong to (`IFA_F_MANAGETEMPADDR`). An address from a
+    /// router advertisement comes back with its lifetimes, which the next advertisement renews.
     Address,
-    /// A route of any table. One that a router advertisement made comes back with its protocol and
-    /// what was left of its lifetime; the next advertisement renews it (net/ipv6/ip6_fib.c
-    /// `fib6_add_rt2node`), and without one it ends as it would have.
+    /// A route of any table. A route from a router advertisement comes back with its protocol and
+    /// its remaining lifetime; the next advertisement renews it (net/ipv6/ip6_fib.c
+    /// `fib6_add_rt2node`), and without one it expires when it would have anyway.
     Route,
     /// A rule that chooses a table.
     Rule,
-    /// A neighbour that someone set for good.
+    /// A permanent neighbour entry.
     Neighbour,
     /// A next hop, or a group of them, that routes refer to by number.
     NextHop,
-    /// An entry that someone set for good in the table of a bridge or of a tunnel.
+    /// A permanent entry in the table of a bridge or of a tunnel.
     Forwarding,
     /// A queueing discipline.
     Qdisc,
     /// A traffic class that has parameters.
     Class,
-    /// A filter of a queueing discipline. Its presence is reported, not its content: its actions count,
-    /// and programs can't be read back.
+    /// A filter of a queueing discipline. Only its presence is reported, not its content: its actions contain
+    /// counters, and programs can't be read back.
     Filter,
 }
 
@@ -35,7 +35,7 @@ const NEW_NEXT_HOP: u16 = 104;
 const NEW_FILTER: u16 = 44;
 
 impl ObjectKind {
-    /// `RTM_NEW…`; the messages that delete and list follow it.
+    /// `RTM_NEW…`; the numbers for deleting and listing follow it.
     pub(crate) fn new_message(self) -> u16 {
         match self {
             Self::Address => libc::RTM_NEWADDR,
@@ -57,7 +57,7 @@ impl ObjectKind {
         }
     }
 
-    /// The attributes that distinguish one from another.
+    /// The attributes that identify an object among others of its kind.
     pub(crate) fn key_attributes(self) -> &'static [u16] {
         match self {
             // IFA_ADDRESS, IFA_LOCAL.
@@ -77,7 +77,7 @@ impl ObjectKind {
         }
     }
 
-    /// The attributes that hold others, if the kernel wants that to be said.
+    /// The nested attributes that the kernel wants marked as such.
     pub(crate) fn nested_attributes(self) -> &'static [u16] {
         match self {
             // NHA_ENCAP, NHA_RES_GROUP.
@@ -86,7 +86,7 @@ impl ObjectKind {
         }
     }
 
-    /// The attributes that move on their own, or that are only reported.
+    /// The attributes that change on their own, or that are only reported.
     pub(crate) fn passing_attributes(self) -> &'static [u16] {
         match self {
             // IFA_CACHEINFO.
@@ -99,9 +99,9 @@ impl ObjectKind {
             Self::Neighbour => &[3, 4],
             // NHA_OP_FLAGS, NHA_GROUP_STATS, NHA_HW_STATS_USED.
             Self::NextHop => &[14, 15, 17],
-            // The same as of a neighbour, and NDA_MASTER.
+            // The same as for a neighbour, and NDA_MASTER.
             Self::Forwarding => &[3, 4, 9],
-            // All but its key.
+            // Everything but its key.
             Self::Filter => &[],
             // TCA_STATS, TCA_XSTATS, TCA_FCNT, TCA_STATS2, TCA_PAD, TCA_HW_OFFLOAD.
             Self::Qdisc | Self::Class => &[3, 4, 6, 7, 9, 12],

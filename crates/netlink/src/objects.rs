@@ -1,6 +1,6 @@
 //! Addresses, routes, rules, neighbours, next hops, bridge entries and queueing disciplines as the
-//! kernel reports them, so that they can be compared and made again. What moves on its own (statistics,
-//! ages, states) is left out; how long something is to last is kept beside it.
+//! kernel reports them, so that they can be compared and created again. Whatever changes on its own (statistics,
+//! ages, states) is left out; the remaining lifetime is kept separately.
 //!
 //! Layouts: include/uapi/linux/{if_addr,rtnetlink,fib_rules,neighbour,nexthop,pkt_sched}.h.
 
@@ -18,11 +18,11 @@ pub struct Object {
     pub kind: ObjectKind,
     /// The links that it belongs to, by index; none for a rule.
     pub links: Vec<u32>,
-    /// What distinguishes it from others of its kind: the same for the same object with other parameters.
+    /// Identifies the object among others of its kind: the same for the same object with other parameters.
     pub key: Vec<u8>,
-    /// All that makes it: the message without what moves on its own.
+    /// Everything needed to create the object: the message without what changes on its own.
     pub body: Vec<u8>,
-    /// How long it is still to last, if not for good.
+    /// Its remaining lifetime, if limited.
     pub lasting: Option<Lasting>,
 }
 
@@ -31,13 +31,13 @@ const STATIC: u16 = 0x40;
 /// `NTF_SELF` and `NTF_OFFLOADED`.
 const OF_DEVICE: u8 = 0x02;
 const OFFLOADED: u8 = 0x20;
-/// Where filters of a link hang: its root, and `TC_H_INGRESS` and the two hooks of `TC_H_CLSACT`.
+/// Where filters of a link attach: its root, and `TC_H_INGRESS` and the two hooks of `TC_H_CLSACT`.
 const PARENTS: [u32; 4] = [0, 0xffff_0000, 0xffff_fff2, 0xffff_fff3];
 /// `IFA_F_TEMPORARY` of an IPv6 address.
 const TEMPORARY: u8 = 0x01;
 /// `IFA_F_OPTIMISTIC`, `IFA_F_DADFAILED`, `IFA_F_DEPRECATED`, `IFA_F_TENTATIVE`.
 const PASSING: u8 = 0x04 | 0x08 | 0x20 | 0x40;
-/// `RTNH_F_ONLINK`, the one flag of a route that is asked for rather than reported.
+/// `RTNH_F_ONLINK`, the only flag of a route that is requested rather than reported.
 const ONLINK: u32 = 4;
 /// `RTM_F_CLONED`: an entry of a cache.
 const CLONED: u32 = 0x200;
@@ -48,7 +48,7 @@ const AF_BRIDGE: u8 = libc::AF_BRIDGE as u8;
 
 impl Netlink {
     /// All objects of a kind in this namespace. `links` are all its links, by index: classes are
-    /// told for one at a time.
+    /// listed one link at a time.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -69,14 +69,14 @@ impl Netlink {
         Ok(all)
     }
 
-    /// Makes an object, or gives the one with its key the parameters that it has.
+    /// Creates an object, or updates the existing object with the same key.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn make_object(&mut self, object: &Object, exists: bool) -> Result<(), NetlinkError> {
         let flags = match object.kind {
             ObjectKind::Rule => NLM_F_CREATE | NLM_F_EXCL,
-            // Without it a route that is not there would replace one beside it.
+            // Without it, a new route would replace one beside it.
             ObjectKind::Route if !exists => NLM_F_CREATE | NLM_F_APPEND,
             _ => NLM_F_CREATE | NLM_F_REPLACE,
         };
@@ -100,7 +100,7 @@ impl Netlink {
         let operation = format!("delete a {:?}", object.kind);
         let kind = object.kind.new_message() + 1;
         let body = match object.kind {
-            // Nothing but its number is taken.
+            // The kernel accepts nothing but the number.
             ObjectKind::NextHop => [&[0; 8][..], &object.key].concat(),
             _ => object.body.clone(),
         };
@@ -109,14 +109,14 @@ impl Netlink {
 }
 
 impl Object {
-    /// An object of which only the body was kept, and how long it is to last. `None`: the bytes are none.
+    /// An object from a saved body and remaining lifetime. `None`: the bytes are no such object.
     pub fn from_body(kind: ObjectKind, body: Vec<u8>, lasting: Option<Lasting>) -> Option<Self> {
         let object = object(kind, &RawMessage { kind: kind.new_message(), body })?;
         Some(Self { lasting, ..object })
     }
 }
 
-/// The beginnings of the questions that list a kind: of some, the kernel reports one link's at a time.
+/// The headers of the requests that list a kind: some kinds are reported one link at a time.
 fn questions(kind: ObjectKind, links: &[u32]) -> Vec<Vec<u8>> {
     let of_link = |index: &u32, parent: u32| {
         let words = [0, *index, 0, parent];
@@ -157,7 +157,7 @@ fn object(kind: ObjectKind, message: &RawMessage) -> Option<Object> {
             u16::from_ne_bytes([header[8], header[9]]) & PERMANENT != 0 && header[0] != AF_BRIDGE
         }
         ObjectKind::NextHop => {
-            // The scope is only reported, as are all flags but one.
+            // The scope is only reported, as are all flags except one.
             header[1] = 0;
             let flags = word(&header, 4) & ONLINK;
             header[4..8].copy_from_slice(&flags.to_ne_bytes());
@@ -183,11 +183,11 @@ fn settled_address(header: &mut [u8], attributes: &mut [(u16, Vec<u8>)]) -> bool
     for (_, flags) in attributes.iter_mut().filter(|(kind, _)| *kind == 8) {
         flags.iter_mut().take(1).for_each(|low| *low &= !PASSING);
     }
-    // Of IPv4 the same bit is `IFA_F_SECONDARY`.
+    // For IPv4 the same bit is `IFA_F_SECONDARY`.
     header[0] != AF_INET6 || header[2] & TEMPORARY == 0
 }
 
-/// Entries that were learned age; groups that a device listens to come and go with its addresses.
+/// Learned entries age; groups that a device listens to come and go with its addresses.
 fn settled_forwarding(header: &mut [u8], attributes: &[(u16, Vec<u8>)]) -> bool {
     header[10] &= !OFFLOADED;
     let state = u16::from_ne_bytes([header[8], header[9]]);
@@ -196,7 +196,7 @@ fn settled_forwarding(header: &mut [u8], attributes: &[(u16, Vec<u8>)]) -> bool 
     header[0] == AF_BRIDGE && state & (PERMANENT | STATIC) != 0 && !group
 }
 
-/// The kernel lists each priority too, with handle 0, and the hash tables of u32, without a node number
+/// The kernel also lists each priority, with handle 0, and the hash tables of u32, without a node number
 /// (`TC_U32_NODE`).
 fn settled_filter(header: &[u8], attributes: &mut Vec<(u16, Vec<u8>)>) -> bool {
     attributes.retain(|(kind, _)| ObjectKind::Filter.key_attributes().contains(kind));
@@ -208,7 +208,7 @@ fn settled_filter(header: &[u8], attributes: &mut Vec<(u16, Vec<u8>)>) -> bool {
 fn settled_route(header: &mut [u8], attributes: &mut Vec<(u16, Vec<u8>)>) -> bool {
     let flags = word(header, 8);
     header[8..12].copy_from_slice(&(flags & ONLINK).to_ne_bytes());
-    // Beside RTA_NH_ID, RTA_OIF, RTA_GATEWAY, RTA_MULTIPATH and RTA_VIA are only reported.
+    // With RTA_NH_ID, RTA_OIF, RTA_GATEWAY, RTA_MULTIPATH and RTA_VIA are only reported.
     if attributes.iter().any(|(kind, _)| *kind == 30) {
         attributes.retain(|(kind, _)| ![4, 5, 9, 18].contains(kind));
     }
@@ -229,19 +229,19 @@ fn next_hops(mut bytes: &mut [u8], mut each: impl FnMut(&mut [u8])) {
 }
 
 /// The header's last word counts references, or names the leaf. A class without parameters is a
-/// flow that is active now, or a queue of the device.
+/// currently active flow, or a queue of the device.
 fn settled_queue(kind: ObjectKind, header: &mut [u8], attributes: &mut [(u16, Vec<u8>)]) -> bool {
     header[16..20].fill(0);
     let name = attributes.iter().find(|(kind, _)| *kind == 1).map(|(_, name)| name.clone());
     let options = attributes.iter_mut().find(|(kind, _)| *kind == 2).map(|(_, options)| options);
     match (name.as_deref(), options) {
         (Some(b"htb\0"), Some(options)) if kind == ObjectKind::Qdisc => {
-            // `direct_pkts`, the last word of TCA_HTB_INIT, counts.
+            // `direct_pkts`, the last word of TCA_HTB_INIT, is a counter.
             if let Some(count) = options.get_mut(20..24) {
                 count.fill(0);
             }
         }
-        // `struct tc_sfqred_stats` at the end of `struct tc_sfq_qopt_v1` counts.
+        // `struct tc_sfqred_stats` at the end of `struct tc_sfq_qopt_v1` contains counters.
         (Some(b"sfq\0"), Some(options)) => options.truncate(48),
         (_, None) => return kind == ObjectKind::Qdisc,
         _ => {}
@@ -280,7 +280,7 @@ fn key(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8
         ObjectKind::Route => header[..5].to_vec(),
         ObjectKind::Rule => return body(kind, header, attributes),
         ObjectKind::NextHop => Vec::new(),
-        // Family, link, and whether it is the device's own.
+        // Family, link, and whether the entry is the device's own.
         ObjectKind::Forwarding => {
             [&header[..1], &header[4..8], &[header[10] & OF_DEVICE][..]].concat()
         }
@@ -288,7 +288,7 @@ fn key(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8
         ObjectKind::Filter => header[4..20].to_vec(),
         // Family and link.
         ObjectKind::Neighbour => [&header[..1], &header[4..8]].concat(),
-        // Link and parent, under which there is one.
+        // Link and parent, which has only one.
         ObjectKind::Qdisc => [&header[4..8], &header[12..16]].concat(),
         // Link and handle.
         ObjectKind::Class => header[4..12].to_vec(),
@@ -307,7 +307,7 @@ fn body(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u
     bytes
 }
 
-/// Adds an attribute, which begins at a word.
+/// Appends an attribute, aligned to a word.
 fn put(bytes: &mut Vec<u8>, (kind, value): &(u16, Vec<u8>)) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes.extend(raw::attribute(*kind, value));
@@ -426,7 +426,7 @@ mod tests {
                 netlink.make_object(&before, false).unwrap();
                 assert_eq!(one(&mut netlink, kind, index, &bytes), Some(before));
             }
-            // It went with its next hop.
+            // The route disappeared with its next hop.
             assert_eq!(one(&mut netlink, ObjectKind::Route, index, &[198, 51, 100, 0]), None);
             netlink.make_object(&route.clone().unwrap(), false).unwrap();
             assert_eq!(one(&mut netlink, ObjectKind::Route, index, &[198, 51, 100, 0]), route);

@@ -1,4 +1,4 @@
-//! Offloads of a device: work that it, or the stack on its behalf, does on whole batches.
+//! Offloads of a device: work on whole batches, done by the device or by the stack on its behalf.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::NetlinkError;
 use crate::features::Features;
 
-/// A part of TSO that is not switched with it: hardware has it off by default, and on again it would stay.
+/// A part of TSO that is not switched with it: hardware has it off by default, and once on, it would stay on.
 const MANGLE_ID: &str = "tx-tcp-mangleid-segmentation";
 
 /// One offload.
@@ -16,9 +16,9 @@ pub enum Offload {
     Tso,
     /// Segmentation by the stack, as late as possible.
     Gso,
-    /// Joining received segments in the stack.
+    /// Merging received segments in the stack.
     Gro,
-    /// Joining received segments in the device.
+    /// Merging received segments in the device.
     Lro,
     /// Checksums of sent packets by the device.
     TxChecksum,
@@ -28,13 +28,13 @@ pub enum Offload {
     ScatterGather,
     /// Segmentation of UDP datagrams (`UDP_SEGMENT`, udp(7)) by the device.
     UdpSegmentation,
-    /// Joining received datagrams that are forwarded in the stack.
+    /// Merging received datagrams that are forwarded, in the stack.
     UdpGroForwarding,
-    /// Joining received packets into a list instead of one packet.
+    /// Merging received packets into a list instead of one packet.
     GroList,
-    /// Joining received segments in the device, so that they can be taken apart again.
+    /// Merging received segments in the device, reversibly.
     GroHardware,
-    /// Segmentation of what is inside of tunnels by the device.
+    /// Segmentation of tunnelled traffic by the device.
     TunnelSegmentation,
     /// The hash over the addresses of received packets by the device.
     RxHash,
@@ -58,7 +58,7 @@ impl Offload {
         Self::RxHash,
     ];
 
-    /// Its name in goodput: "tso", "tx-checksum".
+    /// Its name in goodput, such as "tso" or "tx-checksum".
     pub fn name(self) -> &'static str {
         match self {
             Self::Tso => "tso",
@@ -137,8 +137,8 @@ impl FromStr for Offload {
 }
 
 impl Features {
-    /// Whether an offload is on: any of the features that it stands for is active, as the kernel's own older
-    /// commands have it (net/ethtool/ioctl.c `ethtool_get_one_feature`).
+    /// Whether an offload is on: any of its features is active, as in the kernel's own older
+    /// commands (net/ethtool/ioctl.c `ethtool_get_one_feature`).
     pub fn has(&self, offload: Offload) -> bool {
         self.any_active(offload.features())
     }
@@ -150,8 +150,8 @@ pub fn get_offload(device: &str, offload: Offload) -> Result<bool, NetlinkError>
     Ok(Features::read(&operation, device)?.has(offload))
 }
 
-/// Switches `offload` at `device`. Read it afterwards: the kernel takes a wish that another setting
-/// forbids (tso without sg) without a word.
+/// Switches `offload` at `device`. Read it afterwards: the kernel silently accepts a request that another setting
+/// forbids (tso without sg).
 pub fn set_offload(device: &str, offload: Offload, on: bool) -> Result<(), NetlinkError> {
     let state = if on { "on" } else { "off" };
     let operation = format!("switch offload {offload} of {device} {state}");

@@ -1,6 +1,6 @@
-//! The rules of the packet filter nf_tables that drop packets, and what they counted
+//! Packet filter rules of nf_tables that drop packets, and their counts
 //! (`NFT_MSG_GETRULE`; include/uapi/linux/netfilter/nf_tables.h, nfnetlink.h). Rules that the program
-//! iptables puts there by nf_tables are among them; those of the older x_tables are not.
+//! iptables adds through nf_tables are included; rules of the older x_tables are not.
 
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
@@ -25,15 +25,15 @@ const NF_DROP: u32 = 0;
 /// The rules of a network namespace, all families together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PacketFilter {
-    /// How many rules there are.
+    /// Number of rules.
     pub rules: u64,
-    /// Those that drop or reject what matches.
+    /// Rules that drop or reject matching packets.
     pub drop_rules: u64,
-    /// Those of them that do not count.
+    /// Dropping rules without a counter.
     pub uncounted_drop_rules: u64,
-    /// Packets that matched the rules which drop and count.
+    /// Packets that matched the dropping rules with a counter.
     pub dropped_packets: u64,
-    /// Rules that match up to a rate only, as policers do.
+    /// Rules that match only up to a rate, as policers do.
     pub limit_rules: u64,
 }
 
@@ -85,7 +85,7 @@ fn value<'a>(mut list: impl Iterator<Item = (u16, &'a [u8])>, wanted: u16) -> Op
     list.find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
 }
 
-/// Numbers of netfilter are in network order.
+/// netfilter's numbers are in network byte order.
 fn packets(counter: &[u8]) -> Option<u64> {
     let packets = value(attributes(counter), NFTA_COUNTER_PACKETS)?;
     packets.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))

@@ -1,7 +1,7 @@
 //! Pause frames that a device sent and received (`ETHTOOL_MSG_PAUSE_GET` of the generic netlink
 //! family "ethtool"; Linux 5.10 and later; include/uapi/linux/ethtool_netlink.h, genetlink.h). The
-//! ioctl does not report them. No device at hand counts them: the reply's form is tested on bytes made
-//! after the headers.
+//! ioctl does not report them. No device at hand counts them: the tests parse replies made according
+//! to the headers.
 
 use crate::NetlinkError;
 use crate::ethtool_family::{self, ETHTOOL_FLAG_STATS};
@@ -14,7 +14,7 @@ const ETHTOOL_A_PAUSE_STATS: u16 = 5;
 const ETHTOOL_A_PAUSE_STAT_TX_FRAMES: u16 = 2;
 const ETHTOOL_A_PAUSE_STAT_RX_FRAMES: u16 = 3;
 
-/// Pause frames since the device exists; `None` if the driver does not count them.
+/// Pause frames since the device was created; `None` if the driver does not count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PauseStatistics {
     /// Received: the other end asked us to stop.

@@ -1,9 +1,9 @@
 //! The packet scheduler's arithmetic: sizes as times at a rate, in steps of 64 ns.
 //!
 //! tbf and htb keep a burst as the time it takes at their rate, and report that time in ticks.
-//! This repeats the kernel's own integer steps (include/net/sch_generic.h `psched_l2t_ns`,
+//! This code repeats the kernel's own integer steps (include/net/sch_generic.h `psched_l2t_ns`,
 //! net/sched/sch_generic.c `psched_ratecfg_precompute__`, include/net/pkt_sched.h
-//! `PSCHED_SHIFT`), so that the size that is read is the size that was set, as far as ticks can express it.
+//! `PSCHED_SHIFT`), so that a size reads back as it was set, as far as ticks can express it.
 
 /// Nanoseconds in one tick: `1 << PSCHED_SHIFT`.
 const TICK_NS: u128 = 64;
@@ -30,7 +30,7 @@ impl Default for RateSpec {
 }
 
 impl RateSpec {
-    /// Splits `struct tc_ratespec` into itself and its 32 bit rate in bytes per second.
+    /// Splits `struct tc_ratespec` into its other fields and its 32 bit rate in bytes per second.
     pub(crate) fn parse(bytes: &[u8; RATE_SPEC_BYTES]) -> (Self, u32) {
         let spec = Self {
             cell_log: bytes[0],
@@ -42,7 +42,7 @@ impl RateSpec {
         (spec, u32::from_ne_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]))
     }
 
-    /// `struct tc_ratespec` at `rate` bytes per second; 2^32-1 stands for all rates above.
+    /// `struct tc_ratespec` at `rate` bytes per second; 2^32-1 stands for all higher rates.
     pub(crate) fn emit(&self, rate: u64) -> [u8; RATE_SPEC_BYTES] {
         let mut bytes = [0; RATE_SPEC_BYTES];
         bytes[0] = self.cell_log;
@@ -56,7 +56,7 @@ impl RateSpec {
     }
 }
 
-/// A rate as the kernel computes with it.
+/// A rate in the form in which the kernel computes with it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     mult: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// `rate` in bytes per second. `None` for rate 0, which has no times.
+    /// `rate` in bytes per second. `None` for rate 0, at which nothing takes a finite time.
     pub(crate) fn new(rate: u64, spec: RateSpec) -> Option<Self> {
         if rate == 0 {
             return None;
@@ -94,7 +94,7 @@ impl Clock {
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
-    /// The largest size that the kernel reports like `bytes`.
+    /// The largest size with the same report as `bytes`.
     pub(crate) fn widest(&self, bytes: u32) -> u32 {
         let next = self.bytes(self.ticks(bytes).saturating_add(1));
         next.saturating_sub(1).max(bytes)

@@ -19,13 +19,13 @@ pub struct Qdisc {
     pub index: u32,
     /// Its own handle, major number in the upper 16 bits; 0 for the kernel's default.
     pub handle: u32,
-    /// What it hangs on: [`Qdisc::ROOT`], or a class.
+    /// What it is attached to: [`Qdisc::ROOT`], or a class.
     pub parent: u32,
     /// "tbf", "pfifo", "htb", "noqueue", …
     pub kind: String,
     /// Its parameters.
     pub options: QdiscOptions,
-    /// What it counted; not written.
+    /// Its counters; not written.
     pub stats: QdiscStats,
 }
 
@@ -44,7 +44,7 @@ pub enum QdiscOptions {
         /// Bytes that may wait.
         limit_bytes: u32,
     },
-    /// The content of `TCA_OPTIONS` of any other kind; empty if it has none.
+    /// The content of `TCA_OPTIONS` for any other kind; empty if it has none.
     Other(Vec<u8>),
 }
 
@@ -68,7 +68,7 @@ pub struct QdiscStats {
 }
 
 impl Qdisc {
-    /// The parent of a link's outermost queueing discipline (`TC_H_ROOT`).
+    /// The parent of a link's root queueing discipline (`TC_H_ROOT`).
     pub const ROOT: u32 = 0xFFFF_FFFF;
 
     /// A token bucket as the root of a link.
@@ -81,8 +81,8 @@ impl Qdisc {
         Self::root(index, "pfifo", QdiscOptions::Pfifo { limit_packets })
     }
 
-    /// htb with no classes yet as the root of a link. What no filter takes to a class goes to
-    /// `default_class`, of which the minor number counts.
+    /// htb with no classes yet as the root of a link. Packets that no filter assigns to a class go to
+    /// `default_class`, of which only the minor number counts.
     pub fn root_htb(index: u32, handle: u32, default_class: u32) -> Self {
         let options = QdiscOptions::Other(htb_options(default_class & 0xffff));
         Self { handle, ..Self::root(index, "htb", options) }
@@ -94,24 +94,24 @@ impl Qdisc {
         Self { index, handle: 0, parent: Self::ROOT, kind, options, stats: QdiscStats::default() }
     }
 
-    /// Whether it is the outermost one of its link.
+    /// Whether it is the root of its link.
     pub fn is_root(&self) -> bool {
         self.parent == Self::ROOT
     }
 
-    /// Whether it is no queue but a place for filters: `ingress` or `clsact` (`TC_H_INGRESS`).
+    /// Whether it is not a queue but a hook for filters: `ingress` or `clsact` (`TC_H_INGRESS`).
     pub fn is_hook(&self) -> bool {
         self.parent == 0xFFFF_FFF1
     }
 
-    /// Whether nobody configured it: the kernel gave the link its default.
+    /// Whether it is the kernel's default for the link, which nobody configured.
     pub fn is_default(&self) -> bool {
         self.handle == 0
     }
 }
 
 impl Netlink {
-    /// The queueing disciplines of a link, the root one first.
+    /// The queueing disciplines of a link, the root first.
     pub fn qdiscs(&mut self, index: u32) -> Result<Vec<Qdisc>, NetlinkError> {
         let operation = format!("list the qdiscs of link {index}");
         let message = message_for(&operation, index)?;
@@ -122,8 +122,8 @@ impl Netlink {
         Ok(qdiscs)
     }
 
-    /// Creates a queueing discipline, or changes the one at its place. One of the same kind is
-    /// changed where it is and keeps its counters and children; another is lost with its children.
+    /// Creates a queueing discipline, or changes the one at its place. A discipline of the same kind is
+    /// changed in place and keeps its counters and children; one of another kind is lost with its children.
     pub fn replace_qdisc(&mut self, qdisc: &Qdisc) -> Result<(), NetlinkError> {
         let operation = format!("set qdisc {} on link {}", qdisc.kind, qdisc.index);
         let mut message = addressed(&operation, qdisc)?;
@@ -146,8 +146,8 @@ impl Netlink {
 }
 
 impl Netlink {
-    /// Whether something hangs on a queueing discipline that its parameters do not show and that
-    /// is lost with it: filters, or a table of sizes (`TCA_STAB`).
+    /// Whether anything is attached to a queueing discipline that its parameters do not show and that
+    /// would be lost with it: filters, or a table of sizes (`TCA_STAB`).
     pub fn has_ties(&mut self, qdisc: &Qdisc) -> Result<bool, NetlinkError> {
         let operation = format!("read what hangs on the qdisc of link {}", qdisc.index);
         let message = message_for(&operation, qdisc.index)?;
@@ -170,8 +170,8 @@ impl QdiscOptions {
         self.emit()
     }
 
-    /// The parameters with which a queueing discipline of this kind reads `bytes` again, the content of
-    /// `TCA_OPTIONS` that it was read as: the kernel rounds some times down whenever they are set.
+    /// Parameters to write so that a queueing discipline of this kind reads back `bytes`, an earlier content of
+    /// `TCA_OPTIONS`: the kernel rounds some times down whenever they are set.
     pub fn to_read_back(kind: &str, bytes: &[u8]) -> Self {
         Self::parse(kind, written_for(kind, bytes))
     }
@@ -265,7 +265,7 @@ pub(crate) fn kind(attributes: &[TcAttribute]) -> Option<String> {
     })
 }
 
-/// The content of `TCA_OPTIONS`. The library takes it apart for a few kinds and hands it on as one
+/// The content of `TCA_OPTIONS`. The library parses it for a few kinds and returns it as one
 /// raw attribute for all others.
 pub(crate) fn option_bytes(attributes: &[TcAttribute]) -> Vec<u8> {
     let options = attributes.iter().find_map(|attribute| match attribute {

@@ -1,6 +1,6 @@
-//! What each queue of a device counted, under names that are the same for all drivers
+//! Counters of each queue of a device, under the same names for all drivers
 //! (`NETDEV_CMD_QSTATS_GET` of the generic netlink family "netdev"; Linux 6.9 and later;
-//! Documentation/netlink/specs/netdev.yaml). Drivers that do not take part leave the list empty.
+//! Documentation/netlink/specs/netdev.yaml). The list is empty for drivers without support.
 
 use crate::NetlinkError;
 use crate::generic::{Family, HEADER_BYTES, number};
@@ -15,7 +15,7 @@ const SCOPE: u16 = 4;
 /// `NETDEV_QSTATS_SCOPE_QUEUE`.
 const SCOPE_QUEUE: u32 = 1;
 
-/// Names of the counters that are read, by `NETDEV_A_QSTATS_*`. The numbers below 12 are those of
+/// Names of the counters read, by `NETDEV_A_QSTATS_*`. The numbers below 12 are those of
 /// 6.9; later kernels only added to them.
 const COUNTERS: [(u16, &str); 11] = [
     (8, "rx_packets"),
@@ -34,11 +34,11 @@ const COUNTERS: [(u16, &str); 11] = [
 /// One queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueStatistics {
-    /// Whether it sends; else it receives.
+    /// Whether it sends; otherwise it receives.
     pub sends: bool,
-    /// Its number among those of its kind.
+    /// Its number among the queues of its kind.
     pub id: u32,
-    /// What the driver counts, by the names of the specification.
+    /// The driver's counters, by the names of the specification.
     pub counters: Vec<(&'static str, u64)>,
 }
 
@@ -102,7 +102,7 @@ mod tests {
             netlink.create_veth("left", "right").unwrap();
             match queue_statistics(netlink.link("left").unwrap().index) {
                 Ok(queues) => assert_eq!(queues, []),
-                // Before Linux 6.9 there is no such question.
+                // Linux before 6.9 has no such request.
                 Err(error) => assert!(error.not_supported() || error.not_found(), "{error}"),
             }
         });

@@ -1,5 +1,5 @@
-//! Messages as they are: a type and bytes. For families and objects that the libraries do not know,
-//! or refuse as a whole when they do not know a part.
+//! Raw messages: a type and bytes. For families and objects that the libraries do not know,
+//! or reject as a whole if they do not know a part.
 
 use std::convert::Infallible;
 
@@ -7,17 +7,17 @@ use netlink_packet_core::{
     NetlinkDeserializable, NetlinkHeader, NetlinkSerializable, NlasIterator,
 };
 
-/// A netlink message behind its header.
+/// A netlink message without its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawMessage {
     /// Its type, which depends on the family.
     pub kind: u16,
-    /// What follows the header.
+    /// The bytes after the header.
     pub body: Vec<u8>,
 }
 
 impl RawMessage {
-    /// The attributes behind a structure of `header_bytes` bytes, by type. Broken ones end the
+    /// The attributes after a structure of `header_bytes` bytes, by type. Broken ones end the
     /// list.
     pub(crate) fn attributes(&self, header_bytes: usize) -> impl Iterator<Item = (u16, &[u8])> {
         let bytes = self.body.get(header_bytes..).unwrap_or_default();
@@ -33,11 +33,11 @@ pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Mark of an attribute that holds others, which newer families insist on.
+/// Marks a nested attribute; newer families insist on it.
 pub(crate) const NLA_F_NESTED: u16 = 1 << 15;
 
 /// One attribute as bytes: `struct nlattr` (length and type), then the value, padded to words (netlink(7)).
-/// A value that is too long for the length gets the longest one, which the kernel refuses.
+/// A value too long for the length field gets the largest length, which the kernel refuses.
 pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
     let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
@@ -45,7 +45,7 @@ pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The word of 32 bits at a byte of a structure, in the machine's order; `None` beyond its end.
+/// The 32-bit word at a byte offset of a structure, in native byte order; `None` beyond its end.
 pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -1,5 +1,5 @@
-//! How a card spreads what it receives over its queues (RSS): `ETHTOOL_GRSSH` and `ETHTOOL_GRXFH`
-//! (include/uapi/linux/ethtool.h; Documentation/networking/scaling.rst). Neither takes a privilege.
+//! How a card spreads received packets over its queues (RSS): `ETHTOOL_GRSSH` and `ETHTOOL_GRXFH`
+//! (include/uapi/linux/ethtool.h; Documentation/networking/scaling.rst). Neither needs a privilege.
 
 use crate::NetlinkError;
 use crate::ethtool::call;
@@ -22,7 +22,7 @@ const TRANSFORM_AT: usize = 17;
 const TABLE_STAYS: u32 = u32::MAX;
 /// `ETH_RSS_HASH_TOP`.
 const TOEPLITZ: u8 = 1;
-/// The first 16 bytes of `struct ethtool_rxnfc`, which are all that counts for these commands
+/// The first 16 bytes of `struct ethtool_rxnfc`, the only part that these commands use
 /// (net/ethtool/ioctl.c, `ethtool_rxnfc_copy_struct`): command, kind of flow, fields or a number.
 const FIELDS_BYTES: usize = 16;
 /// `RXH_L4_B_0_1` and `RXH_L4_B_2_3`: source and destination port.
@@ -30,7 +30,7 @@ const PORTS: u64 = 1 << 6 | 1 << 7;
 /// `RXH_IP_SRC` and `RXH_IP_DST`.
 const ADDRESSES: u64 = 1 << 4 | 1 << 5;
 
-/// A kind of flow, with the kernel's number of it (`TCP_V4_FLOW` and its like).
+/// A kind of flow, with the kernel's number (`TCP_V4_FLOW` and the like).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FlowKind {
@@ -47,7 +47,7 @@ pub enum FlowKind {
 /// How a card chooses the queue of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiveHash {
-    /// Whether it is Toeplitz's hash of the fields as they are.
+    /// Whether the hash is the Toeplitz hash of the unchanged fields.
     pub is_toeplitz: bool,
     /// The hash's key.
     pub key: Vec<u8>,
@@ -71,7 +71,7 @@ pub fn receive_hash(device: &str) -> Result<ReceiveHash, NetlinkError> {
     parse(&whole).ok_or_else(|| NetlinkError::malformed(&operation, "its table is cut short"))
 }
 
-/// Whether the hash of `device` covers addresses and ports of flows of that kind.
+/// Whether the hash of `device` covers addresses and ports of flows of this kind.
 pub fn hashes_ports(device: &str, kind: FlowKind) -> Result<bool, NetlinkError> {
     let operation = format!("read the receive hash fields of {device}");
     let mut fields = [0u8; FIELDS_BYTES];
@@ -81,16 +81,16 @@ pub fn hashes_ports(device: &str, kind: FlowKind) -> Result<bool, NetlinkError> 
     Ok(all & (PORTS | ADDRESSES) == PORTS | ADDRESSES)
 }
 
-/// The part of a hash that is set.
+/// The part of a hash to set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashPart {
-    /// The queue of each remainder, as words in this machine's order.
+    /// The queue of each remainder, as words in native byte order.
     Table,
     /// The key.
     Key,
 }
 
-/// Sets one part of the hash of `device`, and leaves the others. Needs CAP_NET_ADMIN.
+/// Sets one part of the hash of `device`, and leaves the others unchanged. Needs CAP_NET_ADMIN.
 pub fn set_receive_hash(device: &str, part: HashPart, bytes: &[u8]) -> Result<(), NetlinkError> {
     let operation = format!("set the receive hash of {device}");
     let mut head = [0u8; HASH_BYTES];
@@ -109,7 +109,7 @@ pub fn receive_queues(device: &str) -> Result<u32, NetlinkError> {
     u32::try_from(queues).map_err(|_| NetlinkError::malformed(&operation, "there are too many"))
 }
 
-/// Has the kernel make the table of `device` anew, spread evenly over its queues, and forget that anyone has
+/// Makes the kernel spread the table of `device` evenly over its queues again, and forget that anyone has
 /// set it (net/ethtool/ioctl.c `ethtool_set_rxfh`: a length of 0 clears `IFF_RXFH_CONFIGURED`). Needs CAP_NET_ADMIN.
 pub fn reset_receive_table(device: &str) -> Result<(), NetlinkError> {
     let operation = format!("reset the receive hash table of {device}");
@@ -121,8 +121,8 @@ pub fn reset_receive_table(device: &str) -> Result<(), NetlinkError> {
     call(&operation, device, ETHTOOL_SRSSH, &mut order)
 }
 
-/// The request for a device that reported this head. A function of 0 changes nothing. The transform stays as it is;
-/// on older kernels that is 0, the only value that they accept.
+/// The request for a device that reported this head. A function of 0 changes nothing. The transform stays unchanged;
+/// on older kernels it is 0, the only value that they accept.
 fn order(head: &[u8; HASH_BYTES], part: HashPart, bytes: &[u8]) -> Option<Vec<u8>> {
     let (table, key) = match part {
         HashPart::Table => (u32::try_from(bytes.len() / 4).ok()?, 0),
@@ -193,7 +193,7 @@ mod tests {
         let order_of = order(&head, HashPart::Key, &[1, 2, 3]).unwrap();
         assert_eq!(word(&order_of, TABLE_LENGTH_AT), TABLE_STAYS);
         assert_eq!((word(&order_of, KEY_LENGTH_AT), &order_of[HASH_BYTES..]), (3, &[1, 2, 3][..]));
-        // A device that has another number of queues now takes no table of before.
+        // A device whose number of queues has changed rejects an earlier table.
         for (part, bytes) in [(HashPart::Table, &table[..4]), (HashPart::Key, &[1][..])] {
             assert_eq!(order(&head, part, bytes), None);
         }

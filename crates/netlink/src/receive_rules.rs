@@ -12,10 +12,10 @@ const ETHTOOL_GRXCLSRLALL: u32 = 0x30;
 const ETHTOOL_SRXCLSRLINS: u32 = 0x32;
 /// `struct ethtool_rxnfc`: command, kind of flow, data, a rule, a number of rules, their places.
 const WHOLE_BYTES: usize = 192;
-/// `struct ethtool_rx_flow_spec` in it, and the context behind that.
+/// `struct ethtool_rx_flow_spec` in it, followed by the context.
 const RULE_AT: usize = 16;
 const RULE_BYTES: usize = 168 + 4;
-/// Where in it the rule's place is.
+/// Offset of the rule's place.
 const PLACE_AT: usize = RULE_AT + 160;
 const COUNT_AT: usize = 184;
 const PLACES_AT: usize = 188;
@@ -23,7 +23,7 @@ const PLACES_AT: usize = 188;
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiveRule {
-    /// Its place; the first rule that matches counts.
+    /// Its place; the first matching rule counts.
     pub place: u32,
     /// `struct ethtool_rx_flow_spec` and the context of its queues.
     pub bytes: Vec<u8>,
@@ -56,7 +56,7 @@ fn list(operation: &str, card: Card<'_>) -> Result<Vec<ReceiveRule>, NetlinkErro
     if count > 0 {
         card(ETHTOOL_GRXCLSRLALL, &mut all)?;
     }
-    // There may be fewer by now.
+    // There may be fewer rules by now.
     let told = (word(&all, COUNT_AT) as usize).min(count);
     let places = all[PLACES_AT..].as_chunks().0.iter().take(told);
     let mut rules = Vec::new();

@@ -1,4 +1,4 @@
-//! Times of queueing disciplines that the kernel keeps in units of its own, rounded down when they are set
+//! Times of queueing disciplines that the kernel keeps in its own units. It rounds them down when they are set
 //! and again when they are read: 3999 µs written to codel reads 3998, and 3998 written back reads 3997.
 
 use crate::raw::{attribute, attributes};
@@ -9,7 +9,7 @@ const CODEL_UNIT_NS: u64 = 1024;
 const TICK_NS: u64 = 64;
 const NS_PER_US: u64 = 1000;
 
-/// The unit of a kind of queueing discipline, and its attributes that are times in it, microseconds in 32
+/// The unit of a kind of queueing discipline, and its attributes that are times in this unit, microseconds in 32
 /// bits: `*_change` and `*_dump` of net/sched/sch_{codel,fq_codel,pie}.c, numbers from
 /// include/uapi/linux/pkt_sched.h.
 fn times_of(kind: &str) -> (u64, &'static [u16]) {
@@ -24,7 +24,7 @@ fn times_of(kind: &str) -> (u64, &'static [u16]) {
     }
 }
 
-/// The content of `TCA_OPTIONS` that makes the kernel read `options` again, which it was read as.
+/// The content of `TCA_OPTIONS` to write so that the kernel reads back `options`.
 pub(crate) fn written_for(kind: &str, options: &[u8]) -> Vec<u8> {
     let (unit_ns, times) = times_of(kind);
     if times.is_empty() {
@@ -40,15 +40,15 @@ pub(crate) fn written_for(kind: &str, options: &[u8]) -> Vec<u8> {
     rewritten.flatten().collect()
 }
 
-/// The smallest time that reads `read_us` once the kernel has kept it as whole units, microseconds.
+/// The smallest time, microseconds, that reads back as `read_us` after the kernel has kept it as whole units.
 fn smallest_read_as(read_us: u32, unit_ns: u64) -> u32 {
     let units = (u64::from(read_us) * NS_PER_US).div_ceil(unit_ns);
     let written_us = (units * unit_ns).div_ceil(NS_PER_US);
     u32::try_from(written_us).unwrap_or(read_us)
 }
 
-/// What the kernel reports of an attribute of a kind of queueing discipline after `written_us` microseconds were
-/// set; the same number if it is no such time.
+/// What the kernel reports for an attribute of a kind of queueing discipline after `written_us` microseconds were
+/// set; the same number if the attribute is no such time.
 pub fn kept_time(kind: &str, attribute: u16, written_us: u32) -> u32 {
     match times_of(kind) {
         (unit_ns, times) if times.contains(&attribute) => kept(written_us, unit_ns),

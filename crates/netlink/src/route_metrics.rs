@@ -1,8 +1,8 @@
-//! The metrics of a route: what it prescribes for TCP (`RTAX_*`, include/uapi/linux/rtnetlink.h).
+//! The metrics of a route: its TCP parameters (`RTAX_*`, include/uapi/linux/rtnetlink.h).
 
 use netlink_packet_route::route::RouteMetric;
 
-/// What a route prescribes for the connections over it; `None` if it sets nothing.
+/// TCP parameters that a route sets for its connections; `None` if unset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteMetrics {
     /// Largest window to advertise, bytes.
@@ -48,7 +48,7 @@ impl RouteMetrics {
         metrics
     }
 
-    /// The attributes that say what `self` says and leave everything else of `original` as it is.
+    /// The attributes that apply `self` and leave everything else of `original` as it is.
     pub(crate) fn onto(&self, original: &[RouteMetric]) -> Vec<RouteMetric> {
         let mut all: Vec<_> = original.iter().filter(|metric| !is_ours(metric)).cloned().collect();
         all.extend(self.window.map(RouteMetric::Window));

@@ -1,4 +1,4 @@
-//! Routes: the table, the kernel's choice for an address, and changing one without losing anything.
+//! Routes: the table, the kernel's choice for an address, and lossless changes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -29,21 +29,21 @@ pub struct Route {
     pub destination: Option<(IpAddr, u8)>,
     /// Next hop.
     pub gateway: Option<IpAddr>,
-    /// Index of the link it leaves by. `None` for multipath and unreachable routes.
+    /// Index of the outgoing link. `None` for multipath and unreachable routes.
     pub device: Option<u32>,
     /// Routing table; 254 is main, 255 local.
     pub table: u32,
     /// Who made it (`RTPROT_*`): 2 kernel, 3 boot, 4 static.
     pub protocol: u8,
-    /// How far it reaches (`RT_SCOPE_*`): 0 universe, 253 link, 254 host.
+    /// Its scope (`RT_SCOPE_*`): 0 universe, 253 link, 254 host.
     pub scope: u8,
-    /// What it does (`RTN_*`): 1 unicast, 2 local, 7 unreachable.
+    /// Its type (`RTN_*`): 1 unicast, 2 local, 7 unreachable.
     pub kind: u8,
     /// Metric by which routes to the same destination are ordered.
     pub priority: Option<u32>,
-    /// Source address that it prefers.
+    /// Preferred source address.
     pub preferred_source: Option<IpAddr>,
-    /// What it prescribes for TCP.
+    /// Its TCP parameters.
     pub metrics: RouteMetrics,
     original: RouteMessage,
 }
@@ -110,7 +110,7 @@ impl Route {
         }
     }
 
-    /// The message that makes this route, with all that `original` says and no field covers.
+    /// The message that creates this route, with everything in `original` that no field covers.
     fn to_message(&self) -> RouteMessage {
         let mut message = self.original.clone();
         let header = &mut message.header;
@@ -123,7 +123,7 @@ impl Route {
         header.protocol = self.protocol.into();
         header.scope = self.scope.into();
         header.kind = self.kind.into();
-        // The others report a state; the kernel refuses some of them in a request.
+        // Other flags report a state; the kernel refuses some of them in a request.
         header.flags &= RouteFlags::Onlink;
         message.attributes.retain(is_kept);
         message.attributes.extend(self.attributes());
@@ -153,7 +153,7 @@ impl Route {
         metrics.unwrap_or_default()
     }
 
-    /// The kernel reports how long a route still lives in `RTA_CACHEINFO`, in USER_HZ ticks of
+    /// The kernel reports a route's remaining lifetime in `RTA_CACHEINFO`, in USER_HZ ticks of
     /// 10 ms, and takes it as `RTA_EXPIRES`, in seconds.
     fn expiry(&self) -> Option<RouteAttribute> {
         self.original.attributes.iter().find_map(|attribute| match attribute {
@@ -174,20 +174,20 @@ impl Netlink {
         Ok(replies.into_iter().filter_map(route).collect())
     }
 
-    /// How the kernel would send to `address` now: device, gateway and source, and the metrics in
-    /// force. This is a decision, not an entry of a table; see [`Netlink::entry_for`]. `scope` is the
-    /// number of the device that a link-local address is reached by, 0 for others.
+    /// How the kernel would send to `address` now: device, gateway and source, and the effective
+    /// metrics. This is a decision, not an entry of a table; see [`Netlink::entry_for`]. `scope` is the
+    /// number of the device on which a link-local address is reached, 0 for other addresses.
     pub fn route_to(&mut self, address: IpAddr, scope: u32) -> Result<Route, NetlinkError> {
         self.look_up(address, scope, RouteFlags::empty())
     }
 
-    /// The entry of the routing table that packets to `address` match: what to read and replace. `scope`
+    /// The entry of the routing table that packets to `address` match, to be read and replaced. `scope`
     /// as above.
     pub fn entry_for(&mut self, address: IpAddr, scope: u32) -> Result<Route, NetlinkError> {
         self.look_up(address, scope, RouteFlags::FibMatch)
     }
 
-    /// Makes a route, or puts it in the place of the one with the same destination, table and
+    /// Creates a route, or replaces the one with the same destination, table and
     /// priority.
     pub fn replace_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
         let operation = format!("set the route to {}", destination_text(route));
@@ -258,8 +258,8 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
     }
 }
 
-/// Whether an attribute of the original goes back as it is: no field covers it, and it is not a
-/// mere report.
+/// Whether an attribute of the original is written back unchanged: no field covers it, and it is
+/// not merely reported.
 fn is_kept(attribute: &RouteAttribute) -> bool {
     !matches!(
         attribute,
@@ -285,7 +285,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// A veth pair with 192.0.2.1/24 and 2001:db8::1/64 on the end that is returned.
+    /// A veth pair with 192.0.2.1/24 and 2001:db8::1/64 on the returned end.
     fn connected() -> (Netlink, u32) {
         let mut netlink = Netlink::open().unwrap();
         netlink.create_veth("left", "right").unwrap();

@@ -1,4 +1,4 @@
-//! The conversation about links, addresses, routes and queueing disciplines (rtnetlink).
+//! Requests about links, addresses, routes and queueing disciplines (rtnetlink).
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -7,7 +7,7 @@ use crate::NetlinkError;
 use crate::raw::RawMessage;
 use crate::socket::NetlinkSocket;
 
-/// A conversation with the kernel of the network namespace in which it was opened. Not shared
+/// A connection to the kernel of the network namespace in which it was opened. Not shared
 /// between threads; each opens its own.
 #[derive(Debug)]
 pub struct Netlink {
@@ -15,13 +15,13 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Opens a conversation with the calling thread's network namespace. It stays with that
+    /// Opens a connection to the calling thread's network namespace. It stays with that
     /// namespace even if the thread moves on.
     pub fn open() -> Result<Self, NetlinkError> {
         Ok(Self { socket: NetlinkSocket::open(NETLINK_ROUTE)? })
     }
 
-    /// Asks for all objects of a kind.
+    /// Requests all objects of a kind.
     pub(crate) fn dump(
         &mut self,
         operation: &str,
@@ -30,7 +30,7 @@ impl Netlink {
         self.socket.dump(operation, message)
     }
 
-    /// Asks for all objects of a kind that the library does not take apart safely.
+    /// Requests all objects of a kind that the library does not parse safely.
     pub(crate) fn dump_raw(
         &mut self,
         operation: &str,
@@ -39,7 +39,7 @@ impl Netlink {
         self.socket.dump(operation, message)
     }
 
-    /// Asks for a change that the library has no words for.
+    /// Requests a change that the library does not support.
     pub(crate) fn request_raw(
         &mut self,
         operation: &str,
@@ -49,7 +49,7 @@ impl Netlink {
         self.socket.request(operation, message, flags).map(drop)
     }
 
-    /// Asks for one object, or for a change; answers come before the acknowledgement.
+    /// Requests one object or a change; answers come before the acknowledgement.
     pub(crate) fn request(
         &mut self,
         operation: &str,

@@ -1,10 +1,10 @@
-//! A network card in memory, for tests: what a driver answers to the ethtool ioctl, with what the kernel and
-//! real drivers do beside it. A device of a test namespace gets its rings, coalescing, pause frames, channels
-//! and receive hash; everything else is still asked of the kernel.
+//! A network card in memory, for tests: a driver's answers to the ethtool ioctl, with the side effects of the
+//! kernel and real drivers. It answers for the rings, coalescing, pause frames, channels
+//! and receive hash of a device in a test namespace; everything else still goes to the kernel.
 //!
 //! Layouts and checks: include/uapi/linux/ethtool.h and net/ethtool/ioctl.c. The scripted card does what
 //! drivers do. It rounds rings up to whole multiples (`ALIGN` in `i40e_set_ringparam`) and times down to the
-//! steps of its timer (`ice_set_rc_coalesce` warns of it). A change of the channels makes the queues anew,
+//! steps of its timer (`ice_set_rc_coalesce` warns about this). A change of the channels recreates the queues,
 //! with the driver's default hash table and times.
 
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ const GET_QUEUES: u32 = 0x2d;
 const GET_HASH: u32 = 0x46;
 const SET_HASH: u32 = 0x47;
 
-/// Places of words in the structures, behind the command.
+/// Positions of words in the structures, after the command.
 const RING_MAXIMA: [(usize, usize); 4] = [(0, 4), (1, 5), (2, 6), (3, 7)];
 const RINGS_NOW: [usize; 2] = [4, 7];
 const USECS: [usize; 2] = [0, 4];
@@ -34,20 +34,20 @@ const ADAPTIVE_RX: usize = 9;
 const COMBINED_MAX: usize = 3;
 const COMBINED_NOW: usize = 7;
 
-/// Descriptors that a ring is rounded up to.
+/// Ring sizes are rounded up to multiples of this many descriptors.
 const RING_MULTIPLE: u32 = 32;
-/// Steps of the timer, microseconds.
+/// Step of the timer, microseconds.
 const TIMER_US: u32 = 2;
-/// `struct ethtool_rxfh` without its list, and places in it: the lengths of table and key, the function.
+/// `struct ethtool_rxfh` without its list, and offsets in it: the lengths of table and key, the function.
 const HASH_BYTES: usize = 24;
 const LENGTHS_AT: usize = 8;
 const FUNCTION_AT: usize = 16;
-/// Where `struct ethtool_rxnfc` has the number of queues.
+/// Offset of the number of queues in `struct ethtool_rxnfc`.
 const QUEUES_AT: usize = 8;
 /// `ETH_RXFH_INDIR_NO_CHANGE`.
 const TABLE_STAYS: u32 = u32::MAX;
 
-/// What the card holds.
+/// The state of the card.
 #[derive(Debug, Clone)]
 pub struct Card {
     rings: [u32; 8],
@@ -58,16 +58,16 @@ pub struct Card {
     pub table: Vec<u32>,
     /// The key of the hash.
     pub key: Vec<u8>,
-    /// Whether an administrator has set the table (`IFF_RXFH_CONFIGURED`): the kernel then takes no channel
-    /// away that is in it.
+    /// Whether an administrator has set the table (`IFF_RXFH_CONFIGURED`): the kernel then refuses to remove a
+    /// channel that is in it.
     table_is_set: bool,
-    /// Whether the driver starts the card anew, and the kernel answers that there is no such device
+    /// Whether the driver is restarting the card, so that the kernel answers that there is no such device
     /// (`netif_device_present`).
     pub is_detached: bool,
 }
 
 impl Card {
-    /// With this many combined queues, of 8 at most: rings of 512 of 4096, 8 and 16 µs, pause frames both
+    /// A card with this many combined queues, of at most 8: rings of 512 of 4096, 8 and 16 µs, pause frames both
     /// ways.
     pub fn with_queues(queues: u32) -> Self {
         let mut card = Self {
@@ -84,7 +84,7 @@ impl Card {
         card
     }
 
-    /// Whether the table is one that somebody has set.
+    /// Whether somebody has set the table.
     pub fn table_is_set(&self) -> bool {
         self.table_is_set
     }
@@ -97,7 +97,7 @@ impl Card {
         self.coalescing[ADAPTIVE_RX] = 1;
     }
 
-    /// All that it holds, as a driver would report it.
+    /// All its state, as a driver would report it.
     pub fn bytes(&self) -> Vec<u8> {
         let words = [&self.rings[..], &self.coalescing, &self.pause, &self.channels, &self.table];
         let words = words.concat().into_iter().flat_map(u32::to_ne_bytes);
@@ -182,11 +182,11 @@ impl Card {
 }
 
 thread_local! {
-    /// The card of this thread, and the device whose driver it is.
+    /// The card of this thread, and the device that it serves.
     static CARD: RefCell<Option<(String, Card)>> = const { RefCell::new(None) };
 }
 
-/// Takes the card out of its device again when it is dropped.
+/// Removes the card from its device when dropped.
 #[derive(Debug)]
 pub struct Installed(());
 
@@ -198,7 +198,7 @@ pub fn install(device: &str, card: Card) -> Installed {
 }
 
 impl Installed {
-    /// What the card holds now.
+    /// The state of the card now.
     pub fn card(&self) -> Card {
         self.change(|card| card.clone())
     }
@@ -215,7 +215,7 @@ impl Drop for Installed {
     }
 }
 
-/// What the card of `device` answers; `None` if the kernel is to be asked.
+/// The card's answer for `device`; `None` if the kernel should answer.
 pub(crate) fn answer(device: &str, command: u32, data: &mut [u8]) -> Option<io::Result<()>> {
     let answered = CARD.with_borrow_mut(|place| {
         let (_, card) = place.as_mut().filter(|(name, _)| name == device)?;
@@ -250,7 +250,7 @@ impl Card {
     }
 }
 
-/// Gives the real device as many queues, so that files of queues that go are lost with them as behind a card.
+/// Gives the real device the same number of queues, so that files of removed queues disappear as with a real card.
 fn make_queues(device: &str, queues: u32) -> io::Result<()> {
     let words = [SET_CHANNELS, 0, 0, 0, 0, queues, queues, 0, 0].map(u32::to_ne_bytes);
     let operation = format!("make {queues} queues of {device}");

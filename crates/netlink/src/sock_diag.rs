@@ -1,4 +1,4 @@
-//! TCP sockets of others, as the kernel lists them to anyone (`SOCK_DIAG_BY_FAMILY`;
+//! Other programs' TCP sockets, as the kernel lists them to anyone (`SOCK_DIAG_BY_FAMILY`;
 //! include/uapi/linux/sock_diag.h, inet_diag.h; sock_diag(7)).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,7 +10,7 @@ use crate::raw::RawMessage;
 use crate::socket::NetlinkSocket;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// Attributes of a reply, which the question asks for by the bit one lower.
+/// Attributes of a reply; the request asks for each by the next lower bit.
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
 const INET_DIAG_SKMEMINFO: u16 = 7;
@@ -31,17 +31,17 @@ pub struct DiagSocket {
     pub peer: SocketAddr,
     /// State, `TCP_*` of include/net/tcp_states.h.
     pub state: u8,
-    /// Inode number by which processes hold it; 0 if none does any more.
+    /// Inode number by which processes hold the socket; 0 if none does any more.
     pub inode: u32,
-    /// User who made it.
+    /// User who created it.
     pub uid: u32,
     /// Bytes that wait for the reader.
     pub receive_queue_bytes: u32,
     /// Bytes that wait to be sent or acknowledged.
     pub send_queue_bytes: u32,
-    /// `struct tcp_info`, as long as the kernel has it.
+    /// `struct tcp_info`, as long as this kernel's.
     pub tcp_info: Option<Vec<u8>>,
-    /// Words of memory, as of `SO_MEMINFO`.
+    /// Words of memory, as in `SO_MEMINFO`.
     pub memory: Option<Vec<u32>>,
     /// Name of its congestion control.
     pub congestion: Option<String>,
@@ -63,8 +63,8 @@ pub fn tcp_sockets(
     Ok(sockets)
 }
 
-/// Family, protocol, extensions, a gap, states, then ports in network order; addresses, device and
-/// cookie of zeros match all.
+/// Family, protocol, extensions, a gap, states, then ports in network order; zeros for addresses, device and
+/// cookie match all.
 fn question(family: u8, local_port: Option<u16>, peer_port: Option<u16>) -> RawMessage {
     let mut body = vec![0u8; QUESTION_BYTES];
     let extensions = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
@@ -76,7 +76,7 @@ fn question(family: u8, local_port: Option<u16>, peer_port: Option<u16>) -> RawM
     RawMessage { kind: SOCK_DIAG_BY_FAMILY, body }
 }
 
-/// Takes one reply apart; `None` if it is none of ours.
+/// Parses one reply; `None` if it is not one of ours.
 pub(crate) fn socket(message: &RawMessage) -> Option<DiagSocket> {
     let fixed: &[u8; REPLY_BYTES] = message.body.first_chunk()?;
     if message.kind != SOCK_DIAG_BY_FAMILY {

@@ -1,4 +1,4 @@
-//! The socket: one question, all its answers, and the kernel's verdict on it.
+//! The netlink socket: one request, all its answers, and the kernel's verdict on it.
 
 use std::io;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::NetlinkError;
 /// Longest datagram the kernel builds for a dump (`netlink_dump` in net/netlink/af_netlink.c caps
 /// it at 32 KiB; single replies are smaller still).
 const DATAGRAM_BYTES: usize = 64 * 1024;
-/// The kernel answers from within send(2); this only bounds what cannot happen.
+/// The kernel answers within send(2); this only guards against the impossible.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
-/// A dump that other changes cut through is asked for again, this often at most.
+/// Most attempts at a dump that concurrent changes interrupt.
 const DUMP_ATTEMPTS: u32 = 8;
 /// `NLMSGERR_ATTR_MSG` of include/uapi/linux/netlink.h: the kernel's explanation.
 const EXPLANATION: u16 = 1;
 /// `struct nlmsghdr`, which precedes the attributes of an error.
 const MESSAGE_HEADER_BYTES: usize = 16;
 
-/// A message that can be sent and received: of the routing family by the library, of others as
-/// they are ([`crate::raw::RawMessage`]).
+/// A message that can be sent and received: the library handles the routing family, other messages stay
+/// as they are ([`crate::raw::RawMessage`]).
 pub(crate) trait Body: NetlinkSerializable + NetlinkDeserializable + Clone {}
 
 impl<T: NetlinkSerializable + NetlinkDeserializable + Clone> Body for T {}
@@ -48,15 +48,15 @@ impl NetlinkSocket {
         let mut socket = Socket::new(family)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        // Errors come without a copy of the question and with an explanation. Kernels before 4.12
-        // know neither; then there is no explanation.
+        // Errors then come with an explanation and without a copy of the request. Kernels before 4.12
+        // support neither; then there is no explanation.
         let _ = socket.set_cap_ack(true);
         let _ = socket.set_ext_ack(true);
         set_socket_timeout(&socket, Timeout::Recv, Some(REPLY_TIMEOUT))?;
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Asks for all objects of a kind.
+    /// Requests all objects of a kind.
     pub(crate) fn dump<M: Body>(
         &mut self,
         operation: &str,
@@ -71,7 +71,7 @@ impl NetlinkSocket {
         Err(NetlinkError::malformed(operation, "the list kept changing while it was read"))
     }
 
-    /// Asks for one object, or for a change; answers come before the acknowledgement.
+    /// Requests one object or a change; answers come before the acknowledgement.
     pub(crate) fn request<M: Body>(
         &mut self,
         operation: &str,
@@ -105,7 +105,7 @@ impl NetlinkSocket {
         loop {
             datagram.clear();
             let length = match self.socket.recv(&mut datagram, libc::MSG_TRUNC) {
-                // A wait that has a time is not begun again by the kernel (signal(7), `EINTR`).
+                // The kernel doesn't restart a wait with a timeout (signal(7), `EINTR`).
                 Err(cause) if cause.kind() == io::ErrorKind::Interrupted => continue,
                 received => received.map_err(|cause| NetlinkError::refused(operation, cause))?,
             };
@@ -119,7 +119,7 @@ impl NetlinkSocket {
     }
 }
 
-/// What came back so far.
+/// The answers so far.
 #[derive(Debug)]
 struct Replies<M> {
     messages: Vec<M>,
@@ -137,8 +137,8 @@ impl<M: Body> Replies<M> {
         (!self.interrupted).then_some(self.messages)
     }
 
-    /// Takes one datagram in; true if it ends the answer. Messages of other sequence numbers
-    /// answer a question that was given up.
+    /// Processes one datagram; true if it ends the answer. Messages with other sequence numbers
+    /// answer a request that was given up.
     fn take(
         &mut self,
         operation: &str,
@@ -166,7 +166,7 @@ impl<M: Body> Replies<M> {
     }
 }
 
-/// The first message of a datagram, and what follows its padding.
+/// The first message of a datagram, and the bytes after its padding.
 fn split_message<'a>(
     operation: &str,
     datagram: &'a [u8],

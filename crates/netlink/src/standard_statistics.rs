@@ -1,6 +1,6 @@
-//! Counters that the standards define, whatever the driver calls its own (`ETHTOOL_MSG_STATS_GET`;
-//! Linux 5.13 and later; IEEE 802.3 clause 30, RFC 2819). No device at hand has them: the reply's
-//! form is tested on bytes made after the headers.
+//! Counters that the standards define, independent of the driver's names (`ETHTOOL_MSG_STATS_GET`;
+//! Linux 5.13 and later; IEEE 802.3 clause 30, RFC 2819). No device at hand has them: the tests parse
+//! replies made according to the headers.
 
 use crate::NetlinkError;
 use crate::ethtool_family;
@@ -20,7 +20,7 @@ const ETHTOOL_A_BITSET_VALUE: u16 = 4;
 /// The groups eth-phy, eth-mac, eth-ctrl and rmon.
 const GROUPS: u32 = 4;
 
-/// Name, group (`ETHTOOL_STATS_*`) and number in it (`ETHTOOL_A_STATS_*`) of what is read.
+/// Name, group (`ETHTOOL_STATS_*`) and number in the group (`ETHTOOL_A_STATS_*`) of each counter read.
 const COUNTERS: [(&str, u64, u16); 14] = [
     ("symbol_errors", 0, 0),
     ("single_collisions", 1, 1),

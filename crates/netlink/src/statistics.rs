@@ -36,7 +36,7 @@ pub fn statistics(device: &str) -> Result<Vec<(String, u64)>, NetlinkError> {
     Ok(names.into_iter().zip(values(&data)).collect())
 }
 
-/// `struct ethtool_stats`: the command, how many, the values.
+/// `struct ethtool_stats`: the command, the count, the values.
 fn told(data: &[u8]) -> Option<u32> {
     data.get(4..8)?.first_chunk().map(|count| u32::from_ne_bytes(*count))
 }

@@ -1,4 +1,4 @@
-//! Lists of names that a device has: of its features, of its counters (`ETHTOOL_GSSET_INFO`,
+//! A device's lists of names: its features, its counters (`ETHTOOL_GSSET_INFO`,
 //! `ETHTOOL_GSTRINGS`, include/uapi/linux/ethtool.h).
 
 use crate::NetlinkError;
@@ -9,7 +9,7 @@ const ETHTOOL_GSSET_INFO: u32 = 0x37;
 /// `ETH_GSTRING_LEN`.
 pub(crate) const NAME_BYTES: usize = 32;
 
-/// Number of names that `set` (`ETH_SS_*`) has at `device`; 0 if the device does not have the set.
+/// Number of names in `set` (`ETH_SS_*`) of `device`; 0 if the device does not have the set.
 /// `struct ethtool_sset_info`: the command, a reserved word, a mask of sets, their sizes.
 pub(crate) fn count(operation: &str, device: &str, set: u32) -> Result<u32, NetlinkError> {
     let mut data = [0u8; 20];
@@ -18,7 +18,7 @@ pub(crate) fn count(operation: &str, device: &str, set: u32) -> Result<u32, Netl
     Ok(u32::from_ne_bytes([data[16], data[17], data[18], data[19]]))
 }
 
-/// The `count` names of `set`. `struct ethtool_gstrings`: the command, the set, how many, the
+/// The `count` names of `set`. `struct ethtool_gstrings`: the command, the set, the count, the
 /// strings.
 pub(crate) fn names(
     operation: &str,

@@ -18,9 +18,9 @@ const PARMS_BYTES: usize = 2 * RATE_SPEC_BYTES + 12;
 /// A token bucket.
 ///
 /// The kernel keeps the burst as a time and reports it in steps of 64 ns. Below 125 Mbit/s the size reads
-/// back to the byte. Above that the step is `rate × 64 ns` (8 bytes at 1 Gbit/s, 80 at 10), and the smallest
-/// size of the step is read. Written, a burst is widened to the largest size of its step, so that putting
-/// back what was read never makes a bucket too small for a packet that fitted.
+/// back to the byte. Above that the step is `rate × 64 ns` (8 bytes at 1 Gbit/s, 80 at 10), and reading gives the
+/// smallest size of the step. A written burst is widened to the largest size of its step, so that putting
+/// back a read burst never makes a bucket too small for a packet that fitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tbf {
     /// Sustained rate, bytes per second; at least 1.
@@ -51,7 +51,7 @@ impl Tbf {
         }
     }
 
-    /// The same bucket as the kernel will report it once it is set: for verifying.
+    /// The same bucket as the kernel will report it once set, for verification.
     pub fn as_read_back(&self) -> Self {
         let mut read = self.clone();
         if let Some(clock) = self.rate_clock() {

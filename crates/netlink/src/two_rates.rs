@@ -1,5 +1,5 @@
-//! What the options of tbf and of an htb class share: parameters that begin with two rates, and an
-//! attribute of its own for each rate that their 32 bits don't hold (net/sched/sch_tbf.c `tbf_change`,
+//! The common part of the options of tbf and of an htb class: parameters that begin with two rates, and a
+//! separate attribute for each rate that exceeds their 32 bits (net/sched/sch_tbf.c `tbf_change`,
 //! net/sched/sch_htb.c `htb_change_class`).
 
 use netlink_packet_core::NlasIterator;
@@ -19,12 +19,12 @@ pub(crate) struct TwoRates<const BYTES: usize> {
     parms: [u8; BYTES],
     /// The first rate, bytes per second, and how lengths are counted at it.
     pub first: (u64, RateSpec),
-    /// The second one.
+    /// The second rate, likewise.
     pub second: (u64, RateSpec),
 }
 
 impl<const BYTES: usize> TwoRates<BYTES> {
-    /// Reads the content of `TCA_OPTIONS`. `None` if the parameters are not there in full.
+    /// Reads the content of `TCA_OPTIONS`. `None` if the parameters are incomplete.
     pub(crate) fn parse(options: &[u8], kinds: &Kinds) -> Option<Self> {
         let (mut parms, mut first64, mut second64) = (None, None, None);
         for attribute in NlasIterator::new(options) {
@@ -55,7 +55,7 @@ impl<const BYTES: usize> TwoRates<BYTES> {
     }
 }
 
-/// The attribute of a rate in bytes per second that 32 bits don't hold; nothing for one that they hold.
+/// The attribute of a rate in bytes per second that exceeds 32 bits; empty for other rates.
 pub(crate) fn rate64(kind: u16, rate: u64) -> Vec<u8> {
     if rate > u32::MAX.into() { raw::attribute(kind, &rate.to_ne_bytes()) } else { Vec::new() }
 }

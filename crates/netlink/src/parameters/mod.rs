@@ -1,4 +1,4 @@
-//! Parameters of a device that are a row of words each: rings, channels, coalescing and pause
+//! Device parameters in structures of words: rings, channels, coalescing and pause
 //! frames (include/uapi/linux/ethtool.h). A device without them refuses with EOPNOTSUPP.
 
 mod single;
@@ -12,20 +12,20 @@ const ETHTOOL_GRINGPARAM: u32 = 0x10;
 const ETHTOOL_GPAUSEPARAM: u32 = 0x12;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 
-/// Rings of descriptors (`struct ethtool_ringparam`). 0 if a ring cannot be sized.
+/// Rings of descriptors (`struct ethtool_ringparam`). 0 if a ring's size can't be set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rings {
     /// Receive descriptors of each queue.
     pub rx: u32,
-    /// The most that the device takes.
+    /// The most that the device supports.
     pub rx_max: u32,
     /// Transmit descriptors of each queue.
     pub tx: u32,
-    /// The most that the device takes.
+    /// The most that the device supports.
     pub tx_max: u32,
 }
 
-/// Queues with an interrupt of their own (`struct ethtool_channels`).
+/// Queues with their own interrupt (`struct ethtool_channels`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Channels {
     /// Channels that only receive.
@@ -43,7 +43,7 @@ pub struct Channels {
 }
 
 /// How long the device waits, and for how many frames, before it interrupts
-/// (`struct ethtool_coalesce`). 0 is how a driver also says that it has no such parameter.
+/// (`struct ethtool_coalesce`). A driver also reports 0 for a parameter that it doesn't have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Coalescing {
     /// Longest wait after a frame was received, microseconds.
@@ -63,7 +63,7 @@ pub struct Coalescing {
 /// Whether pause frames are used (`struct ethtool_pauseparam`; IEEE 802.3 annex 31B).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pause {
-    /// Whether the two ends of the link agree on it by autonegotiation.
+    /// Whether the two ends of the link agree on pause frames by autonegotiation.
     pub autoneg: bool,
     /// Whether this end heeds pause frames.
     pub rx: bool,
@@ -138,7 +138,7 @@ mod tests {
     use crate::Netlink;
     use goodput_testing::in_namespace;
 
-    /// Each word holds its own place in the structure of the header.
+    /// Each word holds its own index in the structure of the header.
     fn places<const N: usize>() -> [u32; N] {
         std::array::from_fn(|place| place as u32)
     }

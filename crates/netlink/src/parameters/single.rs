@@ -1,11 +1,11 @@
-//! One parameter of a device among rings, channels, coalescing and pause frames: read it, or change
-//! it and leave the others of its structure as they are (include/uapi/linux/ethtool.h).
+//! One parameter of a device among rings, channels, coalescing and pause frames: reads it, or changes
+//! it without changing the other fields of its structure (include/uapi/linux/ethtool.h).
 
 use super::{ETHTOOL_GCHANNELS, ETHTOOL_GCOALESCE, ETHTOOL_GPAUSEPARAM, ETHTOOL_GRINGPARAM};
 use crate::NetlinkError;
 use crate::ethtool::call;
 
-/// Most words that a structure of these has.
+/// Most words in any of these structures.
 const MAX_WORDS: usize = 23;
 
 /// One parameter.
@@ -33,12 +33,12 @@ pub enum Parameter {
     PauseTx,
 }
 
-/// The parameters that are read and written together.
+/// Parameters that are read and written together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// How many queues there are.
+    /// The number of queues.
     Channels,
-    /// How many descriptors.
+    /// The number of descriptors.
     Rings,
     /// How long the device waits before it interrupts.
     Coalescing,
@@ -60,7 +60,7 @@ impl Group {
     }
 }
 
-/// All words of a group behind its command, as the driver reports them.
+/// All words of a group after its command, as the driver reports them.
 pub fn get_group(device: &str, group: Group) -> Result<Vec<u32>, NetlinkError> {
     let words = read(device, group.of(), &group.of().place())?;
     Ok(words.iter().skip(1).map(|word| u32::from_ne_bytes(*word)).collect())
@@ -77,8 +77,8 @@ pub fn set_group(device: &str, group: Group, words: &[u32]) -> Result<(), Netlin
     call(&operation, device, place.set, data.as_flattened_mut())
 }
 
-/// Where a parameter is: the commands that get and set its structure, that one's length in words,
-/// and the place of the parameter's word.
+/// The location of a parameter: the commands that get and set its structure, the structure's length in words,
+/// and the index of the parameter's word.
 struct Place {
     get: u32,
     set: u32,
@@ -100,7 +100,7 @@ impl Parameter {
             Self::PauseRx => (ETHTOOL_GPAUSEPARAM, 4, 2),
             Self::PauseTx => (ETHTOOL_GPAUSEPARAM, 4, 3),
         };
-        // Each is set by the command after: ETHTOOL_SRINGPARAM and so on.
+        // Each is set by the next command: ETHTOOL_SRINGPARAM and so on.
         Place { get, set: get + 1, words, word }
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     use crate::parameters::channels;
     use goodput_testing::in_namespace;
 
-    /// `struct ethtool_ringparam` of a card with 4096 of each at most and 256 now.
+    /// `struct ethtool_ringparam` of a card with at most 4096 of each and 256 now.
     const RINGS: [u32; 9] = [0x10, 4096, 0, 0, 4096, 256, 0, 0, 256];
     /// `struct ethtool_pauseparam`: negotiated, both ways.
     const PAUSE: [u32; 4] = [0x12, 1, 1, 1];
