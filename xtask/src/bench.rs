@@ -1,4 +1,4 @@
-//! `cargo xtask bench`, `crowd` and `soak`: the program in `crates/bench`, built and started.
+//! `cargo xtask bench`, `crowd` and `soak`: build and start the program in `crates/bench`.
 
 use std::ffi::OsString;
 
@@ -14,7 +14,7 @@ pub struct Arguments {
     all: Vec<OsString>,
 }
 
-/// Starts one of its commands, where the user is: files are named from there.
+/// Starts one of its commands in the user's folder, because file names are relative to it.
 pub fn run(what: &str, arguments: &Arguments) -> Result<()> {
     let mut program = cargo(["run", "--quiet", "--package=goodput-bench", "--", what]);
     run_command(program.args(&arguments.all).current_dir(std::env::current_dir()?))

@@ -1,7 +1,7 @@
 //! `cargo xtask docs`: the documents that the program generates about itself.
 //!
-//! They lie in docs/ beside those written by hand. A folder there that the program generates
-//! belongs to it wholly, so that a page of a verb that is gone goes away too.
+//! They are in docs/ beside the handwritten ones. A folder there that the program generates
+//! contains nothing else, so that pages of removed verbs disappear.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,10 +19,10 @@ pub struct Options {
     check: bool,
 }
 
-/// Files of one folder tree, by path in it.
+/// Files of one folder tree, by path in the tree.
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Generates the documents, or says which ones are out of date.
+/// Generates the documents, or reports which ones are out of date.
 pub fn run(options: &Options) -> Result<()> {
     run_command(&mut cargo(["build", "--quiet", "--workspace"]))?;
     if options.check {
@@ -35,7 +35,7 @@ pub fn run(options: &Options) -> Result<()> {
     update(&root().join("docs"), &generate()?)
 }
 
-/// What differs between docs/ and what the built program generates.
+/// Differences between docs/ and what the built program generates.
 pub fn problems() -> Result<Vec<String>> {
     let mut problems = differences(&generate()?, &read_tree(&root().join("docs"))?);
     if !problems.is_empty() {
@@ -48,7 +48,7 @@ fn generate() -> Result<Tree> {
     let folder = tempfile::tempdir().context("can't make a folder for the documents")?;
     let program = target_directory()?.join("debug/goodput");
     let mut generate = command(program.to_str().context("the target directory is not UTF-8")?);
-    // Help is as wide as $COLUMNS and shows the values of variables: nobody's own shall get in.
+    // Help is as wide as $COLUMNS and shows values of variables, so run without this user's variables.
     capture(generate.env_clear().args(["generate", "reference"]).arg(folder.path()))?;
     let tree = read_tree(folder.path())?;
     if tree.is_empty() {
@@ -80,7 +80,7 @@ fn differences(fresh: &Tree, present: &Tree) -> Vec<String> {
     problems
 }
 
-/// Files in generated folders that are generated no more.
+/// Files in generated folders that are no longer generated.
 fn left_over<'a>(fresh: &'a Tree, present: &'a Tree) -> impl Iterator<Item = &'a PathBuf> {
     present.keys().filter(|path| {
         let folder = path.parent().filter(|folder| *folder != Path::new(""));

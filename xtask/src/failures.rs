@@ -1,14 +1,14 @@
-//! What failing tests printed, cut to what shows why: said again at the end of `cargo xtask test`.
+//! The output of failing tests, cut to what shows why; repeated at the end of `cargo xtask test`.
 //!
 //! libtest and libtest-mimic print `failures:`, then for each failing test a line `---- NAME stdout ----`
 //! or `---- NAME ----` with its output below, then `failures:` again with the names alone.
 
-/// Lines of a failing test that are said again.
+/// Lines repeated of each failing test.
 const MAX_LINES: usize = 15;
-/// The last lines of a test binary that broke off.
+/// Lines shown of a test binary that broke off.
 const LAST_LINES: usize = 15;
 
-/// The output of tests that failed, in the order in which they came.
+/// The output of failed tests, in order.
 #[derive(Debug, Default)]
 pub struct Failures {
     all: Vec<Failure>,
@@ -21,7 +21,7 @@ struct Failure {
 }
 
 impl Failures {
-    /// Takes one line of the section in which failing tests have their output.
+    /// Reads one line of the section with the output of failing tests.
     pub fn read(&mut self, line: &str) {
         if let Some(name) = heading(line) {
             self.all.push(Failure { name: name.into(), lines: Vec::new() });
@@ -30,7 +30,7 @@ impl Failures {
         }
     }
 
-    /// Whether a test of this name failed, in whichever module.
+    /// Whether a test of this name failed in any module.
     pub fn contain(&self, test: &str) -> bool {
         let is_it = |name: &str| name == test || name.ends_with(&format!("::{test}"));
         self.all.iter().any(|failure| is_it(&failure.name))
@@ -49,7 +49,7 @@ impl Failures {
 }
 
 impl Failure {
-    /// The panic, or if there is none whatever it printed.
+    /// The panic, or everything printed if there is none.
     fn in_words(&self) -> String {
         let panic = self.lines.iter().position(|line| line.contains("panicked at "));
         let said = self.lines[panic.unwrap_or(0)..].iter();

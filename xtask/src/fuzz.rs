@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: every fuzz target for a while, on the nightly toolchain.
+//! `cargo xtask fuzz`: runs every fuzz target for a while, on the nightly toolchain.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Options {
     only: Vec<String>,
 }
 
-/// Runs the targets one after the other; the first crash ends it.
+/// Runs the targets one after the other; stops at the first crash.
 pub fn run(options: &Options) -> Result<()> {
     if capture(outside_cargo("rustc").args(["+nightly", "--version"])).is_err() {
         bail!("needs the nightly toolchain: `rustup toolchain install nightly`");
@@ -44,13 +44,13 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The file with a target's seeds, and the folder in which the fuzzer has them one by one.
+/// The file with a target's seeds, and the folder into which they are unpacked for the fuzzer.
 fn places(target: &str) -> (PathBuf, PathBuf) {
     let fuzz = root().join("fuzz");
     (fuzz.join("corpus").join(target).with_extension("seeds"), fuzz.join("seeds").join(target))
 }
 
-/// Fills the fuzzer's folder with the seeds that are kept, and nothing else.
+/// Fills the fuzzer's folder with the stored seeds, and nothing else.
 fn unpack(target: &str) -> Result<()> {
     let (file, folder) = places(target);
     let packed = fs::read(&file).with_context(|| format!("read {}", file.display()))?;
@@ -67,7 +67,7 @@ fn unpack(target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Keeps what the fuzzer has left in its folder.
+/// Stores what the fuzzer left in its folder.
 fn pack(target: &str) -> Result<()> {
     let (file, folder) = places(target);
     let entries = fs::read_dir(&folder).with_context(|| format!("read {}", folder.display()))?;
@@ -77,7 +77,7 @@ fn pack(target: &str) -> Result<()> {
     fs::write(&file, seeds::pack(seeds)).with_context(|| format!("write {}", file.display()))
 }
 
-/// The names of the modules in crates/fuzzed/src/targets, files and folders, in order.
+/// The names of the modules in crates/fuzzed/src/targets, files and folders, sorted.
 fn targets() -> Result<Vec<String>> {
     let entries =
         fs::read_dir(root().join("crates/fuzzed/src/targets")).context("no fuzz targets")?;

@@ -1,5 +1,5 @@
-//! `cargo xtask kills`: runs that change settings are killed at random moments, and the whole
-//! network namespace is compared with what it was.
+//! `cargo xtask kills`: kills runs that change settings at random moments, and compares the whole
+//! network namespace with its former state.
 
 use anyhow::Result;
 
@@ -11,13 +11,13 @@ pub struct Options {
     /// Runs that are killed, half of them together with their guard
     #[arg(default_value_t = 1000)]
     kills: u32,
-    /// Instead kill comparisons that change a host by SSH: goodput, its ssh, the host's sshd or shell, or goodput together with
-    /// the process of that host that would put back
+    /// Instead kill comparisons that change a host by SSH: goodput, its ssh, the host's sshd or shell, or goodput
+    /// together with the process of that host that would put back
     #[arg(long)]
     ssh: bool,
 }
 
-/// Runs the test that does it, with this many kills, and shows what it counted or what differed.
+/// Runs the test with this many kills, and shows its counts or the differences.
 pub fn run(options: &Options) -> Result<()> {
     let (target, test) = match options.ssh {
         false => (

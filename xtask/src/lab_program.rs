@@ -1,4 +1,4 @@
-//! The program that is judged, and its lab.
+//! The program under judgement, and its lab.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ pub struct LabProgram {
 }
 
 impl LabProgram {
-    /// The one at this path, or else the one of this tree, which it builds.
+    /// The program at this path; otherwise builds and takes the program of this tree.
     pub fn given_or_built(path: Option<&Path>) -> Result<Self> {
         if let Some(path) = path {
             return Ok(Self { path: path.into() });
@@ -41,23 +41,23 @@ impl LabProgram {
         names.context("a case of `goodput lab list --json` has no name")
     }
 
-    /// Runs one case; the JSON line that it says. That it did not come out as expected is in the
-    /// line, and no error.
+    /// Runs one case and returns its JSON line. An unexpected verdict is in the
+    /// line, and is not an error.
     pub fn run(&self, case: &str) -> Result<String> {
         self.lab(&["lab", "run", case, "--json"])
     }
 
-    /// Compares a change in the hosts of a case; the JSON line that it says.
+    /// Compares a change in the hosts of a case and returns the JSON line.
     pub fn compare(&self, case: &str, setting: &str) -> Result<String> {
         self.lab(&["lab", "compare", case, setting, "--json"])
     }
 
-    /// Tunes the path of a case; the JSON line that it says.
+    /// Tunes the path of a case and returns the JSON line.
     pub fn tune(&self, case: &str) -> Result<String> {
         self.lab(&["lab", "tune", case, "--json"])
     }
 
-    /// A case as a file that has it alone.
+    /// A case as a file with this case alone.
     pub fn show(&self, case: &str) -> Result<String> {
         capture(self.command().args(["lab", "show", case]))
     }

@@ -1,4 +1,4 @@
-//! The dependency picture of ARCHITECTURE.md as data, compared with what cargo sees.
+//! The dependency picture of ARCHITECTURE.md as data, compared with cargo's view.
 
 use std::path::PathBuf;
 
@@ -54,9 +54,9 @@ const SANDBOX: &str = "goodput-sandbox";
 const ENGINE: &str = "goodput-engine";
 const COMPAT: &str = "goodput-compat";
 
-/// From the bottom up. The tests of a crate may use whatever stands before it.
+/// From the bottom up. The tests of a crate may use all crates before it.
 const LAYERS: &[Layer] = &[
-    // For tests alone: no part of the program uses it.
+    // For tests only: no part of the program uses it.
     layer(TESTING, &[]),
     pure(MODEL, &[]),
     near_kernel(NETLINK, &[]),
@@ -75,7 +75,7 @@ const LAYERS: &[Layer] = &[
     layer(REMOTE, &[MODEL, SETTINGS]),
     near_kernel(RELAY, &[]),
     near_kernel(LAB, &[MODEL, NETLINK, RELAY]),
-    // What it gives up it gives up by libraries; it has no unsafe code of its own.
+    // It drops privileges through libraries; it has no unsafe code of its own.
     layer(SANDBOX, &[]),
     layer(
         ENGINE,
@@ -84,7 +84,7 @@ const LAYERS: &[Layer] = &[
             SETTINGS, REMOTE,
         ],
     ),
-    // All that reads what others wrote, for the fuzzer; no part of the program.
+    // Everything that reads foreign input, for the fuzzer; not part of the program.
     layer(
         "goodput-fuzzed",
         &[MODEL, NETLINK, FRAMING, WIRE, FILES, STORE, MOVER, KERNEL, SETTINGS, LAB],
@@ -98,9 +98,9 @@ const LAYERS: &[Layer] = &[
             SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT,
         ],
     ),
-    // What tests leave is counted.
+    // It counts what tests leave behind.
     layer("xtask", &[TESTING]),
-    // It holds what it measures against what one CPU copies, and is started by `xtask`.
+    // It compares its measurements with what one CPU copies, and is started by `xtask`.
     layer("goodput-bench", &[MOVER, "xtask"]),
 ];
 
@@ -120,7 +120,7 @@ const IO_LIBRARIES: &[&str] = &[
     "tokio",
 ];
 
-/// A package as cargo sees it.
+/// A package in cargo's view.
 struct Package {
     name: String,
     /// Normal, build and development dependencies.
@@ -174,7 +174,7 @@ fn compare(packages: &[Package], layers: &[Layer]) -> Vec<String> {
     problems
 }
 
-/// What the compiler would not report: whether a crate lets it check.
+/// What the compiler would not report: whether a crate turns the compiler's checks on.
 fn source_problems(package: &Package, layer: &Layer) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for path in package.roots.iter().filter(|_| !layer.may_be_unsafe) {
@@ -192,7 +192,7 @@ fn forbids_unsafe(file: &RustFile) -> bool {
     file.tree.attrs.iter().any(|attribute| names(attribute, "forbid", "unsafe_code"))
 }
 
-/// All pure crates have the same ban, that of `model`.
+/// All pure crates have the same ban as `model`.
 fn bans_io(folder: &std::path::Path) -> bool {
     let ban = std::fs::read(root().join("crates/model/clippy.toml"));
     let own = std::fs::read(folder.join("clippy.toml"));

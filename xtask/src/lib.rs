@@ -1,4 +1,4 @@
-//! What the programs of developers share: `xtask` itself, and `goodput-bench`.
+//! Code shared by the developers' programs: `xtask` itself, and `goodput-bench`.
 #![forbid(unsafe_code)]
 
 pub mod packages;
@@ -6,7 +6,7 @@ pub mod shell;
 
 use std::process::ExitCode;
 
-/// How a program ends: an error is printed.
+/// Ends a program, and prints its error if there is one.
 pub fn exit(outcome: anyhow::Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 //! Files that use each other in a circle: none of them can be read, tested or changed alone. A folder's own file and
-//! what lies in the folder are one thing here, because a parent declares its children and they use what is theirs. A name
-//! that a folder only passes on (`pub use`) counts as the file's that has it.
+//! the folder's contents count as one here, because a parent declares its children and they use the parent's items. A
+//! name that a folder only re-exports (`pub use`) counts as part of the file that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use anyhow::Result;
 use crate::module_uses::{CratePath, Uses, module_of};
 use crate::rust_source::{RustFile, files};
 
-/// Crates with circles that are not cut yet. No crate is added; one that has none any more leaves the list.
+/// Crates with circles that are not cut yet. No crate is added; a crate without circles leaves the list.
 const CIRCULAR: [&str; 2] = ["diagnose", "files"];
 
-/// How often a name may be passed on before it is found.
+/// How often a name may be re-exported before it is found.
 const MAX_PASSES: usize = 8;
 
 /// Each file's module, with what it uses.
 type UsedPaths = BTreeMap<CratePath, Uses>;
 
-/// One line for each circle in a crate that has to be free of them.
+/// One line per circle in a crate that must be free of circles.
 pub fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for sources in crates()? {
@@ -35,7 +35,7 @@ pub fn problems() -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// The folder of sources of every crate.
+/// The source folder of every crate.
 fn crates() -> Result<BTreeSet<PathBuf>> {
     let of = |file: &PathBuf| {
         Some(file.iter().take(3).collect::<PathBuf>()).filter(|f| f.ends_with("src"))
@@ -44,7 +44,7 @@ fn crates() -> Result<BTreeSet<PathBuf>> {
     Ok(all.into_iter().chain([PathBuf::from("xtask/src")]).collect())
 }
 
-/// What every file of a crate uses outside of its tests. A crate with a library and a program has two roots.
+/// The paths that every file of a crate uses outside its tests. A crate with a library and a program has two roots.
 fn read(sources: &Path) -> Result<UsedPaths> {
     let mut used = UsedPaths::new();
     for path in files(sources, "rs")? {
@@ -71,7 +71,7 @@ fn lines_of(used: &UsedPaths) -> Vec<String> {
     circles.iter().map(line).collect()
 }
 
-/// All that a module leads to.
+/// Everything reachable from a module.
 fn reach<'a>(from: &'a CratePath, used: &'a UsedPaths) -> BTreeSet<&'a CratePath> {
     let (mut seen, mut left) = (BTreeSet::new(), vec![from]);
     while let Some(module) = left.pop() {
@@ -81,7 +81,7 @@ fn reach<'a>(from: &'a CratePath, used: &'a UsedPaths) -> BTreeSet<&'a CratePath
     seen
 }
 
-/// The file that has what a path names.
+/// The file that defines what a path names.
 fn file_of<'a>(path: &[String], used: &'a UsedPaths, passes: usize) -> Option<&'a CratePath> {
     let found = |length: usize| Some((length, used.get_key_value(&path[..length])?));
     let (length, (module, uses)) = (0..=path.len()).rev().find_map(found)?;

@@ -1,4 +1,4 @@
-//! The pictures of ARCHITECTURE.md that are inside a crate: which of its modules may import which, as data,
+//! The pictures of ARCHITECTURE.md inside a crate: which of its modules may import which, as data,
 //! compared with every path in the sources.
 
 use std::collections::BTreeSet;
@@ -13,9 +13,9 @@ use crate::rust_source::{RustFile, files};
 struct LayeredFolder {
     /// The folder, whose `mod.rs` or `lib.rs` may use all of them.
     path: &'static str,
-    /// The crate's folder of sources.
+    /// The crate's source folder.
     sources: &'static str,
-    /// From the bottom up. Each layer uses those below it.
+    /// From the bottom up. Each layer uses the layers below it.
     layers: &'static [Layer],
 }
 
@@ -61,7 +61,7 @@ const LAYERED_FOLDERS: &[LayeredFolder] = &[
     },
 ];
 
-/// Every path that runs upwards or sideways, and every module without a layer.
+/// Every path that points upwards or sideways, and every module without a layer.
 pub fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for folder in LAYERED_FOLDERS {
@@ -89,7 +89,7 @@ impl LayeredFolder {
         problems
     }
 
-    /// What only the list or only the folder has.
+    /// What is only in the list or only in the folder.
     fn differences(&self, files: &[RustFile]) -> Vec<String> {
         let listed = self.layers.iter().flat_map(|layer| layer.modules);
         let listed: BTreeSet<_> = listed.map(|name| (*name).to_owned()).collect();
@@ -107,7 +107,7 @@ impl LayeredFolder {
         module_of(Path::new(self.sources), file)
     }
 
-    /// The first part of `path` inside this folder, if it is in there.
+    /// The first part of `path` inside this folder, if the path leads into it.
     fn submodule(&self, path: &[String]) -> Option<String> {
         let folder = self.module_of(Path::new(self.path));
         path.strip_prefix(folder.as_slice())?.first().cloned()
@@ -117,7 +117,7 @@ impl LayeredFolder {
         let Some(other) = self.submodule(used) else { return true };
         let height = |name: &str| self.layers.iter().position(|l| l.modules.contains(&name));
         let (Some(own), other_height) = (height(submodule), height(&other)) else { return true };
-        // What is no module is an item of the folder's own file, above all of them.
+        // Anything but a module is an item of the folder's own file, above all modules.
         match other_height {
             Some(below) if below < own => true,
             Some(same) if same == own => submodule == other,

@@ -1,4 +1,4 @@
-//! What a file uses of its own crate: the paths in it, and the names that it passes on to others.
+//! What a file uses from its own crate: its paths, and the names that it re-exports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,17 +22,17 @@ pub fn module_of(sources: &Path, file: &Path) -> CratePath {
 pub struct Uses {
     /// The paths that begin with `crate`, `self` or `super`.
     pub paths: BTreeSet<CratePath>,
-    /// Names that the file has by `use`, as `pub use part::Item` in a `mod.rs`, and where each comes from.
+    /// Names that the file has by `use`, such as `pub use part::Item` in a `mod.rs`, and the origin of each.
     pub passed_on: BTreeMap<String, CratePath>,
 }
 
 impl Uses {
-    /// Of a file with all that is in it.
+    /// Uses of a file including its tests.
     pub fn with_tests(file: &RustFile, module: CratePath) -> Self {
         Self::read(file, module, true)
     }
 
-    /// Of a file without its module `tests`.
+    /// Uses of a file without its module `tests`.
     pub fn outside_tests(file: &RustFile, module: CratePath) -> Self {
         Self::read(file, module, false)
     }
@@ -53,11 +53,11 @@ impl Uses {
 struct Reader {
     /// The file's module.
     own: CratePath,
-    /// The module that is being read, in the file.
+    /// The module being read, within the file.
     module: CratePath,
     /// The modules that the file declares.
     children: BTreeSet<String>,
-    /// Whether tests are read as well.
+    /// Whether tests are read too.
     tests: bool,
     uses: Uses,
 }
@@ -124,7 +124,7 @@ impl<'ast> Visit<'ast> for Reader {
         visit::visit_path(self, path);
     }
 
-    /// Who may see an item is no use of it.
+    /// An item's visibility is no use of a module.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
@@ -136,7 +136,7 @@ impl<'ast> Visit<'ast> for Reader {
         self.module.pop();
     }
 
-    /// What stands in a macro as expressions, as in `format!` and `assert!`.
+    /// Expressions in a macro call, as in `format!` and `assert!`.
     fn visit_macro(&mut self, used: &'ast syn::Macro) {
         let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
         if let Ok(expressions) = used.parse_body_with(list) {

@@ -4,14 +4,14 @@ use anyhow::Result;
 
 use crate::shell::{command, has_program, run};
 
-/// A Debian package, the program of it that we call, and what for.
+/// A Debian package, which of its programs we call, and why.
 pub struct Package {
     name: &'static str,
     program: &'static str,
     reason: &'static str,
 }
 
-/// What the tests call.
+/// Packages for the tests.
 pub const FOR_TESTS: &[Package] = &[
     Package { name: "procps", program: "kill", reason: "ends the program under test by signals" },
     Package { name: "mount", program: "mount", reason: "makes a small disk, to fill it" },
@@ -53,7 +53,7 @@ pub const FOR_TESTS: &[Package] = &[
     },
 ];
 
-/// What the benchmark calls.
+/// Packages for the benchmark.
 pub const FOR_BENCH: &[Package] = &[
     Package { name: "iproute2", program: "ip", reason: "links the two network namespaces" },
     Package { name: "util-linux", program: "nsenter", reason: "runs programs in a namespace" },
@@ -77,7 +77,7 @@ pub const FOR_BENCH: &[Package] = &[
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
 ];
 
-/// Installs what is missing when run as root; else what is needed for that, if anything is missing.
+/// Installs missing packages if run as root; otherwise returns how to install them, if any are missing.
 pub fn provide(packages: &[Package]) -> Result<Option<String>> {
     let missing: Vec<_> = packages.iter().filter(|p| !has_program(p.program)).collect();
     for package in &missing {

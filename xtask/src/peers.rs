@@ -1,6 +1,6 @@
-//! `cargo xtask peers`: goodput with the programs whose protocols it speaks, written to docs/peers.md.
+//! `cargo xtask peers`: runs goodput with the programs whose protocols it speaks, and writes docs/peers.md.
 //!
-//! The matrix is a list in `crates/goodput/tests/peers/matrix.rs`; its test target says what is in it,
+//! The matrix is a list in `crates/goodput/tests/peers/matrix.rs`; its test target lists the cases,
 //! and leaves a line for each case.
 
 use std::fmt::Write;
@@ -33,7 +33,7 @@ const COLUMNS: &str = "| goodput's part | transport | direction | flows | counts
 /// Parts of a case's name: protocol, goodput's part, transport, direction, flows.
 const PARTS: usize = 5;
 
-/// Runs the matrix and writes the page, also if a case failed.
+/// Runs the matrix and writes the page, even if a case failed.
 pub fn run(_: &Options) -> Result<()> {
     let folder = tempfile::tempdir().context("can't make a folder for the results")?;
     let mut tests = cargo(["test", "--package=goodput", "--test=peers"]);
@@ -49,7 +49,7 @@ pub fn run(_: &Options) -> Result<()> {
     ran
 }
 
-/// What the page lists and the matrix does not, or the other way round. A program that is not here has
+/// Cases that only the page or only the matrix lists. A program that is not here has
 /// no cases, and its part of the page is left alone.
 pub fn problems() -> Result<Vec<String>> {
     let page = fs::read_to_string(root().join(PAGE)).unwrap_or_default();

@@ -34,7 +34,7 @@ impl RustFile {
     }
 }
 
-/// Every Rust file of the workspace and of fuzz/, in order of their paths.
+/// Every Rust file of the workspace and of fuzz/, sorted by path.
 pub fn all() -> Result<Vec<RustFile>> {
     let mut paths = Vec::new();
     for folder in ["crates", "fuzz", "xtask"] {
@@ -44,7 +44,7 @@ pub fn all() -> Result<Vec<RustFile>> {
     paths.iter().map(|path| RustFile::read(path)).collect()
 }
 
-/// The files below `folder` with this extension, from the root of the repository.
+/// The files below `folder` with this extension, relative to the root of the repository.
 pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     let entries = fs::read_dir(root().join(folder));
@@ -62,11 +62,11 @@ pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Whether `attribute` is `name(… word …)`, as in `allow(dead_code)`.
+/// Whether `attribute` is `name(… word …)`, such as `allow(dead_code)`.
 pub fn names(attribute: &Attribute, name: &str, word: &str) -> bool {
     let mut found = false;
     if attribute.path().is_ident(name) {
-        // What is not a list of paths (`cfg(feature = "x")`) does not name the word.
+        // Anything but a list of paths (`cfg(feature = "x")`) does not name the word.
         let _ = attribute.parse_nested_meta(|meta| {
             found |= meta.path.is_ident(word);
             if let Ok(value) = meta.value() {

@@ -1,4 +1,4 @@
-//! `cargo xtask same`: how often `goodput compare` calls two arms different that are the same, in real runs in the lab.
+//! `cargo xtask same`: how often `goodput compare` reports a difference between equal arms, in real runs in the lab.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,10 +12,10 @@ use crate::random::{self, Which};
 use crate::wilson;
 use xtask::shell::root;
 
-/// Two values that no queue of the drawn paths tells apart: none of them has bands.
+/// Two values that no queue of the drawn paths distinguishes: none of them has bands.
 const SAME: &str = "socket.priority=0,1";
 
-/// Judgements that say that there is a difference, however large.
+/// Judgements that report a difference, however large.
 const DIFFERENT: [&str; 4] =
     ["better", "worse", "better-perhaps-below-threshold", "worse-perhaps-below-threshold"];
 
@@ -39,7 +39,7 @@ pub struct Options {
     keep: PathBuf,
 }
 
-/// Compares what is the same, and prints how often that came out as different.
+/// Compares identical arms, and prints how often they came out as different.
 pub fn run(options: &Options) -> Result<()> {
     let program = LabProgram::given_or_built(options.program.as_deref())?;
     let keep = root().join(&options.keep);
@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What a comparison found, or why it found nothing.
+/// The result of a comparison, or why there is none.
 fn judgement(line: &str) -> Result<String> {
     let line: Value = serde_json::from_str(line).context("a comparison's line is not JSON")?;
     let effect = &line["record"]["comparison"]["arms"][1]["goodput"]["judgement"];

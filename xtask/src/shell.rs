@@ -1,4 +1,4 @@
-//! Running other programs from the root of the repository.
+//! Runs other programs from the root of the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,14 +18,14 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// The cargo that runs us, which takes the lock files as they are.
+/// The cargo that runs us, with the lock files unchanged.
 pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     command.arg("--locked").args(arguments);
     command
 }
 
-/// Runs `command` with its output shown; an exit code other than 0 is an error.
+/// Runs `command` and shows its output; an exit code other than 0 is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("can't start {}", spelled(command)))?;
     if !status.success() {
@@ -45,7 +45,7 @@ pub fn capture(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether a program of this name is on the path, or where Debian keeps those for root.
+/// Whether a program of this name is on the path, or where Debian puts root's programs.
 pub fn has_program(name: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();
     path.split(':').chain(["/usr/sbin", "/sbin"]).any(|dir| Path::new(dir).join(name).is_file())

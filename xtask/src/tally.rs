@@ -1,5 +1,5 @@
-//! Counts what passed, failed, was skipped or not judged, announces each step with its time, and says at the end
-//! again what failed: logs of CI are cut from the front.
+//! Counts what passed, failed, was skipped or not judged, announces each step with its time, and repeats the
+//! failures at the end, because CI logs are cut from the front.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -10,13 +10,13 @@ use anyhow::Result;
 /// How many checks passed, failed and were skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Checks that ran and were fine.
+    /// Checks that ran and succeeded.
     pub passed: usize,
-    /// Checks that ran and were not fine, or could not run.
+    /// Checks that ran and failed, or could not run.
     pub failed: usize,
-    /// Checks that this machine could not host, and that nobody required.
+    /// Checks that this machine could not host and nobody required.
     pub skipped: usize,
-    /// Checks that ran while others took the machine's CPUs, so that nothing is known by them.
+    /// Checks that ran while others used the machine's CPUs, so that their results show nothing.
     pub not_judged: usize,
     /// What failed, in words; a check may have none, or several.
     pub failures: Vec<String>,
@@ -37,7 +37,7 @@ impl Tally {
         Self { failed: 1, failures: vec![why], ..Self::default() }
     }
 
-    /// One check that shall find nothing; prints what it found.
+    /// One check that must find nothing; prints what it found.
     pub fn of_problems(problems: &[String]) -> Self {
         for problem in problems {
             println!("  {problem}");
@@ -66,14 +66,14 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Runs one step after the other, and goes on after a failure.
+/// Runs one step after the other, and continues after a failure.
 pub struct Steps {
     total: Tally,
     failed: Vec<&'static str>,
 }
 
 impl Steps {
-    /// Nothing done yet.
+    /// No step done yet.
     pub fn new() -> Self {
         Self { total: Tally::default(), failed: Vec::new() }
     }
@@ -93,7 +93,7 @@ impl Steps {
         self.total += tally;
     }
 
-    /// Prints again what failed, and the total as the last line; an error if anything failed.
+    /// Repeats the failures, and prints the total as the last line; an error if anything failed.
     pub fn finish(self) -> Result<()> {
         if !self.failed.is_empty() {
             println!("\nfailed: {}", self.failed.join(", "));
@@ -102,7 +102,7 @@ impl Steps {
             println!("\n{failure}");
         }
         println!("\n{}", self.total);
-        // The total stays the last line also if stderr and stdout go to one place.
+        // The total stays the last line even if stderr and stdout go to the same place.
         if self.total.failed > 0 { std::process::exit(1) } else { Ok(()) }
     }
 }

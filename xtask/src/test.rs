@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything CI runs, each step with its time, one total at the end.
+//! `cargo xtask test`: everything that CI runs, each step with its time, and one total at the end.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
@@ -25,7 +25,7 @@ pub struct Options {
 
 type Step = fn() -> Result<Tally>;
 
-/// Every step, quick ones first.
+/// Every step, quick steps first.
 const STEPS: [(&str, Step); 13] = [
     ("packages", provide_packages),
     ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
@@ -35,7 +35,7 @@ const STEPS: [(&str, Step); 13] = [
     ("clippy", clippy),
     ("fuzz", fuzz_targets),
     ("rustdoc", rustdoc),
-    // With the test targets, so that the tests below need no second build of anything.
+    // Includes the test targets, so that the tests below need no second build of anything.
     ("build", || one(&mut cargo(["build", "--workspace", "--all-targets"]))),
     ("tests", tests),
     ("kernel", kernel::check),
@@ -63,9 +63,9 @@ fn clippy() -> Result<Tally> {
     one(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }
 
-/// The fuzz targets lie outside the workspace, and would fall behind it unseen. The fuzzer's runtime
-/// needs a C++ compiler; what is never linked may name any file instead. Libraries that the workspace has built already
-/// are not built again.
+/// The fuzz targets are outside the workspace, and would break unnoticed. The fuzzer's runtime
+/// needs a C++ compiler; because nothing is linked here, any file may stand in for it. Libraries that the workspace
+/// has built already are not built again.
 fn fuzz_targets() -> Result<Tally> {
     let mut clippy = cargo(["clippy", "--manifest-path=fuzz/Cargo.toml"]);
     if std::env::var_os("CARGO_TARGET_DIR").is_none() {
@@ -78,7 +78,7 @@ fn one(command: &mut Command) -> Result<Tally> {
     run_command(with_colour(command)).map(|()| Tally::PASSED)
 }
 
-/// Links between doc comments. Those of the program itself are its help, written for a terminal.
+/// Links between doc comments. The program's own doc comments are left out: they are its help, for a terminal.
 fn rustdoc() -> Result<Tally> {
     let options = ["doc", "--workspace", "--exclude=goodput", "--no-deps"];
     one(cargo(options).arg("--document-private-items").env("RUSTDOCFLAGS", "--deny warnings"))
@@ -103,7 +103,7 @@ fn tests() -> Result<Tally> {
     Ok(transcript.tally(succeeded, &proved_nothing))
 }
 
-/// Shows what test binaries print, and reads it until both pipes end.
+/// Shows the output of test binaries, and reads it until both pipes end.
 pub fn transcribe(
     stdout: impl Read + Send + 'static,
     stderr: impl Read + Send + 'static,
@@ -125,7 +125,7 @@ pub fn transcribe(
     Ok(transcript)
 }
 
-/// The tests that left a line as they proved nothing, each once.
+/// The tests that left a line because they proved nothing, each once.
 fn proved_nothing(lines: &str) -> Result<BTreeSet<Outcome>> {
     let read = |line| Outcome::parse(line).with_context(|| format!("a test left `{line}`"));
     let mut tests = BTreeSet::new();
@@ -145,7 +145,7 @@ fn pass_lines(from: impl Read, to: &Sender<String>) {
     }
 }
 
-/// Cargo sees a pipe, but a person sees a terminal; the user's own choice goes first.
+/// Cargo sees a pipe, but a person sees a terminal; the user's own choice has priority.
 fn with_colour(command: &mut Command) -> &mut Command {
     let chosen = std::env::var_os("CARGO_TERM_COLOR").is_some();
     if !chosen && std::io::stdout().is_terminal() {

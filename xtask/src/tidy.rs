@@ -1,4 +1,4 @@
-//! What keeps files readable, and neither rustfmt nor clippy checks.
+//! Readability checks that neither rustfmt nor clippy makes.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use xtask::shell::root;
 
 /// Longest file, in lines outside its tests.
 const MAX_FILE_LINES: usize = 600;
-/// The median file is shorter than this.
+/// The median file must be shorter than this.
 const MAX_MEDIAN_LINES: usize = 150;
 /// Longest function, from its signature to its closing brace.
 const MAX_FUNCTION_LINES: usize = 80;
 /// Lints that hide unused code.
 const LINTS: &[&str] = &["dead_code", "unused"];
 
-/// Every breach in the repository; prints the median length of a file.
+/// Every violation in the repository; prints the median length of a file.
 pub fn problems() -> Result<Vec<String>> {
     let files = rust_source::all()?;
     let mut problems: Vec<String> = files.iter().flat_map(problems_of).collect();
@@ -51,7 +51,7 @@ fn problems_of(file: &RustFile) -> Vec<String> {
     breaches.found
 }
 
-/// Lines that `cargo xtask new` wrote and someone has yet to write.
+/// Lines from `cargo xtask new` that nobody has filled in yet.
 fn blanks(path: &Path, text: &str) -> Vec<String> {
     let blank = text.lines().enumerate().filter(|(_, line)| line.contains(BLANK));
     let left = |(number, _)| {
@@ -60,7 +60,7 @@ fn blanks(path: &Path, text: &str) -> Vec<String> {
     blank.map(left).collect()
 }
 
-/// Lines of the file without its test modules; none of those under `tests/`.
+/// Lines of the file without its test modules; 0 for files under `tests/`.
 fn lines_outside_tests(file: &RustFile) -> usize {
     if file.path.components().any(|part| part.as_os_str() == "tests") {
         return 0;
@@ -84,7 +84,7 @@ fn median(mut lengths: Vec<usize>) -> usize {
     lengths.get(lengths.len() / 2).copied().unwrap_or(0)
 }
 
-/// Walks a file and notes what is not as it should be.
+/// Walks a file and notes every violation.
 struct Breaches<'a> {
     path: &'a Path,
     found: Vec<String>,

@@ -1,6 +1,6 @@
-//! Reads what `cargo test` prints: how many tests passed and failed, and what the failing ones said.
+//! Reads the output of `cargo test`: how many tests passed and failed, and the output of the failing ones.
 //!
-//! A test that can't run here returns early, so it is counted as passed; what it leaves instead
+//! A test that can't run here returns early, so it is counted as passed; the line that it leaves instead
 //! ([`goodput_testing::skip`]) is subtracted in [`Transcript::tally`].
 
 use std::collections::BTreeSet;
@@ -10,30 +10,30 @@ use goodput_testing::{Kind, Outcome};
 use crate::failures::Failures;
 use crate::tally::Tally;
 
-/// What the output said so far.
+/// The results of the output so far.
 #[derive(Debug, Default)]
 pub struct Transcript {
     passed: usize,
     failed: usize,
     ignored: usize,
-    /// Whether the lines are those of failing tests.
+    /// Whether the lines belong to failing tests.
     in_failures: bool,
     running: bool,
-    /// What the test binary that is running has said so far.
+    /// Output of the running test binary so far.
     said: Vec<String>,
     unfinished: usize,
     failures: Failures,
 }
 
 impl Transcript {
-    /// Takes one line, of stdout or stderr.
+    /// Reads one line of stdout or stderr.
     pub fn read(&mut self, line: &str) {
         let plain = anstream::adapter::strip_str(line).to_string();
         let plain = plain.trim_end();
         if plain.starts_with("test result: ") {
             self.end_binary(plain);
         } else if plain == "failures:" {
-            // The second time their names alone follow.
+            // The second time, only the names follow.
             self.in_failures = !self.in_failures;
         } else if self.in_failures {
             self.failures.read(plain);
@@ -50,7 +50,7 @@ impl Transcript {
     /// or tested nothing has failed, whatever its lines say.
     pub fn tally(mut self, cargo_succeeded: bool, proved_nothing: &BTreeSet<Outcome>) -> Tally {
         self.break_off();
-        // A failing test counts as failed, whatever it left before.
+        // A failing test counts as failed, whatever line it left before.
         let count = |kind: Kind| {
             let of_kind = proved_nothing.iter().filter(|outcome| outcome.kind == kind);
             of_kind.filter(|outcome| !self.failures.contain(&outcome.test)).count()
@@ -92,7 +92,7 @@ fn is_start(line: &str) -> bool {
     matches!(words[..], ["running", n, "test" | "tests"] if n.parse::<usize>().is_ok())
 }
 
-/// The number before `word`, as in `12 passed;`; 0 if the line does not say.
+/// The number before `word`, as in `12 passed;`; 0 if the line has none.
 fn count(line: &str, word: &str) -> usize {
     let words: Vec<_> = line.split([' ', ';']).collect();
     let found = words.windows(2).find(|pair| pair[1] == word);

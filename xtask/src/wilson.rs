@@ -1,11 +1,11 @@
-//! The interval of a share.
+//! The confidence interval of a share.
 
 /// 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_964;
 
-/// The 95 % interval of a share of which `hits` of `n` were seen, both 0 to 1 (E. B. Wilson,
-/// "Probable inference, the law of succession, and statistical inference", JASA 22, 1927). Good at
-/// shares near 0 and 1 and at small numbers too. `None` if there were none.
+/// The 95 % interval of a share, seen as `hits` of `n`; both ends are 0 to 1 (E. B. Wilson,
+/// "Probable inference, the law of succession, and statistical inference", JASA 22, 1927). Also good at
+/// shares near 0 and 1 and at small numbers. `None` if `n` is 0.
 pub fn interval(hits: usize, n: usize) -> Option<(f64, f64)> {
     if n == 0 {
         return None;

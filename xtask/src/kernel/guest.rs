@@ -1,4 +1,4 @@
-//! The virtual machine: its devices, what it prints, how it ends.
+//! The virtual machine: its devices, its output, and its end.
 
 use std::fs;
 use std::path::Path;
@@ -13,13 +13,13 @@ use super::job::Job;
 use super::package::Kernel;
 use super::{host, initramfs};
 
-/// Who runs the guest's instructions.
+/// What executes the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Processor {
     /// QEMU's emulation, which runs everywhere and takes ten to twenty times as long.
     Emulated,
-    /// The host's own, by /dev/kvm. Machines that are guests themselves may have the device, and yet guests
-    /// that never get anywhere.
+    /// The host's processor, through /dev/kvm. Machines that are guests themselves may have the device although
+    /// their own guests never get anywhere.
     Own,
 }
 
@@ -32,11 +32,11 @@ pub struct Guest {
 /// Files in the guest's folder: the kernel's messages, and the command's exit status.
 const LOG: &str = "kernel.log";
 const STATUS: &str = "status";
-/// Lines of the log that are shown of a guest that broke off.
+/// Lines of the log shown if a guest broke off.
 const LAST_LINES: usize = 30;
-/// Its memory, half of which takes the files that it writes.
+/// The guest's memory; half of it holds the files that it writes.
 const MEMORY_MIB: u32 = 2048;
-/// No endless panic, and nothing that only costs time because no stranger is there.
+/// No endless panic, and no security measure that only costs time on a machine without strangers.
 const KERNEL_OPTIONS: &str = "console=ttyS0 panic=-1 quiet loglevel=5 mitigations=off nokaslr audit=0 nowatchdog net.ifnames=0";
 
 impl Guest {
@@ -48,13 +48,13 @@ impl Guest {
         qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         qemu.args(["-smp", "2", "-m", &MEMORY_MIB.to_string()]);
         qemu.args(match processor {
-            // Five levels of page tables would only be one more to walk.
+            // Five levels of page tables would only mean one more to walk.
             Processor::Emulated => ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"],
             Processor::Own => ["-accel", "kvm", "-cpu", "max"],
         });
         qemu.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(initramfs);
         qemu.args(["-append", KERNEL_OPTIONS]);
-        // The user who runs this owns what the guest may read; nothing can be written.
+        // The guest may read what the user who runs this owns, and can write nothing.
         qemu.args([
             "-virtfs",
             "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
@@ -66,7 +66,7 @@ impl Guest {
         Ok(Self { qemu, folder })
     }
 
-    /// What the command prints; on the second pipe also what QEMU says itself.
+    /// The command's output; the second pipe also carries QEMU's own messages.
     pub fn output(&mut self) -> Result<(ChildStdout, ChildStderr)> {
         let pipes = (self.qemu.stdout.take(), self.qemu.stderr.take());
         let (Some(stdout), Some(stderr)) = pipes else { bail!("the guest's output is taken") };
@@ -100,7 +100,7 @@ impl Guest {
     }
 
     fn end(&mut self) {
-        // Fails only if it has ended before.
+        // Fails only if it has already ended.
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
     }
@@ -112,7 +112,7 @@ impl Drop for Guest {
     }
 }
 
-/// QEMU in a network namespace of its own, which has its end of the guest's cable; it ends with us.
+/// QEMU in its own network namespace, which has its end of the guest's cable; QEMU ends with us.
 fn in_namespace() -> Command {
     let mut qemu = host::in_namespace();
     qemu.args(["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"]);
@@ -129,7 +129,7 @@ fn ports(qemu: &mut Command, folder: &Path) {
         "chardev:log",
     ]);
     qemu.args(["-device", "virtio-serial"]);
-    // `stdio` would take the end of the input for the end of the reader, and the guest would wait.
+    // With `stdio`, QEMU would mistake the end of the input for the end of the reader, and the guest would wait.
     for (name, file) in [
         ("stdout", "/proc/self/fd/1".to_owned()),
         ("stderr", "/proc/self/fd/2".to_owned()),
@@ -140,14 +140,14 @@ fn ports(qemu: &mut Command, folder: &Path) {
     }
 }
 
-/// Three cards on one hub, each with a ring of its own (eth0, eth1, eth2), and one with two queues (eth3)
-/// if the host can make the device that this takes.
+/// Three cards on one hub, each with its own ring (eth0, eth1, eth2), and one with two queues (eth3)
+/// if the host can create the device for it.
 fn network(qemu: &mut Command) {
     for (number, card) in ["e1000", "e1000e", "vmxnet3"].iter().enumerate() {
         qemu.args(["-netdev", &format!("hubport,hubid=0,id=cable{number}")]);
         qemu.args(["-device", &format!("{card},netdev=cable{number}")]);
     }
-    // A hub without a host at it is worth a warning to QEMU. This one answers nothing from outside.
+    // QEMU warns about a hub without a host. This one answers nothing from outside.
     qemu.args(["-netdev", "user,id=host,restrict=on"]);
     qemu.args(["-netdev", "hubport,hubid=0,id=cable,netdev=host"]);
     if host::can_make_tun().is_ok() {

@@ -1,4 +1,4 @@
-//! What this machine needs to host a guest, asked before anything is fetched or booted.
+//! What this machine needs to host a guest, checked before anything is fetched or booted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ const PROGRAMS: [&str; 9] = [
     "setpriv",
 ];
 
-/// Where a process asks for a network device of its own.
+/// Where a process requests its own network device.
 const TUN: &str = "/dev/net/tun";
 
-/// Nothing, or what lacks for any guest, and what provides it.
+/// Nothing, or what any guest needs and is missing here, and what provides it.
 pub fn can_boot() -> Result<(), String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("an x86-64 machine, whose programs the guest can run".into());
@@ -33,7 +33,7 @@ pub fn can_boot() -> Result<(), String> {
     busybox().map(drop)
 }
 
-/// A busybox that needs no library: there is none before the host's files are reached.
+/// A statically linked busybox: no library is available before the host's files are reached.
 pub fn busybox() -> Result<PathBuf, String> {
     let path = capture(command("sh").args(["-c", "command -v busybox"]))
         .map_err(|_| "the program busybox; apt-get install busybox-static")?;
@@ -63,7 +63,7 @@ pub fn can_make_tun() -> Result<(), String> {
     }
 }
 
-/// What follows runs in a network namespace of its own.
+/// A command that runs in its own network namespace.
 pub fn in_namespace() -> Command {
     let mut unshare = command("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -73,7 +73,7 @@ pub fn in_namespace() -> Command {
     unshare
 }
 
-/// Whether a program of x86-64 needs a dynamic loader, which has the libraries; `None` if it is no such program.
+/// Whether a program of x86-64 needs a dynamic loader, and so libraries; `None` if it is no such program.
 /// Layout: ELF-64 object file format, version 1.5, figures 2 and 7.
 fn needs_loader(program: &[u8]) -> Option<bool> {
     const INTERPRETER: u32 = 3;
@@ -120,7 +120,7 @@ mod tests {
     fn what_is_no_program_of_this_machine_or_ends_early_is_none() {
         assert_eq!(needs_loader(b"#!/bin/sh\nexec busybox \"$@\"\n"), None);
         let whole = program(&[1, 3]);
-        // The last segment's kind is all that is read of it.
+        // Only the last segment's kind is read.
         for length in 0..64 + 56 + 4 {
             assert_eq!(needs_loader(&whole[..length]), None, "{length} bytes");
         }

@@ -1,4 +1,4 @@
-//! The guest's first file system: busybox, the modules that it takes to reach the host's files, and two
+//! The guest's first file system: busybox, the modules needed to reach the host's files, and two
 //! scripts.
 
 use std::fs;
@@ -12,16 +12,16 @@ use super::job::Job;
 use super::package::Kernel;
 use xtask::shell::{capture, command, run};
 
-/// First process of the guest: joins the host's files and a layer of memory to one root.
+/// First process of the guest: overlays the host's files with a layer of memory to form the root.
 const INIT: &str = include_str!("init.sh");
-/// The first process once that root is there: prepares it, runs the command, and switches the machine off.
+/// The first process once the root exists: prepares it, runs the command, and switches the machine off.
 const SESSION: &str = include_str!("session.sh");
 /// What both scripts need before the kernel can load modules on demand.
 const MODULES: [&str; 5] = ["virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay"];
 const FOLDERS: [&str; 9] =
     ["bin", "dev", "goodput", "host", "layer", "modules", "proc", "root", "sys"];
 
-/// Makes it in `folder`, and returns the archive's path.
+/// Builds the archive in `folder`, and returns its path.
 pub fn make(kernel: &Kernel, job: &Job, folder: &Path) -> Result<PathBuf> {
     let content = folder.join("content");
     for name in FOLDERS {
@@ -35,7 +35,7 @@ pub fn make(kernel: &Kernel, job: &Job, folder: &Path) -> Result<PathBuf> {
     copy(&busybox, "bin/busybox")?;
     for (number, module) in modules(kernel)?.iter().enumerate() {
         let name = module.file_name().context("a module has a name")?.to_string_lossy();
-        // Numbered: each needs those before it.
+        // Numbered, because each needs those before it.
         copy(module, &format!("modules/{number:02}-{name}"))?;
     }
     let write = |name: &str, text: &str| {
@@ -48,13 +48,13 @@ pub fn make(kernel: &Kernel, job: &Job, folder: &Path) -> Result<PathBuf> {
     write("goodput/command", &job.script()).context("write the command")?;
     write("goodput/kernel", &kernel.folder().to_string_lossy()).context("write the place")?;
     let archive = folder.join("initramfs");
-    // The format that the kernel takes (Documentation/driver-api/early-userspace/buffer-format.rst).
+    // The format that the kernel accepts (Documentation/driver-api/early-userspace/buffer-format.rst).
     let pack = "find . | cpio --quiet --create --format=newc > ../initramfs";
     run(command("sh").args(["-c", pack]).current_dir(&content))?;
     Ok(archive)
 }
 
-/// The files of `MODULES` and of all that they need, those first.
+/// The files of `MODULES` and of everything they need, dependencies first.
 fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for name in MODULES {

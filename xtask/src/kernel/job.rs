@@ -1,23 +1,23 @@
-//! What runs in the guest: a command with its folder and environment, as a script.
+//! The job of the guest: a command with its folder and environment, as a script.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// A command, where it runs, and what it finds in its environment.
+/// A command, its folder, and its environment.
 pub struct Job {
     words: Vec<OsString>,
     folder: PathBuf,
     environment: Vec<(OsString, OsString)>,
 }
 
-/// Variables that go along, besides those whose names begin with one of `PREFIXES`.
+/// Variables that are passed on, besides those whose names begin with one of `PREFIXES`.
 const VARIABLES: [&str; 5] = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"];
 const PREFIXES: [&str; 2] = ["GOODPUT_", "RUST_"];
 
 impl Job {
-    /// A command in the folder that we are in.
+    /// A command in the current folder.
     pub fn here(words: &[OsString]) -> Result<Self> {
         let goes_along = |name: &OsStr| {
             let name = name.to_string_lossy();
@@ -30,7 +30,7 @@ impl Job {
         })
     }
 
-    /// The lines of a shell script that becomes the command.
+    /// The lines of a shell script that runs the command.
     pub fn script(&self) -> String {
         let quoted = |word: &OsString| quoted(&word.to_string_lossy());
         let variable = |(name, value): &(OsString, OsString)| {
@@ -43,7 +43,7 @@ impl Job {
     }
 }
 
-/// A word of a POSIX shell that stands for itself.
+/// A word quoted for a POSIX shell.
 pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask kernel PACKAGE -- COMMAND`: a command under the kernel of a Debian package, in a virtual machine
+//! `cargo xtask kernel PACKAGE -- COMMAND`: runs a command under the kernel of a Debian package, in a virtual machine
 //! whose root is this host's, read-only below a layer of memory.
 //!
 //! Kernels of distributions have what the kernel of a build machine often lacks: netem, fq, cake, VLANs, NFS, and
-//! drivers of devices that have real rings.
+//! drivers of devices with real rings.
 
 mod guest;
 mod host;
@@ -41,7 +41,7 @@ pub struct Options {
     command: Vec<OsString>,
 }
 
-/// Runs the command, and ends as it did.
+/// Runs the command, and exits as it did.
 pub fn run(options: &Options) -> Result<()> {
     host::can_boot().map_err(|what| anyhow::anyhow!("a guest needs {what}"))?;
     if let Err(what) = host::can_make_tun() {
@@ -62,7 +62,7 @@ pub fn run(options: &Options) -> Result<()> {
     std::process::exit(status?)
 }
 
-/// Passes on what comes as it comes. A reader who has gone does not stop the command.
+/// Passes output on as it comes. A reader who has gone does not stop the command.
 fn copy(mut from: impl Read, mut to: impl Write) {
     let mut buffer = [0; 4096];
     while let Ok(length) = from.read(&mut buffer)

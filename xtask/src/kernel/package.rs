@@ -48,14 +48,14 @@ fn package(name: &str) -> String {
 
 const PREFIX: &str = "linux-image-";
 
-/// What apt knows of a package that has a kernel.
+/// What apt knows about a package that has a kernel.
 struct Known {
     package: String,
     version: String,
 }
 
 impl Known {
-    /// The package itself, or the one with the kernel if it is only a name for the newest.
+    /// The package itself, or the package with the kernel if it is only a name for the newest.
     fn of(package: &str) -> Result<Self> {
         let described = describe(package)?;
         match newest(&described) {
@@ -64,7 +64,7 @@ impl Known {
         }
     }
 
-    /// Fetches and unpacks it, with the list of what its modules need; `folder` is there only when all of it is.
+    /// Fetches and unpacks the package, and lists what its modules need; `folder` exists only once it is complete.
     fn unpack(&self, folder: &Path) -> Result<()> {
         let partial = folder.with_extension("partial");
         let _ = fs::remove_dir_all(&partial);
@@ -87,7 +87,7 @@ impl Known {
     }
 }
 
-/// What apt says of the newest version. A machine that has never asked for the lists has none.
+/// apt's description of the newest version. A machine that has never fetched the lists has none.
 fn describe(package: &str) -> Result<String> {
     let ask = || capture(command("apt-cache").args(["show", "--no-all-versions", package]));
     ask().or_else(|error| {

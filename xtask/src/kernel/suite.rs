@@ -1,4 +1,4 @@
-//! The step `kernel` of `cargo xtask test`: tests that were built for this host run again under Debian's newest
+//! The step `kernel` of `cargo xtask test`: runs tests that were built for this host again under Debian's newest
 //! kernel, and some that only its devices and queueing disciplines can host.
 
 use std::collections::BTreeSet;
@@ -21,14 +21,14 @@ use xtask::shell::{capture, cargo, root};
 
 /// The kernel that everything runs under.
 const KERNEL: &str = "debian";
-/// Far longer than it takes: on a busy machine it takes longer, and that is no failure.
+/// Far longer than usual: a busy machine takes longer, which is no failure.
 const SUITE_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// Some tests of one test binary.
 struct Suite {
     /// The source of the binary's root module.
     source: &'static str,
-    /// Which of its tests, each by a part of its name; none is all of them.
+    /// The tests to run, each by a part of its name; empty for all.
     tests: &'static [&'static str],
 }
 
@@ -64,7 +64,7 @@ pub fn check() -> Result<Tally> {
     Ok(tally)
 }
 
-/// Nothing, or why the guest would have no eth3. In the guest no test may skip, so that one missing card keeps all
+/// Nothing, or why the guest would have no eth3. In the guest no test may be skipped, so one missing card keeps all
 /// tests from running; the message says so.
 fn can_have_eth3() -> Result<(), String> {
     host::can_make_tun()
@@ -77,7 +77,7 @@ fn skip(what: &str) -> Tally {
     if everything_required() { Tally::failure(needs) } else { Tally::SKIPPED }
 }
 
-/// Every test binary of the workspace with the source of its root module; builds what is not built.
+/// Every test binary of the workspace with the source of its root module; builds missing binaries.
 fn binaries() -> Result<Vec<(PathBuf, String)>> {
     let mut build = cargo(["test", "--workspace", "--no-run", "--message-format=json", "--quiet"]);
     let said = capture(&mut build)?;
@@ -93,7 +93,8 @@ fn binaries() -> Result<Vec<(PathBuf, String)>> {
         .collect())
 }
 
-/// Runs every suite. The guest hosts all their tests, so none may skip. Each runs in the folder of its package as cargo does, and fails if one of them does.
+/// Runs every suite. The guest hosts all their tests, so none may be skipped. Each suite runs in the folder of its
+/// package, as with cargo, and fails if one of its tests does.
 fn script(binaries: &[(PathBuf, String)]) -> Result<String> {
     let mut script = String::from("export GOODPUT_REQUIRE=all\nfailed=0\n");
     for suite in &SUITES {

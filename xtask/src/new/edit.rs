@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 
-/// Adds `mod module;` among its like, in order, as visible as they are.
+/// Adds `mod module;` among its peers, in order and with their visibility.
 pub fn add_module(text: &str, module: &str) -> Result<String> {
     let mut lines: Vec<String> = text.lines().map(Into::into).collect();
     let present: Vec<(usize, &str, &str)> = text
@@ -28,7 +28,7 @@ fn declared(line: &str) -> Option<(&str, &str)> {
     visible.then(|| (&line[..visibility.len() + "mod ".len()], name))
 }
 
-/// Adds `entry` to the list `ALL`: in order if the list is in order, else as the last one.
+/// Adds `entry` to the list `ALL`: in order if the list is sorted, else at the end.
 pub fn add_entry(text: &str, entry: &str) -> Result<String> {
     let list = text.find("const ALL: ").or_else(|| text.find("static ALL: "));
     let list = list.context("mod.rs has no list `ALL`")?;
@@ -46,7 +46,7 @@ pub fn add_entry(text: &str, entry: &str) -> Result<String> {
     Ok(format!("{}{before}{comma}{entry}, {after}{}", &text[..start], &text[end..]))
 }
 
-/// Adds `"name",` to the names in `builtin!(…)`, one a line, in order.
+/// Adds `"name",` to the names in `builtin!(…)`, one per line, in order.
 pub fn add_builtin(text: &str, name: &str) -> Result<String> {
     const OPEN: &str = "\nbuiltin!(\n";
     let start = text.find(OPEN).context("there is no `builtin!(…)`")? + OPEN.len();

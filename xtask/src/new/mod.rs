@@ -1,4 +1,4 @@
-//! `cargo xtask new`: a new entry of a registry, from a template that compiles.
+//! `cargo xtask new`: adds an entry to a registry, from a template that compiles.
 
 mod edit;
 mod registry;

@@ -1,10 +1,10 @@
-//! The registries: where their entries lie, how they are listed, and from which template.
+//! The registries: where their entries are, how they are listed, and their templates.
 
 use anyhow::{Result, bail};
 
 use super::edit;
 
-/// Marks a place of a template that a person fills in; `cargo xtask test` finds what is left.
+/// Marks a place in a template that a person fills in; `cargo xtask test` finds those left over.
 pub const BLANK: &str = concat!("FILL", " IN");
 
 /// One registry.
@@ -20,13 +20,13 @@ pub struct Registry {
     then: &'static str,
 }
 
-/// How an entry stands in the list `ALL` of its mod.rs.
+/// How an entry looks in the list `ALL` of its mod.rs.
 enum Entry {
     /// `&receive_window::RULE`.
     Item(&'static str),
-    /// `&send_file::SendFile`: a type named as the id.
+    /// `&send_file::SendFile`: a type named after the id.
     Type,
-    /// `"receive-window",` in `builtin!(…)` of crates/lab/src/scenarios.rs: it is no Rust file.
+    /// `"receive-window",` in `builtin!(…)` of crates/lab/src/scenarios.rs: the entry is no Rust file.
     Text,
 }
 
@@ -159,7 +159,7 @@ impl Registry {
         }
     }
 
-    /// The text of that file with the new entry; not formatted.
+    /// The text of the list file with the new entry; not formatted.
     pub fn add_to(&self, text: &str, id: &str) -> Result<String> {
         let module = self.module(id);
         let item = match self.entry {
@@ -256,7 +256,7 @@ mod tests {
         uses.filter(|tree| own(tree)).flat_map(leaves).filter(|name| name != "self").collect()
     }
 
-    /// A template is no part of a crate, so nothing else notices when a name that it imports is gone.
+    /// A template is not part of any crate, so nothing else notices if a name that it imports is gone.
     #[test]
     fn every_name_that_a_template_imports_is_defined_in_its_crate() {
         for registry in REGISTRIES.iter().filter(|registry| registry.list().ends_with("mod.rs")) {
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    /// The recipes can be typed as they stand: no entry of that name exists yet.
+    /// The recipes can be typed literally: no entry of that name exists yet.
     #[test]
     fn the_recipes_make_entries_that_do_not_exist() {
         let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();

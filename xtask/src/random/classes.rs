@@ -1,8 +1,8 @@
-//! What can be wrong on a drawn path: one row per class. A row says which rules name it, where it sits, and whether a
-//! setting removes it; its function draws how strong it is, or gives up if the path does not fit.
+//! What can be wrong on a drawn path: one row per class. A row lists which rules name the fault, where it sits, and
+//! whether a setting removes it; its function draws its strength, or gives up if the path does not fit.
 //!
-//! A class is drawn over its whole range. What a fault costs is measured beside its healthy twin, so a fault that costs
-//! nothing is no failure of the diagnosis.
+//! A class is drawn over its whole range. The cost of a fault is measured beside its healthy twin, so a fault that
+//! costs nothing is no failure of the diagnosis.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -13,18 +13,18 @@ use super::scene::{Scene, bits, micros};
 
 /// A class of faults.
 pub struct Class {
-    /// Kebab-case; the beginning of a case's name.
+    /// Kebab-case; the first part of a case's name.
     pub id: &'static str,
     /// What is wrong, in one sentence.
     pub title: &'static str,
-    /// The rules that name it.
+    /// The rules that name the fault.
     pub rules: &'static [&'static str],
     /// Where it sits.
     pub spot: Spot,
-    /// Whether a setting of one of the hosts removes it.
+    /// Whether a setting of one of the hosts removes the fault.
     pub fixable: bool,
-    /// Plants it, and gives the healthy twin what it must have for a fair comparison, as a shaper of the same rate. `None`
-    /// if it can't be on this path.
+    /// Plants the fault, and gives the healthy twin what it needs for a fair comparison, such as a shaper of the same
+    /// rate. `None` if the fault can't be on this path.
     pub plant: fn(&mut Xoshiro256PlusPlus, &Path, &mut Twins) -> Option<()>,
 }
 
@@ -37,7 +37,7 @@ pub struct Twins {
     pub healthy: Scene,
 }
 
-/// Where a fault sits, by the direction of the payload.
+/// Where a fault sits, relative to the direction of the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
     /// The host that sends.
@@ -51,7 +51,7 @@ pub enum Spot {
 }
 
 impl Spot {
-    /// Where a scenario says that a limit sits, if the far host sends or not; `None` if that is not judged.
+    /// Where a scenario says that a limit sits, depending on whether the far host sends; `None` if that is not judged.
     pub fn end(self, reverse: bool) -> Option<&'static str> {
         match (self, reverse) {
             (Self::Path, _) => Some("path"),
@@ -252,13 +252,13 @@ fn bytes(count: f64) -> String {
     format!("{count:.0}")
 }
 
-/// A path on which something can be in flight: with a rate and a round trip.
+/// A path that can have data in flight: with a rate and a round trip.
 fn long(path: &Path) -> Option<(f64, f64)> {
     let rate = path.rate.filter(|_| path.round_trip_s > 0.0)?;
     Some((rate, path.flight_bytes()))
 }
 
-/// A path on which so much is in flight that a window below it is a fault, and not a detail: 16 segments a flow.
+/// A path with so much in flight that a smaller window is a real fault: 16 segments a flow.
 fn needs_window(path: &Path) -> Option<f64> {
     const SEGMENT_BYTES: f64 = 1448.0;
     let per_flow = path.flight_bytes() / f64::from(path.flows);
@@ -304,7 +304,7 @@ fn reordering(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
 }
 
 fn narrow_way_back(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
-    // An acknowledgement of 66 bytes for two segments of 1514: at a 46th of the rate and less it waits.
+    // An acknowledgement of 66 bytes for two segments of 1514: at a 46th of the rate or less it waits.
     let (rate, _) = long(path)?;
     twins.faulty.rate_of_acknowledgements(rate / between(rng, 50.0, 800.0));
     Some(())
@@ -328,12 +328,12 @@ fn token_bucket(scene: &mut Scene, host: &str, rate: f64, burst: f64, limit: f64
     scene.fault("tbf", host, more);
 }
 
-/// A bucket that outlasts the timers of any kernel: what the rate sends in 10 ms, bytes.
+/// A bucket that outlasts the timers of any kernel: 10 ms of the rate, bytes.
 fn fitting_burst(rate: f64) -> f64 {
     (rate / 8.0 * 0.01).max(16_000.0)
 }
 
-/// A queue that keeps a shaper busy after a loss: a round trip, and 100 ms at least, bytes.
+/// A queue that keeps a shaper busy after a loss: a round trip, but at least 100 ms, bytes.
 fn fitting_queue(rate: f64, path: &Path) -> f64 {
     (rate / 8.0 * path.round_trip_s.max(0.1)).max(128_000.0)
 }

@@ -1,4 +1,4 @@
-//! Faults drawn at random: a path, what is wrong on it, and the same path with nothing wrong, each as a scenario that
+//! Faults drawn at random: a path, a fault on it, and the same path without the fault, each as a scenario that
 //! `goodput lab` runs. The same seed and number always give the same case.
 
 mod classes;
@@ -13,7 +13,7 @@ use classes::{Class, Twins};
 use path::Path;
 use scene::Scene;
 
-/// Paths that are drawn before a class is given up on one of which it does not fit.
+/// Paths drawn before a class that fits none of them is given up.
 const MAX_DRAWS: u32 = 10_000;
 
 /// One case.
@@ -23,7 +23,7 @@ pub struct Case {
     pub name: String,
     /// The scenario with its fault.
     pub faulty: String,
-    /// The same path with nothing wrong: what the fault costs is measured against it.
+    /// The same path with nothing wrong, as the baseline for the fault's cost.
     pub healthy: String,
 }
 
@@ -32,7 +32,7 @@ pub struct Case {
 pub enum Which {
     /// Every class.
     All,
-    /// Those that a setting of one of the hosts removes.
+    /// Classes that a setting of one of the hosts removes.
     Fixable,
 }
 

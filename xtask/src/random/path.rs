@@ -1,10 +1,10 @@
-//! A path before anything is wrong with it.
+//! A path before any fault is planted.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 
-/// Most that may be in flight on a drawn path, bytes: half of what Linux lets a receive window grow to
+/// Most bytes in flight on a drawn path: half of the size to which Linux lets a receive window grow
 /// (`net.ipv4.tcp_rmem`, 6 MiB, of which half is for headers), so that no window limits a healthy path.
 const MAX_FLIGHT_BYTES: f64 = 1.5e6;
 
@@ -16,7 +16,7 @@ const CABLES: f64 = 0.15;
 pub struct Path {
     /// Bits per second; `None` for a cable without a rate of its own.
     pub rate: Option<f64>,
-    /// Time there and back without a queue, seconds.
+    /// Round-trip time without a queue, seconds.
     pub round_trip_s: f64,
     /// Flows.
     pub flows: u32,
@@ -52,13 +52,13 @@ impl Path {
         }
     }
 
-    /// What is in flight when the path is just full, bytes; 0 for a cable.
+    /// Bytes in flight when the path is just full; 0 for a cable.
     pub fn flight_bytes(&self) -> f64 {
         self.rate.unwrap_or(0.0) * self.round_trip_s / 8.0
     }
 }
 
-/// A value between two, each factor as likely as any other.
+/// A value between two limits, log-uniformly distributed.
 pub fn between(rng: &mut Xoshiro256PlusPlus, least: f64, most: f64) -> f64 {
     rng.random_range(least.ln()..=most.ln()).exp()
 }

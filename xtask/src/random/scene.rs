@@ -1,10 +1,10 @@
-//! A scenario as it is being written.
+//! Writes a scenario.
 
 use toml::{Table, Value};
 
 use super::path::Path;
 
-/// A scenario in the making.
+/// A scenario under construction.
 #[derive(Debug)]
 pub struct Scene {
     file: Table,
@@ -27,7 +27,7 @@ impl Scene {
         Self::new(name, "A path with nothing wrong.", expect, path)
     }
 
-    /// A path on which something is about to be planted that one of `rules` names, at this end if that is judged.
+    /// A path for a fault that one of `rules` names, at this end if that is judged.
     pub fn faulty(name: &str, title: &str, rules: &[&str], end: Option<&str>, path: &Path) -> Self {
         let mut expect = Table::new();
         let rules = rules.iter().map(|rule| Value::from(*rule)).collect::<Vec<_>>();
@@ -79,7 +79,7 @@ impl Scene {
         self.link.insert(property.into(), value.into());
     }
 
-    /// The rate of the way that acknowledgements take.
+    /// The rate in the direction of the acknowledgements.
     pub fn rate_of_acknowledgements(&mut self, rate: f64) {
         let there = self.link.remove("rate");
         let (to_far, to_near) = match self.reverse {
@@ -95,7 +95,7 @@ impl Scene {
         }
     }
 
-    /// Puts a router between the hosts; the link is the one towards it.
+    /// Puts a router between the hosts; the link is the one towards the router.
     pub fn route(&mut self) {
         self.routed = true;
     }

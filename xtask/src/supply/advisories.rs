@@ -1,7 +1,7 @@
-//! The copy of the RustSec advisory list: of each advisory about a package of ours the facts that decide
-//! whether it concerns us, and the names of all other packages that have any.
+//! The copy of the RustSec advisory list: for each advisory about a package of ours, the facts that decide
+//! whether it concerns us; and the names of all other packages with advisories.
 //!
-//! Facts only: no sentence of an advisory is copied. `cargo xtask advisories` makes it anew.
+//! Facts only: no sentence of an advisory is copied. `cargo xtask advisories` renews the copy.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ pub struct Options {
     clone: Option<PathBuf>,
 }
 
-/// The copy, read.
+/// The parsed copy.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List {
@@ -39,7 +39,7 @@ pub struct List {
     changed_unix_s: u64,
     /// Other packages with advisories. A new copy is needed when goodput begins to use one.
     elsewhere: BTreeSet<String>,
-    /// What there is about packages of ours.
+    /// Advisories about packages of ours.
     advisory: Vec<Advisory>,
 }
 
@@ -49,14 +49,14 @@ struct Advisory {
     id: String,
     package: String,
     date: String,
-    /// Versions that have it no longer.
+    /// Versions without the fault.
     patched: Vec<VersionReq>,
-    /// Versions that never had it.
+    /// Versions that never had the fault.
     #[serde(default)]
     unaffected: Vec<VersionReq>,
 }
 
-/// An advisory as the list has it, as far as it is copied.
+/// The copied part of an advisory, as it is in the list.
 #[derive(Deserialize)]
 struct Original {
     advisory: Head,
@@ -85,7 +85,7 @@ impl List {
         toml::from_str(&text).with_context(|| format!("{FILE} is not as it was made"))
     }
 
-    /// How old it is, in words.
+    /// How old the copy is, in words.
     pub fn age(&self) -> String {
         let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(self.changed_unix_s);
         let age = SystemTime::now().duration_since(changed).unwrap_or_default();
@@ -126,7 +126,7 @@ impl Advisory {
     }
 }
 
-/// Makes the copy anew.
+/// Renews the copy.
 pub fn run(options: &Options) -> Result<()> {
     let fetched;
     let clone = match &options.clone {
@@ -171,7 +171,7 @@ fn copied(clone: &Path, ours: &BTreeSet<String>) -> Result<List> {
     Ok(List { changed_unix_s, elsewhere, advisory })
 }
 
-/// The facts in the block of TOML at the head of an advisory; none if it was withdrawn.
+/// The facts in the TOML block at the head of an advisory; none if it was withdrawn.
 fn read(text: &str) -> Result<Option<Advisory>> {
     let block = text.trim_start().strip_prefix("```toml").and_then(|rest| rest.split_once("\n```"));
     let (block, _) = block.context("it does not begin with a block of TOML")?;

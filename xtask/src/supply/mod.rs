@@ -1,8 +1,8 @@
-//! `cargo xtask test supply`: what goodput is built of, against `deny.toml` and a copy of the RustSec
-//! advisory list.
+//! `cargo xtask test supply`: checks the packages that goodput is built of against `deny.toml` and a copy of the
+//! RustSec advisory list.
 //!
 //! The checks are those of cargo-deny (advisories, licences, duplicates, sources), and `deny.toml` is
-//! its file, so `cargo deny check` says the same if it is installed. Building cargo-deny takes
+//! its file, so `cargo deny check` gives the same result if it is installed. Building cargo-deny takes
 //! longer than all tests together, and its list comes from GitHub, which not every network reaches.
 
 mod advisories;

@@ -15,9 +15,9 @@ pub struct Package {
     pub name: String,
     /// Its version.
     pub version: Version,
-    /// Where it comes from; `None`: this repository.
+    /// Its source; `None`: this repository.
     pub source: Option<String>,
-    /// The licence it names.
+    /// Its declared licence.
     pub license: Option<String>,
 }
 
@@ -26,7 +26,7 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-/// All of them, as the lock files have them.
+/// All packages in the lock files.
 pub fn all() -> Result<Vec<Package>> {
     let mut packages = BTreeSet::new();
     for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {

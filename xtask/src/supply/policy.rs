@@ -1,4 +1,4 @@
-//! `deny.toml`: which licences, sources and duplicates there may be, each exception with its reason.
+//! `deny.toml`: the allowed licences, sources and duplicates, each exception with its reason.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::packages::Package;
 use xtask::shell::root;
 
 /// The parts of cargo-deny's file that are used here. Anything else in it is an error, because it
-/// would not be heeded.
+/// would be ignored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
@@ -48,7 +48,7 @@ struct Bans {
     skip: Vec<Skipped>,
 }
 
-/// A version beside another one.
+/// An older version beside another version.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Skipped {
@@ -67,7 +67,7 @@ struct Sources {
     allow_registry: Vec<String>,
 }
 
-/// The one choice that is made here.
+/// The only supported choice.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Deny {
@@ -92,7 +92,7 @@ impl Policy {
         self.advisories.ignore.iter().map(|ignored| ignored.id.as_str())
     }
 
-    /// What is not as it says.
+    /// Violations of the policy.
     pub fn problems(&self, packages: &[Package]) -> Vec<String> {
         let foreign: Vec<_> = packages.iter().filter(|package| package.source.is_some()).collect();
         let mut problems: Vec<_> =
@@ -131,7 +131,7 @@ impl Policy {
         })
     }
 
-    /// All versions of a package but the newest need a reason, and each reason needs its version.
+    /// All versions of a package except the newest need a reason, and each reason needs its version.
     fn duplicates(&self, packages: &[&Package]) -> Vec<String> {
         let Deny::Deny = self.bans.multiple_versions;
         let mut versions: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What one run of one case said, read from its JSON line.
+//! The result of one run of one case, read from its JSON line.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -10,34 +10,34 @@ pub struct Ran {
     pub case: String,
     /// What was planted.
     pub planted: Planted,
-    /// What came of it.
+    /// The result.
     pub came: Came,
     /// Share of the healthy twin's goodput that the fault cost; `None` if no twin was measured.
     pub cost: Option<f64>,
 }
 
-/// What was planted, and with it what may be said.
+/// What was planted, and which verdicts are allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Planted {
-    /// One of these causes; `end`, where it sits.
+    /// One of these causes.
     One {
-        /// Rules that name it; the first is the one it is listed under.
+        /// Rules that name it; the first is the one under which it is listed.
         rules: Vec<String>,
         /// Where it sits, if that is judged.
         end: Option<String>,
     },
     /// All of these causes at once.
     Several(Vec<String>),
-    /// Nothing; these may be named all the same.
+    /// Nothing; these causes may be named anyway.
     Nothing(Vec<String>),
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub enum Came {
     /// A verdict.
     Verdict(Box<Verdict>),
-    /// This machine lacks what the case needs.
+    /// This machine lacks something that the case needs.
     Skipped(String),
     /// The lab or the program failed.
     Failed(String),
@@ -46,9 +46,9 @@ pub enum Came {
 /// A verdict and its findings.
 #[derive(Debug, Clone, Default)]
 pub struct Verdict {
-    /// The rule that is named as the limit, or "none".
+    /// The rule named as the limit, or "none".
     pub limit: String,
-    /// Where.
+    /// Where the limit sits.
     pub end: String,
     /// Every finding's rule, in order.
     pub found: Vec<String>,
@@ -58,11 +58,11 @@ pub struct Verdict {
     pub evidence: Vec<String>,
     /// Goodput, bits per second.
     pub goodput: f64,
-    /// What was expected beside the verdict and did not hold, in words.
+    /// Failed expectations besides the verdict, in words.
     pub missed: Vec<String>,
     /// When it ran, RFC 3339.
     pub started: String,
-    /// What became of the proposed change, if that was tried.
+    /// The result of the proposed change, if that was tried.
     pub fix: Option<Fix>,
 }
 

@@ -1,12 +1,12 @@
-//! Whether the change that a verdict proposes helps: compared in the same hosts.
+//! Whether the change that a verdict proposes helps, compared in the same hosts.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::lab_program::LabProgram;
 
-/// The line of a run with `fix` added: the first change of its first finding, and what comparing it
-/// showed. The line as it is, if there is none.
+/// The line of a run with `fix` added: the first change of its first finding, and the result of comparing
+/// it. If there is no change, the line stays as it is.
 pub fn add(program: &LabProgram, case: &str, line: &str) -> Result<String> {
     let mut line: Value = serde_json::from_str(line)?;
     let Some(change) = argument(&line["record"]["findings"][0]["changes"][0]) else {

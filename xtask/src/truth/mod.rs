@@ -1,5 +1,5 @@
-//! `cargo xtask truth`: every scenario of the lab against its expected verdict, and what share of
-//! them the diagnosis named right.
+//! `cargo xtask truth`: runs every scenario of the lab against its expected verdict, and counts how
+//! many the diagnosis named right.
 
 mod case;
 mod fixes;
@@ -28,7 +28,8 @@ pub struct Options {
     /// One case of each scenario, shown only; the default.
     #[arg(long)]
     quick: bool,
-    /// Only scenarios or cases whose name begins so; nothing is written then. Of random faults, only these classes are run.
+    /// Only scenarios or cases whose name begins so; nothing is written then. Of random faults, only these classes are
+    /// run.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// This many faults drawn at random instead, each beside its path without the fault.
@@ -84,14 +85,14 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 impl Options {
-    /// Whether a case of this name is to be run.
+    /// Whether a case of this name should run.
     fn wants(&self, case: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| case.starts_with(only))
     }
 }
 
-/// Runs all cases one after the other: they share the CPUs that they measure. What each said is on
-/// disk before the next begins.
+/// Runs all cases one after the other, because they share the CPUs that they measure. Each result is on
+/// disk before the next case begins.
 fn measure(options: &Options) -> Result<String> {
     let program = LabProgram::given_or_built(options.program.as_deref())?;
     let mut kept = Kept::create(&root().join(&options.keep))?;
@@ -131,7 +132,7 @@ fn measure_random(options: &Options, count: u64) -> Result<String> {
     Ok(kept.lines)
 }
 
-/// What the runs said so far, in memory and on disk.
+/// The results of the runs so far, in memory and on disk.
 struct Kept {
     file: File,
     lines: String,

@@ -10,7 +10,7 @@ use super::score::{Score, score};
 use crate::wilson;
 use xtask::shell::{capture, command};
 
-/// One run in a line.
+/// One run on one line.
 pub fn one_line(ran: &Ran) -> String {
     match &ran.came {
         Came::Skipped(needs) => format!("{}: needs {needs}", ran.case),
@@ -22,7 +22,7 @@ pub fn one_line(ran: &Ran) -> String {
     }
 }
 
-/// The shares that matter most, a line each.
+/// The most important shares, one per line.
 pub fn summary(runs: &[Ran]) -> String {
     let scores: Vec<Score> = runs.iter().filter_map(score).collect();
     let count = |wanted: &[Score]| scores.iter().filter(|score| wanted.contains(score)).count();
@@ -86,7 +86,7 @@ fn head(runs: &[Ran]) -> Result<String> {
     ))
 }
 
-/// One row for each planted cause: where its runs ended up, and what it was taken for.
+/// One row per planted cause: the verdicts of its runs, and what it was mistaken for.
 fn by_cause(page: &mut String, runs: &[Ran]) -> Result<()> {
     let mut causes: BTreeMap<String, Vec<(&Ran, Score)>> = BTreeMap::new();
     for (ran, score) in runs.iter().filter_map(|ran| Some((ran, score(ran)?))) {
@@ -150,7 +150,7 @@ fn by_confidence(page: &mut String, runs: &[Ran]) -> Result<()> {
     Ok(())
 }
 
-/// Every run that was not as it should be, with what spoke for the verdict.
+/// Every run with a wrong result, with the evidence for its verdict.
 fn faults(page: &mut String, runs: &[Ran]) -> Result<()> {
     let mut none = true;
     for ran in runs {
@@ -243,7 +243,7 @@ fn could_not(page: &mut String, runs: &[Ran]) -> Result<()> {
     Ok(())
 }
 
-/// The runs of each case, in the order of their first.
+/// The runs of each case, in the order of each case's first run.
 fn by_case(runs: &[Ran]) -> Vec<(&str, Vec<&Ran>)> {
     let mut cases: Vec<(&str, Vec<&Ran>)> = Vec::new();
     for ran in runs {

@@ -3,30 +3,30 @@
 use super::case::{Came, Planted, Ran, Verdict};
 use super::twin::LEAST_COST;
 
-/// How right.
+/// Degrees of being right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Score {
     /// One planted cause, and it is the verdict.
     First,
-    /// It is the second or third finding.
+    /// The planted cause is the second or third finding.
     AmongThree,
-    /// Another cause is named, and it is not among the first three.
+    /// Another cause is named, and the planted one is not among the first three.
     Wrong,
     /// No cause is named at all.
     Missed,
-    /// Nothing planted, and nothing named that may not be.
+    /// Nothing planted, and nothing named but allowed causes.
     Quiet,
     /// Nothing planted, and a cause named.
     FalseAlarm,
     /// Several planted, all named, one of them as the verdict.
     AllNamed,
-    /// Several planted, one of them as the verdict, and another not named.
+    /// Several planted, one of them is the verdict, and another is not named.
     SomeNamed,
     /// Several planted, and none of them is the verdict.
     NoneFirst,
 }
 
-/// How right a run was; `None` if there is no verdict, or if the fault cost too little to be one.
+/// How right a run was; `None` if there is no verdict, or if the fault cost too little to count.
 pub fn score(ran: &Ran) -> Option<Score> {
     if ran.cost.is_some_and(|cost| cost < LEAST_COST) {
         return None;
@@ -67,18 +67,18 @@ fn nothing(verdict: &Verdict, may: &[String]) -> Score {
 }
 
 impl Score {
-    /// Whether the verdict is one of the planted causes, or one that may be named. What confidence
-    /// means is measured by it.
+    /// Whether the verdict is one of the planted causes, or an allowed one. This measures what confidence
+    /// means.
     pub fn is_right(self) -> bool {
         matches!(self, Self::First | Self::AllNamed | Self::SomeNamed | Self::Quiet)
     }
 
-    /// Whether all is as it should be.
+    /// Whether the result is entirely right.
     pub fn is_perfect(self) -> bool {
         self.is_right() && self != Self::SomeNamed
     }
 
-    /// In words.
+    /// For a person.
     pub fn words(self) -> &'static str {
         match self {
             Self::First => "right",

@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::lab_program::LabProgram;
 use crate::random::Case;
 
-/// Least share of the healthy twin's goodput that a fault has to cost to be judged. A fault that costs nothing is none.
+/// Least share of the healthy twin's goodput that a fault must cost to be judged. A fault that costs nothing is none.
 pub const LEAST_COST: f64 = 0.15;
 
-/// Runs the healthy path, the fault, and the healthy path again. Their lines: the healthy path's first, then the
-/// fault's, which says what it `cost` if both twins gave a rate.
+/// Runs the healthy path, the fault, and the healthy path again. Returns the line of the first healthy run and the
+/// fault's line, with its `cost` if both twins gave a rate.
 pub fn run(program: &LabProgram, folder: &Path, case: &Case) -> Result<[String; 2]> {
     let healthy = write(folder, &format!("{}-healthy", case.name), &case.healthy)?;
     let faulty = write(folder, &case.name, &case.faulty)?;
@@ -30,14 +30,14 @@ fn write(folder: &Path, name: &str, toml: &str) -> Result<String> {
     Ok(path.display().to_string())
 }
 
-/// Goodput of a run, bits per second; `None` if it came to no record.
+/// Goodput of a run, bits per second; `None` if the run has no record.
 fn goodput(line: &str) -> Result<Option<f64>> {
     let line: Value = serde_json::from_str(line).context("a run's line is not JSON")?;
     Ok(line["record"]["result"]["goodput_bits_per_s"].as_f64())
 }
 
-/// The line with the share of the twins' mean goodput that the fault cost; the geometric mean, as drift of the machine
-/// is a factor.
+/// The line with the share of the twins' mean goodput that the fault cost. The mean is geometric, because drift of the
+/// machine is a factor.
 fn with_cost(line: &str, twins: Option<(f64, f64)>) -> Result<String> {
     let mut line: Value = serde_json::from_str(line).context("a run's line is not JSON")?;
     let own = line["record"]["result"]["goodput_bits_per_s"].as_f64();

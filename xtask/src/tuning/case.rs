@@ -1,4 +1,4 @@
-//! One path that is tuned, beside the same path with nothing wrong.
+//! Tunes one path, beside the same path with nothing wrong.
 
 use std::fs;
 use std::path::Path as FilePath;
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::lab_program::LabProgram;
 
-/// Runs of the healthy path before tuning, and as many after.
+/// Runs of the healthy path before tuning, and the same number after.
 const TWIN_RUNS: usize = 3;
 
-/// Length of a run of the healthy path, seconds: that of the runs that tuning compares.
+/// Length of a run of the healthy path, seconds: the same as that of the runs that tuning compares.
 const TWIN_RUN_S: f64 = 1.0;
 
 /// Whether something is wrong.
@@ -38,7 +38,7 @@ pub struct Path {
     pub healthy: String,
 }
 
-/// What came of tuning a path.
+/// The result of tuning a path.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tuned {
     /// Its name.
@@ -49,15 +49,15 @@ pub struct Tuned {
     pub healthy_bits_per_s: Option<f64>,
     /// Goodput before any change.
     pub start_bits_per_s: Option<f64>,
-    /// Goodput with all that was proven; that of the start if nothing was.
+    /// Goodput with all proven changes; the starting goodput if none was proven.
     pub tuned_bits_per_s: Option<f64>,
-    /// What was proven, `SETTING=VALUE`.
+    /// The proven changes, `SETTING=VALUE`.
     pub proven: Vec<String>,
-    /// Whether the last comparison found what was proven better.
+    /// Whether the last comparison found the proven changes better.
     pub supported: bool,
     /// How long tuning took, seconds.
     pub took_s: f64,
-    /// Why no more was tried, or what failed.
+    /// Why tuning stopped, or what failed.
     pub ended: String,
 }
 

@@ -1,5 +1,5 @@
-//! `cargo xtask tuning`: whether `goodput tune`, unaided, brings a path with a fault that a setting removes to what the
-//! same path carries without it, and keeps nothing on a path with nothing wrong.
+//! `cargo xtask tuning`: whether `goodput tune`, unaided, brings a path with a removable fault to the goodput of the
+//! same path without the fault, and keeps no change on a path with nothing wrong.
 
 mod case;
 mod report;
@@ -41,7 +41,7 @@ pub struct Options {
     keep: PathBuf,
 }
 
-/// Tunes one case after the other, and prints what came of all of them.
+/// Tunes one case after the other, and prints the results.
 pub fn run(options: &Options) -> Result<()> {
     let program = LabProgram::given_or_built(options.program.as_deref())?;
     let paths = paths(options, &program)?;
@@ -87,7 +87,7 @@ fn drawn(seed: u64, number: u64) -> Result<random::Case> {
         .with_context(|| format!("no path fits fault {number} of seed {seed}"))
 }
 
-/// The default cases of scenarios that say they are fixable; without their faults, the path is healthy.
+/// The default cases of scenarios that are marked fixable; without their faults, the path is healthy.
 fn of_scenarios(program: &LabProgram) -> Result<Vec<Path>> {
     let mut paths = Vec::new();
     for case in program.default_cases()? {

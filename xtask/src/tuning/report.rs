@@ -6,7 +6,7 @@ use super::case::{Kind, Tuned};
 use crate::truth::LEAST_COST;
 use crate::wilson;
 
-/// Share of the healthy path's goodput that tuning is to reach.
+/// Share of the healthy path's goodput that tuning should reach.
 const REACHED: f64 = 0.95;
 
 /// Longest that tuning may take, seconds; bringing the hosts up is in it.
@@ -28,7 +28,7 @@ pub fn one_line(tuned: &Tuned) -> String {
     )
 }
 
-/// The shares that matter, a line each.
+/// The most important shares, one per line.
 pub fn summary(all: &[Tuned]) -> String {
     let costly = |tuned: &&Tuned| {
         tuned.kind == Kind::Faulty && tuned.cost().is_some_and(|cost| cost >= LEAST_COST)
