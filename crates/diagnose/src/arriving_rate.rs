@@ -1,4 +1,4 @@
-//! What the receiver alone shows of a rate of the path, if the sender reports nothing of itself.
+//! What the receiver alone shows about a rate of the path, if the sender reports nothing about itself.
 
 use goodput_model::{Confidence, Missing};
 
@@ -8,26 +8,26 @@ use crate::thresholds::{
 };
 use crate::view::{Plateau, View};
 
-/// Part of a round trip up to which the time since payload arrived shows that it comes all the time. Of a sender that is
+/// Part of a round trip up to which the time since payload arrived shows continuous arrivals. If a sender is
 /// silent until the round trip is over, nine of ten samples lie within nine tenths of it.
 const MAX_AGE_SHARE_OF_RTT: f64 = 0.5;
 
-/// A rate at which payload arrives, with what shows that the path makes it.
+/// A rate at which payload arrives, with the evidence that the path sets it.
 pub struct ArrivingRate {
     /// The rate and how steady it is.
     pub plateau: Plateau,
-    /// Round trips by the arriving payload, seconds.
+    /// Round-trip time seen in the arriving payload, seconds.
     pub rtt_s: f64,
     /// The shortest round trip, seconds.
     pub base_s: f64,
     /// Share of the segments that came out of order.
     pub early: f64,
-    /// How sure it is that the path makes the rate, not the server.
+    /// Confidence that the path sets the rate, not the server.
     pub confidence: Confidence,
 }
 
-/// The rate, if the path shows as what limits: payload comes steadily, this host is ready for more, and packets wait in
-/// a queue or are lost. A server that sends slowly leaves neither behind.
+/// The rate, if the path is seen to limit: payload comes steadily, this host is ready for more, and packets wait in
+/// a queue or are lost. A server that sends slowly causes neither.
 pub fn arriving_rate(view: &View) -> Result<Option<ArrivingRate>, Missing> {
     let side = &view.receiver;
     let plateau = side.plateau()?;

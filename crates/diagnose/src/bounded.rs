@@ -1,4 +1,4 @@
-//! Values with how far off they may be, and what can be decided by them.
+//! Values with error bounds, and the decisions that they allow.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -7,17 +7,17 @@ use goodput_model::Missing;
 /// The fewest values whose extremes enclose the median with 95 % (1 − 2·2⁻ⁿ).
 const MIN_VALUES: usize = 6;
 
-/// A value, and how far from it the truth may be.
+/// A value, and how far the truth may be from it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounded {
     /// The value.
     pub value: f64,
-    /// The most that it may be off, not negative.
+    /// The largest possible error, not negative.
     pub error: f64,
 }
 
 impl Bounded {
-    /// A value that is right to `error`.
+    /// A value that is accurate to `error`.
     pub fn new(value: f64, error: f64) -> Self {
         Self { value, error }
     }
@@ -39,12 +39,12 @@ impl Bounded {
         Ok(Self::new(value, (value - below).max(above - value)))
     }
 
-    /// The same value, less sure by this much.
+    /// The same value with a bound wider by this much.
     pub fn wider(self, by: f64) -> Self {
         Self { error: self.error + by, ..self }
     }
 
-    /// Whether the truth is above `threshold`; not known within the bound.
+    /// Whether the truth is above `threshold`; unknown within the bound.
     pub fn exceeds(self, threshold: f64, what: &str) -> Result<bool, Missing> {
         let Self { value, error } = self;
         if value - error > threshold {

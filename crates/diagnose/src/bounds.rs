@@ -1,4 +1,4 @@
-//! Every limit that can be computed, to predict what takes over when one is removed.
+//! Every limit that can be computed, to predict the next one when one is removed.
 
 use goodput_model::{BitRate, Known, Missing, Transport};
 
@@ -12,14 +12,14 @@ use crate::view::{Side, TcpOption, View};
 /// until a connection proves cheaper (`tcp_adv_win_scale` 1, `TCP_DEFAULT_SCALING_RATIO`).
 const WINDOW_SHARE_OF_BUFFER: f64 = 0.5;
 
-/// Below this round-trip time the hosts take longer than the path, and window / round-trip time
-/// says nothing, seconds.
+/// Below this round-trip time, seconds, the hosts take longer than the path, and window / round-trip time
+/// says nothing.
 const SHORT_PATH_S: f64 = 100e-6;
 
-/// What one cause allows.
+/// The rate that one cause allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    /// The rule that would then name it.
+    /// The rule that would then name the cause.
     pub rule: &'static str,
     /// Goodput it allows.
     pub rate: f64,
@@ -41,8 +41,8 @@ pub fn bounds(view: &View) -> Vec<Bound> {
     known.filter(|(_, rate)| rate.is_finite()).map(|(rule, rate)| Bound { rule, rate }).collect()
 }
 
-/// What the next limit would allow were `causes` gone. A bound that the measurement itself has
-/// outrun is none.
+/// The rate that the next limit would allow without `causes`. A bound that the measurement itself has
+/// exceeded does not count.
 pub fn next_after(view: &View, causes: &[&str]) -> Known<BitRate> {
     let goodput = match view.goodput() {
         Ok(goodput) => goodput,
@@ -56,7 +56,7 @@ pub fn next_after(view: &View, causes: &[&str]) -> Known<BitRate> {
     }
 }
 
-/// What a buffer that was fixed allows once the kernel tunes it.
+/// The rate that a fixed buffer allows once the kernel tunes it.
 fn tuned(view: &View, cause: &str) -> Result<f64, Missing> {
     match cause {
         "receive-window" if receive_buffer_is_fixed(view) => {
@@ -69,7 +69,7 @@ fn tuned(view: &View, cause: &str) -> Result<f64, Missing> {
     }
 }
 
-/// Whether the window is kept from growing to what the maximum of `tcp_rmem` allows.
+/// Whether something keeps the window from growing to what the maximum of `tcp_rmem` allows.
 fn receive_buffer_is_fixed(view: &View) -> bool {
     view.plan().socket.rcvbuf_bytes.is_some()
         || view.receiver.count(ROUTE_WINDOW).is_ok_and(|window| window > 0.0)
@@ -77,7 +77,7 @@ fn receive_buffer_is_fixed(view: &View) -> bool {
         || view.sender.has_option(TcpOption::WindowScale).is_ok_and(|scaled| !scaled)
 }
 
-/// Whether this side's receive buffers grow as needed, as far as it says.
+/// Whether this side's receive buffers grow as needed, as far as it reports.
 pub(crate) fn is_tuned(side: &Side) -> bool {
     side.words(TCP_MODERATE_RCVBUF).as_deref() != Some("0")
 }
@@ -92,7 +92,7 @@ fn pacing(view: &View) -> Result<f64, Missing> {
     rate.map(|rate| rate.0).ok_or_else(|| Missing::because("the plan sets no rate"))
 }
 
-/// All the payload that may be in flight each round trip, over all flows.
+/// Goodput if this many bytes may be in flight each round trip, over all flows.
 fn per_round_trip(view: &View, bytes: f64) -> Result<f64, Missing> {
     let rtt = view.sender.min_rtt_s()?;
     if rtt < SHORT_PATH_S {
@@ -129,7 +129,7 @@ pub(crate) fn largest_of(side: &Side, name: &str) -> Result<f64, Missing> {
         .ok_or_else(|| Missing::because(format!("{name} is {text:?}, not three numbers")))
 }
 
-/// Goodput with the flows' threads at 100 % of a CPU each, cost for each byte unchanged.
+/// Goodput with the flows' threads at 100 % of a CPU each, at the same cost per byte.
 fn cpu(view: &View, side: &Side) -> Result<f64, Missing> {
     let share = side.thread_cpu_share()?;
     if side.host_busy_share().is_ok_and(|busy| busy >= MIN_BUSY_SHARE_OF_ALL_CPUS) {

@@ -1,4 +1,4 @@
-//! What the path could carry: the slowest of the links and the shaper that are known.
+//! What the path could carry: the slowest known link or shaper.
 
 use goodput_ceiling::MAX_EXCESS_SHARE;
 use goodput_model::{BitRate, CeilingInputs, EndName, Known, Missing};
@@ -8,31 +8,31 @@ use crate::names::{LINK_KIND, LINK_SPEED};
 use crate::shaper::Shaper;
 use crate::view::{Side, View, positive};
 
-/// Virtual devices, which have no speed; some name one all the same (drivers/net/veth.c and
+/// Virtual devices, which have no speed; some report one anyway (drivers/net/veth.c and
 /// drivers/net/tun.c claim 10 Gbit/s).
 const WITHOUT_SPEED: [&str; 9] =
     ["veth", "tun", "tap", "dummy", "ifb", "bridge", "vxlan", "wireguard", "loopback"];
 
-/// The ceiling of one direction, with what it is computed from.
+/// The ceiling of one direction, with its inputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathCeiling {
     /// Goodput that the path could carry at best, as far as links and the local shaper show.
     pub rate: Known<BitRate>,
-    /// What that is computed from: the slowest link whose speed is believed, or the slowest of all if none is.
+    /// The inputs: the slowest link whose speed is believed, or the slowest of all if none is.
     pub inputs: Option<CeilingInputs>,
-    /// Links and shapers that the measurement has outrun, in words.
+    /// Links and shapers whose speed the measurement exceeded, in words.
     pub outrun: Vec<String>,
 }
 
 impl PathCeiling {
-    /// Of a path of which nothing is known.
+    /// The ceiling of an unknown path.
     pub fn unknown(why: String) -> Self {
         Self { rate: Known::missing(why), inputs: None, outrun: Vec::new() }
     }
 
-    /// By what both ends reported.
+    /// The ceiling from what both ends reported.
     pub fn of(view: &View) -> Self {
-        // Of two reasons why nothing is known, the one of this host is what its user can do something about.
+        // If both ends give a reason, take this host's: its user can do something about it.
         let ends = [EndName::Near, EndName::Far].map(|name| view.side(name));
         let links = ends.map(|side| link_ceiling(view, side));
         let shaper = Shaper::of(view).ok().flatten();
@@ -109,7 +109,7 @@ fn inputs(
     })
 }
 
-/// What a bucket that was full at the start adds to the rate of the window, bits per second of goodput.
+/// How much a bucket that was full at the start adds to the rate of the window, bits per second of goodput.
 fn from_the_bucket(view: &View, shaper: &Shaper) -> f64 {
     let (from_s, to_s) = view.receiver.window_s();
     let burst = shaper.burst.as_ref().map_or(0.0, |bytes| bytes * 8.0);
@@ -117,7 +117,7 @@ fn from_the_bucket(view: &View, shaper: &Shaper) -> f64 {
     if added.is_finite() { added.max(0.0) } else { 0.0 }
 }
 
-/// What was outrun: the ceiling is then not what limits, and something about it is wrong.
+/// What the measurement exceeded: the ceiling is then not the limit, and something about it is wrong.
 fn outrun(view: &View, shaper: Option<&Shaper>) -> Vec<String> {
     let Ok(goodput) = view.goodput() else { return Vec::new() };
     let links = view.sides().into_iter().filter_map(|side| {

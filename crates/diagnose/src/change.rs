@@ -24,7 +24,7 @@ pub fn of_host(
     Change { setting, from: values.0, to: values.1, why: why.into() }
 }
 
-/// Largest receive and send buffer if nobody set it, bytes (tcp(7); include/net/tcp.h).
+/// Largest receive and send buffer if nobody set one, bytes (tcp(7); include/net/tcp.h).
 const DEFAULT_MAX_RMEM_BYTES: f64 = 6_291_456.0;
 const DEFAULT_MAX_WMEM_BYTES: f64 = 4_194_304.0;
 
@@ -39,8 +39,8 @@ pub fn larger_wmem(view: &View) -> Option<Change> {
 }
 
 /// Raises the last of three numbers to twice the bandwidth-delay product of the next limit, one
-/// for the data in flight and one for what waits behind a loss, yet at least to twice the present.
-/// If no limit is known, to what the kernel allows on its own.
+/// for the data in flight and one for what waits behind a loss, but at least to twice the present value.
+/// If no limit is known, raises it to the kernel's own maximum.
 fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
     let present = side.text(name).ok()?;
     let largest = bounds::largest_of(side, name).ok()?;
@@ -62,8 +62,8 @@ fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
     Some(of_host(side, name, None, (Some(present.into()), words.join(" ")), why))
 }
 
-/// The next power of two, as buffer sizes are commonly written; `None` beyond what the kernel
-/// takes (a signed 32-bit number).
+/// The next power of two, as is usual for buffer sizes; `None` beyond the kernel's maximum
+/// (a signed 32-bit number).
 fn round_up(bytes: f64) -> Option<u64> {
     let whole = (bytes.ceil() as u64).checked_next_power_of_two()?;
     (whole < 1 << 31).then_some(whole)

@@ -1,17 +1,17 @@
-//! A congestion window that is the limit though the path has room: it is full all the time, nothing
-//! is lost and no queue stands, and it grows by about a segment in a round trip.
+//! A congestion window that is the limit though the path has room: it is always full, nothing
+//! is lost and no queue stands, and it grows by about one segment per round trip.
 
 use goodput_model::{Missing, TcpInfo};
 
 use crate::thresholds::MIN_LIKELY_QUEUE_RTT_RATIO;
 use crate::view::{Moment, View};
 
-/// Shortest round-trip time on which a congestion window is worth looking at, seconds. On a shorter
-/// one it has grown within a test.
+/// Shortest round-trip time at which a congestion window is worth checking, seconds. On a shorter
+/// path it has grown within a test.
 const LONG_PATH_S: f64 = 0.001;
-/// Part of the window in flight from which it is full.
+/// Share of the window in flight at which it is full.
 const MIN_INFLIGHT_SHARE_OF_CWND: f64 = 0.85;
-/// `TCP_CA_Disorder` (include/uapi/linux/tcp.h): above it, losses are being made up for.
+/// `TCP_CA_Disorder` (include/uapi/linux/tcp.h): states above it repair losses.
 const CA_DISORDER: u64 = 1;
 
 /// How a connection crawls.
@@ -19,9 +19,9 @@ const CA_DISORDER: u64 = 1;
 pub struct Crawl {
     /// Share of the measured samples in which the window crawled, all connections together.
     pub share: f64,
-    /// Times that losses began within the measured window, all connections together.
+    /// How often losses began within the measured window, all connections together.
     pub losses: u32,
-    /// The highest delivery rate that was seen, slow start included, all connections together, bits
+    /// The highest observed delivery rate, slow start included, all connections together, bits
     /// per second.
     pub best: f64,
     /// The window at the last sample, segments, of the first connection.
@@ -56,7 +56,7 @@ pub fn crawl(view: &View) -> Result<Crawl, Missing> {
     })
 }
 
-/// Whether it crawls at that moment, on a path of this smallest round-trip time, seconds.
+/// Whether it crawls at this moment, on a path with this smallest round-trip time, seconds.
 fn crawls(tcp: &TcpInfo, base: f64) -> Result<bool, Missing> {
     let (window, threshold) = (tcp.snd_cwnd_segments()?, tcp.snd_ssthresh_segments()?);
     let avoids_congestion = threshold < TcpInfo::INFINITE_SSTHRESH && window >= threshold;
@@ -69,12 +69,12 @@ fn crawls(tcp: &TcpInfo, base: f64) -> Result<bool, Missing> {
         && base >= LONG_PATH_S)
 }
 
-/// Whether something was sent again in between.
+/// Whether anything was retransmitted in between.
 fn loses(before: &TcpInfo, after: &TcpInfo) -> Result<bool, Missing> {
     Ok(after.total_retrans_segments()? > before.total_retrans_segments()?)
 }
 
-/// Times that retransmissions began within the measured window, after a sample without any.
+/// How often retransmissions began within the measured window, after a sample without any.
 fn loss_events(connection: &[Moment]) -> Result<u32, Missing> {
     let (mut events, mut going_on) = (0, false);
     for pair in connection.windows(2).filter(|pair| pair[0].is_measured && pair[1].is_measured) {

@@ -16,23 +16,23 @@ use crate::rules;
 use crate::split::split;
 use crate::view::View;
 
-/// What the rules say of one direction of one measurement.
+/// What the rules say about one direction of one measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// What limits.
+    /// The limit.
     pub verdict: Verdict,
-    /// Every cause found, the most limiting first; what follows the first contributes.
+    /// Every cause found, the most limiting first; those after the first contribute.
     pub findings: Vec<Finding>,
-    /// Rules that could not decide, with what they lacked.
+    /// Rules that could not decide, with what was missing.
     pub undecided: Vec<Undecided>,
-    /// What each rule's witness read, by rule id, if it could be read. Each falls when its cause
+    /// The reading of each rule's witness, by rule id, if it could be read. Each falls when its cause
     /// is removed.
     pub witnesses: BTreeMap<String, f64>,
     /// Goodput that the path could carry at best.
     pub ceiling: PathCeiling,
 }
 
-/// Asks every rule. Never fails: what it can't decide is among `undecided`.
+/// Asks every rule. Never fails: rules that can't decide are among `undecided`.
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let view = View::new(evidence);
     let (mut findings, mut undecided) = (Vec::new(), Vec::new());
@@ -57,7 +57,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     }
 }
 
-/// If a program's own waiting is only inferred from its socket, nothing that stands on it is
+/// If a program's own waiting is only inferred from its socket, nothing based on it is
 /// certain.
 fn doubt_what_was_inferred(view: &View, findings: &mut [Finding]) {
     let stands_on_it = |finding: &Finding| {
@@ -106,7 +106,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
     }
 }
 
-/// What can be said if no rule fired: where the time went, and how many rules could not decide.
+/// The summary if no rule fired: where the time went, and how many rules could not decide.
 fn nothing_found(split: &Result<Split, Missing>, undecided: usize) -> String {
     let time = match split {
         Ok(split) => format!("nothing found; {}", largest_part(split)),
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Either end may begin to count late by as much as any effect.
+    /// Either end may begin to count late, by as long as any effect lasts.
     #[test]
     fn a_late_start_of_either_end_does_not_change_the_verdict() {
         let acknowledged_late = || {

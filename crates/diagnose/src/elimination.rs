@@ -1,4 +1,4 @@
-//! What the two hosts are acquitted of, so that what remains is the path between them.
+//! What the two hosts are cleared of, so that only the path between them remains.
 
 use goodput_model::{Confidence, Missing};
 
@@ -13,12 +13,12 @@ use crate::thresholds::{
 };
 use crate::view::{Side, View};
 
-/// CPU share of either thread beyond which the pace may be the hosts', if no round number shows a
+/// CPU share of either thread above which the hosts may set the pace, if no round number shows a
 /// rate, and round trips are short enough to be stretched by scheduling.
 const MIN_CPU_SHARE: f64 = 0.5;
-/// Share of the time that the receive window may stop the sender without holding it back.
+/// Share of the time for which the receive window may stop the sender without holding it back.
 const MAX_STOPPED_BY_WINDOW_SHARE: f64 = 0.02;
-/// CPU share of a reader that no common quota stops.
+/// CPU share of a reader up to which no common quota stops it.
 const MAX_IDLE_CPU_SHARE: f64 = 0.05;
 
 /// Whether a limit at one of the hosts is reached, or the local shaper or queue falls short.
@@ -38,8 +38,8 @@ pub fn is_local(view: &View) -> Result<bool, Missing> {
     Ok(links.chain(shaper).any(|limit| goodput >= limit))
 }
 
-/// Whether packets wait in the local shaper, so that what it gives is the rate: it gives nearly its
-/// own, or falls short of it by no more than late timers explain.
+/// Whether packets wait in the local shaper, so that the shaper sets the rate: it gives nearly its
+/// configured rate, or falls short by no more than late timers explain.
 fn shapes(view: &View, shaper: &Shaper, goodput: f64) -> bool {
     let nearly = goodput >= MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling;
     shaper.makes_wait(view).unwrap_or(false)
@@ -51,8 +51,8 @@ pub fn host_is_short(view: &View) -> bool {
     lacks_cpu(&view.sender) || receiver_is_short(view)
 }
 
-/// Whether a reader that other threads keep from its CPU reads in time all the same: on a path longer than
-/// that wait, the window never stopped the sender.
+/// Whether a reader that shares its CPU with other threads still reads in time: on a path longer than
+/// its wait, the window never stopped the sender.
 pub fn reads_in_time(view: &View) -> bool {
     let open =
         view.sender.rwnd_limited_share().is_ok_and(|share| share < MAX_STOPPED_BY_WINDOW_SHARE);
@@ -63,7 +63,7 @@ pub fn reads_in_time(view: &View) -> bool {
     view.is_tcp() && open && long && waits && shared
 }
 
-/// The same of the receiver alone, which is all that counts for datagrams.
+/// The same for the receiver alone, which is all that counts for datagrams.
 pub fn receiver_is_short(view: &View) -> bool {
     lacks_cpu(&view.receiver) && !reads_in_time(view)
         || view
@@ -80,8 +80,8 @@ fn lacks_cpu(side: &Side) -> bool {
 }
 
 /// Whether the receiver is known to be no bottleneck: nothing throttles it, or it waits for data
-/// nearly all the time and needs almost no CPU. Waiting alone does not show it: a process that is
-/// stopped for lack of quota while data comes in counts that as waiting too.
+/// nearly all the time and needs almost no CPU. Waiting alone does not prove this: a process that a
+/// quota stops while data comes in counts this time as waiting too.
 pub fn reader_keeps_up(view: &View) -> bool {
     let side = &view.receiver;
     let idle = side.thread_cpu_share().is_ok_and(|share| share <= MAX_IDLE_CPU_SHARE);

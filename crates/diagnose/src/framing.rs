@@ -1,4 +1,4 @@
-//! What of a frame is payload in the measured flows, and who counts which part of it.
+//! Which part of the measured flows' frames is payload, and who counts which part.
 
 use goodput_ceiling::{ETHERNET_HEADER_BYTES, Packet, TIMESTAMPS_BYTES};
 use goodput_model::{CeilingInputs, Family, Missing, Transport};
@@ -8,10 +8,10 @@ use crate::view::{Side, View};
 
 pub use goodput_ceiling::WIRE_EXTRA_BYTES;
 
-/// What tbf and htb count beside the IP packet: the Ethernet header, bytes (net/sched/sch_tbf.c,
+/// What tbf and htb count in addition to the IP packet: the Ethernet header, bytes (net/sched/sch_tbf.c,
 /// `qdisc_pkt_len`; with segmentation offload the headers of each segment too).
 pub const QDISC_EXTRA_BYTES: f64 = ETHERNET_HEADER_BYTES;
-/// What a policer on IP length counts beside the IP packet.
+/// What a policer on IP length counts in addition to the IP packet.
 pub const IP_EXTRA_BYTES: f64 = 0.0;
 
 /// `TCPI_OPT_TIMESTAMPS` (include/uapi/linux/tcp.h).
@@ -29,7 +29,7 @@ pub fn packet(view: &View) -> Result<Packet, Missing> {
     Packet::of(&packet_inputs(view)?)
 }
 
-/// What makes these packets.
+/// The inputs that determine these packets.
 pub fn packet_inputs(view: &View) -> Result<CeilingInputs, Missing> {
     let transport = view.plan().transport;
     let inputs = CeilingInputs { transport: Some(transport), ..CeilingInputs::default() };
@@ -40,7 +40,7 @@ pub fn packet_inputs(view: &View) -> Result<CeilingInputs, Missing> {
 }
 
 fn segment(view: &View, inputs: CeilingInputs) -> Result<CeilingInputs, Missing> {
-    // If the sender reports nothing, the receiver knows the size of what arrives, and its connection is the same.
+    // If the sender reports nothing, the receiver knows the size of arriving segments, and its connection is the same.
     let silent = view.is_sender_silent();
     let side = if silent { &view.receiver } else { &view.sender };
     let payload = if silent { side.arriving_segment_bytes()? } else { side.mss_bytes()? };

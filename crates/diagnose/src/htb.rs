@@ -1,11 +1,11 @@
-//! The class of htb that the measured flows went through, by what its counters grew by.
+//! The htb class that the measured flows went through, judged by the growth of its counters.
 
 use goodput_model::Missing;
 
 use crate::names::CLASS_DEFAULT;
 use crate::view::Side;
 
-/// Share of all bytes that left through leaf classes from which a class is the flows' own.
+/// Share of all bytes sent through leaf classes at which a class is the flows' own.
 const MIN_OWN_CLASS_BYTES_SHARE: f64 = 0.8;
 
 /// A leaf class.
@@ -13,13 +13,13 @@ const MIN_OWN_CLASS_BYTES_SHARE: f64 = 0.8;
 pub struct Leaf<'a> {
     /// Its handle as tc(8) writes it.
     pub id: &'a str,
-    /// Rate it may reach in the end: the lowest ceil from here to the root, bits per second.
+    /// The effective rate limit: the lowest ceil from here to the root, bits per second.
     pub ceil: f64,
-    /// The smaller of its two bursts that counts at that rate, bytes.
+    /// The smaller of its two bursts that applies at that rate, bytes.
     pub burst: f64,
-    /// Whether what no filter classifies goes here.
+    /// Whether packets that no filter classifies go here.
     pub is_default: bool,
-    /// Bytes that left through it during the measurement.
+    /// Bytes sent through it during the measurement.
     pub sent: f64,
 }
 
@@ -43,7 +43,7 @@ pub fn leaves<'a>(side: &Side<'a>) -> Result<Vec<Leaf<'a>>, Missing> {
         leaves.push(Leaf {
             id,
             ceil: lowest_ceil(side, id)?,
-            // Above its rate a class lives on what its parent lends, and only cburst counts
+            // Above its rate a class depends on what its parent lends, and only cburst counts
             // (net/sched/sch_htb.c, `htb_class_mode`).
             burst: if own > rate { bursts[1] } else { bursts[0].min(bursts[1]) },
             is_default: default == Ok(id),
@@ -57,7 +57,7 @@ pub fn leaves<'a>(side: &Side<'a>) -> Result<Vec<Leaf<'a>>, Missing> {
     Ok(leaves)
 }
 
-/// The class that nearly all of what left went through.
+/// The class that nearly all sent bytes went through.
 pub fn used<'a>(leaves: &[Leaf<'a>]) -> Result<Leaf<'a>, Missing> {
     let all: f64 = leaves.iter().map(|leaf| leaf.sent).sum();
     let busiest = leaves

@@ -1,5 +1,5 @@
-//! Whether packets that a host counted as dropped are those that the flows lost, and whether
-//! losing them limits.
+//! Whether the drops that a host counted are the flows' losses, and whether
+//! these losses limit.
 
 use goodput_model::{Confidence, Missing};
 
@@ -9,14 +9,14 @@ use crate::split::split;
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::View;
 
-/// Part of what the flows lost that a count must explain.
+/// Share of the flows' losses that a count must explain.
 const MIN_EXPLAINED_LOSS_SHARE: f64 = 0.5;
-/// Drops over what the flows lost beyond which most of them were another program's.
+/// Drops over the flows' losses beyond which most drops were another program's.
 const MAX_OWN_DROPS_RATIO: f64 = 2.0;
-/// Round-trip time over the smallest from which a queue stands: 1.5, as twice the stretch of
+/// Round-trip time over the smallest at which a queue stands: 1.5, twice the stretch of
 /// [`crate::thresholds::MIN_FULL_QUEUE_RTT_RATIO`].
 const MIN_STANDING_QUEUE_RTT_RATIO: f64 = 1.5;
-/// How much longer it must be at least, seconds: on short paths scheduling alone stretches it.
+/// Least increase of the round-trip time, seconds: on short paths scheduling alone stretches it.
 const MIN_QUEUE_S: f64 = 200e-6;
 /// Fewer lost packets prove nothing.
 const MIN_LOST_PACKETS: f64 = 3.0;
@@ -24,22 +24,22 @@ const MIN_LOST_PACKETS: f64 = 3.0;
 /// Time-outs make it lower.
 const LOSS_MODEL_AGREES_RATIOS: std::ops::Range<f64> = 0.1..2.0;
 
-/// Counted drops beside what the flows lost.
+/// Counted drops compared with the flows' losses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LostHere {
     /// Packets that the host dropped, in packets of the path.
     pub drops: f64,
     /// Packets that the flows lost.
     pub lost: f64,
-    /// Those as a share of what was sent.
+    /// The flows' losses as a share of the packets sent.
     pub share: f64,
-    /// Whether a queue stands in front of what drops, so that it may be only full.
+    /// Whether a queue stands in front of the dropping part, so that the part may merely be full.
     pub queued: bool,
 }
 
 impl LostHere {
-    /// Holds `drops` at the receiving host, in packets of the path, against what the flows lost.
-    /// `None` if they explain less than half of it, or if the loss does not limit.
+    /// Compares `drops` at the receiving host, in packets of the path, with the flows' losses.
+    /// `None` if they explain less than half of the losses, or if the loss does not limit.
     pub fn of(view: &View, drops: f64) -> Result<Option<Self>, Missing> {
         if drops == 0.0 {
             return Ok(None);
@@ -55,7 +55,7 @@ impl LostHere {
         Ok(limits.then(|| Self { drops, lost, share, queued: queue_shows(view) }))
     }
 
-    /// How sure it is that these are the flows' packets: far more drops than losses are, for the most part,
+    /// Confidence that these are the flows' packets: if drops far exceed losses, most drops are
     /// another program's.
     pub fn confidence(&self) -> Confidence {
         match self.drops <= MAX_OWN_DROPS_RATIO * self.lost {
@@ -65,7 +65,7 @@ impl LostHere {
         }
     }
 
-    /// What the flows lost, in words.
+    /// The flows' losses, in words.
     pub fn text(&self, view: &View) -> String {
         let share = crate::finding::percent(self.share);
         match view.is_tcp() {
@@ -79,7 +79,7 @@ impl LostHere {
     }
 }
 
-/// Whether a queue stands in front of what drops. Then what serves the queue limits, and the drops
+/// Whether a queue stands in front of the dropping part. Then the queue's service rate limits, and the drops
 /// only show that the queue is full.
 fn queue_shows(view: &View) -> bool {
     let side = &view.sender;
@@ -90,7 +90,7 @@ fn queue_shows(view: &View) -> bool {
     view.is_tcp() && stands().unwrap_or(false)
 }
 
-/// Whether losing this share holds the goodput back.
+/// Whether a loss of this share holds the goodput back.
 fn limits(view: &View, share: f64) -> Result<bool, Missing> {
     let goodput = view.goodput_or_zero();
     if ceiling(view).value().is_some_and(|ceiling| goodput >= MIN_SHARE_OF_CEILING * ceiling.0) {

@@ -1,16 +1,16 @@
-//! How fast congestion control can go at a given loss, by the published models.
+//! How fast congestion control can go at a given loss, according to the published models.
 
 use goodput_ceiling::models::{cubic, mathis};
 use goodput_model::Missing;
 
 use crate::view::{View, positive};
 
-/// Part of its window that CUBIC keeps at a loss (RFC 9438 section 4.6).
+/// Share of its window that CUBIC keeps at a loss (RFC 9438 section 4.6).
 const KEPT_BY_CUBIC: f64 = 0.7;
-/// The same of Reno, and the most that a standard congestion control may keep (RFC 5681 section 3.1, equation 4).
+/// The same for Reno, and the most that a standard congestion control may keep (RFC 5681 section 3.1, equation 4).
 const KEPT_BY_RENO: f64 = 0.5;
 
-/// Part of the congestion window that is left after a loss: the slow-start threshold over the window before it.
+/// Share of the congestion window left after a loss: the slow-start threshold over the window before.
 pub fn kept_at_loss(view: &View) -> f64 {
     match view.congestion() {
         Ok("cubic") => KEPT_BY_CUBIC,
@@ -18,8 +18,8 @@ pub fn kept_at_loss(view: &View) -> f64 {
     }
 }
 
-/// Rate that the flows together could have with a loss-based congestion control at the loss they
-/// met, bits per second. `None` if nothing was lost.
+/// Rate that all flows together could have with a loss-based congestion control at the observed
+/// loss, bits per second. `None` if nothing was lost.
 pub fn rate_at_loss(view: &View) -> Result<Option<f64>, Missing> {
     let side = &view.sender;
     let loss = side.lasting_loss()?.share;

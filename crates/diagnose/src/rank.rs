@@ -1,4 +1,4 @@
-//! Which finding limits: the order of elimination, then what removing it would gain.
+//! Which finding limits: first by the order of elimination, then by the gain from removing it.
 
 use std::cmp::Ordering;
 
@@ -10,11 +10,11 @@ use crate::rules;
 /// A predicted rate below this multiple of the goodput gains nothing worth a change.
 const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
 
-/// Limits whose reason may sit at the other end: the two agree on windows and segments, and what one
-/// of them sets holds for both.
+/// Limits whose reason may sit at the other end: both ends agree on windows and segments, and a setting at
+/// one end applies to both.
 const AGREED_BY_BOTH: [&str; 4] = ["receive-window", "send-buffer", "line-rate", "shaper-rate"];
 
-/// Reasons at one end of what the other does: who waits for an answer before a file sends nothing.
+/// Reasons at one end for the other's behaviour: an end that waits for an answer before a file sends nothing.
 const REACHING_ACROSS: [&str; 1] = ["waiting-for-answers"];
 
 /// Puts the most limiting finding first.
@@ -22,8 +22,8 @@ pub fn rank(findings: &mut [Finding], goodput: f64) {
     findings.sort_by(|a, b| key(a, goodput).order(&key(b, goodput)));
 }
 
-/// Takes away what another finding gives the reason of, as [`crate::Rule::explains`] says. A merely
-/// possible reason explains only what is itself no more than possible.
+/// Removes findings whose reason is another finding, as [`crate::Rule::explains`] says. A merely
+/// possible reason explains only findings that are merely possible themselves.
 pub fn drop_explained(findings: &mut Vec<Finding>) {
     let reasons = findings.clone();
     findings.retain(|effect| !reasons.iter().any(|reason| explains(reason, effect)));

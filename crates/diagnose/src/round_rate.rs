@@ -6,12 +6,12 @@ use crate::finding::rate;
 use crate::framing::{IP_EXTRA_BYTES, QDISC_EXTRA_BYTES, WIRE_EXTRA_BYTES, packet};
 use crate::view::View;
 
-/// Rates that are sold and configured, in each decade.
+/// Rates that are commonly sold and configured, in each decade.
 const ROUND_RATES_PER_DECADE: [f64; 10] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-/// How near a rate must be to a round one. Small, so that chance hits one in ten at most.
+/// How near a rate must be to a round one. Small, so that chance hits at most one in ten.
 const MAX_RELATIVE_ERROR: f64 = 0.003;
 
-/// A round rate and who would count it so.
+/// A round rate and who would count it that way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundRate {
     /// The round rate, bits per second.
@@ -49,7 +49,7 @@ pub fn round_rate(view: &View, goodput: f64) -> Result<Option<RoundRate>, Missin
     Ok(candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, round)| round))
 }
 
-/// The nearest round rate and how far off it is, as a share of it.
+/// The nearest round rate and the relative error.
 fn nearest_round(rate: f64) -> Option<(f64, f64)> {
     let decade = 10f64.powf(rate.log10().floor());
     let off = |round: f64| ((rate / round - 1.0).abs(), round);

@@ -1,4 +1,4 @@
-//! Evidence that several rules give, in the same words.
+//! Evidence that several rules report in the same words.
 
 use goodput_model::Role;
 
@@ -6,7 +6,7 @@ use crate::finding::{Draft, percent};
 use crate::view::Side;
 
 impl Draft {
-    /// What the thread of a side used of a CPU, if that is known.
+    /// CPU use of a side's thread, if known.
     pub fn saw_thread_cpu(self, side: &Side) -> Self {
         let who = match side.role {
             Role::Sender => "writer",
@@ -17,7 +17,7 @@ impl Draft {
         })
     }
 
-    /// How long the receiver's window stopped the sender, if that is known.
+    /// How long the receiver's window stopped the sender, if known.
     pub fn saw_closed_window(self, sender: &Side) -> Self {
         self.saw_if(sender.place(), "rwnd_limited_share", sender.rwnd_limited_share(), |share| {
             let share = percent(share);

@@ -11,7 +11,7 @@ const ALWAYS_ACCEPTED_BYTES: f64 = 576.0;
 pub const DATAGRAM_HEADERS_BYTES: u64 = 28;
 /// Time-outs without a single acknowledgement that distinguish silence from a late answer.
 const MIN_SILENT_TIMEOUTS: f64 = 2.0;
-/// Datagrams without a single arrival that do the same.
+/// Datagrams without a single arrival that show the same.
 const MIN_SILENT_DATAGRAMS: f64 = 20.0;
 
 /// Nothing of full size arrives, though the ends still talk to each other.
@@ -19,12 +19,12 @@ const MIN_SILENT_DATAGRAMS: f64 = 20.0;
 pub struct Vanishing {
     /// Size of the IP packets that vanish, bytes.
     pub packet_bytes: f64,
-    /// How often they were tried: time-outs, or datagrams sent.
+    /// Number of attempts: time-outs, or datagrams sent.
     pub tries: f64,
 }
 
-/// Whether packets vanish by their size: the handshake, the flow's short greeting and the control
-/// conversation came through the same path, and not one of many full-sized packets did.
+/// Whether packets vanish because of their size: the handshake, the flow's short greeting and the control
+/// connection came through the same path, and not one of many full-sized packets did.
 pub fn vanishing(view: &View) -> Result<Option<Vanishing>, Missing> {
     let (packet_bytes, tries, enough, answered) = match view.plan().transport {
         Transport::Tcp => {
@@ -57,7 +57,7 @@ pub fn shares_a_link(view: &View) -> bool {
     view.sender.text(ROUTE_DEVICE).is_ok() && view.sender.text(ROUTE_GATEWAY).is_err()
 }
 
-/// Payload sent over the whole measurement that nobody acknowledged, percent; of datagrams, what did
+/// Percentage of the payload sent over the whole measurement that nobody acknowledged; for datagrams, that did
 /// not arrive.
 pub fn unanswered_percent(view: &View) -> Result<f64, Missing> {
     if !view.is_tcp() {
@@ -68,7 +68,7 @@ pub fn unanswered_percent(view: &View) -> Result<f64, Missing> {
     Ok(if sent > 0.0 { (1.0 - answered / sent).max(0.0) * 100.0 } else { 0.0 })
 }
 
-/// What was sent and not heard of, for a person.
+/// What was sent without an answer, for a person.
 pub fn tried(view: &View, found: Vanishing) -> String {
     let (bytes, tries) = (found.packet_bytes, found.tries);
     match view.plan().transport {

@@ -20,19 +20,19 @@ pub enum Scope {
 
 /// One thing about a host that could limit traffic.
 pub struct Check {
-    /// Id of the rule that names the same cause once it limits a transfer, if there is one.
+    /// Id of the rule that names the same cause when it limits a transfer, if there is one.
     pub id: &'static str,
-    /// What is looked for, in one phrase.
+    /// What the check looks for, in one phrase.
     pub title: &'static str,
     /// What it looks at.
     pub scope: Scope,
     ask: &'static dyn Ask,
 }
 
-/// What was found, nothing, or what is missing to decide.
+/// A finding, nothing, or what is missing for a decision.
 type Answer = Result<Option<Finding>, Missing>;
 
-/// How a check looks at a host: a function, or a row of a table of checks that look in the same way.
+/// How a check looks at a host: a function, or a row in a table of checks of the same kind.
 trait Ask: Sync {
     fn ask(&self, check: &Check, host: &HostView) -> Answer;
 }
@@ -44,8 +44,8 @@ impl<F: Fn(&Check, &HostView) -> Answer + Sync> Ask for F {
 }
 
 impl Check {
-    /// Fires, stays quiet, or says what it is missing. `Possible` means that it could limit traffic; anything more means
-    /// that harm was seen, or that something is certainly wrong.
+    /// Fires, stays quiet, or reports what is missing. `Possible` means that it could limit traffic; anything more
+    /// means that harm was seen, or that something is certainly wrong.
     pub fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
         self.ask.ask(self, host)
     }
@@ -56,10 +56,10 @@ impl Check {
     }
 }
 
-/// What came of all checks.
+/// The result of all checks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Checked {
-    /// What was found, the surest first.
+    /// The findings, the most certain first.
     pub findings: Vec<Finding>,
     /// What could not be decided.
     pub undecided: Vec<Undecided>,
@@ -115,7 +115,7 @@ fn name_device(finding: &mut Finding, device: &str) {
     }
 }
 
-/// Whether it was seen to harm, rather than that it could.
+/// Whether harm was seen, rather than merely possible.
 pub fn is_seen(finding: &Finding) -> bool {
     finding.confidence > Confidence::Possible
 }

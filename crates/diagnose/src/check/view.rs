@@ -1,4 +1,4 @@
-//! What checks look through: a host's facts now, and how far its counters went while they were
+//! The checks' view: a host's facts now, and the growth of its counters while they were
 //! watched.
 
 use goodput_model::{Change, EndName, Missing, SettingRef, Snapshot};
@@ -6,20 +6,20 @@ use goodput_model::{Change, EndName, Missing, SettingRef, Snapshot};
 /// One host, or one device of it.
 #[derive(Debug, Clone, Copy)]
 pub struct HostView<'a> {
-    /// The device that the device facts are of.
+    /// The device that the device facts belong to.
     pub device: Option<&'a str>,
     /// The facts now.
     pub now: &'a Snapshot,
-    /// The facts some seconds before, and how many, if the counters were watched.
+    /// The facts some seconds before, and the number of seconds, if the counters were watched.
     pub before: Option<(&'a Snapshot, f64)>,
 }
 
-/// How far a counter went.
+/// Growth of a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Growth {
-    /// By how much.
+    /// Amount.
     pub count: u64,
-    /// In how many seconds, more than zero.
+    /// Time, seconds, more than zero.
     pub seconds: f64,
 }
 
@@ -51,7 +51,7 @@ impl<'a> HostView<'a> {
         self.before.is_some()
     }
 
-    /// How far a counter went while it was watched.
+    /// Growth of a counter while it was watched.
     pub fn grown(&self, name: &str) -> Result<Growth, Missing> {
         let unwatched =
             || Missing::because("this counter only shows something over time: add --watch 10");
@@ -62,7 +62,7 @@ impl<'a> HostView<'a> {
         Ok(Growth { count: before.grown(self.now, name)?, seconds })
     }
 
-    /// Whether the device is a real card or another one with a speed of its own.
+    /// Whether the device is a real card, or another device with its own speed.
     pub fn is_hardware(&self) -> bool {
         self.text(crate::names::LINK_KIND) == Ok("hardware")
     }

@@ -1,6 +1,6 @@
-//! How long each way takes when it is idle, by both clocks as they are: differences of the far end's
-//! clock and the near end's. Whoever subtracts it from the same difference under load has the queue of
-//! that way alone; offset, drift and asymmetry cancel.
+//! How long each way takes when idle, on the uncorrected clocks: differences between the far end's
+//! clock and the near end's. Subtracting them from the same differences under load gives the queue of
+//! each way alone; offset, drift and asymmetry cancel.
 //!
 //! The idle time is a straight line through the fastest exchange before the payload and the fastest
 //! after it.
@@ -15,14 +15,14 @@ const MAX_UNKNOWN_DRIFT_SHARE: f64 = 100e-6;
 /// The bound of the mean of exponential excesses that holds the least of them with 95 %: ln 20.
 const MEAN_EXCESS_BOUND_RATIO: f64 = 3.0;
 
-/// Both idle ways by time.
+/// Idle times of both ways over time.
 #[derive(Debug, Clone, Copy)]
 pub struct Idle {
     there: Line,
     back: Line,
 }
 
-/// One way's difference of clocks when idle.
+/// One way's clock difference when idle.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     origin_ns: u64,
@@ -34,8 +34,8 @@ struct Line {
 }
 
 impl Idle {
-    /// From exchanges around the time in which payload moved, by the near end's clock. Whether both ends
-    /// have one clock says the relation.
+    /// From exchanges around the time in which payload moved, on the near end's clock. The relation shows
+    /// whether both ends have one clock.
     pub fn of(
         exchanges: &[Exchange],
         (from_ns, to_ns): (u64, u64),
@@ -64,23 +64,23 @@ impl Idle {
         })
     }
 
-    /// What something waited from the near end to the far end beyond the idle time, seconds: it left at
-    /// `near_ns` and was there at `far_ns`.
+    /// How long something waited from the near end to the far end beyond the idle time, seconds: it left at
+    /// `near_ns` and arrived at `far_ns`.
     pub fn waited_there_s(&self, near_ns: u64, far_ns: u64) -> f64 {
         self.there.beyond_s(near_ns, far_ns.wrapping_sub(near_ns) as i64)
     }
 
-    /// The same on the way back: it left the far end at `far_ns` and was here at `near_ns`.
+    /// The same on the way back: it left the far end at `far_ns` and arrived here at `near_ns`.
     pub fn waited_back_s(&self, far_ns: u64, near_ns: u64) -> f64 {
         self.back.beyond_s(near_ns, near_ns.wrapping_sub(far_ns) as i64)
     }
 
-    /// How far the first may be off, seconds.
+    /// Error bound of [`Self::waited_there_s`], seconds.
     pub fn error_there_s(&self) -> f64 {
         self.there.error_ns / 1e9
     }
 
-    /// How far the second may be off, seconds.
+    /// Error bound of [`Self::waited_back_s`], seconds.
     pub fn error_back_s(&self) -> f64 {
         self.back.error_ns / 1e9
     }
@@ -97,7 +97,7 @@ struct Side {
 }
 
 impl Side {
-    /// `None` of fewer than two exchanges, which say nothing of their spread. The least of n excesses of
+    /// `None` for fewer than two exchanges, which don't show their spread. The least of n excesses of
     /// an exponential distribution is itself exponential, with an nth of their mean.
     fn of(points: &[Point]) -> Option<Self> {
         let count = points.len() as f64;
@@ -140,7 +140,7 @@ impl Line {
         Ok(Self { origin_ns, guess_ns, at_origin_ns, slope, error_ns })
     }
 
-    /// An exchange that was faster than the idle time shows how far that is off.
+    /// An exchange faster than the idle time shows how far the idle time is off.
     fn not_above(mut self, points: &[Point]) -> Self {
         let over = |point: &Point| self.at_origin_ns + self.slope * point.0 - point.1;
         let most = points.iter().map(over).fold(0.0, f64::max);

@@ -1,6 +1,6 @@
 //! The clocks of the two ends: how they relate, and how long each way took beyond its idle time.
 //!
-//! Pure: from exchanges to a straight line with a hard bound ([`relation()`]), and to times of either way
+//! Pure: turns exchanges into a straight line with a hard bound ([`relation()`]), and into times of either way
 //! that need no relation ([`Idle`]).
 
 mod idle;

@@ -1,11 +1,11 @@
-//! The far end's clock by the near end's, from exchanges: a straight line and a hard bound.
+//! The far end's clock relative to the near end's, from exchanges: a straight line and a hard bound.
 //!
-//! The far clock is ahead by θ(t) at time t of the near one. A question left at `sent`, and was there
-//! by `received`: θ(sent) ≤ received − sent. Its answer left no earlier than `answered`, and was there by
-//! `back`: θ(back) ≥ answered − back. No delay, queue or asymmetry breaks either; the fastest exchanges
-//! bind most. θ is taken for a straight line of at most 500 ppm, as far as the kernel corrects a clock
-//! (`MAXFREQ`, include/linux/timex.h). All lines that keep every bound are a convex polygon in offset and
-//! drift; its corners give what θ can be at any time.
+//! The far clock is ahead by θ(t) at time t of the near one. A question left at `sent`, and had arrived
+//! by `received`: θ(sent) ≤ received − sent. Its answer left no earlier than `answered`, and had arrived by
+//! `back`: θ(back) ≥ answered − back. No delay, queue or asymmetry breaks either bound; the fastest exchanges
+//! bind most. θ is assumed to be a straight line of at most 500 ppm, the most that the kernel corrects a clock
+//! (`MAXFREQ`, include/linux/timex.h). All lines that satisfy every bound are a convex polygon in offset and
+//! drift; its corners give the range of θ at any time.
 //!
 //! Source: Moon, Skelly, Towsley, "Estimation and removal of clock skew from network delay
 //! measurements", INFOCOM 1999; Zhang, Liu, Xia, "Clock synchronization algorithms for network
@@ -13,13 +13,13 @@
 
 use goodput_model::{ClockRelation, Exchange, Missing};
 
-/// The most that two clocks drift apart, as a share of the time.
+/// The largest drift between two clocks, as a share of the time.
 const MAX_DRIFT_SHARE: f64 = 500e-6;
 /// Stamps are whole nanoseconds.
 const ROUNDING_NS: f64 = 1.0;
 
-/// A line: what the far clock is ahead in the middle of the time, and what that grows by from there to
-/// its end, nanoseconds.
+/// A line, nanoseconds: the far clock's lead in the middle of the time, and how much the lead grows from there to
+/// the end.
 type Line = (f64, f64);
 
 /// The relation of two clocks over the time of these exchanges. `one_clock`: both ends report the same
@@ -61,7 +61,7 @@ pub fn relation(exchanges: &[Exchange], one_clock: bool) -> Result<ClockRelation
     })
 }
 
-/// What exchanges allow of the offset. Times run from −1 to 1, offsets count from a guess, so that
+/// The offsets that exchanges allow. Times run from −1 to 1, and offsets are relative to a guess, so that
 /// nothing is lost to rounding.
 struct Bounds {
     guess_ns: i64,
@@ -89,13 +89,13 @@ impl Bounds {
         }
     }
 
-    /// Whether an offset without drift keeps all bounds.
+    /// Whether an offset without drift satisfies all bounds.
     fn allow(&self, ahead: f64) -> bool {
         self.most.iter().all(|(_, most)| ahead <= *most)
             && self.least.iter().all(|(_, least)| ahead >= *least)
     }
 
-    /// The corners of the lines that keep all bounds; none if no line does.
+    /// The corners of the lines that satisfy all bounds; none if no line does.
     fn polygon(&self) -> Vec<Line> {
         let drift = MAX_DRIFT_SHARE * self.half_span_ns;
         let least = self.least.iter().map(|b| b.1).fold(f64::INFINITY, f64::min) - 2.0 * drift;
@@ -111,7 +111,7 @@ impl Bounds {
     }
 }
 
-/// The part of a convex polygon in which `room` is not negative, which is linear (Sutherland, Hodgman,
+/// The part of a convex polygon in which `room`, a linear function, is not negative (Sutherland, Hodgman,
 /// "Reentrant polygon clipping", CACM 17(1), 1974).
 fn cut(polygon: &[Line], room: impl Fn(&Line) -> f64) -> Vec<Line> {
     let mut left = Vec::with_capacity(polygon.len() + 1);

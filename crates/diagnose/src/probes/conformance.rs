@@ -1,4 +1,4 @@
-//! What every probe must hold.
+//! Requirements for every probe.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
 //! Another congestion control: one that does not back off at each loss instead of one that does, and
-//! the other way round. It does not distinguish a slow congestion control from loss: BBR is faster at both.
+//! vice versa. This does not distinguish a slow congestion control from loss: BBR is faster at both.
 
 use goodput_model::{EndName, Missing, Record};
 
@@ -18,7 +18,7 @@ pub const PROBE: Probe = Probe {
     }],
 };
 
-/// Only from a control that backs off to BBR: the other way reports nothing about loss.
+/// Only from a control that backs off to BBR: the opposite change shows nothing about loss.
 fn set_up(record: &Record) -> Result<SetUp, Missing> {
     let sender = match record.verdict.sender {
         EndName::Near => record.ends.near.get()?,

@@ -1,4 +1,4 @@
-//! Four flows: what limits each flow allows four times as much; what limits all of them does not.
+//! Four flows: a limit on each flow allows four times as much; a limit on all of them does not.
 
 use goodput_model::{Missing, Record};
 

@@ -1,5 +1,5 @@
-//! Half the window: socket buffers of half their size at both ends. What a window or buffer holds
-//! falls to half; what a program holds does not notice.
+//! Half the window: socket buffers of half their size at both ends. A rate limited by a window or buffer
+//! falls to half; one limited by a program stays.
 
 use goodput_model::{Bytes, End, FlowSample, Missing, Record, Role, SocketMemory};
 
@@ -37,7 +37,7 @@ pub const PROBE: Probe = Probe {
     ],
 };
 
-/// What is asked for is doubled by the kernel (socket(7)): a quarter of the size gives half of it.
+/// The kernel doubles the requested size (socket(7)): requesting a quarter of the size gives half of it.
 const REQUEST_DIVISOR: u64 = 4;
 
 fn set_up(record: &Record) -> Result<SetUp, Missing> {
@@ -53,7 +53,7 @@ fn set_up(record: &Record) -> Result<SetUp, Missing> {
         return Err(missing());
     }
     Ok(SetUp::plan(record, |plan| {
-        // The smaller of the two is the one that can be the limit; halving both keeps it so.
+        // Only the smaller of the two can be the limit; halving both keeps it the smaller one.
         plan.socket.rcvbuf_bytes = rcvbuf.ok().map(|bytes| Bytes(bytes / REQUEST_DIVISOR));
         plan.socket.sndbuf_bytes = sndbuf.ok().map(|bytes| Bytes(bytes / REQUEST_DIVISOR));
     }))

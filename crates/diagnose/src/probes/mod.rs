@@ -1,8 +1,8 @@
-//! Probes: short runs that each change one thing, to split two causes that look alike in the kernel's
-//! counters. A probe is one bit: goodput, or a witness, moves as one cause would have it, or as the
-//! other would.
+//! Probes: short runs that each change one thing, to tell apart two causes that look alike in the kernel's
+//! counters. A probe gives one bit: goodput, or a witness, moves as one cause or as the
+//! other predicts.
 //!
-//! Pure: a probe says what it changes and how its answer is read; the engine runs it.
+//! Pure: a probe defines its change and how its answer is read; the engine runs it.
 
 mod congestion;
 mod four_flows;
@@ -23,16 +23,16 @@ pub use rivals::{Rivals, doubt, rivals, settle};
 /// How long a probe runs, seconds: slow start on a path of 100 ms, and a second to measure.
 const LENGTH_S: f64 = 2.5;
 
-/// One thing to change, and which causes that splits.
+/// One thing to change, and the causes that the change tells apart.
 #[derive(Debug)]
 pub struct Probe {
     /// Kebab-case name; also the name of its file.
     pub id: &'static str,
-    /// What is changed, in a few words.
+    /// What it changes, in a few words.
     pub title: &'static str,
-    /// Changes it, or says why that is not possible here.
+    /// Makes the change, or says why that is not possible here.
     pub set_up: fn(&Record) -> Result<SetUp, Missing>,
-    /// What it splits.
+    /// The pairs that it tells apart.
     pub pairs: &'static [Pair],
 }
 
@@ -54,11 +54,11 @@ pub struct Pair {
     pub other: &'static str,
     /// What is read, with its thresholds.
     pub read: Reading,
-    /// Why they lie there.
+    /// The reason for these thresholds.
     pub why: &'static str,
 }
 
-/// All probes, the surest first.
+/// All probes, the most reliable first.
 pub const ALL: &[&Probe] = &[
     &offload_off::PROBE,
     &half_window::PROBE,
@@ -71,7 +71,7 @@ pub const ALL: &[&Probe] = &[
 ];
 
 impl Probe {
-    /// The pair of `a` and `b`, in either order, if this probe splits it.
+    /// The pair of `a` and `b`, in either order, if this probe tells them apart.
     pub fn pair(&self, a: &str, b: &str) -> Option<&'static Pair> {
         let same =
             |pair: &&Pair| (pair.one == a && pair.other == b) || (pair.one == b && pair.other == a);
@@ -79,13 +79,13 @@ impl Probe {
     }
 }
 
-/// The probes that split two causes.
+/// The probes that tell two causes apart.
 pub fn splitting(a: &str, b: &str) -> Vec<&'static Probe> {
     ALL.iter().copied().filter(|probe| probe.pair(a, b).is_some()).collect()
 }
 
 impl SetUp {
-    /// A run of another plan.
+    /// A run with another plan.
     fn plan(record: &Record, change: impl FnOnce(&mut Plan)) -> Self {
         let mut plan = Plan { length: Length::Seconds(LENGTH_S), ..record.plan.clone() };
         change(&mut plan);

@@ -1,5 +1,5 @@
-//! Segmentation offload off: frames leave the sender as they go over the wire. What drops or splits
-//! large ones on the way then no longer does; loss by chance stays.
+//! Segmentation offload off: frames leave the sender as they go over the wire. Then nothing on the way
+//! drops or splits large ones any more; loss by chance stays.
 
 use goodput_model::{EndName, Missing, Record, SettingRef};
 

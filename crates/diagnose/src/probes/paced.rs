@@ -1,5 +1,5 @@
-//! Paced at 80 % of the measured rate: what drops for too much at once no longer does; what drops by
-//! chance still does.
+//! Paced at 80 % of the measured rate: drops for too much at once then stop; drops by
+//! chance stay.
 
 use goodput_model::{BitRate, Missing, Record};
 

@@ -1,32 +1,32 @@
-//! What is read off a probe: a run before and the probe's own, side by side.
+//! Reads a probe's answer from a run before and the probe's own run, side by side.
 
 use goodput_model::{End, EndName, Missing, Record, Role};
 
-/// What one run showed of its main direction.
+/// What one run showed in its main direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
     /// Goodput, bits per second.
     pub goodput: f64,
     /// Retransmitted share of the bytes written.
     pub retransmitted: Result<f64, Missing>,
-    /// Segments that were retransmitted.
+    /// Retransmitted segments.
     pub retransmissions: Result<f64, Missing>,
     /// Share of the datagrams lost.
     pub lost: Result<f64, Missing>,
-    /// CPU time of the busiest flow's thread at the near end less that at the far end, shares of one
+    /// CPU time of the busiest flow's thread at the near end minus that at the far end, shares of one
     /// CPU.
     pub near_works_more: Result<f64, Missing>,
     /// The end that sent.
     pub sender: EndName,
 }
 
-/// Standard deviations that chance is given: beyond three, it makes one answer of a thousand.
+/// Standard deviations allowed for chance: chance exceeds three once in a thousand answers.
 const MIN_STANDARD_DEVIATIONS: f64 = 3.0;
 
-/// How an answer is read. What lies between two thresholds is no answer.
+/// How an answer is read. A value between two thresholds is no answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reading {
-    /// Goodput of the probe over that before: from `one_from` up it speaks for the one cause, down from
+    /// Goodput of the probe over the goodput before: at least `one_from` speaks for the one cause, at most
     /// `other_to` for the other.
     Goodput {
         /// Least ratio for the one cause.
@@ -34,9 +34,9 @@ pub enum Reading {
         /// Largest ratio for the other.
         other_to: f64,
     },
-    /// Retransmitted share of the probe over that before. The one cause takes the same share of whatever is
-    /// sent: it is the answer if the ratio is 1 within what chance makes of the counts. It is not 1 just
-    /// because it is far from 0: a host whose timers are late sends a paced flow in bursts, which the other
+    /// Retransmitted share of the probe over the share before. The one cause takes the same share of whatever is
+    /// sent: it is the answer if the ratio is 1 within the counts' statistical error. A ratio far from 0 is not
+    /// enough: a host whose timers are late sends a paced flow in bursts, which the other
     /// cause still drops in part.
     Retransmitted {
         /// Least ratio for the one cause, however few segments were lost.
@@ -44,15 +44,15 @@ pub enum Reading {
         /// Largest ratio for the other.
         other_to: f64,
     },
-    /// Share of the probe's datagrams that got lost.
+    /// Share of the probe's datagrams that were lost.
     Lost {
         /// Least share for the one cause.
         one_from: f64,
         /// Largest share for the other.
         other_to: f64,
     },
-    /// With the opposite direction, the same host works more: for the one cause, which sits at the
-    /// sender before, it is that sender; for the other it is the receiver.
+    /// In the opposite direction, the same host works more. For the one cause this is the host that sent
+    /// before; for the other it is the one that received.
     SameHost {
         /// Least difference of the two threads' CPU time, shares of one CPU.
         least: f64,
@@ -66,7 +66,7 @@ pub enum Answer {
     One,
     /// The second.
     Other,
-    /// Neither: what was read lies between.
+    /// Neither: the value lies between.
     Neither,
 }
 
@@ -119,7 +119,7 @@ fn thread_cpu(end: &End) -> Result<f64, Missing> {
 }
 
 impl Reading {
-    /// Reads the answer of a run `after` the one `before`; the value that decided.
+    /// Reads the answer from the run `after` and the run `before`; also returns the deciding value.
     pub fn read(&self, before: &Seen, after: &Seen) -> Result<(Answer, f64), Missing> {
         let between = |value: f64, one_from: f64, other_to: f64| {
             let answer = match value {
@@ -150,7 +150,7 @@ impl Reading {
         }
     }
 
-    /// The value that decided, for a person.
+    /// The deciding value, for a person.
     pub fn words(&self, value: f64) -> String {
         match self {
             Self::Goodput { .. } => format!("{value:.2} × the goodput"),
@@ -167,8 +167,8 @@ impl Reading {
     }
 }
 
-/// Standard deviation of a ratio of two shares that are the same, from the counts behind them: losses that
-/// come independently are a Poisson count, and relative variances of a ratio add.
+/// Standard deviation of a ratio of two equal shares, from the counts behind them: independent
+/// losses are a Poisson count, and relative variances of a ratio add.
 fn deviation(before: &Seen, after: &Seen) -> Result<f64, Missing> {
     let variance = |seen: &Seen| Ok(1.0 / seen.retransmissions.clone()?.max(1.0));
     Ok((variance(before)? + variance(after)?).sqrt())
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(read.read(&seen(1.0), &even).unwrap().0, Answer::Neither);
     }
 
-    /// A host with slow timers paces in bursts, and a policer then drops 0.6 of what it did: no chance.
+    /// A host with slow timers paces in bursts, and a policer then drops 0.6 of what it did: that is not chance.
     #[test]
     fn a_share_of_loss_is_the_same_only_within_what_chance_makes_of_the_counts() {
         let read = Reading::Retransmitted { one_from: 0.5, other_to: 0.2 };

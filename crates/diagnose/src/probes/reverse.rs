@@ -1,4 +1,4 @@
-//! The other direction: a host that is slow is slow both ways, at whichever end of the flow it is.
+//! The other direction: a slow host is slow both ways, at whichever end of the flow it is.
 
 use goodput_model::{Direction, Missing, Record};
 

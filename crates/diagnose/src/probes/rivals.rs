@@ -1,4 +1,4 @@
-//! Which two causes can't be told apart, and what a probe's answer makes of them.
+//! Which two causes can't be told apart, and what a probe's answer decides.
 
 use goodput_model::{Confidence, Finding, Known, Place, Undecided, Verdict, Witness};
 
@@ -10,17 +10,17 @@ use crate::rules;
 const CLOSE: [(&str, &str); 3] =
     [("path-loss", "policer"), ("path-loss", "tso-oversize"), ("path-rate", "per-flow-limit")];
 
-/// The first finding and what it may be confused with.
+/// The first finding and the causes that it may be confused with.
 #[derive(Debug, Clone)]
 pub struct Rivals {
     /// The first finding's rule.
     pub first: String,
-    /// Each probe that would decide, and the rule from which it distinguishes; never empty.
+    /// Each probe that would decide, and the rule that it tells the first from; never empty.
     pub splits: Vec<(String, &'static Probe)>,
 }
 
-/// What the kernel's counters do not tell apart: the best two findings if a probe splits them and
-/// neither is certain; else a first finding that is only possible and a rule that could not decide; else
+/// Causes that the kernel's counters do not tell apart: the best two findings if a probe does and
+/// neither is certain; else a merely possible first finding and a rule that could not decide; else
 /// the first finding's known look-alikes.
 pub fn rivals(findings: &[Finding], undecided: &[Undecided]) -> Option<Rivals> {
     let first = findings.first().filter(|first| first.confidence < Confidence::Certain)?;
@@ -45,7 +45,7 @@ fn split_from(first: &str, second: &str) -> Vec<(String, &'static Probe)> {
     splitting(first, second).into_iter().map(|probe| (second.to_owned(), probe)).collect()
 }
 
-/// Says in the first finding what it may be confused with, and the probe that would decide.
+/// Notes in the first finding what it may be confused with, and the probe that would decide.
 pub fn doubt(findings: &mut [Finding], undecided: &[Undecided]) {
     let Some(rivals) = rivals(findings, undecided) else { return };
     if let (Some(first), Some((second, probe))) = (findings.first_mut(), rivals.splits.first()) {
@@ -56,8 +56,8 @@ pub fn doubt(findings: &mut [Finding], undecided: &[Undecided]) {
     }
 }
 
-/// Puts the cause that the probes speak for first, and the others below it. `text` says what they
-/// showed, `value` the reading of the one that decided.
+/// Puts the cause favoured by the probes first, and the others below it. `text` says what the probes
+/// showed, `value` is the reading of the deciding probe.
 pub fn settle(
     findings: &mut Vec<Finding>,
     verdict: &mut Verdict,
@@ -84,7 +84,7 @@ pub fn settle(
     findings.insert(0, first);
 }
 
-/// What only the probe speaks for: its rule could not decide.
+/// A cause that only the probe supports: its rule could not decide.
 fn unproven(rule: &str) -> Finding {
     let title = rules::find(rule).map_or(rule, |rule| rule.title);
     Finding {

@@ -1,5 +1,5 @@
-//! Small segments: MSS 536, which every path takes (RFC 9293 section 3.7.1). What counts packets gets
-//! less through; what drops large packets lets them pass.
+//! Small segments: MSS 536, which every path accepts (RFC 9293 section 3.7.1). A limit on packets then lets
+//! less through; a limit on packet size lets these packets pass.
 
 use goodput_model::{Missing, Record, Transport};
 

@@ -1,11 +1,11 @@
-//! UDP above the measured rate: datagrams are sent whatever is lost, so what arrives is what the path
+//! UDP above the measured rate: datagrams are sent whatever is lost, so the received rate is what the path
 //! carries.
 
 use goodput_model::{BitRate, Missing, Record, Transport};
 
 use super::{Pair, Probe, Reading, SetUp};
 
-/// How much more than the goodput is sent: a rate that carries no more then loses a third.
+/// Sent rate over the goodput: a rate limit that carries no more then loses a third.
 const SENT_RATE_RATIO: f64 = 1.5;
 
 pub const PROBE: Probe = Probe {

@@ -1,4 +1,4 @@
-//! Bursts that stalls keep apart, and how much alike they are.
+//! Bursts separated by stalls, and how similar they are.
 
 use goodput_model::Missing;
 
@@ -6,19 +6,19 @@ use super::{Side, median, positive, spread};
 
 /// Fewer bursts do not show what they have in common.
 const MIN_BURSTS: usize = 6;
-/// Payload of an interval over the mean of all, below which nothing moved but what was on its way.
+/// Payload of an interval over the mean of all intervals, below which only data already on its way moved.
 const MAX_PAUSE_BYTES_RATIO: f64 = 0.02;
 
-/// What one side moved from one stall to the next.
+/// Payload that one side moved from one stall to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bursts {
-    /// How many there were, the first not counted, because it began with the transfer.
+    /// Number of bursts, without the first, which began with the transfer.
     pub count: usize,
-    /// Payload of one, bytes: the median.
+    /// Payload of a burst, bytes: the median.
     pub bytes: f64,
-    /// From one to the next, seconds, on average.
+    /// Mean time from one burst to the next, seconds.
     pub period_s: f64,
-    /// How much they differ, as a share of that: the median absolute deviation, scaled to read like a
+    /// How much they differ, as a share of the median: the median absolute deviation, scaled to read like a
     /// standard deviation.
     pub spread: f64,
 }

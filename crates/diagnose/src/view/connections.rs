@@ -1,4 +1,4 @@
-//! Each sending connection over time, slow start included, which the measured window leaves out.
+//! Each sending connection over time, including slow start, which the measured window leaves out.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{Side, mean};
 pub struct Moment<'a> {
     /// Seconds since this end began to move payload.
     pub at_s: f64,
-    /// Whether it lies in the measured window.
+    /// Whether it lies within the measured window.
     pub is_measured: bool,
     /// The kernel's view of the connection.
     pub tcp: &'a TcpInfo,
@@ -21,8 +21,8 @@ pub struct Moment<'a> {
 const CA_RECOVERY: u64 = 3;
 
 impl<'a> Side<'a> {
-    /// Share of the samples in which lost segments were being made up for, from the first loss on:
-    /// what slow start lost counts, which may take longer than slow start.
+    /// Share of the samples, from the first loss, in which lost segments were being repaired. Losses of
+    /// slow start count too, because their repair may take longer than slow start.
     pub fn recovering_share(&self) -> Result<f64, Missing> {
         let mut states = Vec::new();
         for connection in self.connections()? {
@@ -34,8 +34,8 @@ impl<'a> Side<'a> {
         if states.is_empty() { Ok(0.0) } else { mean(&states, "tcp_info.ca_state") }
     }
 
-    /// Every connection of this side at every instant it was sampled at, oldest first; none of them
-    /// empty, and never none.
+    /// Every connection of this side at every instant of its samples, oldest first; there is at least one
+    /// connection, and none is empty.
     pub fn connections(&self) -> Result<Vec<Vec<Moment<'a>>>, Missing> {
         let (mut all, mut reason) = (BTreeMap::<u16, Vec<_>>::new(), None);
         for sample in &self.end()?.samples {

@@ -1,21 +1,21 @@
-//! Whether the round trip grows with the window: then what is added waits in a queue, and what serves
-//! the queue is the rate.
+//! Whether the round trip grows with the window: if so, the added data waits in a queue, and the queue's
+//! service rate is the limit.
 
 use goodput_model::{FlowSample, Missing};
 
 use super::{Side, View, positive};
 
-/// Correlation of the round-trip time with the window from which it is the window that lengthens it.
+/// Correlation of the round-trip time with the window above which the window lengthens the round trip.
 /// Measured: 0.98 to 1.00 at a queue that is never empty, -0.6 to 0.5 at loss by chance.
 const MIN_RTT_WINDOW_CORRELATION: f64 = 0.9;
-/// Rate that serves the queue, by how fast the round trip grows, over the goodput. The smoothed
+/// Service rate of the queue, derived from how fast the round trip grows, over the goodput. The smoothed
 /// round-trip time lags behind a window that grows: 1.1 as measured.
 const QUEUE_RATE_AGREES_RATIOS: std::ops::Range<f64> = 0.8..1.3;
 /// Fewer samples prove nothing.
 const MIN_SAMPLES: usize = 8;
 
 impl View<'_> {
-    /// Whether each segment that the congestion window grows by waits in a queue that is served at the
+    /// Whether each segment added to the congestion window waits in a queue that is served at the
     /// goodput, so that a larger window gives no more.
     pub fn window_fills_a_queue(&self) -> Result<bool, Missing> {
         let (slope, correlation) = self.sender.round_trip_by_window()?;
@@ -26,7 +26,7 @@ impl View<'_> {
 }
 
 impl Side<'_> {
-    /// Seconds of round trip for each byte of window, all flows together, by the least-squares line
+    /// Seconds of round trip per byte of window, all flows together, from the least-squares line
     /// through the samples; and the correlation of the two.
     fn round_trip_by_window(&self) -> Result<(f64, f64), Missing> {
         let point = |flow: &FlowSample| {

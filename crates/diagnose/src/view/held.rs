@@ -1,21 +1,21 @@
-//! The limits of an operator that held this side's flows.
+//! An operator's limits that held this side's flows.
 
 use goodput_model::{HeldTo, Missing};
 
 use super::{Side, positive};
 
-/// What threads may have waited beyond the time of the samples, as a share of it: the first and the last sample are
-/// taken a little later and earlier than the threads begin and end.
+/// How much longer than the time of the samples threads may have waited, as a share of it: the first sample is taken
+/// a little after the threads begin, the last a little before they end.
 const MAX_EXCESS_WAIT_SHARE: f64 = 0.05;
 
 /// The limits that held one side's flows.
 #[derive(Debug, Clone, Copy)]
 pub struct Held<'a> {
-    /// The limit that held them longest.
+    /// The limit that held the flows longest.
     pub longest: &'a HeldTo,
-    /// How many limits held them.
+    /// Number of limits that held them.
     pub limits: usize,
-    /// For which share of the time all limits held them, the mean of all flows; 1 at most.
+    /// Share of the time for which all limits held them, the mean of all flows; at most 1.
     pub share: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a host's device, queue and backlog counted between the two snapshots.
+//! Counts of a host's device, queue and backlog between the two snapshots.
 
 use goodput_model::Missing;
 
@@ -6,7 +6,7 @@ use super::{Side, positive};
 use crate::names;
 
 impl<'a> Side<'a> {
-    /// Device that the path uses.
+    /// Device on the path.
     pub fn device(&self) -> Result<&'a str, Missing> {
         self.text(names::LINK_DEVICE)
     }
@@ -16,13 +16,13 @@ impl<'a> Side<'a> {
         Ok(self.grown(names::QDISC_DROPS)? as f64)
     }
 
-    /// Packets that the path's own device dropped on the way out, behind that queue; none if it does
+    /// Packets that the path's own device dropped on the way out, after that queue; none if it does
     /// not count them.
     pub fn departure_drops(&self) -> f64 {
         self.grown(names::LINK_TX_DROPPED).map_or(0.0, |drops| drops as f64)
     }
 
-    /// Share of the packets that this host's own queue dropped of all that were handed to it. A
+    /// Share of the packets handed to this host's own queue that it dropped. A
     /// device without a queue counts neither.
     pub fn queue_drop_share(&self) -> Result<f64, Missing> {
         let (drops, sent) = (self.queue_drops()?, self.grown(names::QDISC_PACKETS)? as f64);
@@ -32,23 +32,23 @@ impl<'a> Side<'a> {
         Ok(drops / positive(drops + sent, "the packets handed to the queue")?)
     }
 
-    /// A count for each million packets that the path's device took in.
+    /// A count per million packets that the path's device received.
     pub fn per_million_arrived(&self, count: f64) -> Result<f64, Missing> {
         per_million(count, self.grown(names::LINK_RX_PACKETS)?, "the packets that came in")
     }
 
-    /// A count for each million packets that the path's device sent.
+    /// A count per million packets that the path's device sent.
     pub fn per_million_sent(&self, count: f64) -> Result<f64, Missing> {
         per_million(count, self.grown(names::LINK_TX_PACKETS)?, "the packets sent")
     }
 
-    /// A count for each million packets that the host's CPUs took from all its devices.
+    /// A count per million packets that the host's CPUs took from all its devices.
     pub fn per_million_processed(&self, count: f64) -> Result<f64, Missing> {
         per_million(count, self.grown(names::SOFTNET_PROCESSED)?, "the packets processed")
     }
 
-    /// Packets that this host dropped on the way in. Sources that are not there count as nothing
-    /// seen, as long as one is.
+    /// Packets that this host dropped on the way in. Missing counters count as zero as long as one
+    /// is there.
     pub fn arrival_drops(&self) -> Result<f64, Missing> {
         let whole_host = self.grown(names::SOFTNET_DROPPED).map(|drops| drops as f64);
         match (self.device_drops(), whole_host) {
@@ -57,7 +57,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Those of the path's own device. The backlog's count is the whole host's, with the drops of
+    /// Drops of the path's own device. The backlog's count covers the whole host, including drops of
     /// other programs, and on Linux of other network namespaces too.
     pub fn device_drops(&self) -> Result<f64, Missing> {
         let sources = [names::LINK_RX_DROPPED, names::LINK_RX_MISSED];

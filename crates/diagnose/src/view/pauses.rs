@@ -1,19 +1,19 @@
-//! Whether the whole process of an end stood still, by the samples that it did not take.
+//! Whether the whole process of an end stood still, judged by missing samples.
 
 use goodput_model::Missing;
 
 use super::{Side, positive};
 
-/// Seconds between two samples; more is a pause. Those that were missed follow at once.
+/// Seconds between two samples; more is a pause. Missed samples follow at once.
 const PERIOD_S: f64 = 0.1;
-/// What a sample comes late on a busy host without having been stopped, seconds.
+/// How late a sample may be on a busy host without a stop, seconds.
 const LATE_S: f64 = 0.02;
 /// Fewer samples prove nothing.
 const MIN_SAMPLES: usize = 8;
 
 impl Side<'_> {
-    /// Share of the window by which its samples came late, all together. A thread that is stopped
-    /// while it waits for its socket counts as waiting; that nobody took samples shows the stop.
+    /// Total lateness of the window's samples, as a share of the window. A thread that is stopped
+    /// while it waits for its socket counts as waiting; the missing samples show the stop.
     pub fn paused_share(&self) -> Result<f64, Missing> {
         let times: Vec<f64> = self.samples()?.map(|sample| sample.at_s).collect();
         let (first, last) = match (times.first(), times.last()) {

@@ -1,10 +1,10 @@
-//! What probes beside the flows saw: round trips on the idle path and under load.
+//! Probes beside the flows: round trips on the idle path and under load.
 
 use goodput_model::{Fetches, IdleAndLoaded, Missing};
 
 use super::View;
 
-/// Round trips of one kind of probe, medians.
+/// Median round trips of one kind of probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probed {
     /// What was timed.
@@ -28,13 +28,13 @@ impl Probed {
 }
 
 impl View<'_> {
-    /// What it was like to ask for the file, if the target is one.
+    /// How fetching the file went, if the target is a file.
     pub fn fetches(&self) -> Option<&Fetches> {
         self.evidence.fetches.as_ref()
     }
 
-    /// The probes that waited less, of connections and of echoes: both cross the same queues, and what
-    /// one of them waits longer is a host's doing. Missing if nobody probed, or none was answered.
+    /// The probes that waited less, connections or echoes: both cross the same queues, and a longer wait of
+    /// one kind is due to a host. Missing if nobody probed, or no probe was answered.
     pub fn probed(&self) -> Result<Probed, Missing> {
         let latency = self.evidence.latency.as_ref();
         let latency = latency.ok_or_else(|| Missing::because("nothing was probed (--latency)"))?;

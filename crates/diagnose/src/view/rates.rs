@@ -4,22 +4,22 @@ use goodput_model::{FlowSample, Known, Missing, Role, Sample};
 
 use super::{Side, median, positive, spread};
 
-/// Slices the window is cut into.
+/// Number of slices of the window.
 const WINDOW_SLICES: usize = 8;
 
-/// The rate a flow stands at most of the time.
+/// The rate at which a flow stays most of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plateau {
     /// Median rate over equal slices of the window, bits per second.
     pub rate: f64,
-    /// Spread around it, as a share of it: the median absolute deviation, scaled to read like a
-    /// standard deviation. A few slices do not count: BBR empties the path for 200 ms every 10 s,
+    /// Spread around the rate, as a share of it: the median absolute deviation, scaled to read like a
+    /// standard deviation. A few slices do not matter: BBR empties the path for 200 ms every 10 s,
     /// and CUBIC after each loss.
     pub spread: f64,
 }
 
 impl Side<'_> {
-    /// Where the rate stands over the window, by this side's own payload count.
+    /// The level of the rate over the window, by this side's own payload count.
     pub fn plateau(&self) -> Result<Plateau, Missing> {
         let samples: Vec<&Sample> = self.samples()?.collect();
         let (first, last) = match (samples.first(), samples.last()) {
@@ -40,7 +40,7 @@ impl Side<'_> {
         Ok(Plateau { rate: middle * 8.0 / width, spread })
     }
 
-    /// Share of the window in which this side moved nothing, by whole samples.
+    /// Share of the window in which this side moved nothing, in whole samples.
     pub fn still_share(&self) -> Result<f64, Missing> {
         let samples: Vec<&Sample> = self.samples()?.collect();
         let moved = |sample: &Sample| match self.role {
@@ -56,7 +56,7 @@ impl Side<'_> {
         Ok(still / positive(all, "the time between the samples")?)
     }
 
-    /// Payload moved by the time `at`, between samples by straight line.
+    /// Payload moved by the time `at`, interpolated linearly between samples.
     fn moved_by(&self, samples: &[&Sample], at: f64) -> f64 {
         let bytes = |sample: &Sample| match self.role {
             Role::Sender => acknowledged(sample).unwrap_or(sample.sent_bytes) as f64,
@@ -70,8 +70,8 @@ impl Side<'_> {
     }
 }
 
-/// What the peer acknowledged on the flows of another program, steadier than what that program writes.
-/// Our own writers write as the connection takes it.
+/// Bytes that the peer acknowledged on another program's flows, which are steadier than that program's writes.
+/// Our own writers write as the connection accepts data.
 fn acknowledged(sample: &Sample) -> Option<u64> {
     let watched = |flow: &FlowSample| match flow.blocked_us {
         Known::Value(_) => None,

@@ -1,7 +1,7 @@
-//! Losses that last, as opposed to those that overshooting at the start has cost.
+//! Lasting losses, as opposed to the cost of overshooting at the start.
 //!
-//! A sender that finds the rate of a path for the first time sends up to twice of it for a round trip,
-//! and half of that may get lost. That is over with the first recovery (RFC 6675), and says nothing of
+//! A sender that finds the rate of a path for the first time sends at up to twice that rate for a round trip,
+//! and half of this may be lost. This ends with the first recovery (RFC 6675), and says nothing about
 //! the path.
 
 use std::collections::HashMap;
@@ -13,12 +13,12 @@ use super::{Side, positive};
 /// `TCP_CA_Open` of include/uapi/linux/tcp.h: nothing is missing.
 const CA_OPEN: u64 = 0;
 
-/// What was lost after the first recovery.
+/// Losses after the first recovery.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LastingLoss {
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub segments: f64,
-    /// Share of the bytes that were sent again.
+    /// Share of the bytes that were retransmitted.
     pub share: f64,
 }
 
@@ -40,8 +40,8 @@ impl<'a> Side<'a> {
         Ok(LastingLoss { segments, share })
     }
 
-    /// Thresholds that the congestion window was cut to, segments: of one flow, the one with most of
-    /// them. A full queue cuts a window at the same size each time, after the first; chance at any.
+    /// Thresholds to which the congestion window was cut, segments, for the flow with most of
+    /// them. A full queue cuts a window at the same size each time, after the first; chance cuts at any size.
     pub fn cuts(&self) -> Result<Vec<f64>, Missing> {
         let mut most = Vec::new();
         for flow in self.tcp_series()? {
@@ -103,7 +103,7 @@ mod tests {
         assert!(lasting.share < 1e-4, "{lasting:?}");
     }
 
-    /// What looks each flow up in each sample takes many seconds for these.
+    /// Looking each flow up in each sample would take many seconds for these.
     #[test]
     fn each_of_very_many_flows_has_its_own_series() {
         let mut evidence = Case::healthy().evidence();

@@ -7,7 +7,7 @@ use crate::thresholds::{
     LATE_S, LONG_PATH_S, MIN_FULL_QUEUE_RTT_RATIO, MIN_LIKELY_QUEUE_RTT_RATIO,
 };
 
-/// What timestamps count (RFC 7323 section 5.4; `TCP_TS_HZ`, include/net/tcp.h), microseconds.
+/// The unit of timestamps (RFC 7323 section 5.4; `TCP_TS_HZ`, include/net/tcp.h), microseconds.
 const MILLISECOND_US: f64 = 1000.0;
 
 impl Side<'_> {
@@ -31,23 +31,23 @@ impl Side<'_> {
     }
 
     /// Whether data waits in a queue on the path all the time: the round-trip time is a quarter
-    /// longer than the smallest, and by 1 ms or more, on a crowded host by more. Less may be nothing
-    /// but scheduling at the hosts.
+    /// longer than the smallest, and by at least 1 ms, on a crowded host by more. Less may be merely
+    /// scheduling at the hosts.
     pub fn queue_stands(&self) -> Result<bool, Missing> {
         let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
         Ok(loaded >= MIN_FULL_QUEUE_RTT_RATIO * base && loaded - base >= self.late_s())
     }
 
-    /// Whether round trips take longer than the hosts' own work and scheduling make them: all of them, or
-    /// those under load.
+    /// Whether round trips, all of them or those under load, take longer than the hosts' own work and scheduling
+    /// explain.
     pub fn waits_beyond_hosts(&self) -> bool {
         let base = self.min_rtt_s();
         let waits = base.clone().and_then(|base| Ok(self.rtt_s()? - base));
         base.is_ok_and(|base| base >= LONG_PATH_S) || waits.is_ok_and(|s| s >= 2.0 * LATE_S)
     }
 
-    /// Whether data waits in a shorter queue than [`Self::queue_stands`] asks for: a tenth and as
-    /// long, too little to decide without a second witness.
+    /// Whether data waits in a shorter queue than [`Self::queue_stands`] requires: a tenth longer and by the same
+    /// time, too little to decide without a second witness.
     pub fn queue_shows(&self) -> Result<bool, Missing> {
         let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
         Ok(loaded >= MIN_LIKELY_QUEUE_RTT_RATIO * base && loaded - base >= self.late_s())
@@ -55,8 +55,8 @@ impl Side<'_> {
 }
 
 /// The smallest round-trip time, microseconds. After a loss the kernel measures by timestamps, which count
-/// whole milliseconds and so show up to one too little (net/ipv4/tcp_input.c, `tcp_rtt_tsopt_us`): what it had
-/// measured within that millisecond is nearer.
+/// whole milliseconds and so may read up to one too little (net/ipv4/tcp_input.c, `tcp_rtt_tsopt_us`). An earlier
+/// measurement within that millisecond is nearer.
 fn not_cut_to_milliseconds(least: f64, before: impl Iterator<Item = f64>) -> f64 {
     let is_whole = |us: f64| us >= MILLISECOND_US && us % MILLISECOND_US == 0.0;
     if !is_whole(least) {

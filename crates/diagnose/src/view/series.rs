@@ -9,7 +9,7 @@ const MIN_INTERVALS: usize = 10;
 /// A shorter interval is the last, incomplete one, seconds.
 const SHORTEST_S: f64 = 0.05;
 
-/// What one side moved between two samples.
+/// Payload that one side moved between two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Length, seconds.
@@ -27,21 +27,21 @@ impl Interval {
 /// A change of the rate from one level to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// When, seconds from the start.
+    /// Time of the change, seconds from the start.
     pub at_s: f64,
     /// Mean rate until then, bits per second.
     pub before: f64,
     /// Median rate since, bits per second.
     pub after: f64,
-    /// Spread of that, as a share of it: the median absolute deviation, scaled to read like a standard
+    /// Spread of the rate since, as a share of it: the median absolute deviation, scaled to read like a standard
     /// deviation.
     pub spread: f64,
-    /// Seconds since.
+    /// Time since the change, seconds.
     pub since_s: f64,
 }
 
 impl Side<'_> {
-    /// What this side moved between each two samples of the whole run.
+    /// Payload that this side moved between each two samples of the whole run.
     pub fn intervals(&self) -> Result<Vec<Interval>, Missing> {
         let samples = &self.end()?.samples;
         let bytes = |n: usize| match self.role {
@@ -61,8 +61,8 @@ impl Side<'_> {
         Ok(all)
     }
 
-    /// The one change of level that explains most of how the rate varied: the split that takes most
-    /// from the sum of squares, if that is more than noise gives (at most one change; Sen, Srivastava
+    /// The one change of level that explains most of the rate's variation: the split that reduces the
+    /// sum of squares most, if the reduction exceeds noise (at most one change; Sen, Srivastava
     /// 1975; penalty of Yao 1988, `2 σ² ln n`).
     pub fn step(&self) -> Result<Option<Step>, Missing> {
         let intervals = self.intervals()?;
@@ -106,7 +106,7 @@ mod tests {
     use goodput_model::Known;
     use std::sync::Arc;
 
-    /// Adds `extra` bytes to what was received by each of the first `until` samples, spread evenly.
+    /// Adds `extra` bytes to the received bytes of each of the first `until` samples, spread evenly.
     fn stepped(until: u64, extra: u64) -> Option<Step> {
         let mut evidence = Case::path_rate().evidence();
         if let Known::Value(end) = &mut evidence.far {

@@ -1,4 +1,4 @@
-//! One end in its role, and the part of its samples that lies in the measured window.
+//! One end in its role, and its samples within the measured window.
 
 use goodput_model::{End, EndName, Evidence, Fact, Missing, Role, Sample};
 
@@ -7,7 +7,7 @@ use goodput_model::{End, EndName, Evidence, Fact, Missing, Role, Sample};
 pub struct Side<'a> {
     /// Which end it is.
     pub name: EndName,
-    /// What it did.
+    /// Its role.
     pub role: Role,
     end: Result<&'a End, Missing>,
     from_s: f64,
@@ -15,7 +15,7 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// `window`: start and end of the measured time by this end's own samples, seconds.
+    /// `window`: start and end of the measured time on this end's own samples, seconds.
     pub(super) fn new(
         evidence: &'a Evidence,
         name: EndName,
@@ -25,7 +25,7 @@ impl<'a> Side<'a> {
         Self { name, role, end: evidence.end(name), from_s, to_s }
     }
 
-    /// What this end saw.
+    /// The end's evidence.
     pub fn end(&self) -> Result<&'a End, Missing> {
         self.end.clone()
     }
@@ -54,7 +54,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// How far a counter went from before to after the measurement.
+    /// How far a counter moved from before to after the measurement.
     pub fn grown(&self, name: &str) -> Result<u64, Missing> {
         let end = self.end()?;
         end.before.grown(&end.after, name)

@@ -5,7 +5,7 @@ use goodput_model::{Missing, TcpInfo};
 use super::{Side, positive};
 use crate::names::RECEIVED_CE;
 
-/// Share of the congestion window in flight from which it is what holds the sender.
+/// Share of the congestion window in flight at which the window holds the sender.
 const MIN_INFLIGHT_SHARE_OF_CWND: f64 = 0.8;
 impl Side<'_> {
     /// Share of the window that the flows spent waiting for a retransmission time-out and in the
@@ -21,7 +21,7 @@ impl Side<'_> {
         positive(self.tcp_median("tcp_info.rto", TcpInfo::rto_us)? / 1e6, "tcp_info.rto")
     }
 
-    /// Times that segments were seen to arrive in another order than sent, within the window.
+    /// How often segments were seen to arrive out of order, within the window.
     pub fn reorderings(&self) -> Result<f64, Missing> {
         self.delta_sum("tcp_info.reord_seen", |f| f.tcp.get()?.reord_seen())
     }
@@ -31,9 +31,9 @@ impl Side<'_> {
         self.delta_sum("tcp_info.delivered", |f| f.tcp.get()?.delivered_segments())
     }
 
-    /// Segments that the peer acknowledged with word of a congestion mark, within the window. Until
+    /// Segments whose acknowledgements reported a congestion mark, within the window. Until
     /// the sender has answered a mark, every acknowledgement carries it (RFC 3168 section 6.1.3), so
-    /// it is more than were marked.
+    /// this count exceeds the number of marked segments.
     pub fn marked_segments(&self) -> Result<f64, Missing> {
         self.delta_sum("tcp_info.delivered_ce", |f| f.tcp.get()?.delivered_ce_segments())
     }
@@ -58,7 +58,7 @@ impl Side<'_> {
         self.in_all(|tcp| tcp.sent_bytes())
     }
 
-    /// How far a counter went from the first to the last sample, all flows together.
+    /// How far a counter moved from the first to the last sample, all flows together.
     pub(super) fn in_all(
         &self,
         read: impl Fn(&TcpInfo) -> Result<u64, Missing>,
@@ -74,8 +74,8 @@ impl Side<'_> {
         Ok(sum(last)? - sum(first)?)
     }
 
-    /// Share of the samples in which the congestion window was full, and loss or a mark had cut it
-    /// before.
+    /// Share of the samples in which the congestion window was full after loss or a mark had cut
+    /// it.
     pub fn cut_window_share(&self) -> Result<f64, Missing> {
         let samples = self.tcp_gauges(|tcp| {
             let (flight, window) =

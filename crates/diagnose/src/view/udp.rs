@@ -1,18 +1,18 @@
-//! What UDP flows counted within the window.
+//! Counts of UDP flows within the window.
 
 use goodput_model::{DatagramCounts, FlowSample, Missing};
 
 use super::{Side, View, positive};
 use crate::thresholds::MIN_HEAVY_LOSS_SHARE;
 
-/// Share of the datagrams sent at a pace that was asked for, from which their loss matters: a tenth of
+/// Share of lost datagrams above which loss matters if the sender keeps a requested pace: a tenth of
 /// the packet loss ratio that a network may have for telephony and video (ITU-T Y.1541 table 1, classes 0 to 4).
 const MAX_PACED_LOSS_SHARE: f64 = 0.0001;
 /// Fewer lost datagrams show no rate of loss.
 const FEW_DATAGRAMS: f64 = 3.0;
 
 impl Side<'_> {
-    /// Datagrams lost within the window, by the receiver's sequence numbers.
+    /// Datagrams lost within the window, judged by the receiver's sequence numbers.
     pub fn datagrams_lost(&self) -> Result<f64, Missing> {
         self.delta_sum("lost datagrams", |f| datagrams(f)?.lost())
     }
@@ -22,8 +22,8 @@ impl Side<'_> {
         self.delta_sum("sent datagrams", |f| Ok(datagrams(f)?.sent))
     }
 
-    /// Datagrams that one packet carried on average, of those which this side's sockets read; 1 if
-    /// it reads none, or none that were joined.
+    /// Mean number of datagrams per packet that this side's sockets read; 1 if
+    /// they read none, or none that were joined.
     pub fn datagrams_in_a_packet(&self) -> f64 {
         let read = self.delta_sum("datagrams read", |f| Ok(datagrams(f)?.received));
         let joined = self.delta_sum("joined datagrams", |f| Ok(datagrams(f)?.joined));
@@ -43,14 +43,14 @@ impl Side<'_> {
 
 impl View<'_> {
     /// Whether more was sent than arrived, so that the sender's pace does not limit the goodput. TCP
-    /// never sends more than that for long.
+    /// never does so for long.
     pub fn sends_too_much(&self) -> bool {
         let lost = || self.receiver.lost_share().or_else(|_| self.reported_loss_share());
         !self.is_tcp() && lost().is_ok_and(|share| share >= self.loss_that_matters())
     }
 
-    /// Share of the datagrams from which loss is what to look at. If the plan sets the pace, the
-    /// loss is all that the path answers for, so that less of it matters.
+    /// Share of lost datagrams above which loss matters. If the plan sets the pace, the
+    /// path is responsible only for the loss, so a smaller share matters.
     pub fn loss_that_matters(&self) -> f64 {
         let asked = self.plan().rate_bits_per_s.is_some();
         match self.receiver.datagrams_lost() {
@@ -59,7 +59,7 @@ impl View<'_> {
         }
     }
 
-    /// Share of the datagrams that never arrived over the whole run, by the account of a receiver
+    /// Share of the datagrams that never arrived over the whole run, as reported by a receiver
     /// that does not observe.
     pub fn reported_loss_share(&self) -> Result<f64, Missing> {
         self.evidence.reported_loss_share.get().copied()

@@ -1,36 +1,36 @@
-//! How long a program waited for its socket: by its own count, or, of another program, as far as the
-//! kernel's side of the socket shows it.
+//! How long a program waited for its socket: by its own count, or, for another program, as far as the
+//! kernel's side of the socket shows this.
 //!
 //! A writer sleeps while its socket has no room: the kernel wakes it when a third of the send memory
 //! is free again (include/net/sock.h, `sk_stream_min_wspace`), so while it waits, more than two
-//! thirds are in use. Bytes that were not sent yet say as much: it is not the program that the
-//! connection waits for. A reader that keeps up leaves the receive queue empty but for what came
-//! within the time that a wake-up takes.
+//! thirds are in use. Unsent bytes show the same: the connection is not waiting for the
+//! program. A reader that keeps up leaves only data in the receive queue that came
+//! during its wake-up.
 
 use goodput_model::{FlowSample, Missing, Role};
 
 use super::{Side, mean, positive};
 
-/// Share of the send memory in use while a writer waits, less some for looking at it in between.
+/// Share of the send memory in use while a writer waits, less some because samples fall in between.
 const MIN_SEND_MEMORY_SHARE_IF_WAITING: f64 = 0.6;
-/// Unsent bytes below which they may be a segment that waits for its acknowledgement, segments.
+/// Unsent bytes below this many segments may be a segment that waits for its acknowledgement.
 const UNSENT_SEGMENTS: u64 = 2;
 /// Time whose arrivals may be in the queue of a reader that keeps up, seconds: waking up and reading
 /// on a busy machine.
 const WAKE_UP_S: f64 = 0.001;
-/// Bytes that may wait besides: a train of segments that was received at once (GRO).
+/// Bytes that may wait in addition: a train of segments that was received at once (GRO).
 const TRAIN_BYTES: f64 = 65_536.0;
 
 impl Side<'_> {
-    /// Whether only the kernel's side of the sockets is seen here, as of another program's transfer.
+    /// Whether only the kernel's side of the sockets is visible, as with another program's transfer.
     pub fn is_watched(&self) -> bool {
         self.each().is_ok_and(|mut flows| {
             flows.any(|f| f.blocked_us.value().is_none() && f.tcp.value().is_some())
         })
     }
 
-    /// Share of the window in which this side's thread waited for the socket. Of another program, the
-    /// share of the samples in which its socket says so.
+    /// Share of the window in which this side's thread waited for the socket. For another program, the
+    /// share of the samples in which its socket shows this.
     pub fn blocked_share(&self) -> Result<f64, Missing> {
         if self.is_watched() {
             return match self.role {
@@ -41,8 +41,8 @@ impl Side<'_> {
         self.share("blocked time", |f| f.blocked_us.get().copied())
     }
 
-    /// Share of the window in which this side's thread waited on purpose, to hold a rate. Of another
-    /// program's purposes nothing is known: what it pauses counts as its own turn.
+    /// Share of the window in which this side's thread waited on purpose, to hold a rate. Another
+    /// program's intentions are unknown: its pauses count as its own turn.
     pub fn paced_share(&self) -> Result<f64, Missing> {
         if self.is_watched() {
             return Ok(0.0);
@@ -50,7 +50,7 @@ impl Side<'_> {
         self.share("paced time", |f| f.paced_us.get().copied())
     }
 
-    /// What [`Self::blocked_share`] says, for a person.
+    /// The meaning of [`Self::blocked_share`], for a person.
     pub fn waits_text(&self, share: f64) -> String {
         let share = crate::finding::percent(share);
         match (self.is_watched(), self.role) {

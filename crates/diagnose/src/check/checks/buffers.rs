@@ -1,4 +1,4 @@
-//! The largest windows that this host allows, against the fastest link it has.
+//! The largest windows that this host allows, compared with its fastest link.
 
 use goodput_model::{Confidence, Missing};
 
@@ -7,10 +7,10 @@ use crate::finding::{bytes, rate};
 use crate::names::{LINK_SPEED, TCP_RMEM, TCP_WMEM};
 use crate::view::positive;
 
-/// A round trip across a continent, seconds: what a host on the Internet should be fit for.
+/// A round trip across a continent, seconds: a host on the Internet should be able to fill it.
 const FAR_S: f64 = 0.05;
 
-/// What a device without a speed of its own is held against, bits per second: slow for any host today.
+/// Speed assumed for a device without its own speed, bits per second: slow for any host today.
 const ASSUMED_SPEED_BITS_PER_S: f64 = 1e8;
 
 /// One of the two triples of buffer sizes.

@@ -1,4 +1,4 @@
-//! A card in a slot that gives less than the card can use.
+//! A card in a slot that is slower than the card.
 
 use goodput_model::Confidence;
 
@@ -21,7 +21,7 @@ fn pcie(check: &Check, host: &HostView) -> Answer {
     let text = format!(
         "the card runs at {speed} GT/s × {lanes} lanes and supports {most} GT/s × {all} lanes"
     );
-    // A link that nothing is asked of may sleep at a lower speed, but never with fewer lanes.
+    // An idle link may sleep at a lower speed, but never with fewer lanes.
     let confidence = if lanes < all { Confidence::Likely } else { Confidence::Possible };
     check
         .draft(confidence, "bus.pcie_lanes", lanes, &text)

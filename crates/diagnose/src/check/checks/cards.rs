@@ -1,4 +1,4 @@
-//! What the card negotiated and how its driver is set.
+//! What the card negotiated and how its driver is configured.
 
 use goodput_model::Confidence;
 
@@ -6,7 +6,7 @@ use super::super::{Answer, Check, HostView, Scope};
 use crate::finding::rate;
 use crate::names;
 
-/// Speed from which one queue, or an interrupt for every frame, is more than a CPU takes.
+/// Speed at which one queue, or an interrupt for every frame, is too much for a CPU.
 const MIN_FAST_BITS_PER_S: f64 = 10e9;
 /// Delay of an interrupt that shows in the round-trip time of a local network, microseconds.
 const LATE_US: f64 = 250.0;
@@ -39,7 +39,7 @@ pub(super) const QUEUES: Check = Check {
 fn slower(check: &Check, host: &HostView) -> Answer {
     let speed = host.count(names::LINK_SPEED)?;
     let can = host.count("negotiation.supported_bits_per_s")?;
-    // A partner that does not say what it can is not to blame.
+    // A partner that does not report its abilities is not to blame.
     let both = can.min(host.count("negotiation.partner_bits_per_s").unwrap_or(speed));
     if speed >= both {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What holds for every check.
+//! Requirements for every check.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Counters that should stand still: each growth is something dropped, broken or refused.
+//! Counters that should stand still: any growth means something dropped, broken or refused.
 //!
 //! Sources: include/uapi/linux/if_link.h (device counters), net/core/net-procfs.c (softnet_stat),
 //! Documentation/networking/snmp_counter.rst (the rest).
@@ -8,13 +8,13 @@ use goodput_model::{Confidence, Missing, Place};
 use super::super::{Answer, Ask, Check, HostView, Scope};
 use crate::finding::{Draft, percent};
 
-/// A group of counters that mean the same.
+/// A group of counters with the same meaning.
 struct Counters {
-    /// The counters; those that are there are added up.
+    /// The counters; the existing ones are added up.
     counters: &'static [&'static str],
-    /// What went well, to hold them against.
+    /// The counter of successes, for comparison.
     of: &'static str,
-    /// Share of `of` since the start from which they are worth a line without being watched.
+    /// Share of `of` since the start above which they are worth reporting without being watched.
     since_start: f64,
     /// What each of them is, in the plural.
     each: &'static str,
@@ -72,7 +72,7 @@ pub(super) const LINK_FLAP: Check = Check {
     ask: &Counters {
         counters: &["link.carrier_changes"],
         of: "link.rx_packets",
-        // Coming up is a change as well, so only a watch shows it.
+        // Coming up is a change too, so only a watch shows it.
         since_start: f64::INFINITY,
         each: "times the link went down or up",
         advice: "another cable or port; energy-efficient Ethernet off (ethtool --set-eee DEV eee off)",
@@ -176,7 +176,7 @@ pub(super) const FRAGMENTATION: Check = Check {
     },
 };
 
-/// How many were counted, whether that harms, and in words.
+/// The count, whether it harms, and a text.
 struct Seen {
     count: f64,
     confidence: Confidence,
@@ -222,7 +222,7 @@ impl Counters {
     }
 }
 
-/// Those that could be read; the first reason if none could.
+/// All readable results; the first reason if there are none.
 fn readable<T>(all: impl Iterator<Item = Result<T, Missing>>) -> Result<Vec<T>, Missing> {
     let (mut values, mut reason) = (Vec::new(), None);
     for one in all {

@@ -9,9 +9,9 @@ use crate::view::positive;
 
 /// Share of the CPU time that a hypervisor may take before it counts.
 const MIN_STOLEN_TIME_SHARE: f64 = 0.02;
-/// Share of one CPU's time in interrupts from which it has little left for programs.
+/// Share of one CPU's time in interrupts at which it has little left for programs.
 const MIN_SOFTIRQ_CPU_SHARE: f64 = 0.9;
-/// Polls left unfinished each second, from which packets wait.
+/// Unfinished polls per second at which packets wait.
 const MIN_SQUEEZED_POLLS_PER_S: f64 = 10.0;
 
 pub(super) const FREQUENCY: Check = Check {
@@ -76,7 +76,7 @@ fn quota(check: &Check, host: &HostView) -> Answer {
         .found()
 }
 
-/// Growth of one kind of CPU time as a share of all of it.
+/// Growth of some kinds of CPU time as a share of all of it.
 fn share(host: &HostView, cpu: &str, kinds: &[&str]) -> Result<f64, Missing> {
     let grown = |kind: &&str| Ok(host.grown(&format!("{cpu}.{kind}_us"))?.count as f64);
     let sum = |kinds: &[&str]| kinds.iter().map(grown).sum::<Result<f64, Missing>>();

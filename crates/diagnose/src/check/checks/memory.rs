@@ -6,10 +6,10 @@ use super::super::{Answer, Ask, Check, HostView, Scope};
 use crate::finding::percent;
 use crate::view::positive;
 
-/// Share of a table in use from which it is nearly full.
+/// Share of a table in use at which it is nearly full.
 const MIN_TABLE_USE_SHARE: f64 = 0.8;
 
-/// Something that is in use up to a limit.
+/// Something with a limit on its use.
 struct Room {
     used: &'static str,
     limit: &'static str,

@@ -5,7 +5,7 @@ use goodput_model::Confidence;
 use super::super::{Answer, Check, HostView, Scope};
 use crate::names::LINK_MTU;
 
-/// What every link of IPv6 must carry, bytes (RFC 8200 section 5): tunnels carry that and more.
+/// Least MTU of every IPv6 link, bytes (RFC 8200 section 5): tunnels carry this and more.
 const MIN_IPV6_MTU_BYTES: f64 = 1280.0;
 /// Headers of IPv4 (RFC 791) and TCP (RFC 9293), 20 bytes each, and TCP's timestamps, 12 (RFC 7323).
 const TCP_IPV4_HEADERS_BYTES: f64 = 52.0;

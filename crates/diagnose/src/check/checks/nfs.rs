@@ -1,15 +1,15 @@
-//! NFS mounts whose transfer size does not fit how they are carried.
+//! NFS mounts whose transfer size does not fit their transport.
 
 use goodput_model::Confidence;
 
 use super::super::{Answer, Check, HostView, Scope};
 use crate::finding::bytes;
 
-/// Transfer size below which TCP spends more time in round trips than it must, bytes. Linux asks
-/// for 1 MiB on its own (nfs(5), `rsize`).
+/// Transfer size below which TCP spends needless time in round trips, bytes. Linux requests
+/// 1 MiB by default (nfs(5), `rsize`).
 const MIN_TCP_TRANSFER_BYTES: f64 = 65_536.0;
 /// Payload of one datagram of MTU 1500, bytes: a larger UDP transfer is cut into fragments, and is
-/// lost whole when one of them is.
+/// lost entirely if one of them is.
 const UNFRAGMENTED_DATAGRAM_BYTES: f64 = 1472.0;
 
 /// NFS transfer sizes.

@@ -1,4 +1,4 @@
-//! Work that the card or the kernel could do once for many segments, switched off.
+//! Work that the card or the kernel could do once for many segments, but that is switched off.
 
 use goodput_model::Confidence;
 
@@ -16,7 +16,7 @@ pub(super) const OFFLOADS: Check = Check {
 };
 
 fn offloads(check: &Check, host: &HostView) -> Answer {
-    // Virtual devices have reasons of their own: veth leaves GRO off by default.
+    // Virtual devices have their own reasons: veth leaves GRO off by default.
     if !host.is_hardware() {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! How long the receive ring lasts at line rate, against how late this host's CPUs wake up.
+//! How long the receive ring lasts at line rate, compared with how late this host's CPUs wake up.
 
 use goodput_model::{Confidence, Place};
 
@@ -8,9 +8,9 @@ use crate::finding::{Draft, rate, time};
 use crate::names::LINK_SPEED;
 use crate::view::positive;
 
-/// Bits that a full frame of MTU 1500 takes on the wire: 1518 bytes, preamble and gap (IEEE 802.3).
+/// Bits of a full frame of MTU 1500 on the wire: 1518 bytes, preamble and gap (IEEE 802.3).
 const FRAME_BITS: f64 = 1538.0 * 8.0;
-/// A ring that lasts this long rides out the usual gaps of a busy Linux host, seconds.
+/// A ring that lasts this long bridges the usual gaps of a busy Linux host, seconds.
 const ENOUGH_S: f64 = 0.001;
 
 pub(super) const RING: Check = Check {

@@ -7,10 +7,10 @@ use crate::finding::{bytes, rate};
 use crate::names::{LINK_MTU, QDISC_BURST, QDISC_CEIL, QDISC_KIND, QDISC_RATE};
 use crate::shaper::needed_burst;
 
-/// Length of an Ethernet header, which the bucket counts as well, bytes.
+/// Length of an Ethernet header, which the bucket counts too, bytes.
 const ETHERNET_HEADER_BYTES: f64 = 14.0;
-/// Share of the needed burst below which it is worth a line: with a little less nearly the whole
-/// rate is given.
+/// Share of the needed burst below which it is worth reporting: with slightly less than needed, a shaper still
+/// gives nearly the whole rate.
 const MAX_SMALL_BURST_SHARE: f64 = 0.25;
 
 /// The bucket of tbf or htb.

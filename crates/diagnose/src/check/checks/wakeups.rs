@@ -1,4 +1,4 @@
-//! How late the CPUs of this host wake a thread up that asked for it.
+//! How late the CPUs of this host wake up a thread with a timer.
 
 use goodput_model::Confidence;
 
@@ -7,7 +7,7 @@ use crate::finding::time;
 
 /// Fact: the longest delay of a wake-up on any CPU while it was watched.
 pub(super) const LONGEST: &str = "wakeup.longest_us";
-/// A gap that a window of data in flight on a local network does not ride out, seconds.
+/// A gap that a window of data in flight on a local network does not bridge, seconds.
 const LONG_S: f64 = 0.02;
 
 /// Late wake-ups.
