@@ -1,5 +1,5 @@
-//! The other settings of a run, which a change of one may alter: an offload goes off with another, a VLAN's MTU
-//! falls with that of the device below. That is this run's doing, and not somebody else's.
+//! The run's other settings, which a change of one may alter: one offload switches off another, a VLAN's MTU
+//! falls with that of the device below. Such changes are this run's doing, not somebody else's.
 
 use goodput_model::SettingRef;
 
@@ -8,10 +8,10 @@ use crate::footprint::Footprint;
 use crate::lookup::machine;
 use crate::setting::Machine;
 
-/// Settings with their values; `None` if their object is not there.
+/// Settings with their values; `None` if their object does not exist.
 pub(crate) type Values = Vec<(SettingRef, Option<String>)>;
 
-/// The values now of those of `all` that a change of `setting` may alter.
+/// The present values of those of `all` that a change of `setting` may alter.
 pub(crate) fn values<'a>(
     all: impl Iterator<Item = &'a SettingRef>,
     changer: &dyn Machine,
@@ -23,13 +23,13 @@ pub(crate) fn values<'a>(
     reached.filter_map(|other| Some((other.clone(), read(other)?))).collect()
 }
 
-/// Those that are something else now.
+/// Those whose values have changed.
 pub(crate) fn altered(before: &Values) -> Values {
     let now = before.iter().filter_map(|(setting, _)| Some((setting.clone(), read(setting)?)));
     now.filter(|now| !before.contains(now)).collect()
 }
 
-/// The value now, or that there is no such object; `None` if that can't be known.
+/// The value now, or that there is no such object; `None` if it is unknown.
 fn read(setting: &SettingRef) -> Option<Option<String>> {
     match machine(setting).and_then(|machine| machine.read(setting)) {
         Ok(value) => Some(Some(value)),

@@ -14,7 +14,7 @@ use crate::machine::offload::requested;
 use crate::testing::{Tmpfs, Victim, Whole, build, guard, in_scene, wait_for};
 use crate::{Changes, Outcome, Setting, SettingError, read, settings, undo};
 
-/// What no virtual device has. A card in memory has all of them but the first [`ABSENT`]; and a device without
+/// Settings that no virtual device has. A card in memory has all of them except the first [`ABSENT`]; a device without
 /// them is reported as such.
 const HARDWARE: [&str; 12] = [
     "offload.lro",
@@ -31,24 +31,24 @@ const HARDWARE: [&str; 12] = [
     "pause.tx",
 ];
 
-/// How many of [`HARDWARE`] a card in memory lacks as well.
+/// How many of [`HARDWARE`] a card in memory does not have either.
 const ABSENT: usize = 4;
 
-/// What not every kernel has, or no test machine: tested with made-up files, and in the second kernel.
+/// Settings that not every kernel or no test machine has: tested with made-up files, and in the second kernel.
 fn is_elsewhere(setting: &Setting) -> bool {
     let kinds = ["qdisc.fq_codel.", "qdisc.fq.", "qdisc.cake.", "cpu."];
     kinds.iter().any(|kind| setting.id.starts_with(kind))
 }
 
-/// The settings that change the machine, each with the setting and two values of its example, of
-/// which the second is not the value now.
+/// The settings that change the machine, each with the setting and two values of its example; the
+/// second differs from the value now.
 fn machine_settings() -> impl Iterator<Item = (&'static Setting, SettingRef, [String; 2])> {
     settings_that(|setting| {
         !setting.is_plan() && !HARDWARE.contains(&setting.id) && !is_elsewhere(setting)
     })
 }
 
-/// The same of the settings that `choose` takes.
+/// The same for the settings that `choose` selects.
 fn settings_that(
     choose: impl Fn(&Setting) -> bool,
 ) -> impl Iterator<Item = (&'static Setting, SettingRef, [String; 2])> {
@@ -122,7 +122,7 @@ fn what_a_card_has_is_put_back_to_the_byte() {
             let (card, whole) = (installed.card(), Whole::now());
             assert!(whole.has("queue/eth0/queues/rx-3/rps_cpus") && whole.has("spreading/eth0/"));
             let mut changes = Changes::begin(state_dir, guard()).unwrap();
-            // Once: a kernel that was given a table takes no channel away that is in it.
+            // Once: a kernel that was given a table refuses to remove a channel that is in it.
             let effective = changes.apply(&setting, &values[1]).unwrap();
             assert_eq!(read(&setting).unwrap(), effective, "{setting}");
             assert_ne!(installed.card().bytes(), card.bytes(), "{setting}");
@@ -149,7 +149,7 @@ fn more_than_a_card_takes_is_refused_with_what_it_takes() {
     });
 }
 
-/// The kernel takes no channel away that is in a table which somebody has set.
+/// The kernel refuses to remove a channel that is in a table which somebody has set.
 #[test]
 fn channels_are_lowered_again_after_they_were_put_back() {
     in_scene(|state_dir| {
@@ -166,7 +166,7 @@ fn channels_are_lowered_again_after_they_were_put_back() {
             assert_eq!(installed.card().bytes(), card.bytes());
             assert!(!installed.card().table_is_set());
         }
-        // An administrator's own table stays one.
+        // An administrator's own table stays.
         let own = 1u32.to_ne_bytes().repeat(card.table.len());
         set_receive_hash("eth0", HashPart::Table, &own).unwrap();
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
@@ -192,7 +192,7 @@ fn what_someone_else_changed_is_left_alone() {
             let now = machine.read(&setting).unwrap();
             let outcome = ours.restore().entries.swap_remove(0).outcome;
             match outcome {
-                // What had changed along with it was not theirs.
+                // Changes along with it were not theirs.
                 Outcome::AlreadyBack | Outcome::PutBack { .. } => {
                     assert_eq!(now, before, "{setting}");
                 }
@@ -222,14 +222,14 @@ fn nonsense_is_refused_by_every_setting_and_changes_nothing() {
 #[test]
 fn without_the_capability_it_is_named_and_nothing_is_changed() {
     in_scene(|state_dir| {
-        // Of this thread alone. Files of root, sysctls among them, stay writable for its uid.
+        // For this thread alone. Files of root, sysctls among them, stay writable for its uid.
         let all: Vec<_> = machine_settings().collect();
         let none = CapabilitySet::empty();
         let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
         rustix::thread::set_capabilities(None, sets).unwrap();
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         for (_, setting, [_, value]) in all.into_iter().filter(|s| s.0.id != "sysctl") {
-            // Some can't even be seen without it; they are not changed either.
+            // Some can't even be read without it; they are not changed either.
             let before = read(&setting).ok();
             let error = changes.apply(&setting, &value).unwrap_err();
             assert!(error.not_permitted(), "{error}");
@@ -312,7 +312,7 @@ fn undo_in_another_namespace_keeps_the_entry_and_says_so() {
         let (elsewhere, left) = namespace::in_new_namespace(seen).unwrap();
         let outcome = &elsewhere[0].entries[0].outcome;
         assert!(matches!(outcome, Outcome::OtherNamespace { enter: Some(_) }), "{outcome:?}");
-        // Its own eth0 is another one; this process is in the right one.
+        // Its own eth0 is a different one; this process is in the right namespace.
         let told = left[0].to_string();
         assert!(told.contains("in another network namespace (net:["), "{told}");
         assert!(told.contains("--net=/proc/"), "{told}");
@@ -376,7 +376,7 @@ fn a_full_disk_stops_before_anything_is_changed() {
         assert!(changes.restore().is_clean());
         assert_eq!(read(&setting).unwrap(), before);
 
-        // What the closed journal took may come free a little later.
+        // Space of the closed journal may be freed a little later.
         let refused = (0..1000).any(|n| {
             mounted.fill(&n.to_string());
             Changes::begin(&full, guard()).is_err()
@@ -386,7 +386,7 @@ fn a_full_disk_stops_before_anything_is_changed() {
     });
 }
 
-/// Settings that change other things along with them.
+/// Settings that change other things too.
 const WITH_SIDE_EFFECTS: [&str; 3] = ["link.mtu@eth0", "channels.rx@eth2", "channels.tx@eth2"];
 
 /// The same, and one that takes a system call for each queue.
@@ -408,11 +408,11 @@ fn what_changes_along_with_a_setting_comes_back_with_it() {
             let before = read(&setting).unwrap();
             changes.apply(&setting, &other).unwrap();
             assert!(whole.differences().len() > 1, "{setting}: {:?}", whole.differences());
-            // The arm with the original value is the original, too.
+            // The arm with the original value is the original too.
             changes.apply(&setting, &before).unwrap();
             assert_eq!(whole.differences(), [""; 0], "{setting}");
             changes.apply(&setting, &other).unwrap();
-            // Someone puts the value back by hand, but not what went with it.
+            // Someone puts the value back by hand, but not its side effects.
             machine(&setting).unwrap().write(&setting, &before).unwrap();
             let report = changes.restore();
             assert!(report.is_clean(), "{report}");
@@ -439,7 +439,7 @@ fn killed_at_every_step_the_whole_namespace_comes_back() {
     });
 }
 
-/// How many kills: a few in each test run, more for `cargo xtask kills`.
+/// Number of kills: a few in each test run, more for `cargo xtask kills`.
 const KILLS: &str = "GOODPUT_KILLS";
 
 #[test]

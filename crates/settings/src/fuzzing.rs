@@ -1,10 +1,10 @@
-//! For the fuzz target: arbitrary bytes go to the readers of this crate's files and of its messages from another
+//! For the fuzz target: feeds arbitrary bytes to the parsers of this crate's files and of its messages from another
 //! process.
 
 use crate::helper;
 use crate::journal::Contents;
 
-/// A journal: what is read of it is read the same whenever it is.
+/// A journal: parsing it always gives the same result.
 pub fn journal(bytes: &[u8]) {
     let contents = Contents::parse(bytes);
     assert_eq!(contents, Contents::parse(bytes));

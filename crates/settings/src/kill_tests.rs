@@ -1,4 +1,4 @@
-//! Runs that are killed at every step, and what the guard and `undo` make of it.
+//! Runs that are killed at every step, and how the guard and `undo` handle them.
 
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
@@ -29,7 +29,7 @@ fn killed_at_every_step_the_value_comes_back() {
         }
         killed += 1;
     }
-    // Three changes and one putting back, each read, written (before, after) and read again.
+    // Three changes and one put-back, each read, written (before, after) and read again.
     assert!(killed >= 16, "{killed}");
 }
 
@@ -105,7 +105,7 @@ fn a_journal_that_was_torn_or_never_begun_is_tidied_away() {
     assert!(scene.journals().is_empty());
 }
 
-/// Leaves a journal of a run at `place` whose process is no more, and which had set `b`; its path.
+/// Leaves a journal of a dead run at `place` that had set `b`; returns its path.
 fn leave_dead_journal(scene: &Scene, place: &Place) -> std::path::PathBuf {
     leave_journal(scene, place);
     let path = scene.journals().pop().unwrap();
@@ -181,7 +181,7 @@ fn a_long_wait_is_told_with_what_is_waited_for() {
     let scene = Scene::new();
     let path = leave_dead_journal(&scene, &Place::here().unwrap());
     let guard_of_it = JournalFile::take_over(&path).unwrap().unwrap();
-    // The guard is slow, and ends when this was said.
+    // The guard is slow, and ends once the notice was given.
     let waiting = std::thread::spawn({
         let state = scene.state_dir();
         let tell = |awaited: &crate::Awaited| TOLD.lock().unwrap().push(awaited.to_string());
@@ -205,7 +205,7 @@ fn undo_finds_what_was_left_in_another_directory() {
     assert_eq!(scene.value(), "a");
     assert!(scene.journals().is_empty());
 
-    // What belongs to another namespace is for those who undo in that directory.
+    // Changes of another namespace are left to those who undo in that directory.
     let other = Place { netns: 1, netns_cookie: Some(u64::MAX), ..Place::here().unwrap() };
     leave_journal(&scene, &other);
     assert_eq!(undo(&scene.state_dir().with_file_name("elsewhere")).unwrap(), []);
@@ -253,7 +253,7 @@ fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
     assert!(told.contains("network namespace") && told.contains("--forget"), "{told}");
     assert_eq!(scene.journals().len(), 1);
 
-    // In a container, or as another user, nobody can know.
+    // In a container, or as another user, this can't be known.
     let gone = undo_forgetting(&scene, Forget::Gone).unwrap();
     let outcome = &gone[0].entries[0].outcome;
     match life::of(&elsewhere) {

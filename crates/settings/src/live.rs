@@ -1,11 +1,11 @@
-//! Which settings take effect on flows that are under way.
+//! Which settings take effect on running flows.
 
 use goodput_model::{EndName, SettingRef};
 
 use crate::find_for;
 use crate::setting::Scope;
 
-/// What a connection copies from its device when it begins, or was agreed on then: the device's way to send segments
+/// What a connection copies from its device, or negotiates, when it begins: how the device sends segments
 /// (`sk_setup_caps`, net/core/sock.c), and the largest segment (tcp(7)).
 const COPIED_BY_CONNECTIONS: [&str; 9] = [
     "link.mtu",
@@ -19,8 +19,8 @@ const COPIED_BY_CONNECTIONS: [&str; 9] = [
     "offload.gso_max_segs",
 ];
 
-/// Whether flows that are under way take up a new value. Metrics of routes and parameters of the kernel are read when a
-/// connection begins, or may be. A device's setting that this host does not know belongs to a host reached by SSH, and does.
+/// Whether running flows take up a new value. Metrics of routes and kernel parameters are, or may be, read only when a
+/// connection begins. A device's setting unknown on this host belongs to a host reached by SSH, and is taken up.
 pub fn changes_live_flows(setting: &SettingRef) -> bool {
     let near = SettingRef { end: EndName::Near, ..setting.clone() };
     let of_device = match find_for(&near) {

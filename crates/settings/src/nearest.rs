@@ -1,6 +1,6 @@
 //! The names most similar to a mistyped one.
 
-/// How many are worth showing.
+/// Number of names worth showing.
 const MAX_SHOWN_NAMES: usize = 3;
 
 /// Below this similarity (0 to 1) a name is no help.
@@ -16,7 +16,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
     scored.into_iter().take(MAX_SHOWN_NAMES).map(|(_, candidate)| candidate.to_owned()).collect()
 }
 
-/// Compares the whole names, and the last word of the candidate too: `congestion` is meant to find
+/// Compares the whole names, and also the candidate's last word: `congestion` should find
 /// `socket.congestion`.
 fn similarity(name: &str, candidate: &str) -> f64 {
     let whole = strsim::normalized_damerau_levenshtein(name, candidate);

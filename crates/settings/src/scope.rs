@@ -1,15 +1,15 @@
-//! What stands behind the `@` of a setting.
+//! The part of a setting after the `@`.
 
 use goodput_model::SettingRef;
 use goodput_netlink::Netlink;
 
-/// What stands behind the `@`.
+/// The part after the `@`.
 pub(crate) fn scope(setting: &SettingRef) -> &str {
     setting.scope.as_deref().unwrap_or_default()
 }
 
-/// The name of the device behind the `@`. What follows a colon is not part of it: the kernel lets
-/// no name have one (net/core/dev.c `dev_valid_name`).
+/// The name of the device after the `@`. Anything after a colon is not part of it: the kernel allows
+/// no colon in a name (net/core/dev.c `dev_valid_name`).
 pub(crate) fn name(setting: &SettingRef) -> &str {
     let scope = scope(setting);
     scope.split_once(':').map_or(scope, |(device, _)| device)

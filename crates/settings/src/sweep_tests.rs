@@ -1,4 +1,4 @@
-//! Every parameter of a network namespace that may be changed: written once, and all others compared.
+//! Every changeable parameter of a network namespace: written once, and all others compared.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A value that the parameter takes and that is another one than now, written by us.
+/// Writes another value that the parameter accepts, and returns it.
 fn write_another(machine: &dyn Machine, setting: &SettingRef, now: &str) -> Option<String> {
     let number = now.split(' ').next()?.parse::<i64>();
     let words: Vec<String> = match number {
@@ -46,7 +46,7 @@ fn a_parameter_alters_only_what_is_known_and_comes_back_with_it() {
     in_scene(|state_dir| {
         let mut all = Vec::new();
         files(Path::new("/proc/sys/net"), &mut all);
-        // What is so for one device is so for the others; `lo` is there to be altered by mistake.
+        // One device stands for the others; `lo` is there to be altered by mistake.
         let others = ["/eth1/", "/eth2/", "/eth3/", "/mac0/", "/mac2/", "/br0/", "/eth0.10/"];
         all.retain(|file| !others.iter().any(|other| file.to_str().unwrap().contains(other)));
         let look = Footprint::Sysctls(all.clone());
@@ -77,7 +77,7 @@ fn a_parameter_alters_only_what_is_known_and_comes_back_with_it() {
     });
 }
 
-/// Begins the next parameter with what the last one began with, whatever the table knows.
+/// Restores the initial state for the next parameter, whatever the table knows.
 fn restore_cells(before: &Cells, now: &Cells) {
     for (name, text) in crate::side_effects::differing(before, now) {
         let below = name.strip_prefix("sysctl/").unwrap();
@@ -91,7 +91,7 @@ fn put_back(state_dir: &Path, all: &[(SettingRef, String)], look: &Footprint) {
         let before = capture(&some[0].0, look).unwrap();
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         for (setting, value) in some {
-            // What is refused must not be half changed either.
+            // A refused change must not be half made either.
             let _ = changes.apply(setting, value);
         }
         let report = changes.restore();

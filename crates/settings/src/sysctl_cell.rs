@@ -1,4 +1,4 @@
-//! The cells that kernel parameters are among what changes along with a setting.
+//! The cells of kernel parameters among the side effects of a setting.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ pub(crate) const ID: &str = "sysctl";
 /// Where the parameters are.
 pub(crate) const ROOT: &str = "/proc/sys";
 
-/// The name of the cell that a parameter is.
+/// The cell name of a parameter.
 pub(crate) fn name(file: &Path) -> Option<String> {
     Some(format!("{ID}/{}", file.strip_prefix(ROOT).ok()?.to_str()?))
 }

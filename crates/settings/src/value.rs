@@ -15,7 +15,7 @@ pub const DEFAULT: &str = "default";
 /// (include/net/tcp.h).
 pub const CONGESTION_NAME_MAX: usize = 15;
 
-/// A value that is not one.
+/// An error for an invalid value.
 pub fn bad(setting: &SettingRef, value: &str, why: impl Into<String>) -> SettingError {
     SettingError::BadValue { setting: setting.clone(), value: value.into(), why: why.into() }
 }
@@ -70,7 +70,7 @@ pub fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// A short plain word, as the names of movers and congestion controls are.
+/// A short plain word, such as the name of a mover or a congestion control.
 pub fn word(setting: &SettingRef, value: &str, max_len: usize) -> Result<String, SettingError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let begins = value.starts_with(|c: char| c.is_ascii_alphanumeric());

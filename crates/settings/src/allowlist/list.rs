@@ -1,10 +1,10 @@
-//! The one list of what clients of a server may read and change: settings of performance, each with
-//! bounds within which a change costs speed at most.
+//! The only list of what clients of a server may read and change: performance settings, each with
+//! bounds within which a change can cost nothing but speed.
 //!
-//! What is not here can't be reached by others at all: what guards the host (`mmap_min_addr`,
-//! `bpf_jit_harden`, `route_localnet`, `bridge-nf-*`), what holds secrets (`tcp_fastopen_key`,
-//! `stable_secret`), what can starve it of memory (`min_free_kbytes`, `tcp_mem`), and what would load a
-//! module (`default_qdisc`, `tcp_allowed_congestion_control`, which may be read at most).
+//! Others can't reach anything else: settings that guard the host (`mmap_min_addr`,
+//! `bpf_jit_harden`, `route_localnet`, `bridge-nf-*`), hold secrets (`tcp_fastopen_key`,
+//! `stable_secret`), can starve it of memory (`min_free_kbytes`, `tcp_mem`), or would load a
+//! module (`default_qdisc`, `tcp_allowed_congestion_control`, which may at most be read).
 
 use goodput_model::{BitRate, Bytes};
 
@@ -15,39 +15,39 @@ use Bounds::{
 /// One setting that others may reach.
 #[derive(Debug)]
 pub struct Entry {
-    /// The setting's name, a sysctl's in its form with dots.
+    /// The setting's name, with dots for a sysctl.
     pub name: &'static str,
-    /// Which values others may give it.
+    /// The values that others may give it.
     pub bounds: Bounds,
-    /// Why others may have it so, and no further.
+    /// Why others may change it this far, and no further.
     pub why: &'static str,
 }
 
-/// Which values others may give a setting, beside `default`.
+/// The values that others may give a setting, besides `default`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bounds {
-    /// None: they may read it.
+    /// None: they may only read it.
     ReadOnly,
-    /// Whatever the setting itself takes, as the device or the kernel bounds it.
+    /// Whatever the setting itself accepts, as the device or the kernel bounds it.
     AsItIs,
-    /// Whole numbers from the first to the second; each of several is held to it.
+    /// Whole numbers from the first to the second; the bounds apply to each of several numbers.
     Numbers(i64, i64),
     /// Sizes in bytes from the first to the second.
     Sizes(u64, u64),
     /// Rates from the first to the second, bits per second.
     Rates(u64, u64),
-    /// Sizes in bytes, from two of the largest frames of the device to this. A token bucket drops what is
+    /// Sizes in bytes, from two of the largest frames of the device to this. A token bucket drops packets
     /// longer than its burst (net/sched/sch_tbf.c `tbf_enqueue`), which the kernel rounds down to ticks.
     Frames(u64),
-    /// The same for a queue of bytes; for a queue of packets from 10 packets.
+    /// The same for a queue of bytes; at least 10 packets for a queue of packets.
     Queue(u64),
-    /// Sizes of the device's largest packet from the first to the second, of which two fit into each token bucket and
-    /// queue of bytes that the device has: the other side of `Frames` and `Queue`.
+    /// Sizes of the device's largest packet from the first to the second, if two packets fit into each token bucket and
+    /// queue of bytes that the device has: the counterpart of `Frames` and `Queue`.
     LargestFrame(u32, u32),
-    /// A congestion control that the kernel offers already: for another one it loads a module.
+    /// A congestion control that the kernel already offers: it would load a module for any other.
     Congestion,
-    /// A work-conserving queueing discipline that the kernel has already: for another one it loads
-    /// a module.
+    /// A work-conserving queueing discipline that the kernel already has: it would load a module
+    /// for any other.
     QdiscKind,
 }
 
@@ -87,8 +87,8 @@ const fn entry(name: &'static str, bounds: Bounds, why: &'static str) -> Entry {
     Entry { name, bounds, why }
 }
 
-/// Queueing disciplines that send whenever there is something to send, without a parameter. Others
-/// wait for a rate or a schedule that they lack, or, as `noqueue`, drop what a busy device does not take.
+/// Queueing disciplines that, without parameters, send whenever there is something to send. Others
+/// wait for a missing rate or schedule, or, like `noqueue`, drop what a busy device does not take.
 pub(super) const WORK_CONSERVING: [&str; 10] = [
     "fq_codel",
     "fq",
@@ -102,11 +102,11 @@ pub(super) const WORK_CONSERVING: [&str; 10] = [
     "pfifo_head_drop",
 ];
 
-/// Fewest packets that a queue may hold: what TCP sends at once when it begins (RFC 6928).
+/// Fewest packets that a queue may hold: TCP's initial window (RFC 6928).
 pub(super) const FEWEST_PACKETS: u64 = 10;
 
-/// Largest window that TCP can offer, bytes: 65 535 shifted by 14 (RFC 7323 section 2.3), to the next
-/// power of two.
+/// Largest window that TCP can offer, bytes: 65 535 shifted by 14 (RFC 7323 section 2.3), rounded up to the
+/// next power of two.
 const LARGEST_TCP_WINDOW_BYTES: i64 = 1 << 30;
 /// Smallest socket buffer, bytes: a page.
 const PAGE_BYTES: i64 = 4096;

@@ -1,6 +1,6 @@
-//! What the clients of a server may read and change: what is on [`list::ALL`], within its bounds, as
-//! far as the operator has named it ([`AllowedSettings`]). For this host's own administrator there are only the
-//! rules of the settings themselves.
+//! What the clients of a server may read and change: everything on [`list::ALL`], within its bounds, as
+//! far as the operator has named it ([`AllowedSettings`]). For this host's own administrator only the
+//! settings' own rules apply.
 
 mod list;
 mod pattern;
@@ -18,18 +18,18 @@ use crate::error::SettingError;
 use crate::machine::{device, fifo, queue_bytes, sysctl_name};
 use list::{FEWEST_PACKETS, WORK_CONSERVING};
 
-/// Queueing disciplines that every kernel with any has (net/sched/Makefile: sch_generic, sch_fifo).
+/// Queueing disciplines that every kernel with any of them has (net/sched/Makefile: sch_generic, sch_fifo).
 const BUILT_IN: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
 
-/// What a link may put around a packet, bytes: a header of Ethernet and two VLAN tags (IEEE 802.1Q).
+/// What a link may add to a packet, bytes: an Ethernet header and two VLAN tags (IEEE 802.1Q).
 const LINK_HEADER_BYTES: u64 = 14 + 2 * 4;
 
-/// Which settings the operator lets others reach: none, unless patterns name them.
+/// The settings that the operator lets others reach: none, unless patterns name them.
 #[derive(Debug, Clone, Default)]
 pub struct AllowedSettings(Vec<Pattern>);
 
 impl AllowedSettings {
-    /// What matches any of these.
+    /// Everything that matches any of these.
     pub fn new(patterns: Vec<Pattern>) -> Self {
         Self(patterns)
     }
@@ -104,7 +104,7 @@ fn objection(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String
 
 fn offered(value: &str) -> Option<String> {
     let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    // What can't be read offers nothing.
+    // If the file can't be read, nothing is offered.
     let offered = fs::read_to_string(file).unwrap_or_default();
     let good = offered.split_whitespace().any(|name| name == value);
     (!good).then(|| format!("only what the kernel already offers is allowed: {}", offered.trim()))
@@ -137,7 +137,7 @@ fn short(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String> {
     (!good).then(|| format!("the bounds are {bounds}, here {least} to {most}"))
 }
 
-/// Why frames may be too long for the queues of their device, or the MTU is no good at all.
+/// Why frames may be too long for the queues of their device, or why the MTU is invalid.
 fn long(setting: &SettingRef, bounds: RangeInclusive<u32>, value: &str) -> Option<String> {
     let within = value.parse().ok().filter(|mtu: &u32| bounds.contains(mtu));
     let Some(wanted) = within else {

@@ -1,18 +1,18 @@
-//! Names of settings with `*` for any characters: `offload.*@eth0`.
+//! Names of settings with `*` as a wildcard: `offload.*@eth0`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::ALL;
 
-/// Which settings, `NAME[@SCOPE]`. `*` stands for any characters; without a scope, all scopes match.
+/// A pattern for settings, `NAME[@SCOPE]`. `*` stands for any characters; without a scope, all scopes match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     name: String,
     scope: Option<String>,
 }
 
-/// What is no pattern.
+/// Text that is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// It would allow nothing.
@@ -56,7 +56,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Whether `text` is what `pattern` says, `*` standing for any characters.
+/// Whether `text` matches `pattern`, with `*` for any characters.
 fn glob(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

@@ -1,4 +1,4 @@
-//! What of this kernel others reach, and with which values.
+//! Which settings of this kernel others can reach, and with which values.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ fn nothing_of_this_kernel_that_is_not_on_the_list_is_read_or_changed() {
     let (mut refused, mut allowed) = (0, 0);
     for file in found {
         let below = file.strip_prefix("/proc/sys").unwrap().to_str().unwrap();
-        // A dot in a part of the path is spelled as a slash (sysctl.d(5)).
+        // A dot within a part of the path is written as a slash (sysctl.d(5)).
         let dotted: String = below
             .chars()
             .map(|c| match c {
@@ -84,7 +84,7 @@ fn what_guards_the_host_or_is_secret_is_named_by_no_entry() {
         "unprivileged",
         "seed",
     ] {
-        // What a device does with what it forwards guards nothing.
+        // How a device treats forwarded packets guards nothing.
         let of_host = |name: &str| !name.starts_with("offload.");
         assert!(!ALL.iter().any(|e| of_host(e.name) && e.name.contains(part)), "{part}");
     }

@@ -1,4 +1,4 @@
-//! Several settings of one run that share what they change.
+//! Several settings of one run that change the same things.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use goodput_netlink::scripted;
 use crate::testing::{Victim, Whole, guard, in_scene, wait_for};
 use crate::{Changes, SettingError};
 
-/// Two settings with the values of either, of which the first is what there is.
+/// Two settings with two values each; the first value is the present one.
 type Two<'a> = [(&'a str, [&'a str; 2]); 2];
 
-/// Has one run go through the four arms of two settings in many orders, and compares the whole namespace in the
+/// Makes one run go through the four arms of two settings in many orders, and compares the whole namespace in the
 /// arm of the originals and at the end. `is_kept` says whether each setting keeps its value if the other one changes.
 fn assert_arms_come_back(state_dir: &Path, two: &Two<'_>, is_kept: bool) {
     let [(one, [a, b]), (other, [c, d])] = *two;
@@ -23,7 +23,7 @@ fn assert_arms_come_back(state_dir: &Path, two: &Two<'_>, is_kept: bool) {
         for arm in [first, last, &arms[1], &arms[2], &arms[0], last] {
             for (setting, value) in settings.iter().zip(arm) {
                 match changes.apply(setting, value) {
-                    // At some values of the other one it does not exist.
+                    // At some values of the other setting it does not exist.
                     Err(SettingError::NotEffective { not_back: None, .. }) if !is_kept => {}
                     Err(SettingError::Refused { .. }) if !is_kept => {}
                     applied => drop(applied.unwrap()),

@@ -1,4 +1,4 @@
-//! Changes that end as they should, without a process being killed.
+//! Changes that end normally, without a killed process.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -164,7 +164,7 @@ fn a_value_that_somebody_changes_while_the_intent_is_noted_is_theirs() {
     assert_eq!(changes.restore().entries, []);
     assert_eq!(scene.value(), "theirs");
 
-    // The same of a setting that we have changed before.
+    // The same for a setting that we have changed before.
     let mut changes = scene.begin();
     changes.apply(&scene.setting(), "b").unwrap();
     let file = scene.file();
@@ -202,7 +202,7 @@ fn a_line_that_was_torn_does_not_spoil_the_next_one() {
     let path = scene.journals().pop().unwrap();
     let mut journal = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     journal.write_all(b"{\"line\":\"inte").unwrap();
-    // One of them can't be put back yet, so that the journal stays.
+    // One of them can't be put back yet, so the journal stays.
     std::fs::remove_file(other.file()).unwrap();
     std::fs::create_dir(other.file()).unwrap();
     assert!(!crate::undo(&scene.state_dir()).unwrap()[0].is_clean());
@@ -235,7 +235,7 @@ fn what_a_damaged_journal_names_is_not_taken_for_an_original() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replacen("begin", "?", 1)).unwrap();
     let error = scene.begin().apply(&scene.setting(), "c").unwrap_err();
-    // `goodput settings undo` would be no help, so the first message says what is.
+    // `goodput settings undo` would be no help, so the first message names what would.
     assert!(matches!(error, SettingError::Damaged { .. }), "{error}");
     let said = error.to_string();
     assert!(said.contains(path.to_str().unwrap()) && said.contains("by hand"), "{said}");
@@ -248,7 +248,7 @@ fn what_a_damaged_journal_names_is_not_taken_for_an_original() {
     assert_eq!(scene.value(), "b");
 }
 
-/// What other processes have left to do in a directory, a guard among them, is done.
+/// Whether everything that other processes, guards included, had left to do in a directory is done.
 fn all_is_undone(state_dir: &Path) -> bool {
     crate::undo(state_dir).is_ok_and(|reports| reports.iter().all(|report| report.is_clean()))
 }
@@ -394,7 +394,7 @@ fn what_a_card_rounds_is_told_and_put_back() {
     });
 }
 
-/// The names of journals have the time of day, which may be any.
+/// The names of journals contain the time of day, which may be any.
 #[test]
 fn a_clock_that_jumps_hides_no_journal_and_stops_no_run() {
     for time in ["1", "99999999999999999999"] {
@@ -445,7 +445,7 @@ fn a_journal_that_is_damaged_in_the_middle_is_shown_with_what_is_put_back() {
         std::fs::write(&path, lines.join("\n") + "\n").unwrap();
         let report = crate::undo(&scene.state_dir()).unwrap().swap_remove(0);
         assert!(report.to_string().contains("not valid"), "{report}");
-        // Never anything but what it was, or what it is.
+        // Never anything but the original or the new value.
         assert!(["a", "c"].contains(&&*scene.value()), "{damaged}: {}", scene.value());
         assert!(path.exists(), "it is kept to look at");
     }

@@ -1,5 +1,5 @@
-//! Settings that a run has looked at and not changed yet. Another one of the run may drag them along before; what they
-//! are then is no original.
+//! Settings that a run has read but not changed yet. Another setting of the run may drag them along first; their values
+//! are then no originals.
 
 use goodput_model::SettingRef;
 
@@ -11,9 +11,9 @@ pub(super) struct Watched {
     pub(super) setting: SettingRef,
     /// Its value.
     pub(super) value: String,
-    /// The same with everything it takes to make it exactly so again.
+    /// The same with everything needed to restore it exactly.
     pub(super) exact: String,
-    /// What other settings of the run made of it since.
+    /// Values that other settings of the run have given it since.
     dragged: Vec<Option<String>>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Watched {
 pub(super) struct AllWatched(Vec<Watched>);
 
 impl AllWatched {
-    /// Watches a setting from now on; one that is watched stays as it was first.
+    /// Watches a setting from now on; a setting that is already watched keeps its first value.
     pub(super) fn add(&mut self, setting: &SettingRef, value: &str, exact: String) {
         if self.0.iter().all(|watched| watched.setting != *setting) {
             let (setting, value, dragged) = (setting.clone(), value.into(), Vec::new());
@@ -35,7 +35,7 @@ impl AllWatched {
         self.0.iter().map(|watched| &watched.setting)
     }
 
-    /// Other settings of the run made this of some of them.
+    /// Notes the values that other settings of the run gave to some of them.
     pub(super) fn drag(&mut self, altered: &Values) {
         for (setting, value) in altered {
             let watched = self.0.iter_mut().find(|watched| watched.setting == *setting);
@@ -43,7 +43,7 @@ impl AllWatched {
         }
     }
 
-    /// How a setting was before the run, if nobody else has changed it since: it is `now` as this run made it.
+    /// How a setting was before the run, if nobody else has changed it since: `now` is the value that this run made.
     pub(super) fn before(&self, setting: &SettingRef, now: &str) -> Option<&Watched> {
         let watched = self.0.iter().find(|watched| watched.setting == *setting)?;
         let is_ours = watched.dragged.iter().any(|value| value.as_deref() == Some(now));

@@ -2,8 +2,8 @@
 //! if the run could not.
 //!
 //! It holds the read end of a pipe; the kernel closes the write end when the run dies. It lives in
-//! a session of its own with the terminal's signals ignored, so that what kills the run does not
-//! kill it.
+//! its own session and ignores the terminal's signals, so that whatever kills the run does not
+//! kill the guard.
 
 mod program;
 mod spawn;
@@ -13,5 +13,5 @@ pub use program::GuardProgram;
 pub(crate) use spawn::{Guard, detach};
 pub use takeover::guard_main;
 
-/// What the guard writes on its standard output once it is ready to take over.
+/// The guard's message on standard output once it is ready to take over.
 const READY: &str = "goodput-guard-ready";

@@ -1,9 +1,9 @@
-//! Which program is the guard.
+//! The program that runs as the guard.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The program that runs [`super::guard_main`] on the journal that is its last argument.
+/// The program that runs [`super::guard_main`] on the journal given as the last argument.
 #[derive(Debug, Clone)]
 pub struct GuardProgram {
     /// The executable.

@@ -1,4 +1,4 @@
-//! Starting the guard, and knowing that it runs.
+//! Starts the guard, and checks that it runs.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ use crate::error::SettingError;
 /// How long a guard may take to start on a machine under full load.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A running guard. Dropping it lets it go: it then looks at the journal and exits.
+/// A running guard. Dropping it releases the guard, which then looks at the journal and exits.
 #[derive(Debug)]
 pub(crate) struct Guard {
     child: Option<Child>,
@@ -56,7 +56,7 @@ impl Guard {
 
     fn give_up(&mut self, why: String) -> SettingError {
         if let Some(child) = &mut self.child {
-            // Nothing was changed yet, so nothing is lost with it.
+            // Nothing was changed yet, so nothing is lost.
             let _ = child.kill();
         }
         SettingError::Guard(why)
@@ -67,7 +67,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         drop(self.lifeline.take());
         if let Some(mut child) = self.child.take() {
-            // Someone must reap it, and nobody shall have to wait for it.
+            // Someone must reap it, but nobody should have to wait for it.
             std::thread::spawn(move || child.wait());
         }
     }
@@ -87,8 +87,8 @@ fn command(program: &GuardProgram, journal: &Path) -> Command {
     command
 }
 
-/// Has a program run in a session of its own that no signal of the terminal ends, with no descriptors
-/// but the standard ones.
+/// Makes a program run in its own session, which no signal of the terminal ends, with only the standard
+/// descriptors.
 #[expect(unsafe_code, reason = "only code between fork and exec can set a child's session")]
 pub(crate) fn detach(command: &mut Command) {
     // SAFETY: the closure makes only system calls that are async-signal-safe or bare syscalls
@@ -111,7 +111,7 @@ pub(crate) fn detach(command: &mut Command) {
     }
 }
 
-/// Reads until the guard says that it is ready (true), ends or falls silent (false).
+/// Reads until the guard reports that it is ready (true), ends or falls silent (false).
 fn wait_until_ready(mut stdout: ChildStdout) -> io::Result<bool> {
     let deadline = Instant::now() + START_TIMEOUT;
     let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! What the guard does: wait, and put back.
+//! The work of the guard: wait, and put back.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,8 +8,8 @@ use crate::journal::JournalFile;
 use crate::restore::{Forget, RestoreReport, settle};
 
 /// The guard's whole life: waits until the other end of standard input is closed, then puts back
-/// what `journal` holds, if the run that owned it did not. Returns the exit code: 0 when nothing
-/// is left changed, 1 when something is, 2 when the journal could not be read.
+/// what `journal` holds, if its run did not. Returns the exit code: 0 if nothing
+/// is left changed, 1 if something is, 2 if the journal could not be read.
 pub fn guard_main(journal: &Path) -> i32 {
     if announce().is_err() {
         return 2;
@@ -26,7 +26,7 @@ pub fn guard_main(journal: &Path) -> i32 {
     }
 }
 
-/// Says that it is ready, and lets go of the pipe so that the run need not read any more.
+/// Reports that it is ready, and closes the pipe so that the run need not read any more.
 fn announce() -> io::Result<()> {
     let mut stdout = io::stdout();
     stdout.write_all(format!("{READY}\n").as_bytes())?;

@@ -19,7 +19,7 @@ use crate::guard::{GuardProgram, detach};
 /// How long the helper may take: to start on a machine under full load, or for a device that resets.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A running helper. Dropping it closes the connection: it then puts back what is still changed, and ends.
+/// A running helper. Dropping it closes the connection: the helper then puts back what is still changed, and ends.
 #[derive(Debug)]
 pub struct Helper {
     /// One request at a time: the helper works that way too.
@@ -48,7 +48,7 @@ impl Helper {
         command.stdin(Stdio::from(its)).stdout(Stdio::null()).stderr(Stdio::inherit());
         detach(&mut command);
         let mut child = command.spawn().map_err(failed)?;
-        // With it goes this process's copy of the helper's end, so that its death is an end of the stream.
+        // This also drops this process's copy of the helper's end, so that the helper's death ends the stream.
         drop(command);
         let mut packet = vec![0; LONGEST_PACKET_BYTES];
         match recv(&ours, packet.as_mut_slice(), RecvFlags::empty()) {
@@ -64,21 +64,21 @@ impl Helper {
         Ok(Self { socket: Mutex::new(ours), child: Mutex::new(Some(child)), pid })
     }
 
-    /// Has a request carried out. Blocks until it is.
+    /// Makes the helper carry out a request, and waits until it is done.
     pub fn carry_out(&self, request: &Request) -> Answer {
         let Some(packet) = request.packet() else {
             return Err(Refusal { not_permitted: false, why: "the value is too long".into() });
         };
-        // A panic in between leaves an answer that nobody has heard, which `ask` would take for its own.
+        // A panic in between leaves an unread answer, which `ask` would mistake for its own.
         let Ok(socket) = self.socket.lock() else { return Err(gone("a request was cut short")) };
         ask(&socket, &packet).map_err(|why| {
-            // Whatever comes later would be the answer to this request.
+            // Anything that comes later would be taken for the answer to this request.
             let _ = shutdown(&*socket, Shutdown::Both);
             gone(&why.to_string())
         })?
     }
 
-    /// Its process id, for messages.
+    /// The helper's process id, for messages.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -95,7 +95,7 @@ impl Drop for Helper {
         let _ = shutdown(&*socket, Shutdown::Both);
         drop(socket);
         if let Some(mut child) = self.process() {
-            // What it puts back is back when this returns.
+            // Once this returns, everything that the helper puts back is back.
             let _ = child.wait();
         }
     }

@@ -1,4 +1,4 @@
-//! The helper's own life.
+//! The helper's main loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -19,16 +19,16 @@ const MOST_CLIENTS: usize = 32;
 /// Settings that one client changes.
 const MAX_SETTINGS: usize = 64;
 
-/// The helper's whole life: answers the server at the other end of standard input, and puts back what is
-/// still changed when that is closed. Journals are kept in `state_dir`. Returns the exit code: 0 when
-/// nothing is left changed, 1 when something is, 2 when standard input is no such connection.
+/// The helper's whole life: answers the server at the other end of standard input, and when that is closed, puts back
+/// what is still changed. Journals are kept in `state_dir`. Returns the exit code: 0 if
+/// nothing is left changed, 1 if something is, 2 if standard input is no such connection.
 pub fn helper_main(state_dir: &Path, allowed: &AllowedSettings) -> i32 {
     let stdin = std::io::stdin();
     let work = Worker { state_dir: state_dir.into(), allowed, clients: BTreeMap::new() };
     work.run(stdin.as_fd())
 }
 
-/// What it knows.
+/// The helper's state.
 struct Worker<'a> {
     state_dir: PathBuf,
     allowed: &'a AllowedSettings,
@@ -79,7 +79,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The setting as one of this host, if clients may do that with it.
+    /// The setting as one of this host, if clients may use it this way.
     fn permitted(&self, setting: SettingRef, value: Option<&str>) -> Result<SettingRef, Refusal> {
         let setting = SettingRef { end: EndName::Near, ..setting };
         let checked = match value {
@@ -122,7 +122,7 @@ impl Worker<'_> {
         if report.is_clean() { Ok("put back".into()) } else { Err(refused(report.to_string())) }
     }
 
-    /// The server is gone.
+    /// The server is gone: puts everything back.
     fn put_back(self) -> i32 {
         let mut left = 0;
         for mut client in self.clients.into_values() {

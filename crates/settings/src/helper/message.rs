@@ -1,17 +1,17 @@
-//! What the server and its settings helper say to each other: one JSON object a packet, nothing else.
+//! The messages between the server and its settings helper: one JSON object per packet, nothing else.
 
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SettingError;
 
-/// Longest packet either way, bytes. A value of a setting is a line.
+/// Longest packet in either direction, bytes. A value of a setting is one line.
 pub(super) const LONGEST_PACKET_BYTES: usize = 8 << 10;
 
-/// Longest reason that is given, bytes: with its quotes escaped it still fits into a packet.
+/// Longest reason, bytes: with its quotes escaped it still fits into a packet.
 const LONGEST_REASON_BYTES: usize = 1 << 10;
 
-/// What the server asks for, for one of its clients.
+/// A request of the server, for one of its clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The client; the server numbers them.
@@ -22,10 +22,10 @@ pub struct Request {
     pub work: Work,
 }
 
-/// What can be asked for.
+/// The possible requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// Tell the effective value.
+    /// Return the effective value.
     Read(SettingRef),
     /// Change a setting until the client leaves or the server ends.
     Apply(SettingRef, String),
@@ -33,14 +33,14 @@ pub enum Work {
     Restore,
 }
 
-/// The answer: the effective value, or a word that it is done.
+/// The answer: the effective value, or a confirmation.
 pub type Answer = Result<String, Refusal>;
 
-/// Why a request was not done.
+/// Why a request was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refusal {
-    /// Whether a right is lacking, rather than anything else.
+    /// Whether a missing privilege is the reason.
     pub not_permitted: bool,
     /// In words.
     pub why: String,
@@ -84,7 +84,7 @@ enum Told {
 }
 
 impl Request {
-    /// As a packet; `None` if it would be longer than a packet may be.
+    /// The message as a packet; `None` if it would be too long for one.
     pub(super) fn packet(&self) -> Option<Vec<u8>> {
         let (work, setting, value) = match &self.work {
             Work::Read(setting) => (Word::Read, Some(setting.to_string()), None),
@@ -97,7 +97,7 @@ impl Request {
         serde_json::to_vec(&asked).ok().filter(|packet| packet.len() <= LONGEST_PACKET_BYTES)
     }
 
-    /// From a packet, or what is wrong with it.
+    /// Parses a packet, or reports what is wrong with it.
     pub(super) fn parse(packet: &[u8]) -> Result<Self, String> {
         if packet.len() > LONGEST_PACKET_BYTES {
             return Err(format!("a request of more than {LONGEST_PACKET_BYTES} bytes"));
@@ -135,7 +135,7 @@ pub(super) fn told(answer: Answer) -> Vec<u8> {
             Refusal { not_permitted, why: why[..end].into() }
         }
     };
-    // Text of this length is always JSON of fewer bytes than a packet has.
+    // JSON of a text of this length is always shorter than a packet.
     serde_json::to_vec(&Told::Refused(cut)).unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
-//! The settings helper: a process that keeps the privileges which a server gives up, and does one thing
-//! with them, the setting requests of that server's clients.
+//! The settings helper: a process that keeps the privileges which a server gives up, and uses them for one thing
+//! only: the setting requests of that server's clients.
 //!
-//! It believes the server nothing: each request is parsed strictly and checked again. It has a journal and
+//! It doesn't trust the server: each request is parsed strictly and checked again. It has a journal and
 //! a guard for each client, as every run has, and puts everything back when the server is gone.
 
 mod client;
@@ -12,10 +12,10 @@ pub use client::Helper;
 pub use main::helper_main;
 pub use message::{Answer, Refusal, Request, Work};
 
-/// Reads any bytes as a packet of either side.
+/// Parses any bytes as a packet of either side.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn any_packet(bytes: &[u8]) {
-    // What was understood can be said again, unless its usual spelling is longer than a packet.
+    // A parsed request can be serialised again, unless its usual spelling is longer than a packet.
     if let Some(packet) = Request::parse(bytes).ok().and_then(|request| request.packet()) {
         assert!(Request::parse(&packet).is_ok());
     }

@@ -1,4 +1,4 @@
-//! What the server and its helper say to each other survives whatever comes, and nothing but a request is one.
+//! Whatever comes, the messages of the server and its helper survive it, and only a request passes for a request.
 
 use goodput_model::{EndName, SettingRef};
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ proptest! {
         let mut packet = request.packet().expect("it is short");
         let at = at % packet.len();
         packet[at] = byte;
-        // Whatever is read says again exactly what was read.
+        // Whatever was parsed serialises to exactly the same meaning.
         if let Ok(read) = Request::parse(&packet) {
             prop_assert_eq!(Request::parse(&read.packet().expect("it is short")), Ok(read));
         }

@@ -1,15 +1,15 @@
-//! Who asks for changes, and who must not change anything at the same time.
+//! Who requests changes, and who must not change anything at the same time.
 
 use serde::{Deserialize, Serialize};
 
-/// Who has asked for the changes of a run.
+/// Who requested the changes of a run.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
     /// Whoever started the process.
     #[default]
     User,
-    /// A client of the server here that runs on this host, too.
+    /// A client of the server here that also runs on this host.
     ClientHere,
     /// A client of the server here that runs on another host.
     ClientElsewhere,
@@ -21,7 +21,7 @@ impl Asker {
         *self == Self::User
     }
 
-    /// Whether two runs at the same time would spoil each other's measurements. A client on this host may be the
+    /// Whether two simultaneous runs would spoil each other's measurements. A client on this host may be the
     /// same run as one that changes this host itself: both of its ends are here.
     pub(super) fn excludes(self, other: Self) -> bool {
         !matches!((self, other), (Self::User, Self::ClientHere) | (Self::ClientHere, Self::User))

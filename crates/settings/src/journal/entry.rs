@@ -6,28 +6,28 @@ use goodput_model::SettingRef;
 
 use crate::side_effects::{Cells, Changed};
 
-/// One setting that is to be put back.
+/// One setting to put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The setting.
     pub(crate) setting: SettingRef,
     /// Its value before our first change.
     pub(crate) original: String,
-    /// The same with everything it takes to put it back exactly.
+    /// The same with everything needed to put it back exactly.
     pub(crate) exact: String,
-    /// Index of the device that it is of, if it is one's.
+    /// Index of the device, if the setting belongs to a device.
     pub(crate) link: Option<u32>,
-    /// The values that can be our doing: the last one read back, and the one that was then
-    /// intended, if the writer died between the two.
+    /// The values that may be our doing: the last one read back, and the one intended after that,
+    /// if the writer died between the two.
     pub(crate) ours: Vec<String>,
-    /// What changes of other settings of the run made of it since; `None` if its object went.
+    /// Values that changes of the run's other settings gave it since; `None` if its object disappeared.
     pub(crate) dragged: Vec<Option<String>>,
-    /// What may change along with it, as it was noted before our first change of it.
+    /// What may change along with it, as noted before our first change of it.
     pub(crate) before: Cells,
     /// The names of the cells that our changes of it altered.
     pub(crate) touched: BTreeSet<String>,
-    /// How the cells differed from `before` when the last change began, if it is not known how
-    /// that ended.
+    /// How the cells differed from `before` when the last change began, if the outcome of that change is
+    /// unknown.
     pub(crate) doubt: Option<Changed>,
 }
 
@@ -38,12 +38,12 @@ impl Entry {
         Self { setting, original, exact, link, ours, dragged, before, touched, doubt }
     }
 
-    /// Every value that can be this run's doing, and the original.
+    /// Every value that may be this run's doing, and the original.
     pub(crate) fn known_values(&self) -> impl Iterator<Item = &String> {
         self.ours.iter().chain(self.dragged.iter().flatten()).chain([&self.original])
     }
 
-    /// Whether the run has set it to another value than it had, or may have.
+    /// Whether the run has changed its value, or may have.
     pub(super) fn is_applied(&self) -> bool {
         self.doubt.is_some() || self.ours.last() != Some(&self.original)
     }
@@ -55,8 +55,8 @@ impl Entry {
             .chain(self.touched.iter().filter(|name| !self.before.contains_key(*name)))
     }
 
-    /// What a cell was when the change began that is in doubt, which may have left any value; without
-    /// doubt what it is `now`.
+    /// What a cell was when the doubtful change began, which may have left any value; without
+    /// doubt, what it is `now`.
     pub(super) fn found_before_doubt<'a>(
         &'a self,
         name: &str,
@@ -73,7 +73,7 @@ impl Entry {
             self.before = around.into_iter().filter_map(|(n, text)| Some((n, text?))).collect();
             self.doubt = Some(Changed::new());
         } else {
-            // How the first of several changes ended is not known either; what it found counts.
+            // The outcome of the first of several changes is unknown too; what that change found counts.
             self.doubt.get_or_insert(around);
         }
         self.ours.push(to);
@@ -81,7 +81,7 @@ impl Entry {
 
     pub(super) fn found(&mut self, around: Changed) {
         if self.ours.len() == 1 {
-            // Before the first change it is what that began with.
+            // Before the first change it is the state in which that change began.
             for (name, text) in around {
                 match text {
                     Some(text) => self.before.insert(name, text),

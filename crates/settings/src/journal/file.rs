@@ -15,10 +15,10 @@ use super::own_folder::{lock_folder, make_own_folder, own, sync_folder};
 use crate::error::SettingError;
 use crate::place::Place;
 
-/// How the names of journals end.
+/// Suffix of journals' names.
 pub(super) const SUFFIX: &str = ".journal.jsonl";
 
-/// An open journal. It is locked as long as this lives.
+/// An open journal. It is locked as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct JournalFile {
     file: File,
@@ -31,7 +31,7 @@ impl JournalFile {
     /// Creates the journal of this process in `state_dir`, which is created if need be.
     ///
     /// # Errors
-    /// If it can't be written, or `others` finds another run that changes this namespace now, by its process.
+    /// If it can't be written, or `others` finds another run, by its process, that changes this namespace now.
     pub(super) fn create(
         state_dir: &Path,
         place: &Place,
@@ -72,17 +72,17 @@ impl JournalFile {
     fn create_locked(path: PathBuf, list: List) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
-        // Nobody but one who looks, for a moment, can have been faster.
+        // Only a process that looks, for a moment, can have been faster.
         rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
         Ok(Self { file, path, list, length: 0 })
     }
 
-    /// Opens a journal and waits until its owner has let go of it. `None`: it is closed.
+    /// Opens a journal and waits until its owner has released it. `None`: it is closed.
     pub(crate) fn take_over(path: &Path) -> io::Result<Option<Self>> {
         Self::open(path, FlockOperation::LockExclusive)
     }
 
-    /// Opens a journal whose owner is no more. `None`: it is closed or its owner lives.
+    /// Opens a journal whose owner is dead. `None`: it is closed or its owner lives.
     pub(super) fn open_abandoned(path: &Path) -> io::Result<Option<Self>> {
         Self::open(path, FlockOperation::NonBlockingLockExclusive)
     }
@@ -103,10 +103,10 @@ impl JournalFile {
         Ok(Some(Self { file, path: path.into(), list, length }))
     }
 
-    /// What the journal at `path` says, and whether its owner lives. `None`: it is closed.
+    /// The contents of the journal at `path`, and whether its owner lives. `None`: it is closed.
     pub(crate) fn peek(path: &Path) -> io::Result<Option<(Contents, bool)>> {
         let Some(mut file) = open_own(path)? else { return Ok(None) };
-        // Shared, so that two who look at the same time don't take each other for the owner.
+        // Shared, so that two processes that look at the same time don't mistake each other for the owner.
         let alive = match flock(&file, FlockOperation::NonBlockingLockShared) {
             Err(rustix::io::Errno::WOULDBLOCK) => true,
             other => other.map(|()| false)?,
@@ -124,7 +124,7 @@ impl JournalFile {
         &self.path
     }
 
-    /// What it says.
+    /// Its contents.
     pub(crate) fn contents(&mut self) -> Result<Contents, SettingError> {
         let mut bytes = Vec::new();
         self.file
@@ -147,8 +147,8 @@ impl JournalFile {
         match written {
             Ok(()) => self.length += text.len() as u64,
             Err(cause) => {
-                // Part of a line in front of the next one would spoil both. Shrinking needs no
-                // space; if it fails all the same, the line is reported as unreadable.
+                // A partial line in front of the next one would spoil both. Shrinking needs no
+                // space; if it still fails, the line is reported as unreadable.
                 let _ = self.file.set_len(self.length);
                 return Err(self.failed("write", cause));
             }
@@ -163,7 +163,7 @@ impl JournalFile {
                 Err(self.failed("remove", error))
             }
             _ => {
-                // A line of the list that leads nowhere says nothing; the next run removes it.
+                // A dangling line of the list does no harm; the next run removes it.
                 let _ = self.list.remove(&self.path);
                 Ok(())
             }
@@ -174,7 +174,7 @@ impl JournalFile {
         SettingError::Journal { operation, path: self.path.clone(), cause }
     }
 
-    /// Lets every further line fail as on a full disk (full(4)).
+    /// Makes every further line fail as on a full disk (full(4)).
     #[cfg(test)]
     pub(crate) fn fill_disk(&mut self) {
         self.file = OpenOptions::new().append(true).open("/dev/full").unwrap();
@@ -188,8 +188,8 @@ impl Drop for JournalFile {
     }
 }
 
-/// Opens a journal of this user. `None`: it is closed. What someone else wrote must not steer what
-/// we change, and what is no file must not make us wait.
+/// Opens a journal of this user. `None`: it is closed. Files of others must not steer what
+/// we change, and anything but a regular file must not make us wait.
 fn open_own(path: &Path) -> io::Result<Option<File>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let opened = OpenOptions::new().read(true).append(true).custom_flags(flags).open(path);
@@ -205,7 +205,7 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Cuts off a last line without its end, which its writer died over: the next line would be joined to it, and
+/// Cuts off a last line without its end, whose writer died: the next line would be joined to it, and
 /// neither could be read. Returns the length of the whole lines, bytes.
 fn cut_torn_line(file: &mut File) -> io::Result<u64> {
     let mut bytes = Vec::new();
@@ -223,11 +223,11 @@ fn cut_torn_line(file: &mut File) -> io::Result<u64> {
 pub(crate) enum Durable {
     /// It must survive a power cut.
     Yes,
-    /// It must survive the death of this process, for which it need only be written.
+    /// It must survive the death of this process; for this, writing is enough.
     No,
 }
 
-/// Makes names differ within one process. Their order also shows people which came first.
+/// Makes names unique within one process. Their order also shows people which came first.
 fn now_ns() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos())
 }

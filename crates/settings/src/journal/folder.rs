@@ -1,4 +1,4 @@
-//! The journals of one directory that nobody holds any more, and those of all other runs.
+//! The journals of one directory that nobody holds any more, and the journals of all other runs.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -23,9 +23,9 @@ use crate::setting::Machine;
 /// A journal whose owner is dead.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
-    /// What it holds, or why that can't be read.
+    /// Its contents, or why they can't be read.
     pub(crate) contents: io::Result<Contents>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn abandoned(state_dir: &Path) -> Result<Vec<Opened>, SettingError> {
     })
 }
 
-/// The journals on the list of all that are in other directories than `state_dir`, oldest first.
+/// The listed journals in other directories than `state_dir`, oldest first.
 pub(crate) fn listed_elsewhere(state_dir: &Path) -> Vec<PathBuf> {
     let state_dir = state_dir.canonicalize().unwrap_or_else(|_| state_dir.into());
     let mut paths = List::of(&state_dir).map(|list| list.peek()).unwrap_or_default();
@@ -56,7 +56,7 @@ pub(crate) fn open_one(path: &Path) -> io::Result<Option<JournalFile>> {
     JournalFile::open_abandoned(path)
 }
 
-/// The journals in `state_dir` and on the list of all whose owners are dead; nothing is changed.
+/// The journals of dead owners in `state_dir` and on the list; nothing is changed.
 pub(crate) fn left(state_dir: &Path) -> Vec<Found> {
     let state_dir = state_dir.canonicalize().unwrap_or_else(|_| state_dir.into());
     let mut paths = journals(&state_dir).unwrap_or_default();
@@ -84,13 +84,13 @@ pub(crate) fn begin(
     JournalFile::create(state_dir, place, asker, others)
 }
 
-/// The process of another run that changes this namespace now, so that one for `asker` must not begin. Runs of one
-/// process that its user asked for are one.
+/// The process of another run that changes this namespace now, so that a run for `asker` must not begin. Runs of one
+/// process that its user asked for count as one.
 fn in_the_way(folder: &Path, list: &List, place: &Place, asker: Asker) -> io::Result<Option<u32>> {
     let mut others = journals(folder)?;
     others.extend(list.journals());
     let found = others.iter().find_map(|path| {
-        // One that can't be read is someone else's.
+        // A journal that can't be read is someone else's.
         let Ok(Some((Contents { owner: Some(owner), .. }, true))) = JournalFile::peek(path) else {
             return None;
         };
@@ -113,7 +113,7 @@ pub(crate) struct Claim {
 }
 
 /// Makes sure that no other run, live or dead, in this directory or in another, has changed `setting` or
-/// something that the kernel alters along with it: the two would take each other's values for
+/// anything that the kernel alters along with it: the two runs would take each other's values for
 /// originals.
 pub(crate) fn claim(
     own: &Path,
@@ -130,11 +130,11 @@ pub(crate) fn claim(
     let mut others = journals(folder).map_err(fail)?;
     others.extend(list.journals());
     for path in others.iter().filter(|path| *path != own) {
-        // One that vanishes meanwhile holds nothing; one that can't be read is someone else's.
+        // A journal that vanishes meanwhile holds nothing; one that can't be read is someone else's.
         let Ok(Some((Contents { owner, entries, .. }, alive))) = JournalFile::peek(path) else {
             continue;
         };
-        // One whose first line is damaged may be of any place.
+        // A journal whose first line is damaged may belong to any place.
         let here = owner.as_ref().is_none_or(|owner| owner.place.same_namespace(place));
         let same_boot = owner.as_ref().is_none_or(|owner| owner.place.same_boot(place));
         let shared = |entry: &&Entry| {

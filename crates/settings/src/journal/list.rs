@@ -16,7 +16,7 @@ pub(super) struct List {
 }
 
 impl List {
-    /// The list that names the journals in `state_dir` among others.
+    /// The list that includes the journals in `state_dir`.
     pub(super) fn of(state_dir: &Path) -> Result<Self, SettingError> {
         // Tests that run at the same time must not see each other's journals.
         let folder = match state_dir.parent() {
@@ -26,7 +26,7 @@ impl List {
         Ok(Self { folder })
     }
 
-    /// Makes the list if need be. While the result is held, no journal begins and no setting is
+    /// Creates the list if needed. While the result is held, no journal begins and no setting is
     /// claimed.
     pub(super) fn lock(&self) -> Result<File, SettingError> {
         make_own_folder(&self.folder)
@@ -40,20 +40,20 @@ impl List {
             .map_err(|cause| self.failed("list", cause))
     }
 
-    /// Takes a journal off.
+    /// Removes a journal.
     pub(super) fn remove(&self, journal: &Path) -> io::Result<()> {
         fs::remove_file(self.link(journal))
     }
 
-    /// The journals on the list, oldest first. Those that are gone are taken off, so that this is
-    /// only for those who hold the lock.
+    /// The journals on the list, oldest first. Removes those that are gone, so only a holder of the lock
+    /// may call this.
     pub(super) fn journals(&self) -> Vec<PathBuf> {
         let mut journals = self.peek();
         journals.retain(|journal| {
             let gone = fs::symlink_metadata(journal)
                 .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
             if gone {
-                // Another look at it comes to the same.
+                // The next look has the same effect.
                 let _ = self.remove(journal);
             }
             !gone

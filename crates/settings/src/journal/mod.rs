@@ -1,7 +1,7 @@
-//! What was changed and what it was before, on disk before the change is made.
+//! What was changed and its original, on disk before the change is made.
 //!
-//! One file for each [`crate::Changes`], one JSON object a line. Its owner holds a lock (flock(2))
-//! on it while alive. A file that is gone is a closed journal: there is nothing to put back.
+//! One file for each [`crate::Changes`], one JSON object per line. Its owner holds a lock (flock(2))
+//! on it while alive. A missing file is a closed journal: there is nothing to put back.
 
 mod asker;
 mod contents;

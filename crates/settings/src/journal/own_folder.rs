@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Makes a directory that only this user can write to; one that exists must be so.
+/// Creates a directory that only this user can write to; an existing one must have this property.
 pub fn make_own_folder(path: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
         // The check reports what is there instead.
@@ -31,7 +31,7 @@ pub(super) fn check_folder(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-/// Refuses what someone else owns.
+/// Refuses files that someone else owns.
 pub(super) fn own(status: &fs::Metadata) -> io::Result<()> {
     if status.uid() == rustix::process::geteuid().as_raw() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What is around the settings of one run, over all of them.
+//! The surroundings of one run's settings, for all settings together.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use crate::side_effects::{Cells, Changed, same};
 /// The cells that a run has seen.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Surroundings {
-    /// As they were before the run changed anything.
+    /// Their values before the run changed anything.
     original: Cells,
-    /// What its changes made of them; `None` if they went.
+    /// Values that the run's changes gave them; `None` if they disappeared.
     made: BTreeMap<String, Vec<Option<String>>>,
 }
 
 impl Surroundings {
-    /// Takes into account what a setting finds before its first change. What an earlier setting of the run
-    /// made is no original. Anything else that is new is someone else's doing, if `is_certain`: no change of
+    /// Records what a setting finds before its first change. Values made by an earlier setting of the run
+    /// are no originals. Anything else that is new is someone else's doing, if `is_certain`: no change of
     /// the run is under way.
     pub(super) fn see(&mut self, cells: &Changed, is_certain: bool) {
         for (name, text) in cells {
@@ -26,7 +26,7 @@ impl Surroundings {
         }
     }
 
-    /// Takes into account what someone else changed.
+    /// Records what someone else changed.
     pub(super) fn take_from_others(&mut self, cells: &Changed) {
         cells.iter().for_each(|(name, text)| self.take_from_other(name, text.as_ref()));
     }
@@ -39,7 +39,7 @@ impl Surroundings {
         };
     }
 
-    /// Takes into account what a change of the run made.
+    /// Records what a change of the run made.
     pub(super) fn make(&mut self, cells: Changed) {
         for (name, text) in cells {
             let made = self.made.entry(name).or_default();
@@ -49,7 +49,7 @@ impl Surroundings {
         }
     }
 
-    /// What a cell was before the run; `None` if there was none.
+    /// A cell's value before the run; `None` if there was none.
     pub(super) fn original(&self, name: &str) -> Option<&String> {
         self.original.get(name)
     }
@@ -61,7 +61,7 @@ impl Surroundings {
             (one, other) => one.is_none() && other.is_none(),
         };
         let mut made = self.made.get(name).into_iter().flatten();
-        // What went by our doing came back without what it held.
+        // A cell that our change removed came back without its content.
         is(self.original(name)) || made.any(|made| made.is_none() || is(made.as_ref()))
     }
 }

@@ -1,4 +1,4 @@
-//! From the `@` of a setting to a network device of this host.
+//! Finds the network device of this host that a setting's `@` names.
 
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, Qdisc};
@@ -7,18 +7,18 @@ use super::sysctl_name;
 use crate::error::{SettingError, from_netlink};
 pub(crate) use crate::scope::{name, scope};
 
-/// A conversation with the kernel of the calling thread's network namespace.
+/// A connection to the kernel of the calling thread's network namespace.
 pub(super) fn netlink(setting: &SettingRef) -> Result<Netlink, SettingError> {
     Netlink::open().map_err(|e| from_netlink(setting, "ask the kernel", "netlink", e))
 }
 
-/// The index of the link that a setting belongs to, if it is one's.
+/// The index of the link that a setting belongs to, if it belongs to one.
 pub(crate) fn link_of(setting: &SettingRef) -> Option<u32> {
     let name = device_of(setting)?;
     Some(Netlink::open().ok()?.link(&name).ok()?.index)
 }
 
-/// What the link with this index is called, if that is not what `setting` calls it.
+/// The name of the link with this index, if `setting` calls it differently.
 pub(crate) fn renamed(setting: &SettingRef, link: u32) -> Option<String> {
     let found = Netlink::open().ok()?.link_by_index(link).ok()?;
     (device_of(setting)? != found.name).then_some(found.name)
@@ -52,7 +52,7 @@ pub(crate) fn mtu(setting: &SettingRef) -> Result<u32, SettingError> {
     Ok(link.map_err(|error| from_netlink(setting, "read its MTU", name(setting), error))?.mtu)
 }
 
-/// The qdisc of the device in which `pick` finds what it looks for: the root one, or the only one. `kinds` names
+/// The qdisc of the device in which `pick` finds what it looks for: the root, or the only one. `kinds` names
 /// its kinds, `several` more than one of them.
 pub(super) fn qdisc<T>(
     netlink: &mut Netlink,

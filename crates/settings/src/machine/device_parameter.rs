@@ -14,9 +14,9 @@ use crate::value;
 
 /// The backend of one number of a driver.
 pub(crate) struct DeviceNumber {
-    /// Which one.
+    /// Which parameter.
     pub(crate) parameter: Parameter,
-    /// What it may be; the driver has limits of its own.
+    /// Its range; the driver has limits of its own.
     pub(crate) range: RangeInclusive<u32>,
 }
 
@@ -44,7 +44,7 @@ impl Machine for DeviceNumber {
     }
 }
 
-/// The most that the device takes, if its driver says.
+/// The device's maximum, if its driver reports one.
 fn most(setting: &SettingRef, parameter: Parameter) -> Option<u32> {
     let (device, rings, channels) =
         (device::name(setting), parameters::rings, parameters::channels);
@@ -56,7 +56,7 @@ fn most(setting: &SettingRef, parameter: Parameter) -> Option<u32> {
         Parameter::ChannelsCombined => channels(device).ok()?.combined_max,
         _ => return None,
     };
-    // A driver without such a ring or channel says 0, and refuses it in its own words.
+    // A driver without such a ring or channel reports 0, and refuses it with its own error.
     Some(most).filter(|most| *most > 0)
 }
 

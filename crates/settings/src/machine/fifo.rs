@@ -34,13 +34,13 @@ impl Machine for FifoLimit {
     }
 }
 
-/// Packets and bytes alike are numbers; `64K` is taken for both.
+/// Packets and bytes are both numbers; `64K` is accepted for both.
 fn parse(setting: &SettingRef, value: &str) -> Result<u32, SettingError> {
     let limit = value::size(setting, value, u32::MAX.into())?;
     Ok(u32::try_from(limit).unwrap_or(u32::MAX))
 }
 
-/// Whether the limit counts packets; not if there is no such queue.
+/// Whether the limit counts packets; false if there is no such queue.
 pub(crate) fn counts_packets(setting: &SettingRef) -> bool {
     let found = device::netlink(setting).and_then(|mut netlink| fifo(&mut netlink, setting));
     found.is_ok_and(|(qdisc, _)| matches!(qdisc.options, QdiscOptions::Pfifo { .. }))
@@ -54,7 +54,7 @@ fn limit_of(options: &mut QdiscOptions) -> Option<&mut u32> {
     }
 }
 
-/// The device's queue and its limit: the root one, or the only one.
+/// The device's queue and its limit: the root, or the only one.
 fn fifo(netlink: &mut Netlink, setting: &SettingRef) -> Result<(Qdisc, u32), SettingError> {
     let words = ("pfifo or bfifo", "such queues");
     device::qdisc(netlink, setting, words, |qdisc| limit_of(&mut qdisc.options.clone()).copied())

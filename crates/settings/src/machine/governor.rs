@@ -1,4 +1,4 @@
-//! Reads and writes how the frequencies of the CPUs are chosen (Documentation/admin-guide/pm/cpufreq.rst).
+//! Reads and writes how the CPUs' frequencies are chosen (Documentation/admin-guide/pm/cpufreq.rst).
 //!
 //! intel_pstate changes the energy preference along with the governor (`intel_pstate_hwp_set`,
 //! drivers/cpufreq/intel_pstate.c), so both are saved.
@@ -14,8 +14,8 @@ use crate::footprint::Footprint;
 use crate::setting::Machine;
 use crate::value::bad;
 
-/// The backend of `cpu.governor`: one name if all CPUs have the same, otherwise one for each policy, with spaces
-/// between.
+/// The backend of `cpu.governor`: one name if all CPUs have the same, otherwise one for each policy, separated by
+/// spaces.
 pub(crate) struct Governor;
 
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
@@ -23,7 +23,7 @@ const GOVERNOR: &str = "scaling_governor";
 const OFFERED: &str = "scaling_available_governors";
 const DRIVER: &str = "scaling_driver";
 const PREFERENCE: &str = "energy_performance_preference";
-/// Separates governor and preference in what is saved.
+/// Separates governor and preference in the saved value.
 const PART: char = '/';
 
 impl Machine for Governor {
@@ -40,7 +40,7 @@ impl Machine for Governor {
             crate::testing::step();
             let (governor, preference) = own.split_once(PART).unwrap_or((own, ""));
             write(setting, policy, GOVERNOR, governor)?;
-            // `performance` has a preference of its own, which can't be written.
+            // `performance` has its own preference, which can't be written.
             if !preference.is_empty() && read(setting, policy, PREFERENCE)? != preference {
                 write(setting, policy, PREFERENCE, preference)?;
             }
@@ -83,7 +83,7 @@ impl Machine for Governor {
     }
 }
 
-/// The directories of all policies, each of which has one or more CPUs.
+/// The directories of all policies, each for one or more CPUs.
 fn policies(setting: &SettingRef) -> Result<Vec<PathBuf>, SettingError> {
     let number =
         |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("policy")?.parse::<u32>().ok();
@@ -101,7 +101,7 @@ fn policies(setting: &SettingRef) -> Result<Vec<PathBuf>, SettingError> {
     Ok(found)
 }
 
-/// One value if all policies have the same.
+/// One value if all policies agree.
 fn each(
     setting: &SettingRef,
     read: impl Fn(&Path) -> Result<String, SettingError>,
@@ -124,7 +124,7 @@ fn write(setting: &SettingRef, policy: &Path, file: &str, value: &str) -> Result
         .map_err(|e| from_io(setting, format!("change it to {value:?}"), file, e))
 }
 
-/// What a driver makes of its governors.
+/// How a driver treats its governors.
 fn about(driver: &str) -> &'static str {
     match driver {
         "intel_pstate" | "amd-pstate-epp" => {

@@ -1,5 +1,5 @@
 //! Reads and writes one number of a class of the hierarchy token bucket (tc-htb(8)); everything
-//! else of it stays.
+//! else in the class stays.
 
 use goodput_model::SettingRef;
 use goodput_netlink::classes::handle_text;
@@ -26,13 +26,13 @@ pub(crate) struct ClassRate(Bucket);
 /// The backend of a bucket's size.
 pub(crate) struct ClassBurst(Bucket);
 
-/// The rate that a class is assured of.
+/// The guaranteed rate of a class.
 pub(crate) static CLASS_RATE: ClassRate = ClassRate(RATE);
-/// The rate that it may reach by borrowing.
+/// The rate that a class may reach by borrowing.
 pub(crate) static CLASS_CEIL: ClassRate = ClassRate(CEIL);
-/// What it may send at once at its rate.
+/// How much a class may send at once at its rate.
 pub(crate) static CLASS_BURST: ClassBurst = ClassBurst(RATE);
-/// What it may send at once at its ceiling.
+/// How much a class may send at once at its ceiling.
 pub(crate) static CLASS_CBURST: ClassBurst = ClassBurst(CEIL);
 
 impl Machine for ClassRate {
@@ -87,8 +87,8 @@ impl Machine for ClassBurst {
     }
 }
 
-/// The backend of both buckets' sizes at once: `BURST CBURST`, or one number if they are the
-/// same. A class that may not borrow is held by the smaller of them.
+/// The backend of both buckets' sizes at once: `BURST CBURST`, or one number if they are
+/// equal. For a class that may not borrow, the smaller one applies.
 pub(crate) struct ClassBursts;
 
 impl Machine for ClassBursts {
@@ -175,7 +175,7 @@ impl Found {
     }
 }
 
-/// The class behind the device's colon, in hexadecimal as tc(8) has it.
+/// The class after the device's colon, in hexadecimal as in tc(8).
 fn handle(setting: &SettingRef) -> Result<u32, SettingError> {
     let number = |text: &str| u32::from(u16::from_str_radix(text, 16).unwrap_or(0));
     let class = device::scope(setting).split_once(':').and_then(|(_, class)| class.split_once(':'));

@@ -18,22 +18,22 @@ use crate::value::bad;
 /// One interrupt of a device.
 #[derive(Debug)]
 pub(crate) struct Interrupt {
-    /// Its number, as long as the driver has it.
+    /// Its number, valid as long as the driver keeps it.
     pub(crate) number: u32,
     /// The name that the driver gave it.
     pub(crate) name: String,
-    /// The file with the CPUs that it may go to.
+    /// The file that lists the CPUs to which it may go.
     pub(crate) affinity: PathBuf,
 }
 
 /// The backend of `irq.affinity`: one list of CPUs if all interrupts have the same, otherwise one each in the order
-/// of their numbers, with spaces between.
+/// of their numbers, separated by spaces.
 pub(crate) struct Affinity;
 
-/// A CPU of its own for each interrupt, as far as there are as many.
+/// A different CPU for each interrupt, as far as there are enough CPUs.
 const SPREAD: &str = "spread";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
-/// More CPUs than any kernel has (`NR_CPUS`, arch/x86/Kconfig), which bounds what a list can make us write.
+/// More CPUs than any kernel supports (`NR_CPUS`, arch/x86/Kconfig); bounds how much a list can make us write.
 const MAX_CPUS: u32 = 8192;
 
 impl Machine for Affinity {
@@ -128,8 +128,8 @@ fn of_device(setting: &SettingRef) -> Result<Vec<Interrupt>, SettingError> {
     Ok(found)
 }
 
-/// The interrupts of the device with this directory in /sys, as `irq` has them, in the order of their numbers.
-/// Those of a virtio device are its PCI device's.
+/// The interrupts of the device with this directory in /sys, in the order of their numbers; `irq` is the folder of
+/// interrupts. The interrupts of a virtio device are its PCI device's.
 pub(crate) fn interrupts(device: &OwnedFd, irq: &Path) -> Vec<Interrupt> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     // A virtual device has none.
@@ -164,7 +164,7 @@ fn runs(program: &str) -> bool {
         .any(|name| name.trim_end() == program)
 }
 
-/// What the kernel says if the affinity is not ours to choose (`write_irq_affinity`, kernel/irq/proc.c).
+/// The error if the affinity is not ours to choose (`write_irq_affinity`, kernel/irq/proc.c).
 fn refused(
     setting: &SettingRef,
     value: &str,
@@ -181,7 +181,7 @@ fn refused(
     from_io(setting, operation, &interrupt.name, cause)
 }
 
-/// The CPUs in a list like `0-3,8`; `None` if it is none.
+/// The CPUs in a list like `0-3,8`; `None` if the text is not a list.
 fn parse(list: &str) -> Option<BTreeSet<u32>> {
     let mut cpus = BTreeSet::new();
     for range in list.trim().split(',') {
@@ -211,7 +211,7 @@ fn printed(cpus: &BTreeSet<u32>) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// One value if all are the same.
+/// One value if all are equal.
 fn joined(mut values: Vec<String>) -> String {
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         values.truncate(1);
@@ -226,7 +226,7 @@ mod tests {
     use crate::{Changes, read};
     use std::collections::BTreeMap;
 
-    /// Gives a device these interrupts, as a driver asks for them.
+    /// Gives a device these interrupts, as if its driver had requested them.
     fn ask_for(root: &Path, numbers: [u32; 2]) {
         let _ = fs::remove_dir_all(root);
         for (queue, number) in numbers.into_iter().enumerate() {

@@ -1,24 +1,24 @@
-//! Shrinking a token bucket without jamming it.
+//! Shrinks a token bucket without jamming it.
 //!
 //! sch_tbf segments a packet longer than its burst when it is queued (`tbf_segment` in
-//! net/sched/sch_tbf.c), never when it leaves: a packet of segmentation offload that was queued
-//! under a large burst waits for ever after the burst has become smaller than it, and everything
-//! behind it too.
+//! net/sched/sch_tbf.c), never when it leaves. If the burst becomes smaller than a queued packet
+//! of segmentation offload, that packet waits for ever, and so does everything
+//! behind it.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use goodput_netlink::{Netlink, NetlinkError, Qdisc, QdiscOptions, Tbf};
 
-/// A queue this long takes no packet, bytes.
+/// A queue with this limit accepts no packet, bytes.
 const CLOSED_LIMIT_BYTES: u32 = 1;
-/// What a wake-up may be late, beyond the time that the tokens of one packet take.
+/// How late a wake-up may be, beyond the time that the tokens of one packet take.
 const WAKEUP_LATENESS: Duration = Duration::from_millis(20);
 /// How long the queue is kept closed; a shaper that takes longer has no packets of segmentation offload.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(5);
 
-/// Changes a bucket `from` one set of parameters `to` another. Before the burst shrinks, the queue takes nothing
-/// more and empties under the large burst, so that no long packet is left in it. Returns whether the change is
+/// Changes a bucket `from` one set of parameters `to` another. Before the burst shrinks, the queue is closed
+/// and empties under the large burst, so that no long packet is left in it. Returns whether the change was
 /// made: `false` if nothing leaves the queue, and everything stays as it was.
 pub(super) fn change(
     netlink: &mut Netlink,
@@ -41,7 +41,7 @@ pub(super) fn change(
     drains
 }
 
-/// Waits until everything that is queued has left, while nothing is added. `false` if it does not move.
+/// Waits until everything queued has left, while nothing is added. `false` if the queue does not move.
 fn drains(netlink: &mut Netlink, qdisc: &Qdisc, tbf: &Tbf) -> Result<bool, NetlinkError> {
     let bucket_s = f64::from(tbf.burst_bytes) / (tbf.rate_bytes_per_s.max(1) as f64);
     let patience = Duration::from_secs_f64(bucket_s) + WAKEUP_LATENESS;
@@ -61,7 +61,7 @@ fn drains(netlink: &mut Netlink, qdisc: &Qdisc, tbf: &Tbf) -> Result<bool, Netli
     Ok(true)
 }
 
-/// Bytes that left and bytes that wait; `None` if the qdisc is gone.
+/// Bytes sent and bytes waiting; `None` if the qdisc is gone.
 fn stats(netlink: &mut Netlink, qdisc: &Qdisc) -> Result<Option<(u64, u64)>, NetlinkError> {
     let all = netlink.qdiscs(qdisc.index)?;
     let same = all.iter().find(|other| other.handle == qdisc.handle);
@@ -80,7 +80,7 @@ mod tests {
     use crate::Changes;
     use crate::testing::{guard, in_scene, wait_for};
 
-    /// Ends the flood, also when an assertion fails.
+    /// Ends the flood, even when an assertion fails.
     struct Over<'a>(&'a AtomicBool);
 
     impl Drop for Over<'_> {
@@ -106,7 +106,7 @@ mod tests {
         };
         assert_eq!(set, 0);
         while !is_over.load(Ordering::Relaxed) {
-            // A full queue is what this is for.
+            // A full queue is intended.
             let _ = socket.send_to(&[0; 56_000], "192.0.2.9:9");
         }
     }

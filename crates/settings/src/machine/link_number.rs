@@ -1,5 +1,5 @@
 //! Reads and writes one number of a link (rtnetlink(7)): its MTU, its transmit queue, the largest
-//! segment it is handed.
+//! segment that it receives from the stack.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ pub(crate) struct LinkNumber {
     range: RangeInclusive<u32>,
 }
 
-/// Packets that wait in a queue without a limit of its own.
+/// Length of a queue without a limit of its own, packets.
 pub(crate) static TX_QUEUE: LinkNumber = LinkNumber {
     get: |link| Some(link.tx_queue_len),
     set: Netlink::set_tx_queue_len,
@@ -33,8 +33,8 @@ pub(crate) static TX_QUEUE: LinkNumber = LinkNumber {
 pub(crate) static GSO_SIZE: LinkNumber = LinkNumber {
     get: |link| link.gso_max_size,
     set: Netlink::set_gso_max_size,
-    // Up to `GSO_LEGACY_MAX_SIZE` of include/linux/netdevice.h the size of IPv4 follows
-    // (net/core/dev.c `netif_set_gso_max_size`), beyond it not: back from there it would be lost.
+    // Up to `GSO_LEGACY_MAX_SIZE` of include/linux/netdevice.h, IPv4's size follows
+    // (net/core/dev.c `netif_set_gso_max_size`). Above it does not, and would be lost on the way back.
     range: 1500..=65536,
 };
 
@@ -63,7 +63,7 @@ impl Machine for LinkNumber {
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        // A value beyond what we write could not be put back either.
+        // A value outside our range could not be put back either.
         value::number(setting, &self.read(setting)?, &self.range)?;
         value::number(setting, value, &self.range).map(|number| number.to_string())
     }
@@ -71,11 +71,11 @@ impl Machine for LinkNumber {
 
 /// The backend of `link.mtu`.
 ///
-/// A change sets the MTU of IPv6 to the same (net/ipv6/addrconf.c `addrconf_notify`), which a
-/// router may have announced as a smaller one; so both are saved.
+/// A change sets IPv6's MTU to the same value (net/ipv6/addrconf.c `addrconf_notify`), though a
+/// router may have announced a smaller one; so both are saved.
 pub(crate) struct Mtu;
 
-/// Below it the kernel removes every IPv6 address of the device, which do not come back with the
+/// Below it the kernel removes every IPv6 address of the device, and they do not come back with the
 /// MTU (RFC 8200, section 5; net/ipv6/addrconf.c).
 const LEAST_MTU_BYTES: u32 = 1280;
 const MTU_RANGE: RangeInclusive<u32> = LEAST_MTU_BYTES..=65535;

@@ -15,11 +15,11 @@ pub(crate) struct NapiNumber {
     largest: u64,
 }
 
-/// How often a poll that found nothing may pass before interrupts are on again.
+/// How many polls may find nothing before interrupts are enabled again.
 pub(crate) static DEFER_HARD_IRQS: NapiNumber =
     NapiNumber { attribute: "napi_defer_hard_irqs", largest: i32::MAX as u64 };
 
-/// How long after a poll the next is made by a timer, nanoseconds; an hour at most.
+/// Time from one poll to the next by a timer, nanoseconds; at most an hour.
 pub(crate) static GRO_FLUSH_TIMEOUT: NapiNumber =
     NapiNumber { attribute: "gro_flush_timeout", largest: 3_600_000_000_000 };
 
@@ -67,10 +67,10 @@ impl Machine for Threaded {
 }
 
 /// The backend of `napi.irq_suspend_timeout`: one number if all NAPI instances have the same, otherwise one each,
-/// with spaces between.
+/// separated by spaces.
 pub(crate) struct IrqSuspendTimeout;
 
-/// An hour at most, nanoseconds, as for the others.
+/// At most an hour, nanoseconds, as for the others.
 const LONGEST_SUSPENSION_NS: u64 = GRO_FLUSH_TIMEOUT.largest;
 
 impl Machine for IrqSuspendTimeout {
@@ -115,7 +115,7 @@ impl Machine for IrqSuspendTimeout {
     }
 }
 
-/// How each part of the device is polled; none if this kernel does not say.
+/// How each NAPI instance of the device is polled; empty if this kernel does not report it.
 pub(super) fn instances(setting: &SettingRef) -> Result<Vec<Napi>, SettingError> {
     let index = device::index(&mut device::netlink(setting)?, setting)?;
     match napis(index) {
@@ -125,7 +125,7 @@ pub(super) fn instances(setting: &SettingRef) -> Result<Vec<Napi>, SettingError>
     }
 }
 
-/// What `value` says for the instance in this place.
+/// The part of `value` for the instance in this place.
 fn of_instance(value: &str, place: usize) -> Option<&str> {
     if value.contains(' ') { value.split(' ').nth(place) } else { Some(value) }
 }

@@ -8,7 +8,7 @@ use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
 use crate::value;
 
-/// Prefix of what [`Machine::capture`] saves, so that it differs from the values `on` and `off`.
+/// Prefix of values from [`Machine::capture`], to distinguish them from the values `on` and `off`.
 const REQUESTED: &str = "requested:";
 
 /// The backend of one offload.
@@ -31,7 +31,7 @@ impl Machine for OffloadSwitch {
         };
         let written = match value.strip_prefix(REQUESTED) {
             Some(wanted) => exactly(wanted),
-            // All of them, because the kernel calls the offload on while any is.
+            // All of them, because the kernel calls the offload on while any feature is.
             None if !value::switch(setting, value)? => exactly(""),
             None => set_offload(device, self.0, true),
         };
@@ -50,8 +50,8 @@ impl Machine for OffloadSwitch {
     }
 }
 
-/// Which features of `offload` were asked for at `device`. One switch stands for several, of which
-/// a device may have some on and others off; off and on again would turn all of them on.
+/// Which features of `offload` were requested at `device`. One switch stands for several features, of which
+/// a device may have some on and others off; switching off and on again would turn all of them on.
 pub(crate) fn requested(device: &str, offload: Offload) -> Result<Vec<String>, NetlinkError> {
     let features = Features::of(device)?;
     let on = features.requested().filter(|(name, on)| *on && offload.features().contains(name));

@@ -1,4 +1,4 @@
-//! Reads and writes what each queue of a device is steered by: masks of CPUs or of queues, and the length of its
+//! Reads and writes the steering of each queue of a device: masks of CPUs or of queues, and the length of its
 //! flow table (Documentation/networking/scaling.rst).
 
 use goodput_model::SettingRef;
@@ -8,27 +8,27 @@ use crate::error::SettingError;
 use crate::setting::Machine;
 use crate::value::{self, bad};
 
-/// The backend of one file of each queue: one value if all queues have the same, otherwise one a queue, with
-/// spaces between.
+/// The backend of one file of each queue: one value if all queues have the same, otherwise one per queue, separated
+/// by spaces.
 pub(crate) struct QueueFile {
     file: &'static str,
-    /// How the names of its queues begin.
+    /// Prefix of its queues' names.
     queues: &'static str,
     holds: Holds,
 }
 
-/// What is in a file.
+/// The content of a file.
 enum Holds {
     /// A hexadecimal mask of CPUs.
     Cpus,
     /// A hexadecimal mask of receive queues.
     ReceiveQueues,
-    /// Entries of a table, which the kernel makes a power of two (`store_rps_dev_flow_table_cnt`,
+    /// Number of entries of a table, which the kernel rounds to a power of two (`store_rps_dev_flow_table_cnt`,
     /// net/core/net-sysfs.c).
     Entries,
 }
 
-/// RPS: the CPUs that the packets of a receive queue are spread over.
+/// RPS: the CPUs over which the packets of a receive queue are spread.
 pub(crate) static RPS_CPUS: QueueFile =
     QueueFile { file: "rps_cpus", queues: "rx-", holds: Holds::Cpus };
 
@@ -116,7 +116,7 @@ impl QueueFile {
     }
 }
 
-/// What `value` says for the queue with this number.
+/// The part of `value` for the queue with this number.
 fn of_queue(value: &str, number: usize) -> Option<&str> {
     let mut values = value.split(' ');
     let first = values.next();
@@ -144,15 +144,15 @@ fn mask(
     }
 }
 
-/// A mask without the commas that the kernel writes after every 32 bits, and without zeros in
-/// front.
+/// A mask without the commas that the kernel writes after every 32 bits, and without leading
+/// zeros.
 fn joined(mask: &str) -> String {
     let digits = mask.replace(',', "").to_ascii_lowercase();
     let short = digits.trim_start_matches('0');
     if short.is_empty() { "0".into() } else { short.into() }
 }
 
-/// The same with its commas, which the kernel wants (lib/bitmap-str.c `bitmap_parse`).
+/// The mask with its commas, which the kernel expects (lib/bitmap-str.c `bitmap_parse`).
 fn split(mask: &str) -> String {
     let mut words: Vec<&[u8]> = mask.as_bytes().rchunks(8).collect();
     words.reverse();
@@ -160,7 +160,7 @@ fn split(mask: &str) -> String {
     words.join(",")
 }
 
-/// Bits up to and with the highest that is set, in a mask without zeros in front.
+/// Number of bits up to the highest that is set, in a mask without leading zeros.
 fn bits(mask: &str) -> usize {
     let first = mask.chars().next().and_then(|c| c.to_digit(16)).unwrap_or(0);
     (mask.len() - 1) * 4 + (u32::BITS - first.leading_zeros()) as usize

@@ -18,7 +18,7 @@ use crate::value::bad;
 /// The backend of `polling`.
 pub(crate) struct Polling;
 
-/// What a preset is made of, the names that `mixed:` prints, and where each is.
+/// The parts of a preset: the names that `mixed:` prints, and where each is.
 const PARTS: [(&str, Place); 5] = [
     ("defer_hard_irqs", Place::Device("napi_defer_hard_irqs")),
     ("gro_flush_timeout", Place::Device("gro_flush_timeout")),
@@ -43,25 +43,25 @@ const PRESETS: [(&str, [u64; 5]); 4] = [
     // A timer polls every 20 us while there is traffic.
     ("deferred", [2, 20_000, 0, 0, 0]),
     ("threaded", [0, 0, 1, 0, 0]),
-    // The timer is only for when no program polls (Documentation/networking/af_xdp.rst), and 50 us are what
-    // Documentation/admin-guide/sysctl/net.rst recommends.
+    // The timer only matters when no program polls (Documentation/networking/af_xdp.rst), and
+    // Documentation/admin-guide/sysctl/net.rst recommends 50 us.
     ("busy", [2, 200_000, 0, 50, 50]),
 ];
 
-/// How a state that is no preset begins.
+/// Prefix of a state that matches no preset.
 const MIXED: &str = "mixed:";
 
 /// How a device is polled now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct State {
-    /// In the order of [`PARTS`]; `None`: not here.
+    /// In the order of [`PARTS`]; `None`: this host does not have it.
     numbers: [Option<u64>; 5],
-    /// What each NAPI instance has, if one has other numbers than the device.
+    /// The numbers of each NAPI instance, if one differs from the device.
     instances: Vec<Instance>,
 }
 
-/// Empty polls, flush time-out, suspension and threads of a NAPI instance. `None`: not told; only the last may be,
-/// by a kernel before 6.17.
+/// Empty polls, flush time-out, suspension and threads of a NAPI instance. `None`: not reported, which is only possible
+/// for the last, by a kernel before 6.17.
 type Instance = [Option<u64>; 4];
 
 impl Machine for Polling {
@@ -74,7 +74,7 @@ impl Machine for Polling {
         let now = State::of(setting)?;
         for (place, (_, at)) in PARTS.iter().enumerate() {
             let (is, number) = (now.numbers[place], wanted.numbers[place]);
-            // Written for the whole device, a number is each instance's as well.
+            // A number written for the whole device also becomes each instance's.
             let anew = !now.instances.is_empty() && matches!(at, Place::Device(_));
             match (is, number) {
                 (Some(_), Some(number)) if is != Some(number) || anew => {
@@ -132,7 +132,7 @@ impl Machine for Polling {
 }
 
 impl Place {
-    /// `None`: it is not here.
+    /// `None`: this host does not have it.
     fn read(&self, setting: &SettingRef) -> Result<Option<u64>, SettingError> {
         match self {
             Self::Device(attribute) => match sysfs::read(setting, attribute) {
@@ -178,7 +178,7 @@ impl State {
         self.instances.get(place).copied().unwrap_or(common)
     }
 
-    /// The preset that it is, as far as this host has its parts; else all numbers.
+    /// The matching preset, as far as this host has its parts; otherwise all numbers.
     fn text(&self) -> String {
         let is = |(_, numbers): &&(&str, [u64; 5])| {
             let mut pairs = self.numbers.iter().zip(numbers);
@@ -200,7 +200,7 @@ impl State {
         text.trim_end_matches(',').into()
     }
 
-    /// What [`State::text`] prints.
+    /// Parses the output of [`State::text`].
     fn parse(text: &str) -> Option<Self> {
         if let Some((_, numbers)) = PRESETS.iter().find(|(name, _)| *name == text) {
             return Some(Self { numbers: numbers.map(Some), instances: Vec::new() });
@@ -241,7 +241,7 @@ impl State {
     }
 }
 
-/// The first three are those that a kernel has from 6.13 on.
+/// A kernel has the first three since 6.13.
 fn numbers_of(napi: &Napi) -> Option<Instance> {
     let [defer, flush] = [napi.defer_hard_irqs?, napi.gro_flush_timeout_ns?];
     Some([Some(defer), Some(flush), Some(napi.irq_suspend_timeout_ns?), napi.threaded])

@@ -1,5 +1,5 @@
-//! Reads and writes the kind of a device's root queueing discipline (tc(8)), which comes back with
-//! all its parameters. If that can't be promised it is refused.
+//! Reads and writes the kind of a device's root queueing discipline (tc(8)), which is put back with
+//! all its parameters. A change is refused if this can't be guaranteed.
 
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, NetlinkError, Qdisc, QdiscOptions};
@@ -27,7 +27,7 @@ const SETTABLE: [&str; 11] = [
     "noqueue",
 ];
 
-/// Kinds without classes whose dump has all that their creation takes, in the same form: `*_dump`
+/// Kinds without classes whose dump contains everything needed to create them, in the same form: `*_dump`
 /// and `*_init` of net/sched/sch_*.c.
 const RESTORABLE: [&str; 10] = [
     "fq_codel",
@@ -42,7 +42,7 @@ const RESTORABLE: [&str; 10] = [
     "tbf",
 ];
 
-/// Kinds with a parameter that is refused in a change of one which is there: `TCA_FQ_CODEL_FLOWS` in
+/// Kinds with a parameter that can't be changed later: `TCA_FQ_CODEL_FLOWS` in
 /// `fq_codel_change`, net/sched/sch_fq_codel.c.
 const FIXED_AT_CREATION: [&str; 1] = ["fq_codel"];
 
@@ -103,7 +103,7 @@ impl Machine for QdiscKind {
     }
 }
 
-/// The qdisc that was saved as `HANDLE:PARAMETERS`. Both were printed by us.
+/// The qdisc saved as `HANDLE:PARAMETERS`. We printed both.
 fn restored(index: u32, kind: &str, saved: &str) -> Qdisc {
     let (handle, parameters) = saved.split_once(PART).unwrap_or((saved, ""));
     let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap_or_default(), 16).ok();
@@ -144,7 +144,7 @@ impl Device {
         })
     }
 
-    /// Puts `qdisc` in the place of `root`.
+    /// Replaces `root` with `qdisc`.
     fn replace(&mut self, root: &Qdisc, qdisc: &Qdisc) -> Result<(), NetlinkError> {
         let is_restored = !qdisc.options.to_bytes().is_empty();
         let keeps = root.kind == qdisc.kind && FIXED_AT_CREATION.contains(&qdisc.kind.as_str());
@@ -181,8 +181,8 @@ impl Device {
     }
 }
 
-/// Deleting ours gives the default of that time, which may not be that of today. Within a network
-/// namespace the parameter can't be seen; then what comes back is compared afterwards.
+/// Deleting our qdisc brings the default of that time, which may differ from the present one. Within a network
+/// namespace the parameter can't be seen; then the result is compared afterwards.
 fn changed_default(kind: &str) -> Option<&'static str> {
     let default = std::fs::read_to_string(DEFAULT_KIND).ok()?;
     let by_device = ["noqueue", "mq"].contains(&kind);

@@ -1,5 +1,5 @@
 //! Reads and writes one parameter of a queueing discipline without classes (tc-fq_codel(8), tc-fq(8),
-//! tc-cake(8)); everything else of it stays, because a change without an attribute leaves what it is about
+//! tc-cake(8)). All other parameters stay, because a change leaves those whose attribute is missing
 //! (`*_change`, net/sched/sch_*.c).
 
 use std::ops::RangeInclusive;
@@ -18,27 +18,27 @@ pub(crate) struct QdiscParameter {
     pub(crate) kind: &'static str,
     /// Its attribute in `TCA_OPTIONS` (include/uapi/linux/pkt_sched.h).
     pub(crate) attribute: u16,
-    /// What its values are.
+    /// The form of its values.
     pub(crate) form: Form,
 }
 
-/// What the values of a parameter are, and how the kernel has them.
+/// The form of a parameter's values, for people and for the kernel.
 pub(crate) enum Form {
-    /// A number of 32 bits.
+    /// A 32-bit number.
     Number(RangeInclusive<u32>),
     /// Bytes, 32 bits.
     Size(RangeInclusive<u32>),
     /// Microseconds, which some kinds round.
     Micros(RangeInclusive<u32>),
-    /// Bytes per second in 32 bits; all bits set stand for none.
+    /// Bytes per second in 32 bits; all bits set mean none.
     Rate,
-    /// Bytes per second in 64 bits; 0 stands for none.
+    /// Bytes per second in 64 bits; 0 means none.
     LongRate,
     /// Words for 0, 1, 2, in 32 bits.
     Words(&'static [&'static str]),
 }
 
-/// How no rate is written.
+/// The text for no rate.
 const NO_RATE: &str = "none";
 
 impl Machine for QdiscParameter {
@@ -50,7 +50,7 @@ impl Machine for QdiscParameter {
         let mut netlink = device::netlink(setting)?;
         let (qdisc, _) = self.find(&mut netlink, setting)?;
         let bytes = attribute(self.attribute, &self.bytes(setting, value)?);
-        // A time is written so that it reads back as `value`.
+        // A time is written such that it reads back as `value`.
         let options = match self.form {
             Form::Micros(_) => QdiscOptions::to_read_back(self.kind, &bytes),
             _ => QdiscOptions::Other(bytes),
@@ -81,7 +81,7 @@ impl Machine for QdiscParameter {
 }
 
 impl QdiscParameter {
-    /// The device's queueing discipline that has it, and its value.
+    /// The device's queueing discipline with this parameter, and the parameter's value.
     fn find(
         &self,
         netlink: &mut Netlink,
@@ -98,7 +98,7 @@ impl QdiscParameter {
         found.and_then(|(_, value)| self.text(value))
     }
 
-    /// How a value of the kernel's is printed.
+    /// The text of a kernel value.
     fn text(&self, value: &[u8]) -> Option<String> {
         if let Form::LongRate = self.form {
             let rate = u64::from_ne_bytes(*value.first_chunk()?);
@@ -113,7 +113,7 @@ impl QdiscParameter {
         })
     }
 
-    /// A value as the kernel has it.
+    /// The kernel's form of a value.
     fn bytes(&self, setting: &SettingRef, text: &str) -> Result<Vec<u8>, SettingError> {
         let number = match &self.form {
             Form::LongRate => {

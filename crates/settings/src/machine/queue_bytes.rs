@@ -1,4 +1,4 @@
-//! How many bytes the queues of a device hold: a packet that is longer is dropped.
+//! How many bytes the queues of a device hold: longer packets are dropped.
 
 use goodput_model::SettingRef;
 use goodput_netlink::QdiscOptions;
@@ -18,7 +18,7 @@ pub(crate) fn smallest(setting: &SettingRef) -> Result<Option<u64>, SettingError
 
 fn bytes(options: &QdiscOptions) -> Option<u32> {
     match options {
-        // Either drops what is longer (net/sched/sch_tbf.c `tbf_enqueue`, net/sched/sch_fifo.c).
+        // Both limits drop longer packets (net/sched/sch_tbf.c `tbf_enqueue`, net/sched/sch_fifo.c).
         QdiscOptions::Tbf(tbf) => Some(tbf.burst_bytes.min(tbf.limit_bytes)),
         QdiscOptions::Bfifo { limit_bytes } => Some(*limit_bytes),
         _ => None,

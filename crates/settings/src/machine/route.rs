@@ -18,7 +18,7 @@ const MAIN_TABLE: u32 = 254;
 /// The backend of one metric of a route.
 pub(crate) struct RouteMetric {
     get: fn(&RouteMetrics) -> Option<String>,
-    /// Takes a checked value.
+    /// Applies a checked value.
     set: fn(&mut RouteMetrics, Option<&str>),
     /// The value as it reads back.
     check: fn(&SettingRef, &str) -> Result<String, SettingError>,
@@ -50,7 +50,7 @@ pub(crate) static WINDOW: RouteMetric = RouteMetric {
     check: bytes,
 };
 
-/// The initial congestion window, segments; TCP takes no more than fit into its sequence space.
+/// The initial congestion window, segments; TCP accepts at most what fits into its sequence space.
 pub(crate) static INITCWND: RouteMetric = RouteMetric {
     get: |metrics| metrics.initcwnd.map(text),
     set: |metrics, value| metrics.initcwnd = value.and_then(digits),
@@ -64,14 +64,14 @@ pub(crate) static INITRWND: RouteMetric = RouteMetric {
     check: within::<1, 65535>,
 };
 
-/// The path's MTU; the kernel cuts off what is above (net/ipv4/metrics.c `ip_metrics_convert`).
+/// The path's MTU; the kernel caps larger values (net/ipv4/metrics.c `ip_metrics_convert`).
 pub(crate) static MTU: RouteMetric = RouteMetric {
     get: |metrics| metrics.mtu.map(text),
     set: |metrics, value| metrics.mtu = value.and_then(digits),
     check: within::<68, 65520>,
 };
 
-/// The maximum segment size to advertise, with the kernel's own limit (as above).
+/// The maximum segment size to advertise, which the kernel also caps (as above).
 pub(crate) static ADVMSS: RouteMetric = RouteMetric {
     get: |metrics| metrics.advmss.map(text),
     set: |metrics, value| metrics.advmss = value.and_then(digits),
@@ -146,7 +146,7 @@ impl Machine for RouteMetric {
     }
 }
 
-/// The route that the scope names; of several to the same destination the one that is used.
+/// The route that the scope names; of several to the same destination, the one in use.
 fn route(netlink: &mut Netlink, setting: &SettingRef) -> Result<Route, SettingError> {
     let wanted = destination(setting)?;
     let all = netlink.routes().map_err(|e| from_netlink(setting, "list routes", "route", e))?;
@@ -164,14 +164,14 @@ fn route(netlink: &mut Netlink, setting: &SettingRef) -> Result<Route, SettingEr
     })
 }
 
-/// What the scope of a route says.
+/// The meaning of a route's scope.
 #[derive(Debug, PartialEq, Eq)]
 enum Destination {
-    /// `default`: IPv4's, or IPv6's if that is the only one.
+    /// `default`: IPv4's, or IPv6's if only IPv6 has one.
     Default,
     /// `0.0.0.0/0` or `::/0`.
     DefaultOf(Family),
-    /// A network; a bare address is a network of its own.
+    /// A network; a bare address is its own network.
     Network(IpAddr, u8),
 }
 

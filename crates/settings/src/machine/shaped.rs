@@ -1,8 +1,8 @@
 //! Rates and bursts of shapers: how they are written, and how one is changed without the other.
 //!
 //! The kernel keeps a burst as a time at the rate, in steps of 64 ns (`psched.rs` of
-//! goodput-netlink): at another rate the same bytes may be rounded otherwise. So a rate is saved
-//! together with its burst, and bursts that differ by a step are the same.
+//! goodput-netlink), so at another rate the same bytes may be rounded differently. Therefore a rate is saved
+//! together with its burst, and bursts that differ by one step count as equal.
 
 use goodput_model::{BitRate, SettingRef};
 
@@ -25,7 +25,7 @@ pub(super) fn rate(setting: &SettingRef, value: &str) -> Result<u64, SettingErro
     Ok((bits / 8.0) as u64)
 }
 
-/// How a rate in bytes per second is printed: exact, in the largest unit that is so.
+/// The text of a rate in bytes per second: exact, in the largest unit for which it is exact.
 pub(super) fn rate_text(bytes_per_s: u64) -> String {
     let bits = u128::from(bytes_per_s) * 8;
     let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
@@ -40,13 +40,13 @@ pub(super) fn burst(setting: &SettingRef, value: &str) -> Result<u32, SettingErr
     Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
-/// What is saved of a rate.
+/// The saved form of a rate.
 pub(super) fn with_burst(bytes_per_s: u64, burst_bytes: u32) -> String {
     format!("{}{BURST}{burst_bytes}", rate_text(bytes_per_s))
 }
 
-/// A rate, and the burst that goes with it: the saved one, unless `now` is another than rounding
-/// can explain, so that someone has changed it for its own sake.
+/// A rate, and the burst that goes with it: the saved one, unless `now` differs by more than rounding
+/// can explain, so that someone has changed it deliberately.
 pub(super) fn rate_and_burst(
     setting: &SettingRef,
     value: &str,
@@ -59,13 +59,13 @@ pub(super) fn rate_and_burst(
     Ok((rate(setting, value)?, if close(saved, now) { saved } else { now }))
 }
 
-/// Whether two saved or read rates are the same, whatever their bursts.
+/// Whether two saved or read rates are equal, whatever their bursts.
 pub(super) fn same_rate(one: &str, other: &str) -> bool {
     let rate = |text: &str| text.split_once(BURST).map_or(text.to_owned(), |(rate, _)| rate.into());
     rate(one) == rate(other)
 }
 
-/// Whether two bursts are the same but for rounding.
+/// Whether two bursts are equal except for rounding.
 pub(super) fn same_burst(one: &str, other: &str) -> bool {
     match (one.parse(), other.parse()) {
         (Ok(one), Ok(other)) => close(one, other),

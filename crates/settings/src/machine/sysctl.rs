@@ -57,7 +57,7 @@ impl Machine for Sysctl {
     }
 }
 
-/// The value as the kernel prints it; refuses what is of another form than the value now.
+/// The value as the kernel prints it; refuses a value whose form differs from the value now.
 pub(crate) fn fitting(
     setting: &SettingRef,
     value: &str,
@@ -68,7 +68,7 @@ pub(crate) fn fitting(
         return Err(bad(setting, value, "it is empty or has control characters"));
     }
     let (has, gets) = (now.split(' ').count(), wanted.split(' ').count());
-    // A shorter vector would silently change the first numbers only.
+    // A shorter vector would silently change only the first numbers.
     if is_numbers(now) && has != gets {
         let why = format!("it needs {has} numbers; now it is {now:?}");
         return Err(bad(setting, value, why));
@@ -76,7 +76,7 @@ pub(crate) fn fitting(
     Ok(wanted)
 }
 
-/// What the kernel said to a value, with the values that it takes.
+/// The kernel's answer to a value, with the values that it accepts.
 fn refused(setting: &SettingRef, value: &str, what: &str, cause: std::io::Error) -> SettingError {
     let out_of_range = [libc::EINVAL, libc::ERANGE].map(Some).contains(&cause.raw_os_error());
     let operation = format!("change it to {value:?}");
@@ -89,7 +89,7 @@ fn refused(setting: &SettingRef, value: &str, what: &str, cause: std::io::Error)
     }
 }
 
-/// Not even root may write it, so that naming a missing privilege would mislead.
+/// Not even root may write it, so naming a missing privilege would mislead.
 fn refuse_read_only(setting: &SettingRef) -> Result<(), SettingError> {
     let read_only = fs::metadata(sysctl_name::path(setting)?)
         .is_ok_and(|status| status.permissions().readonly());
@@ -103,7 +103,7 @@ fn refuse_read_only(setting: &SettingRef) -> Result<(), SettingError> {
     })
 }
 
-/// The words of `text` with one space between them: the kernel separates numbers by tabs.
+/// The words of `text` separated by single spaces: the kernel separates numbers by tabs.
 fn one_space(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

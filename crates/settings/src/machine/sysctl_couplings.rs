@@ -1,8 +1,8 @@
-//! Which parameters the kernel alters along with another one. Nothing else is taken for the effect of a
-//! change, so that what other programs write meanwhile stays theirs.
+//! Which parameters the kernel alters along with another one. Nothing else counts as the effect of a
+//! change, so that changes that other programs make meanwhile stay theirs.
 //!
-//! The conformance test writes each parameter of a network namespace and compares all others, so that a
-//! row that is missing here shows.
+//! The conformance test writes each parameter of a network namespace and compares all others, so
+//! it reveals a missing row.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ struct Coupling {
     alters: &'static [&'static str],
 }
 
-/// Each of these alters all others: two units of one value, or two ways to say it, of which the kernel
+/// Each of these alters all others: two units of one value, or two forms of it, of which the kernel
 /// clears the other.
 const fn together(names: &'static [&'static str]) -> Coupling {
     Coupling { writing: names, alters: names }
@@ -31,7 +31,7 @@ const fn one_way(writing: &'static [&'static str], alters: &'static [&'static st
 
 const COUPLINGS: &[Coupling] = &[
     // mm/page-writeback.c `dirty_ratio_handler`, `dirty_bytes_handler` and the two for background
-    // writing: the one that is written counts, the other becomes 0.
+    // writing: the written one counts, the other becomes 0.
     together(&["vm/dirty_ratio", "vm/dirty_bytes"]),
     together(&["vm/dirty_background_ratio", "vm/dirty_background_bytes"]),
     // mm/util.c `overcommit_ratio_handler`, `overcommit_kbytes_handler`: the same.
@@ -58,7 +58,7 @@ const COUPLINGS: &[Coupling] = &[
     // net/core/neighbour.c: one limit of a queue, in bytes and in packets.
     together(&["net/ipv4/neigh/{}/unres_qlen", "net/ipv4/neigh/{}/unres_qlen_bytes"]),
     together(&["net/ipv6/neigh/{}/unres_qlen", "net/ipv6/neigh/{}/unres_qlen_bytes"]),
-    // net/core/neighbour.c `neigh_copy_dflt_parms`: devices without a value of their own follow.
+    // net/core/neighbour.c `neigh_copy_dflt_parms`: devices without their own value follow.
     one_way(&["net/ipv4/neigh/default/{}"], &["net/ipv4/neigh/*/{}"]),
     one_way(&["net/ipv6/neigh/default/{}"], &["net/ipv6/neigh/*/{}"]),
     // net/ipv4/tcp_cong.c `tcp_set_default_congestion_control`: the default is allowed to everyone.
@@ -73,13 +73,13 @@ pub(super) fn altered(file: &Path) -> Vec<PathBuf> {
     closure(&first, &folders).into_iter().filter(exists).map(|n| Path::new(ROOT).join(n)).collect()
 }
 
-/// The parameters that another host's kernel may alter along with `name`, as paths below /proc/sys. Which devices it
-/// has is not known here, so that what belongs to each of them is left out.
+/// The parameters that another host's kernel may alter along with `name`, as paths below /proc/sys. That host's
+/// devices are unknown here, so parameters of single devices are left out.
 pub(crate) fn named(name: &str) -> BTreeSet<String> {
     closure(name, &|_| Vec::new())
 }
 
-/// What is coupled with `first`, with what is coupled with that, and so on.
+/// Everything coupled with `first`, directly or indirectly.
 fn closure(first: &str, folders: &dyn Fn(&str) -> Vec<String>) -> BTreeSet<String> {
     let mut found = BTreeSet::from([first.to_owned()]);
     let mut next = vec![first.to_owned()];
@@ -111,7 +111,7 @@ fn directly(name: &str, folders: &dyn Fn(&str) -> Vec<String>) -> Vec<String> {
         .collect()
 }
 
-/// What `{}` of a pattern stands for in `name`; empty if the pattern has none.
+/// The text that `{}` of a pattern matches in `name`; empty if the pattern has none.
 fn matched(pattern: &str, name: &str) -> Option<String> {
     let Some((before, after)) = pattern.split_once("{}") else {
         return (pattern == name).then(String::new);

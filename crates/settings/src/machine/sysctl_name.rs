@@ -1,4 +1,4 @@
-//! From `sysctl.<name>` to a file under /proc/sys, and to the nearest names that exist.
+//! Converts `sysctl.<name>` to a file under /proc/sys, and finds the nearest existing names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use crate::nearest::nearest;
 
 const ROOT: &str = "/proc/sys";
 
-/// The part behind `sysctl.`.
+/// The part after `sysctl.`.
 pub(crate) fn dotted(setting: &SettingRef) -> Option<&str> {
     setting.name.strip_prefix("sysctl.")
 }
 
-/// The name of a setting in one spelling: a sysctl's with dots between the parts of its path. What
-/// names nothing stays as it is.
+/// The name of a setting in one spelling: a sysctl's with dots between the parts of its path. An unknown
+/// name stays as it is.
 pub(crate) fn canonical(name: &str) -> String {
     let below = name.strip_prefix("sysctl.").and_then(below_root);
     let path = below.as_deref().and_then(Path::to_str);
@@ -26,14 +26,14 @@ pub(crate) fn canonical(name: &str) -> String {
     )
 }
 
-/// The file of a setting. It may not exist, and is below /proc/sys in any case.
+/// The file of a setting. It may not exist, but is always below /proc/sys.
 pub(crate) fn path(setting: &SettingRef) -> Result<PathBuf, SettingError> {
     let unknown = || SettingError::Unknown { name: setting.name.clone(), nearest: Vec::new() };
     let below = below_root(dotted(setting).ok_or_else(unknown)?).ok_or_else(unknown)?;
     Ok(Path::new(ROOT).join(below))
 }
 
-/// The device that a parameter is of, by its directory: `net/ipv4/conf/eth0` and its like.
+/// The device of a parameter, from its directory: `net/ipv4/conf/eth0` and the like.
 pub(super) fn device(setting: &SettingRef) -> Option<String> {
     let path = path(setting).ok()?;
     let parts: Vec<&str> = path.to_str()?.split('/').collect();
@@ -41,7 +41,7 @@ pub(super) fn device(setting: &SettingRef) -> Option<String> {
     (!["all", "default"].contains(&found)).then(|| found.into())
 }
 
-/// Refuses a name without a file, and names the most similar ones that have one.
+/// Refuses a name without a file, and lists the most similar names with one.
 pub(crate) fn check_exists(setting: &SettingRef) -> Result<(), SettingError> {
     let path = path(setting)?;
     if path.is_file() {
@@ -53,8 +53,8 @@ pub(crate) fn check_exists(setting: &SettingRef) -> Result<(), SettingError> {
 }
 
 /// The relative path of a name, by the rules of sysctl(8) and sysctl.d(5): the first separator
-/// shows whether `.` or `/` separates, the other one then stands for itself or, in names with
-/// dots, for a dot. `None` for whatever could lead out of /proc/sys.
+/// shows whether `.` or `/` separates; the other one then stands for itself or, in names with
+/// dots, for a dot. `None` for anything that could lead out of /proc/sys.
 fn below_root(name: &str) -> Option<PathBuf> {
     let first = name.find(['.', '/'])?;
     let slashed: String = match name.as_bytes()[first] {
@@ -76,7 +76,7 @@ fn swap_separator(c: char) -> char {
     }
 }
 
-/// The settings in and below the deepest directory on the way to `path` that exists.
+/// The settings in and below the deepest existing directory on the way to `path`.
 fn names_beside(path: &Path) -> Vec<String> {
     let mut names = Vec::new();
     if let Some(folder) = path.ancestors().skip(1).find(|folder| folder.is_dir()) {

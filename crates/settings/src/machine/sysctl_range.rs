@@ -1,7 +1,7 @@
-//! Which numbers the kernel takes for a parameter of the network that it has just refused to change.
+//! Which numbers the kernel accepts for a network parameter that it has just refused to change.
 //!
-//! Ranges differ from version to version, and the kernel does not print them. So it is asked: in a network
-//! namespace of its own, which is thrown away, numbers are tried until the ends of the range are found.
+//! Ranges differ between versions, and the kernel does not print them. So numbers are tried in a temporary
+//! network namespace until the ends of the range are found.
 
 use std::fs;
 use std::io::Write;
@@ -13,12 +13,12 @@ use goodput_netlink::namespace;
 
 use super::sysctl_name;
 
-/// Where the search ends: `i32` and what `proc_doulongvec_minmax` takes (kernel/sysctl.c).
+/// Limits of the search: `i32` and the range of `proc_doulongvec_minmax` (kernel/sysctl.c).
 const LOWEST: i128 = i32::MIN as i128;
 const HIGHEST: i128 = u64::MAX as i128;
 
-/// The range of a parameter that is one number, if it has one in every network namespace and this process may
-/// make a namespace.
+/// The range of a parameter that is one number, if every network namespace has the parameter and this process may
+/// create a namespace.
 pub(super) fn of(setting: &SettingRef) -> Option<RangeInclusive<i128>> {
     let path = sysctl_name::path(setting).ok()?;
     if !path.starts_with("/proc/sys/net") {
@@ -36,13 +36,13 @@ fn search(path: &Path) -> Option<RangeInclusive<i128>> {
     Some(least..=most)
 }
 
-/// The last number from `good` towards `beyond` that the kernel takes, by halving what is between.
+/// The last number from `good` towards `beyond` that the kernel accepts, found by bisection.
 fn end(path: &Path, good: i128, beyond: i128) -> Option<i128> {
     if takes(path, beyond) {
         return Some(beyond);
     }
     let (mut good, mut bad) = (good, beyond);
-    // Numbers that the kernel rounds are none of the range's ends.
+    // Numbers that the kernel rounds are not ends of the range.
     while (good - bad).abs() > 1 {
         let between = i128::midpoint(good, bad);
         if takes(path, between) { good = between } else { bad = between }
@@ -50,7 +50,7 @@ fn end(path: &Path, good: i128, beyond: i128) -> Option<i128> {
     takes(path, good).then_some(good)
 }
 
-/// Whether the kernel takes a number, and as it is.
+/// Whether the kernel accepts a number unchanged.
 fn takes(path: &Path, number: i128) -> bool {
     let written = fs::OpenOptions::new()
         .write(true)

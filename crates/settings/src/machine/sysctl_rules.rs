@@ -6,7 +6,7 @@ use goodput_model::SettingRef;
 use super::sysctl_name;
 use crate::error::SettingError;
 
-/// Areas whose parameters tune; the others run programs, lock themselves or guard the host.
+/// Areas whose parameters tune; other areas run programs, lock themselves or guard the host.
 const AREAS: [&str; 8] =
     ["net/", "vm/", "sunrpc/", "fs/nfs/", "fs/pipe-", "fs/aio-", "kernel/sched_", "kernel/numa_"];
 
@@ -29,7 +29,7 @@ const ACTIONS: [(&str, &str); 12] = [
 const FORWARDING: &str =
     "it resets other parameters and routes, which do not come back with the old value";
 
-/// Refuses a parameter that writing the old value back would not make as it was.
+/// Refuses a parameter that writing the old value back would not restore.
 pub(crate) fn check(setting: &SettingRef) -> Result<(), SettingError> {
     let path = sysctl_name::path(setting)?;
     let below = path.strip_prefix("/proc/sys").unwrap_or(&path).to_string_lossy().into_owned();

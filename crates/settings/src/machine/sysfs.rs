@@ -2,8 +2,8 @@
 //! (Documentation/ABI/testing/sysfs-class-net).
 //!
 //! /sys shows the devices of the network namespace in which it was mounted, which need not be that
-//! of the calling thread. So a view of its own is asked for (fsopen(2)), which belongs to the
-//! thread's namespace; if that is not permitted, /sys is used if the device there is the same.
+//! of the calling thread. So this opens its own view (fsopen(2)), which belongs to the
+//! thread's namespace. If that is not permitted, /sys is used if the device there is the same.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use super::device;
 use crate::error::{SettingError, from_io, from_netlink};
 
-/// The attribute `name` of the setting's device, less its final line break.
+/// The attribute `name` of the setting's device, without its final line break.
 pub(super) fn read(setting: &SettingRef, name: &str) -> Result<String, SettingError> {
     let directory = directory(setting)?;
     attribute(&directory, name, OFlags::RDONLY)
@@ -28,7 +28,7 @@ pub(super) fn read(setting: &SettingRef, name: &str) -> Result<String, SettingEr
         .map_err(|e| from_io(setting, "read it", name, e))
 }
 
-/// Writes the attribute by one write(2).
+/// Writes the attribute with one write(2).
 pub(super) fn write(setting: &SettingRef, name: &str, value: &str) -> Result<(), SettingError> {
     let directory = directory(setting)?;
     attribute(&directory, name, OFlags::WRONLY)
@@ -36,7 +36,7 @@ pub(super) fn write(setting: &SettingRef, name: &str, value: &str) -> Result<(),
         .map_err(|e| from_io(setting, format!("change it to {value:?}"), name, e))
 }
 
-/// The names of the setting's device's queues that begin with `kind`, `rx-` or `tx-`, in order.
+/// The queues of the setting's device whose names begin with `kind`, `rx-` or `tx-`, in order.
 pub(super) fn queues(setting: &SettingRef, kind: &str) -> Result<Vec<String>, SettingError> {
     let failed = |e: io::Error| from_io(setting, "list its queues", "directory of queues", e);
     let queues = openat(directory(setting)?, "queues", OFlags::DIRECTORY, Mode::empty())
@@ -53,12 +53,12 @@ pub(super) fn queues(setting: &SettingRef, kind: &str) -> Result<Vec<String>, Se
 pub(crate) struct View(Option<OwnedFd>);
 
 impl View {
-    /// A view of its own, or /sys if that is not permitted.
+    /// Its own view, or /sys if that is not permitted.
     pub(crate) fn open() -> Self {
         Self(own_view().ok())
     }
 
-    /// The directory of a link. `None`: it can't be seen from here.
+    /// The directory of a link. `None`: it is not visible from here.
     pub(crate) fn device(&self, link: &Link) -> Option<OwnedFd> {
         let path = format!("class/net/{}", link.name);
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -76,7 +76,7 @@ pub(crate) fn attribute(directory: &OwnedFd, name: &str, flags: OFlags) -> io::R
     Ok(openat(directory, name, flags | OFlags::CLOEXEC, Mode::empty())?.into())
 }
 
-/// The directory of the setting's device, of whose existence netlink has assured us: its name
+/// The directory of the setting's device. Netlink has confirmed that the device exists, so its name
 /// leads nowhere else.
 pub(super) fn directory(setting: &SettingRef) -> Result<OwnedFd, SettingError> {
     let mut netlink = device::netlink(setting)?;
@@ -92,7 +92,7 @@ pub(super) fn directory(setting: &SettingRef) -> Result<OwnedFd, SettingError> {
     View::open().device(&link).ok_or_else(|| hidden(setting))
 }
 
-/// What to say if a device can't be seen in /sys.
+/// The error if a device is not visible in /sys.
 pub(crate) fn hidden(setting: &SettingRef) -> SettingError {
     SettingError::NotPermitted {
         operation: "find it in /sys, which shows another network namespace".into(),

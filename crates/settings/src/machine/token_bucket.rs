@@ -1,4 +1,4 @@
-//! Reads and writes one number of a token bucket filter (tc-tbf(8)); everything else of it stays.
+//! Reads and writes one number of a token bucket filter (tc-tbf(8)); everything else stays.
 
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, Qdisc, QdiscOptions, Tbf};
@@ -100,7 +100,7 @@ fn jammed(setting: &SettingRef, value: &str) -> SettingError {
     }
 }
 
-/// The device's token bucket: the root one, or the only one.
+/// The device's token bucket: the root, or the only one.
 fn bucket(netlink: &mut Netlink, setting: &SettingRef) -> Result<(Qdisc, Tbf), SettingError> {
     device::qdisc(netlink, setting, ("tbf", "token buckets"), |qdisc| match &qdisc.options {
         QdiscOptions::Tbf(tbf) => Some(tbf.clone()),

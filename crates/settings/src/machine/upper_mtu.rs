@@ -1,22 +1,22 @@
-//! What becomes of the MTUs of the links that stand on one whose MTU changes.
+//! How the MTUs of upper links follow when the MTU of the link below changes.
 
 use goodput_netlink::Link;
 
-/// What macsec puts around each packet at most: 14 bytes of tag, 2 of type, 16 of check value
+/// What macsec adds to each packet at most: 14 bytes of tag, 2 of type, 16 of check value
 /// (drivers/net/macsec.c `macsec_extra_len`, `MACSEC_STD_ICV_LEN`).
 const MACSEC_OVERHEAD_BYTES: u32 = 32;
 
-/// What becomes of one of them.
+/// How one of them follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
-    /// It has this MTU then, bytes; or a little more, if it is a macsec.
+    /// It then has this MTU, bytes; or a little more, if it is a macsec.
     To(u32),
-    /// Nothing is known of this kind.
+    /// Nothing is known about this kind.
     Unknown,
 }
 
-/// Why `mtu` for the link with this index would leave one that stands on it, directly or not, with
-/// less than `smallest` bytes, if that has as much now.
+/// Why `mtu` for the link with this index would leave a link above it, directly or not, with
+/// less than `smallest` bytes, if the upper link has this much now.
 pub(super) fn falls_below(links: &[Link], index: u32, mtu: u32, smallest: u32) -> Option<String> {
     let below = links.iter().find(|link| link.index == index)?;
     let mut uppers = links.iter().filter(|link| stands_on(link, index) && link.mtu >= smallest);
@@ -27,7 +27,7 @@ pub(super) fn falls_below(links: &[Link], index: u32, mtu: u32, smallest: u32) -
         Follows::To(then) if then < upper.mtu => falls_below(links, upper.index, then, smallest),
         Follows::To(_) => None,
         Follows::Unknown => {
-            // If the upper device follows at all, it keeps the difference that it has now for its own headers.
+            // If the upper device follows at all, it keeps the present difference for its own headers.
             let around = below.mtu.saturating_sub(upper.mtu);
             let may_fall = mtu < below.mtu && mtu.saturating_sub(around) < smallest;
             may_fall.then(|| {
@@ -47,7 +47,7 @@ fn stands_on(link: &Link, index: u32) -> bool {
     link.peer_index == Some(index) && !link.peer_elsewhere
 }
 
-/// What the kernel makes of a link's MTU when that of the one below changes: what each kind does at
+/// The kernel's new MTU of a link when that of the link below changes: what each kind does at
 /// `NETDEV_CHANGEMTU`.
 fn follows(upper: &Link, then: u32) -> Follows {
     match upper.kind.as_deref() {
@@ -121,7 +121,7 @@ mod tests {
         });
     }
 
-    /// Makes a link of that kind, and changes the MTU below; false if this kernel doesn't have the kind.
+    /// Creates a link of this kind, and changes the MTU below; false if this kernel doesn't support the kind.
     fn foreseen(kind: &str, mtu: &str) -> bool {
         let ip = |words: &str| {
             let ip = std::process::Command::new("ip").args(words.split(' ')).output().unwrap();

@@ -1,4 +1,4 @@
-//! What belongs to one measurement: the application that sends for real must do the same.
+//! Settings of one measurement: the real application must do the same.
 
 use goodput_model::Permanent;
 

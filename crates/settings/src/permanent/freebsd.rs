@@ -4,8 +4,8 @@ use goodput_model::{Permanent, SettingRef};
 
 use super::{device, entry};
 
-/// An option of ifconfig(8) that the interface gets at every start. rc.conf is read by sh(1), so
-/// that the line adds to what stands above it.
+/// An option of ifconfig(8) that the interface gets at every start. sh(1) reads rc.conf, so
+/// the line can add to the lines above it.
 pub fn interface_option(device: &str, option: &str) -> Permanent {
     let variable = format!("ifconfig_{}", device.replace(['.', '-'], "_"));
     entry("FreeBSD /etc/rc.conf", format!("{variable}=\"${{{variable}}} {option}\""))
@@ -21,7 +21,7 @@ pub fn sysctl_conf(name: &str, value: &str) -> Permanent {
     entry("FreeBSD /etc/sysctl.conf", format!("{name}={value}"))
 }
 
-/// The setting's device as sysctl(8) has it: `em.0` of em0.
+/// The setting's device as sysctl(8) names it: `em.0` for em0.
 pub(crate) fn unit(setting: &SettingRef) -> String {
     let device = device(setting);
     let driver = device.trim_end_matches(|c: char| c.is_ascii_digit());

@@ -5,8 +5,8 @@ use goodput_netlink::Netlink;
 
 use super::{device, entry, interface_option};
 
-/// Only the first file that matches is applied, so that it must repeat what
-/// `99-default.link` says (systemd.link(5), "Link files").
+/// Only the first matching file is applied, so ours must repeat the lines of
+/// `99-default.link` (systemd.link(5), "Link files").
 const DEFAULTS: &str = "[Link]\n\
     NamePolicy=keep kernel database onboard slot path\n\
     MACAddressPolicy=persistent";
@@ -46,7 +46,7 @@ pub(crate) fn offload(
     std::iter::once(link_file(setting, &lines.join("\n"))).chain(option).collect()
 }
 
-/// The device's hardware address, if it is this host's and has one of Ethernet's length.
+/// The device's hardware address, if the device is on this host and the address has Ethernet's length.
 fn address(setting: &SettingRef, device: &str) -> Option<String> {
     if setting.end == EndName::Far {
         return None;

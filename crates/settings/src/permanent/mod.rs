@@ -1,4 +1,4 @@
-//! How a value outlives a reboot: which lines belong into which files. Nothing is written here.
+//! How a value survives a reboot: which lines belong in which files. Nothing is written here.
 
 mod application;
 pub mod freebsd;
@@ -22,10 +22,10 @@ pub(crate) use sysctl::sysctl;
 pub(crate) use tmpfiles::tmpfile;
 pub(crate) use udev::{ethtool, queue_rule, udev_rule};
 
-/// From a setting and a value to the files that keep it; empty if nothing does.
+/// From a setting and a value to the files that keep it; empty if no file can.
 pub type Form = fn(&SettingRef, &str) -> Vec<Permanent>;
 
-/// What several settings need, with one entry for each file and no line of it twice.
+/// What several settings need, with one entry per file and without duplicate lines.
 pub fn merged(all: impl IntoIterator<Item = Permanent>) -> Vec<Permanent> {
     let mut files: Vec<Permanent> = Vec::new();
     for one in all {
@@ -37,7 +37,7 @@ pub fn merged(all: impl IntoIterator<Item = Permanent>) -> Vec<Permanent> {
     files
 }
 
-/// Adds what `lines` lack of `more`. Files of ours have the section that differs at their end.
+/// Adds the lines of `more` that `lines` doesn't have. In our files, the section that differs comes last.
 fn join(lines: &mut String, more: &str) {
     for line in more.lines() {
         if !lines.lines().any(|known| known == line) {
@@ -57,30 +57,30 @@ fn plain(scope: &str) -> String {
     scope.chars().map(|c| if safe(c) { c } else { '-' }).collect()
 }
 
-/// A class as it may stand in a line.
+/// A class in a form that is safe in a line.
 fn plain_class(class: &str) -> String {
     class.chars().filter(|c| c.is_ascii_hexdigit() || *c == ':').collect()
 }
 
-/// The device behind the `@`, without a class.
+/// The device after the `@`, without a class.
 pub(crate) fn device(setting: &SettingRef) -> String {
     let scope = setting.scope.as_deref().unwrap_or_default();
     plain(scope.split_once(':').map_or(scope, |(device, _class)| device))
 }
 
-/// The destination behind the `@`.
+/// The destination after the `@`.
 fn route(setting: &SettingRef) -> String {
     let scope = setting.scope.as_deref().unwrap_or_default();
     let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '/');
     scope.chars().filter(|c| safe(*c)).collect()
 }
 
-/// A size as files and C programs take it: in bytes, without a unit.
+/// A size for files and C programs: in bytes, without a unit.
 pub(crate) fn in_bytes(size: &str) -> String {
     size.parse::<Bytes>().map_or_else(|_| size.into(), |bytes| bytes.0.to_string())
 }
 
-/// A rate as systemd takes it: in bits per second, with its decimal units.
+/// A rate for systemd: in bits per second, with its decimal units.
 pub(crate) fn in_bits(rate: &str) -> String {
     match rate.parse::<BitRate>() {
         Ok(BitRate(bits)) if bits % 1e6 == 0.0 => format!("{}M", bits / 1e6),
@@ -139,7 +139,7 @@ mod tests {
                 let name = format!("far:{}@{scope}", setting.id);
                 let Ok(setting) = name.parse::<SettingRef>() else { continue };
                 for file in permanent(&setting, &value).unwrap_or_default() {
-                    // What follows the comma explains which file of the directory it is.
+                    // The text after the comma explains which file of the directory it is.
                     let path = file.file.split(',').next().unwrap_or_default();
                     prop_assert!(!path.contains("/.."), "{path}");
                 }

@@ -1,13 +1,13 @@
-//! Files of systemd-networkd (systemd.network(5)), and scripts of networkd-dispatcher for what it
-//! has no key.
+//! Files of systemd-networkd (systemd.network(5)), and scripts of networkd-dispatcher for settings
+//! without a key there.
 
 use goodput_model::{Permanent, SettingRef};
 
 use super::{device, entry};
 use crate::value;
 
-/// A section of the `.network` file of the setting's device. The file is the user's: of several
-/// that match only the first is applied, so that one of ours would replace it.
+/// A section of the `.network` file of the setting's device. The file is the user's: only the first
+/// matching file is applied, so one of ours would replace it.
 pub(crate) fn network_file(setting: &SettingRef, section: &str) -> Permanent {
     let device = device(setting);
     let file = format!(
@@ -16,7 +16,7 @@ pub(crate) fn network_file(setting: &SettingRef, section: &str) -> Permanent {
     entry(file, section)
 }
 
-/// A section for the setting's class of htb with one more key; the rest of it is the user's.
+/// A section for the setting's htb class with one more key; the rest of the section is the user's.
 pub(crate) fn class_section(setting: &SettingRef, key: &str) -> String {
     let scope = setting.scope.as_deref().unwrap_or_default();
     let class = scope.split_once(':').map(|(_, class)| super::plain_class(class));
@@ -26,7 +26,7 @@ pub(crate) fn class_section(setting: &SettingRef, key: &str) -> String {
 /// A key of the section that makes the setting's route, in the file of its device.
 pub(crate) fn route_section(setting: &SettingRef, key: &str, value: &str) -> Vec<Permanent> {
     let destination = super::route(setting);
-    // Without its key a section makes the route as if the metric had never been there.
+    // Without its key, a section creates the route as if the metric had never been set.
     let line =
         if value == value::DEFAULT { format!("# no {key}=") } else { format!("{key}={value}") };
     let file = format!(
@@ -36,8 +36,8 @@ pub(crate) fn route_section(setting: &SettingRef, key: &str, value: &str) -> Vec
     vec![entry(file, format!("[Route]\n# its Destination= and Gateway=\n{line}"))]
 }
 
-/// A script that changes a route once the device of it is routable; `metrics` as ip-route(8) has
-/// them.
+/// A script that changes a route once its device is routable; `metrics` in the words of
+/// ip-route(8).
 pub(crate) fn dispatcher(setting: &SettingRef, metrics: &str) -> Permanent {
     let destination = super::route(setting);
     entry(

@@ -1,11 +1,11 @@
-//! What a mount of the kernel must be given to read as a measurement did.
+//! Options that make a kernel mount read as a measurement did.
 
 use goodput_model::Permanent;
 
 use super::{entry, in_bytes};
 use crate::value;
 
-/// An option of the mount that has a size (nfs(5)); by default the server and the kernel agree on one.
+/// A mount option with a size (nfs(5)); by default the server and the kernel agree on one.
 pub(crate) fn mount_option(name: &str, size: &str) -> Vec<Permanent> {
     match size {
         value::DEFAULT => Vec::new(),

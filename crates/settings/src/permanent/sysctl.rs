@@ -1,13 +1,13 @@
-//! Kernel parameters: sysctl.d(5), and what FreeBSD calls the same.
+//! Kernel parameters: sysctl.d(5), and FreeBSD's equivalents.
 
 use goodput_model::{Permanent, SettingRef};
 
 use super::{entry, freebsd};
 
-/// Where our parameters stand: read late, so that they win over the distribution's.
+/// File of our parameters: read late, so that they override the distribution's.
 const FILE: &str = "/etc/sysctl.d/90-goodput.conf";
 
-/// What FreeBSD has for a parameter (tcp(4), tuning(7)): its name there, and what of the value it
+/// FreeBSD's equivalents of parameters (tcp(4), tuning(7)): the name there, and which part of the value it
 /// takes.
 const ON_FREEBSD: [(&str, &str, Take); 14] = [
     ("net.ipv4.tcp_rmem", "net.inet.tcp.recvbuf_max", Take::Field(2)),
@@ -27,7 +27,7 @@ const ON_FREEBSD: [(&str, &str, Take); 14] = [
     ("net.ipv4.tcp_no_metrics_save", "net.inet.tcp.hostcache.expire", Take::Switched("1")),
 ];
 
-/// What of a value goes over.
+/// Which part of a value is taken over.
 enum Take {
     /// The number at this place, from 0.
     Field(usize),

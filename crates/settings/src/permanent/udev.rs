@@ -1,10 +1,10 @@
-//! A rule of udev(7), for what systemd.link(5) has no key.
+//! A rule of udev(7), for settings without a key in systemd.link(5).
 
 use goodput_model::{Permanent, SettingRef};
 
 use super::{device, entry};
 
-/// Does `actions` when the device appears, or gets its name: a renamed one comes with `move`.
+/// Runs `actions` when the device appears, or gets its name: a renamed device comes with `move`.
 pub(crate) fn udev_rule(setting: &SettingRef, actions: &str) -> Permanent {
     let device = device(setting);
     entry(

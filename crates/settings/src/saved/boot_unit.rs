@@ -1,15 +1,15 @@
-//! A unit of systemd that sets at boot what no file of the system's own can say (systemd.service(5)).
+//! A systemd unit that sets at boot what no file of the system itself can express (systemd.service(5)).
 
 use std::path::Path;
 
 use super::contents::Assignment;
 
-/// Where it stands.
+/// Its path.
 pub const FILE: &str = "/etc/systemd/system/goodput-settings.service";
-/// What `systemctl enable` would make: the link that has it started at boot (systemd.unit(5), WantedBy=).
+/// The link that `systemctl enable` would create, which starts the unit at boot (systemd.unit(5), WantedBy=).
 pub const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/goodput-settings.service";
 
-/// Its lines. A value that can't be set because its device is gone, keeps no other from being set (`-`). `program` is goodput.
+/// Its lines. If a value can't be set because its device is gone, the others are still set (`-`). `program` is goodput.
 pub fn lines(keeps: &[Assignment], program: &Path) -> String {
     let set = |(setting, value): &Assignment| {
         let assignment = quoted(&format!("{setting}={value}"));
@@ -24,7 +24,7 @@ pub fn lines(keeps: &[Assignment], program: &Path) -> String {
     )
 }
 
-/// One word of a command line of systemd: `%` begins a specifier and `$` a variable there.
+/// One word of a systemd command line, where `%` begins a specifier and `$` a variable.
 fn quoted(word: &str) -> String {
     let mut out = String::from('"');
     for c in word.chars() {

@@ -1,15 +1,15 @@
-//! What a saved file looks like: a mark, the values that it keeps, a checksum, and the lines that keep them.
+//! The format of a saved file: a mark, the values that it keeps, a checksum, and the lines that keep them.
 
 use goodput_model::SettingRef;
 use sha2::{Digest, Sha256};
 
-/// Begins the line that says whose file it is.
+/// Begins the line that marks the file as ours.
 const MARK: &str = "# Written by goodput; `goodput settings undo --saved` removes it.";
 /// Begins the line of each value.
 const KEEPS: &str = "# keeps ";
-/// Begins the line with the checksum of the values and of what follows it.
+/// Begins the line with the checksum of the values and of the lines after it.
 const CHECKSUM: &str = "# checksum ";
-/// How much of the digest is kept: enough for what happens by chance.
+/// Length of the kept digest: enough against accidental changes.
 const CHECKSUM_BYTES: usize = 8;
 /// Begins a script, and must stay its first line (execve(2)).
 const INTERPRETER: &str = "#!";
@@ -17,12 +17,12 @@ const INTERPRETER: &str = "#!";
 /// A setting and the value that it keeps.
 pub type Assignment = (SettingRef, String);
 
-/// What a file of ours says.
+/// The contents of a file of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
     /// What it keeps.
     pub keeps: Vec<Assignment>,
-    /// Whether it is as it was written.
+    /// Whether it is unchanged since it was written.
     pub intact: bool,
 }
 
@@ -38,7 +38,7 @@ pub fn render(keeps: &[Assignment], lines: &str) -> String {
     format!("{interpreter}{MARK}\n{keeps}{CHECKSUM}{checksum}\n{lines}\n")
 }
 
-/// What a file says; `None` if it is not one of ours.
+/// The contents of a file; `None` if it is not one of ours.
 pub fn parse(text: &str) -> Option<Contents> {
     let text = match text.split_once('\n') {
         Some((first, rest)) if first.starts_with(INTERPRETER) => rest,
@@ -61,7 +61,7 @@ pub fn parse(text: &str) -> Option<Contents> {
     Some(Contents { keeps, intact })
 }
 
-/// Shows a change that someone made by hand; it is no secret.
+/// Reveals a change made by hand; it is no secret.
 fn checksum(keeps: &str, lines: &str) -> String {
     let digest = Sha256::digest(format!("{keeps}{lines}"));
     digest.iter().take(CHECKSUM_BYTES).map(|byte| format!("{byte:02x}")).collect()

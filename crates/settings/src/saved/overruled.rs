@@ -1,4 +1,4 @@
-//! Parameters of the kernel that a file of someone else sets again after ours (sysctl.d(5)).
+//! Kernel parameters that someone else's file sets again after ours (sysctl.d(5)).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,13 +10,13 @@ use super::contents::Assignment;
 use super::place::PARAMETERS;
 use super::root::below;
 
-/// Where such files stand, the first of several with one name counting.
+/// Folders of such files; of several files with one name, the first counts.
 const FOLDERS: [&str; 4] =
     ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"];
-/// Begins the name of a setting that is a parameter of the kernel.
+/// Prefix of settings that are kernel parameters.
 const SYSCTL: &str = "sysctl.";
 
-/// The values that `file` keeps and another file sets later, with the last one that does. Only sysctl.d has such an order.
+/// The values that `file` keeps and another file sets later, with the last such file. Only sysctl.d has such an order.
 pub fn overruled(root: &Path, file: &Path, keeps: &[Assignment]) -> Vec<(SettingRef, PathBuf)> {
     if file != below(root, PARAMETERS) {
         return Vec::new();
@@ -34,7 +34,7 @@ pub fn overruled(root: &Path, file: &Path, keeps: &[Assignment]) -> Vec<(Setting
     found.collect()
 }
 
-/// The files that are read after `own`: all are sorted by name, whichever folder they stand in.
+/// The files that are read after `own`: all are sorted by name, whichever folder they are in.
 fn later(root: &Path, own: &Path) -> Vec<PathBuf> {
     let mut files = BTreeMap::new();
     for folder in FOLDERS {
@@ -59,7 +59,7 @@ fn sets(text: &str, parameter: &str) -> bool {
     named.any(|(name, _)| matches(&slashed(name.trim_start_matches('-').trim()), parameter))
 }
 
-/// A name with slashes between its parts: the first separator says which of the two separates.
+/// A name with slashes between its parts: the first separator shows which of the two separates.
 fn slashed(name: &str) -> String {
     let by_dots = name.find(['.', '/']).is_some_and(|at| name.as_bytes()[at] == b'.');
     let swap = |c| match c {
@@ -70,7 +70,7 @@ fn slashed(name: &str) -> String {
     if by_dots { name.chars().map(swap).collect() } else { name.into() }
 }
 
-/// A part of `pattern` may be `*`, which stands for any one part (glob(7); other patterns are rare there).
+/// A part of `pattern` may be `*`, which matches any one part (glob(7); other patterns are rare there).
 fn matches(pattern: &str, parameter: &str) -> bool {
     let (pattern, parameter) = (pattern.split('/'), parameter.split('/'));
     pattern.clone().count() == parameter.clone().count()

@@ -1,5 +1,5 @@
-//! Which file keeps a value: one of sysctl.d that is ours alone, one for a device that udevd configures, or else the
-//! unit that sets it at boot. A rule of udev runs before the device is up, and a `.network` file is the user's.
+//! Which file keeps a value: our own file in sysctl.d, a file for a device that udevd configures, or else the
+//! unit that sets values at boot. A udev rule runs before the device is up, and a `.network` file is the user's.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use goodput_model::{Permanent, SettingRef};
 use super::link;
 use super::root::below;
 
-/// Begins what belongs to another system.
+/// Prefix of files that belong to another system.
 const FREEBSD: &str = "FreeBSD ";
-/// Where our parameters of the kernel stand.
+/// File of our kernel parameters.
 pub const PARAMETERS: &str = "/etc/sysctl.d/90-goodput.conf";
-/// Where files of ours may stand.
+/// Folders that may contain files of ours.
 const FOLDERS: [&str; 3] = ["/etc/sysctl.d", "/etc/systemd/system", link::FOLDER];
 
-/// The file that keeps all of a value of a setting by itself, if there is one.
+/// The file that alone keeps all of a setting's value, if there is one.
 pub fn own_file(root: &Path, setting: &SettingRef, forms: &[Permanent]) -> Option<String> {
     let mut here = forms.iter().filter(|form| !form.file.starts_with(FREEBSD)).peekable();
     here.peek()?;
@@ -26,7 +26,7 @@ pub fn own_file(root: &Path, setting: &SettingRef, forms: &[Permanent]) -> Optio
     is_link.then(|| link::file(root, setting.scope.as_deref()?)).flatten()
 }
 
-/// The folders with files of ours, those of drop-ins among them.
+/// The folders with files of ours, including those of drop-ins.
 pub fn folders(root: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| below(root, folder)).collect();
     let entries = std::fs::read_dir(below(root, link::FOLDER)).into_iter().flatten().flatten();
@@ -36,7 +36,7 @@ pub fn folders(root: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Whether a file may be ours by its name.
+/// Whether a file may be ours, judged by its name.
 pub fn is_ours(name: &str) -> bool {
     name.contains("goodput")
 }

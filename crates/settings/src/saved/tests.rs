@@ -1,4 +1,4 @@
-//! Saving below a root of the test's own.
+//! Saving below a root made by the test.
 
 use super::*;
 use crate::testing::Tmpfs;
@@ -128,7 +128,7 @@ fn all_is_saved_or_nothing() {
     let root = root.path();
     save(root, &["sysctl.net.ipv4.tcp_sack=1"]).unwrap();
     let before = all(root);
-    // A file stands where the folder of the unit belongs.
+    // A file blocks the folder of the unit.
     fs::create_dir_all(below(root, "/etc/systemd")).unwrap();
     fs::write(below(root, "/etc/systemd/system"), "").unwrap();
     let failed = save(root, &["sysctl.net.ipv4.tcp_sack=0", "qdisc.tbf.burst@eth0=9000"]);

@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(ALL.len(), listed.len(), "an id is there twice");
         let own: BTreeSet<String> = files.difference(&tables.into()).cloned().collect();
         assert!(own.is_subset(&listed), "{:?}", own.difference(&listed));
-        // What has no file of its own is a row.
+        // A setting without its own file is a row.
         let rows = include_str!("offload.rs").to_owned() + include_str!("qdisc_parameters.rs");
         for setting in ALL.iter().filter(|setting| !own.contains(&file(setting))) {
             assert!(rows.contains(&format!("\"{}\"", setting.id)), "{}", setting.id);

@@ -7,21 +7,21 @@ use super::{
     Cells, drivers, features, interrupts, links, napis, objects, queues, spreading, sysctls,
 };
 
-/// Writes a cell of a device: its name and the cell's name in it, and the text that is wanted.
+/// Writes a cell of a device: takes the device's name, the cell's name in it, and the wanted text.
 type WriteOfDevice = fn(&mut Host, &str, &str, &str) -> Result<(), Trouble>;
-/// Writes any other cell: its name less the area's own, the text now, and the one that is wanted.
+/// Writes any other cell: takes its name without the area's prefix, the present text, and the wanted text.
 type WriteAny = fn(&mut Host, &str, Option<&str>, &str) -> Result<(), Trouble>;
 
 /// How the cells of an area are written.
 pub(super) enum Write {
     /// Their names are `DEVICE/NAME`.
     OfDevice(WriteOfDevice),
-    /// Their names are the area's own affair.
+    /// Only the area knows the form of their names.
     Any(WriteAny),
 }
 
 impl Write {
-    /// Writes the cell with this name, less the area's own.
+    /// Writes the cell with this name, without the area's prefix.
     pub(super) fn cell(
         &self,
         host: &mut Host,
@@ -41,7 +41,7 @@ impl Write {
 
 /// One kind of cells.
 pub(super) struct Area {
-    /// How the names of its cells begin.
+    /// Prefix of its cells' names.
     pub(super) id: &'static str,
     /// Adds the cells of a part of the namespace.
     pub(super) capture: fn(&mut Host, &Part, &mut Cells) -> Result<(), Trouble>,

@@ -1,4 +1,4 @@
-//! Which devices and files a footprint is.
+//! The devices and files that a footprint contains.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use crate::machine::device;
 /// A part of the namespace.
 #[derive(Default)]
 pub(super) struct Part {
-    /// The links whose every property belongs to it.
+    /// The links that belong to it with every property.
     pub(super) links: Vec<Link>,
     /// Whether addresses, routes and rules of all links belong to it.
     pub(super) routes: bool,
     /// Parameters, as files below /proc/sys.
     pub(super) files: Vec<PathBuf>,
-    /// Parameters, as directories below /proc/sys of which each file belongs to it.
+    /// Directories below /proc/sys; each file in them is a parameter that belongs to it.
     pub(super) folders: Vec<PathBuf>,
     /// The same with everything below them.
     pub(super) trees: Vec<PathBuf>,
@@ -64,7 +64,7 @@ impl Part {
     }
 }
 
-/// Where each device has parameters of its own.
+/// Directories with each device's own parameters.
 const DEVICE_FOLDERS: [&str; 5] = [
     "/proc/sys/net/ipv4/conf",
     "/proc/sys/net/ipv6/conf",
@@ -73,8 +73,8 @@ const DEVICE_FOLDERS: [&str; 5] = [
     "/proc/sys/net/mpls/conf",
 ];
 
-/// The link called `name`, what it stands on, what is part of it, and all that stand on one of
-/// these or have it as a part: VLANs, macvlans, bonds and bridges take over what is changed below
+/// The link called `name`, the links below it, its members, and all links that are on top of one of
+/// these or have one as a member: VLANs, macvlans, bonds and bridges take over changes of the links below
 /// them.
 fn related(all: &[Link], name: &str) -> Vec<Link> {
     let Some(first) = all.iter().find(|link| link.name == name) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! The features that were asked for, one by one.
+//! The requested features, one by one.
 
 use goodput_netlink::Features;
 

@@ -1,4 +1,4 @@
-//! The conversations with the kernel that the areas share.
+//! The connections to the kernel that the areas share.
 
 use std::io;
 

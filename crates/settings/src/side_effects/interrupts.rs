@@ -1,7 +1,7 @@
 //! The CPUs that the interrupts of a device go to (/proc/irq, Documentation/core-api/irq).
 //!
-//! A driver that changes its queues gives its interrupts back and asks for others, with the
-//! affinity of a new one and perhaps another number; the name that it gives each stays.
+//! A driver that changes its queues frees its interrupts and requests others, with default
+//! affinity and perhaps another number; the name that it gives each stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Cells that expire, such as addresses with a lifetime. Behind the text is the time of expiry, in seconds of the
+//! Cells that expire, such as addresses with a lifetime. The text is followed by the time of expiry, in seconds of the
 //! monotonic clock, so that goodput can restore the remaining lifetime. A different expiry is no difference: routers
 //! and DHCP servers change it all the time.
 
@@ -7,7 +7,7 @@ use goodput_netlink::Lasting;
 const UNTIL: &str = " until ";
 const FOR_GOOD: &str = "-";
 
-/// The text of a cell and when it ends.
+/// The text of a cell and its expiry.
 pub(super) fn written(text: String, lasting: Option<Lasting>) -> String {
     written_at(text, lasting, now_s())
 }
@@ -24,7 +24,7 @@ fn written_at(text: String, lasting: Option<Lasting>, now: u64) -> String {
     }
 }
 
-/// The text of a cell, and how long it is still to last.
+/// The text of a cell, and its remaining lifetime.
 pub(super) fn read(cell: &str) -> (&str, Option<Lasting>) {
     read_at(cell, now_s())
 }
@@ -39,13 +39,13 @@ fn read_at(cell: &str, now: u64) -> (&str, Option<Lasting>) {
     (text, Some(Lasting { preferred_s: left(preferred), valid_s: left(valid) }))
 }
 
-/// Whether two cells differ at most in when they end.
+/// Whether two cells differ at most in their expiry.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     let text = |cell: &str| cell.split_once(UNTIL).map_or(cell.len(), |(text, _)| text.len());
     one[..text(one)] == other[..text(other)]
 }
 
-/// Whether the kernel has removed it by now, without anyone's doing.
+/// Whether the kernel has removed it by now on its own.
 pub(super) fn has_ended(cell: &str) -> bool {
     read(cell).1.is_some_and(|lasting| lasting.valid_s == Some(0))
 }

@@ -1,4 +1,4 @@
-//! What is set of a link: MTU, queue, segment sizes, flags, master.
+//! The settable properties of a link: MTU, queue, segment sizes, flags, master.
 
 use super::devices::Part;
 use super::host::{Host, Trouble};

@@ -36,7 +36,7 @@ pub(crate) type Changed = BTreeMap<String, Option<String>>;
 /// More cells than this are not kept for one setting: a router with all routes of the Internet
 /// would write gigabytes before each change.
 const MAX_CELLS_PER_SETTING: usize = 100_000;
-/// How often what depends on other cells is tried again.
+/// How often cells that depend on other cells are written again.
 const MAX_WRITE_ROUNDS: usize = 4;
 
 /// The state of a setting's footprint now.
@@ -67,15 +67,15 @@ pub(crate) fn changed(from: &Cells, to: &Cells) -> Changed {
     gone.chain(other.map(|(name, text)| (name.clone(), Some(text.clone())))).collect()
 }
 
-/// The cells of `target` that are something else, or are not, now.
+/// The cells of `target` that have another value now, or do not exist.
 pub(crate) fn differing<'a>(target: &'a Cells, now: &Cells) -> Vec<(&'a str, &'a str)> {
     let is = |name, text: &str| now.get(name).is_some_and(|now| same(now, text));
     let other = target.iter().filter(|(name, text)| !is(*name, text) && !lasting::has_ended(text));
     other.map(|(name, text)| (name.as_str(), text.as_str())).collect()
 }
 
-/// Writes what differs from `target` until nothing does, or nothing more can be done. Returns what
-/// still differs, in words, and how everything is then.
+/// Writes differences from `target` until there are none, or nothing more can be done. Returns the remaining
+/// differences, in words, and the final state.
 pub(crate) fn bring_about(
     setting: &SettingRef,
     footprint: &Footprint,
@@ -102,7 +102,7 @@ pub(crate) fn bring_about(
     Ok((left, now))
 }
 
-/// Writes cells in the order of the areas; why it failed, by name.
+/// Writes cells in the order of the areas; returns the reasons of failures, by name.
 fn write(
     setting: &SettingRef,
     cells: &[(&str, &str)],
@@ -148,7 +148,7 @@ pub(crate) fn steer(device: &str) {
             let path = format!("queues/{direction}-{queue}/{file}");
             let opened =
                 crate::machine::sysfs::attribute(&directory, &path, rustix::fs::OFlags::WRONLY);
-            // There are fewer queues, or one that has nothing to choose.
+            // There are fewer queues, or the queue has no choice.
             if let Ok(mut file) = opened {
                 let _ = file.write_all(text.as_bytes());
             }
@@ -187,7 +187,7 @@ mod tests {
                 ends.map(|(_, end)| end.split(' ').next_back().unwrap().parse::<u64>().unwrap())
                     .collect::<Vec<_>>()
             };
-            // The kernel counts whole seconds, and what was left began a little later.
+            // The kernel counts whole seconds, and the remaining time began a little later.
             assert!(!ends(&before).is_empty());
             for (one, other) in ends(&before).into_iter().zip(ends(&after)) {
                 assert!(one.abs_diff(other) < 3600, "{one} {other}");

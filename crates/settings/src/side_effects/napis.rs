@@ -1,7 +1,7 @@
-//! How each NAPI instance of a device is polled: what is written for the whole device replaces it
+//! How each NAPI instance of a device is polled: writing a value for the whole device replaces it
 //! (`netdev_set_defer_hard_irqs`, net/core/dev.h; `netif_set_threaded`, net/core/dev.c).
 //!
-//! An instance is known by its place, because its number is another one after the device was down.
+//! An instance is identified by its place, because its number changes when the device was down.
 
 use goodput_netlink::napis::{Napi, NapiNumber, napis, set_napi};
 
@@ -14,7 +14,7 @@ pub(super) const ID: &str = "napi";
 /// Reads a number of an instance.
 type Read = fn(&Napi) -> Option<u64>;
 
-/// In the order of the kernels that brought them, so that an older one lacks the last.
+/// In the order of the kernels that introduced them, so that the last is missing on an older kernel.
 const NUMBERS: [(NapiNumber, Read); 4] = [
     (NapiNumber::DeferHardIrqs, |napi| napi.defer_hard_irqs),
     (NapiNumber::GroFlushTimeoutNs, |napi| napi.gro_flush_timeout_ns),

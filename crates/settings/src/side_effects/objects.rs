@@ -57,7 +57,7 @@ fn capture(
     let links: Vec<u32> = part.links.iter().map(|link| link.index).collect();
     for object in host.netlink.objects(kind, &links)? {
         let of_a_link = object.links.iter().any(|index| part.has(*index));
-        // Groups of next hops, and routes through them, name no link; they may go with any.
+        // Groups of next hops, and routes through them, name no link; they may disappear with any.
         let of_any = object.links.is_empty()
             && matches!(kind, ObjectKind::NextHop | ObjectKind::Route)
             && !part.links.is_empty();

@@ -15,9 +15,9 @@ pub(super) const ID: &str = "queue";
 
 /// Files of a device.
 const DEVICE: [&str; 3] = ["threaded", "gro_flush_timeout", "napi_defer_hard_irqs"];
-/// Files of a queue that receives.
+/// Files of a receive queue.
 const RECEIVE: [&str; 2] = ["rps_cpus", "rps_flow_cnt"];
-/// Files of a queue that sends.
+/// Files of a transmit queue.
 const SEND: [&str; 6] = [
     "xps_cpus",
     "xps_rxqs",
@@ -31,7 +31,7 @@ pub(super) fn capture(host: &mut Host, part: &Part, cells: &mut Cells) -> Result
     for link in &part.links {
         let device = host.sysfs.device(link).ok_or(Trouble::Hidden)?;
         let mut keep = |file: String| {
-            // A device that has no such file, or only one queue, can't lose what is in it.
+            // A device without such a file, or with only one queue, can't lose its content.
             if let Ok(text) = read(&device, &file) {
                 cells.insert(format!("{ID}/{}/{file}", link.name), text);
             }

@@ -1,4 +1,4 @@
-//! How a card spreads what it receives over its queues: the table and the key of its hash, and its
+//! How a card spreads received packets over its queues: the table and the key of its hash, and its
 //! rules for single flows. Drivers reset them when the number of queues changes.
 
 use goodput_netlink::NetlinkError;
@@ -47,10 +47,10 @@ pub(super) fn write(_: &mut Host, device: &str, name: &str, wanted: &str) -> Res
     }
 }
 
-/// Makes the table what it was. From one that is set the kernel takes no channel away any more
-/// (net/ethtool/channels.c), so one that nobody had set is reset instead.
+/// Restores the table. If a table is set, the kernel refuses to remove a channel in it
+/// (net/ethtool/channels.c), so a table that nobody had set is reset instead.
 ///
-/// The kernel does not say which it was. The table that it makes on its own for these queues is taken for
+/// The kernel does not report which one it was. A table that equals the kernel's default for these queues counts as
 /// nobody's: had someone set the same one, the kernel would have refused to lower the channels below it, and
 /// there would be nothing to put back.
 fn write_table(device: &str, wanted: &[u8]) -> Result<(), NetlinkError> {

@@ -1,4 +1,4 @@
-//! Kernel parameters. Those that cannot be written move on their own or never; those that not
+//! Kernel parameters. Read-only parameters change on their own or never; parameters that not
 //! everyone may read are keys, and stay out of the journal.
 
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<()
 }
 
 fn add(folder: &Path, deep: bool, cells: &mut Cells) {
-    // A host without IPv6 has no such directory; a file that goes with its device is gone.
+    // A host without IPv6 has no such directory; a file disappears with its device.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.file_type() {
             Ok(kind) if !kind.is_dir() => add_file(&entry.path(), cells),

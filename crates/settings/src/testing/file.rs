@@ -46,7 +46,7 @@ thread_local! {
     static WHEN_NOTED: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// Lets `other` happen between this thread's next note on disk and the change that it is about.
+/// Runs `other` between this thread's next note on disk and the corresponding change.
 pub(crate) fn when_noted(other: impl FnOnce() + 'static) {
     WHEN_NOTED.set(Some(Box::new(other)));
 }
@@ -93,7 +93,7 @@ impl Machine for TestFile {
             "spoil" => "spoilt",
             other => other,
         };
-        // Renaming makes the change at one instant, as a system call does.
+        // Renaming makes the change atomic, like a system call.
         let new = format!("{path}.new");
         let result = fs::write(&new, written).and_then(|()| fs::rename(&new, path));
         step();

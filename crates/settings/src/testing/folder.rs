@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// A place for journals. In memory if there is such a place: what a busy disk takes for fsync(2) only
+/// A place for journals, in memory if possible: on a busy disk, fsync(2) only
 /// makes the tests slow.
 pub(crate) fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");

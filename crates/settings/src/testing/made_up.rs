@@ -1,4 +1,4 @@
-//! Files of a host that no test machine is: interrupts, frequencies.
+//! Host files that no test machine has: interrupts, frequencies.
 
 use std::cell::RefCell;
 use std::fs;
@@ -8,12 +8,12 @@ thread_local! {
     static ROOT: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
 }
 
-/// Where the calling thread finds the files of the host, if they are made up.
+/// Where the calling thread finds made-up files of the host, if any.
 pub(crate) fn made_up_root() -> Option<PathBuf> {
     ROOT.with_borrow(Clone::clone)
 }
 
-/// Files that the calling thread takes for the host's until this is dropped.
+/// Files that the calling thread takes for the host's until this value is dropped.
 pub(crate) struct MadeUp(tempfile::TempDir);
 
 impl MadeUp {

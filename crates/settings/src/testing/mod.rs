@@ -1,4 +1,4 @@
-//! For tests: scenes to change things in, and processes that are killed while they do.
+//! For tests: scenes in which to change things, and processes that are killed while they do.
 
 mod file;
 mod folder;

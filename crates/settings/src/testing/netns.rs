@@ -1,4 +1,4 @@
-//! A network namespace with everything that the examples of the settings name.
+//! A network namespace with everything that the settings' examples name.
 
 use std::path::Path;
 
@@ -17,8 +17,8 @@ pub(crate) fn in_scene(test: impl FnOnce(&Path) + Send) {
 
 /// Two veth pairs: `eth0` with an address, its route and a token bucket, `eth1` with classes.
 pub(crate) fn build() {
-    // Nothing that the kernel does later on its own, as when it has found an address to be unique,
-    // may look like a difference.
+    // Later actions of the kernel itself, such as finding an address unique,
+    // must not look like a difference.
     for name in ["accept_dad", "dad_transmits", "accept_ra"] {
         let file = format!("/proc/sys/net/ipv6/conf/default/{name}");
         // A host without IPv6 has none.
@@ -30,15 +30,15 @@ pub(crate) fn build() {
     netlink.add_address(index, "192.0.2.1".parse().unwrap(), 24).unwrap();
     netlink.set_up(index).unwrap();
     netlink.set_up(peer).unwrap();
-    // 1 Gbit/s, at which a burst is not read back to the byte.
+    // At 1 Gbit/s a burst is not read back to the byte.
     netlink.replace_qdisc(&Qdisc::root_tbf(index, Tbf::new(125_000_000, 10_007, 100_000))).unwrap();
     classes(&mut netlink, peer);
     queues(&mut netlink);
 }
 
-/// What stands on the devices of the scene, as far as this kernel has it: a macvlan and a VLAN with
-/// the largest MTU that they can have, a bridge; steering masks on each queue of two devices,
-/// and a route with an MTU of its own.
+/// Devices on top of the scene's devices, as far as this kernel supports them: a macvlan and a VLAN with
+/// their largest possible MTU, a bridge; also steering masks on each queue of two devices,
+/// and a route with its own MTU.
 fn add_uppers() {
     let mut netlink = Netlink::open().unwrap();
     for parameter in [Parameter::ChannelsRx, Parameter::ChannelsTx] {
@@ -94,7 +94,7 @@ fn add_uppers() {
 /// A second pair: one end with the kernel's own queue, one with a queue of packets.
 fn queues(netlink: &mut Netlink) {
     netlink.create_veth_with_queues("eth2", "eth3", 2).unwrap();
-    // Without it a veth is not polled at all.
+    // Without GRO a veth is not polled at all.
     set_offload("eth3", Offload::Gro, true).unwrap();
     for name in ["eth2", "eth3"] {
         let index = netlink.link(name).unwrap().index;

@@ -1,4 +1,4 @@
-//! Small file systems that are full or may not be written to.
+//! Small file systems that are full or read-only.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,13 +13,13 @@ impl<'a> Tmpfs<'a> {
         mounted.then_some(Self(at))
     }
 
-    /// Takes all of its space by a file.
+    /// Fills it with a file.
     pub(crate) fn fill(&self, name: &str) {
         let error = std::fs::write(self.0.join(name), vec![0; 128 * 1024]).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
     }
 
-    /// Lets nobody write to it any more.
+    /// Makes it read-only.
     pub(crate) fn make_read_only(&self) {
         assert!(mount(self.0, &["-o", "remount,ro"]));
     }

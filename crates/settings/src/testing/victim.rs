@@ -1,4 +1,4 @@
-//! This test binary as its own guard, and as a run that is killed.
+//! This test binary as its own guard, and as a run to be killed.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
@@ -27,18 +27,18 @@ fn guard_entry() {
 
 const VICTIM: &str = "GOODPUT_TEST_VICTIM";
 
-/// A process of its own, in the caller's namespace, that changes settings and then waits.
+/// A separate process in the caller's namespace that changes settings and then waits.
 pub(crate) struct Victim {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// The guard that watches it, unless it has ended already. Its number may be another process's then.
+    /// The guard that watches it, unless it has already ended: another process may then have its number.
     guard: Option<OwnedFd>,
 }
 
 impl Victim {
-    /// Starts one that makes the changes of `job`, each `NAME=VALUE`, and waits until its guard
-    /// runs. It kills itself after this many steps of `test.file`, if that is not negative.
+    /// Starts a process that makes the changes of `job`, each `NAME=VALUE`, and waits until its guard
+    /// runs. The process kills itself after this many steps of `test.file`, if that is not negative.
     pub(crate) fn start(state_dir: &Path, job: &[String], kill_after: i64) -> Self {
         Self::begin(state_dir, job, kill_after).expect("the victim starts its guard")
     }
@@ -83,7 +83,7 @@ impl Victim {
 
     /// Lets it put everything back as soon as all changes are made.
     pub(crate) fn let_finish(&mut self) {
-        // One that is dead already does not read.
+        // A dead process does not read.
         let _ = self.input.write_all(b"\n");
     }
 
@@ -95,20 +95,20 @@ impl Victim {
 
     /// Kills its guard, then it, so that nobody is left to put anything back.
     pub(crate) fn kill_with_guard(&mut self) {
-        // One that has ended already puts nothing back either.
+        // A guard that has ended puts nothing back either.
         let _ = self.guard.as_ref().map(|guard| pidfd_send_signal(guard, Signal::KILL));
         self.kill();
     }
 
-    /// Tells it to put everything back, and whether it lived to do so.
+    /// Makes it put everything back; returns whether it lived to do so.
     pub(crate) fn finish(mut self) -> bool {
-        // One that is dead already does not read.
+        // A dead process does not read.
         let _ = self.input.write_all(b"\n");
         self.process.wait().unwrap().success()
     }
 }
 
-/// Waits for the line that has `word` and returns the rest of it; `None`: the process has ended.
+/// Waits for the line that contains `word` and returns the rest of it; `None`: the process has ended.
 fn hear(output: &mut BufReader<ChildStdout>, word: &str) -> Option<String> {
     output
         .lines()

@@ -1,4 +1,4 @@
-//! The whole network namespace, to compare what it is with what it was.
+//! The whole network namespace, for comparison with an earlier state.
 
 use goodput_model::SettingRef;
 
@@ -6,27 +6,27 @@ use crate::Footprint;
 use crate::side_effects::{Cells, capture, changed};
 
 /// Links, addresses, routes, neighbours, qdiscs, classes, features, drivers' parameters, steering
-/// and every parameter under net, as they are at one moment.
+/// and every parameter under net, at one moment.
 pub(crate) struct Whole(Cells);
 
 impl Whole {
-    /// What is now.
+    /// The present state.
     pub(crate) fn now() -> Self {
         let any: SettingRef = "link.mtu@lo".parse().unwrap();
         Self(capture(&any, &Footprint::Namespace).unwrap())
     }
 
-    /// How many things it knows.
+    /// Number of things in it.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is something whose name begins so.
+    /// Whether anything's name begins with `name`.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.keys().any(|known| known.starts_with(name))
     }
 
-    /// What is different now, a line each: what it was, and what it is.
+    /// What differs now, one line each: the old value and the new one.
     pub(crate) fn differences(&self) -> Vec<String> {
         let now = Self::now();
         let words = |text: Option<&String>| text.map_or("nothing", String::as_str).to_owned();
