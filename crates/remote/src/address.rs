@@ -1,4 +1,4 @@
-//! `ssh://[USER@]HOST[:PORT]`, as the user names a host without goodput.
+//! `ssh://[USER@]HOST[:PORT]`: how the user names a host without goodput.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -44,7 +44,7 @@ impl FromStr for Address {
     }
 }
 
-/// `None` if what follows the host is not a port.
+/// `None` if the part after the host is not a port.
 fn host_and_port(place: &str) -> Option<(&str, Option<NonZeroU16>)> {
     let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, port)) => (host, port),
@@ -56,7 +56,7 @@ fn host_and_port(place: &str) -> Option<(&str, Option<NonZeroU16>)> {
     }
 }
 
-/// Whether ssh(1) can take it for nothing but a name: no option, no word with a meaning for a shell or for the
+/// Whether ssh(1) can only read it as a name: not as an option, nor as anything special to a shell or to the
 /// `%` of ssh_config(5), as in a `ProxyCommand` of the user.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':' | '+');

@@ -5,12 +5,12 @@ use goodput_model::EndName;
 use crate::address::Address;
 use crate::ssh::Access;
 
-/// Hosts whose settings are changed by SSH, in the place of those of this host and of the far end.
+/// Hosts reached by SSH whose settings are changed instead of this host's and the far end's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hosts {
-    /// Whose settings those of the near end are, if not this host's.
+    /// The host whose settings count as the near end's, if not this host.
     pub near: Option<Address>,
-    /// Whose settings those of the far end are, if goodput there does not change them.
+    /// The host whose settings count as the far end's, if goodput there does not change them.
     pub far: Option<Address>,
     /// How they are reached.
     pub access: Access,

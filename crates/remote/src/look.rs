@@ -1,4 +1,4 @@
-//! One look at a host: a question that was asked once is not asked again.
+//! One look at a host: asks no question twice.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::error::RemoteError;
 use crate::shell::{Output, Shell};
 
-/// A shell that remembers its answers, for as long as nothing is changed. Many settings are in one report.
+/// A shell that remembers its answers, as long as nothing is changed. Many settings are in one report.
 pub(crate) struct Look<'a> {
     shell: &'a mut dyn Shell,
     seen: HashMap<String, Output>,

@@ -1,12 +1,12 @@
-//! A host's text, made fit for a screen: nothing in it can forge a line, repaint the screen or turn the direction of
-//! writing.
+//! A host's text, made safe for a screen: nothing in it can forge a line, repaint the screen or reverse the writing
+//! direction.
 
-/// Lines of a host's output, without what a terminal would act on. Line breaks and tabs stay.
+/// Lines of a host's output, without anything that a terminal would act on. Line breaks and tabs stay.
 pub(crate) fn lines(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { c } else { plain(c) }).collect()
 }
 
-/// The same in one line, for a message. Lines that only draw a frame are left out.
+/// The same on one line, for a message. Lines that only draw a frame are left out.
 pub(crate) fn one_line(text: &str) -> String {
     let lines = text.split(['\n', '\r']).map(str::trim);
     let lines = lines.filter(|line| line.chars().any(char::is_alphanumeric));

@@ -1,16 +1,16 @@
 //! How a host polls its network cards instead of taking interrupts.
 
-/// Clock ticks per second below which polling(4) advises against polling: packets wait for the next one.
+/// Clock ticks per second below which polling(4) advises against polling: packets wait for the next tick.
 const LEAST_HZ: u64 = 1000;
 
 /// How a host polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollingRates {
-    /// Clock ticks per second, at each of which every interface is polled.
+    /// Clock ticks per second; every interface is polled at each tick.
     pub hz: u64,
-    /// Most packets that are taken each time.
+    /// Most packets taken each time.
     pub burst_max: u64,
-    /// Whether the idle CPU polls as well, so that the product is no bound.
+    /// Whether the idle CPU polls too, so that the product is no bound.
     pub idle_poll: bool,
 }
 
@@ -20,7 +20,7 @@ impl PollingRates {
         self.hz.saturating_mul(self.burst_max)
     }
 
-    /// The bound in words; `None` if an idle CPU polls as well, between the ticks and as often as it can.
+    /// The bound in words; `None` if an idle CPU polls too, between the ticks and as often as it can.
     pub fn bound(self, device: &str) -> Option<String> {
         (!self.idle_poll).then(|| {
             format!(

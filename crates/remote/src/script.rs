@@ -1,7 +1,7 @@
-//! The script with which a host puts back an entry by itself.
+//! The script with which a host puts back an entry on its own.
 //!
-//! It has two phases: first all values are judged, then those that are ours are written in rounds, because one that is
-//! written may drag others along.
+//! It has two phases: first it judges all values, then it writes those that are ours in rounds, because writing one
+//! may drag others along.
 
 use crate::command::{Command, Condition};
 use crate::entry::{Cell, Entry, originals};
@@ -9,7 +9,7 @@ use crate::error::RemoteError;
 use crate::shell::Shell;
 use crate::system::System;
 
-/// The script for the entry at `index`, as the entries are now.
+/// The script for the entry at `index`, from the entries as they are now.
 pub(crate) fn script(
     system: &dyn System,
     shell: &mut dyn Shell,
@@ -23,7 +23,7 @@ pub(crate) fn script(
         let known = originals.iter().position(|(_, first)| first.setting == cell.setting);
         let Some(number) = known else { continue };
         let (of, first) = originals[number];
-        // Whether it is ours, by any of the entries that have it.
+        // Whether the value is ours, according to any of the entries that have it.
         let variable = format!("ours_{number}");
         let is_ours = condition(system, shell, entry, cell, place == 0)?;
         let sets =
@@ -44,7 +44,7 @@ pub(crate) fn script(
 /// When a value is ours to put back.
 enum Ours {
     If(Condition),
-    /// If the setting that drags it along is.
+    /// If the setting that drags it along is ours.
     WithMain,
     Always,
 }
@@ -64,7 +64,7 @@ fn condition(
             let is_made = system.holds(shell, &cell.setting, made)?;
             Ours::If(cell.is_original.clone().or(is_made))
         }
-        // Putting back another one may drag it along.
+        // Putting back another value may drag it along.
         _ => Ours::If(cell.is_original.clone()),
     })
 }

@@ -1,4 +1,4 @@
-//! A shell for tests that answers from a script, and notes what it was asked.
+//! A shell for tests that answers from a script, and notes its requests.
 
 use std::collections::VecDeque;
 

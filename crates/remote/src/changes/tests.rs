@@ -1,4 +1,4 @@
-//! Against a shell of this machine in a network namespace of its own.
+//! Tests with a shell of this machine in its own network namespace.
 
 use super::*;
 use goodput_testing::{in_namespace, wait_for};
@@ -14,7 +14,7 @@ fn sh(script: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A host whose shell is one of this thread's network namespace.
+/// A host whose shell runs in this thread's network namespace.
 fn host() -> Host {
     host_called("ssh://here")
 }
@@ -165,7 +165,7 @@ fn kill(pid: u32) {
     wait_for("the process to be gone", || std::fs::read(&line).unwrap_or_default().is_empty());
 }
 
-/// Ends a run and the dead-man in such a way that neither puts anything back.
+/// Ends a run and the dead-man such that neither puts anything back.
 fn die(mut changes: RemoteChanges) {
     kill(changes.open.as_ref().unwrap().dead_man.pid);
     changes.open = None;
@@ -179,7 +179,7 @@ fn outcomes(reports: &[RemoteReport]) -> Vec<Outcome> {
 
 const IPV6_MTU: &str = "sysctl.net/ipv6/conf/v0/mtu";
 
-/// Every way in which a change of `settings` can end must leave everything as it was.
+/// However a change of `settings` ends, everything must be as it was.
 fn comes_back_after_each_end(look: &str, changed: &[(&str, &str)]) {
     let before = sh(look);
     let apply = |folder: &tempfile::TempDir| {
@@ -210,7 +210,7 @@ fn what_is_dragged_along_only_by_putting_back_comes_back() {
     in_scene(|_| {
         sh(&format!("sysctl -w {}=1300", &IPV6_MTU[7..]));
         let look = "ip link show v0; sysctl net/ipv6/conf/v0/mtu";
-        // With the MTU the kernel sets that of IPv6, also when the MTU comes back.
+        // With the MTU the kernel also sets IPv6's, even when the MTU comes back.
         comes_back_after_each_end(look, &[("link.mtu@v0", "1400")]);
         comes_back_after_each_end(look, &[(IPV6_MTU, "1290"), ("link.mtu@v0", "1400")]);
         comes_back_after_each_end(look, &[("link.mtu@v0", "1400"), (IPV6_MTU, "1290")]);
@@ -287,7 +287,7 @@ fn a_discipline_that_the_kernel_chose_is_told_by_its_kind() {
         let attached = changes.entries[0].around.iter_mut();
         let attached =
             attached.filter(|cell| cell.setting.name == "qdisc.attached").last().unwrap();
-        // As if the kernel's default had been another one at that time.
+        // As if the kernel's default had been different at that time.
         attached.is_original = crate::Condition::line(Command::new("echo", ["x"]), "other");
         attached.original = "other".into();
         let report = changes.restore();
@@ -317,7 +317,7 @@ fn what_someone_else_sets_while_a_change_is_under_way_stays() {
         let reports = undo_at(folder.path(), &mut host());
         assert!(matches!(outcomes(&reports)[..], [Outcome::ChangedByOther { .. }]), "{reports:?}");
         assert_eq!(value(PARAMETER), theirs, "and so does the journal");
-        // What was intended is ours, though, whether or not it came about.
+        // An intended value is ours, however, whether or not it took effect.
         sh(&format!("sysctl -w net.ipv4.tcp_rmem='{OURS}'"));
         let mut changes = begin(&folder);
         changes.apply(&setting(PARAMETER), "4096 4096 4096").unwrap();

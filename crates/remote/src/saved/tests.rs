@@ -1,4 +1,4 @@
-//! With this machine's shell, whose /etc is a folder of the test.
+//! Tests with this machine's shell, whose /etc is a folder of the test.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Hosts over the system's OpenSSH client: one session, whose shell answers requests, and the dead-man there, which
+//! Hosts through the system's OpenSSH client: one session, whose shell answers requests, and the dead-man there, which
 //! puts settings back when the session ends.
 
 mod client;

@@ -1,4 +1,4 @@
-//! What a FreeBSD host counts: CPU time, interrupts, and the packets of an interface.
+//! Counts of a FreeBSD host: CPU time, interrupts, and the packets of an interface.
 
 use goodput_model::Known;
 
@@ -8,7 +8,7 @@ use crate::counters::{Counters, CpuTime, Packets, known};
 use crate::error::RemoteError;
 use crate::shell::Shell;
 
-/// Reads all of them. What fails is missing; only a lost connection is an error.
+/// Reads all counts. Counts that can't be read are missing; only a lost connection is an error.
 pub(super) fn counters(
     shell: &mut dyn Shell,
     device: Option<&str>,
@@ -41,9 +41,9 @@ pub(crate) fn cpu_time(value: &str) -> Result<CpuTime, NotUnderstood> {
     }
 }
 
-/// Interrupts of `device` since the start, by what `vmstat -a -i` prints (vmstat(8)): rows of a name, a total and a
+/// Interrupts of `device` since the start, from the output of `vmstat -a -i` (vmstat(8)): rows of a name, a total and a
 /// rate. One interrupt may serve several devices (`irq16: em0 uhci0`), and a device may have several
-/// (`irq256: em0:rx 0`). `None` if no row names the device, as for a virtual one.
+/// (`irq256: em0:rx 0`). `None` if no row names the device, as with virtual devices.
 pub(crate) fn interrupts(device: &str, text: &str) -> Result<Option<u64>, NotUnderstood> {
     let bad = NotUnderstood::new;
     let mut lines = text.lines();
@@ -69,14 +69,14 @@ pub(crate) fn interrupts(device: &str, text: &str) -> Result<Option<u64>, NotUnd
     if ended { Ok(sum) } else { Err(bad("", "the table does not end with the total")) }
 }
 
-/// `em0`, `em0:rx`, and `em0+` or `em0*`, which end a list that was cut off (`intr_event_update`,
+/// `em0`, `em0:rx`, and `em0+` or `em0*`, which end a truncated list (`intr_event_update`,
 /// sys/kern/kern_intr.c).
 fn belongs(name: &str, device: &str) -> bool {
     name.strip_prefix(device)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '+', '*']))
 }
 
-/// Reads the row of the link of `netstat -I IF -b -n -d` (netstat(1)). The columns of the head differ between
+/// Reads the row of the link from `netstat -I IF -b -n -d` (netstat(1)). The columns of the head differ between
 /// versions (release 8 added `Idrop`); a row has no address if the link has none.
 pub(crate) fn packets(device: &str, text: &str) -> Result<Packets, NotUnderstood> {
     let bad = NotUnderstood::new;

@@ -1,4 +1,4 @@
-//! What `ifconfig -m IF` prints on FreeBSD: ifconfig(8), and `status` in sbin/ifconfig/ifconfig.c.
+//! The output of `ifconfig -m IF` on FreeBSD: ifconfig(8), and `status` in sbin/ifconfig/ifconfig.c.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use crate::command::Command;
 use crate::error::RemoteError;
 use crate::shell::Shell;
 
-/// What is known of an interface.
+/// What is known about an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interface {
     /// Largest IP packet, bytes.
     pub mtu: u64,
-    /// The capabilities that are switched on, as `options=` names them: `RXCSUM`, `POLLING`.
+    /// The enabled capabilities, as `options=` names them: `RXCSUM`, `POLLING`.
     pub enabled: BTreeSet<String>,
-    /// The capabilities that the driver has, as `capabilities=` names them.
+    /// The driver's capabilities, as `capabilities=` names them.
     pub possible: BTreeSet<String>,
 }
 
-/// What ifconfig knows of an interface.
+/// What ifconfig reports about an interface.
 pub(super) fn interface(shell: &mut dyn Shell, device: &str) -> Result<Interface, RemoteError> {
     let command = Command::new("ifconfig", ["-m", device]);
     read(shell, &command, |text| parse(device, text))
@@ -43,7 +43,7 @@ fn parse(name: &str, text: &str) -> Result<Interface, NotUnderstood> {
         possible: BTreeSet::new(),
     };
     for line in lines {
-        // Other lines have options as well, such as `nd6 options=` and `bridge … options=`.
+        // Other lines have options too, such as `nd6 options=` and `bridge … options=`.
         let (set, bits) = match line.strip_prefix('\t').and_then(|line| line.split_once('=')) {
             Some(("options", bits)) => (&mut interface.enabled, bits),
             Some(("capabilities", bits)) => (&mut interface.possible, bits),

@@ -1,4 +1,4 @@
-//! The kinds of settings that FreeBSD has: how each is read, written and put back.
+//! The kinds of settings on FreeBSD: how each is read, written and put back.
 
 use goodput_model::{Permanent, SettingRef};
 use goodput_settings::{SettingError, freebsd};
@@ -21,15 +21,15 @@ const CONGESTION: &str = "net.inet.tcp.cc.algorithm";
 /// Longest name of an interface: `IFNAMSIZ` less the final zero byte (sys/net/if.h).
 const DEVICE_NAME_MAX: usize = 15;
 
-/// What is said of a parameter that other versions have.
+/// The reason given for a parameter that only other versions have.
 const NO_SUCH_PARAMETER: &str = "its kernel has no such parameter";
 
-/// Prints whether an interface has a flag among its options: `on` or `off`, and nothing if there is no such
-/// interface.
+/// Prints whether an interface has a flag among its options: `on` or `off`, or nothing if the interface does
+/// not exist.
 const HAS_FLAG: &str = "s=$(ifconfig \"$1\") && if printf '%s\\n' \"$s\" | \
     grep \"^[[:blank:]]options=[0-9a-f]*<\\(.*,\\)\\{0,1\\}$2[,>]\" >/dev/null; then echo on; else echo off; fi";
 
-/// One kind, with what it is about.
+/// One kind, with its object.
 pub(super) enum Kind<'a> {
     /// A capability of an interface.
     Switch(&'static Switch, &'a str),
@@ -84,7 +84,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// What `value` reads back as; refuses what can't be.
+    /// What `value` reads back as; refuses an invalid value.
     pub(super) fn normalise(
         &self,
         shell: &mut dyn Shell,
@@ -119,7 +119,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// What brings `value` about.
+    /// The command that makes `value` effective.
     pub(super) fn write(&self, value: &str) -> Command {
         match self {
             Self::Switch(switch, device) => {
@@ -143,7 +143,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// What shows whether `value` is in effect.
+    /// The condition that shows whether `value` is in effect.
     pub(super) fn holds(&self, value: &str) -> Condition {
         match self {
             Self::Switch(switch, device) => Condition::line(
@@ -161,7 +161,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Why it is no longer there, if so.
+    /// Why its object no longer exists, if so.
     pub(super) fn gone(&self, shell: &mut dyn Shell) -> Result<Option<String>, RemoteError> {
         match self {
             Self::Switch(_, device) | Self::Mtu(device) => {
@@ -202,7 +202,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// What can be changed on one interface.
+/// The settings that can be changed on one interface.
 pub(super) fn of_interface(
     shell: &mut dyn Shell,
     device: &str,
@@ -222,7 +222,7 @@ pub(super) fn of_interface(
     Ok(switches.chain([mtu]).collect())
 }
 
-/// The parameters of polling, those that only can be read included, and those of TCP that can be written.
+/// The parameters of polling, including read-only ones, and the writable parameters of TCP.
 pub(super) fn parameters(shell: &mut dyn Shell) -> Result<Vec<Listed>, RemoteError> {
     let polling = group(shell, &["-e"], mibs::NODE)?;
     let mut listed: Vec<Listed> = polling
@@ -237,7 +237,7 @@ pub(super) fn parameters(shell: &mut dyn Shell) -> Result<Vec<Listed>, RemoteErr
         })
         .collect();
     for node in ["net.inet.tcp", "kern.ipc"] {
-        // Versions before -W can't tell which can be written.
+        // sysctl before -W can't report which are writable.
         let writable = group(shell, &["-W", "-e"], node)?;
         let texts = shell.run(&Command::new("sysctl", ["-d", node]))?.stdout;
         let texts = sysctl::descriptions(&texts);
@@ -253,7 +253,7 @@ pub(super) fn parameters(shell: &mut dyn Shell) -> Result<Vec<Listed>, RemoteErr
     Ok(listed)
 }
 
-/// The parameters below a node; none if the kernel lacks the node or sysctl lacks an option.
+/// The parameters below a node; none if the node does not exist or sysctl has no such option.
 fn group(
     shell: &mut dyn Shell,
     options: &[&str],
@@ -276,7 +276,7 @@ fn parameter(
     if output.status != 0 && output.stderr.contains("unknown oid") {
         let why = match mibs::find(oid) {
             Some(_) if !polling::has_kernel_support(shell)? => polling::NO_KERNEL_SUPPORT,
-            // Newer kernels have no switch for all interfaces at once.
+            // Newer kernels have no switch for all interfaces together.
             Some(_) => sysctl::refusal(oid).unwrap_or(NO_SUCH_PARAMETER),
             None => NO_SUCH_PARAMETER,
         };
@@ -285,8 +285,8 @@ fn parameter(
     read(shell, &command, |text| sysctl::value(oid, text))
 }
 
-/// Refuses what the kernel would not write. What is known of polling's parameters needs no question; sysctl before -W
-/// can't tell, and then the kernel refuses later.
+/// Refuses parameters that the kernel would not write. Polling's parameters are known in advance; sysctl before -W
+/// can't report the others, and then the kernel refuses later.
 fn refuse_read_only(
     shell: &mut dyn Shell,
     setting: &SettingRef,
@@ -305,8 +305,8 @@ fn refuse_read_only(
     }
 }
 
-/// Refuses a congestion control whose module is not loaded (mod_cc(4)): a table of names with their users, or before
-/// release 12 a list with commas.
+/// Refuses a congestion control whose module is not loaded (mod_cc(4)). The list is a table of names with their users,
+/// or before release 12 a comma-separated list.
 fn is_available(shell: &mut dyn Shell, name: &str) -> Result<Result<(), String>, RemoteError> {
     let list = shell.output(&Command::new("sysctl", ["-n", "net.inet.tcp.cc.available"]))?;
     let mut names = list.split(|c: char| c.is_whitespace() || c == ',');
@@ -318,7 +318,7 @@ fn is_available(shell: &mut dyn Shell, name: &str) -> Result<Result<(), String>,
     })
 }
 
-/// Why an interface lacks a capability. For polling this is the kernel's fault or the driver's.
+/// Why an interface has no such capability. For polling, either the kernel or the driver is the reason.
 fn impossible(
     shell: &mut dyn Shell,
     setting: &SettingRef,

@@ -7,18 +7,18 @@ pub(crate) struct Mib {
     pub name: &'static str,
     /// What it is, for a person.
     pub meaning: &'static str,
-    /// The values that the kernel takes, if it is one to be set.
+    /// The values that the kernel accepts, if the MIB is settable.
     pub settable: Option<Limits>,
     /// Other MIBs that change along with it.
     pub drags: &'static [&'static str],
 }
 
-/// The values that a parameter takes.
+/// The values that a parameter accepts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// The least one.
+    /// The smallest value.
     pub least: u64,
-    /// The largest one.
+    /// The largest value.
     pub most: Most,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Limits {
 pub(crate) enum Most {
     /// This number.
     Is(u64),
-    /// What this other parameter has.
+    /// The value of this other parameter.
     Of(&'static str),
     /// Clock ticks per second.
     Hz,
@@ -44,7 +44,7 @@ impl std::fmt::Display for Limits {
     }
 }
 
-/// All of them. `enable` went in FreeBSD 9, `idlepoll_sleeping` is in no manual.
+/// All of them. FreeBSD 9 removed `enable`; `idlepoll_sleeping` is in no manual.
 pub(crate) static MIBS: [Mib; 16] = [
     settable(
         ["user_frac", "percent of the CPU kept for programs while there is work for them"],
@@ -90,7 +90,7 @@ pub(crate) static MIBS: [Mib; 16] = [
 /// The parent of all of them.
 pub(crate) const NODE: &str = "kern.polling";
 
-/// The one of this full name, such as `kern.polling.burst_max`.
+/// The MIB with this full name, such as `kern.polling.burst_max`.
 pub(crate) fn find(oid: &str) -> Option<&'static Mib> {
     let name = oid.strip_prefix(NODE)?.strip_prefix('.')?;
     MIBS.iter().find(|mib| mib.name == name)

@@ -103,14 +103,14 @@ impl System for FreeBsd {
         Kind::of(shell.host(), setting)?.coupled(shell, setting)
     }
 
-    /// A driver makes the card anew when its MTU or an offload changes, and a card that is polled depends on the
+    /// A driver reinitialises the card when its MTU or an offload changes, and a polled card depends on the
     /// clock.
     fn may_cut(&self, setting: &SettingRef) -> bool {
         setting.scope.is_some()
     }
 
-    /// FreeBSD 13 has an id of the boot; `kern.boottime` moves with the clock. Before, rc(8) writes the messages of the
-    /// boot into a file.
+    /// FreeBSD 13 has a boot id; `kern.boottime` moves with the clock. Earlier, rc(8) writes the boot messages
+    /// into a file.
     fn identity(&self) -> Vec<Command> {
         const BOOT: &str =
             "sysctl -nx kern.boot_id 2>/dev/null || stat -f '%m %i %z' /var/run/dmesg.boot";
@@ -132,7 +132,7 @@ impl System for FreeBsd {
         Kind::of(shell.host(), setting)?.gone(shell)
     }
 
-    /// rc.conf(5) and sysctl.conf(5): not every release reads files beside them.
+    /// rc.conf(5) and sysctl.conf(5): not every release reads additional files.
     fn keepers(&self) -> &'static [Keeper] {
         &[
             Keeper { path: "/etc/rc.conf", whole: false },
@@ -150,7 +150,7 @@ impl System for FreeBsd {
     }
 }
 
-/// Those of the jail in which ps(1) ran.
+/// The processes of the jail in which ps(1) ran.
 fn processes(text: &str, mark: &str) -> Result<Vec<u32>, text::NotUnderstood> {
     let row = |line: &str| {
         let (pid, rest) = line.trim_start().split_once(' ')?;

@@ -1,4 +1,4 @@
-//! What a host lacks for device polling, and what polling can carry (polling(4)).
+//! What device polling needs and a host may not have, and what polling can carry (polling(4)).
 
 use super::ifconfig::interface;
 use super::mibs::{Limits, Most, NODE};
@@ -9,13 +9,13 @@ use crate::error::RemoteError;
 use crate::polling::PollingRates;
 use crate::shell::Shell;
 
-/// What a kernel without the option is told.
+/// The message for a kernel without the option.
 pub(super) const NO_KERNEL_SUPPORT: &str = "its kernel is built without device polling; build one with the lines \
     \"include GENERIC\", \"ident POLLING\", \"options DEVICE_POLLING\" in /usr/src/sys/amd64/conf/POLLING, \
     write kern.hz=\"1000\" into /boot/loader.conf, reboot, and keep polling with \
     ifconfig_em0=\"… polling\" in /etc/rc.conf";
 
-/// Why an interface that lacks the capability can't be polled.
+/// Why an interface without the capability can't be polled.
 pub(super) fn lacks(shell: &mut dyn Shell, device: &str) -> Result<String, RemoteError> {
     if !has_kernel_support(shell)? {
         return Ok(NO_KERNEL_SUPPORT.replace("em0", device));

@@ -1,4 +1,4 @@
-//! What ifconfig(8) switches on an interface, one row each.
+//! The capabilities that ifconfig(8) switches on an interface, one row each.
 
 /// One capability of an interface (`IFCAP_*`, sys/net/if.h).
 #[derive(Debug)]
@@ -39,12 +39,12 @@ pub(crate) static SWITCHES: [Switch; 8] = [
     row(["offload.lro", "joining of received segments", "lro", "LRO"], &[]),
 ];
 
-/// The one of this setting.
+/// The row with this setting.
 pub(crate) fn find(setting: &str) -> Option<&'static Switch> {
     SWITCHES.iter().find(|switch| switch.setting == setting)
 }
 
-/// The one of this flag.
+/// The row with this flag.
 pub(crate) fn of_flag(flag: &str) -> Option<&'static Switch> {
     SWITCHES.iter().find(|switch| switch.flag == flag)
 }

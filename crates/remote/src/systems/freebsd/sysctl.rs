@@ -1,4 +1,4 @@
-//! Parameters of a FreeBSD kernel, by sysctl(8).
+//! Parameters of a FreeBSD kernel, through sysctl(8).
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::text::NotUnderstood;
 
 /// Why goodput does not change a parameter, if it does not.
 ///
-/// A list of what may be changed, because a parameter of FreeBSD can do anything when it is written:
+/// It lists what may be changed, because writing a parameter of FreeBSD can do anything:
 /// `debug.kdb.panic=1` stops the machine.
 pub(crate) fn refusal(oid: &str) -> Option<&'static str> {
     const GROWS: &str = "the kernel only ever raises it, so that it could not be put back";
@@ -33,7 +33,7 @@ pub(crate) fn refusal(oid: &str) -> Option<&'static str> {
     (!known).then_some("it is none of the network (net, kern.ipc, kern.polling, dev)")
 }
 
-/// Whether it is the name of a parameter: what follows `=` or `:` would be written.
+/// Whether it is only a parameter's name: sysctl would write anything after `=` or `:`.
 pub(crate) fn is_name(oid: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'%');
     oid.bytes().all(plain)
@@ -42,7 +42,7 @@ pub(crate) fn is_name(oid: &str) -> bool {
         && !oid.contains("..")
 }
 
-/// The value in the output of `sysctl -e OID`, one line `OID=VALUE`. A node prints all that is below it, an opaque
+/// The value in the output of `sysctl -e OID`, one line `OID=VALUE`. A node prints everything below it, an opaque
 /// value nothing.
 pub(crate) fn value(oid: &str, text: &str) -> Result<String, NotUnderstood> {
     let bad = NotUnderstood::new;
@@ -56,14 +56,14 @@ pub(crate) fn value(oid: &str, text: &str) -> Result<String, NotUnderstood> {
     }
 }
 
-/// The same, a count.
+/// The same for a count.
 pub(crate) fn count(oid: &str, text: &str) -> Result<u64, NotUnderstood> {
     let value = value(oid, text)?;
     super::text::number(&value).ok_or_else(|| NotUnderstood::new(&value, "it is no count"))
 }
 
-/// The values in the output of `sysctl -e NODE`, each with its name. A value of several lines, which only a string
-/// can be, is left out.
+/// The values in the output of `sysctl -e NODE`, each with its name. Values of several lines, which only strings
+/// can have, are left out.
 pub(crate) fn values_below(node: &str, text: &str) -> Result<Vec<(String, String)>, NotUnderstood> {
     let is_below = |name: &str| name.strip_prefix(node).is_some_and(|rest| rest.starts_with('.'));
     // Each with its value, `None` once it has a second line.
@@ -94,10 +94,10 @@ pub(crate) fn hz(value: &str) -> Result<u64, NotUnderstood> {
     hz.filter(|hz| *hz > 0).ok_or_else(bad)
 }
 
-/// `wanted` as sysctl prints it back after it was written, with `now` as the example of its kind.
+/// `wanted` as sysctl would print it after writing, with `now` as the example of its form.
 ///
 /// # Errors
-/// Why it can't be a value of this parameter.
+/// Why it is not valid for this parameter.
 pub(crate) fn normalise(now: &str, wanted: &str) -> Result<String, String> {
     let wanted = wanted.trim();
     if wanted.is_empty() || wanted.chars().any(|c| c.is_control() || matches!(c, '"' | '\'')) {

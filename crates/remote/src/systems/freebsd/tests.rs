@@ -1,4 +1,4 @@
-//! Against the simulated userland of `goodput-testing`, whose programs this shell runs.
+//! Tests with the simulated userland of `goodput-testing`, whose programs this shell runs.
 
 use std::process;
 
@@ -127,7 +127,7 @@ fn a_kernel_without_polling_is_told_what_to_build() {
     assert!(!host.holds("polling@em0", "on"));
 }
 
-/// ifconfig ignores a capability that the driver lacks, with success.
+/// ifconfig ignores a capability that the driver does not have, and succeeds.
 #[test]
 fn a_driver_that_cannot_poll_is_named_before_anything_is_tried() {
     let mut host = Host::new(Userland::without_driver_polling);
@@ -164,7 +164,7 @@ fn values_out_of_range_and_read_only_ones_change_nothing() {
             let refused = host.normalise(setting, value);
             assert!(refused.is_err(), "{setting}={value}: {refused:?}");
         }
-        // What the kernel refuses: with an error, or before release 10 only by not doing it.
+        // The kernel refuses this: with an error, or before release 10 silently.
         let _ = host.write("sysctl.kern.polling.burst_max", "9");
         assert_eq!(host.read("sysctl.kern.polling.burst_max").unwrap(), "150");
         assert!(host.write("link.mtu@em0", "60000").is_err());

@@ -1,10 +1,10 @@
-//! What a program printed is read strictly. What is not understood is an error that shows the line.
+//! Output of programs is read strictly. Anything unexpected is an error that shows the line.
 
 use crate::command::Command;
 use crate::error::RemoteError;
 use crate::shell::Shell;
 
-/// A line that is not what the program prints by its documentation, and what was expected.
+/// A line that contradicts the program's documentation, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotUnderstood {
     line: String,
@@ -12,15 +12,15 @@ pub(crate) struct NotUnderstood {
 }
 
 impl NotUnderstood {
-    /// `line` is not as it should be.
+    /// `line` is not as expected.
     pub(crate) fn new(line: &str, why: &'static str) -> Self {
-        // Whoever is on the other host decides what is printed, and it goes to the user's terminal.
+        // Whoever controls the other host controls this text, and it goes to the user's terminal.
         let line = line.chars().filter(|c| !c.is_control()).take(120).collect();
         Self { line, why }
     }
 }
 
-/// Runs a command that must succeed, and reads what it prints.
+/// Runs a command that must succeed, and parses its output.
 pub(crate) fn read<T>(
     shell: &mut dyn Shell,
     command: &Command,
@@ -35,7 +35,7 @@ pub(crate) fn read<T>(
     })
 }
 
-/// A number that is nothing but decimal digits.
+/// A number of decimal digits only.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if digits { text.parse().ok() } else { None }

@@ -1,4 +1,4 @@
-//! Which congestion controls a kernel has, before one that it lacks is asked for.
+//! Checks which congestion controls a kernel has before a missing one is requested.
 
 use goodput_settings::SettingError;
 

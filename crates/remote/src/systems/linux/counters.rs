@@ -1,4 +1,4 @@
-//! What a Linux host counts: CPU time, interrupts, and the packets of a device.
+//! Counts of a Linux host: CPU time, interrupts, and the packets of a device.
 
 use goodput_model::Known;
 use serde_json::Value;
@@ -9,12 +9,12 @@ use crate::counters::{Counters, CpuTime, Packets, known};
 use crate::error::RemoteError;
 use crate::shell::Shell;
 
-/// Prints the numbers of a device's interrupts: its own, or those of the bus device behind a virtio one (sysfs ABI,
+/// Prints the numbers of a device's interrupts: its own, or those of the bus device behind a virtio device (sysfs ABI,
 /// `msi_irqs` and `irq`).
 const NUMBERS: &str = "cd /sys/class/net/\"$1\"/device/ 2>/dev/null || exit 0; \
     ls msi_irqs 2>/dev/null || ls ../msi_irqs 2>/dev/null || cat irq 2>/dev/null || :";
 
-/// Reads all of them. What fails is missing; only a lost connection is an error.
+/// Reads all counts. Counts that can't be read are missing; only a lost connection is an error.
 pub(super) fn counters(
     shell: &mut dyn Shell,
     device: Option<&str>,
@@ -38,8 +38,8 @@ fn cpu(shell: &mut dyn Shell) -> Result<CpuTime, RemoteError> {
     cpu_time(line).ok_or_else(|| misread(shell.host(), &command, line, "the time of all CPUs"))
 }
 
-/// Reads the first line of /proc/stat (proc_stat(5)): user, nice, system, idle, iowait, irq, softirq, steal. The time of
-/// guests is part of user and nice.
+/// Reads the first line of /proc/stat (proc_stat(5)): user, nice, system, idle, iowait, irq, softirq, steal. Guests'
+/// time is part of user and nice.
 fn cpu_time(line: &str) -> Option<CpuTime> {
     let mut words = line.split_whitespace();
     if words.next() != Some("cpu") {
@@ -50,7 +50,7 @@ fn cpu_time(line: &str) -> Option<CpuTime> {
     Some(CpuTime { total: ticks.iter().take(8).sum(), idle: idle + iowait })
 }
 
-/// `None` if the device has none, as a virtual one.
+/// `None` if the device has none, as with virtual devices.
 fn interrupts(shell: &mut dyn Shell, device: &str) -> Result<Option<u64>, RemoteError> {
     let numbers = shell.output(&Command::new("sh", ["-c", NUMBERS, "sh", device]))?;
     let numbers: Vec<&str> = numbers.split_whitespace().filter(|number| *number != "0").collect();
@@ -66,8 +66,8 @@ fn interrupts(shell: &mut dyn Shell, device: &str) -> Result<Option<u64>, Remote
     })
 }
 
-/// The rows of these interrupts in /proc/interrupts (proc_interrupts(5)): a number, a count for each CPU of the head, and
-/// what it belongs to. One that nobody has requested has no row.
+/// The rows of these interrupts in /proc/interrupts (proc_interrupts(5)): a number, a count for each CPU of the head,
+/// and the owner. An interrupt that nobody has requested has no row.
 fn sum(printed: &str, numbers: &[&str]) -> Option<u64> {
     let cpus = printed.lines().next()?.split_whitespace().count();
     let mut rows = 0;
@@ -99,7 +99,7 @@ fn packets(shell: &mut dyn Shell, device: &str) -> Result<Packets, RemoteError> 
 fn counted(link: &Value) -> Option<Packets> {
     let [rx, tx] = [&link["stats64"]["rx"], &link["stats64"]["tx"]];
     let needed = [rx, tx].map(|way| Some(way["errors"].as_u64()? + way["dropped"].as_u64()?));
-    // Packets for which the card had no room; ip prints them since its version 4.
+    // Packets for which the card had no room; ip prints them since version 4.
     let missed = rx["missed_errors"].as_u64().unwrap_or(0);
     let [rx_lost, tx_lost] = needed;
     Some(Packets { received: rx["packets"].as_u64()?, dropped: rx_lost? + tx_lost? + missed })

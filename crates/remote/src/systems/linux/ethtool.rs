@@ -1,4 +1,4 @@
-//! What a device's driver can be set to, as ethtool(8) prints and takes it: offloads, rings, channels, coalescing,
+//! Settings of a device's driver, as ethtool(8) prints and accepts them: offloads, rings, channels, coalescing,
 //! pause frames.
 
 use super::row::{At, Row};
@@ -11,13 +11,13 @@ use goodput_settings::value;
 pub(super) struct Report {
     /// The setting.
     pub(super) id: &'static str,
-    /// The option that prints it, and the one that changes it.
+    /// The options that print it and change it.
     options: [&'static str; 2],
-    /// The line after which it stands, if it is not the first one of its label.
+    /// The line that it follows, if it is not the first with its label.
     section: Option<&'static str>,
-    /// What its line begins with.
+    /// The beginning of its line.
     label: &'static str,
-    /// Its name when it is changed.
+    /// Its name in a change.
     word: &'static str,
     kind: Kind,
 }
@@ -85,7 +85,7 @@ pub(super) static ROWS: [Report; 25] = [
     times("coalescing.tx_frames", "tx-frames:", "tx-frames"),
 ];
 
-/// A row of a feature, by ethtool's own name.
+/// A row of a feature, named as in ethtool.
 macro_rules! feature {
     ($name:literal) => {
         feature_row(concat!("feature.", $name), $name, concat!($name, ":"))
@@ -107,12 +107,12 @@ static FEATURES: [Report; 11] = [
     feature!("tx-tcp6-segmentation"),
 ];
 
-/// The part of an offload that is called so.
+/// The part of an offload with this name.
 pub(super) fn feature(name: &str) -> Option<&'static Report> {
     FEATURES.iter().find(|row| row.id == name)
 }
 
-/// Whether it stands for several parts, which say exactly what it is.
+/// Whether it stands for several parts, which define it exactly.
 pub(super) fn is_whole(id: &str) -> bool {
     ["offload.tso", "offload.tx-checksum", "offload.sg"].contains(&id)
 }
@@ -127,8 +127,8 @@ pub(super) fn features(shell: &mut dyn Shell, device: &str) -> Result<Vec<String
     Ok(FEATURES.iter().filter(switchable).map(|row| row.id.to_owned()).collect())
 }
 
-/// What ethtool is told to make the parts of a feature as they are asked for in a report, if they stand below it,
-/// behind a tab. `off [requested on]` is one that the device can't do at the moment.
+/// The arguments with which ethtool sets the parts of a feature as requested in a report, where they are below the
+/// feature, after a tab. `off [requested on]` is a part that the device can't do at the moment.
 fn parts(printed: &str, label: &str) -> Vec<String> {
     let below = printed.lines().skip_while(|line| !line.starts_with(label)).skip(1);
     let parts = below.take_while(|line| line.starts_with('\t'));
@@ -146,7 +146,7 @@ impl Report {
         Command::new("ethtool", [self.options[0], at.scope()])
     }
 
-    /// What stands behind the label.
+    /// The text after the label.
     fn line(&self, at: &mut At<'_>, section: Option<&str>) -> Result<String, RemoteError> {
         let command = self.show(at);
         let printed = at.shell.output(&command)?;
@@ -162,7 +162,7 @@ impl Report {
         }
     }
 
-    /// The most that the driver takes, if it says so.
+    /// The driver's maximum, if the driver reports it.
     fn most(&self, at: &mut At<'_>) -> Option<u32> {
         self.section?;
         let most = self.line(at, Some("Pre-set maximums:")).ok()?.parse().ok()?;
@@ -196,7 +196,7 @@ impl Row for Report {
         Ok(value::number(at.setting, value, &(0..=most))?.to_string())
     }
 
-    /// For the value now: the parts of it as they are, of which some may be on and others off.
+    /// For the present value: its parts as they are, some of which may be on and others off.
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
         let command = Command::new("ethtool", [self.options[1], at.scope()]);
         let whole = command.clone().arg(self.word).arg(value);

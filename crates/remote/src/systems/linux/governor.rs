@@ -1,4 +1,4 @@
-//! How the frequencies of the CPUs are chosen (Documentation/admin-guide/pm/cpufreq.rst), by the files of /sys.
+//! How the CPUs' frequencies are chosen (Documentation/admin-guide/pm/cpufreq.rst), through the files of /sys.
 
 use goodput_model::{EndName, SettingRef};
 
@@ -31,13 +31,13 @@ pub(super) static ROWS: [PolicyFile; 2] = [
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq/policy*/";
 
 impl PolicyFile {
-    /// One line for all CPUs, so that one that differs can't be overlooked.
+    /// One line for all CPUs, so that a different one can't be overlooked.
     fn show(&self, file: &str) -> Command {
         let words = format!("cat {POLICIES}{file} | tr -s ' ' '\\n' | sort -u");
         Command::new("sh", ["-c", &format!("set -- $({words}); echo \"$*\"")])
     }
 
-    /// Every word that a policy has in this file, once; several if they differ.
+    /// Every different word that the policies have in this file.
     fn words(&self, at: &mut At<'_>, file: &str) -> Result<String, RemoteError> {
         let printed = at.shell.output(&self.show(file))?;
         match printed.trim() {
@@ -83,7 +83,7 @@ impl Row for PolicyFile {
         vec![words.join(" ")]
     }
 
-    /// What the driver changes along with it has to come back as well.
+    /// Values that the driver changes along with it must come back too.
     fn comes_back(&self, at: &mut At<'_>) -> Result<(), RemoteError> {
         for row in &ROWS {
             match row.read(at) {
@@ -102,7 +102,7 @@ impl Row for PolicyFile {
     }
 }
 
-/// What the driver changes along with the governor.
+/// Settings that the driver changes along with the governor.
 pub(super) fn coupled(setting: &SettingRef) -> Vec<SettingRef> {
     let other = |id: &str| SettingRef { end: EndName::Near, name: id.into(), scope: None };
     match setting.name == ROWS[0].id {

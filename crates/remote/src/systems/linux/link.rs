@@ -14,7 +14,7 @@ pub(super) struct Number {
     pub(super) id: &'static str,
     /// Its key in JSON.
     key: &'static str,
-    /// Its name when it is changed.
+    /// Its name in a change.
     word: &'static str,
     least: u32,
 }
@@ -26,12 +26,12 @@ pub(super) static ROWS: [Number; 2] = [
     Number { id: "link.txqueuelen", key: "txqlen", word: "txqueuelen", least: 1 },
 ];
 
-/// The devices but loopback, by their names.
+/// The names of all devices except loopback.
 pub(super) fn names(shell: &mut dyn Shell) -> Result<Vec<String>, RemoteError> {
     let command = Command::new("ip", ["-j", "link", "show"]);
     let links = json(shell, &command)?;
     let names = links.iter().filter_map(|link| link["ifname"].as_str());
-    // JSON can name any character; what has no plain name can't be named in a setting.
+    // JSON can represent any character, but a setting can't name a device with control characters.
     let plain = |name: &&str| *name != "lo" && !name.chars().any(char::is_control);
     Ok(names.filter(plain).map(str::to_owned).collect())
 }
@@ -47,9 +47,9 @@ fn json(shell: &mut dyn Shell, command: &Command) -> Result<Vec<Value>, RemoteEr
 /// One device, as far as others depend on it.
 pub(super) struct Link {
     name: String,
-    /// Of a VLAN, macvlan and the like, what it stands on.
+    /// The device below, for a VLAN, macvlan and the like.
     lower: Option<String>,
-    /// The bridge or bond that it belongs to.
+    /// The bridge or bond that the device belongs to.
     master: Option<String>,
     kind: String,
 }
@@ -69,8 +69,8 @@ fn links(shell: &mut dyn Shell) -> Result<Vec<Link>, RemoteError> {
     Ok(links.collect())
 }
 
-/// The devices whose MTU and offloads the kernel may change along with those of `device`: what stands on it, the bridge or
-/// bond that it belongs to, and of a bond what belongs to it; all of that again.
+/// The devices whose MTU and offloads the kernel may change along with those of `device`: devices on top of it, its
+/// bridge or bond, and the members of a bond; and recursively those of each.
 pub(super) fn related(shell: &mut dyn Shell, device: &str) -> Result<Vec<String>, RemoteError> {
     let links = links(shell)?;
     let mut found = vec![device.to_owned()];
@@ -90,21 +90,21 @@ pub(super) fn related(shell: &mut dyn Shell, device: &str) -> Result<Vec<String>
 /// Whether a change of the device `name` may reach `link`.
 fn depends(link: &Link, name: &str, links: &[Link]) -> bool {
     let of = |name: &str| links.iter().find(|link| link.name == name);
-    // The other end of a veth is no part of it (link_netnsid or not).
+    // The other end of a veth is not part of it (link_netnsid or not).
     let stands_on = link.kind != "veth" && link.lower.as_deref() == Some(name);
     let is_master = of(name).is_some_and(|own| own.master.as_deref() == Some(&*link.name));
     let is_shared = of(name).is_some_and(|own| matches!(&*own.kind, "bond" | "team"));
     stands_on || is_master || is_shared && link.master.as_deref() == Some(name)
 }
 
-/// Why a device is not there, if so.
+/// Why a device does not exist, if so.
 pub(super) fn gone(shell: &mut dyn Shell, device: &str) -> Result<Option<String>, RemoteError> {
     let is_there = links(shell)?.iter().any(|link| link.name == device);
     Ok((!is_there).then(|| format!("the device {device} is gone")))
 }
 
 impl Number {
-    /// The most that the driver takes, if it says so.
+    /// The driver's maximum, if the driver reports it.
     fn most(&self, at: &mut At<'_>) -> Result<Option<u32>, RemoteError> {
         if self.key != "mtu" {
             return Ok(None);
@@ -112,12 +112,12 @@ impl Number {
         let command = Command::new("ip", ["-j", "-d", "link", "show", "dev", at.scope()]);
         let links = json(at.shell, &command)?;
         let most = links.first().and_then(|link| link["max_mtu"].as_u64());
-        // 0: the driver does not say (`dev_validate_mtu`, net/core/dev.c).
+        // 0: the driver does not report it (`dev_validate_mtu`, net/core/dev.c).
         Ok(most.and_then(|most| most.try_into().ok()).filter(|most| *most > 0))
     }
 
     fn show(&self, at: &At<'_>) -> Command {
-        // Pretty, each member is on a line of its own.
+        // In pretty output, each member has its own line.
         Command::new("ip", ["-j", "-p", "link", "show", "dev", at.scope()])
     }
 }

@@ -1,4 +1,4 @@
-//! Linux: sysctl(8), ip(8), tc(8), ethtool(8) and files of /sys, one file a family and one row a setting.
+//! Linux: sysctl(8), ip(8), tc(8), ethtool(8) and files of /sys, one file per family and one row per setting.
 
 mod congestion;
 mod counters;
@@ -24,7 +24,7 @@ use row::{At, Row, refused};
 /// The operating system.
 pub(super) struct Linux;
 
-/// Every setting that has a faithful command; a `sysctl.…` is the last one.
+/// Every setting that has a faithful command; `sysctl.…` is the last.
 fn rows() -> impl Iterator<Item = (&'static str, &'static dyn Row)> {
     let device = ethtool::ROWS.iter().map(|row| (row.id, row as &dyn Row));
     let links = link::ROWS.iter().map(|row| (row.id, row as &dyn Row));
@@ -52,7 +52,7 @@ fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, Remo
     })
 }
 
-/// What the kernel may change of a device: all that can be read of it.
+/// What the kernel may change of a device: everything that can be read.
 fn of_device(shell: &mut dyn Shell, device: &str) -> Result<Vec<SettingRef>, RemoteError> {
     let rows = rows().filter(|(id, row)| row.of_device() && !ethtool::is_whole(id));
     let rows = rows.map(|(id, _)| id.to_owned());
@@ -93,7 +93,7 @@ impl System for Linux {
                     Ok(())
                 }
                 Err(error @ RemoteError::Lost { .. }) => Err(error),
-                // A driver that does not have it.
+                // The driver does not have it.
                 Err(_) => Ok(()),
             }
         };
@@ -147,8 +147,8 @@ impl System for Linux {
         row(shell, setting)?.comes_back(&mut At { shell, setting })
     }
 
-    /// A device's setting keeps all that can be read of the device and of those that depend on it; a parameter keeps its
-    /// known couplings.
+    /// A device's setting notes everything that can be read of the device and of dependent devices; a parameter notes
+    /// its known couplings.
     fn coupled(
         &self,
         shell: &mut dyn Shell,
@@ -215,13 +215,13 @@ impl System for Linux {
         Command::new("sh", ["-c", ID])
     }
 
-    /// Of what else keeps values here, a unit of systemd would need goodput there.
+    /// A systemd unit could keep more values here, but would need goodput on that host.
     fn keepers(&self) -> &'static [Keeper] {
         &[Keeper { path: "/etc/sysctl.d/90-goodput.conf", whole: true }]
     }
 
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
-        // grep(1) has its own pattern in its command line; in brackets the first letter does not match itself.
+        // grep(1) has its pattern in its own command line; with the first letter in brackets it does not match itself.
         let (first, rest) = mark.split_at(1);
         let script = "for p in $(grep -ls -e \"$1\" /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
                       [ \"$(readlink $p/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ] || \

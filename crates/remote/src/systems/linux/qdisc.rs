@@ -1,4 +1,4 @@
-//! `qdisc.kind` by tc(8), if what is there now comes back exactly: the kernel's own choice does.
+//! `qdisc.kind` through tc(8), if the present discipline can come back exactly: the kernel's own choice can.
 
 use super::row::{At, Row};
 use crate::command::{Command, Condition};
@@ -17,7 +17,7 @@ fn show(at: &At<'_>) -> Command {
     Command::new("tc", ["qdisc", "show", "dev", at.scope()])
 }
 
-/// Kind and handle of the root, and whether anything below it was made by someone.
+/// Kind and handle of the root, and whether someone configured anything below it.
 fn root(at: &mut At<'_>) -> Result<(String, String, bool), RemoteError> {
     let command = show(at);
     let printed = at.shell.output(&command)?;
@@ -84,14 +84,14 @@ impl Row for RootKind {
     }
 }
 
-/// What the kernel has attached by its own choice, if it chooses itself: the discipline that
-/// `net.core.default_qdisc` named when it did (`attach_default_qdiscs`, net/sched/sch_generic.c).
+/// The discipline that the kernel attached by its own choice, if any: `net.core.default_qdisc` named it at that
+/// time (`attach_default_qdiscs`, net/sched/sch_generic.c).
 pub(super) struct Attached;
 
-/// Its name. It changes along with `qdisc.kind` only.
+/// Its name. It changes only along with `qdisc.kind`.
 pub(super) const ATTACHED: &str = "qdisc.attached";
 
-/// Stands for a root that someone made.
+/// Stands for a root that someone configured.
 const CHOSEN: &str = "chosen";
 
 /// Prints the kinds that the kernel attached, the root's first.
@@ -99,7 +99,7 @@ const KINDS_ATTACHED: &str = "s=$(tc qdisc show dev \"$1\") || exit; case $s in 
     printf '%s\\n' \"$s\" | sed -n -e 's/^qdisc \\([^ ]*\\) 0: root.*/0 \\1/p' \
     -e 's/^qdisc \\([^ ]*\\) 0: parent.*/1 \\1/p' | sort -u | { k=; while read -r n w; do k=\"$k $w\"; done; echo ${k# }; }";
 
-/// Has the kernel choose again.
+/// Makes the kernel choose again.
 const CHOOSE: &str = "tc qdisc replace dev \"$1\" root pfifo && tc qdisc del dev \"$1\" root";
 
 impl Row for Attached {

@@ -1,5 +1,5 @@
-//! How the packets of each queue of a device are spread over the CPUs (Documentation/networking/scaling.rst). Queues that go
-//! and come back have forgotten it, so it changes along with the number of channels.
+//! How the packets of each queue of a device are spread over the CPUs (Documentation/networking/scaling.rst). Removed
+//! queues come back without these masks, so the masks change along with the number of channels.
 
 use super::row::{At, Row};
 use crate::command::{Command, Condition};
@@ -8,15 +8,15 @@ use crate::error::RemoteError;
 /// The masks of all queues of a device, as `rx-0/rps_cpus=3 tx-0/xps_cpus=1`.
 pub(super) struct Spreading;
 
-/// Its name. Nobody sets it by SSH; it is put back with what it changes along with.
+/// Its name. Nobody sets it by SSH; it is put back with the settings that change it.
 pub(super) const SPREADING: &str = "queues.spreading";
 
-/// Prints it. A queue that has nothing to choose refuses to be read.
+/// Prints the masks. A queue without a choice refuses to be read.
 const SHOW: &str = "cd /sys/class/net/\"$1\"/queues || exit; all=; \
     for f in rx-*/rps_cpus rx-*/rps_flow_cnt tx-*/xps_cpus tx-*/xps_rxqs; do \
     v=$(cat \"$f\" 2>/dev/null) && [ -n \"$v\" ] && all=\"$all $f=$v\"; done; echo ${all# }";
 
-/// Writes what differs.
+/// Writes the differences.
 const WRITE: &str = "cd /sys/class/net/\"$1\"/queues || exit; shift; bad=0; for w; do f=${w%%=*} v=${w#*=}; \
     [ \"$(cat \"$f\" 2>/dev/null)\" = \"$v\" ] || printf '%s\\n' \"$v\" >\"$f\" || bad=1; done; exit $bad";
 

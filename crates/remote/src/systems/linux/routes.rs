@@ -1,4 +1,4 @@
-//! `route.*`: metrics of a route of the main table, in the words in which ip-route(8) prints and takes them.
+//! `route.*`: metrics of a route of the main table, in the words that ip-route(8) prints and accepts.
 
 use goodput_model::SettingRef;
 
@@ -12,7 +12,7 @@ use goodput_settings::value;
 pub(super) struct Metric {
     /// The setting.
     pub(super) id: &'static str,
-    /// What it is called in a route.
+    /// Its name in a route.
     word: &'static str,
     kind: Kind,
 }
@@ -37,7 +37,7 @@ const fn metric(id: &'static str, word: &'static str, kind: Kind) -> Metric {
     Metric { id, word, kind }
 }
 
-/// The ranges are those of the local settings, and of net/ipv4/metrics.c.
+/// The ranges are those of the local settings, and those in net/ipv4/metrics.c.
 pub(super) static ROWS: [Metric; 9] = [
     metric("route.window", "window", Kind::Bytes),
     metric("route.initcwnd", "initcwnd", Kind::Number(1, 65535)),
@@ -50,7 +50,7 @@ pub(super) static ROWS: [Metric; 9] = [
     metric("route.ecn", "features", Kind::Ecn),
 ];
 
-/// Words with one value behind them (ip/iproute.c `print_route`).
+/// Words followed by one value (ip/iproute.c `print_route`).
 const WITH_VALUE: [&str; 25] = [
     "via",
     "dev",
@@ -82,7 +82,7 @@ const WITH_VALUE: [&str; 25] = [
 /// States of a route, which nobody sets.
 const STATES: [&str; 2] = ["linkdown", "dead"];
 
-/// The pairs of words of a route; `lock` belongs to the value behind it.
+/// The pairs of words of a route; `lock` belongs to the following value.
 type Pairs = Vec<(String, String)>;
 
 fn show(at: &At<'_>) -> Command {
@@ -96,7 +96,7 @@ pub(super) fn is_there(shell: &mut dyn Shell, setting: &SettingRef) -> Result<bo
     Ok(!shell.output(&command)?.trim().is_empty())
 }
 
-/// The route, and the line that says it.
+/// The route, and its line.
 fn route(at: &mut At<'_>) -> Result<(Pairs, String), RemoteError> {
     let command = show(at);
     let printed = at.shell.output(&command)?;
@@ -122,7 +122,7 @@ fn parse(line: &str) -> Option<Pairs> {
             continue;
         }
         let known = WITH_VALUE.contains(&word);
-        // rto_min is always locked, and takes no such word (ip/iproute.c `iproute_modify`).
+        // rto_min is always locked, and accepts no such word (ip/iproute.c `iproute_modify`).
         let lock = words.next_if_eq(&"lock").filter(|_| word != "rto_min");
         let lock = lock.map(|_| "lock ").unwrap_or_default();
         let value = words.next().filter(|_| known)?;
@@ -146,7 +146,7 @@ fn milliseconds(text: &str) -> Option<u32> {
 }
 
 impl Metric {
-    /// The value as it is printed, to the value of the setting.
+    /// Converts a printed value to the setting's value.
     fn setting(&self, printed: &str) -> Option<String> {
         let printed = printed.strip_prefix("lock ").unwrap_or(printed);
         Some(match self.kind {
@@ -158,7 +158,7 @@ impl Metric {
         })
     }
 
-    /// The value of the setting, to what ip(8) takes.
+    /// Converts the setting's value to what ip(8) accepts.
     fn argument(&self, value: &str) -> String {
         match self.kind {
             Kind::Milliseconds => format!("{value}ms"),
@@ -168,20 +168,20 @@ impl Metric {
         }
     }
 
-    /// How ip(8) prints this value, which has not been there yet; none for the default, of which it prints nothing.
+    /// How ip(8) would print this new value; empty for the default, which ip(8) doesn't print.
     fn printed(&self, value: &str) -> Vec<String> {
         if value == value::DEFAULT {
             return Vec::new();
         }
         let mut printed = vec![self.argument(value)];
         if let (Kind::Milliseconds, Ok(milliseconds)) = (self.kind, value.parse::<u32>()) {
-            // `print_rta_metrics`, ip/iproute.c: seconds from one second on, in some versions.
+            // `print_rta_metrics`, ip/iproute.c: at least one second is printed in seconds in some versions.
             printed.push(format!("{}s", f64::from(milliseconds) / 1000.0));
         }
         printed
     }
 
-    /// Expressions of sed(1) that leave a printed route in the words that ip(8) takes, but for this metric.
+    /// Expressions of sed(1) that turn a printed route into words that ip(8) accepts, without this metric.
     fn others(&self) -> String {
         let states: String = STATES.iter().map(|state| format!("s/ {state} / /;")).collect();
         let word = self.word;
@@ -191,7 +191,7 @@ impl Metric {
         )
     }
 
-    /// Expressions of sed(1) that leave the value of this metric of a printed route, as [`parse`] has it.
+    /// Expressions of sed(1) that extract the value of this metric from a printed route, as [`parse`] does.
     fn alone(&self) -> String {
         let word = self.word;
         format!(
@@ -240,7 +240,7 @@ impl Row for Metric {
         })
     }
 
-    /// The route as it is when this runs, with another value of this metric: other metrics of it may have been changed
+    /// The route as it is when this runs, with another value of this metric: other metrics may have changed
     /// meanwhile.
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
         let (pairs, line) = route(at)?;
@@ -257,13 +257,13 @@ impl Row for Metric {
         Ok(vec![Command::new("sh", ["-c", &script])])
     }
 
-    /// Only this metric is looked at, of which nothing is printed when it is not there.
+    /// Checks only this metric, which is not printed if it is not set.
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
         let script = format!("{} | sed {}", show(at).typed(), self.alone());
         let ask = || Command::new("sh", ["-c", &script]);
         let (pairs, line) = route(at)?;
         let printed = pairs.iter().find(|(word, _)| word == self.word);
-        // As it is printed now, a lock included.
+        // As printed now, including a lock.
         if self.of(at, &pairs, &line)? == value {
             let printed = printed.map_or(value::DEFAULT, |(_, printed)| printed);
             return Ok(Condition::line(ask(), Condition::literal(printed)));
@@ -315,7 +315,7 @@ mod tests {
         );
     }
 
-    /// What `script` would have ip do if it prints `line`, and whether it succeeds.
+    /// What `script` would make ip do if it printed `line`, and whether it succeeds.
     fn told(script: &str, line: &str) -> (String, bool) {
         let folder = tempfile::tempdir().unwrap();
         let ip = "#!/bin/sh\ncase $* in *show*) printf %s \"$LINE\";; *) echo \"$*\";; esac\n";

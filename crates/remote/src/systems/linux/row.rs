@@ -1,4 +1,4 @@
-//! What every setting of Linux has to say for itself.
+//! What every setting of Linux must define.
 
 use goodput_model::SettingRef;
 
@@ -10,17 +10,17 @@ use crate::shell::Shell;
 pub(super) struct At<'a> {
     /// The host.
     pub(super) shell: &'a mut dyn Shell,
-    /// The setting; its name is that of the row.
+    /// The setting; its name is the row's.
     pub(super) setting: &'a SettingRef,
 }
 
 impl At<'_> {
-    /// What stands behind the `@`.
+    /// The part after the `@`.
     pub(super) fn scope(&self) -> &str {
         self.setting.scope.as_deref().unwrap_or_default()
     }
 
-    /// A line that is not as it should be.
+    /// A line that is not as expected.
     pub(super) fn misread(&self, command: &Command, line: &str, expected: &str) -> RemoteError {
         misread(self.shell.host(), command, line, expected)
     }
@@ -52,19 +52,19 @@ pub(super) trait Row: Sync {
         Vec::new()
     }
 
-    /// Whether it belongs to a network device, and may change with another one that does.
+    /// Whether it belongs to a network device, and may change with another such setting.
     fn of_device(&self) -> bool {
         false
     }
 
-    /// What it is, in a few words: as the registry of settings says.
+    /// What the setting is, in a few words, from the registry of settings.
     fn meaning(&self, setting: &SettingRef) -> String {
         let far = SettingRef { end: goodput_model::EndName::Far, ..setting.clone() };
         goodput_settings::find_for(&far).map(|known| known.title.into()).unwrap_or_default()
     }
 }
 
-/// A line that is not as it should be.
+/// A line that is not as expected.
 pub(super) fn misread(host: &str, command: &Command, line: &str, expected: &str) -> RemoteError {
     RemoteError::NotUnderstood {
         host: host.into(),

@@ -1,4 +1,4 @@
-//! `sysctl.<any>` by sysctl(8), with the rules that hold for a local one.
+//! `sysctl.<any>` through sysctl(8), with the same rules as for a local parameter.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::error::RemoteError;
 /// Any kernel parameter.
 pub(super) struct Parameter;
 
-/// Those that most often matter, for lists.
+/// The most commonly important parameters, for lists.
 pub(super) const LISTED: [&str; 8] = [
     "sysctl.net.core.rmem_max",
     "sysctl.net.core.wmem_max",
@@ -64,12 +64,12 @@ fn show(setting: &SettingRef) -> Result<Command, RemoteError> {
     Ok(Command::new("sysctl", ["-n", &name(setting)?]))
 }
 
-/// What asks whether the parameter is there.
+/// The command that checks if the parameter exists.
 pub(super) fn is_there(setting: &SettingRef) -> Result<Command, RemoteError> {
     Ok(Command::new("test", ["-e", &format!("/proc/sys/{}", name(setting)?)]))
 }
 
-/// The name with slashes, which leave dots to the names of devices (sysctl(8)).
+/// The name with slashes, so that dots can be part of device names (sysctl(8)).
 fn name(setting: &SettingRef) -> Result<String, RemoteError> {
     let path: PathBuf = parameters::path(setting)?;
     let below = path.strip_prefix("/proc/sys").unwrap_or(&path);
