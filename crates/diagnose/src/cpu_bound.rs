@@ -11,7 +11,7 @@ use crate::thresholds::{
 };
 use crate::view::Side;
 
-/// Share of a CPU that counts as much for one thread on a host with no CPU left.
+/// CPU share that is high for one thread on a host with no CPU to spare.
 const MIN_CPU_SHARE_ON_FULL_HOST: f64 = 0.25;
 /// Share of the time waiting for a CPU above which a thread shares that CPU with others. Measured
 /// on an idle host with a full CPU: up to 0.09.

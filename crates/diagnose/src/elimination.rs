@@ -46,7 +46,7 @@ fn shapes(view: &View, shaper: &Shaper, goodput: f64) -> bool {
         && (nearly || shaper.lateness_explains(goodput).unwrap_or(false))
 }
 
-/// Whether a thread lacks CPU, a quota bites or the reader is behind.
+/// Whether a thread gets too little CPU, a quota throttles or the reader is behind.
 pub fn host_is_short(view: &View) -> bool {
     lacks_cpu(&view.sender) || receiver_is_short(view)
 }

@@ -153,20 +153,20 @@ pub const PROCESS_POLICY: &str = "process.policy";
 
 /// Times that TCP's memory, of all sockets together, came under pressure.
 pub const TCP_MEMORY_PRESSURES: &str = "netstat.TcpExt.TCPMemoryPressures";
-/// How long that lasted, counted when it ends, milliseconds.
+/// Duration of this pressure, counted when it ends, milliseconds.
 pub const TCP_MEMORY_PRESSURE_MS: &str = "netstat.TcpExt.TCPMemoryPressuresChrono";
 /// Memory that all TCP sockets hold, pages.
 pub const TCP_MEMORY_PAGES: &str = "sockstat.tcp_mem_pages";
-/// Memory from which it is under pressure (the second of `tcp_mem`), pages.
+/// Memory at which TCP is under pressure (the second of `tcp_mem`), pages.
 pub const TCP_MEMORY_PRESSURE_PAGES: &str = "sockstat.tcp_mem_pressure_pages";
 
 /// Segments in order that a socket dropped for lack of receive memory.
 pub const TCP_RECEIVE_DROP: &str = "netstat.TcpExt.TCPRcvQDrop";
-/// The same of segments out of order.
+/// The same for segments out of order.
 pub const TCP_OUT_OF_ORDER_DROP: &str = "netstat.TcpExt.TCPOFODrop";
-/// Segments dropped as the backlog of a socket in use was full.
+/// Segments dropped because the backlog of a socket in use was full.
 pub const TCP_BACKLOG_DROP: &str = "netstat.TcpExt.TCPBacklogDrop";
-/// Segments dropped as they came after the window was closed.
+/// Segments dropped because they came after the window was closed.
 pub const TCP_ZERO_WINDOW_DROP: &str = "netstat.TcpExt.TCPZeroWindowDrop";
 /// Times that a socket's queue had to be made smaller for lack of receive memory.
 pub const TCP_PRUNE_CALLED: &str = "netstat.TcpExt.PruneCalled";

@@ -14,7 +14,7 @@ const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
 /// one end applies to both.
 const AGREED_BY_BOTH: [&str; 4] = ["receive-window", "send-buffer", "line-rate", "shaper-rate"];
 
-/// Reasons at one end for the other's behaviour: an end that waits for an answer before a file sends nothing.
+/// Reasons at one end for the other's behaviour: an end sends nothing while it waits for the answer before a file.
 const REACHING_ACROSS: [&str; 1] = ["waiting-for-answers"];
 
 /// Puts the most limiting finding first.

@@ -148,7 +148,7 @@ fn losses_hold(view: &View) -> bool {
     enough && matches!(view.backs_off_at_loss(), Ok(true))
 }
 
-/// Whether losses fill the send buffer, rather than its size.
+/// Whether the send buffer is full because of losses, not because it is small.
 pub fn losses_fill_the_buffer(view: &View) -> bool {
     let lossy =
         view.sender.retransmitted_share().is_ok_and(|share| share >= MIN_RETRANSMITTED_SHARE);

@@ -1,4 +1,4 @@
-//! Which hosts stand for the ends of a measurement.
+//! Which hosts take the place of the ends of a measurement.
 
 use goodput_model::EndName;
 
@@ -17,7 +17,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// The host that stands for an end, if any does.
+    /// The host that takes the place of an end, if any.
     pub fn at(&self, end: EndName) -> Option<&Address> {
         match end {
             EndName::Near => self.near.as_ref(),

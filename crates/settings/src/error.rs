@@ -55,7 +55,7 @@ pub enum SettingError {
         /// What writing it does beyond changing the value.
         why: &'static str,
     },
-    /// A client of a server may not change the setting.
+    /// A client of a server may not read or change the setting this way.
     #[error("{setting}: {why}")]
     NotForOthers {
         /// The setting.
@@ -248,7 +248,7 @@ pub enum SettingError {
 }
 
 impl SettingError {
-    /// Whether a missing privilege is the only reason (exit code 3).
+    /// Whether a missing privilege is the reason, rather than anything else (exit code 3).
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::NotPermitted { .. } | Self::NotForOthers { .. } => true,

@@ -1,4 +1,4 @@
-//! Whether a network namespace is still alive, as far as that is visible from here.
+//! Whether a network namespace is still alive, as far as is visible from here.
 //!
 //! Processes and their threads, descriptors and mounts keep a namespace alive (namespaces(7)), in any
 //! container of the host. A process sees all of them only from the initial process namespace, with the
@@ -54,7 +54,7 @@ pub(crate) fn enter(file: &Path) -> String {
     }
 }
 
-/// Whether the process with this number runs, as far as that is visible from here.
+/// Whether the process with this number runs, as far as is visible from here.
 pub(crate) fn runs(pid: u32) -> bool {
     is_running(Path::new(&format!("/proc/{pid}")))
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask kernel PACKAGE -- COMMAND`: runs a command under the kernel of a Debian package, in a virtual machine
 //! whose root is this host's, read-only below a layer of memory.
 //!
-//! Kernels of distributions have what the kernel of a build machine often lacks: netem, fq, cake, VLANs, NFS, and
-//! drivers of devices with real rings.
+//! Kernels of distributions have what is often missing from the kernel of a build machine: netem, fq, cake, VLANs,
+//! NFS, and drivers of devices with real rings.
 
 mod guest;
 mod host;

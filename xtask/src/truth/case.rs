@@ -37,7 +37,7 @@ pub enum Planted {
 pub enum Came {
     /// A verdict.
     Verdict(Box<Verdict>),
-    /// This machine lacks something that the case needs.
+    /// The case needs something that this machine does not have.
     Skipped(String),
     /// The lab or the program failed.
     Failed(String),

@@ -52,12 +52,12 @@ impl<'a> Side<'a> {
         self.most_grown(&LATE)
     }
 
-    /// Pause frames that told this device to stop.
+    /// Pause frames that asked this device to stop.
     pub fn pauses_received(&self) -> Result<f64, Missing> {
         self.most_grown(&PAUSED)
     }
 
-    /// Pause frames by which this device told the other end of its cable to stop.
+    /// Pause frames by which this device asked the other end of its cable to stop.
     pub fn pauses_sent(&self) -> Result<f64, Missing> {
         self.most_grown(&PAUSING)
     }

@@ -31,7 +31,7 @@ impl JournalFile {
     /// Creates the journal of this process in `state_dir`, which is created if need be.
     ///
     /// # Errors
-    /// If it can't be written, or `others` finds another run, by its process, that changes this namespace now.
+    /// If it can't be written, or `others` finds the process of another run that changes this namespace now.
     pub(super) fn create(
         state_dir: &Path,
         place: &Place,
@@ -72,7 +72,7 @@ impl JournalFile {
     fn create_locked(path: PathBuf, list: List) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
-        // Only a process that looks, for a moment, can have been faster.
+        // Only a process that peeks, for a moment, can have been faster.
         rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
         Ok(Self { file, path, list, length: 0 })
     }

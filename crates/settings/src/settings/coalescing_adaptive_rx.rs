@@ -1,4 +1,4 @@
-//! `coalescing.adaptive_rx`: whether the driver fits its interrupts to the traffic.
+//! `coalescing.adaptive_rx`: whether the driver adapts its interrupts to the traffic.
 
 use goodput_netlink::parameters::Parameter;
 

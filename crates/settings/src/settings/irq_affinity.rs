@@ -1,4 +1,4 @@
-//! `irq.affinity`: the CPUs that the interrupts of a device may go to.
+//! `irq.affinity`: the CPUs to which the interrupts of a device may go.
 
 use crate::machine::Affinity;
 use crate::permanent::udev_rule;

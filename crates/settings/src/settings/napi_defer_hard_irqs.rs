@@ -1,4 +1,4 @@
-//! `napi.defer_hard_irqs`: how long a device goes on being polled without interrupts.
+//! `napi.defer_hard_irqs`: how long polling of a device continues without interrupts.
 
 use crate::machine::DEFER_HARD_IRQS;
 use crate::permanent::{device, interface_option, udev_rule};

@@ -1,4 +1,4 @@
-//! `napi.irq_suspend_timeout`: how long a program that polls may keep interrupts off.
+//! `napi.irq_suspend_timeout`: how long a polling program may keep interrupts off.
 
 use crate::machine::IrqSuspendTimeout;
 use crate::permanent::udev_rule;

@@ -1,4 +1,4 @@
-//! `offload.gso_max_segs`: most packets in a segment that a device is handed.
+//! `offload.gso_max_segs`: most packets in a segment handed to a device.
 
 use crate::machine::GSO_PACKETS;
 use crate::permanent::link_file;

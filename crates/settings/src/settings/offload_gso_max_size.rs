@@ -1,4 +1,4 @@
-//! `offload.gso_max_size`: the largest segment that a device is handed.
+//! `offload.gso_max_size`: the largest segment handed to a device.
 
 use crate::machine::GSO_SIZE;
 use crate::permanent::link_file;

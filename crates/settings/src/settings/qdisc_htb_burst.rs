@@ -1,4 +1,4 @@
-//! `qdisc.htb.burst`: what a class may send at once at its rate.
+//! `qdisc.htb.burst`: how much a class may send at once at its rate.
 
 use crate::machine::CLASS_BURST;
 use crate::permanent::{class_section, in_bytes, network_file};

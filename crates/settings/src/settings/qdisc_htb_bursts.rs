@@ -1,4 +1,4 @@
-//! `qdisc.htb.bursts`: what a class may send at once, at its rate and at its ceiling.
+//! `qdisc.htb.bursts`: how much a class may send at once, at its rate and at its ceiling.
 
 use crate::machine::ClassBursts;
 use crate::permanent::{class_section, in_bytes, network_file};

@@ -1,4 +1,4 @@
-//! `qdisc.htb.cburst`: what a class may send at once at its ceiling.
+//! `qdisc.htb.cburst`: how much a class may send at once at its ceiling.
 
 use crate::machine::CLASS_CBURST;
 use crate::permanent::{class_section, in_bytes, network_file};

@@ -1,4 +1,4 @@
-//! `qdisc.htb.rate`: the rate that a class is assured of.
+//! `qdisc.htb.rate`: the guaranteed rate of a class.
 
 use crate::machine::CLASS_RATE;
 use crate::permanent::{class_section, in_bits, network_file};

@@ -1,4 +1,4 @@
-//! `route.initcwnd`: the congestion window that connections of a route begin with.
+//! `route.initcwnd`: the initial congestion window of connections over a route.
 
 use crate::machine::route::INITCWND;
 use crate::permanent::{route_section, sysctl_conf};

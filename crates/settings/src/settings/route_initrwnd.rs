@@ -1,4 +1,4 @@
-//! `route.initrwnd`: the receive window that connections of a route begin with.
+//! `route.initrwnd`: the initial receive window of connections over a route.
 
 use crate::machine::route::INITRWND;
 use crate::permanent::route_section;

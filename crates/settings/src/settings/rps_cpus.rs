@@ -1,4 +1,4 @@
-//! `rps.cpus`: the CPUs that received packets are spread over.
+//! `rps.cpus`: the CPUs over which received packets are spread.
 
 use crate::machine::RPS_CPUS;
 use crate::permanent::queue_rule;

@@ -1,4 +1,4 @@
-//! `socket.max_pacing`: the rate that the kernel paces the data sockets at, at most.
+//! `socket.max_pacing`: the highest rate at which the kernel paces the data sockets.
 
 use goodput_model::BitRate;
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `switches` | what can be switched on an interface, one row each |
 //! | `mibs` | the parameters of device polling, one row each |
-//! | `polling` | what polling lacks on a host, and the lines that provide it; how much it can carry |
+//! | `polling` | what a host needs for polling and how to provide it; how much polling can carry |
 //! | `ifconfig`, `sysctl`, `counters` | what the programs print |
 
 mod counters;
