@@ -4,7 +4,7 @@
 //! [`bounds`]; what differs only in numbers (tunnels, link framings, buses) is a row of a table. The
 //! diagnosis computes with the same functions.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod all;

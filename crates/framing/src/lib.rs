@@ -1,7 +1,7 @@
 //! What payload looks like on the wire: how a stream begins and ends, and how datagrams are marked, numbered and ended.
 //! A protocol names a framing for its flows, and the mover writes and reads it; neither knows the other. Pure.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod datagrams;

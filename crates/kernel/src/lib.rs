@@ -2,7 +2,7 @@
 //!
 //! It never writes. What cannot be read is reported as missing, with the reason. Facts belong to the network namespace
 //! of the calling thread.
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod context;

@@ -2,7 +2,7 @@
 //! and scenario files that say which of these, what to run and what to expect.
 //!
 //! It changes only what it made itself, and removes all of it afterwards.
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod build;

@@ -3,7 +3,7 @@
 //! Data only. Nothing here does I/O or reads a clock; every other crate speaks these words.
 //! Types that leave the program (records, events) derive their JSON Schema from here.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod account;

@@ -2,7 +2,7 @@
 //!
 //! A caller makes sockets with [`socket`], picks a mover with [`for_role`] and passes both to [`start`]. It then opens
 //! the [`Gate`], reads the [`Counters`] during the run, and ends the run with [`Stop`].
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod affinity;

@@ -5,7 +5,7 @@
 //! dropping and delivery; the rate still counts every segment with its headers.
 //!
 //! It is separate from `lab`, because every byte passes through it: only the relay is built for speed.
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 use std::io;

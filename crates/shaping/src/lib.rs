@@ -7,7 +7,7 @@
 //! pass if it holds as much. A shaper lets the others wait, a policer drops them. At some arrivals the bucket is
 //! known to be empty (see `empty.rs`); everything is estimated from these.
 #![forbid(unsafe_code)]
-// A library returns what it has to say. The print macros would also panic if nobody reads.
+// A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod bucket;
