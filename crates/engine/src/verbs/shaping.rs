@@ -66,6 +66,12 @@ pub async fn shaping(
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let ShapingRequest { target, credentials, plan, .. } = request;
+    if target.file.is_some() || target.mounted.is_some() {
+        return Err(EngineError::Flow(format!(
+            "{}: a shaper is tested towards a server that measures: name HOST or SCHEME://HOST",
+            target.text
+        )));
+    }
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
     let train = match send_train(request, &mut client, interrupt, listener).await {
