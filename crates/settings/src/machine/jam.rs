@@ -17,9 +17,9 @@ const WAKEUP_LATENESS: Duration = Duration::from_millis(20);
 /// How long the queue is kept closed; a shaper that takes longer has no packets of segmentation offload.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(5);
 
-/// Changes a bucket `from` one set of parameters `to` another. Before the burst shrinks, the queue is closed
-/// and empties under the large burst, so that no long packet is left in it. Returns whether the change was
-/// made: `false` if nothing leaves the queue, and everything stays as it was.
+/// Changes a bucket `from` one set of parameters `to` another. Before the burst shrinks, the queue is closed and empties
+/// under the large burst, so that no long packet is left in it. It opens after the burst has shrunk. Returns whether the
+/// change was made: `false` if nothing leaves the queue, and everything stays as it was.
 pub(super) fn change(
     netlink: &mut Netlink,
     qdisc: &Qdisc,
@@ -37,6 +37,13 @@ pub(super) fn change(
     crate::testing::step();
     let drains = drains(netlink, qdisc, from);
     let next = if matches!(drains, Ok(true)) { to } else { from };
+    // The kernel sets the limit before the burst (`tbf_change`), and a long packet could slip in between. So everything
+    // else changes while the queue is still closed.
+    closed.clone_from(next);
+    closed.limit_bytes = CLOSED_LIMIT_BYTES;
+    netlink.replace_qdisc(&with(&closed))?;
+    #[cfg(test)]
+    crate::testing::step();
     netlink.replace_qdisc(&with(next))?;
     drains
 }
