@@ -1,7 +1,7 @@
 //! Whether a shaper gives what it was told.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, CountedLayer, Estimate, Known, Missing, Shaping, ShapingKind,
+    BitRate, Bytes, Confirmation, CountedLayer, Estimate, Missing, Shaping, ShapingKind,
     ShapingTest,
 };
 
@@ -61,10 +61,10 @@ pub fn judge(
         tolerance_percent: told.tolerance_percent,
         max_burst_bytes: told.max_burst,
         reasons: reasons.map(|(_, why)| why).collect(),
-        counts: known(counts),
-        datagrams_bits_per_s: known(datagrams),
-        tcp_bits_per_s: known(tcp),
-        train: known(train),
+        counts: counts.into(),
+        datagrams_bits_per_s: datagrams.into(),
+        tcp_bits_per_s: tcp.into(),
+        train: train.into(),
         confirmation,
     }
 }
@@ -162,14 +162,10 @@ fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String
     }
 }
 
-fn known<T>(result: Result<T, Missing>) -> Known<T> {
-    result.map_or_else(Known::Missing, Known::Value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Gaps;
+    use goodput_model::{Gaps, Known};
 
     const TOLD: Told = Told { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None };
 

@@ -55,7 +55,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         sent: train.sent,
         lost: train.sent.saturating_sub(trace.came.len() as u64),
         offered_bits_per_s: bits(trace.offered_bytes_per_s()),
-        queue: known(match (&rate, kind) {
+        queue: Known::from(match (&rate, kind) {
             (Ok(rate), ShapingKind::Shaper) => queue::queue(&trace, &empty, rate.value),
             (Ok(_), _) => Err(Missing::because("nothing waited")),
             (Err(why), _) => Err(why.clone()),
@@ -63,11 +63,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         windows: windows::rates(held, trace.frame),
         gaps: gaps::gaps(held, trace.frame),
         curve: curve::curve(&trace),
-        rate_bits_per_s: known(rate.map(|rate| rate.scaled(8.0))),
-        bucket_bytes: known(bucket),
+        rate_bits_per_s: rate.map(|rate| rate.scaled(8.0)).into(),
+        bucket_bytes: bucket.into(),
     })
-}
-
-fn known<T>(result: Result<T, Missing>) -> Known<T> {
-    result.map_or_else(Known::Missing, Known::Value)
 }
