@@ -1,58 +1,28 @@
-//! The interface of every scheme: a conversation with its server, and the server's answers.
+//! The interface of every client: a conversation with its server, and the server's answers.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::FileError;
 use crate::link::{Dial, Ready, Wait};
-use crate::login::Login;
+use crate::options::Options;
 use crate::place::Place;
-use crate::proxy::Proxy;
-use crate::schemes::nfs::{NfsOptions, RpcLog};
+use crate::rpc_log::RpcLog;
+use crate::scheme::Scheme;
 
-/// A way to request files: an entry of the registry.
-pub struct Scheme {
-    /// Its id, which is the prefix of its places.
-    pub id: &'static str,
-    /// One line for a list.
-    pub summary: &'static str,
-    /// The usual port.
-    pub port: u16,
-    /// Whether its payload can never be read from a socket unchanged.
-    pub decoded: bool,
-    /// Whether its servers may require a local port below 1024.
-    pub low_port: bool,
-    /// Whether its servers receive the user of a URL even without a password.
-    pub lone_user: bool,
-    /// Whether the query of a URL concerns the server rather than the file.
-    pub server_query: bool,
+/// A client of one kind of file server: an entry of the registry.
+pub struct Client {
+    /// The kind of server.
+    pub scheme: Scheme,
     /// Begins a conversation about the file at a place. Nothing is sent yet.
     pub open: Open,
 }
 
 /// Begins a conversation about a place.
 pub type Open = fn(Place, Arc<Options>, Box<dyn Dial>) -> Box<dyn Conversation>;
-
-/// The user's settings for servers.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// The login, if the user gives one.
-    pub login: Option<Login>,
-    /// File of certificates (PEM) of trusted authorities, instead of the system's.
-    pub authorities: Option<PathBuf>,
-    /// Whether any certificate is accepted.
-    pub insecure: bool,
-    /// The proxy for web servers, if any.
-    pub proxy: Option<Proxy>,
-    /// Whether redirects may lead to hosts that the user did not name.
-    pub follow: bool,
-    /// How files of NFS servers are read and written.
-    pub nfs: NfsOptions,
-}
 
 /// A conversation with a server about one file, which is fetched repeatedly, or stored and then removed.
 pub trait Conversation: Send {

@@ -128,12 +128,13 @@ impl Iterator for Words<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schemes;
 
     const NETRC: &str = "# mine\nmachine nas login me password s3cret\nmachine nas login you password \"a b\\\"c\"\n\
                          macdef init\nmachine evil login x password y\n\nmachine other password p\ndefault login any password d";
 
     fn found(place: &str) -> Option<(String, String)> {
-        let login = Login::of_netrc(NETRC, &Place::parse(place).unwrap())?;
+        let login = Login::of_netrc(NETRC, &schemes::parse(place).unwrap())?;
         Some((login.user, login.password))
     }
 
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(found("http://me@evil/x"), None);
         for text in ["machine", "machine nas login", "machine nas login \"me", "macdef", "\""] {
             assert!(
-                Login::of_netrc(text, &Place::parse("ftp://nas/x").unwrap())
+                Login::of_netrc(text, &schemes::parse("ftp://nas/x").unwrap())
                     .is_none_or(|l| l.password.is_empty())
             );
         }

@@ -6,28 +6,34 @@ use std::path::{Path, PathBuf};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::conversation::Scheme;
 use crate::error::FileError;
-use crate::schemes;
+use crate::scheme::Scheme;
 
 /// A file at a server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Place {
     url: Url,
+    scheme: &'static Scheme,
 }
 
 impl Place {
-    /// Reads `SCHEME://[USER@]HOST[:PORT]/PATH`. A password is refused without repeating it: anyone who may list this
-    /// host's processes could read it.
-    pub fn parse(text: &str) -> Result<Self, FileError> {
+    /// Reads `SCHEME://[USER@]HOST[:PORT]/PATH`, whose scheme `find` finds by its id. A password is refused without
+    /// repeating it: anyone who may list this host's processes could read it.
+    pub(crate) fn parse(
+        text: &str,
+        find: impl Fn(&str) -> Option<&'static Scheme>,
+    ) -> Result<Self, FileError> {
         let url = Url::parse(text).map_err(|why| {
             // The text may contain a password.
             FileError::Place(format!("the URL of the file can't be read: {why}"))
         })?;
-        Self::of(url)
+        let scheme = find(url.scheme()).ok_or_else(|| {
+            FileError::Place(format!("no files are fetched from {}://", url.scheme()))
+        })?;
+        Self::of(url, scheme)
     }
 
-    fn of(url: Url) -> Result<Self, FileError> {
+    fn of(url: Url, scheme: &'static Scheme) -> Result<Self, FileError> {
         if url.password().is_some() {
             return Err(FileError::Place(
                 "a password in a URL can be read by other users of this host; put it into ~/.netrc (machine HOST \
@@ -35,37 +41,43 @@ impl Place {
                     .into(),
             ));
         }
-        schemes::find(url.scheme()).ok_or_else(|| {
-            FileError::Place(format!("no files are fetched from {}://", url.scheme()))
-        })?;
         if url.host_str().is_none_or(str::is_empty) {
             return Err(FileError::Place(format!("{url} has no host")));
         }
-        Ok(Self { url })
+        Ok(Self { url, scheme })
     }
 
-    /// The place to which `reference` resolves here, as in a redirect.
-    pub(crate) fn join(&self, reference: &str) -> Result<Self, FileError> {
+    /// The place to which a server's redirect resolves here, if it has one of these schemes.
+    pub(crate) fn redirect(
+        &self,
+        reference: &str,
+        among: &[&'static Scheme],
+    ) -> Result<Self, FileError> {
         let url = self.url.join(reference).map_err(|why| {
             FileError::Protocol(format!(
                 "the server redirects to a place that can't be read: {why}"
             ))
         })?;
-        Self::of(url)
+        let scheme = among.iter().find(|scheme| scheme.id == url.scheme()).ok_or_else(|| {
+            let scheme = url.scheme();
+            FileError::Refused(format!("the server redirects to {scheme}://, which is no web page"))
+        })?;
+        Self::of(url, scheme)
     }
 
     /// The file with this name beside this one, or in this directory if the path ends with a slash.
     pub fn beside(&self, name: &str) -> Result<Self, FileError> {
-        let mut place = self.join(name)?;
-        let query = self.url.query().filter(|_| self.scheme().server_query);
-        place.url.set_query(query);
-        place.url.set_fragment(None);
-        Ok(place)
+        let mut url = self.url.join(name).map_err(|why| {
+            FileError::Place(format!("no file {name:?} can be beside {self}: {why}"))
+        })?;
+        url.set_query(self.url.query().filter(|_| self.scheme.server_query));
+        url.set_fragment(None);
+        Self::of(url, self.scheme)
     }
 
     /// The scheme of the place.
     pub fn scheme(&self) -> &'static Scheme {
-        schemes::find(self.url.scheme()).unwrap_or(schemes::ALL[0])
+        self.scheme
     }
 
     /// Name or address of the host, an IPv6 address without brackets.
@@ -76,7 +88,7 @@ impl Place {
 
     /// The port, if the URL has one.
     pub fn port(&self) -> u16 {
-        self.url.port().unwrap_or(self.scheme().port)
+        self.url.port().unwrap_or(self.scheme.port)
     }
 
     /// The port, if the URL contains one.
@@ -162,18 +174,20 @@ impl fmt::Debug for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schemes;
+    use crate::schemes::http::{HTTP, HTTPS};
 
     #[test]
     fn hosts_ports_and_users_are_told_apart() {
         let parts = |text: &str| {
-            let place = Place::parse(text).unwrap();
+            let place = schemes::parse(text).unwrap();
             (place.host().to_owned(), place.port(), place.user().map(str::to_owned))
         };
         assert_eq!(parts("http://nas/a b"), ("nas".into(), 80, None));
         assert_eq!(parts("http://me@[::1]:81/x"), ("::1".into(), 81, Some("me".into())));
-        let place = Place::parse("http://me@nas/größe 1?x#y").unwrap();
+        let place = schemes::parse("http://me@nas/größe 1?x#y").unwrap();
         assert_eq!(place.request(), "http://nas/gr%C3%B6%C3%9Fe%201?x");
-        assert!(Place::parse("http://nas").unwrap().is_directory());
+        assert!(schemes::parse("http://nas").unwrap().is_directory());
     }
 
     #[test]
@@ -181,15 +195,15 @@ mod tests {
         for text in
             ["http://me:s3cret@nas/x", "http://me:s3cret@/x", "http://me:s3cret@nas:99999/x"]
         {
-            let why = Place::parse(text).unwrap_err().to_string();
+            let why = schemes::parse(text).unwrap_err().to_string();
             assert!(!why.contains("s3cret"), "{why}");
         }
-        assert!(Place::parse("gopher://nas/x").unwrap_err().to_string().contains("gopher://"));
+        assert!(schemes::parse("gopher://nas/x").unwrap_err().to_string().contains("gopher://"));
     }
 
     #[test]
     fn a_file_is_put_beside_the_one_that_was_named() {
-        let beside = |text: &str| Place::parse(text).unwrap().beside(".x").unwrap().to_string();
+        let beside = |text: &str| schemes::parse(text).unwrap().beside(".x").unwrap().to_string();
         assert_eq!(beside("http://me@nas:81/a/b?c#d"), "http://me@nas:81/a/.x");
         assert_eq!(beside("ftp://nas/a/"), "ftp://nas/a/.x");
         assert_eq!(beside("http://nas"), "http://nas/.x");
@@ -199,9 +213,14 @@ mod tests {
 
     #[test]
     fn a_redirect_is_read_from_where_it_was_given() {
-        let place = Place::parse("http://me@nas/a/b").unwrap();
-        assert_eq!(place.join("../c").unwrap().request(), "http://nas/c");
-        assert_eq!(place.join("//else/c").unwrap().host(), "else");
-        assert!(place.join("gopher://nas/").is_err() && place.join("http://").is_err());
+        let place = schemes::parse("http://me@nas/a/b").unwrap();
+        let redirect = |to: &str| place.redirect(to, &[&HTTP.scheme, &HTTPS.scheme]);
+        assert_eq!(redirect("../c").unwrap().request(), "http://nas/c");
+        assert_eq!(redirect("//else/c").unwrap().host(), "else");
+        assert_eq!(redirect("https://nas/c").unwrap().port(), 443);
+        assert!(redirect("http://").is_err());
+        for other in ["gopher://nas/", "ftp://nas/"] {
+            assert!(redirect(other).unwrap_err().to_string().contains("no web page"));
+        }
     }
 }

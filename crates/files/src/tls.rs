@@ -14,8 +14,8 @@ use rustls::{
     SignatureScheme,
 };
 
-use crate::conversation::Options;
 use crate::error::FileError;
+use crate::options::Options;
 use crate::tls_words;
 
 /// The TLS configuration of one conversation's connections, which share session resumption.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use goodput_files::{Conversation, Dial, Extent, FileError, Login, Options, Place, Ready, Wait};
+use goodput_files::{Conversation, Dial, Extent, FileError, Login, Options, Ready, Wait, schemes};
 use rustix::event::{PollFd, PollFlags, poll};
 
 /// Connects to the server of the test only: who wants another host fails the test.
@@ -51,9 +51,10 @@ fn conversation(scheme: &str, path: &str, behaviour: Behaviour) -> Box<dyn Conve
             behaviour(socket);
         }
     });
-    let place = Place::parse(&format!("{scheme}://{address}/{path}")).expect("a place");
+    let place = schemes::parse(&format!("{scheme}://{address}/{path}")).expect("a place");
     let options = Options { login: Some(Login::new("me", "s3cret")), ..Options::default() };
-    (place.scheme().open)(place, Arc::new(options), Box::new(Only(address)))
+    let client = schemes::find(scheme).expect("a scheme");
+    (client.open)(place, Arc::new(options), Box::new(Only(address)))
 }
 
 /// Reads a request to the end of its header.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
-use goodput_files::{Conversation, Dial, Extent, FileError, Options, Place, Ready, Wait};
+use goodput_files::{Conversation, Dial, Extent, FileError, Options, Ready, Wait, schemes};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 struct To(SocketAddr);
@@ -63,9 +63,9 @@ fn serve(
             }
         }
     });
-    let place = Place::parse(&format!("{scheme}://{address}/in/x")).expect("a place");
-    let conversation =
-        (place.scheme().open)(place, Arc::new(Options::default()), Box::new(To(address)));
+    let place = schemes::parse(&format!("{scheme}://{address}/in/x")).expect("a place");
+    let client = schemes::find(scheme).expect("a scheme");
+    let conversation = (client.open)(place, Arc::new(Options::default()), Box::new(To(address)));
     (conversation, said)
 }
 
@@ -210,9 +210,9 @@ fn through_proxy(answer: Option<&'static str>) -> [FileError; 2] {
         });
         let proxy = goodput_files::Proxy::parse(&address.to_string()).expect("it is one");
         let options = Options { proxy: Some(proxy), ..Options::default() };
-        let place = Place::parse("http://nas.invalid/in/x").expect("a place");
+        let place = schemes::parse("http://nas.invalid/in/x").expect("a place");
         let mut conversation =
-            (place.scheme().open)(place, Arc::new(options), Box::new(To(address)));
+            (schemes::http::HTTP.open)(place, Arc::new(options), Box::new(To(address)));
         let answered = match stores {
             true => conversation.store(Some(1), &Waiting),
             false => conversation.fetch(&Waiting),

@@ -68,6 +68,8 @@ fn is_below(host: &str, domain: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use goodput_files::schemes;
+
     use super::*;
 
     const ENVIRONMENT: [(&str, &str); 5] = [
@@ -82,7 +84,7 @@ mod tests {
         let find =
             |name: &str| ENVIRONMENT.iter().find(|(of, _)| *of == name && !without.contains(of));
         let variable = |name: &str| find(name).map(|(_, value)| (*value).to_owned());
-        let proxy = proxy(&Place::parse(place).unwrap(), args, variable).unwrap();
+        let proxy = proxy(&schemes::parse(place).unwrap(), args, variable).unwrap();
         proxy.map(|proxy| proxy.to_string())
     }
 
@@ -115,10 +117,10 @@ mod tests {
         assert_eq!(by("http://nas/x", &args(Some(""), None)), None, "none at all");
         assert_eq!(by("http://nas/x", &args(None, Some("*"))), None);
         assert_eq!(by("http://example.org/x", &args(None, Some(""))).as_deref(), Some("plain:1"));
-        let place = Place::parse("http://nas/x").unwrap();
+        let place = schemes::parse("http://nas/x").unwrap();
         let why = proxy(&place, &args(Some("http://me:s3cret@own"), None), |_| None).unwrap_err();
         assert!(!why.to_string().contains("s3cret") && why.to_string().contains("http_proxy"));
-        let place = Place::parse("ftp://nas/x").unwrap();
+        let place = schemes::parse("ftp://nas/x").unwrap();
         assert!(proxy(&place, &args(Some("own"), None), |_| None).is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use goodput_files::{Options, Place};
+use goodput_files::{Client, Open, Options, Place, schemes as file_schemes};
 use goodput_model::{Direction, Family};
 use goodput_wire::session::Protocol;
 use goodput_wire::{file_server, mounted_file};
@@ -47,6 +47,8 @@ pub struct MountedTarget {
 pub struct FileTarget {
     /// Where it is.
     pub place: Place,
+    /// How a conversation with its server begins.
+    pub open: Open,
     /// How to contact its server.
     pub options: Arc<Options>,
     /// Addresses of the host from the user, instead of the resolver's.
@@ -91,8 +93,8 @@ impl FromStr for Target {
             return path.map(|path| Self::of_path(text, path));
         }
         let (scheme, rest) = text.split_once("://").unwrap_or(("goodput", text));
-        if goodput_files::schemes::find(scheme).is_some() {
-            return Self::of_file(text);
+        if let Some(client) = file_schemes::find(scheme) {
+            return Self::of_file(text, client);
         }
         let protocol = find_protocol(scheme)?;
         let (host, port) = split_port(rest.trim_end_matches('/')).ok_or_else(|| {
@@ -113,8 +115,9 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    fn of_file(text: &str) -> Result<Self, EngineError> {
-        let place = Place::parse(text).map_err(|why| EngineError::Target(why.to_string()))?;
+    fn of_file(text: &str, client: &Client) -> Result<Self, EngineError> {
+        let place =
+            file_schemes::parse(text).map_err(|why| EngineError::Target(why.to_string()))?;
         Ok(Self {
             text: text.into(),
             host: place.host().into(),
@@ -122,6 +125,7 @@ impl Target {
             protocol: &file_server::PROTOCOL,
             file: Some(FileTarget {
                 place,
+                open: client.open,
                 options: Arc::default(),
                 resolved: Vec::new(),
                 write: false,
@@ -141,6 +145,11 @@ impl Target {
             file: None,
             mounted: Some(MountedTarget { path, ..MountedTarget::default() }),
         }
+    }
+
+    /// The file on a server that it names.
+    pub fn file(&self) -> Result<&FileTarget, EngineError> {
+        self.file.as_ref().ok_or_else(|| EngineError::Target(format!("{self} names no file")))
     }
 
     /// Whether it is a file on an NFS server.
@@ -215,7 +224,7 @@ fn find_protocol(scheme: &str) -> Result<&'static Protocol, EngineError> {
 /// How a target of each protocol begins.
 fn schemes() -> String {
     let protocols = goodput_wire::protocols::ALL.iter().map(|protocol| protocol.id);
-    let files = goodput_files::schemes::ALL.iter().map(|scheme| scheme.id);
+    let files = file_schemes::ALL.iter().map(|client| client.scheme.id);
     let all = protocols.chain(files).map(|id| format!("{id}://"));
     all.collect::<Vec<_>>().join(", ")
 }

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use goodput_files::Place;
+use goodput_files::{Place, schemes};
 use goodput_settings::make_own_folder;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -81,7 +81,7 @@ impl Noted for Place {
     }
 
     fn of_line(line: &str) -> Option<Self> {
-        Self::parse(line).ok()
+        schemes::parse(line).ok()
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn place(number: u32) -> Place {
-        Place::parse(&format!("http://me@nas/a/.goodput-write-1-{number}")).unwrap()
+        schemes::parse(&format!("http://me@nas/a/.goodput-write-1-{number}")).unwrap()
     }
 
     #[test]

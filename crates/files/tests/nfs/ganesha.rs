@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use goodput_files::{FileError, Options, Place, Ready, Wait};
+use goodput_files::{FileError, Options, Ready, Wait, schemes};
 use goodput_testing::{in_namespace, skip, wait_for};
 
 use crate::{Patient, Plain};
@@ -63,9 +63,9 @@ fn is_unknown_to_the_port_mapper(read: &Result<usize, FileError>) -> bool {
 }
 
 fn read(place: &str) -> Result<usize, FileError> {
-    let place = Place::parse(place)?;
+    let place = schemes::parse(place)?;
     let mut conversation =
-        (place.scheme().open)(place, Arc::new(Options::default()), Box::new(Plain));
+        (schemes::nfs::NFS.open)(place, Arc::new(Options::default()), Box::new(Plain));
     conversation.fetch(&Patient)?;
     let (mut room, mut bytes) = (vec![0; 100_000], 0);
     loop {

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_files::{Conversation, Dial, FileError, NfsOptions, Options, Place, Ready, Wait};
+use goodput_files::{Conversation, Dial, FileError, NfsOptions, Options, Ready, Wait, schemes};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use server::{FILE_BYTES, Manner, Server};
@@ -62,9 +62,9 @@ impl Wait for Hasty {
 }
 
 fn converse(server: &Server, path: &str, nfs: NfsOptions) -> Box<dyn Conversation> {
-    let place = Place::parse(&format!("nfs://{}{path}", server.address)).expect("it is one");
+    let place = schemes::parse(&format!("nfs://{}{path}", server.address)).expect("it is one");
     let options = Arc::new(Options { nfs, ..Options::default() });
-    (place.scheme().open)(place, options, Box::new(Plain))
+    (schemes::nfs::NFS.open)(place, options, Box::new(Plain))
 }
 
 fn slots(read_bytes: u32, slots: u16) -> NfsOptions {

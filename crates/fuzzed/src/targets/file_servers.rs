@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use goodput_files::{Conversation, Dial, FileError, NfsOptions, Options, Place, Ready, Wait, schemes};
+use goodput_files::{Conversation, Dial, FileError, NfsOptions, Options, Ready, Wait, schemes};
 
 /// Bytes of one piece at most.
 const MAX_PIECE_BYTES: usize = 4096;
@@ -21,19 +21,18 @@ pub fn run(data: &[u8]) {
     // Encrypted ones are rustls's to read.
     let open = [("http", false), ("ftp", false), ("nfs", false), ("nfs", true)];
     let (scheme, stores) = open[usize::from(kind) % open.len()];
-    let scheme = schemes::find(scheme).expect("it is in the list");
-    let place = format!("{}://server/export/file", scheme.id);
-    let place = Place::parse(&place).expect("it is one");
+    let client = schemes::find(scheme).expect("it is in the list");
+    let place = schemes::parse(&format!("{scheme}://server/export/file")).expect("it is one");
     let server = Server(Arc::new(Mutex::new(Script {
         pieces: script.to_vec(),
-        is_rpc: scheme.id == "nfs",
+        is_rpc: scheme == "nfs",
         xid: None,
         far: Vec::new(),
         waits: 0,
     })));
     let nfs = NfsOptions { read_bytes: Some(1000), write_bytes: Some(500), slots: Some(3) };
     let options = Arc::new(Options { nfs, ..Options::default() });
-    let mut conversation = (scheme.open)(place, options, Box::new(server.clone()));
+    let mut conversation = (client.open)(place, options, Box::new(server.clone()));
     for _ in 0..3 {
         let done = match stores {
             true => store(conversation.as_mut(), &server),

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use goodput_files::{Conversation, Options, Place};
+use goodput_files::{Conversation, Open, Options, Place};
 use goodput_model::SocketOptions;
 
 use super::dialler::{Addresses, Dialler};
 use crate::control::target::Target;
+use crate::error::EngineError;
 
 /// Requests files from one server, contacted as the user wants.
 #[derive(Clone)]
@@ -16,9 +17,21 @@ pub struct Asker {
     pub addresses: Addresses,
     pub socket: SocketOptions,
     pub options: Arc<Options>,
+    open: Open,
 }
 
 impl Asker {
+    /// Requests files from the server of `target`, which is one of files.
+    pub fn new(
+        target: Target,
+        addresses: Addresses,
+        socket: SocketOptions,
+        options: Options,
+    ) -> Result<Self, EngineError> {
+        let open = target.file()?.open;
+        Ok(Self { target, addresses, socket, options: Arc::new(options), open })
+    }
+
     /// Host and port of the proxy that is asked instead of the server, if there is one.
     pub fn proxy(&self) -> Option<String> {
         self.options.proxy.as_ref().map(ToString::to_string)
@@ -46,24 +59,21 @@ impl Asker {
     /// A conversation about the file at a place on that server.
     pub fn converse(&self, place: &Place) -> Box<dyn Conversation> {
         let dial = Dialler::new(&self.target, &self.addresses, &self.socket);
-        (place.scheme().open)(place.clone(), Arc::clone(&self.options), Box::new(dial))
+        (self.open)(place.clone(), Arc::clone(&self.options), Box::new(dial))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_files::{Login, Options};
+    use goodput_files::{Login, schemes};
 
     fn own(user: Option<&str>, place: &str) -> String {
         let login = user.map(|user| Login::new(user, "s3cret"));
-        let asker = Asker {
-            target: place.parse().unwrap(),
-            addresses: Addresses::new(Vec::new()),
-            socket: SocketOptions::default(),
-            options: Arc::new(Options { login, ..Options::default() }),
-        };
-        asker.own(Place::parse(place).unwrap()).to_string()
+        let options = Options { login, ..Options::default() };
+        let (target, addresses) = (place.parse().unwrap(), Addresses::new(Vec::new()));
+        let asker = Asker::new(target, addresses, SocketOptions::default(), options).unwrap();
+        asker.own(schemes::parse(place).unwrap()).to_string()
     }
 
     #[test]

@@ -81,8 +81,8 @@ fn undo(
     };
     let asker = meet(first, &note.met).and_then(|target| {
         let addresses = Addresses::new(target.addresses(None)?);
-        let options = target.file.as_ref().map(|file| file.options.clone()).unwrap_or_default();
-        let asker = Asker { target, addresses, socket: SocketOptions::default(), options };
+        let options = (*target.file()?.options).clone();
+        let asker = Asker::new(target, addresses, SocketOptions::default(), options)?;
         asker.at(note.met.reached).map_err(EngineError::Target)
     });
     match asker {

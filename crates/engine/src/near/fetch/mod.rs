@@ -54,11 +54,10 @@ pub fn open(
     tickets: &[FlowTicket],
     awaited: &Awaited,
 ) -> Result<Fetching, EngineError> {
-    let not_one = || EngineError::Target(format!("{target} names no file"));
-    let file = target.file.as_ref().ok_or_else(not_one)?;
-    let options = Arc::new(Options { nfs: nfs_options(plan), ..(*file.options).clone() });
+    let file = target.file()?;
+    let options = Options { nfs: nfs_options(plan), ..(*file.options).clone() };
     let (target, addresses) = (target.clone(), Addresses::new(addresses.to_vec()));
-    let asker = Asker { target, addresses, socket: plan.socket.clone(), options };
+    let asker = Asker::new(target, addresses, plan.socket.clone(), options)?;
     let notes = file.notes.as_deref();
     let done = notes.map(|notes| leftovers::settle(&asker, &file.place, notes));
     let mut fetching = match plan.direction.senders().contains(&EndName::Near) {

@@ -173,14 +173,14 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
     use std::path::Path;
-    use std::sync::Arc;
     use std::sync::mpsc::{Receiver, channel};
 
-    use goodput_files::Options;
+    use goodput_files::{Options, schemes};
     use goodput_model::SocketOptions;
 
     use super::super::dialler::Addresses;
     use super::*;
+    use crate::control::target::Target;
     use crate::near::notes::Meeting;
 
     /// An FTP server that answers requests to delete as `delete` says. Returns what it received, and who asks it.
@@ -205,18 +205,15 @@ mod tests {
                 }
             }
         });
-        let asker = Asker {
-            target: format!("ftp://{address}/in/").parse().unwrap(),
-            addresses: Addresses::new(vec![address]),
-            socket: SocketOptions::default(),
-            options: Arc::new(Options::default()),
-        };
-        (asker, said)
+        let target: Target = format!("ftp://{address}/in/").parse().unwrap();
+        let addresses = Addresses::new(vec![address]);
+        let options = Options::default();
+        (Asker::new(target, addresses, SocketOptions::default(), options).unwrap(), said)
     }
 
     fn noted(asker: &Asker, folder: &Path) -> Note {
         let place =
-            |number| asker.own(Place::parse(&format!("{}{number}", asker.target.text)).unwrap());
+            |number| asker.own(schemes::parse(&format!("{}{number}", asker.target.text)).unwrap());
         Note::write(folder, "1", Meeting::default(), (0..3).map(place).collect()).unwrap()
     }
 

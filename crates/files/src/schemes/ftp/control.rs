@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use super::reply::{self, MOST_BYTES, Reply};
 use super::{FTPS, REPLY_TIMEOUT};
 use crate::connection::Connection;
-use crate::conversation::Options;
 use crate::error::FileError;
 use crate::link::{Dial, Wait};
+use crate::options::Options;
 use crate::place::Place;
 use crate::tls::Tls;
 use crate::words::LOGIN_ADVICE;
@@ -47,7 +47,7 @@ impl Control {
             return Err(greeting.refused("the connection"));
         }
         control.greeting = greeting.words;
-        if place.scheme().id == FTPS.id {
+        if place.scheme() == &FTPS.scheme {
             control.encrypt(place, options, wait)?;
         }
         control.log_in(place, options, wait)?;

@@ -11,35 +11,41 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::connection::Connection;
-use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
+use crate::conversation::{About, Body, Client, Conversation, Extent};
 use crate::error::FileError;
 use crate::link::{Dial, Wait};
+use crate::options::Options;
 use crate::patience;
 use crate::place::Place;
+use crate::scheme::Scheme;
 use control::Control;
 use data::Data;
 
 /// The registry's entry.
-pub const FTP: Scheme = Scheme {
-    id: "ftp",
-    summary: "fetch a file from an FTP server, in passive mode",
-    port: 21,
-    decoded: false,
-    low_port: false,
-    lone_user: true,
-    server_query: false,
+pub const FTP: Client = Client {
+    scheme: Scheme {
+        id: "ftp",
+        summary: "fetch a file from an FTP server, in passive mode",
+        port: 21,
+        decoded: false,
+        low_port: false,
+        lone_user: true,
+        server_query: false,
+    },
     open,
 };
 
 /// The same, encrypted.
-pub const FTPS: Scheme = Scheme {
-    id: "ftps",
-    summary: "fetch a file from an FTP server, encrypted (AUTH TLS)",
-    port: 21,
-    decoded: true,
-    low_port: false,
-    lone_user: true,
-    server_query: false,
+pub const FTPS: Client = Client {
+    scheme: Scheme {
+        id: "ftps",
+        summary: "fetch a file from an FTP server, encrypted (AUTH TLS)",
+        port: 21,
+        decoded: true,
+        low_port: false,
+        lone_user: true,
+        server_query: false,
+    },
     open,
 };
 

@@ -8,6 +8,7 @@ mod coded;
 mod question;
 mod redirect;
 mod store;
+mod tunnel;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,10 +16,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::connection::{Broken, Connection, Heard};
-use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
+use crate::conversation::{About, Body, Client, Conversation, Extent};
 use crate::error::FileError;
 use crate::link::{Dial, Wait};
+use crate::options::Options;
 use crate::place::Place;
+use crate::scheme::Scheme;
 use crate::tls::Tls;
 use answer::{Answer, Outcome};
 use coded::Coded;
@@ -26,26 +29,30 @@ use question::{Question, Wish};
 use store::Storing;
 
 /// The registry's entry.
-pub const HTTP: Scheme = Scheme {
-    id: "http",
-    summary: "fetch a file from a web server (HTTP/1.1)",
-    port: 80,
-    decoded: false,
-    low_port: false,
-    lone_user: false,
-    server_query: false,
+pub const HTTP: Client = Client {
+    scheme: Scheme {
+        id: "http",
+        summary: "fetch a file from a web server (HTTP/1.1)",
+        port: 80,
+        decoded: false,
+        low_port: false,
+        lone_user: false,
+        server_query: false,
+    },
     open,
 };
 
 /// The same, encrypted.
-pub const HTTPS: Scheme = Scheme {
-    id: "https",
-    summary: "fetch a file from a web server, encrypted (HTTP/1.1 over TLS)",
-    port: 443,
-    decoded: true,
-    low_port: false,
-    lone_user: false,
-    server_query: false,
+pub const HTTPS: Client = Client {
+    scheme: Scheme {
+        id: "https",
+        summary: "fetch a file from a web server, encrypted (HTTP/1.1 over TLS)",
+        port: 443,
+        decoded: true,
+        low_port: false,
+        lone_user: false,
+        server_query: false,
+    },
     open,
 };
 
@@ -167,9 +174,9 @@ impl Http {
         let (to, port) =
             proxy.map_or((host, self.place.port()), |proxy| (proxy.host.as_str(), proxy.port));
         let mut connection = Connection::new(self.dial.connect(to, port, wait)?)?;
-        if self.place.scheme().id == HTTPS.id {
+        if self.place.scheme() == &HTTPS.scheme {
             if let Some(proxy) = proxy {
-                proxy.tunnel(&mut connection, &self.place, wait, until)?;
+                tunnel::open(proxy, &mut connection, &self.place, wait, until)?;
             }
             let tls = match &mut self.tls {
                 Some(tls) => tls,
@@ -227,7 +234,7 @@ impl Http {
     /// Whether the place is at the server that the user named, and equally protected: passwords go nowhere else.
     fn is_at_home(&self) -> bool {
         let (named, place) = (&self.named, &self.place);
-        let protected = named.scheme().id == HTTP.id || place.scheme().id == HTTPS.id;
+        let protected = named.scheme() == &HTTP.scheme || place.scheme() == &HTTPS.scheme;
         named.host().eq_ignore_ascii_case(place.host()) && protected
     }
 
@@ -255,7 +262,7 @@ impl Http {
         self.coded = None;
         let login = self.options.login.as_ref().filter(|_| self.is_at_home());
         // Encrypted requests go through a tunnel of the proxy.
-        let proxy = self.options.proxy.as_ref().filter(|_| self.place.scheme().id == HTTP.id);
+        let proxy = self.options.proxy.as_ref().filter(|_| self.place.scheme() == &HTTP.scheme);
         let question = Question::new(wish, &self.place, login, proxy)?;
         let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
         let until = Instant::now() + RESPONSE_TIMEOUT;

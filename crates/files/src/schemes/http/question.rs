@@ -113,16 +113,17 @@ fn answer_to(mut call: Call<SendBody>, wish: Wish) -> Option<Call<RecvResponse>>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schemes;
 
     fn said(wish: Wish) -> String {
-        let place = Place::parse("http://nas:81/a%20b/c").unwrap();
+        let place = schemes::parse("http://nas:81/a%20b/c").unwrap();
         let question = Question::new(wish, &place, Some(&Login::new("me", "x")), None).unwrap();
         String::from_utf8(question.bytes).unwrap().to_lowercase()
     }
 
     #[test]
     fn a_proxy_is_told_the_whole_url() {
-        let place = Place::parse("http://me@nas:81/a b").unwrap();
+        let place = schemes::parse("http://me@nas:81/a b").unwrap();
         let proxy = Proxy::parse("http://you:y@cache").unwrap();
         let question = Question::new(Wish::Fetch, &place, None, Some(&proxy)).unwrap();
         let said = String::from_utf8(question.bytes).unwrap();

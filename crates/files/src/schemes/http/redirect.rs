@@ -1,7 +1,8 @@
 //! Where a redirect may lead: nothing is sent to a host that the user did not name.
 
-use crate::conversation::Options;
+use super::{HTTP, HTTPS};
 use crate::error::FileError;
+use crate::options::Options;
 use crate::place::Place;
 use crate::words::shown;
 
@@ -19,13 +20,8 @@ pub(super) fn judge(
     let text = std::str::from_utf8(location).map_err(|_| {
         FileError::Protocol("the server redirects to a place that can't be read".into())
     })?;
-    let to = from.join(text)?;
+    let to = from.redirect(text, &[&HTTP.scheme, &HTTPS.scheme])?;
     let to_words = shown(to.to_string().as_bytes());
-    if !matches!(to.scheme().id, "http" | "https") {
-        return Err(FileError::Refused(format!(
-            "the server redirects to {to_words}, which is no web page"
-        )));
-    }
     if options.follow {
         return Ok(to);
     }
@@ -34,7 +30,7 @@ pub(super) fn judge(
             "the server redirects to another host, {to_words}; name that one, or allow it by --follow"
         )));
     }
-    if from.scheme().id == "https" && to.scheme().id == "http" {
+    if from.scheme() == &HTTPS.scheme && to.scheme() == &HTTP.scheme {
         return Err(FileError::Refused(format!(
             "the server redirects to {to_words}, which is not encrypted; name that one, or allow it by --follow"
         )));
@@ -45,10 +41,11 @@ pub(super) fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schemes;
 
     #[test]
     fn only_hosts_that_the_user_named_are_asked() {
-        let named = Place::parse("http://nas/x").unwrap();
+        let named = schemes::parse("http://nas/x").unwrap();
         let judge = |to: &str, follow| {
             judge(&named, &named, to.as_bytes(), &Options { follow, ..Options::default() })
         };

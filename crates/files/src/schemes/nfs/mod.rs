@@ -5,7 +5,6 @@ mod calls;
 mod dialogue;
 mod find;
 mod later;
-mod log;
 mod pipeline;
 mod reading;
 mod rpc;
@@ -17,26 +16,29 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::conversation::{About, Body, Conversation, Extent, Options, Scheme};
+use crate::conversation::{About, Body, Client, Conversation, Extent};
 use crate::error::FileError;
 use crate::link::{Dial, Ready, Wait};
+use crate::options::{MOST_SLOTS, NfsOptions, Options};
 use crate::place::Place;
+use crate::rpc_log::RpcLog;
+use crate::scheme::Scheme;
 use find::Directory;
 use pipeline::{Pipeline, Reads};
 use reading::Reading;
 use writing::{Writes, Writing};
 
-pub use log::{RpcLog, Rpcs};
-
 /// The registry's entry.
-pub const NFS: Scheme = Scheme {
-    id: "nfs",
-    summary: "read or write a file of an NFS server (version 3, TCP)",
-    port: 2049,
-    decoded: true,
-    low_port: true,
-    lone_user: false,
-    server_query: true,
+pub const NFS: Client = Client {
+    scheme: Scheme {
+        id: "nfs",
+        summary: "read or write a file of an NFS server (version 3, TCP)",
+        port: 2049,
+        decoded: true,
+        low_port: true,
+        lone_user: false,
+        server_query: true,
+    },
     open,
 };
 
@@ -44,24 +46,11 @@ pub const NFS: Scheme = Scheme {
 const DEFAULT_CALL_BYTES: u32 = 1 << 20;
 /// Default number of calls in flight.
 const DEFAULT_SLOTS: u16 = 16;
-/// Most calls in flight.
-pub const MOST_SLOTS: u16 = 1024;
 
 /// Pauses before each replacement of a broken connection, until one carries payload. After the last, the server is
 /// given up.
 const RECONNECT_PAUSES: [Duration; 3] =
     [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(4)];
-
-/// How files of NFS servers are read and written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NfsOptions {
-    /// Bytes of one READ; `None`: 1 MiB, or the server's maximum.
-    pub read_bytes: Option<u32>,
-    /// Bytes of one WRITE; `None`: 1 MiB, or the server's maximum.
-    pub write_bytes: Option<u32>,
-    /// Calls in flight, 1 to [`MOST_SLOTS`]; `None`: 16.
-    pub slots: Option<u16>,
-}
 
 fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Conversation> {
     Box::new(Nfs {

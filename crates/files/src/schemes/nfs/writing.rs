@@ -15,12 +15,12 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 use super::calls::{self, Handle, Verifier, WRITE};
 use super::find::Directory;
 use super::later;
-use super::log::RpcLog;
 use super::rpc;
 use super::xdr::{Reader, Unread, padding};
 use crate::error::FileError;
 use crate::link::{Ready, Wait};
 use crate::patience;
+use crate::rpc_log::RpcLog;
 
 /// Bytes that are read at once, and the longest answer: even with the longest verifier and all attributes it is below
 /// 1 KiB.

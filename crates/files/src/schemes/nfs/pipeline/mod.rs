@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use super::calls::{self, Handle, READ};
 use super::later;
-use super::log::RpcLog;
 use super::rpc::{self, Credential};
 use crate::error::FileError;
+use crate::rpc_log::RpcLog;
 use answers::{Fragment, Stage};
 
 /// How many times one call is sent at most.

@@ -54,13 +54,13 @@ impl RpcLog {
     }
 
     /// Starts over, with calls of this size.
-    pub(super) fn begin(&self, call_bytes: u32, slots: u16) {
+    pub(crate) fn begin(&self, call_bytes: u32, slots: u16) {
         let rpcs = Rpcs { call_bytes, slots, ..Rpcs::default() };
         *self.inner() = Inner { rpcs, thinned: 0 };
     }
 
     /// A call with payload was answered: this much of it was accepted.
-    pub(super) fn stored(&self, bytes: u32) {
+    pub(crate) fn stored(&self, bytes: u32) {
         self.inner().rpcs.stored_bytes += u64::from(bytes);
     }
 
@@ -70,18 +70,19 @@ impl RpcLog {
     }
 
     /// Calls are repeated on a new connection.
-    pub(super) fn reconnected(&self, calls: usize) {
+    pub(crate) fn reconnected(&self, calls: usize) {
         let rpcs = &mut self.inner().rpcs;
         rpcs.reconnects += 1;
         rpcs.retransmitted += calls as u64;
     }
 
     /// The server asked to repeat this number of calls later.
-    pub(super) fn put_off(&self, calls: u64) {
+    pub(crate) fn put_off(&self, calls: u64) {
         self.inner().rpcs.put_off += calls;
     }
 
-    pub(super) fn answered(&self, took: Duration, is_short: bool) {
+    /// A call was answered after this time; `is_short`: with less than it asked for.
+    pub(crate) fn answered(&self, took: Duration, is_short: bool) {
         let Inner { rpcs, thinned } = &mut *self.inner();
         let took_us = took.as_secs_f64() * 1e6;
         if rpcs.answered % (1 << *thinned) == 0 {
@@ -103,7 +104,7 @@ impl RpcLog {
     }
 
     /// An answer with payload began this long after the previous one had ended.
-    pub(super) fn idled(&self, time: Duration) {
+    pub(crate) fn idled(&self, time: Duration) {
         *self.inner().rpcs.idle.get_or_insert_default() += time;
     }
 
