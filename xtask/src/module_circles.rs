@@ -10,27 +10,18 @@ use anyhow::Result;
 use crate::module_uses::{CratePath, Uses, module_of};
 use crate::rust_source::{RustFile, files};
 
-/// Crates with circles that are not cut yet. No crate is added; a crate without circles leaves the list.
-const CIRCULAR: [&str; 2] = ["diagnose", "files"];
-
 /// How often a name may be re-exported before it is found.
 const MAX_PASSES: usize = 8;
 
 /// Each file's module, with what it uses.
 type UsedPaths = BTreeMap<CratePath, Uses>;
 
-/// One line per circle in a crate that must be free of circles.
+/// One line per circle.
 pub fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for sources in crates()? {
         let name = sources.iter().nth_back(1).unwrap_or_default().to_string_lossy();
-        let lines = lines_of(&read(&sources)?);
-        match (CIRCULAR.contains(&&*name), lines.is_empty()) {
-            (true, true) => problems
-                .push(format!("{name} has no circle: take it off xtask/src/module_circles.rs")),
-            (true, false) => {}
-            (false, _) => problems.extend(lines.iter().map(|line| format!("{name}: {line}"))),
-        }
+        problems.extend(lines_of(&read(&sources)?).iter().map(|line| format!("{name}: {line}")));
     }
     Ok(problems)
 }

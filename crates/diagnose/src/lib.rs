@@ -34,6 +34,7 @@ pub mod rule;
 pub mod rules;
 mod seen;
 pub mod shaper;
+mod short_queue;
 mod split;
 #[cfg(test)]
 mod testing;

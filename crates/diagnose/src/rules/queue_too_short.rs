@@ -42,9 +42,9 @@ use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate};
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::rule::{Rule, Stage};
-use crate::shaper::{BATCH_BYTES, Shaper};
+use crate::short_queue::{ShortQueue, needed_bytes};
 use crate::split::split;
-use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE};
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 
 /// The rule.
@@ -61,8 +61,6 @@ pub const RULE: Rule = Rule {
 
 /// Part of what was lost that the hosts must have dropped for it not to be the path's.
 const MIN_DROPPED_BY_HOSTS_SHARE: f64 = 0.5;
-/// What the queue should hold beyond one round trip, seconds.
-const EXTRA_QUEUE_S: f64 = 0.01;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
@@ -73,48 +71,19 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 }
 
 /// The queue of the sender's own device.
-pub(crate) fn at_sender(view: &View) -> Result<Option<Finding>, Missing> {
-    view.needs_tcp()?;
-    let (share, goodput) = (view.sender.queue_drop_share()?, view.goodput()?);
-    let held = split(view)?.path_percent / 100.0;
-    let shaper = Shaper::of(view)?;
-    let gives = shaper.as_ref().is_some_and(|s| goodput >= MIN_SHARE_OF_SHAPER_RATE * s.ceiling);
-    if !(share >= MIN_HEAVY_LOSS_SHARE || drops_cut_the_window(view)?)
-        || held < MIN_LIMITING_TIME_SHARE
-        || gives
-    {
-        return Ok(None);
-    }
-    let limit = view.sender.count(QDISC_LIMIT);
-    let confidence = match (&limit, &shaper) {
-        (Ok(limit), _) if *limit < BATCH_BYTES => Confidence::Certain,
-        (Ok(limit), Some(shaper)) if *limit < needed(view, shaper) => Confidence::Likely,
-        _ => Confidence::Possible,
-    };
-    draft(view, share, confidence)?
-        .share(held)
-        .saw_if(view.sender.place(), QDISC_LIMIT, limit, |limit| {
+fn at_sender(view: &View) -> Result<Option<Finding>, Missing> {
+    let Some(queue) = ShortQueue::of(view)? else { return Ok(None) };
+    draft(view, &queue)?
+        .share(queue.held_share)
+        .saw_if(view.sender.place(), QDISC_LIMIT, queue.limit_bytes.clone(), |limit| {
             format!(
                 "the queue holds {}; one batch of segmentation offload is 70.0 kB",
                 bytes(limit)
             )
         })
         .predicted(next_after(view, &[RULE.id]))
-        .changes(shaper.and_then(|shaper| longer_queue(view, &shaper)))
+        .changes(longer_queue(view, &queue))
         .found()
-}
-
-/// Whether what the local queue dropped, little as it is, keeps the window down: the kernel cuts it for
-/// a drop at home as for any other, though nothing may have to be sent again.
-fn drops_cut_the_window(view: &View) -> Result<bool, Missing> {
-    let drops = view.sender.queue_drops()?;
-    let again = view.sender.retransmitted_segments_in_all()?;
-    Ok(drops >= 1.0
-        && drops >= MIN_DROPPED_BY_HOSTS_SHARE * again
-        && Shaper::of(view)?.is_some()
-        && view.backs_off_at_loss()?
-        && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE
-        && !view.sender.queue_stands()?)
 }
 
 /// What a queue on the path that is too short leaves behind.
@@ -229,26 +198,21 @@ fn of_clusters(draft: Draft, place: Place, clusters: &Clusters) -> Draft {
     draft.saw(place, "loss_dispersion", clusters.dispersion, several)
 }
 
-/// Bytes that the queue of a shaper should hold.
-fn needed(view: &View, shaper: &Shaper) -> f64 {
-    let round_trip = view.sender.min_rtt_s().unwrap_or(0.0);
-    (shaper.rate / 8.0 * (round_trip + EXTRA_QUEUE_S)).max(2.0 * BATCH_BYTES)
-}
-
-fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
+fn draft(view: &View, queue: &ShortQueue) -> Result<Draft, Missing> {
+    let share = queue.dropped_share;
     let (place, device) = (view.sender.place(), view.sender.device()?);
     let summary = format!("the {} queue on {device}, too short", view.sender.text(QDISC_KIND)?);
     let dropped = format!(
         "the queue on {device} dropped {} of the packets handed to it (tc -s qdisc: dropped)",
         percent(share)
     );
-    let draft = Draft::new(RULE.id, place, confidence, summary).saw(
+    let draft = Draft::new(RULE.id, place, queue.confidence, summary).saw(
         place,
         RULE.witness_name,
         share * 100.0,
         dropped,
     );
-    let (Some(shaper), goodput) = (Shaper::of(view)?, view.goodput()?) else { return Ok(draft) };
+    let (Some(shaper), goodput) = (&queue.shaper, view.goodput()?) else { return Ok(draft) };
     let part = goodput / shaper.ceiling;
     let gives = format!(
         "{} of the {} that the shaper's rate leaves for payload",
@@ -258,12 +222,13 @@ fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missi
     Ok(draft.saw(place, "goodput_of_shaper_percent", part * 100.0, gives))
 }
 
-fn longer_queue(view: &View, shaper: &Shaper) -> Option<Change> {
-    let limit = view.sender.count(QDISC_LIMIT).ok()?;
-    let values = (Some(format!("{limit:.0}")), format!("{:.0}", needed(view, shaper)));
+fn longer_queue(view: &View, queue: &ShortQueue) -> Option<Change> {
+    let shaper = queue.shaper.as_ref().filter(|shaper| shaper.kind == "tbf")?;
+    let limit = queue.limit_bytes.as_ref().ok()?;
+    let needed = needed_bytes(view, shaper);
+    let values = (Some(format!("{limit:.0}")), format!("{needed:.0}"));
     let why = "one round trip plus 10 ms at its rate, at least two batches of segmentation offload";
-    (shaper.kind == "tbf")
-        .then(|| of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
+    Some(of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
 }
 
 /// Packets that the local queue dropped of those handed to it, percent; if it dropped none, those
