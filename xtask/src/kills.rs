@@ -15,18 +15,25 @@ pub struct Options {
     /// together with the process of that host that would put back
     #[arg(long)]
     ssh: bool,
+    /// Instead kill comparisons whose arms take turns within one connection: goodput, or goodput together with its
+    /// guard
+    #[arg(long, conflicts_with = "ssh")]
+    alternate: bool,
 }
 
 /// Runs the test with this many kills, and shows its counts or the differences.
 pub fn run(options: &Options) -> Result<()> {
-    let (target, test) = match options.ssh {
-        false => (
-            ["--package", "goodput-settings", "--lib", "--"].as_slice(),
+    let program = |tests| ["--package", "goodput", "--test", tests, "--"];
+    let (target, test) = match options {
+        Options { ssh: true, .. } => {
+            (program("e2e"), "killed_by_ssh::killed_at_any_moment_the_whole_host_comes_back")
+        }
+        Options { alternate: true, .. } => {
+            (program("lab"), "turns::killed_at_any_moment_the_whole_namespace_comes_back")
+        }
+        _ => (
+            ["--package", "goodput-settings", "--lib", "--", "--quiet"],
             "conformance::killed_at_any_moment_the_whole_namespace_comes_back",
-        ),
-        true => (
-            ["--package", "goodput", "--test", "e2e", "--"].as_slice(),
-            "killed_by_ssh::killed_at_any_moment_the_whole_host_comes_back",
         ),
     };
     let mut cargo = shell::cargo(["test"]);

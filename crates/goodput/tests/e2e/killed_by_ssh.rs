@@ -9,6 +9,7 @@ use goodput_testing::wait_for;
 
 use crate::by_ssh::{Host, dead_man, ssh_of};
 use crate::common::{Server, stderr, stdout};
+use crate::namespace::{difference, look};
 
 /// Kills in an ordinary test run; `cargo xtask kills --ssh N` has more.
 const FEW: u32 = 5;
@@ -29,10 +30,6 @@ const CHANGES: [&str; 5] = [
 const VICTIMS: [&str; 5] =
     ["goodput", "ssh", "the host's shells", "goodput and the dead-man", "goodput and ssh"];
 
-/// All that can be seen of the namespace but what counts on its own.
-const LOOK: &str = "sysctl -a -r '^net' 2>/dev/null | grep -v -e nf_conntrack -e random -e inuse; ip -d -o link; ip -o addr; \
-    ip route show table all; tc qdisc show; for d in v0 v1; do for o in -k -g -l -c -a; do ethtool $o $d 2>&1; done; done";
-
 #[test]
 fn killed_at_any_moment_the_whole_host_comes_back() {
     let Some(host) = Host::start() else { return };
@@ -40,7 +37,8 @@ fn killed_at_any_moment_the_whole_host_comes_back() {
     let kills = std::env::var("GOODPUT_KILLS").ok().and_then(|kills| kills.parse().ok());
     host.sh("sysctl -w net.ipv4.tcp_rmem='4096 131072 1048576' net.ipv6.conf.v0.mtu=1400");
     wait_for("the addresses to settle", || !host.sh("ip -o addr").contains("tentative"));
-    let before = host.lines(LOOK);
+    let look = look(&["v0", "v1"]);
+    let before = host.lines(&look);
     let mut undone = 0;
     for number in 0..kills.unwrap_or(FEW) {
         let change = CHANGES[number as usize % CHANGES.len()];
@@ -55,7 +53,7 @@ fn killed_at_any_moment_the_whole_host_comes_back() {
         // The moment is what is random: there is no condition to wait for.
         sleep(delay);
         end(&host, &mut run, victim);
-        undone += u32::from(is_undone(&host, &before, &what));
+        undone += u32::from(is_undone(&host, &look, &before, &what));
     }
     println!(
         "{} kills, all as before; {undone} only after `goodput settings undo`",
@@ -110,14 +108,13 @@ fn kill_if_there(pid: u32) {
 }
 
 /// Waits until the dead-man is gone, and has goodput undo what is left. Whether anything was.
-fn is_undone(host: &Host, before: &[String], what: &str) -> bool {
+fn is_undone(host: &Host, look: &str, before: &[String], what: &str) -> bool {
     wait_for("the dead-man to end", || dead_man(host).is_none());
-    let is_back = host.lines(LOOK) == before;
+    let is_back = host.lines(look) == before;
     let undo = host.run(&["settings", "undo"]);
     assert!(undo.status.success(), "{what}: {}{}", stdout(&undo), stderr(&undo));
-    let after = host.lines(LOOK);
-    let gone: Vec<_> = before.iter().filter(|line| !after.contains(line)).collect();
-    let new: Vec<_> = after.iter().filter(|line| !before.contains(line)).collect();
-    assert!(after == before, "{what}\nwas: {gone:#?}\nis: {new:#?}\n{}", stdout(&undo));
+    let after = host.lines(look);
+    let differs = difference(before, &after);
+    assert!(after == before, "{what}: {differs:#?}\n{}", stdout(&undo));
     !is_back
 }

@@ -23,6 +23,8 @@ mod latency;
 mod measures;
 mod mounted;
 mod movers;
+#[path = "../common/namespace.rs"]
+mod namespace;
 mod nfs_servers;
 mod old_names;
 mod packaging;

@@ -6,6 +6,8 @@
 
 mod disturbed;
 mod latency;
+#[path = "../common/namespace.rs"]
+mod namespace;
 mod probes;
 mod put_back;
 mod retried;
@@ -14,6 +16,7 @@ mod scenarios;
 mod skip;
 mod slow_back;
 mod stage;
+mod turns;
 mod verbs;
 
 use std::process::ExitCode;
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
             .chain(latency::all())
             .chain(slow_back::all())
             .chain(retried::all())
+            .chain(turns::all())
             .chain(verbs::all())
             .chain(disturbed::all())
             .collect(),

@@ -27,7 +27,7 @@ pub fn all() -> Vec<Trial> {
     ]
 }
 
-fn signal(name: &str, pid: u32) -> Result<(), Failed> {
+pub fn signal(name: &str, pid: u32) -> Result<(), Failed> {
     let sent = Command::new("kill").args([name, &pid.to_string()]).status()?;
     if sent.success() { Ok(()) } else { Err(format!("kill {name} {pid} failed").into()) }
 }
@@ -88,7 +88,7 @@ fn after_the_guard_was_killed_too() -> Result<(), Failed> {
 }
 
 /// The guard is the only child that a comparison has.
-fn guard_of(pid: u32) -> Result<u32, Failed> {
+pub fn guard_of(pid: u32) -> Result<u32, Failed> {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
     let all: Result<Vec<u32>, _> = std::fs::read_dir(format!("/proc/{pid}/task"))?
         .filter_map(Result::ok)

@@ -146,7 +146,7 @@ async fn run(
         seed: request.seed,
         ..Design::default()
     };
-    rehearse(request, client, appliers).await?;
+    let change = rehearse(request, client, appliers).await?;
     let mut book = RunLog::new(request);
     book.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
     let mut runs = Runs { request, client, appliers, interrupt, book };
@@ -163,7 +163,7 @@ async fn run(
                 broken = match request.turns {
                     // Separate runs show what limits, and so what to expect of the arms.
                     Some(counted) if !warm_up => {
-                        let pattern = Pattern::new(counted);
+                        let pattern = Pattern::new(counted, change);
                         let left = runs.book.time_left_for(pattern);
                         let mut blocks = design.up_to_look(&runs.book.trials, left, block, &order);
                         blocks.truncate((pattern.most_turns() / order.len()).max(1));
@@ -179,14 +179,18 @@ async fn run(
 }
 
 /// Applies every arm once, the baseline last, so that a wrong value or permission, or an arm that makes no sense, shows
-/// before any time is spent.
+/// before any time is spent. Returns how long a change took at most.
 async fn rehearse(
     request: &CompareRequest,
     client: &mut Client,
     appliers: &mut Appliers,
-) -> Result<(), EngineError> {
-    for arm in request.arms.iter().rev() {
+) -> Result<Duration, EngineError> {
+    let mut longest = Duration::ZERO;
+    for (number, arm) in request.arms.iter().rev().enumerate() {
+        let began = Instant::now();
         let plan = appliers.apply(client, arm, &request.plan).await?;
+        // The first one also logs in to hosts, and starts what puts back.
+        longest = longest.max(if number == 0 { Duration::ZERO } else { began.elapsed() });
         // Another program's session judges what its protocol can carry.
         if client.far_end().takes_any_plan {
             goodput_wire::check::sense(&plan).map_err(|why| {
@@ -196,7 +200,7 @@ async fn rehearse(
             })?;
         }
     }
-    Ok(())
+    Ok(longest)
 }
 
 /// Makes the runs and records them.
@@ -284,6 +288,7 @@ impl Runs<'_> {
             let (client, appliers) = (&mut *self.client, &mut *self.appliers);
             let alternation = Alternation { request, pattern, client, appliers, interrupt };
             let cause = match alternation.run(blocks, listener).await {
+                Ok(turns) if turns.is_empty() && !interrupt.is_raised() => no_turn(),
                 Ok(turns) => {
                     turns.into_iter().for_each(|turn| self.book.take_turn(turn, listener));
                     return None;
@@ -323,6 +328,13 @@ impl Runs<'_> {
         let conclusion = conclude(measurement, &request.target.text, &request.started)?;
         Ok(Run { conclusion, copy_s_per_gb, watched })
     }
+}
+
+/// Trying again would end alike.
+fn no_turn() -> EngineError {
+    let why =
+        "no arm could complete a turn before the connection ended; compare without --alternate";
+    EngineError::Flow(why.into())
 }
 
 /// A comparison shows its runs, not their intervals.
