@@ -62,7 +62,9 @@ pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;
 pub use private_mount::{MountAgain, PrivateMountError};
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
-pub use saved::{SaveError, SavedFile, contents as saved_text, remove_saved, save, saved};
+pub use saved::{
+    SaveError, SavedFile, contents as saved_text, is_of_mount, of_mount, remove_saved, save, saved,
+};
 pub use setting::{Backend, Machine, Scope, Setting};
 pub use turn::Turn;
 pub use undo::{settle_before, undo, undo_and_forget};

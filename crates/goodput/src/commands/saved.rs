@@ -10,11 +10,13 @@ use crate::exit::Exit;
 use crate::screen;
 
 /// Makes values effective now and after a reboot, all of them or none; returns the files that store
-/// them.
+/// them. Options of a mount are in effect from the next mount on.
 pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Vec<SavedFile>> {
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
     for (setting, value) in assignments {
-        changes.apply(setting, value)?;
+        if !goodput_settings::is_of_mount(setting) {
+            changes.apply(setting, value)?;
+        }
     }
     let program = std::env::current_exe().context("cannot find the program that runs")?;
     // If this fails, dropping `changes` restores the old values.
@@ -28,7 +30,7 @@ pub fn overruled(files: &[SavedFile]) -> Vec<String> {
     let all = files.iter().flat_map(|file| file.overruled.iter().map(move |one| (file, one)));
     let said = all.map(|(file, (setting, other))| {
         format!(
-            "{} sets {setting} again after {}: at boot its value holds; remove that line there",
+            "{} also sets {setting}, and counts more than {}: at boot its value holds; remove it there",
             other.display(),
             file.path.display()
         )

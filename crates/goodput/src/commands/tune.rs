@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use goodput_engine::{TuneRequest, tune};
-use goodput_model::{EndName, Length, Plan, Purpose, Record, TuningOutcome};
+use goodput_model::{EndName, Length, Plan, Purpose, Record, SettingRef, TuningOutcome};
 use goodput_remote::Hosts;
 use goodput_settings::Setting;
 
@@ -74,13 +74,12 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
 
 /// Saves the proven changes of this host, or of a host reached by SSH, and notes where.
 fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
+    let point = record.mount.as_ref().map(|mount| mount.point.as_str());
     let Some(tuning) = &mut record.tuning else { return Ok(()) };
     let of = |end: EndName| -> Vec<_> {
-        let own = tuning.proven.iter().filter(|change| {
-            let is_plan = goodput_settings::find_for(&change.setting).is_ok_and(Setting::is_plan);
-            change.setting.end == end && !is_plan
-        });
-        own.map(|change| (change.setting.clone(), change.to.clone())).collect()
+        let own = tuning.proven.iter().filter(|change| change.setting.end == end);
+        own.filter_map(|change| Some((to_keep(&change.setting, point)?, change.to.clone())))
+            .collect()
     };
     let reached = |end| end == EndName::Near || hosts.at(end).is_some();
     let ends = [EndName::Near, EndName::Far].into_iter().filter(|end| reached(*end));
@@ -105,6 +104,14 @@ fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The setting that a host can keep: of a measurement, only the options of the mount that it used.
+fn to_keep(setting: &SettingRef, mount_point: Option<&str>) -> Option<SettingRef> {
+    match goodput_settings::find_for(setting).is_ok_and(Setting::is_plan) {
+        true => goodput_settings::of_mount(setting, mount_point?),
+        false => Some(setting.clone()),
+    }
+}
+
 /// Whether anything could be tried, if anything was proposed.
 fn tried(record: &Record) -> Exit {
     let steps = record.tuning.as_ref().map_or(&[][..], |tuning| &tuning.steps);
@@ -114,5 +121,24 @@ fn tried(record: &Record) -> Exit {
         _ if all(&[TuningOutcome::NotPermitted]) => Exit::NotPermitted,
         _ if all(&[TuningOutcome::NotPermitted, TuningOutcome::Failed]) => Exit::CouldNot,
         _ => Exit::Fine,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_measurement_only_options_of_its_mount_are_kept() {
+        let kept = |setting: &str, point| {
+            to_keep(&setting.parse().unwrap(), point).map(|setting| setting.to_string())
+        };
+        assert_eq!(
+            kept("nfs.nconnect", Some("/mnt/nas")).as_deref(),
+            Some("nfs.nconnect@/mnt/nas")
+        );
+        assert_eq!(kept("nfs.nconnect", None), None, "goodput's own client read the file");
+        assert_eq!(kept("socket.sndbuf", Some("/mnt/nas")), None);
+        assert_eq!(kept("link.mtu@eth0", None).as_deref(), Some("link.mtu@eth0"));
     }
 }

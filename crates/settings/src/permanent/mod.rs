@@ -3,6 +3,7 @@
 mod application;
 pub mod freebsd;
 mod link;
+mod modules;
 mod network;
 mod nfs;
 mod qdisc_kind;
@@ -15,7 +16,8 @@ use goodput_model::{BitRate, Bytes, Permanent, SettingRef};
 pub(crate) use application::{application, socket_buffer};
 pub(crate) use freebsd::{interface_option, loader_conf, sysctl_conf, unit};
 pub(crate) use link::{link_file, link_switch, offload};
-pub(crate) use network::{class_section, dispatcher, network_file, route_section};
+pub(crate) use modules::{MODULES, module_option};
+pub(crate) use network::{NETWORK_FILES, class_section, dispatcher, network_file, route_section};
 pub(crate) use nfs::{mount_option, sunrpc_slots};
 pub(crate) use qdisc_kind::qdisc_kind;
 pub(crate) use sysctl::sysctl;

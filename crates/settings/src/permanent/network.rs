@@ -6,13 +6,15 @@ use goodput_model::{Permanent, SettingRef};
 use super::{device, entry};
 use crate::value;
 
+/// Begins the names of those files.
+pub(crate) const NETWORK_FILES: &str = "/etc/systemd/network/*.network";
+
 /// A section of the `.network` file of the setting's device. The file is the user's: only the first
 /// matching file is applied, so one of ours would replace it.
 pub(crate) fn network_file(setting: &SettingRef, section: &str) -> Permanent {
     let device = device(setting);
-    let file = format!(
-        "/etc/systemd/network/*.network, the one of {device} (`networkctl status {device}` names it)"
-    );
+    let file =
+        format!("{NETWORK_FILES}, the one of {device} (`networkctl status {device}` names it)");
     entry(file, section)
 }
 
@@ -30,8 +32,7 @@ pub(crate) fn route_section(setting: &SettingRef, key: &str, value: &str) -> Vec
     let line =
         if value == value::DEFAULT { format!("# no {key}=") } else { format!("{key}={value}") };
     let file = format!(
-        "/etc/systemd/network/*.network, the one that makes the route to {destination} \
-         (`networkctl status` names them)"
+        "{NETWORK_FILES}, the one that makes the route to {destination} (`networkctl status` names them)"
     );
     vec![entry(file, format!("[Route]\n# its Destination= and Gateway=\n{line}"))]
 }

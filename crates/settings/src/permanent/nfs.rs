@@ -2,7 +2,7 @@
 
 use goodput_model::Permanent;
 
-use super::{entry, in_bytes};
+use super::{entry, in_bytes, module_option};
 use crate::value;
 
 /// A mount option with a size (nfs(5)); by default the server and the kernel agree on one.
@@ -17,9 +17,6 @@ pub(crate) fn mount_option(name: &str, size: &str) -> Vec<Permanent> {
 pub(crate) fn sunrpc_slots(count: &str) -> Vec<Permanent> {
     match count {
         value::DEFAULT => Vec::new(),
-        count => {
-            let line = format!("options sunrpc tcp_max_slot_table_entries={count}");
-            vec![entry("/etc/modprobe.d/sunrpc.conf", line)]
-        }
+        count => module_option("sunrpc.tcp_max_slot_table_entries", count).into_iter().collect(),
     }
 }

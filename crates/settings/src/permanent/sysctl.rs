@@ -2,7 +2,7 @@
 
 use goodput_model::{Permanent, SettingRef};
 
-use super::{entry, freebsd};
+use super::{entry, freebsd, module_option};
 
 /// File of our parameters: read late, so that they override the distribution's.
 const FILE: &str = "/etc/sysctl.d/90-goodput.conf";
@@ -39,7 +39,8 @@ enum Take {
 pub(crate) fn sysctl(setting: &SettingRef, value: &str) -> Vec<Permanent> {
     let Some(name) = setting.name.strip_prefix("sysctl.") else { return Vec::new() };
     let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut files = vec![entry(FILE, format!("{name} = {value}"))];
+    let parameter = || entry(FILE, format!("{name} = {value}"));
+    let mut files = vec![module_option(name, &value).unwrap_or_else(parameter)];
     files.extend(on_freebsd(name, &value));
     if matches!(name, "net.core.busy_poll" | "net.core.busy_read") && value != "0" {
         files.extend(polling());
@@ -80,6 +81,13 @@ mod tests {
         assert_eq!(files[0].1, "net.ipv4.tcp_rmem = 4096 131072 6291456");
         assert_eq!(files[1].1, "net.inet.tcp.recvbuf_max=6291456");
         assert_eq!(of("sysctl.net.ipv4.tcp_rmem", "1").len(), 1, "no third number");
+    }
+
+    #[test]
+    fn what_a_module_brings_along_is_an_option_of_the_module() {
+        let files = of("sysctl.sunrpc.tcp_slot_table_entries", "16");
+        let line = "options sunrpc tcp_slot_table_entries=16".to_owned();
+        assert_eq!(files, [("/etc/modprobe.d/90-goodput.conf".to_owned(), line)]);
     }
 
     #[test]

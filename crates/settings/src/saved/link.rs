@@ -5,23 +5,17 @@
 //! match several devices, or can't be told apart from others, are left to the unit that sets values at boot.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use goodput_netlink::{Link, Netlink};
 
 use super::root::below;
+use super::systemd::{DROP_IN, FOLDER, address, is_for, is_new_enough, sections};
 
 /// Suffix of such files.
 pub const SUFFIX: &str = ".link";
-/// Folder of our files.
-pub const FOLDER: &str = "/etc/systemd/network";
 /// Suffix of drop-in folders.
 pub const DROP_INS: &str = ".link.d";
-/// Name of our drop-in.
-const DROP_IN: &str = "90-goodput.conf";
-/// The first version that knows every key that goodput writes (`RxCoalesceSec=` and others came with it).
-const LEAST_VERSION: u32 = 250;
 /// Precedes the name of the file that ours was copied from.
 const COPIED: &str = "# instead of ";
 /// The keys that name and address a device; a file of ours takes them from the file it was copied from.
@@ -38,7 +32,7 @@ struct Known {
 
 /// The file that keeps settings of `device`, if udevd can.
 pub fn file(root: &Path, device: &str) -> Option<String> {
-    if version(root)? < LEAST_VERSION {
+    if !is_new_enough(root) {
         return None;
     }
     let known = known(root, device)?;
@@ -48,7 +42,8 @@ pub fn file(root: &Path, device: &str) -> Option<String> {
     }
     if known.applied.starts_with("/etc/") {
         let text = fs::read_to_string(below(root, &known.applied)).ok()?;
-        return is_for(&text, &known).then(|| format!("{FOLDER}/{name}.d/{DROP_IN}"));
+        return is_for(&text, &known.link, Some(&known.path))
+            .then(|| format!("{FOLDER}/{name}.d/{DROP_IN}"));
     }
     let own = format!("{}-goodput-{device}{SUFFIX}", just_before(name)?);
     Some(format!("{FOLDER}/{own}"))
@@ -78,35 +73,6 @@ pub fn keys(form: &str) -> Vec<String> {
     let lines = section.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
     let own = lines.filter(|line| !OF_THE_COPY.iter().any(|key| line.starts_with(key)));
     own.map(ToOwned::to_owned).collect()
-}
-
-/// The lines of the sections called `name`, without their headings; or all other sections, with headings.
-fn sections(text: &str, name: &str, is_wanted: bool) -> String {
-    let heading = format!("[{name}]");
-    let (mut is_in, mut out) = (false, String::new());
-    for line in text.lines().map(str::trim) {
-        let is_heading = line.starts_with('[');
-        if is_heading {
-            is_in = line == heading;
-        }
-        if is_in == is_wanted && !(is_heading && is_wanted) && !line.is_empty() {
-            out.push_str(line);
-            out.push('\n');
-        }
-    }
-    out.trim_end().into()
-}
-
-/// Whether a file matches only this device.
-fn is_for(text: &str, known: &Known) -> bool {
-    let own = address(&known.link);
-    sections(text, "Match", true).lines().any(|line| match line.split_once('=') {
-        Some(("MACAddress" | "PermanentMACAddress", address)) => {
-            own.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(address.trim()))
-        }
-        Some(("Path", path)) => path.trim() == known.path,
-        _ => false,
-    })
 }
 
 /// The number of a file that is applied just before `name`, after all that were applied before `name`.
@@ -140,20 +106,6 @@ fn known(root: &Path, device: &str) -> Option<Known> {
     Some(Known { link, applied, path })
 }
 
-fn address(link: &Link) -> Option<String> {
-    let bytes: Vec<String> = link.address.iter().map(|byte| format!("{byte:02x}")).collect();
-    (bytes.len() == 6 && !link.loopback).then(|| bytes.join(":"))
-}
-
-/// The version of udevd, if there is one.
-fn version(root: &Path) -> Option<u32> {
-    let program = ["/usr/bin/udevadm", "/bin/udevadm"].map(|path| below(root, path));
-    let program: &PathBuf = program.iter().find(|path| path.exists())?;
-    let said = Command::new(program).arg("--version").output().ok()?;
-    let text = String::from_utf8(said.stdout).ok()?;
-    text.trim().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,10 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn the_sections_of_a_file_are_told_apart() {
+    fn only_keys_of_links_are_ours() {
         let text = "[Match]\nOriginalName=*\n\n[Link]\n# why\nNamePolicy=keep\nMTUBytes=9000\n[SR-IOV]\nVLANId=1\n";
         assert_eq!(keys(text), ["MTUBytes=9000"]);
-        assert_eq!(sections(text, "Match", true), "OriginalName=*");
-        assert!(sections(text, "Match", false).ends_with("MTUBytes=9000\n[SR-IOV]\nVLANId=1"));
     }
 }

@@ -5,9 +5,12 @@
 mod boot_unit;
 pub mod contents;
 mod link;
+mod mount;
+mod network;
 mod overruled;
 mod place;
 mod root;
+mod systemd;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +18,16 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use goodput_model::{EndName, SettingRef};
+use goodput_model::{EndName, Permanent, SettingRef};
 
 use crate::error::SettingError;
 use crate::lookup::permanent;
-use crate::permanent::merged;
+use crate::permanent::{NETWORK_FILES, merged};
 use contents::{Assignment, Contents};
 use overruled::overruled;
-use place::{folders, is_ours, own_file};
+use place::{folders, is_of_drop_ins, is_ours, own_file};
+
+pub use mount::{is_of_mount, of_mount};
 use root::below;
 
 /// Everyone may read what is saved.
@@ -144,8 +149,8 @@ fn save_below(
         if setting.end == EndName::Far {
             return Err(SaveError::NotHere(setting.clone(), "it belongs to the far end"));
         }
-        let forms = permanent(setting, value)?;
-        if crate::find_for(setting)?.is_plan() {
+        let forms = forms(setting, value)?;
+        if !is_of_mount(setting) && crate::find_for(setting)?.is_plan() {
             return Err(SaveError::NotHere(
                 setting.clone(),
                 "it belongs to a measurement: the application must do the same",
@@ -172,6 +177,17 @@ fn save_below(
         remove(root, &path).map_err(failed)?;
     }
     Ok(saved)
+}
+
+/// The files that keep a value. For a mount point, its options.
+fn forms(setting: &SettingRef, value: &str) -> Result<Vec<Permanent>, SaveError> {
+    if !is_of_mount(setting) {
+        return Ok(permanent(setting, value)?);
+    }
+    let form = mount::form(setting, value).ok_or_else(|| {
+        SaveError::NotHere(setting.clone(), "nfsmount.conf can't name this mount point")
+    });
+    form.map(|form| vec![form])
 }
 
 /// The files of ours, except those `written` anyway, that keep one of these settings: rewritten without it, or empty.
@@ -245,8 +261,12 @@ impl Plan {
     fn lines(&self, root: &Path, path: &str, program: &Path) -> Result<String, SaveError> {
         match path {
             boot_unit::FILE => Ok(boot_unit::lines(&self.keeps, program)),
-            _ if path.starts_with(link::FOLDER) => self.link_lines(root, path),
-            _ => self.own_lines(path),
+            mount::FILE => Ok(mount::lines(&self.keeps)),
+            _ if path.contains(network::DROP_INS) => {
+                self.lines_of(|file| file.starts_with(NETWORK_FILES))
+            }
+            _ if path.starts_with(systemd::FOLDER) => self.link_lines(root, path),
+            _ => self.lines_of(|file| file == path),
         }
     }
 
@@ -265,11 +285,12 @@ impl Plan {
         })
     }
 
-    /// The lines of this file that the values need.
-    fn own_lines(&self, path: &str) -> Result<String, SaveError> {
+    /// The lines that the values need in the files meant by `is_this`.
+    fn lines_of(&self, is_this: impl Fn(&str) -> bool) -> Result<String, SaveError> {
         let mut forms = Vec::new();
         for (setting, value) in &self.keeps {
-            forms.extend(permanent(setting, value)?.into_iter().filter(|form| form.file == path));
+            let own = permanent(setting, value)?.into_iter().filter(|form| is_this(&form.file));
+            forms.extend(own);
         }
         Ok(merged(forms).into_iter().map(|form| form.lines).collect::<Vec<_>>().join("\n"))
     }
@@ -372,7 +393,7 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
     }
     fs::remove_file(path)?;
     // An otherwise empty drop-in folder was made for our file.
-    let folder = path.parent().filter(|folder| folder.to_string_lossy().ends_with(link::DROP_INS));
+    let folder = path.parent().filter(|folder| is_of_drop_ins(folder));
     let _ = folder.map(fs::remove_dir);
     Ok(())
 }

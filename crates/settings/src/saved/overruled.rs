@@ -1,4 +1,4 @@
-//! Kernel parameters that someone else's file sets again after ours (sysctl.d(5)).
+//! Values that someone else's file sets again after ours (sysctl.d(5)), or in its place (fstab).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use goodput_model::SettingRef;
 
 use super::contents::Assignment;
+use super::mount;
 use super::place::PARAMETERS;
 use super::root::below;
 
@@ -16,8 +17,11 @@ const FOLDERS: [&str; 4] =
 /// Prefix of settings that are kernel parameters.
 const SYSCTL: &str = "sysctl.";
 
-/// The values that `file` keeps and another file sets later, with the last such file. Only sysctl.d has such an order.
+/// The values that `file` keeps and another file sets later, with the last such file.
 pub fn overruled(root: &Path, file: &Path, keeps: &[Assignment]) -> Vec<(SettingRef, PathBuf)> {
+    if file == below(root, mount::FILE) {
+        return mount::overruled(root, keeps);
+    }
     if file != below(root, PARAMETERS) {
         return Vec::new();
     }

@@ -1,39 +1,59 @@
-//! Which file keeps a value: our own file in sysctl.d, a file for a device that udevd configures, or else the
-//! unit that sets values at boot. A udev rule runs before the device is up, and a `.network` file is the user's.
+//! Which file keeps a value: our own file in sysctl.d or modprobe.d, a file for a device that udevd or networkd
+//! configures, or else the unit that sets values at boot. A udev rule runs before the device is up.
 
 use std::path::{Path, PathBuf};
 
 use goodput_model::{Permanent, SettingRef};
 
-use super::link;
 use super::root::below;
+use super::{link, mount, network, systemd};
+use crate::permanent::NETWORK_FILES;
 
 /// Prefix of files that belong to another system.
 const FREEBSD: &str = "FreeBSD ";
 /// File of our kernel parameters.
 pub const PARAMETERS: &str = "/etc/sysctl.d/90-goodput.conf";
+/// Files in which lines of any setting can stand.
+const FILES: [&str; 3] = [PARAMETERS, crate::permanent::MODULES, mount::FILE];
 /// Folders that may contain files of ours.
-const FOLDERS: [&str; 3] = ["/etc/sysctl.d", "/etc/systemd/system", link::FOLDER];
+const FOLDERS: [&str; 5] = [
+    "/etc/sysctl.d",
+    "/etc/modprobe.d",
+    "/etc/nfsmount.conf.d",
+    "/etc/systemd/system",
+    systemd::FOLDER,
+];
+/// Suffixes of folders of drop-ins.
+const DROP_INS: [&str; 2] = [link::DROP_INS, network::DROP_INS];
 
 /// The file that alone keeps all of a setting's value, if there is one.
 pub fn own_file(root: &Path, setting: &SettingRef, forms: &[Permanent]) -> Option<String> {
-    let mut here = forms.iter().filter(|form| !form.file.starts_with(FREEBSD)).peekable();
-    here.peek()?;
-    if here.clone().all(|form| form.file == PARAMETERS) {
-        return Some(PARAMETERS.into());
+    let here: Vec<&str> =
+        forms.iter().map(|form| &*form.file).filter(|file| !file.starts_with(FREEBSD)).collect();
+    let first = here.first()?;
+    let all = |is: &dyn Fn(&str) -> bool| here.iter().all(|file| is(file));
+    if FILES.contains(first) && all(&|file| file == *first) {
+        return Some((*first).into());
     }
-    let is_link = here.all(|form| form.file.ends_with(link::SUFFIX));
+    if all(&|file| file.starts_with(NETWORK_FILES)) {
+        return network::file(root, setting);
+    }
+    let is_link = all(&|file| file.ends_with(link::SUFFIX));
     is_link.then(|| link::file(root, setting.scope.as_deref()?)).flatten()
 }
 
 /// The folders with files of ours, including those of drop-ins.
 pub fn folders(root: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| below(root, folder)).collect();
-    let entries = std::fs::read_dir(below(root, link::FOLDER)).into_iter().flatten().flatten();
-    let is_of_drop_ins = |name: &std::ffi::OsStr| name.to_string_lossy().ends_with(link::DROP_INS);
-    let drop_ins = entries.filter(|entry| is_of_drop_ins(&entry.file_name()));
-    folders.extend(drop_ins.map(|entry| entry.path()));
+    let entries = std::fs::read_dir(below(root, systemd::FOLDER)).into_iter().flatten().flatten();
+    folders.extend(entries.map(|entry| entry.path()).filter(|path| is_of_drop_ins(path)));
     folders
+}
+
+/// Whether a folder is one of drop-ins.
+pub fn is_of_drop_ins(folder: &Path) -> bool {
+    let name = folder.to_string_lossy();
+    DROP_INS.iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// Whether a file may be ours, judged by its name.
@@ -58,6 +78,9 @@ mod tests {
         assert_eq!(kept(&["/etc/systemd/network/10-goodput-eth0.link"]), None, "without udevd");
         assert_eq!(kept(&[PARAMETERS, "/etc/udev/rules.d/90-goodput.rules"]), None);
         assert_eq!(kept(&["/etc/fstab"]), None);
+        let modules = "/etc/modprobe.d/90-goodput.conf";
+        assert_eq!(kept(&[modules]).as_deref(), Some(modules));
+        assert_eq!(kept(&["/etc/systemd/network/*.network, the one of eth0"]), None, "no networkd");
         assert_eq!(kept(&["FreeBSD /etc/rc.conf"]), None);
     }
 }

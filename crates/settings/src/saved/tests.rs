@@ -297,3 +297,87 @@ fn a_value_that_moves_to_another_file_is_there_once() {
         assert_eq!(saved_below(root).len(), 1);
     });
 }
+
+/// A host whose networkd configures `eth0` by this file.
+fn with_networkd(root: &Path, text: &str) {
+    with_udevd(root, "252", DEFAULT, DEFAULT_TEXT);
+    let index = goodput_netlink::Netlink::open().unwrap().link("eth0").unwrap().index;
+    let theirs = "/run/systemd/network/10-lan.network";
+    let state = format!("ADMIN_STATE=configured\nNETWORK_FILE={theirs}\n");
+    for (path, text) in [(&*format!("/run/systemd/netif/links/{index}"), &*state), (theirs, text)] {
+        let path = below(root, path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+#[test]
+fn the_discipline_of_a_device_of_networkd_is_kept_by_a_drop_in() {
+    crate::testing::in_scene(|state_dir| {
+        let root = state_dir.with_file_name("root");
+        let root = root.as_path();
+        with_networkd(root, "[Match]\nName=eth0\n\n[Network]\nDHCP=yes\n");
+        let before = all(root);
+        let drop_in = below(root, "/etc/systemd/network/10-lan.network.d/90-goodput.conf");
+        for (kind, lines) in [("fq", "[FairQueueing]\nParent=root\n"), ("default", "")] {
+            let files = save(root, &[&format!("qdisc.kind@eth0={kind}")]).unwrap();
+            assert_eq!(files.iter().map(|file| &file.path).collect::<Vec<_>>(), [&drop_in]);
+            let text = &all(root)[&drop_in];
+            assert!(
+                text.contains(lines) && text.contains(&format!("qdisc.kind@eth0={kind}\n")),
+                "{text}"
+            );
+        }
+        assert!(!all(root)[&drop_in].contains("[FairQueueing]"), "one discipline at a time");
+        assert!(saved_below(root).len() == 1 && saved_below(root)[0].intact);
+        remove_below(root);
+        assert_eq!(all(root), before);
+        assert!(!drop_in.parent().unwrap().exists(), "the folder was made for ours");
+    });
+}
+
+#[test]
+fn what_networkd_would_not_take_from_a_drop_in_is_set_at_boot() {
+    crate::testing::in_scene(|state_dir| {
+        let own = "[Match]\nName=eth0\n";
+        let bucket = "[Match]\nName=eth0\n[TokenBucketFilter]\nRate=1M\n";
+        for (text, setting) in [
+            ("[Match]\nName=e*\n", "qdisc.kind@eth0=fq"),
+            (bucket, "qdisc.kind@eth0=fq"),
+            (own, "qdisc.tbf.burst@eth0=9000"),
+            (own, "qdisc.kind@eth0=sfb"),
+        ] {
+            let folder = tempfile::tempdir_in(state_dir.parent().unwrap()).unwrap();
+            let root = folder.path();
+            with_networkd(root, text);
+            let files = save(root, &[setting]).unwrap();
+            assert_eq!(files[0].path, below(root, boot_unit::FILE), "{text} {setting}");
+        }
+    });
+}
+
+#[test]
+fn options_of_a_mount_are_kept_for_its_mount_point() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let path = below(root, mount::FILE);
+    let at = |setting: &str, point: &str| of_mount(&setting.parse().unwrap(), point).unwrap();
+    assert_eq!(at("nfs.rsize", "/mnt/a").to_string(), "nfs.rsize@/mnt/a");
+    assert!(of_mount(&"nfs.slots".parse().unwrap(), "/mnt/a").is_none(), "no mount option");
+    save(root, &["nfs.rsize@/mnt/a=1M", "nfs.rsize@/mnt/b=1M"]).unwrap();
+    save(root, &["nfs.nconnect@/mnt/a=4"]).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let sections = "[ MountPoint \"/mnt/a\" ]\nrsize=1048576\nnconnect=4\n[ MountPoint \"/mnt/b\" ]\nrsize=1048576\n";
+    assert!(text.ends_with(sections), "{text}");
+    let fstab = below(root, "/etc/fstab");
+    fs::write(
+        &fstab,
+        "nas:/x /mnt/a nfs4 ro,rsize=65536,hard 0 0\n#nas:/y /mnt/b nfs rsize=1 0 0\n",
+    )
+    .unwrap();
+    let listed = saved_below(root);
+    assert_eq!(listed[0].overruled, [(at("nfs.rsize", "/mnt/a"), fstab)]);
+    let refused = save(root, &["nfs.wsize@/mnt/\"a=1M"]);
+    assert!(matches!(refused, Err(SaveError::NotHere(..))), "{refused:?}");
+    assert!(remove_below(root).iter().all(|(_, outcome)| outcome.is_ok()) && !path.exists());
+}

@@ -49,8 +49,8 @@ pub enum Settings {
         assignment: String,
         /// Also keep it after a reboot
         ///
-        /// goodput writes a sysctl.d file of its own, or a unit that sets it at boot. With --on it writes that host's
-        /// sysctl.d file, or on FreeBSD marked lines in its rc.conf and sysctl.conf.
+        /// goodput writes a file of its own in sysctl.d, modprobe.d or systemd/network, or a unit that sets it at boot.
+        /// With --on it writes that host's sysctl.d file, or on FreeBSD marked lines in its rc.conf and sysctl.conf.
         #[arg(long)]
         save: bool,
         #[command(flatten)]

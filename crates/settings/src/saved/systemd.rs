@@ -1,0 +1,77 @@
+//! What the files of systemd-udevd and systemd-networkd have in common.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use goodput_netlink::Link;
+
+use super::root::below;
+
+/// Folder of their files that belongs to the administrator, and to us.
+pub const FOLDER: &str = "/etc/systemd/network";
+/// Name of our drop-ins.
+pub const DROP_IN: &str = "90-goodput.conf";
+/// The first version that knows every key that goodput writes (`RxCoalesceSec=` and others came with it).
+const LEAST_VERSION: u32 = 250;
+
+/// Whether systemd is there, and knows every key that goodput writes.
+pub fn is_new_enough(root: &Path) -> bool {
+    version(root).is_some_and(|version| version >= LEAST_VERSION)
+}
+
+fn version(root: &Path) -> Option<u32> {
+    let program = ["/usr/bin/udevadm", "/bin/udevadm"].map(|path| below(root, path));
+    let program: &PathBuf = program.iter().find(|path| path.exists())?;
+    let said = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8(said.stdout).ok()?;
+    text.trim().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The lines of the sections called `name`, without their headings; or all other sections, with headings.
+pub fn sections(text: &str, name: &str, is_wanted: bool) -> String {
+    let heading = format!("[{name}]");
+    let (mut is_in, mut out) = (false, String::new());
+    for line in text.lines().map(str::trim) {
+        let is_heading = line.starts_with('[');
+        if is_heading {
+            is_in = line == heading;
+        }
+        if is_in == is_wanted && !(is_heading && is_wanted) && !line.is_empty() {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out.trim_end().into()
+}
+
+/// Whether a file matches only this device. `path` is where it is plugged in, if that is known.
+pub fn is_for(text: &str, link: &Link, path: Option<&str>) -> bool {
+    let own = address(link);
+    sections(text, "Match", true).lines().any(|line| match line.split_once('=') {
+        Some(("MACAddress" | "PermanentMACAddress", address)) => {
+            own.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(address.trim()))
+        }
+        Some(("Path", matched)) => path == Some(matched.trim()),
+        // `.link` files have no such key: a device has no name yet.
+        Some(("Name", name)) => name.trim() == link.name,
+        _ => false,
+    })
+}
+
+/// The hardware address of a device that has one of Ethernet's length.
+pub fn address(link: &Link) -> Option<String> {
+    let bytes: Vec<String> = link.address.iter().map(|byte| format!("{byte:02x}")).collect();
+    (bytes.len() == 6 && !link.loopback).then(|| bytes.join(":"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sections_of_a_file_are_told_apart() {
+        let text = "[Match]\nOriginalName=*\n\n[Link]\n# why\nMTUBytes=9000\n[SR-IOV]\nVLANId=1\n";
+        assert_eq!(sections(text, "Match", true), "OriginalName=*");
+        assert!(sections(text, "Match", false).ends_with("MTUBytes=9000\n[SR-IOV]\nVLANId=1"));
+    }
+}
