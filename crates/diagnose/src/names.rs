@@ -13,6 +13,8 @@ pub const LINK_KIND: &str = "link.kind";
 pub const LINK_SPEED: &str = "link.speed_bits_per_s";
 /// Largest IP packet that the device sends.
 pub const LINK_MTU: &str = "link.mtu_bytes";
+/// Packets that a device's queue holds (`txqueuelen`).
+pub const LINK_TX_QUEUE_LEN: &str = "link.tx_queue_len";
 /// Packets that the device dropped on transmission.
 pub const LINK_TX_DROPPED: &str = "link.tx_dropped";
 /// Bytes that the device took to send.

@@ -22,11 +22,12 @@
 //! net/sched/sch_generic.c (`pfifo_fast_enqueue`); ip-link(8) (`txqueuelen`); drivers/net/tun.c
 //! (`tun_net_xmit`).
 
-use goodput_model::{Confidence, Finding, Missing};
+use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
+use crate::change::of_host;
 use crate::finding::{Draft, percent};
-use crate::names::QDISC_PACKETS;
+use crate::names::{LINK_TX_QUEUE_LEN, QDISC_PACKETS};
 use crate::rule::{Rule, Stage};
 use crate::rules::path_loss::losses_cut;
 use crate::shaper::Shaper;
@@ -46,6 +47,8 @@ pub const RULE: Rule = Rule {
     source: include_str!("local_drop.rs"),
 };
 
+/// Packets that the queue of an Ethernet device holds by default (`DEFAULT_TX_QUEUE_LEN`, include/net/pkt_sched.h).
+const USUAL_QUEUE_PACKETS: u64 = 1000;
 /// Local drops over segments sent again from which they are the reason.
 const MIN_DROPPED_LOCALLY_SHARE: f64 = 0.5;
 
@@ -75,12 +78,18 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(place, RULE.witness_name, share * 100.0, dropped)
         .saw(place, "total_retrans_segments", again, text)
         .predicted(next_after(view, &[RULE.id]))
-        .advice(format!("ip link set dev {name} txqueuelen 1000"))
-        .permanent(
-            &format!("/etc/systemd/network/10-{name}.link"),
-            format!("[Match]\nOriginalName={name}\n\n[Link]\nTransmitQueueLength=1000\n"),
-        )
+        .changes(longer_queue(view, name))
+        .advice("a queue that holds a flow back instead of dropping: fq or fq_codel")
         .found()
+}
+
+/// A queue of the usual length, if the device's is shorter.
+fn longer_queue(view: &View, device: &str) -> Option<Change> {
+    let now = view.sender.count(LINK_TX_QUEUE_LEN).ok()? as u64;
+    let values = (Some(now.to_string()), USUAL_QUEUE_PACKETS.to_string());
+    let why = "a queue that holds a burst of the sender drops nothing";
+    let change = || of_host(&view.sender, "link.txqueuelen", Some(device), values, why);
+    (now < USUAL_QUEUE_PACKETS).then(change)
 }
 
 /// Packets that the sender's queue and device dropped, of those handed to them, percent.
@@ -112,7 +121,13 @@ mod tests {
     fn fires_where_the_device_dropped_what_was_sent_again() {
         let finding = fires(&RULE, dropping());
         assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Likely));
-        assert!(finding.advice[0].contains("eth0"), "{:?}", finding.advice);
+        assert!(finding.changes.is_empty(), "its length is not known");
+        let change = |packets: u64| {
+            let finding = fires(&RULE, dropping().fact(Near, LINK_TX_QUEUE_LEN, packets));
+            finding.changes.first().map(goodput_model::Change::as_argument)
+        };
+        assert_eq!(change(7).as_deref(), Some("link.txqueuelen@eth0=7,1000"));
+        assert_eq!(change(1000), None, "it is long enough");
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     id: "tso-oversize",
     title: "Something drops the super-packets of segmentation offload",
     stage: Stage::Path,
-    explains: &["path-loss", "path-rate", "policer"],
+    explains: &["path-loss", "path-rate", "policer", "rto-bound"],
     check,
     witness,
     witness_name: "startup_lost_percent",
