@@ -69,7 +69,7 @@ impl Host {
     /// # Errors
     /// When the host has no such setting, or what it prints is not understood.
     pub fn read(&mut self, setting: &SettingRef) -> Result<String, RemoteError> {
-        self.system.read(&mut self.session, &its_own(setting))
+        self.system.read(&mut self.session, &its_own(setting)?)
     }
 
     /// The lines of ours there that keep values over a reboot, including edited ones.
@@ -98,6 +98,10 @@ impl Host {
 }
 
 /// On the host itself, its own settings belong to the near end.
-pub(crate) fn its_own(setting: &SettingRef) -> SettingRef {
-    SettingRef { end: EndName::Near, ..setting.clone() }
+///
+/// # Errors
+/// If the setting lacks the device, class or route that it needs.
+pub(crate) fn its_own(setting: &SettingRef) -> Result<SettingRef, RemoteError> {
+    goodput_settings::check_scope(setting)?;
+    Ok(SettingRef { end: EndName::Near, ..setting.clone() })
 }

@@ -94,6 +94,18 @@ pub trait System: Watch {
         Ok(())
     }
 
+    /// What the host said when it refused `value`, with the values that its kernel takes if these can be found out. The
+    /// setting itself is not touched.
+    fn explained(
+        &self,
+        _shell: &mut dyn Shell,
+        _setting: &SettingRef,
+        _value: &str,
+        refusal: RemoteError,
+    ) -> RemoteError {
+        refusal
+    }
+
     /// Other settings that the system may alter along with this one. All of them are noted and put back with it.
     fn coupled(
         &self,

@@ -57,7 +57,9 @@ pub use held::{Awaited, Patience};
 pub use journal::{Asker, make_own_folder};
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
-pub use lookup::{apply_to_plan, at_both_ends, check_value, find, find_for, permanent, read};
+pub use lookup::{
+    apply_to_plan, at_both_ends, check_scope, check_value, find, find_for, permanent, read,
+};
 pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;
 pub use private_mount::{MountAgain, PrivateMountError};

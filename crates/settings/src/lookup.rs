@@ -52,6 +52,15 @@ pub fn at_both_ends<'a>(
     }))
 }
 
+/// Refuses a setting without the device, class or route that it needs, or with one that it does not have. Settings that
+/// only another host knows are not checked.
+///
+/// # Errors
+/// With what is missing or too much.
+pub fn check_scope(setting: &SettingRef) -> Result<(), SettingError> {
+    registered(&setting.name).map_or(Ok(()), |known| known.check_scope(setting))
+}
+
 /// Refuses a value that can't be valid for `setting`, as far as this host knows. It knows nothing about the far end or
 /// about devices that are not here.
 ///

@@ -134,6 +134,29 @@ fn settings_of_a_host_are_read_changed_and_listed() {
 }
 
 #[test]
+fn values_out_of_range_are_refused_with_the_range() {
+    let Some(host) = Host::start() else { return };
+    let before =
+        host.sh("sysctl -n net.ipv4.tcp_reordering; ip -o link show v0; tc qdisc show dev v0");
+    for (assignment, words) in [
+        ("sysctl.net.ipv4.tcp_reordering=301", "takes 1 to 300"),
+        ("sysctl.net.ipv4.tcp_rmem=1", "3 numbers"),
+        ("link.mtu@v0=70000", "1280 to 65535"),
+        ("link.mtu=1400", "which device"),
+        ("qdisc.kind@v0=nosuch", "fq_codel"),
+        ("offload.tso@v0=maybe", "on or off"),
+    ] {
+        let refused = host.run(&["settings", "set", assignment, "--on", "ssh://b"]);
+        let said = stderr(&refused);
+        assert!(refused.status.code() == Some(2) && said.contains(words), "{assignment}: {said}");
+        assert!(!said.contains("''"), "{assignment}: {said}");
+    }
+    let after =
+        host.sh("sysctl -n net.ipv4.tcp_reordering; ip -o link show v0; tc qdisc show dev v0");
+    assert_eq!(after, before);
+}
+
+#[test]
 fn each_way_not_to_get_in_has_its_own_words() {
     let Some(host) = Host::start() else { return };
     for (at, code, words) in [

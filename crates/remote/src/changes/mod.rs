@@ -125,7 +125,8 @@ impl RemoteChanges {
 
     /// The files that make `value` of a setting survive a reboot of the host.
     pub fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
-        self.host.system.permanent(&its_own(setting), value)
+        let Ok(setting) = its_own(setting) else { return Vec::new() };
+        self.host.system.permanent(&setting, value)
     }
 
     /// Makes `value` the effective value of a setting of the host and returns what was read back. If a setting is
@@ -136,7 +137,7 @@ impl RemoteChanges {
     /// setting since, the change cuts the connection, or the kernel made something else of the value. The
     /// setting then has its original value, or the host puts it back.
     pub fn apply(&mut self, setting: &SettingRef, value: &str) -> Result<String, RemoteError> {
-        let setting = its_own(setting);
+        let setting = its_own(setting)?;
         let system = self.host.system;
         let mut look = Look::new(&mut self.host.session);
         let wanted = system.normalise(&mut look, &setting, value)?;
@@ -194,8 +195,9 @@ impl RemoteChanges {
         &mut self,
         assignments: &[(SettingRef, String)],
     ) -> Result<Vec<SavedThere>, RemoteError> {
-        let own = |(setting, value): &(SettingRef, String)| (its_own(setting), value.clone());
-        let assignments: Vec<_> = assignments.iter().map(own).collect();
+        let own = |(setting, value): &(SettingRef, String)| Ok((its_own(setting)?, value.clone()));
+        let assignments: Vec<_> =
+            assignments.iter().map(own).collect::<Result<_, RemoteError>>()?;
         save(self.host.system, &mut self.host.session, &assignments)
     }
 
@@ -309,7 +311,10 @@ impl RemoteChanges {
             self.expect(index)?;
         }
         for command in &commands {
-            self.host.session.output(command)?;
+            let session = &mut self.host.session;
+            if let Err(refusal) = session.output(command) {
+                return Err(system.explained(session, &setting, wanted, refusal));
+            }
         }
         if may_cut {
             self.confirm(index)?;

@@ -1,6 +1,7 @@
 //! How the CPUs' frequencies are chosen (Documentation/admin-guide/pm/cpufreq.rst), through the files of /sys.
 
 use goodput_model::{EndName, SettingRef};
+use goodput_settings::value;
 
 use super::row::{At, Row};
 use crate::command::{Command, Condition};
@@ -56,7 +57,10 @@ impl Row for PolicyFile {
         let offered = self.words(at, self.offered)?;
         match offered.split(' ').any(|name| name == value) {
             true => Ok(value.into()),
-            false => Err(at.refused(&format!("{value:?} is none of {offered}"))),
+            false => {
+                let why = format!("the CPUs there have {}", offered.replace(' ', ", "));
+                Err(value::bad(at.setting, value, why).into())
+            }
         }
     }
 

@@ -10,6 +10,7 @@ mod queues;
 mod routes;
 mod row;
 mod sysctl;
+mod sysctl_range;
 
 use goodput_model::{EndName, SettingRef};
 
@@ -145,6 +146,16 @@ impl System for Linux {
 
     fn comes_back(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<(), RemoteError> {
         row(shell, setting)?.comes_back(&mut At { shell, setting })
+    }
+
+    fn explained(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+        refusal: RemoteError,
+    ) -> RemoteError {
+        sysctl_range::explained(shell, setting, value, refusal)
     }
 
     /// A device's setting notes everything that can be read of the device and of dependent devices; a parameter notes

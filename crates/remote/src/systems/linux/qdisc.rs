@@ -1,5 +1,7 @@
 //! `qdisc.kind` through tc(8), if the present discipline can come back exactly: the kernel's own choice can.
 
+use goodput_settings::value;
+
 use super::row::{At, Row};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
@@ -47,8 +49,8 @@ impl Row for RootKind {
     fn normalise(&self, at: &mut At<'_>, value: &str) -> Result<String, RemoteError> {
         let (kind, handle, others) = root(at)?;
         if value != DEFAULT && !KINDS.contains(&value) {
-            let why = format!("{value:?} is not default or one of {}", KINDS.join(", "));
-            return Err(at.refused(&why));
+            let why = format!("it must be default or one of {}", KINDS.join(", "));
+            return Err(value::bad(at.setting, value, why).into());
         }
         let ours = KINDS.contains(&kind.as_str()) || handle == "0:";
         match others || !ours {

@@ -231,7 +231,7 @@ impl Row for Metric {
             Kind::Bytes => value::size(setting, text, u32::MAX.into())?.to_string(),
             Kind::Switch => value::on_off(value::switch(setting, text)?).into(),
             Kind::Ecn if text == "on" => text.into(),
-            Kind::Ecn => return Err(at.refused("it must be on, or default")),
+            Kind::Ecn => return Err(value::bad(setting, text, "it must be on, or default").into()),
             Kind::Name => {
                 let name = value::word(setting, text, value::CONGESTION_NAME_MAX)?;
                 super::congestion::check(at, &name)?;

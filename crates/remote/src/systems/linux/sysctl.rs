@@ -70,7 +70,7 @@ pub(super) fn is_there(setting: &SettingRef) -> Result<Command, RemoteError> {
 }
 
 /// The name with slashes, so that dots can be part of device names (sysctl(8)).
-fn name(setting: &SettingRef) -> Result<String, RemoteError> {
+pub(super) fn name(setting: &SettingRef) -> Result<String, RemoteError> {
     let path: PathBuf = parameters::path(setting)?;
     let below = path.strip_prefix("/proc/sys").unwrap_or(&path);
     Ok(below.display().to_string())
