@@ -320,12 +320,19 @@ fn congestion_marks(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()>
 }
 
 fn token_bucket(scene: &mut Scene, host: &str, rate: f64, burst: f64, limit: f64) {
-    let more = [
-        ("rate", bits(rate).into()),
-        ("burst", bytes(burst).into()),
-        ("limit", bytes(limit).into()),
-    ];
-    scene.fault("tbf", host, more);
+    scene.fault("tbf", host, bucket(rate, burst, limit));
+}
+
+fn bucket(rate: f64, burst: f64, limit: f64) -> [(&'static str, toml::Value); 3] {
+    [("rate", bits(rate).into()), ("burst", bytes(burst).into()), ("limit", bytes(limit).into())]
+}
+
+/// Bits per second of a rate like `50mbit`.
+fn rate_of(text: &str) -> Option<f64> {
+    let units = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
+    let in_unit =
+        |(unit, bits): (&str, f64)| Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * bits);
+    units.into_iter().find_map(in_unit)
 }
 
 /// A bucket that outlasts the timers of any kernel: 10 ms of the rate, bytes.
@@ -334,8 +341,8 @@ fn fitting_burst(rate: f64) -> f64 {
 }
 
 /// A queue that keeps a shaper busy after a loss: a round trip, but at least 100 ms, bytes.
-fn fitting_queue(rate: f64, path: &Path) -> f64 {
-    (rate / 8.0 * path.round_trip_s.max(0.1)).max(128_000.0)
+fn fitting_queue(rate: f64, round_trip_s: f64) -> f64 {
+    (rate / 8.0 * round_trip_s.max(0.1)).max(128_000.0)
 }
 
 fn small_bucket(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
@@ -359,7 +366,7 @@ fn low_shaper(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
         sender(path),
         rate,
         fitting_burst(rate),
-        fitting_queue(rate, path),
+        fitting_queue(rate, path.round_trip_s),
     );
     Some(())
 }
@@ -386,7 +393,7 @@ fn short_own_queue(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> 
         sender(path),
         rate,
         fitting_burst(rate),
-        fitting_queue(rate, path),
+        fitting_queue(rate, path.round_trip_s),
     );
     Some(())
 }
@@ -427,10 +434,40 @@ fn offload_off(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
     Some(())
 }
 
+/// A fault's kind and parameters: each packet is one segment.
+fn single_segments() -> (&'static str, [(&'static str, toml::Value); 2]) {
+    ("offload", [("name", "tso".into()), ("value", "off".into())])
+}
+
+/// What the best setting leaves of a scenario's fault; `None` if nothing.
+pub fn mended(fault: &toml::Value) -> Option<toml::Value> {
+    let text = |key: &str| fault.get(key).and_then(toml::Value::as_str);
+    let mut table = toml::Table::new();
+    let (kind, host) = match text("kind")? {
+        "oversize" => {
+            let (kind, single) = single_segments();
+            table.extend(single.map(|(key, value)| (key.to_owned(), value)));
+            (kind, "near")
+        }
+        "tbf" => {
+            let rate = rate_of(text("rate")?)?;
+            let limit = fitting_queue(rate, 0.0);
+            table.extend(bucket(rate, fitting_burst(rate), limit).map(|(k, v)| (k.to_owned(), v)));
+            ("tbf", text("host")?)
+        }
+        _ => return None,
+    };
+    table.extend([("kind".into(), kind.into()), ("host".into(), host.into())]);
+    Some(table.into())
+}
+
 fn oversize_drop(_: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
     (path.rate.is_none() && !path.reverse).then_some(())?;
     twins.faulty.route();
     twins.faulty.fault("oversize", "router", [("bytes", 1_500.into())]);
+    // No setting of a host makes the router let super-packets through.
+    let (_, single) = single_segments();
+    twins.healthy.fault("offload", sender(path), single);
     Some(())
 }
 
@@ -462,4 +499,24 @@ fn link_flap(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
     ];
     twins.faulty.fault("link-flap", "router", more);
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_setting_leaves_a_shaper_its_rate_and_a_host_its_single_segments() {
+        let fault = |text: &str| text.parse::<toml::Table>().unwrap().into();
+        let shaper =
+            mended(&fault("kind='tbf'\nhost='near'\nrate='2gbit'\nburst='1600'\nlimit='1M'"));
+        let shaper = shaper.unwrap();
+        let value = |key: &str| shaper[key].as_str();
+        assert_eq!((value("host"), value("kind")), (Some("near"), Some("tbf")));
+        assert_eq!(shaper["rate"], bits(2e9).into());
+        assert_eq!(shaper["burst"], bytes(2.5e6).into());
+        let single = mended(&fault("kind='oversize'\nhost='router'\nbytes=1500")).unwrap();
+        assert_eq!(single["name"].as_str(), Some("tso"));
+        assert!(mended(&fault("kind='sysctl'\nhost='near'")).is_none());
+    }
 }

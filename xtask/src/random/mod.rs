@@ -9,6 +9,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 
+pub use classes::mended;
 use classes::{Class, Twins};
 use path::Path;
 use scene::Scene;

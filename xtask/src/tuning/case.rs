@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::lab_program::LabProgram;
 
-/// Runs of the healthy path before tuning, and the same number after.
-const TWIN_RUNS: usize = 3;
+/// Runs of the healthy path of each length before tuning, and the same number after.
+const TWIN_RUNS: usize = 2;
 
 /// Length of a run of the healthy path, seconds: the same as that of the runs that tuning compares.
 const TWIN_RUN_S: f64 = 1.0;
@@ -45,8 +45,11 @@ pub struct Tuned {
     pub name: String,
     /// Whether something was wrong.
     pub kind: Kind,
-    /// Median goodput of the healthy path, bits per second; `None` if it could not be measured.
+    /// Median goodput of the healthy path in runs as long as the first one of tuning, bits per second; `None` if it
+    /// could not be measured.
     pub healthy_bits_per_s: Option<f64>,
+    /// The same in runs as short as those that tuning compares: a bucket that is full at first counts for more.
+    pub healthy_briefly_bits_per_s: Option<f64>,
     /// Goodput before any change.
     pub start_bits_per_s: Option<f64>,
     /// Goodput with all proven changes; the starting goodput if none was proven.
@@ -65,17 +68,22 @@ impl Path {
     /// Measures the healthy path, tunes, and measures the healthy path again.
     pub fn tune(&self, program: &LabProgram, folder: &FilePath) -> Result<Tuned> {
         let tuned = write(folder, &self.name, &self.tuned)?;
-        let healthy = write(folder, &format!("{}-twin", self.name), &short(&self.healthy)?)?;
-        let mut twins = goodputs(program, &healthy)?;
+        let long = write(folder, &format!("{}-twin", self.name), &lasting(&self.healthy, None)?)?;
+        let brief = lasting(&self.healthy, Some(TWIN_RUN_S))?;
+        let brief = write(folder, &format!("{}-brief-twin", self.name), &brief)?;
+        let twins = || -> Result<_> { Ok((goodputs(program, &long)?, goodputs(program, &brief)?)) };
+        let before = twins()?;
         let began = Instant::now();
         let line: Value =
             serde_json::from_str(&program.tune(&tuned)?).context("tuning printed no JSON")?;
         let took_s = began.elapsed().as_secs_f64();
-        twins.extend(goodputs(program, &healthy)?);
-        Ok(self.read(&line, median(twins), took_s))
+        let after = twins()?;
+        let healthy = [[before.0, after.0].concat(), [before.1, after.1].concat()].map(median);
+        Ok(self.read(&line, healthy, took_s))
     }
 
-    fn read(&self, line: &Value, healthy_bits_per_s: Option<f64>, took_s: f64) -> Tuned {
+    /// `healthy` is the goodput of the healthy path in long and in brief runs.
+    fn read(&self, line: &Value, healthy: [Option<f64>; 2], took_s: f64) -> Tuned {
         let (record, tuning) = (&line["record"], &line["record"]["tuning"]);
         let arm = &record["comparison"]["arms"][1];
         let start = record["result"]["goodput_bits_per_s"].as_f64();
@@ -86,7 +94,8 @@ impl Path {
         Tuned {
             name: self.name.clone(),
             kind: self.kind,
-            healthy_bits_per_s,
+            healthy_bits_per_s: healthy[0],
+            healthy_briefly_bits_per_s: healthy[1],
             start_bits_per_s: start,
             tuned_bits_per_s: with_proven.or(start),
             supported: proven.is_empty() || arm["goodput"]["judgement"] == "better",
@@ -105,7 +114,11 @@ impl Tuned {
 
     /// Goodput after tuning, as a share of the healthy path's.
     pub fn reached(&self) -> Option<f64> {
-        Some(self.tuned_bits_per_s? / self.healthy_bits_per_s?)
+        let healthy = match self.proven.is_empty() {
+            true => self.healthy_bits_per_s,
+            false => self.healthy_briefly_bits_per_s,
+        };
+        Some(self.tuned_bits_per_s? / healthy?)
     }
 }
 
@@ -115,11 +128,13 @@ fn write(folder: &FilePath, name: &str, toml: &str) -> Result<String> {
     Ok(path.display().to_string())
 }
 
-/// The scenario with runs as short as those that tuning compares.
-fn short(scenario: &str) -> Result<String> {
+/// The scenario with runs that last `seconds`; as long as goodput chooses if `None`.
+fn lasting(scenario: &str, seconds: Option<f64>) -> Result<String> {
     let mut table: toml::Table = scenario.parse().context("a scenario is not TOML")?;
     let run = table.entry("run").or_insert_with(|| toml::Table::new().into());
-    run.as_table_mut().context("run is no table")?.insert("seconds".into(), TWIN_RUN_S.into());
+    let run = run.as_table_mut().context("run is no table")?;
+    run.remove("seconds");
+    run.extend(seconds.map(|seconds| ("seconds".into(), seconds.into())));
     Ok(table.to_string())
 }
 
@@ -178,22 +193,45 @@ mod tests {
                 "comparison": { "arms": [{}, { "goodput_bits_per_s": 95.0, "goodput": { "judgement": judgement } }] },
             } })
         };
-        let tuned = path(Kind::Faulty).read(&line(proven.clone(), "better"), Some(100.0), 1.0);
+        let tuned = path(Kind::Faulty).read(
+            &line(proven.clone(), "better"),
+            [Some(100.0), Some(100.0)],
+            1.0,
+        );
         assert_eq!((tuned.reached(), tuned.supported), (Some(0.95), true));
         assert_eq!(
             (tuned.proven, tuned.ended.as_str()),
             (vec!["far:mtu@eth0=9000".into()], "nothing is left")
         );
-        let tuned = path(Kind::Faulty).read(&line(json!([]), "worse"), Some(100.0), 1.0);
+        let tuned =
+            path(Kind::Faulty).read(&line(json!([]), "worse"), [Some(100.0), Some(100.0)], 1.0);
         assert_eq!((tuned.reached(), tuned.cost(), tuned.supported), (Some(0.1), Some(0.9), true));
         assert!(
-            !path(Kind::Faulty).read(&line(proven, "inconclusive"), Some(100.0), 1.0).supported
+            !path(Kind::Faulty)
+                .read(&line(proven, "inconclusive"), [Some(100.0), Some(100.0)], 1.0)
+                .supported
         );
     }
 
     #[test]
+    fn what_was_compared_is_held_against_runs_of_its_length() {
+        let proven = json!([{ "setting": "far:link.mtu@e", "to": "9000" }]);
+        let line = |proven: Value| {
+            json!({ "record": {
+                "result": { "goodput_bits_per_s": 50.0 },
+                "tuning": { "proven": proven, "stopped": "done" },
+                "comparison": { "arms": [{}, { "goodput_bits_per_s": 110.0 }] },
+            } })
+        };
+        let reached =
+            |line| path(Kind::Faulty).read(&line, [Some(100.0), Some(110.0)], 1.0).reached();
+        assert_eq!((reached(line(proven)), reached(line(json!([])))), (Some(1.0), Some(0.5)));
+    }
+
+    #[test]
     fn a_failure_is_what_ended_it() {
-        let tuned = path(Kind::Faulty).read(&json!({ "failed": "no route\nmore" }), None, 1.0);
+        let tuned =
+            path(Kind::Faulty).read(&json!({ "failed": "no route\nmore" }), [None, None], 1.0);
         assert_eq!((tuned.ended.as_str(), tuned.reached()), ("no route", None));
     }
 

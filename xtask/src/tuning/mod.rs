@@ -87,7 +87,8 @@ fn drawn(seed: u64, number: u64) -> Result<random::Case> {
         .with_context(|| format!("no path fits fault {number} of seed {seed}"))
 }
 
-/// The default cases of scenarios that are marked fixable; without their faults, the path is healthy.
+/// The default cases of scenarios that are marked fixable. Without their faults, or with what the best setting would
+/// leave of them, the path is healthy.
 fn of_scenarios(program: &LabProgram) -> Result<Vec<Path>> {
     let mut paths = Vec::new();
     for case in program.default_cases()? {
@@ -96,7 +97,9 @@ fn of_scenarios(program: &LabProgram) -> Result<Vec<Path>> {
         if table["expect"].get("fixable").and_then(toml::Value::as_bool) != Some(true) {
             continue;
         }
-        table.remove("fault");
+        let faults = table.get("fault").and_then(toml::Value::as_array).cloned();
+        let mended: Vec<_> = faults.iter().flatten().filter_map(random::mended).collect();
+        table.insert("fault".into(), mended.into());
         let healthy = table.to_string();
         paths.push(Path { name: case, kind: Kind::Faulty, tuned: shown, healthy });
     }

@@ -66,6 +66,7 @@ mod tests {
             name: "x".into(),
             kind,
             healthy_bits_per_s: Some(100.0),
+            healthy_briefly_bits_per_s: Some(100.0),
             start_bits_per_s: Some(start),
             tuned_bits_per_s: Some(reached),
             proven: proven.iter().map(|change| (*change).into()).collect(),
