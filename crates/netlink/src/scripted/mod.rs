@@ -1,17 +1,20 @@
 //! A network card in memory, for tests: a driver's answers to the ethtool ioctl, with the side effects of the
-//! kernel and real drivers. It answers for the rings, coalescing, pause frames, channels
-//! and receive hash of a device in a test namespace; everything else still goes to the kernel.
+//! kernel and real drivers. It answers for the rings, coalescing, pause frames, channels,
+//! receive hash and features of a device in a test namespace; everything else still goes to the kernel.
 //!
 //! Layouts and checks: include/uapi/linux/ethtool.h and net/ethtool/ioctl.c. The scripted card does what
 //! drivers do. It rounds rings up to whole multiples (`ALIGN` in `i40e_set_ringparam`) and times down to the
 //! steps of its timer (`ice_set_rc_coalesce` warns about this). A change of the channels recreates the queues,
 //! with the driver's default hash table and times.
 
+mod features;
+
 use std::cell::RefCell;
 use std::io;
 
 use crate::ethtool_ioctl::ask_kernel;
 use crate::receive_table::default_receive_table;
+use features::Features;
 
 /// `ETHTOOL_G*` and `ETHTOOL_S*` of the groups.
 const GET_COALESCE: u32 = 0x0e;
@@ -25,6 +28,10 @@ const SET_CHANNELS: u32 = 0x3d;
 const GET_QUEUES: u32 = 0x2d;
 const GET_HASH: u32 = 0x46;
 const SET_HASH: u32 = 0x47;
+const GET_NAMES: u32 = 0x1b;
+const GET_NAME_COUNT: u32 = 0x37;
+const GET_FEATURES: u32 = 0x3a;
+const SET_FEATURES: u32 = 0x3b;
 
 /// Positions of words in the structures, after the command.
 const RING_MAXIMA: [(usize, usize); 4] = [(0, 4), (1, 5), (2, 6), (3, 7)];
@@ -54,6 +61,7 @@ pub struct Card {
     coalescing: [u32; 22],
     pause: [u32; 3],
     channels: [u32; 8],
+    features: Features,
     /// The queue of each remainder of the hash.
     pub table: Vec<u32>,
     /// The key of the hash.
@@ -75,6 +83,7 @@ impl Card {
             coalescing: [0; 22],
             pause: [0, 1, 1],
             channels: [0, 0, 1, 8, 0, 0, 1, queues],
+            features: Features::usual(),
             table: Vec::new(),
             key: (0..40).map(|place: u8| place.wrapping_mul(7)).collect(),
             table_is_set: false,
@@ -99,8 +108,10 @@ impl Card {
 
     /// All its state, as a driver would report it.
     pub fn bytes(&self) -> Vec<u8> {
-        let words = [&self.rings[..], &self.coalescing, &self.pause, &self.channels, &self.table];
-        let words = words.concat().into_iter().flat_map(u32::to_ne_bytes);
+        let features = self.features.words();
+        let words = [&self.rings[..], &self.coalescing, &self.pause, &self.channels, &features];
+        let words =
+            [words.concat(), self.table.clone()].concat().into_iter().flat_map(u32::to_ne_bytes);
         words.chain(self.key.iter().copied()).collect()
     }
 
@@ -245,6 +256,10 @@ impl Card {
             SET_PAUSE => read_words(&data[4..]).map(|words| self.pause = words),
             SET_CHANNELS => read_words(&data[4..]).and_then(|words| self.set_channels(words)),
             SET_HASH => self.set_hash(data),
+            GET_NAME_COUNT => return Features::tell_count(data),
+            GET_NAMES => return Features::tell_names(data),
+            GET_FEATURES => self.features.tell(data),
+            SET_FEATURES => self.features.set(data),
             _ => return None,
         })
     }
@@ -278,6 +293,7 @@ mod tests {
     use super::*;
     use crate::parameters::{Parameter, get_parameter, rings, set_parameter};
     use crate::receive_hash::{HashPart, receive_hash, set_receive_hash};
+    use crate::{Offload, get_offload, set_offload};
 
     #[test]
     fn a_card_rounds_and_refuses_as_drivers_and_the_kernel_do() {
@@ -294,5 +310,18 @@ mod tests {
         assert_eq!((hash.key, hash.table), (vec![9; 40], card.card().table));
         drop(card);
         assert!(rings("card0").unwrap_err().not_found());
+    }
+
+    #[test]
+    fn one_feature_of_a_card_keeps_another_from_taking_effect() {
+        let _card = install("card0", Card::with_queues(4));
+        let on = |offload| get_offload("card0", offload).unwrap();
+        assert!(on(Offload::Lro) && on(Offload::Tso) && !on(Offload::GroHardware));
+        set_offload("card0", Offload::GroHardware, true).unwrap();
+        assert!(on(Offload::GroHardware) && !on(Offload::Lro), "either joins, not both");
+        set_offload("card0", Offload::RxChecksum, false).unwrap();
+        assert!(!on(Offload::GroHardware) && on(Offload::Lro));
+        set_offload("card0", Offload::ScatterGather, false).unwrap();
+        assert!(!on(Offload::Tso) && on(Offload::RxHash));
     }
 }
