@@ -8,14 +8,13 @@ use goodput_engine::compare::CompareRequest;
 use goodput_engine::{Target, file_parts};
 use goodput_model::{Length, Record, Response, Source};
 
-use super::measured;
+use super::measured::{self, Runs};
 use super::settings::settle_leftovers;
 use crate::args::TestArgs;
 use crate::credentials::credentials;
-use crate::data_dirs::{Keeper, state_dir};
+use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
-use crate::screen;
 
 /// The target that stands for the parts of a file transfer.
 pub const FILES: &str = "files";
@@ -63,13 +62,9 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
-    let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &request.plan);
-    let (record, interrupted) = measured::block_on(async |interrupt| {
-        file_parts(&request, &interrupt, &mut |event| live.show(&event)).await
-    })?;
-    let text = || screen::fitted(&report::file_parts::text(&record));
-    measured::finish_judged((&record, interrupted), text, &args.output, keeper, conclusive)
+    let live = Live::new(&args.output, &request.plan);
+    Runs { output: &args.output, live, text: report::file_parts::text, judge: conclusive }
+        .report(async |interrupt, listener| file_parts(&request, interrupt, listener).await)
 }
 
 fn max_time(asked_s: Option<f64>) -> Duration {

@@ -4,13 +4,11 @@ use anyhow::Result;
 use goodput_engine::{FindRateRequest, Target, find_rate};
 use goodput_model::{Length, RateOutcome, Record};
 
-use super::measured;
+use super::measured::{self, Runs};
 use crate::args::TestArgs;
 use crate::credentials::credentials;
-use crate::data_dirs::Keeper;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
-use crate::screen;
 
 /// Length of one trial if the user sets none: long enough for thousands of datagrams at most rates,
 /// and short enough for the dozen trials of a search.
@@ -32,14 +30,10 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
         max_loss_percent: args.find_rate.max_loss,
         started: measured::now(),
     };
-    let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &request.plan).with_status(None);
-    let (record, interrupted) = measured::block_on(async |interrupt| {
-        find_rate(&request, &interrupt, &mut |event| live.show(&event)).await
-    })?;
-    drop(live);
-    let text = || screen::fitted(&report::rate_search::text(&record));
-    measured::finish_judged((&record, interrupted), text, &args.output, keeper, found)
+    let live = Live::new(&args.output, &request.plan).with_status(None);
+    let text = report::rate_search::text;
+    Runs { output: &args.output, live, text, judge: found }
+        .report(async |interrupt, listener| find_rate(&request, interrupt, listener).await)
 }
 
 /// The worst of all sizes: loss at any rate is a problem, and a rate that wasn't found is

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use goodput_engine::{EngineError, Interrupt};
+use goodput_engine::{EngineError, Interrupt, Listener};
 use goodput_model::Record;
 use rustix::io::Errno;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,6 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::args::OutputArgs;
 use crate::data_dirs::Keeper;
 use crate::exit::Exit;
+use crate::report::live::Live;
 use crate::screen;
 
 /// How long cleanup threads, such as the removal of files at a server, may run after the end of their work.
@@ -130,25 +131,52 @@ pub fn finish(
     Ok(check(record, output))
 }
 
-/// Like [`finish`], for a record of several runs. An incomplete run could not be made; `judge` returns the result of
-/// the others, unless something else is wrong.
-pub fn finish_judged(
-    (record, interrupted): (&Record, bool),
-    text: impl FnOnce() -> String,
-    output: &OutputArgs,
-    keeper: Keeper,
-    judge: impl FnOnce(&Record) -> Exit,
-) -> Result<Exit> {
-    let exit = finish(record, text, output, keeper)?;
-    if let Some(why) = &record.incomplete {
-        screen::say(format_args!("goodput: {why}"));
-        return Ok(Exit::CouldNot);
+/// The end that all verbs of several runs share: work, show, store, print, judge.
+pub struct Runs<'a> {
+    /// What the user wants to see.
+    pub output: &'a OutputArgs,
+    /// Shows what happens meanwhile.
+    pub live: Live,
+    /// The report.
+    pub text: fn(&Record) -> String,
+    /// What the record shows, if nothing went wrong.
+    pub judge: fn(&Record) -> Exit,
+}
+
+impl Runs<'_> {
+    /// Does the work to its end, and reports.
+    pub fn report(
+        self,
+        work: impl AsyncFnOnce(&Interrupt, &mut Listener<'_>) -> Result<Record, EngineError>,
+    ) -> Result<Exit> {
+        self.report_after(work, |_| Ok(()))
     }
-    Ok(match exit {
-        _ if interrupted => Exit::CouldNot,
-        Exit::Fine => judge(record),
-        other => other,
-    })
+
+    /// The same. `last` comes between the work and the report, and may add to the record; an error of it is reported
+    /// after the record.
+    pub fn report_after(
+        self,
+        work: impl AsyncFnOnce(&Interrupt, &mut Listener<'_>) -> Result<Record, EngineError>,
+        last: impl FnOnce(&mut Record) -> Result<()>,
+    ) -> Result<Exit> {
+        let Self { output, mut live, text, judge } = self;
+        let keeper = Keeper::open(output)?;
+        let (mut record, interrupted) =
+            block_on(async |interrupt| work(&interrupt, &mut |event| live.show(&event)).await)?;
+        drop(live);
+        let last = last(&mut record);
+        let exit = finish(&record, || screen::fitted(&text(&record)), output, keeper)?;
+        last?;
+        Ok(match &record.incomplete {
+            Some(why) => {
+                screen::say(format_args!("goodput: {why}"));
+                Exit::CouldNot
+            }
+            None if interrupted => Exit::CouldNot,
+            None if exit == Exit::Fine => judge(&record),
+            None => exit,
+        })
+    }
 }
 
 /// Lets Ctrl-C and SIGTERM end the program: only printing remains, and the reader may stall for ever.

@@ -4,13 +4,11 @@ use anyhow::Result;
 use goodput_engine::{ShapingRequest, Target, shaping};
 use goodput_model::{Confirmation, Record};
 
-use super::measured;
+use super::measured::{self, Runs};
 use crate::args::ShapingArgs;
 use crate::credentials::credentials;
-use crate::data_dirs::Keeper;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
-use crate::screen;
 
 /// Tests and reports.
 pub fn run(args: &ShapingArgs) -> Result<Exit> {
@@ -23,14 +21,9 @@ pub fn run(args: &ShapingArgs) -> Result<Exit> {
         told: args.shaper.told(),
         started: measured::now(),
     };
-    let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &request.plan).with_intervals(false);
-    let (record, interrupted) = measured::block_on(async |interrupt| {
-        shaping(&request, &interrupt, &mut |event| live.show(&event)).await
-    })?;
-    drop(live);
-    let text = || screen::fitted(&report::shaping::text(&record));
-    measured::finish_judged((&record, interrupted), text, &args.output, keeper, judged)
+    let live = Live::new(&args.output, &request.plan).with_intervals(false);
+    Runs { output: &args.output, live, text: report::shaping::text, judge: judged }
+        .report(async |interrupt, listener| shaping(&request, interrupt, listener).await)
 }
 
 fn judged(record: &Record) -> Exit {

@@ -9,15 +9,15 @@ use goodput_model::{EndName, Length, Plan, Purpose, Record, SettingRef, TuningOu
 use goodput_remote::Hosts;
 use goodput_settings::Setting;
 
+use super::measured::{self, Runs};
 use super::settings::settle_leftovers;
-use super::{measured, remote_settings, saved};
+use super::{remote_settings, saved};
 use crate::args::TuneArgs;
 use crate::credentials::credentials;
-use crate::data_dirs::{Keeper, state_dir};
+use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::file_servers;
 use crate::report::{self, live::Live};
-use crate::screen;
 
 /// Length of a run if the user sets none: past slow start on most paths, and short enough for the dozens of runs that
 /// several proofs take.
@@ -44,32 +44,15 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
-    let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &request.plan)
+    let live = Live::new(&args.output, &request.plan)
         .with_intervals(false)
         .with_status(Some(request.max_time).filter(|_| !request.dry_run));
-    let (mut record, interrupted) = measured::block_on(async |interrupt| {
-        tune(&request, &interrupt, &mut |event| live.show(&event)).await
-    })?;
-    drop(live);
-    let kept = match args.tuning.keep {
-        true if record.incomplete.is_none() => {
-            keep(&mut record, &request.hosts, &request.state_dir)
-        }
+    let last = |record: &mut Record| match args.tuning.keep {
+        true if record.incomplete.is_none() => keep(record, &request.hosts, &request.state_dir),
         _ => Ok(()),
     };
-    let exit = measured::finish(
-        &record,
-        || screen::fitted(&report::tune::text(&record)),
-        &args.output,
-        keeper,
-    )?;
-    kept?;
-    Ok(match exit {
-        Exit::Fine if interrupted || record.incomplete.is_some() => Exit::CouldNot,
-        Exit::Fine => tried(&record),
-        other => other,
-    })
+    Runs { output: &args.output, live, text: report::tune::text, judge: tried }
+        .report_after(async |interrupt, listener| tune(&request, interrupt, listener).await, last)
 }
 
 /// Saves the proven changes of this host, or of a host reached by SSH, and notes where.
