@@ -67,7 +67,7 @@ pub use file_mover::FileMover;
 pub use flow::{EarlyPayload, Flow, FlowConfig};
 pub use gate::Gate;
 pub use heaps::share_heaps;
-pub use limits::Needs;
+pub use limits::{Needs, raise_open_files};
 pub use liveness::LastHeard;
 pub use lockstep::Lockstep;
 pub use mounted_file::{MountedFile, PassLog};

@@ -1,10 +1,10 @@
 //! What flows need from this process and this host, and what is available: descriptors, locked memory, memory. A
 //! shortage that is known in advance is reported before the test begins.
 
-use std::fs;
+use std::{fs, io};
 
 use goodput_model::{Bytes, Plan, Role, Transport};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::buffer_pool::BUFFER_BYTES;
@@ -76,6 +76,14 @@ struct Limits {
     /// What all pipes of this user may hold together (sysctl fs.pipe-user-pages-soft), if this
     /// process is bound by it.
     pipe_bytes: Option<u64>,
+}
+
+/// Raises this process's limit on open files to its hard limit, and returns that; `None`: there is none. Each flow and
+/// each client needs some, and the soft limit is often 1024.
+pub fn raise_open_files() -> io::Result<Option<u64>> {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
+    Ok(maximum)
 }
 
 /// Whether this process can have what the flows of `plan` need in a role that `mover` supports.

@@ -84,7 +84,7 @@ pub fn run(options: &Options) -> Result<()> {
         }
         return crate::bench::enter_namespace();
     }
-    raise_open_files(u64::from(options.idle) + u64::from(options.hostile) + OWN_DESCRIPTORS)?;
+    need_open_files(u64::from(options.idle) + u64::from(options.hostile) + OWN_DESCRIPTORS)?;
     let net = Net::new()?;
     let ip = |words: &str| run_command(command("ip").args(words.split(' ')));
     ip(&format!("route add local {NETWORK} dev lo table local"))?;
@@ -224,14 +224,14 @@ fn shown(estimate: Option<Estimate>) -> String {
     }
 }
 
-/// Raises the limit of open files to this, for this process and the server that it starts.
-pub fn raise_open_files(files: u64) -> Result<()> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    if maximum.is_some_and(|maximum| maximum < files) {
+/// Lets this process, and the server that it starts, open as many files as they may; an error if that is less than
+/// `files`.
+pub fn need_open_files(files: u64) -> Result<()> {
+    let most = goodput_mover::raise_open_files().context("open more files")?;
+    if most.is_some_and(|most| most < files) {
         bail!("this takes {files} open files; raise the hard limit (ulimit -Hn), or use --idle");
     }
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).context("open more files")
+    Ok(())
 }
 
 fn megabytes(bytes: Option<f64>) -> String {

@@ -19,7 +19,7 @@ use crate::bench::net::{NEAR, Net, address};
 use crate::bench::place::Place;
 use crate::crowd::server::Server;
 use crate::crowd::strangers::{Crowd, NETWORK, Sizes};
-use crate::crowd::{PORT, raise_open_files};
+use crate::crowd::{PORT, need_open_files};
 use clients::Clients;
 use trend::Trend;
 use xtask::shell::{cargo, command, root, run as run_command};
@@ -71,7 +71,7 @@ pub fn run(options: &Options) -> Result<()> {
         }
         return crate::bench::enter_namespace();
     }
-    raise_open_files(OWN_DESCRIPTORS)?;
+    need_open_files(OWN_DESCRIPTORS)?;
     let net = Net::new()?;
     run_command(command("ip").args(["route", "add", "local", NETWORK, "dev", "lo"]))?;
     run_command(net.at_far_end("ip").args(["route", "add", NETWORK, "via", NEAR]))?;

@@ -34,7 +34,9 @@ use crate::exit::Exit;
 
 /// Carries the command out.
 pub fn run(cli: Cli) -> Result<Exit> {
-    raise_open_files();
+    if let Err(cause) = goodput_mover::raise_open_files() {
+        tracing::warn!("cannot raise the limit on open files: {cause}");
+    }
     let (state_dir, verbose) = (cli.state_dir, cli.verbose > 0);
     match cli.command {
         Command::Serve(args) => serve::run(*args, state_dir),
@@ -53,16 +55,5 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Explain { name } => explain::run(&name),
         Command::Demo => demo::run(),
         Command::Generate(what) => generate::run(what),
-    }
-}
-
-/// Raises this process's limit on open files to its hard limit: each flow and each client needs
-/// some, and the soft limit is often 1024.
-fn raise_open_files() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if let Err(cause) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!("cannot raise the limit on open files: {cause}");
     }
 }

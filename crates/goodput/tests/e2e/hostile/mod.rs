@@ -253,18 +253,10 @@ fn a_signal_ends_measurements_and_the_server() {
     drop((silent, flows));
 }
 
-/// Lets this process open as many files as it may; how many that is.
-fn raise_open_files() -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: maximum, maximum };
-    setrlimit(Resource::Nofile, raised).expect("a soft limit may be raised to the hard one");
-    usize::try_from(maximum.unwrap_or(u64::MAX)).unwrap_or(usize::MAX)
-}
-
 #[test]
 fn ten_thousand_idle_connections_leave_room_for_a_test() {
-    let count = (raise_open_files() / 2).min(10_000);
+    let files = goodput_mover::raise_open_files().expect("a soft limit may be raised");
+    let count = files.map_or(10_000, |files| (files as usize / 2).min(10_000));
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let before = resident_mib(&server);
