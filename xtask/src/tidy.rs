@@ -8,12 +8,13 @@ use syn::visit::{self, Visit};
 
 use crate::new::BLANK;
 use crate::rust_source::{self, RustFile, names};
+use xtask::median;
 use xtask::shell::root;
 
 /// Longest file, in lines outside its tests.
 const MAX_FILE_LINES: usize = 600;
 /// The median file must be shorter than this.
-const MAX_MEDIAN_LINES: usize = 150;
+const MAX_MEDIAN_LINES: f64 = 150.0;
 /// Longest function, from its signature to its closing brace.
 const MAX_FUNCTION_LINES: usize = 80;
 /// Lints that hide unused code.
@@ -27,7 +28,7 @@ pub fn problems() -> Result<Vec<String>> {
         let text = std::fs::read_to_string(root().join(&path))?;
         problems.extend(blanks(&path, &text));
     }
-    let median = median(files.iter().map(lines_outside_tests).collect());
+    let median = median_lines(files.iter().map(lines_outside_tests));
     println!("  {} Rust files; the median has {median} lines outside tests", files.len());
     if median >= MAX_MEDIAN_LINES {
         problems.push(format!("the median file must be shorter than {MAX_MEDIAN_LINES} lines"));
@@ -78,10 +79,9 @@ fn lines(node: &impl Spanned) -> usize {
     span.end().line - span.start().line + 1
 }
 
-fn median(mut lengths: Vec<usize>) -> usize {
-    lengths.retain(|length| *length > 0);
-    lengths.sort_unstable();
-    lengths.get(lengths.len() / 2).copied().unwrap_or(0)
+/// The median length of the files that hold more than tests.
+fn median_lines(lengths: impl Iterator<Item = usize>) -> f64 {
+    median(lengths.filter(|length| *length > 0).map(|length| length as f64)).unwrap_or(0.0)
 }
 
 /// Walks a file and notes every violation.
@@ -177,6 +177,6 @@ mod tests {
 
     #[test]
     fn the_median_is_of_files_that_hold_more_than_tests() {
-        assert_eq!(median(vec![0, 0, 30, 10, 20]), 20);
+        assert_eq!(median_lines([0, 0, 30, 10, 20].into_iter()), 20.0);
     }
 }

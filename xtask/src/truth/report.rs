@@ -8,6 +8,7 @@ use anyhow::Result;
 use super::case::{Came, Planted, Ran, Verdict};
 use super::score::{Score, score};
 use crate::wilson;
+use xtask::median;
 use xtask::shell::{capture, command};
 
 /// One run on one line.
@@ -207,17 +208,15 @@ fn every_case(page: &mut String, runs: &[Ran]) -> Result<()> {
     for (case, runs) in by_case(runs) {
         let verdicts: Vec<_> = runs.iter().filter_map(|ran| verdict(ran)).collect();
         let right = runs.iter().filter_map(|ran| score(ran)).filter(|s| s.is_perfect()).count();
-        if verdicts.is_empty() {
+        let Some(goodput) = median(verdicts.iter().map(|verdict| verdict.goodput)) else {
             continue;
-        }
-        let mut rates: Vec<f64> = verdicts.iter().map(|verdict| verdict.goodput).collect();
-        rates.sort_by(f64::total_cmp);
+        };
         writeln!(
             page,
             "| {case} | {right} of {} | {} | {} |",
             verdicts.len(),
             counted(verdicts.iter().map(|verdict| named(verdict))),
-            rate(rates[rates.len() / 2]),
+            rate(goodput),
         )?;
     }
     Ok(())

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::lab_program::LabProgram;
+use xtask::median;
 
 /// Runs of the healthy path of each length before tuning, and the same number after.
 const TWIN_RUNS: usize = 2;
@@ -148,15 +149,6 @@ fn goodputs(program: &LabProgram, case: &str) -> Result<Vec<f64>> {
     Ok(goodputs)
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() % 2 {
-        1 => values.get(middle).copied(),
-        _ => Some((values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0),
-    }
-}
-
 /// `[far:]NAME[@SCOPE]=VALUE`.
 fn spelled(change: &Value) -> String {
     let setting = &change["setting"];
@@ -233,12 +225,5 @@ mod tests {
         let tuned =
             path(Kind::Faulty).read(&json!({ "failed": "no route\nmore" }), [None, None], 1.0);
         assert_eq!((tuned.ended.as_str(), tuned.reached()), ("no route", None));
-    }
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![3.0, 1.0]), Some(2.0));
-        assert_eq!(median(Vec::new()), None);
     }
 }

@@ -1,5 +1,7 @@
 //! Whether a series grows, by statistics that are robust against a few outliers.
 
+use xtask::median;
+
 /// The line through a series (Sen, Journal of the American Statistical Association 63, 1968), and the probability of
 /// such an order of its values by chance (Mann, Econometrica 13, 1945).
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +36,8 @@ impl Trend {
         let variance = (n * (n - 1.0) * (2.0 * n + 5.0) - ties(values)) / 18.0;
         let z = if s > 0.0 { (s - 1.0) / variance.sqrt() } else { 0.0 };
         Some(Self {
-            slope: median(rises.iter().map(|(rise, run)| rise / run).collect()),
-            median: median(values.to_vec()),
+            slope: median(rises.iter().map(|(rise, run)| rise / run))?,
+            median: median(values.iter().copied())?,
             p: above(z),
             span: times.last()? - times.first()?,
         })
@@ -53,11 +55,6 @@ fn ties(values: &[f64]) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let groups = sorted.chunk_by(|a, b| a == b).map(|group| group.len() as f64);
     groups.map(|t| t * (t - 1.0) * (2.0 * t + 5.0)).sum()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
 }
 
 /// Probability of more than `z`, at least 0, of a standard normal variable: Abramowitz and Stegun, Handbook of
