@@ -1,6 +1,8 @@
 //! What a link puts around each IP packet: a row each.
 
-use goodput_model::Missing;
+use goodput_model::{
+    ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES, Missing,
+};
 
 /// One kind of link.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +20,7 @@ pub struct Framing {
 /// The usual one.
 pub const ETHERNET: Framing = Framing {
     id: "ethernet",
-    bytes: 38.0,
+    bytes: (ETHERNET_HEADER_BYTES + ETHERNET_CHECKSUM_BYTES + ETHERNET_PAUSE_BYTES) as f64,
     parts: "header 14, checksum 4, preamble 8, gap 12",
     shortest: 84.0,
 };

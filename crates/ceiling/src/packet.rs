@@ -11,7 +11,7 @@ use crate::tunnels;
 pub const WIRE_EXTRA_BYTES: f64 = crate::framings::ETHERNET.bytes;
 /// Header of an Ethernet frame, bytes: what a card reads and writes, and a queueing discipline counts, beside
 /// the IP packet.
-pub const ETHERNET_HEADER_BYTES: f64 = 14.0;
+pub const ETHERNET_HEADER_BYTES: f64 = goodput_model::ETHERNET_HEADER_BYTES as f64;
 /// Timestamps in each segment, with their padding, bytes (RFC 7323 appendix A).
 pub const TIMESTAMPS_BYTES: u64 = 12;
 

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES};
 use crate::known::Known;
 use crate::units::{BitRate, Bytes};
 
@@ -183,15 +184,15 @@ impl CountedLayer {
     /// All, the smallest first.
     pub const ALL: [Self; 4] = [Self::Packet, Self::Frame, Self::CheckedFrame, Self::Wire];
 
-    /// Bytes that count beside the IP packet: 14 of the Ethernet header, 4 of the checksum, 8 of the preamble and 12 of the
-    /// gap between frames (IEEE 802.3).
+    /// Bytes that count beside the IP packet.
     pub fn extra_bytes(self) -> f64 {
-        match self {
-            Self::Packet => 0.0,
-            Self::Frame => 14.0,
-            Self::CheckedFrame => 18.0,
-            Self::Wire => 38.0,
-        }
+        let checked = ETHERNET_HEADER_BYTES + ETHERNET_CHECKSUM_BYTES;
+        f64::from(match self {
+            Self::Packet => 0,
+            Self::Frame => ETHERNET_HEADER_BYTES,
+            Self::CheckedFrame => checked,
+            Self::Wire => checked + ETHERNET_PAUSE_BYTES,
+        })
     }
 
     /// In words.

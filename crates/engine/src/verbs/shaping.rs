@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use goodput_ceiling::Packet;
 use goodput_model::{
-    BitRate, Bytes, Direction, EndName, Estimate, Kind, Length, MAX_ARRIVALS, Missing, Plan,
-    Record, Shaping, Transport,
+    BitRate, Bytes, Direction, ETHERNET_HEADER_BYTES, EndName, Estimate, Kind, Length,
+    MAX_ARRIVALS, Missing, Plan, Record, Shaping, SocketOptions, Transport,
 };
 use goodput_shaping::{Sizes, TcpRate, Told, Train, judge};
 
@@ -35,8 +35,7 @@ const MAX_DROPPED_SHARE: f64 = 0.005;
 /// Rate from which datagrams are joined for the way through the kernel, bits per second: a program that sends them one
 /// by one gets little further.
 const JOINED_FROM_BITS_PER_S: f64 = 1e9;
-/// Bytes of the Ethernet header and of that of UDP (IEEE 802.3, RFC 768).
-const ETHERNET_HEADER_BYTES: u64 = 14;
+/// Header of a datagram, bytes (RFC 768).
 const UDP_HEADER_BYTES: u64 = 8;
 
 /// What to test.
@@ -46,7 +45,7 @@ pub struct ShapingRequest {
     pub target: Target,
     /// Credentials that the far end may ask for.
     pub credentials: Credentials,
-    /// The plan of the TCP measurement, in one direction and of any length; the train uses its socket options too.
+    /// The plan of the TCP measurement, in one direction and of any length; the train takes the same way, with the same marks.
     pub plan: Plan,
     /// Payload of the train's datagrams.
     pub datagram: Bytes,
@@ -128,12 +127,13 @@ fn train_length_s(request: &ShapingRequest) -> f64 {
     (WANTED_ARRIVALS * bits / request.told.rate.0).max(1.0).min(kept_s).min(MAX_TRAIN_S)
 }
 
-/// The plan of a train.
+/// The plan of a train: of the sockets, only what says which way it takes.
 fn train_plan(request: &ShapingRequest) -> Plan {
     let payload = request.datagram;
     let rate = request.told.rate.0 * OFFERED_TIMES;
     let base = &request.plan;
-    let mut plan = Plan {
+    let SocketOptions { bind, device, family, dscp, .. } = base.socket.clone();
+    Plan {
         transport: Transport::Udp,
         direction: base.direction,
         length: Length::Seconds(train_length_s(request)),
@@ -141,17 +141,10 @@ fn train_plan(request: &ShapingRequest) -> Plan {
         rate_bits_per_s: Some(BitRate(rate)),
         mover: if rate < JOINED_FROM_BITS_PER_S { "copy" } else { "auto" }.into(),
         arrivals: true,
-        socket: base.socket.clone(),
+        socket: SocketOptions { bind, device, family, dscp, ..SocketOptions::default() },
         pin: base.pin.clone(),
         ..Plan::standard()
-    };
-    // Options that only TCP has would be refused.
-    plan.socket.congestion = None;
-    plan.socket.max_pacing_bits_per_s = None;
-    plan.socket.mss_bytes = None;
-    (plan.socket.nodelay, plan.socket.cork, plan.socket.mptcp) = (false, false, false);
-    (plan.socket.quickack, plan.socket.notsent_lowat_bytes) = (None, None);
-    plan
+    }
 }
 
 /// The datagrams that came, as the receiving end reports them.
@@ -173,10 +166,11 @@ fn train(measurement: &Measurement) -> Result<Train, Missing> {
     let sent = sent.ok_or_else(|| Missing::because("the sender reports no counts"))?;
     let over_v6 = measurement.connections.first().is_some_and(|flow| flow.remote.is_ipv6());
     let packet = plan.chunk_bytes.0 + UDP_HEADER_BYTES + if over_v6 { 40 } else { 20 };
+    let frame = packet + u64::from(ETHERNET_HEADER_BYTES);
     Ok(Train {
         arrivals: arrivals.datagrams.clone(),
         sent: sent / plan.chunk_bytes.0,
-        sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame: packet + ETHERNET_HEADER_BYTES },
+        sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame },
     })
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use goodput_model::ETHERNET_HEADER_BYTES;
 use goodput_model::units::{BitRate, Bytes};
 use serde::de::{self, Deserializer, Visitor};
 
@@ -45,10 +46,11 @@ pub enum Switch {
 impl Queue {
     /// The size in bytes, on a link of this `mtu`.
     pub fn bytes(self, mtu: u32) -> u64 {
-        const ETHERNET_BYTES: u64 = 14;
         match self {
             Self::Bytes(bytes) => bytes,
-            Self::Packets(packets) => packets.saturating_mul(u64::from(mtu) + ETHERNET_BYTES),
+            Self::Packets(packets) => {
+                packets.saturating_mul(u64::from(mtu) + u64::from(ETHERNET_HEADER_BYTES))
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use goodput_model::{BitRate, Bytes, SettingRef};
+use goodput_model::{BitRate, Bytes, ETHERNET_HEADER_BYTES, SettingRef};
 
 pub use list::{ALL, Bounds, Entry};
 pub use pattern::Pattern;
@@ -22,7 +22,7 @@ use list::{FEWEST_PACKETS, WORK_CONSERVING};
 const BUILT_IN: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
 
 /// What a link may add to a packet, bytes: an Ethernet header and two VLAN tags (IEEE 802.1Q).
-const LINK_HEADER_BYTES: u64 = 14 + 2 * 4;
+const LINK_HEADER_BYTES: u64 = ETHERNET_HEADER_BYTES as u64 + 2 * 4;
 
 /// The settings that the operator lets others reach: none, unless patterns name them.
 #[derive(Debug, Clone, Default)]

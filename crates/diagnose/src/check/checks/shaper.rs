@@ -1,5 +1,6 @@
 //! A token bucket that can't give its configured rate.
 
+use goodput_ceiling::ETHERNET_HEADER_BYTES;
 use goodput_model::Confidence;
 
 use super::super::{Answer, Check, HostView, Scope};
@@ -7,8 +8,6 @@ use crate::finding::{bytes, rate};
 use crate::names::{LINK_MTU, QDISC_BURST, QDISC_CEIL, QDISC_KIND, QDISC_RATE};
 use crate::shaper::needed_burst;
 
-/// Length of an Ethernet header, which the bucket counts too, bytes.
-const ETHERNET_HEADER_BYTES: f64 = 14.0;
 /// Share of the needed burst below which it is worth reporting: with slightly less than needed, a shaper still
 /// gives nearly the whole rate.
 const MAX_SMALL_BURST_SHARE: f64 = 0.25;
