@@ -173,7 +173,6 @@ impl fmt::Debug for Place {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::schemes;
     use crate::schemes::http::{HTTP, HTTPS};
 
