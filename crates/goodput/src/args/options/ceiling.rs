@@ -82,7 +82,7 @@ pub struct PathArgs {
     pub loss: Option<f64>,
     /// Model of congestion control [default: cubic]
     ///
-    /// none stands for a sender that loss does not slow down, as with BBR.
+    /// none stands for a sender that loss does not slow down, such as one with BBR.
     #[arg(long, value_name = "MODEL", requires = "loss", hide_short_help = true,
           value_parser = ["mathis", "cubic", "pftk", "none"])]
     pub loss_model: Option<String>,

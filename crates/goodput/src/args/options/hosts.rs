@@ -13,14 +13,15 @@ use crate::args::values::path::path;
 pub struct HostArgs {
     /// Change settings without far: on this host by SSH, like ssh://root@a
     ///
-    /// goodput still measures from here. The settings are those of a host on the path at this side, as a router or the
-    /// host of a virtual machine.
+    /// goodput still measures from here. The settings are those of a host on the path at this side, such as a
+    /// router or the host of a virtual machine.
     #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]", hide_short_help = true)]
     pub near: Option<Address>,
     /// Change settings with far: on this host by SSH, like ssh://root@b
     ///
     /// The host needs no goodput, only a login with a key and its own programs: ip, ethtool, tc and sysctl of Linux, ifconfig
-    /// and sysctl of FreeBSD. A process of that host puts everything back if the connection goes.
+    /// and sysctl of FreeBSD. If the connection breaks, a process of that host puts
+    /// everything back.
     #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]")]
     pub far: Option<Address>,
     #[command(flatten)]

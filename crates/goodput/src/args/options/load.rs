@@ -40,7 +40,7 @@ pub struct LoadArgs {
     pub chunk: Option<Bytes>,
     /// CPUs for the flows' threads: none, auto, or a list like 2,4-7
     ///
-    /// With far: in front, it is for the far end. none leaves the choice to the scheduler. auto takes CPUs on the
+    /// With far: in front, these are CPUs of the far end. none leaves the choice to the scheduler. auto takes CPUs on the
     /// memory node of the path's card that do not serve its interrupts, if these are known. From a list, each flow
     /// takes the next CPU.
     #[arg(long, value_name = "[far:]CPUS", hide_short_help = true)]

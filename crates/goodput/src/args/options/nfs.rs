@@ -18,7 +18,7 @@ pub struct NfsArgs {
     /// Size of one NFS WRITE [default: 1M or what the server allows; of a mount, its own]
     #[arg(long, value_name = "BYTES", value_parser = size::nfs_read, hide_short_help = true)]
     pub wsize: Option<Bytes>,
-    /// Connections of an NFS mount [default: as it is mounted]
+    /// Connections of an NFS mount [default: as mounted]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(NfsPlan::MOST_CONNECTIONS)), hide_short_help = true)]
     pub nconnect: Option<u16>,
     /// Read a file on a mount through the page cache, as most programs do

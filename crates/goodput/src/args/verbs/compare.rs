@@ -19,9 +19,13 @@ Examples:
 
 Exit codes: 0 fine, 1 an expectation missed, 2 could not do it, 3 not permitted, 4 inconclusive.";
 
+/// What `--time` means here.
+const RUN_TIME: &str =
+    "Length of a run [default: 300ms to 2s, so that all arms are judged within --max-time]";
+
 /// `goodput compare`
 #[derive(Debug, Args)]
-#[command(after_long_help = MORE)]
+#[command(after_long_help = MORE, mut_arg("time", |time| time.help(RUN_TIME)))]
 pub struct CompareArgs {
     /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file
     ///
@@ -29,10 +33,9 @@ pub struct CompareArgs {
     pub target: String,
     /// A setting and its values, like socket.congestion=cubic,bbr or chunk=4K..4M
     ///
-    /// far:qdisc.kind@eth0=fq,fq_codel is a setting of the far end. The first value is the baseline. 4K..4M doubles
-    /// from one end to the other, 4K..4M:6 takes six values in equal steps of the logarithm. goodput tries all
-    /// combinations of several settings. `goodput list settings` has the names; far: stands for a setting of the far
-    /// end.
+    /// The first value is the baseline. 4K..4M doubles from one end to the other, 4K..4M:6 takes six values in equal
+    /// steps of the logarithm. goodput tries all combinations of several settings. `goodput list settings` has the
+    /// names. far: in front means a setting of the far end, like far:qdisc.kind@eth0=fq,fq_codel.
     #[arg(required = true, value_name = "SETTING=A,B")]
     pub factors: Vec<String>,
     #[command(flatten)]
@@ -77,11 +80,11 @@ pub struct ComparisonArgs {
     /// How to combine several settings
     #[arg(long, value_enum, default_value = "factorial", hide_short_help = true)]
     pub design: Combination,
-    /// Let the arms take turns within one connection, each for so long
+    /// Let the arms take turns within one connection, each for this time
     ///
-    /// Less differs between two turns than between two connections, and no time goes into connecting. For settings of
-    /// devices that flows under way take up, of this host or one reached by SSH; judges nothing but throughput. The
-    /// warm-up still runs each arm by itself.
+    /// Two turns differ less than two connections do, and no time is spent on connecting. This works for settings of
+    /// devices that take effect on running flows, at this host or one reached by SSH, and judges throughput only. The
+    /// warm-up still runs each arm alone.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "500ms",
           value_parser = time::turn, conflicts_with_all = ["response", "sizes", "clients", "bytes"], hide_short_help = true)]
     pub alternate: Option<f64>,

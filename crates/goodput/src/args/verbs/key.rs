@@ -23,7 +23,7 @@ pub struct KeyArgs {
     /// Role to request; the server's operator decides
     #[arg(long, value_enum, default_value_t = AskedRole::Measure, value_name = "ROLE")]
     pub role: AskedRole,
-    /// Make a new key even if there is one; servers don't know the new one yet
+    /// Replace an existing key; servers don't know the new one yet
     #[arg(long)]
     pub replace: bool,
 }

@@ -29,7 +29,7 @@ pub enum Lab {
         #[arg(long)]
         json: bool,
     },
-    /// Compare values of a setting in the hosts of a scenario
+    /// Compare values of a setting on the hosts of a scenario
     Compare {
         /// Name or file, with the case if there are several
         scenario: String,

@@ -35,7 +35,7 @@ pub struct ServeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Listening")]
 pub struct ListenArgs {
-    /// Local address, for a link-local one with its device: fe80::1%eth0 [default: all, IPv6 and IPv4]
+    /// Local address; a link-local one needs its device: fe80::1%eth0 [default: all, IPv6 and IPv4]
     #[arg(long, value_name = "ADDRESS[%DEVICE]")]
     pub bind: Option<LocalAddress>,
     /// Main port, which answers all protocols; 0 lets the system choose one
@@ -115,7 +115,7 @@ pub struct ClientArgs {
     /// The file has NAME,HASH lines, like iperf3's --authorized-users-path.
     #[arg(long, value_name = "FILE", requires = "rsa_private_key", hide_short_help = true)]
     pub users_file: Option<PathBuf>,
-    /// Private key for these passwords, in PEM, of 2048 bits or more
+    /// Private key that decrypts these passwords, in PEM, at least 2048 bits
     #[arg(long, value_name = "FILE", requires = "users_file", hide_short_help = true)]
     pub rsa_private_key: Option<PathBuf>,
     /// Accept logins from iperf3 before 3.17, with an older, weaker padding
@@ -140,7 +140,7 @@ pub struct ClientArgs {
     pub third_party: Vec<Allowed>,
     /// Send UDP payload to iperf2 clients that ask for it
     ///
-    /// They ask for it by -u with -R, -d, -r or --full-duplex. Their protocol proves no address: anyone who can forge
+    /// They ask for it by -u with -R, -d, -r or --full-duplex. iperf2's protocol proves no address: anyone who can forge
     /// an address can aim this host's traffic at it.
     #[arg(long, hide_short_help = true)]
     pub allow_unproven_udp: bool,

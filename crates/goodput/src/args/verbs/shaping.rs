@@ -48,13 +48,13 @@ pub struct ShapingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Shaper")]
 pub struct ShaperArgs {
-    /// Rate that the shaper is set to
+    /// Rate that the shaper should give
     #[arg(long, value_name = "RATE", value_parser = rate::positive)]
     pub rate: BitRate,
-    /// By how much its rate may differ from that
+    /// Largest difference from that rate that still passes
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::difference)]
     pub tolerance: f64,
-    /// Largest burst that it may let through at line rate after a pause
+    /// Largest burst that the shaper may let through at line rate after a pause
     #[arg(long, value_name = "BYTES", value_parser = size::positive)]
     pub max_burst: Option<Bytes>,
 }
@@ -80,7 +80,7 @@ pub struct TrafficArgs {
     pub congestion: Option<String>,
     /// Mark packets with this differentiated services code point, 0 to 63
     ///
-    /// A shaper with classes puts them into the class for it.
+    /// A shaper with classes chooses the class by it.
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64), hide_short_help = true)]
     pub dscp: Option<u8>,
 }

@@ -19,7 +19,7 @@ The report says which is slowest, with an interval, and what a faster one would 
 page cache, --direct or --fsync the sink.
 
 Examples:
-    goodput test nas                                # send to nas for 10 s
+    goodput test nas                                # send to nas
     goodput test nas --reverse --flows 4 --time 30s
     goodput test nas --udp --rate 500mbit
     goodput test files nas --source big.iso --sink copy.iso

@@ -24,9 +24,12 @@ Settings of the far end can be changed if its server allows it (its option --all
 
 Exit codes: 0 it came to its end, 2 could not do it, 3 not permitted.";
 
+/// What `--time` means here.
+const RUN_TIME: &str = "Length of a run [default: 1s]";
+
 /// `goodput tune`
 #[derive(Debug, Args)]
-#[command(after_long_help = MORE)]
+#[command(after_long_help = MORE, mut_arg("time", |time| time.help(RUN_TIME)))]
 pub struct TuneArgs {
     /// The far end: HOST, HOST:PORT or SCHEME://HOST, or a file to fetch
     pub target: String,
@@ -55,7 +58,7 @@ pub struct TuningArgs {
     /// Stop after this time at the latest
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = time::seconds)]
     pub max_time: f64,
-    /// Measure once, and print what would be tried, and the values now
+    /// Measure once, then print what would be tried, with the present values
     #[arg(long)]
     pub dry_run: bool,
     /// Keep what is proven on this host, now and after a reboot
