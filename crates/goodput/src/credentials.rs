@@ -10,7 +10,6 @@ use goodput_engine::{Credentials, EngineError, OwnKey, Servers, Target};
 use goodput_wire::WireError;
 use goodput_wire::keys::KeyFile;
 use goodput_wire::login::{Accounts, Login, Padding};
-use goodput_wire::protocols::goodput::PROTOCOL;
 use goodput_wire::session::{ServerIs, Token};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
@@ -40,7 +39,7 @@ pub fn credentials(args: &CredentialArgs, target: &Target) -> Result<Credentials
 fn refuse_if_known(target: &Target) -> Result<()> {
     // Without a configuration directory nothing is known.
     let Ok(known) = Known::new(None) else { return Ok(()) };
-    if target.protocol.id != PROTOCOL.id {
+    if !target.protocol.far_end.knows_keys {
         return Ok(());
     }
     // As with a default key that cannot be read: a process run as another user, for example in root's home, has no

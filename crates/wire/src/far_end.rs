@@ -7,6 +7,8 @@ pub struct FarEnd {
     /// It sends samples while payload moves, and finally what it observed of its host. A session without this
     /// capability may give totals ([`crate::session::Action::PeerTotals`]).
     pub reports: bool,
+    /// Its receivers report what they counted, at least in the end.
+    pub counts: bool,
     /// It measures repeatedly in one conversation.
     pub measures_again: bool,
     /// It changes settings of its host for clients that have permission.
@@ -41,6 +43,7 @@ impl FarEnd {
     /// A far end that moves payload and receives the other end's counts.
     pub const PLAIN: Self = Self {
         reports: false,
+        counts: true,
         measures_again: false,
         changes_settings: false,
         has_files: false,

@@ -9,7 +9,6 @@ use goodput_engine::{
     conclude_at_least,
 };
 use goodput_model::Plan;
-use goodput_wire::protocols::ttcp;
 
 use super::file_parts::{self, FILES};
 use super::{find_rate, measured};
@@ -124,9 +123,8 @@ fn measure(
             Client::connect(&target, &plan.socket, &credentials, &interrupt, listener).await?;
         let conclusion = async {
             let measurement = client.measure(&plan, &interrupt, listener).await?;
-            // A ttcp receiver reports nothing; a foreign format shows what was sent.
-            let unreported =
-                target.protocol.id == ttcp::PROTOCOL.id && args.format.format.is_some();
+            // A foreign format shows what was sent.
+            let unreported = !target.protocol.far_end.counts && args.format.format.is_some();
             let mut conclusion = match unreported {
                 true => conclude_at_least(measurement, target_text, &started),
                 false => conclude(measurement, target_text, &started)?,

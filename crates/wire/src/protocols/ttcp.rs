@@ -34,7 +34,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "classic ttcp: bytes and nothing else; send to it or receive from it",
     port: PORT,
     has_control: false,
-    far_end: FarEnd::PLAIN,
+    far_end: FarEnd { counts: false, ..FarEnd::PLAIN },
     takes_the_rest: true,
     // Nothing identifies a stream of ttcp, so other protocols recognise theirs first.
     recognises: |_| First::Foreign,

@@ -46,6 +46,7 @@ pub const PROTOCOL: Protocol = Protocol {
     has_control: true,
     far_end: FarEnd {
         reports: true,
+        counts: true,
         measures_again: true,
         changes_settings: true,
         has_files: true,
