@@ -134,6 +134,20 @@ fn nothing_of_someone_else_is_replaced() {
 }
 
 #[test]
+fn what_comes_with_a_module_is_kept_as_an_option_of_the_module() {
+    in_namespace(|| {
+        let mut scene = Scene::new("Linux");
+        let slots = ("sysctl.sunrpc.tcp_slot_table_entries", "16");
+        let files = scene.save(&[("sysctl.net.core.rmem_max", "4194304"), slots]).unwrap();
+        assert_eq!(files.len(), 2);
+        let text = scene.text("modprobe.d/90-goodput.conf");
+        assert!(text.ends_with("\noptions sunrpc tcp_slot_table_entries=16\n"), "{text}");
+        assert_eq!(scene.remove(), [true, true]);
+        assert!(scene.text("modprobe.d/90-goodput.conf").is_empty());
+    });
+}
+
+#[test]
 fn what_can_not_all_be_written_is_not_written_at_all() {
     in_namespace(|| {
         let mut scene = Scene::new("FreeBSD");

@@ -228,7 +228,12 @@ impl System for Linux {
 
     /// A systemd unit could keep more values here, but would need goodput on that host.
     fn keepers(&self) -> &'static [Keeper] {
-        &[Keeper { path: "/etc/sysctl.d/90-goodput.conf", whole: true }]
+        const fn whole(path: &'static str) -> Keeper {
+            Keeper { path, whole: true }
+        }
+        const KEEPERS: [Keeper; 2] =
+            [whole("/etc/sysctl.d/90-goodput.conf"), whole("/etc/modprobe.d/90-goodput.conf")];
+        &KEEPERS
     }
 
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
