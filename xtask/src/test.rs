@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -13,7 +14,7 @@ use crate::tally::{Steps, Tally};
 use crate::transcript::Transcript;
 use crate::{docs, kernel, layering, peers, supply, tidy};
 use xtask::packages;
-use xtask::shell::{cargo, root, run as run_command};
+use xtask::shell::{capture, cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -60,8 +61,11 @@ fn provide_packages() -> Result<Tally> {
 }
 
 fn clippy() -> Result<Tally> {
-    one(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    let mut clippy = cargo(["clippy", "--workspace", "--all-targets", "--"]);
+    one(clippy.args(CLIPPY_ARGUMENTS))
 }
+
+const CLIPPY_ARGUMENTS: [&str; 2] = ["--deny", "warnings"];
 
 /// The fuzz targets are outside the workspace, and would break unnoticed. The fuzzer's runtime
 /// needs a C++ compiler; because nothing is linked here, any file may stand in for it. Libraries that the workspace
@@ -79,9 +83,17 @@ fn one(command: &mut Command) -> Result<Tally> {
 }
 
 /// Links between doc comments. The program's own doc comments are left out: they are its help, for a terminal.
+///
+/// rustdoc reads what a check leaves of every crate. Checked by the same driver with the same arguments, these are the
+/// files that the step `clippy` has left; otherwise cargo would check the workspace once more.
 fn rustdoc() -> Result<Tally> {
+    let sysroot = capture(command("rustc").args(["--print", "sysroot"]))?;
+    let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
+    let arguments = CLIPPY_ARGUMENTS.map(|word| format!("{word}__CLIPPY_HACKERY__")).concat();
     let options = ["doc", "--workspace", "--exclude=goodput", "--no-deps"];
-    one(cargo(options).arg("--document-private-items").env("RUSTDOCFLAGS", "--deny warnings"))
+    let mut doc = cargo(options);
+    doc.env("RUSTC_WORKSPACE_WRAPPER", driver).env("CLIPPY_ARGS", arguments);
+    one(doc.arg("--document-private-items").env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 /// Unit, conformance, end-to-end and documentation tests of every crate.

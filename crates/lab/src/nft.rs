@@ -11,6 +11,7 @@ use crate::faults::{Fault, FaultTarget, Kind, Undo};
 use crate::host::Host;
 use crate::host_name::HostName;
 use crate::need::Need;
+use crate::scenario::Limits;
 
 /// A fault that consists only of rules of a host's packet filter. The rules disappear with the host.
 pub(crate) trait FilterRules: fmt::Debug + Send + Sync {
@@ -19,6 +20,11 @@ pub(crate) trait FilterRules: fmt::Debug + Send + Sync {
 
     /// The host with the rules.
     fn host(&self) -> HostName;
+
+    /// What it leaves of the direction from near to far; by default everything.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
 
     /// The fault's own table, in the syntax of nft(8).
     fn rules(&self) -> String;
@@ -31,6 +37,10 @@ impl<T: FilterRules> Fault for T {
 
     fn needs(&self) -> &'static [Need] {
         &[Need::PacketFilter]
+    }
+
+    fn limits(&self) -> Limits {
+        FilterRules::limits(self)
     }
 
     fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {

@@ -14,7 +14,9 @@ use std::fs::{read_dir, read_to_string};
 use goodput_lab::Scenario;
 use goodput_model::{Record, Verdict};
 use goodput_testing::{as_test, not_judged};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
+
+use crate::neighbours::{MAX_BUSY_SHARE, Needs, Test};
 
 /// Share of the CPUs that others take of a machine that is left alone, at most.
 const OTHERS: f64 = 0.05;
@@ -60,12 +62,13 @@ impl Judgement {
 }
 
 /// A test whose answer has to be right, or not wrong on a machine that others use.
-pub fn trial(
+pub fn judged(
     name: &'static str,
+    needs: Needs,
     test: impl FnOnce() -> Result<Judgement, Failed> + Send + 'static,
-) -> Trial {
-    Trial::test(name, move || {
-        let watch = Watch::begin();
+) -> Test {
+    Test::new(name, needs, move || {
+        let watch = Watch::begin(needs);
         let judgement = test()?;
         let outcome = outcome(judgement, watch.taken());
         if let Ok(Some(why)) = &outcome {
@@ -75,16 +78,17 @@ pub fn trial(
     })
 }
 
-/// The same in a scenario, or a skip if that can't run.
-pub fn trial_in(
+/// The same in a scenario, or a skip if that can't run. `needs` is what the test needs of the machine for it.
+pub fn judged_in(
     name: &'static str,
     scenario: &'static str,
+    needs: fn(&Scenario) -> Needs,
     test: fn(&Scenario) -> Result<Judgement, Failed>,
-) -> Trial {
+) -> Test {
     match Scenario::load(scenario).map(|scenario| (scenario.obstacle(), scenario)) {
-        Err(why) => Trial::test(name, move || Err(why.to_string().into())),
-        Ok((Some(needs), _)) => crate::needs(name, needs),
-        Ok((None, scenario)) => trial(name, move || test(&scenario)),
+        Err(why) => Test::of_facts(name, move || Err(why.to_string().into())),
+        Ok((Some(what), _)) => Test::skipped(name, what),
+        Ok((None, scenario)) => judged(name, needs(&scenario), move || test(&scenario)),
     }
 }
 
@@ -99,7 +103,11 @@ fn outcome(judgement: Judgement, taken: Option<String>) -> Result<Option<String>
 }
 
 /// The CPU time from a moment on.
-pub struct Watch(Option<Ticks>);
+pub struct Watch {
+    begin: Option<Ticks>,
+    /// Whether tests of this suite run beside this one. Their CPU time counts as our own: they are no strangers.
+    has_neighbours: bool,
+}
 
 /// Clock ticks since the machine began.
 struct Ticks {
@@ -112,18 +120,25 @@ struct Ticks {
 }
 
 impl Watch {
-    /// From now on.
-    pub fn begin() -> Self {
-        Self(Ticks::now())
+    /// From now on, for a test with these needs.
+    pub fn begin(needs: Needs) -> Self {
+        Self { begin: Ticks::now(), has_neighbours: needs != Needs::All }
     }
 
     /// What others took since then, in words, if it was much; unknown is not much.
     pub fn taken(&self) -> Option<String> {
-        let (before, after) = self.0.as_ref().zip(Ticks::now())?;
+        let (before, after) = self.begin.as_ref().zip(Ticks::now())?;
         let used = after.used.saturating_sub(before.used) as f64;
         let idle = after.idle.saturating_sub(before.idle) as f64;
-        let share = (used - after.own.saturating_sub(before.own) as f64) / (used + idle);
-        (share > OTHERS).then(|| format!("others took {:.0} % of the CPUs", share * 100.0))
+        let own = after.own.saturating_sub(before.own) as f64;
+        let (others, busy) = ((used - own) / (used + idle), used / (used + idle));
+        let crowded = self.has_neighbours && busy > MAX_BUSY_SHARE;
+        match others > OTHERS {
+            true => Some(format!("others took {:.0} % of the CPUs", others * 100.0)),
+            false => {
+                crowded.then(|| format!("the CPUs were busy for {:.0} % of the time", busy * 100.0))
+            }
+        }
     }
 }
 
@@ -210,10 +225,10 @@ fn allowed(status: &str) -> Option<Vec<usize>> {
 }
 
 /// Tests of this file, in a harness that has none of its own.
-pub fn all() -> Vec<Trial> {
+pub fn all() -> Vec<Test> {
     vec![
-        Trial::test("disturbed::a_wrong_answer_fails_on_any_machine", wrong_fails),
-        Trial::test("disturbed::what_others_take_is_told_from_our_own", others_are_told_apart),
+        Test::of_facts("disturbed::a_wrong_answer_fails_on_any_machine", wrong_fails),
+        Test::of_facts("disturbed::what_others_take_is_told_from_our_own", others_are_told_apart),
     ]
 }
 

@@ -5,27 +5,31 @@ use std::process::Output;
 
 use goodput_lab::{Lab, Scenario, Server};
 use goodput_model::{IdleAndLoaded, Known, RateOutcome, Record};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 
 use crate::disturbed::{self, Judgement};
+use crate::neighbours::{Needs, Test};
 use crate::stage::exe;
 
 /// Every test of this file.
-pub fn all() -> Vec<Trial> {
+pub fn all() -> Vec<Test> {
     vec![
-        disturbed::trial_in(
+        disturbed::judged_in(
             "latency::a_long_queue_delays_every_probe",
             "queue-too-long",
+            Needs::of,
             a_long_queue_delays_every_probe,
         ),
-        disturbed::trial_in(
+        disturbed::judged_in(
             "latency::a_policer_is_found_by_its_rate",
             "policer/mild/far",
+            |_| Needs::of_rate(200e6),
             a_policer_is_found_by_its_rate,
         ),
-        disturbed::trial_in(
+        disturbed::judged_in(
             "latency::random_loss_has_no_rate",
             "path-loss",
+            |_| Needs::of_rate(20e6),
             random_loss_has_no_rate,
         ),
     ]

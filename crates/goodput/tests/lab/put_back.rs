@@ -4,26 +4,31 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 
+use crate::neighbours::Test;
 use crate::stage::{ORIGINAL, Stage, look_until};
 
 /// Every test of this file.
-pub fn all() -> Vec<Trial> {
+pub fn all() -> Vec<Test> {
     vec![
-        Trial::test("put_back::after_kill", after_kill),
-        Trial::test("put_back::after_interrupt", after_interrupt),
-        Trial::test("put_back::after_the_guard_was_killed_too", after_the_guard_was_killed_too),
-        Trial::test("put_back::after_the_server_died", after_the_server_died),
-        Trial::test("put_back::far_end_after_the_client_died", far_end_after_the_client_died),
-        Trial::test("put_back::far_end_after_the_server_died", far_end_after_the_server_died),
-        Trial::test("put_back::helper_after_the_client_died", || helper_after(Dies::Client)),
-        Trial::test("put_back::helper_after_the_server_died", || helper_after(Dies::Server)),
-        Trial::test("put_back::after_the_helper_died", || helper_after(Dies::Helper)),
-        Trial::test("put_back::by_a_key_of_the_role", by_a_key_of_the_role),
-        Trial::test("put_back::far_end_after_the_path_was_cut", || far_end_unheard(Ends::PathCut)),
-        Trial::test("put_back::far_end_after_the_client_froze", || far_end_unheard(Ends::Frozen)),
-        Trial::test("put_back::while_another_run_is_refused", while_another_run_is_refused),
+        Test::of_facts("put_back::after_kill", after_kill),
+        Test::of_facts("put_back::after_interrupt", after_interrupt),
+        Test::of_facts("put_back::after_the_guard_was_killed_too", after_the_guard_was_killed_too),
+        Test::of_facts("put_back::after_the_server_died", after_the_server_died),
+        Test::of_facts("put_back::far_end_after_the_client_died", far_end_after_the_client_died),
+        Test::of_facts("put_back::far_end_after_the_server_died", far_end_after_the_server_died),
+        Test::of_facts("put_back::helper_after_the_client_died", || helper_after(Dies::Client)),
+        Test::of_facts("put_back::helper_after_the_server_died", || helper_after(Dies::Server)),
+        Test::of_facts("put_back::after_the_helper_died", || helper_after(Dies::Helper)),
+        Test::of_facts("put_back::by_a_key_of_the_role", by_a_key_of_the_role),
+        Test::of_facts("put_back::far_end_after_the_path_was_cut", || {
+            far_end_unheard(Ends::PathCut)
+        }),
+        Test::of_facts("put_back::far_end_after_the_client_froze", || {
+            far_end_unheard(Ends::Frozen)
+        }),
+        Test::of_facts("put_back::while_another_run_is_refused", while_another_run_is_refused),
     ]
 }
 

@@ -6,13 +6,14 @@ use std::process::{Child, Stdio};
 
 use goodput_lab::{Lab, Scenario};
 use goodput_model::{Family, Known, Record, Trial as Run};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 
+use crate::neighbours::Test;
 use crate::stage::exe;
 
 /// Every test of this file.
-pub fn all() -> Vec<Trial> {
-    vec![Trial::test("retried::a_server_that_is_started_again", a_server_that_is_started_again)]
+pub fn all() -> Vec<Test> {
+    vec![Test::of_facts("retried::a_server_that_is_started_again", a_server_that_is_started_again)]
 }
 
 /// The hosts of a lab have all ports for themselves.

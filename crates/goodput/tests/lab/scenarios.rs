@@ -14,9 +14,10 @@ use goodput_lab::scenario::Expect;
 use goodput_lab::{Observed, Scenario};
 use goodput_model::{Confidence, Record};
 use goodput_testing::{as_test, not_judged};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 
 use crate::disturbed::{CPUS, Watch};
+use crate::neighbours::{Needs, Test};
 
 /// Share of the verdicts that must be right.
 const RIGHT: f64 = 0.95;
@@ -28,29 +29,29 @@ const FALSE_ALARMS: usize = 1;
 /// The scenarios that came out otherwise than expected, and how many ran.
 static TALLY: Mutex<(usize, Vec<&'static str>)> = Mutex::new((0, Vec::new()));
 
-/// One test for each, and one for what they come to.
-pub fn all() -> Vec<Trial> {
-    let each = goodput_lab::builtin().iter().map(|builtin| trial(builtin.name));
+/// One test for each, and one for what they come to, after all of them.
+pub fn all() -> Vec<Test> {
+    let each = goodput_lab::builtin().iter().map(|builtin| scenario(builtin.name));
     let own =
-        Trial::test("scenarios::a_confident_verdict_of_another_cause_is_wrong", wrong_is_told);
-    each.chain([Trial::test("scenarios_in_all", in_all), own]).collect()
+        Test::of_facts("scenarios::a_confident_verdict_of_another_cause_is_wrong", wrong_is_told);
+    each.chain([Test::new("scenarios_in_all", Needs::All, in_all), own]).collect()
 }
 
-fn trial(name: &'static str) -> Trial {
+fn scenario(name: &'static str) -> Test {
     let title = format!("scenario::{name}");
     match Scenario::load(name).map(|scenario| (scenario.obstacle(), scenario)) {
-        Err(why) => Trial::test(title, move || Err(why.to_string().into())),
-        Ok((Some(needs), _)) => crate::needs(&title, needs),
+        Err(why) => Test::of_facts(title, move || Err(why.to_string().into())),
+        Ok((Some(needs), _)) => Test::skipped(title, needs),
         Ok((None, scenario)) => {
-            let test = title.clone();
-            Trial::test(title, move || as_test(&test, || run(name, &scenario)))
+            let (test, needs) = (title.clone(), Needs::of(&scenario));
+            Test::new(title, needs, move || as_test(&test, || run(name, &scenario, needs)))
         }
     }
 }
 
-fn run(name: &'static str, scenario: &Scenario) -> Result<(), Failed> {
+fn run(name: &'static str, scenario: &Scenario, needs: Needs) -> Result<(), Failed> {
     let goodput = Path::new(env!("CARGO_BIN_EXE_goodput"));
-    let watch = Watch::begin();
+    let watch = Watch::begin(needs);
     let observed = goodput_lab::run(scenario, goodput, &[])?;
     let taken = watch.taken();
     if let Err(failed) = &observed.record {

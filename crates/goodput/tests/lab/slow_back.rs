@@ -5,15 +5,16 @@ use std::process::Stdio;
 
 use goodput_lab::{Lab, Scenario, Server};
 use goodput_model::{Known, Record};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 
+use crate::neighbours::Test;
 use crate::stage::exe;
 
 /// Every test of this file.
-pub fn all() -> Vec<Trial> {
+pub fn all() -> Vec<Test> {
     vec![
-        Trial::test("slow_back::eight_flows_are_reported", eight_flows_are_reported),
-        Trial::test("slow_back::a_lost_report_is_missing", a_lost_report_is_missing),
+        Test::of_facts("slow_back::eight_flows_are_reported", eight_flows_are_reported),
+        Test::of_facts("slow_back::a_lost_report_is_missing", a_lost_report_is_missing),
     ]
 }
 

@@ -4,11 +4,12 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::disturbed::{self, Judgement};
 use crate::namespace::{difference, look};
+use crate::neighbours::{Needs, Test};
 use crate::put_back::{guard_of, signal};
 use crate::stage::{ORIGINAL, Stage, look_until};
 
@@ -19,12 +20,16 @@ const FEW: u32 = 4;
 const LONGEST_MS: u64 = 6000;
 
 /// Every test of this file.
-pub fn all() -> Vec<Trial> {
+pub fn all() -> Vec<Test> {
     vec![
-        disturbed::trial("turns::a_change_is_proven_on_one_connection", proven_on_one_connection),
-        Trial::test("turns::an_interrupt_keeps_what_was_measured", an_interrupt_keeps_the_runs),
-        Trial::test("turns::what_flows_do_not_take_up_is_refused", what_flows_ignore_is_refused),
-        Trial::test(
+        disturbed::judged(
+            "turns::a_change_is_proven_on_one_connection",
+            Needs::All,
+            proven_on_one_connection,
+        ),
+        Test::of_facts("turns::an_interrupt_keeps_what_was_measured", an_interrupt_keeps_the_runs),
+        Test::of_facts("turns::what_flows_do_not_take_up_is_refused", what_flows_ignore_is_refused),
+        Test::of_facts(
             "turns::killed_at_any_moment_the_whole_namespace_comes_back",
             killed_at_any_moment,
         ),

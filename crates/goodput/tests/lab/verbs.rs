@@ -5,35 +5,41 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use goodput_lab::{Lab, Scenario, Server};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::disturbed::{self, Judgement};
+use crate::neighbours::{Needs, Test};
 use crate::stage::{ORIGINAL, Stage, exe};
 
 /// Every test of this file.
-pub fn all() -> Vec<Trial> {
+pub fn all() -> Vec<Test> {
     vec![
-        Trial::test("verbs::a_setting_is_set_and_stays", a_setting_is_set_and_stays),
-        Trial::test("verbs::a_lab_stays_up_until_it_is_told", a_lab_stays_up_until_it_is_told),
-        Trial::test("verbs::runs_are_judged_and_counted", runs_are_judged_and_counted),
-        Trial::test("verbs::a_change_is_compared_in_a_lab", a_change_is_compared_in_a_lab),
-        disturbed::trial("verbs::the_demo_proves_its_change", the_demo_proves_its_change),
-        Trial::test("verbs::a_plan_of_tuning_changes_nothing", a_plan_of_tuning_changes_nothing),
-        Trial::test(
+        Test::of_facts("verbs::a_setting_is_set_and_stays", a_setting_is_set_and_stays),
+        Test::of_facts("verbs::a_lab_stays_up_until_it_is_told", a_lab_stays_up_until_it_is_told),
+        Test::of_facts("verbs::runs_are_judged_and_counted", runs_are_judged_and_counted),
+        Test::of_facts("verbs::a_change_is_compared_in_a_lab", a_change_is_compared_in_a_lab),
+        disturbed::judged(
+            "verbs::the_demo_proves_its_change",
+            Needs::All,
+            the_demo_proves_its_change,
+        ),
+        Test::of_facts("verbs::a_plan_of_tuning_changes_nothing", a_plan_of_tuning_changes_nothing),
+        Test::of_facts(
             "verbs::tuning_that_is_interrupted_tells_what_it_tried",
             tuning_that_is_interrupted_tells_what_it_tried,
         ),
-        Trial::test(
+        Test::of_facts(
             "verbs::tuning_of_a_dead_path_ends_in_time",
             tuning_of_a_dead_path_ends_in_time,
         ),
-        disturbed::trial("verbs::tuning_proves_what_helps", tuning_proves_what_helps),
-        disturbed::trial(
+        disturbed::judged("verbs::tuning_proves_what_helps", Needs::All, tuning_proves_what_helps),
+        disturbed::judged(
             "verbs::a_policer_and_its_bucket_are_measured",
+            Needs::All,
             a_policer_and_its_bucket_are_measured,
         ),
-        disturbed::trial("verbs::a_shaper_gives_its_rate", a_shaper_gives_its_rate),
+        disturbed::judged("verbs::a_shaper_gives_its_rate", Needs::All, a_shaper_gives_its_rate),
     ]
 }
 
@@ -108,17 +114,20 @@ fn runs_are_judged_and_counted() -> Result<(), Failed> {
     check(judged.iter().any(|one| one["ok"] == false) && line["record"].is_object(), &line)
 }
 
+/// The effect is so large that a few runs decide.
 fn a_change_is_compared_in_a_lab() -> Result<(), Failed> {
+    const CHANGE: &str = "socket.max_pacing=10mbit,50mbit";
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("plain.toml");
-    std::fs::write(&file, "name = \"plain\"\ntitle = \"A link.\"\n[link.path]\n")?;
+    let link = "name = \"plain\"\ntitle = \"A link.\"\n[link.path]\nrate = \"100mbit\"\n";
+    std::fs::write(&file, link)?;
     let mut command = Command::new(exe());
-    command.args(["lab", "compare"]).arg(&file).args(["mover=copy,sendfile", "--json"]);
+    command.args(["lab", "compare"]).arg(&file).args([CHANGE, "--json"]);
     let output = command.output()?;
     let said = text(&output.stdout);
     let line: Value = serde_json::from_str(&said).map_err(|why| format!("{why}: {said}"))?;
     let arms = line["record"]["comparison"]["arms"].as_array().map(Vec::len);
-    check(arms == Some(2) && line["compared"] == "mover=copy,sendfile", said)
+    check(arms == Some(2) && line["compared"] == CHANGE, said)
 }
 
 /// Which limit a busy machine has, and how clear an effect is, is its own business; what was changed is put

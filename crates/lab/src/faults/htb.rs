@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::host_name::HostName;
-use crate::scenario::amount;
+use crate::scenario::{Limits, amount};
 
 pub(super) const KIND: Kind = Kind {
     id: "htb",
@@ -49,6 +49,11 @@ impl TwoClasses {
 impl Fault for TwoClasses {
     fn host(&self) -> HostName {
         self.host
+    }
+
+    fn limits(&self) -> Limits {
+        let shapes = self.host != HostName::Far;
+        Limits { rate: shapes.then_some(self.default_rate), ..Limits::default() }
     }
 
     fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {

@@ -29,6 +29,7 @@ use crate::error::LabError;
 use crate::host::Host;
 use crate::host_name::HostName;
 use crate::need::Need;
+use crate::scenario::Limits;
 
 /// Every kind of fault.
 pub const ALL: &[&Kind] = &[
@@ -102,6 +103,11 @@ pub trait Fault: fmt::Debug + Send + Sync {
     /// What it needs beyond network namespaces.
     fn needs(&self) -> &'static [Need] {
         &[]
+    }
+
+    /// What it leaves of the direction from near to far; by default everything.
+    fn limits(&self) -> Limits {
+        Limits::default()
     }
 
     /// Plants it.

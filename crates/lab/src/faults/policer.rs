@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{Kind, read};
 use crate::host_name::HostName;
 use crate::nft::FilterRules;
-use crate::scenario::amount;
+use crate::scenario::{Limits, amount};
 
 pub(super) const KIND: Kind = Kind {
     id: "policer",
@@ -38,6 +38,11 @@ impl FilterRules for Policer {
 
     fn host(&self) -> HostName {
         self.host
+    }
+
+    fn limits(&self) -> Limits {
+        let polices = self.host != HostName::Near;
+        Limits { rate: polices.then_some(self.rate), ..Limits::default() }
     }
 
     /// Before routing, so that a router also polices packets that it would forward. Small packets, such as

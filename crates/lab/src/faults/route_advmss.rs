@@ -6,6 +6,7 @@ use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::host_name::HostName;
 use crate::route_metrics;
+use crate::scenario::Limits;
 
 pub(super) const KIND: Kind = Kind {
     id: "route-advmss",
@@ -24,6 +25,10 @@ struct RouteAdvmss {
 impl Fault for RouteAdvmss {
     fn host(&self) -> HostName {
         self.host
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { segment_bytes: Some(self.bytes), ..Limits::default() }
     }
 
     fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::{Kind, read};
 use crate::host_name::HostName;
 use crate::nft::FilterRules;
+use crate::scenario::Limits;
 
 pub(super) const KIND: Kind = Kind {
     id: "syn-mss",
@@ -26,6 +27,10 @@ impl FilterRules for SynMss {
 
     fn host(&self) -> HostName {
         self.host
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { segment_bytes: Some(self.bytes.into()), ..Limits::default() }
     }
 
     fn rules(&self) -> String {

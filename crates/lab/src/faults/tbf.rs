@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::host_name::HostName;
-use crate::scenario::amount;
+use crate::scenario::{Limits, amount};
 
 pub(super) const KIND: Kind = Kind {
     id: "tbf",
@@ -45,6 +45,11 @@ impl TokenBucket {
 impl Fault for TokenBucket {
     fn host(&self) -> HostName {
         self.host
+    }
+
+    fn limits(&self) -> Limits {
+        let shapes = self.host != HostName::Far;
+        Limits { rate: shapes.then_some(self.rate), ..Limits::default() }
     }
 
     fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {

@@ -10,12 +10,14 @@ mod expect;
 mod link;
 mod load;
 mod needs;
+mod payload_path;
 mod placeholder;
 mod plan;
 
 pub use amount::Switch;
 pub use expect::{Expect, GoodputRange};
 pub use link::{DEFAULT_MTU, Link, LinkDirection, Links};
+pub use payload_path::{Limits, PayloadPath};
 pub use plan::Run;
 
 use crate::error::LabError;
