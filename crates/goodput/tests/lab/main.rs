@@ -27,15 +27,16 @@ use neighbours::Test;
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let tests = match goodput_lab::privilege::enter() {
-        Ok(_) => scenarios::all()
+        // The longest first, so that others run beside them to the end.
+        Ok(_) => verbs::all()
             .into_iter()
+            .chain(scenarios::all())
             .chain(put_back::all())
             .chain(probes::all())
             .chain(latency::all())
             .chain(slow_back::all())
             .chain(retried::all())
             .chain(turns::all())
-            .chain(verbs::all())
             .chain(disturbed::all())
             .chain(neighbours::all())
             .collect(),
