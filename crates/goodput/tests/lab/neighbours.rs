@@ -16,7 +16,7 @@ use goodput_testing::{as_test, skip};
 use libtest_mimic::{Arguments, Failed, Trial, run};
 
 /// Share of the CPUs that tests which run beside each other may use. Up to it each has what it needs.
-pub const MAX_BUSY_SHARE: f64 = 0.75;
+pub const MAX_BUSY_SHARE: f64 = 0.4;
 /// CPU time of a packet that is sent, relayed and received, seconds: the most that any scenario needed, with unoptimised
 /// programs on a virtual machine.
 const CPU_S_PER_PACKET: f64 = 45e-6;
