@@ -7,6 +7,7 @@ use crate::shell::{command, has_program, run};
 /// A Debian package, which of its programs we call, and why.
 pub struct Package {
     name: &'static str,
+    /// The name of a program, or the path of a file.
     program: &'static str,
     reason: &'static str,
 }
@@ -73,6 +74,12 @@ pub const FOR_BENCH: &[Package] = &[
     Package { name: "nfs-ganesha-vfs", program: "ganesha.nfsd", reason: "is an NFS server" },
     Package { name: "rpcbind", program: "rpcbind", reason: "is a port mapper, which that wants" },
     Package { name: "libnfs-utils", program: "nfs-cat", reason: "is a peer that reads from it" },
+    Package { name: "gcc", program: "cc", reason: "compiles a reader that calls libnfs" },
+    Package {
+        name: "libnfs-dev",
+        program: "/usr/include/nfsc/libnfs.h",
+        reason: "is the library of that reader",
+    },
     Package { name: "tcpdump", program: "tcpdump", reason: "has the kernel's time of each packet" },
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
 ];
