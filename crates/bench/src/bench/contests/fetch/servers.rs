@@ -80,7 +80,7 @@ pub static GANESHA: FileServer = FileServer {
         let (folder, mount_port) = (folder.display(), mount_port(port));
         format!(
             "NFS_CORE_PARAM {{ Protocols = 3; Bind_addr = {address}; NFS_Port = {port}; MNT_Port = {mount_port}; \
-             Enable_NLM = false; Enable_RQUOTA = false; }}
+             Enable_NLM = false; Enable_UDP = false; Enable_RQUOTA = false; }}
              EXPORT {{ Export_Id = 1; Path = {folder}/files; Pseudo = /1; Protocols = 3; Access_Type = RO; \
              Squash = None; SecType = sys; Transports = TCP; FSAL {{ Name = VFS; }} }}"
         )
