@@ -171,12 +171,13 @@ fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
     for left in goodput_engine::undo_uploads(&notes, file_servers::left_target, forget)? {
         exit.get_or_insert(Exit::Fine);
         let place = left.place;
-        match left.failure {
-            None => screen::line(format_args!("{place} is no longer there"))?,
-            Some(why) if forget => {
+        match left.removed {
+            Ok(true) => screen::line(format_args!("removed {place}"))?,
+            Ok(false) => screen::line(format_args!("{place} was already gone"))?,
+            Err(why) if forget => {
                 screen::line(format_args!("{place} is forgotten, and may still be there: {why}"))?;
             }
-            Some(why) => {
+            Err(why) => {
                 exit = Some(Exit::CouldNot);
                 screen::say(format_args!(
                     "warning: {place}, which an interrupted run stored, can't be removed: {why}; --forget forgets it"

@@ -18,8 +18,8 @@ use crate::near::notes::{Meeting, Note};
 pub struct LeftUpload {
     /// Where it is, or was: a URL or a path.
     pub place: String,
-    /// Why it could not be removed; `None`: it is gone.
-    pub failure: Option<String>,
+    /// Whether it was still there, and is removed now; or why it could not be removed.
+    pub removed: Result<bool, String>,
 }
 
 /// Removes what dead runs have left at the server of `place`, if the server allows. Returns in words what was done. A
@@ -54,15 +54,13 @@ pub fn undo_uploads(
     let operation = format!("read the notes in {}", notes.display());
     let read = |cause| EngineError::Io { operation: operation.clone(), cause };
     let mut all = Vec::new();
-    for (path, failure) in mounted::undo(notes, forget).map_err(&read)? {
-        all.push(LeftUpload { place: path.display().to_string(), failure });
+    for (path, removed) in mounted::undo(notes, forget).map_err(&read)? {
+        all.push(LeftUpload { place: path.display().to_string(), removed });
     }
     for mut note in Note::<Place>::left(notes).map_err(&read)? {
         let removal = undo(&mut note, &meet);
-        all.extend(removal.files.into_iter().map(|(place, outcome)| {
-            let failure = outcome.err();
-            LeftUpload { place: place.to_string(), failure }
-        }));
+        let files = removal.files.into_iter();
+        all.extend(files.map(|(place, removed)| LeftUpload { place: place.to_string(), removed }));
         let is_noted = !note.places.is_empty();
         let forgotten = if is_noted && forget { note.forget() } else { removal.noted };
         forgotten.map_err(EngineError::io("change the note of an upload"))?;

@@ -172,9 +172,9 @@ pub fn settle(folder: &Path, notes: &Path) -> Vec<String> {
     left.into_iter().filter(is_here).flat_map(done).collect()
 }
 
-/// Removes what dead runs have left anywhere. Returns each file, and why it could not be removed. With `forget`, a file
-/// that can't be removed is no longer noted.
-pub fn undo(notes: &Path, forget: bool) -> io::Result<Vec<(PathBuf, Option<String>)>> {
+/// Removes what dead runs have left anywhere. Returns each file: whether it was there, or why it could not be removed.
+/// With `forget`, a file that can't be removed is no longer noted.
+pub fn undo(notes: &Path, forget: bool) -> io::Result<Vec<(PathBuf, Result<bool, String>)>> {
     let mut all = Vec::new();
     for mut note in Note::<PathBuf>::left(notes)? {
         let removal = remove_noted(&mut note);
@@ -182,7 +182,7 @@ pub fn undo(notes: &Path, forget: bool) -> io::Result<Vec<(PathBuf, Option<Strin
         let is_empty = removal.files.is_empty();
         let is_noted = !note.places.is_empty();
         if is_empty || is_noted && forget { note.forget() } else { removal.noted }?;
-        all.extend(removal.files.into_iter().map(|(path, outcome)| (path, outcome.err())));
+        all.extend(removal.files);
     }
     Ok(all)
 }
