@@ -234,11 +234,39 @@ impl Bodies for OneBody {
         self.question().conversation.as_ref()?.resumes_at()
     }
 
+    fn is_asked_as_read(&self) -> bool {
+        self.question().conversation.as_ref().is_some_and(|one| one.rpcs().is_some())
+    }
+
     fn cut(&mut self, why: &str) -> bool {
         self.question().conversation.as_mut().is_some_and(|conversation| conversation.cut(why))
     }
 
     fn patience(&self) -> Duration {
         SILENCE_TIMEOUT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_files::{Options, schemes};
+    use goodput_model::SocketOptions;
+
+    use super::*;
+    use crate::near::fetch::asker::Asker;
+    use crate::near::fetch::dialler::Addresses;
+
+    #[test]
+    fn the_first_fetch_is_read_as_it_comes_if_its_server_is_asked_piece_by_piece() {
+        let is_asked_as_read = |place: &str| {
+            let (target, addresses) = (place.parse().unwrap(), Addresses::new(Vec::new()));
+            let options = Options::default();
+            let asker = Asker::new(target, addresses, SocketOptions::default(), options).unwrap();
+            let question = Question::new(asker.converse(&schemes::parse(place).unwrap()));
+            let question = Arc::new(Mutex::new(question));
+            OneBody { question, answered: Arc::default() }.is_asked_as_read()
+        };
+        assert!(is_asked_as_read("nfs://nas/export/file"));
+        assert!(!is_asked_as_read("http://nas/file"));
     }
 }
