@@ -45,6 +45,7 @@ impl BitRate {
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scale, unit) = match self.0 {
+            r if r >= 1e12 => (1e12, "Tbit/s"),
             r if r >= 1e9 => (1e9, "Gbit/s"),
             r if r >= 1e6 => (1e6, "Mbit/s"),
             r if r >= 1e3 => (1e3, "kbit/s"),
@@ -188,6 +189,7 @@ mod tests {
     fn print_as_the_field_does() {
         assert_eq!(BitRate(312_400_000.0).to_string(), "312.4 Mbit/s");
         assert_eq!(BitRate(9.41e9).to_string(), "9.41 Gbit/s");
+        assert_eq!(BitRate(18.9e12).to_string(), "18.9 Tbit/s");
         assert_eq!(BitRate(0.0).to_string(), "0 bit/s");
         assert_eq!(Bytes(12_582_912).to_string(), "12.6 MB");
     }

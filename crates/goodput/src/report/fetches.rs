@@ -19,7 +19,8 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
         return Vec::new();
     };
     let stores = record.plan.direction.senders().contains(&EndName::Near);
-    let mut lines = vec![(if stores { "uploaded" } else { "fetched" }, moved(fetches))];
+    let all = moved_bytes(record, stores);
+    let mut lines = vec![(if stores { "uploaded" } else { "fetched" }, moved(fetches, all))];
     if let Known::Value(first) = &fetches.first {
         lines.push(("first fetch", first_fetch(first, fetches)));
     }
@@ -55,7 +56,14 @@ fn confirmed(fetches: &Fetches) -> Option<String> {
     Some(format!("by the server {after} after the last byte was written (median){whole}"))
 }
 
-fn moved(fetches: &Fetches) -> String {
+/// Payload that all fetches or uploads moved at this end, bytes, if the record has it.
+fn moved_bytes(record: &Record, stores: bool) -> Option<u64> {
+    let only = record.result.directions.first()?;
+    if stores { &only.sent_bytes } else { &only.received_bytes }.value().copied()
+}
+
+/// `all_bytes`: what all of them moved together.
+fn moved(fetches: &Fetches, all_bytes: Option<u64>) -> String {
     let file = match &fetches.file_bytes {
         Known::Value(bytes) => format!("{} each", Bytes(*bytes)),
         Known::Missing(why) => why.missing.to_string(),
@@ -64,12 +72,14 @@ fn moved(fetches: &Fetches) -> String {
     let by: Vec<&str> = by.into_iter().flatten().map(String::as_str).collect();
     let answers = fetches.answers;
     let times = if answers == 1 { "time" } else { "times" };
+    let whole = |file: &u64| all_bytes.is_none_or(|all| all >= file.saturating_mul(answers));
+    let cut = if fetches.file_bytes.value().is_none_or(whole) { "" } else { " (the last in part)" };
     let over = match fetches.connections {
         Known::Value(1) => ", over 1 connection".into(),
         Known::Value(connections) => format!(", over {connections} connections"),
         Known::Missing(_) => String::new(),
     };
-    format!("{answers} {times}, {file}{over}   {}", by.join(", "))
+    format!("{answers} {times}{cut}, {file}{over}   {}", by.join(", "))
 }
 
 /// The fetch before the measurement, compared with the others.
@@ -198,7 +208,11 @@ mod tests {
     #[test]
     fn a_fetch_is_told_in_three_lines() {
         let fetches = fetches();
-        assert_eq!(moved(&fetches), "12 times, 1 MB each, over 1 connection   HTTP/1.1, nginx");
+        let text = "12 times, 1 MB each, over 1 connection   HTTP/1.1, nginx";
+        assert_eq!(moved(&fetches, None), text);
+        assert_eq!(moved(&fetches, Some(12_000_000)), text);
+        let cut = moved(&fetches, Some(11_999_999));
+        assert_eq!(cut, text.replace("times,", "times (the last in part),"));
         assert_eq!(first_fetch(&FIRST, &fetches), "80.0 ms, 100 Mbit/s, then 40.0 ms (median)");
         assert_eq!(answers(&fetches).unwrap(), "120 µs (median), 3.00 ms at most");
         let alone_times = FetchTimes::of(&[0.05, 0.05]);
@@ -251,7 +265,7 @@ mod tests {
             asking_share: Known::Value(0.25),
             ..fetches()
         };
-        assert!(moved(&fetches).contains("length not announced"));
+        assert!(moved(&fetches, Some(1)).contains("12 times, length not announced"));
         assert_eq!(first_fetch(&given_up, &fetches), "80.0 ms (given up), 100 Mbit/s");
         assert!(
             answers(&fetches).unwrap().ends_with("25 % of the time without payload, between files")

@@ -1,8 +1,9 @@
 //! The READs of a comparison: bursts against the room for them, drops and round trips.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use goodput_model::{ArmResult, Bytes, Known, ReadArm, ReadTable, Record};
+use goodput_model::{ArmResult, Bytes, Known, ReadTable, Record};
 
 use super::fetches::as_typed;
 use super::micros::micros;
@@ -12,7 +13,7 @@ use super::table::Table;
 const HEADINGS: [&str; 7] =
     ["READs", "goodput", "difference", "frames", "round trip", "dropped", "again"];
 
-/// The table, if the arms read from an NFS server, and the largest burst compared with the ring.
+/// The table, if the arms read from an NFS server, and the burst of each size against the ring.
 pub fn text(record: &Record) -> String {
     let Some(reads) = &record.nfs_reads else { return String::new() };
     let compared = record.comparison.as_ref().map_or(&[][..], |comparison| &comparison.arms);
@@ -31,8 +32,8 @@ pub fn text(record: &Record) -> String {
         table.row(&cells.each_ref().map(String::as_str));
     }
     let mut out = format!("\n{}", table.text());
-    if let Some(burst) = burst(reads) {
-        let _ = writeln!(out, "{burst}");
+    if let Some(bursts) = bursts(reads) {
+        let _ = writeln!(out, "{bursts}");
     }
     out
 }
@@ -56,23 +57,34 @@ fn unknown() -> String {
     "unknown".into()
 }
 
-/// `8K is 6 frames of 1448 bytes back to back; the receive ring of this host holds 256.`
-fn burst(reads: &ReadTable) -> Option<String> {
-    let largest = |arm: &&ReadArm| arm.answer_segments.value().copied();
-    let arm = reads.arms.iter().filter(|arm| largest(arm).is_some()).max_by_key(largest)?;
-    let (bytes, frames) = (arm.call_bytes.value()?, arm.answer_segments.value()?);
-    let segment = reads.segment_bytes.value()?;
-    let size = as_typed(Bytes(*bytes));
-    let s = if *frames == 1 { "" } else { "s" };
-    let burst = format!("{size} is {frames} frame{s} of {segment} bytes back to back");
-    Some(match &reads.ring_frames {
-        Known::Value(ring) => format!("{burst}; the receive ring of this host holds {ring}."),
-        Known::Missing(why) => format!("{burst}; what the receive ring holds is not known: {why}."),
-    })
+/// `1K is 1 frame, 8K 6 frames back to back; the receive ring of this host holds 256.` Each size stands once, with the
+/// most frames that any of its arms had.
+fn bursts(reads: &ReadTable) -> Option<String> {
+    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+    for arm in &reads.arms {
+        if let (Known::Value(bytes), Known::Value(frames)) = (&arm.call_bytes, &arm.answer_segments)
+        {
+            let most = sizes.entry(*bytes).or_default();
+            *most = (*most).max(*frames);
+        }
+    }
+    let is = sizes.iter().enumerate().map(|(number, (bytes, frames))| {
+        let is = if number == 0 { " is" } else { "" };
+        let s = if *frames == 1 { "" } else { "s" };
+        format!("{}{is} {frames} frame{s}", as_typed(Bytes(*bytes)))
+    });
+    let is = is.collect::<Vec<_>>().join(", ");
+    let holds = match &reads.ring_frames {
+        Known::Value(ring) => format!("the receive ring of this host holds {ring}"),
+        Known::Missing(why) => format!("what the receive ring holds is not known: {why}"),
+    };
+    (!sizes.is_empty()).then(|| format!("{is} back to back; {holds}."))
 }
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::ReadArm;
+
     use super::*;
 
     fn arm(call_bytes: u64, frames: u64) -> ReadArm {
@@ -88,19 +100,17 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_burst_is_held_against_the_ring() {
+    fn the_burst_of_each_size_is_held_against_the_ring() {
         let mut reads = ReadTable {
             segment_bytes: Known::Value(1448),
             ring_frames: Known::Value(256),
-            arms: vec![arm(1 << 10, 1), arm(8 << 10, 6)],
+            arms: vec![arm(8 << 10, 6), arm(1 << 10, 1), arm(8 << 10, 5), arm(1 << 20, 725)],
         };
-        let text = burst(&reads).unwrap();
-        let ring =
-            "8K is 6 frames of 1448 bytes back to back; the receive ring of this host holds 256.";
-        assert_eq!(text, ring);
+        let ring = "1K is 1 frame, 8K 6 frames, 1M 725 frames back to back; the receive ring of this host holds 256.";
+        assert_eq!(bursts(&reads).unwrap(), ring);
         reads.ring_frames = Known::missing("lo has no ring");
-        assert!(burst(&reads).unwrap().ends_with("is not known: lo has no ring."));
-        reads.segment_bytes = Known::missing("x");
-        assert_eq!(burst(&reads), None);
+        assert!(bursts(&reads).unwrap().ends_with("is not known: lo has no ring."));
+        reads.arms.clear();
+        assert_eq!(bursts(&reads), None);
     }
 }
