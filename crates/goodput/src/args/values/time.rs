@@ -42,6 +42,22 @@ pub fn turn(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Microseconds that a socket polls its device, at most a second. A number alone is in microseconds, as for the kernel
+/// (SO_BUSY_POLL, socket(7)).
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn busy_poll(text: &str) -> Result<u32, String> {
+    let microseconds = match text.parse::<u32>() {
+        Ok(microseconds) => Some(i128::from(microseconds)),
+        Err(_) => text.parse::<SignedDuration>().ok().map(|time| time.as_micros()),
+    };
+    let within = microseconds.filter(|us| (0..=1_000_000).contains(us));
+    within
+        .and_then(|us| us.try_into().ok())
+        .ok_or_else(|| "write a time from 0 to 1s, like 50us".into())
+}
+
 fn parsed(text: &str) -> Option<f64> {
     match text.parse() {
         Ok(seconds) => Some(seconds),
@@ -52,6 +68,18 @@ fn parsed(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_of_polling_without_a_unit_is_in_microseconds() {
+        for (text, expected) in
+            [("50", 50), ("50us", 50), ("1ms", 1000), ("0", 0), ("1s", 1_000_000)]
+        {
+            assert_eq!(busy_poll(text), Ok(expected), "{text}");
+        }
+        for wrong in ["-1", "2s", "50 000 000", "fast", ""] {
+            assert!(busy_poll(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_time_may_have_a_unit() {
