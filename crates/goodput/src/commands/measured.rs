@@ -83,6 +83,14 @@ impl Signals {
         }
     }
 
+    /// Waits for the next signal except Ctrl-C, which a terminal also sends to the programs that this one started.
+    pub async fn next_but_interrupt(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            () = hung_up(self.hangup.as_mut()) => {}
+        }
+    }
+
     /// Waits for the next signal except SIGHUP: a lost terminal sends SIGHUP twice, once by its shell and once by the
     /// kernel, so the second is not a user's wish.
     async fn next_but_hangup(&mut self) {

@@ -1,10 +1,11 @@
 //! The program on virtual hosts: every built-in scenario against its expected verdict, settings
-//! put back after every kind of end, probes that split what looks alike, latency and rates without loss.
+//! put back after every kind of end, how-tos, probes that split what looks alike, latency and rates without loss.
 //!
 //! `neighbours` says which tests run beside each other. Needs network namespaces, which root may make, and others if
 //! the kernel lets them.
 
 mod disturbed;
+mod howtos;
 mod latency;
 #[path = "../common/namespace.rs"]
 mod namespace;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             .chain(slow_back::all())
             .chain(retried::all())
             .chain(turns::all())
+            .chain(howtos::all())
             .chain(disturbed::all())
             .chain(neighbours::all())
             .collect(),

@@ -78,13 +78,19 @@ impl Lab {
 
     /// A command line that opens a shell in `host` from outside, as long as this process lives.
     pub fn enter_hint(&self, host: &Host) -> String {
-        let (pid, fd) = (std::process::id(), host.namespace().as_raw_fd());
-        let user = if self.in_user_namespace {
-            format!("--user --preserve-credentials --target {pid} ")
-        } else {
-            String::new()
-        };
-        format!("nsenter {user}--net=/proc/{pid}/fd/{fd}")
+        let inside = self.enter_from_inside(host);
+        match self.in_user_namespace {
+            true => {
+                let user = format!("--user --preserve-credentials --target {}", std::process::id());
+                inside.replacen("nsenter", &format!("nsenter {user}"), 1)
+            }
+            false => inside,
+        }
+    }
+
+    /// The same for a program that this process started.
+    pub fn enter_from_inside(&self, host: &Host) -> String {
+        format!("nsenter --net=/proc/{}/fd/{}", std::process::id(), host.namespace().as_raw_fd())
     }
 
     /// Plants the faults of `scenario` that are due at `when`; `pid_in` returns the process of goodput that runs in a

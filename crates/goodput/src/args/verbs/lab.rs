@@ -1,9 +1,17 @@
 //! What `goodput lab` takes.
 
+use std::ffi::OsString;
+
 use clap::Subcommand;
 
 use super::Narrowed;
 use crate::args::values::time;
+
+const UP_EXAMPLES: &str = "\
+Examples:
+    goodput lab up path-loss                        # until Ctrl-C
+    goodput lab up path-loss -- goodput test 10.77.1.2
+    goodput lab up path-loss -- bash                # then: goodput test $FAR";
 
 /// `goodput lab`
 #[derive(Debug, Subcommand)]
@@ -51,10 +59,18 @@ pub enum Lab {
         #[arg(long)]
         json: bool,
     },
-    /// Keep a scenario's hosts up until Ctrl-C, and print how to enter them
+    /// Keep a scenario's hosts up, to try things in them
+    ///
+    /// Without a command they stay up until Ctrl-C, and goodput prints how to enter them. With a command there is a
+    /// server at the far host, and the hosts disappear when the command ends. In the command, $FAR is the
+    /// server's address, $NEAR this host's, and $ON_FAR runs a program at the far host: $ON_FAR ip link.
+    #[command(after_help = UP_EXAMPLES)]
     Up {
         /// Name or file, with the case if there are several
         scenario: String,
+        /// What to run in the near host, like a shell
+        #[arg(last = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
     },
     /// Print a scenario, as a start for your own
     Show {

@@ -1,17 +1,18 @@
 //! `goodput lab`: scenarios on virtual hosts.
 
+mod up;
+
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use goodput_lab::{Expectation, Failed, Lab, LabError, Observed, Scenario};
+use goodput_lab::{Expectation, Failed, LabError, Observed, Scenario};
 use goodput_model::Record;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::list;
-use super::measured::{self, Signals};
 use crate::args;
 use crate::exit::Exit;
 use crate::report::{self, style};
@@ -29,7 +30,7 @@ pub fn run(what: args::Lab) -> Result<Exit> {
         args::Lab::Run { scenarios, full, json } => run_all(&scenarios, full, json),
         args::Lab::Compare { scenario, factor, json } => compare(&scenario, &factor, json),
         args::Lab::Tune { scenario, max_time, json } => tune(&scenario, max_time, json),
-        args::Lab::Up { scenario } => up(&scenario),
+        args::Lab::Up { scenario, command } => up::run(&scenario, &command),
     }
 }
 
@@ -224,23 +225,6 @@ fn print_text(case: &str, observed: &Observed) -> io::Result<()> {
         screen::line(format_args!("{:32}   {what}: wanted {wanted}, got {got}", ""))?;
     }
     Ok(())
-}
-
-fn up(name: &str) -> Result<Exit> {
-    goodput_lab::privilege::enter()?;
-    let scenario = Scenario::load(name)?;
-    let runtime = measured::runtime()?;
-    let mut signals = runtime.block_on(async { Signals::listen() })?;
-    let lab = Lab::up(&scenario)?;
-    screen::line(format_args!("{}: {}", scenario.case, scenario.title))?;
-    for host in lab.hosts() {
-        let address = host.address(goodput_model::Family::V4);
-        let enter = lab.enter_hint(host);
-        screen::line(format_args!("  {:6}  {address:15}  {enter}", host.name()))?;
-    }
-    screen::line("Ctrl-C takes it down.")?;
-    runtime.block_on(signals.next());
-    Ok(Exit::Fine)
 }
 
 #[cfg(test)]

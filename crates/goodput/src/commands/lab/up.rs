@@ -1,0 +1,80 @@
+//! `goodput lab up`: a scenario's hosts stay up, for whatever the user wants to try in them.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context, Result, bail};
+use goodput_lab::{Host, Lab, Scenario, Server};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::commands::measured::{self, Signals};
+use crate::exit::Exit;
+use crate::screen;
+
+/// Keeps the hosts up until `command`, which runs in the near host, ends; without a command until a signal.
+pub fn run(name: &str, command: &[OsString]) -> Result<Exit> {
+    goodput_lab::privilege::enter()?;
+    let scenario = Scenario::load(name)?;
+    let runtime = measured::runtime()?;
+    let mut signals = runtime.block_on(async { Signals::listen() })?;
+    let lab = Lab::up(&scenario)?;
+    if let Some((program, arguments)) = command.split_first() {
+        let exe = env::current_exe().context("cannot find the program that runs")?;
+        let server = Server::start(&lab, &scenario, &exe)?;
+        let mut command = in_near(&lab, server.target(), &exe, program)?;
+        command.args(arguments);
+        return runtime.block_on(attend(command, program, &mut signals)).map(exit);
+    }
+    screen::line(format_args!("{}: {}", scenario.case, scenario.title))?;
+    for host in lab.hosts() {
+        let address = host.address(goodput_model::Family::V4);
+        let enter = lab.enter_hint(host);
+        screen::line(format_args!("  {:6}  {address:15}  {enter}", host.name()))?;
+    }
+    screen::line("Ctrl-C takes it down.")?;
+    runtime.block_on(signals.next());
+    Ok(Exit::Fine)
+}
+
+/// A command in the near host. It finds this goodput in its `PATH`, the server's address in `FAR`, and in `ON_FAR` what
+/// runs a command in the far host.
+fn in_near(lab: &Lab, far: &str, exe: &Path, program: &OsStr) -> Result<Command> {
+    let near: &Host = lab.near();
+    let folder = exe.parent().map(Path::to_path_buf);
+    let others = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths(folder.into_iter().chain(env::split_paths(&others)))
+        .context("the directory of goodput can't be part of PATH")?;
+    let mut command = near.command(program)?;
+    command.env("FAR", far).env("NEAR", near.address(goodput_model::Family::V4).to_string());
+    command.env("ON_FAR", lab.enter_from_inside(lab.far())).env("PATH", path);
+    Ok(command)
+}
+
+/// Runs it to its end. Ctrl-C reaches it through the terminal, as its own; SIGTERM and SIGHUP are passed on.
+async fn attend(
+    mut command: Command,
+    program: &OsStr,
+    signals: &mut Signals,
+) -> Result<ExitStatus> {
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(why) => bail!("cannot run {} in the near host: {why}", program.display()),
+    };
+    let pid = Pid::from_child(&child);
+    let mut end = tokio::task::spawn_blocking(move || child.wait());
+    loop {
+        tokio::select! {
+            ended = &mut end => return Ok(ended.map_err(io::Error::other)??),
+            // It has not been waited for, so the number is still its own.
+            () = signals.next_but_interrupt() => kill_process(pid, Signal::TERM)?,
+        }
+    }
+}
+
+/// The command's own exit code may mean anything.
+fn exit(status: ExitStatus) -> Exit {
+    if status.success() { Exit::Fine } else { Exit::Problem }
+}

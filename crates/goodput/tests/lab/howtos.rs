@@ -1,0 +1,205 @@
+//! The how-tos of `docs/howto`: each of their commands is typed into a shell, and what they show must appear. Numbers may
+//! differ, words may not.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use libtest_mimic::Failed;
+use tempfile::TempDir;
+
+use crate::disturbed::{self, Judgement};
+use crate::neighbours::{Needs, Test};
+use crate::stage::exe;
+
+/// Stands for any lines, and at the end of a line for the rest of it.
+const ANY: char = '…';
+/// Printed after each command.
+const MARK: &str = "== typed ==";
+
+/// Rate of the cable on which most how-tos measure, in both directions, bits per second.
+const CABLE_BITS_PER_S: f64 = 2.0 * 20e6;
+
+/// A test for each how-to.
+pub fn all() -> Vec<Test> {
+    let cable = Needs::of_rate(CABLE_BITS_PER_S);
+    let howto = |name, needs, file| disturbed::judged(name, needs, move || replay(file));
+    vec![
+        howto("howto::raw_throughput", cable, "raw-throughput.md"),
+        howto("howto::polling", cable, "polling.md"),
+        howto("howto::sendfile", cable, "sendfile.md"),
+        howto("howto::iperf", cable, "iperf.md"),
+        howto("howto::shaper", Needs::All, "shaper.md"),
+        Test::of_facts("howto::a_line_that_is_missing_is_found", a_missing_line_is_found),
+    ]
+}
+
+/// A command with the lines that the how-to shows of its output.
+#[derive(Debug, PartialEq)]
+struct Step {
+    command: String,
+    shown: Vec<String>,
+}
+
+impl Step {
+    /// Whether the machine's other work may change what it prints.
+    fn measures(&self) -> bool {
+        ["test", "compare", "shaping", "as"].iter().any(|verb| {
+            let rest = self.command.strip_prefix("goodput ");
+            rest.and_then(|rest| rest.strip_prefix(verb)).is_some_and(|rest| rest.starts_with(' '))
+        })
+    }
+}
+
+fn replay(file: &str) -> Result<Judgement, Failed> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let steps = steps(&std::fs::read_to_string(top.join("docs/howto").join(file))?);
+    if steps.is_empty() {
+        return Err(format!("{file} has no commands").into());
+    }
+    let mut shell = Shell::open(&top)?;
+    for step in steps {
+        let said = shell.type_in(&step.command)?;
+        if let Some(line) = missing(&step.shown, &said) {
+            let said = format!("{file}: {}: no `{line}` in\n{}", step.command, said.join("\n"));
+            return Ok(if step.measures() {
+                Judgement::Open(said)
+            } else {
+                Judgement::Wrong(said)
+            });
+        }
+    }
+    Ok(Judgement::Right)
+}
+
+/// The commands of a page: lines that start with `$ ` in its blocks of `console`.
+fn steps(page: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut is_console = false;
+    for line in page.lines() {
+        match line.strip_prefix("```") {
+            Some(kind) => is_console = kind == "console",
+            None if !is_console => {}
+            None => match line.strip_prefix("$ ") {
+                Some(command) => steps.push(Step { command: command.into(), shown: Vec::new() }),
+                None => steps.iter_mut().last().into_iter().for_each(|s| s.shown.push(line.into())),
+            },
+        }
+    }
+    steps
+}
+
+/// The first shown line that is not among those said, in this order.
+fn missing<'a>(shown: &'a [String], said: &[String]) -> Option<&'a String> {
+    let mut said = said.iter().map(|line| words(line));
+    shown.iter().filter(|line| line.trim() != ANY.to_string()).find(|line| {
+        let wanted = words(line.trim_end_matches(ANY));
+        let is_whole = !line.ends_with(ANY);
+        !said.any(|one| if is_whole { one == wanted } else { one.starts_with(&wanted) })
+    })
+}
+
+/// A line without its numbers, their signs and their prefixes.
+fn words(line: &str) -> Vec<String> {
+    let words = line.split_whitespace().filter(|word| !word.contains(['█', '▓', '▒', '░']));
+    words.map(|word| unit(&without_numbers(word)).to_owned()).collect()
+}
+
+/// `35.8k` and `+7` become `#`.
+fn without_numbers(word: &str) -> String {
+    let mut masked = String::new();
+    let mut letters = word.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if !letter.is_ascii_digit() {
+            masked.push(letter);
+            continue;
+        }
+        while letters.next_if(|next| next.is_ascii_digit() || ".,".contains(*next)).is_some() {}
+        letters.next_if(|next| "kMG".contains(*next));
+        while masked.ends_with(['+', '-', '±', '−']) {
+            masked.pop();
+        }
+        masked.push('#');
+    }
+    masked
+}
+
+/// The unit without its prefix, which belongs to the number.
+fn unit(word: &str) -> &str {
+    const UNITS: [(&str, &[&str]); 4] = [
+        ("bit/s", &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]),
+        ("B", &["B", "kB", "MB", "GB"]),
+        ("Bytes", &["Bytes", "KBytes", "MBytes"]),
+        ("s", &["s", "ms", "µs"]),
+    ];
+    let bare = word.trim_end_matches([',', ')']);
+    UNITS.iter().find(|(_, all)| all.contains(&bare)).map_or(word, |(unit, _)| unit)
+}
+
+/// A shell that reads what is typed, with goodput in its `PATH` and directories of its own.
+struct Shell {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    _own: TempDir,
+}
+
+impl Shell {
+    fn open(top: &Path) -> Result<Self, Failed> {
+        let own = tempfile::tempdir()?;
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let folder = exe().parent().map(Path::to_path_buf);
+        let path = std::env::join_paths(folder.into_iter().chain(std::env::split_paths(&others)))?;
+        let mut command = Command::new("bash");
+        command.current_dir(top).env("PATH", path).env("GOODPUT_STATE_DIR", own.path());
+        command.env("XDG_CONFIG_HOME", own.path()).env("XDG_DATA_HOME", own.path());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().ok_or("stdout is piped")?);
+        let mut shell = Self { child, input, output, _own: own };
+        shell.type_in("exec 2>&1")?;
+        Ok(shell)
+    }
+
+    /// Types a command, and returns what it printed. A command that opens another shell gets the following ones.
+    fn type_in(&mut self, command: &str) -> Result<Vec<String>, Failed> {
+        let input = self.input.as_mut().ok_or("the shell is closed")?;
+        write!(input, "{command}\nprintf '\\n%s\\n' '{MARK}'\n")?;
+        let mut said = Vec::new();
+        loop {
+            let mut line = String::new();
+            if self.output.read_line(&mut line)? == 0 {
+                return Err(format!("the shell ended in {command}: {}", said.join("\n")).into());
+            }
+            match line.trim_end() {
+                MARK => return Ok(said),
+                line => said.push(line.to_owned()),
+            }
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // A shell ends with its input, and the hosts that it opened end with their shell.
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn check(holds: bool, what: &str) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+fn a_missing_line_is_found() -> Result<(), Failed> {
+    let page = "text\n```console\n$ one\na  12 Mbit/s\n…\nlimited by  …\n```\n$ no command\n```text\n$ none\n```\n";
+    let steps = steps(page);
+    check(steps.len() == 1 && steps[0].command == "one", "one command is in a console")?;
+    let said = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let shown = &steps[0].shown;
+    let missing = |lines: &[&str]| missing(shown, &said(lines)).cloned();
+    check(missing(&["x", "a 1.3 Gbit/s", "limited by x"]).is_none(), "numbers may differ")?;
+    check(missing(&["a 1 B", "limited by x"]).is_some(), "a unit may not")?;
+    check(missing(&["limited by x", "a 1 bit/s"]).is_some(), "nor the order")?;
+    check(words("-0.4 % (99 % interval ±1.2k)") == words("+10 % (95 % interval 7)"), "signs may")
+}
