@@ -21,6 +21,7 @@ mod same;
 mod supply;
 mod tally;
 mod test;
+mod test_binaries;
 mod tidy;
 mod transcript;
 mod truth;

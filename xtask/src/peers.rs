@@ -6,10 +6,12 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::test_binaries;
 use xtask::shell::{capture, cargo, root, run as run_command};
 
 /// Options of `cargo xtask peers`.
@@ -74,14 +76,13 @@ fn protocol(case: &str) -> &str {
 
 /// The names of all cases, in the order of the matrix.
 fn cases() -> Result<Vec<String>> {
-    let listed = capture(&mut cargo([
-        "test",
-        "--quiet",
-        "--package=goodput",
-        "--test=peers",
-        "--",
-        "--list",
-    ]))?;
+    let source = root().join("crates/goodput/tests/peers/main.rs");
+    let binaries = test_binaries::all()?;
+    let (_, tests) = binaries
+        .iter()
+        .find(|(of, _)| *of == source)
+        .with_context(|| format!("cargo builds no test of {}", source.display()))?;
+    let listed = capture(Command::new(tests).arg("--list"))?;
     let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
     Ok(names.filter(|name| name.split('/').count() == PARTS).map(Into::into).collect())
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use goodput_testing::everything_required;
-use serde_json::Value;
 
 use super::guest::{Guest, Processor};
 use super::host;
@@ -17,7 +16,8 @@ use super::job::{Job, quoted};
 use super::package::Kernel;
 use crate::tally::Tally;
 use crate::test::transcribe;
-use xtask::shell::{capture, cargo, root};
+use crate::test_binaries;
+use xtask::shell::root;
 
 /// The kernel that everything runs under.
 const KERNEL: &str = "debian";
@@ -48,7 +48,7 @@ pub fn check() -> Result<Tally> {
         Err(what) => return Ok(skip(&what)),
     };
     println!("  Linux {}", kernel.release);
-    let words = ["sh", "-c", &script(&binaries()?)?].map(OsString::from);
+    let words = ["sh", "-c", &script(&test_binaries::all()?)?].map(OsString::from);
     let mut guest = Guest::boot(&kernel, Processor::Emulated, &Job::here(&words)?)?;
     let (stdout, stderr) = guest.output()?;
     let (transcript, status) = thread::scope(|scope| {
@@ -75,22 +75,6 @@ fn skip(what: &str) -> Tally {
     let needs = format!("kernel: needs {what}");
     println!("SKIPPED {needs}");
     if everything_required() { Tally::failure(needs) } else { Tally::SKIPPED }
-}
-
-/// Every test binary of the workspace with the source of its root module; builds missing binaries.
-fn binaries() -> Result<Vec<(PathBuf, String)>> {
-    let mut build = cargo(["test", "--workspace", "--no-run", "--message-format=json", "--quiet"]);
-    let said = capture(&mut build)?;
-    let messages = said.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
-    let binary = |message: &Value| {
-        let source = message["target"]["src_path"].as_str()?;
-        Some((source.into(), message["executable"].as_str()?.into()))
-    };
-    Ok(messages
-        .iter()
-        .filter(|message| message["profile"]["test"] == true)
-        .filter_map(binary)
-        .collect())
 }
 
 /// Runs every suite. The guest hosts all their tests, so none may be skipped. Each suite runs in the folder of its
