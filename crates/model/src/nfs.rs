@@ -29,10 +29,6 @@ pub struct NfsPlan {
 }
 
 impl NfsPlan {
-    /// Bytes that are read or written at once if the user names none: those of a usual call. With less room, an answer
-    /// takes several system calls, although all of it has arrived.
-    pub const STANDARD_CHUNK: Bytes = Bytes(1 << 20);
-
     /// Bytes of one READ at most.
     pub const MOST_RSIZE_BYTES: u64 = 64 << 20;
     /// Calls in flight at most.

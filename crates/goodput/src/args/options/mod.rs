@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use goodput_engine::Target;
-use goodput_model::{Bytes, Family, Length, MountPlan, NfsPlan, Plan, SocketOptions, Transport};
+use goodput_model::{Bytes, Family, Length, MountPlan, Plan, SocketOptions, Transport};
 
 pub use ceiling::{CeilingInputArgs, asks_for_something, with_defaults};
 pub use direction::DirectionArgs;
@@ -76,7 +76,6 @@ impl MeasureArgs {
             Transport::Tcp if target.mounted.is_some() => {
                 self.plan_with(length, MountPlan::STANDARD_CHUNK)
             }
-            Transport::Tcp if target.is_nfs() => self.plan_with(length, NfsPlan::STANDARD_CHUNK),
             _ => self.plan(length),
         };
         Plan { direction: target.direction(plan.direction), ..plan }
