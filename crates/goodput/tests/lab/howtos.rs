@@ -82,7 +82,11 @@ fn steps(page: &str) -> Vec<Step> {
             None if !is_console => {}
             None => match line.strip_prefix("$ ") {
                 Some(command) => steps.push(Step { command: command.into(), shown: Vec::new() }),
-                None => steps.iter_mut().last().into_iter().for_each(|s| s.shown.push(line.into())),
+                None => {
+                    if let Some(step) = steps.last_mut() {
+                        step.shown.push(line.into());
+                    }
+                }
             },
         }
     }

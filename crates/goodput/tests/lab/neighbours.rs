@@ -30,7 +30,7 @@ pub enum Needs {
     Nothing,
     /// It measures, and this many packets per second are the most that it moves.
     PacketsPerS(u64),
-    /// It measures as fast as the CPUs can.
+    /// It measures, and moves more than tests beside each other may, or an unknown number.
     All,
 }
 
@@ -78,13 +78,26 @@ impl Needs {
                 && !["--udp", "--flows"].into_iter().any(|option| scenario.has(option));
         let by_loss = packets_by_loss(&path).filter(|_| is_one_cubic);
         let by_rate = path.rate.map(|rate| packets_per_s(rate.0, path.packet_bytes));
-        by_rate.into_iter().chain(by_loss).min().map_or(Self::All, Self::PacketsPerS)
+        by_rate.into_iter().chain(by_loss).min().map_or(Self::All, Self::of_packets)
     }
 
     /// Of sending full packets of Ethernet at this rate, bits per second.
     pub fn of_rate(bits_per_s: f64) -> Self {
-        Self::PacketsPerS(packets_per_s(bits_per_s, DEFAULT_MTU))
+        Self::of_packets(packets_per_s(bits_per_s, DEFAULT_MTU))
     }
+
+    fn of_packets(per_s: u64) -> Self {
+        if per_s <= most_packets_per_s() { Self::PacketsPerS(per_s) } else { Self::All }
+    }
+}
+
+/// What tests beside each other may move on this machine, all together.
+fn most_packets_per_s() -> u64 {
+    (MAX_BUSY_SHARE * cpus() as f64 / CPU_S_PER_PACKET) as u64
+}
+
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn packets_per_s(bits_per_s: f64, packet_bytes: u32) -> u64 {
@@ -130,14 +143,12 @@ impl Drop for Part<'_> {
 
 /// Runs all tests, group by group.
 pub fn run_all(arguments: &Arguments, tests: Vec<Test>) -> ExitCode {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let most = (MAX_BUSY_SHARE * cpus as f64 / CPU_S_PER_PACKET) as u64;
-    let budget = Arc::new(Budget::of(most));
+    let budget = Arc::new(Budget::of(most_packets_per_s()));
     let (mut facts, mut slow, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for Test { name, needs, runs } in tests {
         match needs {
             Needs::Nothing => facts.push(Trial::test(name, runs)),
-            Needs::PacketsPerS(packets) if packets <= most => {
+            Needs::PacketsPerS(packets) => {
                 let budget = Arc::clone(&budget);
                 let within_budget = move || {
                     let _part = budget.take(packets);
@@ -145,13 +156,13 @@ pub fn run_all(arguments: &Arguments, tests: Vec<Test>) -> ExitCode {
                 };
                 slow.push((packets, Trial::test(name, within_budget)));
             }
-            Needs::PacketsPerS(_) | Needs::All => alone.push(Trial::test(name, runs)),
+            Needs::All => alone.push(Trial::test(name, runs)),
         }
     }
     // Small ones first: in the end a large one would have nobody beside it anyway.
     slow.sort_by_key(|(packets, _)| *packets);
     let slow = slow.into_iter().map(|(_, trial)| trial).collect();
-    let at_once = TESTS_PER_CPU * cpus;
+    let at_once = TESTS_PER_CPU * cpus();
     let failed = [(facts, at_once), (slow, at_once), (alone, 1)].map(|(trials, at_once)| {
         let asked = arguments.test_threads.unwrap_or(at_once);
         let arguments = Arguments { test_threads: Some(asked.min(at_once)), ..arguments.clone() };
@@ -181,7 +192,8 @@ fn a_slow_path_needs_few_packets() -> Result<(), Failed> {
     };
     let cases = [
         (needs("")? == Needs::All, "nothing is planted"),
-        (needs(loss)? == Needs::PacketsPerS(100_000), "a rate, and who reacts to loss is unknown"),
+        (needs(loss)? == Needs::of_rate(1.2e9), "a rate, and who reacts to loss is unknown"),
+        (Needs::of_packets(u64::MAX) == Needs::All, "more than the machine can"),
         (reno, "a loss"),
         (needs("[run]\nclient = [\"--both\"]")? == Needs::All, "both directions"),
     ];

@@ -78,19 +78,16 @@ impl Lab {
 
     /// A command line that opens a shell in `host` from outside, as long as this process lives.
     pub fn enter_hint(&self, host: &Host) -> String {
-        let inside = self.enter_from_inside(host);
-        match self.in_user_namespace {
-            true => {
-                let user = format!("--user --preserve-credentials --target {}", std::process::id());
-                inside.replacen("nsenter", &format!("nsenter {user}"), 1)
-            }
-            false => inside,
-        }
+        let user = match self.in_user_namespace {
+            true => format!("--user --preserve-credentials --target {} ", std::process::id()),
+            false => String::new(),
+        };
+        format!("nsenter {user}{}", network_of(host))
     }
 
-    /// The same for a program that this process started.
+    /// The same for a program that this process started, which is in its user namespace already.
     pub fn enter_from_inside(&self, host: &Host) -> String {
-        format!("nsenter --net=/proc/{}/fd/{}", std::process::id(), host.namespace().as_raw_fd())
+        format!("nsenter {}", network_of(host))
     }
 
     /// Plants the faults of `scenario` that are due at `when`; `pid_in` returns the process of goodput that runs in a
@@ -174,6 +171,11 @@ fn reach(target: IpAddr, deadline: Instant) -> Result<(), LabError> {
 fn in_user_namespace() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().ne(["0", "0", "4294967295"])
+}
+
+/// The option of nsenter(1) that names a host's network.
+fn network_of(host: &Host) -> String {
+    format!("--net=/proc/{}/fd/{}", std::process::id(), host.namespace().as_raw_fd())
 }
 
 #[cfg(test)]

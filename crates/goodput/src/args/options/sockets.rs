@@ -53,8 +53,9 @@ pub struct SocketArgs {
     pub notsent_lowat: Option<Bytes>,
     /// Let a reader poll the device for this time, at both ends (SO_BUSY_POLL)
     ///
-    /// A number without a unit is in microseconds. On older kernels, a time above sysctl net.core.busy_read needs CAP_NET_ADMIN. A program that waits with
-    /// poll(2), as goodput does, polls longer than once only if sysctl net.core.busy_poll is set too.
+    /// A number without a unit is in microseconds. On older kernels, a time above sysctl net.core.busy_read needs
+    /// CAP_NET_ADMIN. A program that waits with poll(2), as goodput does, polls longer than once only if sysctl
+    /// net.core.busy_poll is set too.
     #[arg(long, value_name = "TIME", value_parser = time::busy_poll, hide_short_help = true)]
     pub busy_poll: Option<u32>,
     /// Priority of the packets in this host's queues, at both ends (SO_PRIORITY)

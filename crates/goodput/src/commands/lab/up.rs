@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context, Result, bail};
-use goodput_lab::{Host, Lab, Scenario, Server};
-use rustix::process::{Pid, Signal, kill_process};
+use goodput_lab::{Lab, Scenario, Server};
+use goodput_model::Family;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::commands::measured::{self, Signals};
 use crate::exit::Exit;
@@ -24,13 +25,13 @@ pub fn run(name: &str, command: &[OsString]) -> Result<Exit> {
     if let Some((program, arguments)) = command.split_first() {
         let exe = env::current_exe().context("cannot find the program that runs")?;
         let server = Server::start(&lab, &scenario, &exe)?;
-        let mut command = in_near(&lab, server.target(), &exe, program)?;
+        let mut command = in_near(&lab, &scenario, &server, &exe, program)?;
         command.args(arguments);
         return runtime.block_on(attend(command, program, &mut signals)).map(exit);
     }
     screen::line(format_args!("{}: {}", scenario.case, scenario.title))?;
     for host in lab.hosts() {
-        let address = host.address(goodput_model::Family::V4);
+        let address = host.address(Family::V4);
         let enter = lab.enter_hint(host);
         screen::line(format_args!("  {:6}  {address:15}  {enter}", host.name()))?;
     }
@@ -41,14 +42,20 @@ pub fn run(name: &str, command: &[OsString]) -> Result<Exit> {
 
 /// A command in the near host. It finds this goodput in its `PATH`, the server's address in `FAR`, and in `ON_FAR` what
 /// runs a command in the far host.
-fn in_near(lab: &Lab, far: &str, exe: &Path, program: &OsStr) -> Result<Command> {
-    let near: &Host = lab.near();
+fn in_near(
+    lab: &Lab,
+    scenario: &Scenario,
+    server: &Server,
+    exe: &Path,
+    program: &OsStr,
+) -> Result<Command> {
+    let family = if scenario.run.ipv6 { Family::V6 } else { Family::V4 };
     let folder = exe.parent().map(Path::to_path_buf);
     let others = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths(folder.into_iter().chain(env::split_paths(&others)))
         .context("the directory of goodput can't be part of PATH")?;
-    let mut command = near.command(program)?;
-    command.env("FAR", far).env("NEAR", near.address(goodput_model::Family::V4).to_string());
+    let mut command = lab.near().command(program)?;
+    command.env("FAR", server.target()).env("NEAR", lab.near().address(family).to_string());
     command.env("ON_FAR", lab.enter_from_inside(lab.far())).env("PATH", path);
     Ok(command)
 }
@@ -63,13 +70,16 @@ async fn attend(
         Ok(child) => child,
         Err(why) => bail!("cannot run {} in the near host: {why}", program.display()),
     };
-    let pid = Pid::from_child(&child);
+    // A descriptor can't come to mean another process, as a number can.
+    let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
     let mut end = tokio::task::spawn_blocking(move || child.wait());
     loop {
         tokio::select! {
             ended = &mut end => return Ok(ended.map_err(io::Error::other)??),
-            // It has not been waited for, so the number is still its own.
-            () = signals.next_but_interrupt() => kill_process(pid, Signal::TERM)?,
+            () = signals.next_but_interrupt() => {
+                // Fails only if it has just ended.
+                let _ = pidfd_send_signal(&process, Signal::TERM);
+            }
         }
     }
 }
