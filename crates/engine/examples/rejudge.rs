@@ -65,7 +65,7 @@ fn judge(kept: Kept) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the account and the loss model say, which no verdict reads yet.
+/// What the account, which no verdict reads yet, and the loss model say.
 fn shadow(verdict: &Verdict) -> String {
     let account = match verdict.account.get() {
         Ok(account) => account

@@ -1,6 +1,6 @@
 //! Which explanation is told.
 
-use goodput_model::{LossModel, Missing};
+use goodput_model::{Loss, LossModel, Missing};
 
 use super::fit::{Fit, sums};
 use super::level::FREE;
@@ -40,6 +40,17 @@ pub fn explanation(flows: &[&[Step]], fits: &[Fit], late_s: f64) -> Result<LossM
     }
 }
 
+/// Whether a limit explains the losses better than chance, or about as well.
+pub fn may_be_a_limit(loss: &Loss) -> bool {
+    let best = |by_chance| {
+        let mut fits = loss.candidates.iter();
+        fits.find(|fit| is_chance(fit.model) == by_chance).map(|fit| fit.behind)
+    };
+    let known = loss.explanation.value().is_some_and(|model| !is_chance(*model));
+    let (chance, limit) = (best(true), best(false));
+    known || chance.zip(limit).is_some_and(|(chance, limit)| limit - chance < MIN_APART)
+}
+
 /// Whether a limit of what is in flight would have been told, had there been one: it loses only near the most, so each
 /// loss is the likelier under it the more was sent with less in flight. If that hardly varied, or too little was
 /// lost, that chance needs fewer parameters says nothing.
@@ -76,4 +87,36 @@ fn queues(flows: &[&[Step]], late_s: f64) -> bool {
     let lossy = flows.iter().copied().flatten().filter(|step| step.lost > 0.0);
     let stood: Vec<bool> = lossy.map(|step| step.queue_s > late_s + step.jitter_s).collect();
     2 * stood.iter().filter(|stood| **stood).count() > stood.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{Known, LossCandidate};
+
+    use super::*;
+
+    #[test]
+    fn a_limit_counts_unless_chance_is_clearly_better() {
+        let may_be = |fits: &[(LossModel, f64)]| {
+            let candidate = |&(model, behind): &(LossModel, f64)| LossCandidate {
+                model,
+                behind,
+                parameters: Vec::new(),
+            };
+            may_be_a_limit(&Loss {
+                sent_segments: 1000,
+                lost_segments: 10,
+                repeated_segments: 0,
+                needless_segments: 0,
+                late_segments: 0,
+                explanation: Known::missing("can't tell"),
+                candidates: fits.iter().map(candidate).collect(),
+            })
+        };
+        use LossModel::{Flight, Queue, Random, Runs};
+        assert!(may_be(&[(Flight, 0.0), (Random, 30.0)]));
+        assert!(may_be(&[(Runs, 0.0), (Random, 1.0), (Queue, 3.9)]));
+        assert!(!may_be(&[(Runs, 0.0), (Random, 1.0), (Queue, 4.1)]));
+        assert!(!may_be(&[(Random, 0.0)]) && !may_be(&[(Queue, 0.0)]) && !may_be(&[]));
+    }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each explanation is a generative model of how many segments each step loses. They are compared by penalised
-//! likelihood, so the number of samples decides how much can be told. Nothing but the tests reads it yet.
+//! likelihood, so the number of samples decides how much can be told. `path-loss` is sure only if no limit explains them as well.
 
 mod bucket;
 mod chance;
@@ -21,6 +21,7 @@ use goodput_model::{Loss, LossCandidate, LossModel, Missing};
 
 use crate::view::View;
 use choose::explanation;
+pub use choose::may_be_a_limit;
 use fit::Fit;
 use order::Order;
 use series::{Flow, Step};

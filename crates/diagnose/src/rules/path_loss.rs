@@ -18,9 +18,9 @@
 //!
 //! # When it is wrong
 //! A policer or a short queue on the path loses packets for a reason: the rate is what they allow.
-//! If the path's rate explains the loss, loss is only possible as the cause; under BBR, which does
-//! not back off, it is no cause. With BBR a loss below a few percent limits little; from 0.1 % the
-//! finding is possible if the send buffer would allow far more.
+//! If they explain about as well when packets were lost (the loss model in the record), or the path's rate explains
+//! the loss, loss is only possible as the cause; under BBR, which does not back off, it is no cause. With BBR a loss
+//! below a few percent limits little; from 0.1 % the finding is possible if the send buffer would allow far more.
 //!
 //! # Source
 //! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).
@@ -31,6 +31,7 @@ use super::path_rate;
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, time};
+use crate::loss::{loss, may_be_a_limit};
 use crate::models::{kept_at_loss, rate_at_loss};
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
@@ -214,6 +215,11 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
     let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
     let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost recently"));
     let rtt = time(side.rtt_s()?);
+    // A short queue or a policer drops packets for a reason, and may cost the same.
+    let confidence = match loss(view).is_ok_and(|lost| may_be_a_limit(&lost)) {
+        true => confidence.min(Confidence::Possible),
+        false => confidence,
+    };
     Ok(Draft::new(RULE.id, Place::Path, confidence, "loss on the path")
         .share(split(view)?.path_percent / 100.0)
         .saw(place, "retransmitted_percent", share * 100.0, lost)
