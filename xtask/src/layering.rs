@@ -66,7 +66,7 @@ const LAYERS: &[Layer] = &[
     pure(CEILING, &[MODEL]),
     pure(DIAGNOSE, &[MODEL, CEILING]),
     pure(EXPERIMENT, &[MODEL]),
-    pure(SHAPING, &[MODEL]),
+    pure(SHAPING, &[MODEL, CEILING]),
     layer(STORE, &[MODEL]),
     near_kernel(MOVER, &[MODEL, FRAMING]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),

@@ -10,6 +10,7 @@
 mod all;
 pub mod answers;
 pub mod bounds;
+pub mod bucket;
 pub mod buses;
 pub mod fit;
 pub mod framings;
@@ -21,5 +22,5 @@ pub mod tunnels;
 
 pub use all::{Ceiling, MAX_EXCESS_SHARE, ceiling};
 pub use fit::fit;
-pub use lines::{Lines, number, time};
+pub use lines::{Lines, number, rate, time};
 pub use packet::{ETHERNET_HEADER_BYTES, Packet, TIMESTAMPS_BYTES, WIRE_EXTRA_BYTES};

@@ -1,5 +1,6 @@
 //! The token bucket on the sender's own device, if there is one.
 
+use goodput_ceiling::bucket::{BucketNeeds, PLAUSIBLE_LATENESS_S, USUAL_FILL_S};
 use goodput_model::Missing;
 
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
@@ -9,13 +10,12 @@ use crate::view::{Side, View, positive};
 
 /// Queueing disciplines that shape to a rate.
 const SHAPERS: [&str; 4] = ["tbf", "htb", "hfsc", "cake"];
-/// Burst below which segmentation-offload super-packets are cut up, bytes: 64 KiB and the
-/// headers of their 45 segments (`qdisc_pkt_len_init`, net/core/dev.c).
-pub const BATCH_BYTES: f64 = 70_000.0;
+/// Burst below which segmentation-offload super-packets are cut up, bytes.
+pub use goodput_ceiling::bucket::SUPER_PACKET_BYTES as BATCH_BYTES;
 /// Wake-up lateness that a bucket must bridge, seconds.
-const LATENESS_S: f64 = 0.001;
-/// Mean lateness that high-resolution timers hardly exceed, microseconds. Measured: 1 to 6.
-const PLAUSIBLE_LATENESS_US: f64 = 100.0;
+const LATENESS_S: f64 = USUAL_FILL_S;
+/// Mean lateness that high-resolution timers hardly exceed, microseconds.
+const PLAUSIBLE_LATENESS_US: f64 = PLAUSIBLE_LATENESS_S * 1e6;
 /// By how much a bucket of little more than a frame stretches a packet's cycle, and how much such a
 /// bucket bridges, microseconds. Measured: 1.1 to 6, up to 12 on a virtual machine.
 const USUAL_STRETCH_US: f64 = 8.0;
@@ -25,10 +25,10 @@ const MIN_EMPTY_SHARE: f64 = 0.5;
 /// Share of the sent units that had to wait for tokens, above which packets usually wait.
 const MIN_WAITING_SHARE: f64 = 0.1;
 
-/// Burst, bytes, that costs neither goodput nor batching at `rate`, bits per second: 1 ms of the rate,
-/// at least one super-packet.
-pub fn needed_burst(rate: f64) -> f64 {
-    BATCH_BYTES.max(rate / 8.0 * LATENESS_S)
+/// Burst, bytes, that costs neither goodput nor batching at `rate`, bits per second, with frames of `frame` bytes: 1 ms of
+/// the rate, at least one super-packet.
+pub fn needed_burst(rate: f64, frame: f64) -> f64 {
+    BucketNeeds { rate, frame, super_packet: BATCH_BYTES, lateness_s: None }.bytes()
 }
 
 /// A shaper on the sender's device.
@@ -80,7 +80,7 @@ impl<'a> Shaper<'a> {
 
     /// Burst that costs neither goodput nor batching: 1 ms of the rate, at least one super-packet.
     pub fn needed_burst(&self) -> f64 {
-        needed_burst(self.rate)
+        needed_burst(self.rate, self.frame)
     }
 
     /// How late each packet would have to leave, on average, to explain `goodput`, microseconds: the lateness

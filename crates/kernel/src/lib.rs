@@ -20,6 +20,7 @@ mod root;
 mod socket;
 pub mod sources;
 mod tcp_info;
+mod timers;
 mod wakeups;
 
 pub use context::{Context, Subject};
@@ -38,4 +39,5 @@ pub use socket::{
 };
 pub use sources::{snapshot, usage};
 pub use tcp_info::{decode, tcp_info};
+pub use timers::timer_latenesses;
 pub use wakeups::longest_wakeup_delay;

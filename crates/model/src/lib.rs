@@ -19,6 +19,7 @@ pub mod connection;
 pub mod effect;
 pub mod end;
 pub mod end_name;
+pub mod estimate;
 pub mod ethernet;
 pub mod evidence;
 pub mod facts;
@@ -42,6 +43,7 @@ mod record_json;
 pub mod response;
 pub mod sample;
 pub mod setting;
+pub mod shaper;
 pub mod shaping;
 pub mod storage;
 pub mod tcp_info;
@@ -72,6 +74,7 @@ pub use effect::{Effect, Judgement};
 pub use end::{End, Host, OwnClock};
 pub use end_name::EndName;
 pub use ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES};
+pub use estimate::Estimate;
 pub use evidence::{Evidence, Measured};
 pub use facts::{Fact, Snapshot};
 pub use fetches::{Fetch, FetchTimes, Fetches};
@@ -93,8 +96,9 @@ pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, ProbeRun, 
 pub use response::Response;
 pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory, no_storage};
 pub use setting::SettingRef;
+pub use shaper::{EnoughBucket, LocalShaper, ShapingCause, TimerLateness};
 pub use shaping::{
-    Confirmation, CountedLayer, CurvePoint, Estimate, GapBin, Gaps, QueueDiscipline, Rhythm,
+    Confirmation, CountedLayer, CurvePoint, GapBin, Gaps, QueueDiscipline, Rhythm,
     Shaping, ShapingKind, ShapingQueue, ShapingTest, WindowRates,
 };
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};

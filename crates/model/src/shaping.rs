@@ -3,28 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::change::Change;
+use crate::estimate::Estimate;
 use crate::ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES};
+use crate::finding::Permanent;
 use crate::known::Known;
+use crate::shaper::{EnoughBucket, LocalShaper, ShapingCause};
 use crate::units::{BitRate, Bytes};
-
-/// A value and the interval in which it lies with 95 % confidence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
-    /// The value.
-    pub value: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
-}
-
-impl Estimate {
-    /// In another unit.
-    #[must_use]
-    pub fn scaled(self, by: f64) -> Self {
-        Self { value: self.value * by, low: self.low * by, high: self.high * by }
-    }
-}
 
 /// What holds the rate of a path, as a train of datagrams met it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -164,6 +149,32 @@ pub struct ShapingTest {
     pub confirmation: Confirmation,
     /// Why, a sentence each.
     pub reasons: Vec<String>,
+    /// The shaper that the traffic passes at the sending host, if one is there.
+    #[serde(default = "not_read")]
+    pub shaper: Known<LocalShaper>,
+    /// The bucket that would be enough for the rate.
+    #[serde(default = "not_computed")]
+    pub enough_bucket: Known<EnoughBucket>,
+    /// What explains what was seen, the most telling first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<ShapingCause>,
+    /// What to change at the sending host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// The same as commands of tc(8).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// Files that keep it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permanent: Vec<Permanent>,
+}
+
+fn not_read() -> Known<LocalShaper> {
+    Known::missing("an older goodput made this record")
+}
+
+fn not_computed() -> Known<EnoughBucket> {
+    Known::missing("an older goodput made this record")
 }
 
 /// Which bytes of a packet count.

@@ -110,6 +110,11 @@ impl HtbClass {
         }
     }
 
+    /// How lengths are counted at its rate.
+    pub fn counting(&self) -> RateSpec {
+        self.rate_spec
+    }
+
     /// The same class as the kernel will report it once set, for verification.
     pub fn as_read_back(&self) -> Self {
         let round = |rate, spec, bytes| match Clock::new(rate, spec) {

@@ -66,6 +66,7 @@ pub use neighbours::NeighbourState;
 pub use object_kind::ObjectKind;
 pub use objects::Object;
 pub use offloads::{Offload, get_offload, set_offload};
+pub use psched::RateSpec;
 pub use qdiscs::{Qdisc, QdiscOptions, QdiscStats};
 pub use raw::{attribute, attributes};
 pub use rounded_times::kept_time;

@@ -12,6 +12,8 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(crate) const RATE_SPEC_BYTES: usize = 12;
 /// `TC_LINKLAYER_ETHERNET`.
 const LINK_LAYER_ETHERNET: u8 = 1;
+/// `TC_LINKLAYER_ATM`.
+const LINK_LAYER_ATM: u8 = 2;
 
 /// How lengths are counted at a rate: the fields of `struct tc_ratespec` beside the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,21 @@ impl Default for RateSpec {
 }
 
 impl RateSpec {
+    /// Bytes that are counted with each packet beside its own.
+    pub fn overhead_bytes(&self) -> u16 {
+        self.overhead
+    }
+
+    /// The fewest bytes that are counted for a packet.
+    pub fn least_bytes(&self) -> u16 {
+        self.mpu
+    }
+
+    /// Whether lengths are counted in cells of ATM: 48 bytes of payload in 53 (`TC_LINKLAYER_ATM`).
+    pub fn counts_cells(&self) -> bool {
+        self.link_layer == LINK_LAYER_ATM
+    }
+
     /// Splits `struct tc_ratespec` into its other fields and its 32 bit rate in bytes per second.
     pub(crate) fn parse(bytes: &[u8; RATE_SPEC_BYTES]) -> (Self, u32) {
         let spec = Self {

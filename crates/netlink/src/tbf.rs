@@ -51,6 +51,11 @@ impl Tbf {
         }
     }
 
+    /// How lengths are counted at its rate.
+    pub fn counting(&self) -> RateSpec {
+        self.rate_spec
+    }
+
     /// The same bucket as the kernel will report it once set, for verification.
     pub fn as_read_back(&self) -> Self {
         let mut read = self.clone();

@@ -1,7 +1,7 @@
 //! Whether a shaper gives what it was told.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, CountedLayer, Estimate, Missing, Shaping, ShapingKind,
+    BitRate, Bytes, Confirmation, CountedLayer, Estimate, Known, Missing, Shaping, ShapingKind,
     ShapingTest,
 };
 
@@ -66,6 +66,12 @@ pub fn judge(
         tcp_bits_per_s: tcp.into(),
         train: train.into(),
         confirmation,
+        shaper: Known::missing("not looked for"),
+        enough_bucket: Known::missing("not computed"),
+        causes: Vec::new(),
+        changes: Vec::new(),
+        commands: Vec::new(),
+        permanent: Vec::new(),
     }
 }
 
@@ -165,7 +171,7 @@ fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Gaps, Known};
+    use goodput_model::Gaps;
 
     const TOLD: Told = Told { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None };
 

@@ -13,6 +13,7 @@
 mod bucket;
 mod curve;
 mod empty;
+mod explain;
 mod gaps;
 mod judge;
 mod kind;
@@ -26,6 +27,7 @@ mod windows;
 
 use goodput_model::{BitRate, Bytes, Known, Missing, Shaping, ShapingKind};
 
+pub use explain::{Sender, explain};
 pub use judge::{TcpRate, Told, judge};
 pub use trace::{Sizes, Train};
 

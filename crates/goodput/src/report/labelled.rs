@@ -32,7 +32,7 @@ pub(super) fn remedy(out: &mut String, finding: &Finding) {
 }
 
 /// The command that makes a change, with its reason; a change without a command is described.
-fn change(change: &Change) -> String {
+pub(super) fn change(change: &Change) -> String {
     let Change { setting, to, why, .. } = change;
     let is_plan = goodput_settings::find_for(setting).is_ok_and(Setting::is_plan);
     if is_plan || setting.end == EndName::Far {

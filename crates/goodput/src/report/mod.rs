@@ -12,6 +12,7 @@ mod datagrams;
 mod delay;
 pub mod difference;
 mod effect;
+mod explained;
 mod fetches;
 pub mod file_parts;
 mod labelled;

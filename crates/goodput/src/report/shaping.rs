@@ -6,6 +6,7 @@ use goodput_model::{
 };
 
 use super::curve::{bars, curve};
+use super::explained;
 use super::labelled::{line, lines};
 use super::micros::micros;
 use super::style;
@@ -23,6 +24,7 @@ pub fn text(record: &Record) -> String {
                 line(&mut out, "datagrams", &format!("unknown: {}", why.missing))
             }
         }
+        explained::add(&mut out, test);
         out += "\nTCP\n";
     }
     out + &test::text(record, Detail::default())

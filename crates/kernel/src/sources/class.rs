@@ -4,6 +4,7 @@ use goodput_model::{Missing, Snapshot};
 use goodput_netlink::{Class, HtbRoot, Qdisc, QdiscOptions};
 
 use super::Source;
+use super::qdisc::counting;
 use crate::Context;
 use crate::context::missing;
 
@@ -61,12 +62,14 @@ fn facts(snapshot: &mut Snapshot, class: &Class) {
     put("ceil_bits_per_s", htb.ceil_bytes_per_s.saturating_mul(8));
     put("burst_bytes", htb.burst_bytes.into());
     put("cburst_bytes", htb.cburst_bytes.into());
+    put("quantum_bytes", htb.quantum.into());
     put("level", htb.level.into());
     put("sent_bytes", class.stats.bytes);
     put("sent_packets", class.stats.packets);
     put("drops", class.stats.drops);
     put("overlimits", class.stats.overlimits);
     snapshot.put(format!("class.{id}.parent"), name(class.parent));
+    counting(snapshot, &format!("class.{id}"), htb.counting());
 }
 
 /// A handle as tc(8) writes it; `root` for a class without a parent.

@@ -1,7 +1,7 @@
 //! The outermost queueing discipline of the path's device: its limits and its counters.
 
 use goodput_model::{Missing, Snapshot};
-use goodput_netlink::{HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, Tbf};
+use goodput_netlink::{HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, RateSpec, Tbf};
 
 use super::Source;
 use crate::Context;
@@ -62,6 +62,15 @@ fn bucket(snapshot: &mut Snapshot, tbf: &Tbf) {
         Some(peak) => snapshot.put("qdisc.peak_rate_bits_per_s", bits(peak)),
         None => snapshot.lacks("qdisc.peak_rate_bits_per_s", "the bucket has no peak rate"),
     }
+    counting(snapshot, "qdisc", tbf.counting());
+}
+
+/// What a shaper counts beside a packet's own bytes.
+pub(super) fn counting(snapshot: &mut Snapshot, of: &str, spec: RateSpec) {
+    snapshot.put(format!("{of}.overhead_bytes"), u64::from(spec.overhead_bytes()));
+    snapshot.put(format!("{of}.least_bytes"), u64::from(spec.least_bytes()));
+    let layer = if spec.counts_cells() { "atm" } else { "ethernet" };
+    snapshot.put(format!("{of}.link_layer"), layer);
 }
 
 fn no_rate(snapshot: &mut Snapshot, kind: &str) {

@@ -27,9 +27,10 @@ fn bucket(check: &Check, host: &HostView) -> Answer {
     }
     let told = host.count(QDISC_CEIL).or_else(|_| host.count(QDISC_RATE))?;
     let (burst, mtu) = (host.count(QDISC_BURST)?, host.count(LINK_MTU)?);
-    let needed = needed_burst(told);
+    let frame = mtu + ETHERNET_HEADER_BYTES;
+    let needed = needed_burst(told, frame);
     let confidence = match burst {
-        b if b < mtu + ETHERNET_HEADER_BYTES => Confidence::Certain,
+        b if b < frame => Confidence::Certain,
         b if b < MAX_SMALL_BURST_SHARE * needed => Confidence::Likely,
         _ => return Ok(None),
     };

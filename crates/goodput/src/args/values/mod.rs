@@ -1,5 +1,6 @@
 //! Values as typed, and what they become. One file a kind.
 
+pub mod calendar;
 pub mod frequency;
 pub mod local;
 pub mod path;

@@ -1,0 +1,142 @@
+//! The smallest token bucket with which a shaper gives its rate.
+//!
+//! A bucket of `B` bytes that fills with the rate `R` lets a frame of `L` bytes pass once it holds as many. If the timer that
+//! lets the next frame go is late, tokens go on coming in, and what exceeds `B` is lost (net/sched/sch_tbf.c, `tbf_dequeue`). So a
+//! bucket bridges a lateness of `(B - L) / R`. One that is smaller than a super-packet of segmentation offload cuts
+//! it up, which costs CPU time (`tbf_segment`).
+
+use goodput_model::CeilingLine;
+
+use crate::lines::{Lines, number, rate, time};
+
+/// A super-packet of segmentation offload as a qdisc counts it, bytes, if the device's is not known: 64 KiB and the headers of
+/// its 45 segments (`qdisc_pkt_len_init`, net/core/dev.c).
+pub const SUPER_PACKET_BYTES: f64 = 70_000.0;
+/// What the bucket brings in this time is enough if the lateness of timers is not known, seconds: as much as sqm-scripts
+/// gives its shapers (`get_burst` in functions.sh).
+pub const USUAL_FILL_S: f64 = 0.001;
+/// Mean lateness that high-resolution timers hardly exceed, seconds. Measured: 1 to 6 µs.
+pub const PLAUSIBLE_LATENESS_S: f64 = 100e-6;
+/// Share of the rate that late timers may cost.
+pub const MAX_LOST_SHARE: f64 = 0.01;
+
+/// What the size follows from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BucketNeeds {
+    /// The shaper's rate, bits per second, above 0.
+    pub rate: f64,
+    /// The largest frame as the shaper counts it, bytes.
+    pub frame: f64,
+    /// The largest super-packet as the shaper counts it, bytes; that of one frame, if none is larger.
+    pub super_packet: f64,
+    /// Lateness that the bucket has to bridge, seconds, if it is known.
+    pub lateness_s: Option<f64>,
+}
+
+impl BucketNeeds {
+    /// Bytes that are enough for the rate, whatever becomes of super-packets.
+    pub fn for_rate(&self) -> f64 {
+        match self.lateness_s {
+            Some(late) => self.frame + self.rate / 8.0 * late,
+            None => self.frame.max(self.rate / 8.0 * USUAL_FILL_S),
+        }
+    }
+
+    /// Bytes that are enough for the rate and for super-packets.
+    pub fn bytes(&self) -> f64 {
+        self.for_rate().max(self.super_packet)
+    }
+
+    /// The same in whole bytes, with its arithmetic.
+    pub fn worked_out(&self) -> (u64, Vec<CeilingLine>) {
+        let (mut lines, frame, told) = (Lines::default(), number(self.frame), rate(self.rate));
+        let (label, formula) = match self.lateness_s {
+            Some(late) => (
+                "a frame, and what comes in while a timer is late",
+                format!("{frame} + {told} × {} / 8", time(late)),
+            ),
+            None => ("what comes in within 1 ms", format!("{told} × {} / 8", time(USUAL_FILL_S))),
+        };
+        lines.add(label, formula, self.for_rate().ceil(), "bytes");
+        if self.super_packet > self.frame {
+            let segments = self.super_packet / self.frame;
+            let formula = format!("{} × {frame}", number(segments));
+            lines.add(
+                "a super-packet of segmentation offload",
+                formula,
+                self.super_packet,
+                "bytes",
+            );
+        }
+        let enough = lines.add("enough", "the larger", self.bytes().ceil(), "bytes");
+        (enough as u64, lines.into_vec())
+    }
+}
+
+/// The largest super-packet of a device as a qdisc counts it, bytes: as many whole segments as fit, each a frame (`tcp_tso_autosize`,
+/// net/ipv4/tcp_output.c; `qdisc_pkt_len_init`, net/core/dev.c). One frame, if not even that fits.
+pub fn super_packet(max_bytes: f64, max_segments: f64, payload: f64, frame: f64) -> f64 {
+    (max_bytes / payload).floor().min(max_segments).max(1.0) * frame
+}
+
+/// How late timers are at most, as far as it matters, seconds: a bucket that bridges this loses at most
+/// [`MAX_LOST_SHARE`] of its rate. `latenesses` in any order; `cycle_s` is the time of one frame at the rate. `None` without
+/// latenesses.
+///
+/// With the lateness `δ` of each timer and the bridged `x`, a frame takes `C + E[max(δ - x, 0)]` instead of its cycle `C`.
+pub fn lateness_to_bridge(latenesses: &[f64], cycle_s: f64) -> Option<f64> {
+    let mut late: Vec<f64> = latenesses.to_vec();
+    late.sort_by(|a, b| b.total_cmp(a));
+    let allowed = MAX_LOST_SHARE * cycle_s * late.len() as f64;
+    let mut sum = 0.0;
+    for (place, one) in late.iter().enumerate() {
+        sum += one;
+        // As far as those that exceed it are the ones up to here, the excess over `x` is `sum - count × x`.
+        let bridged = (sum - allowed) / (place + 1) as f64;
+        if late.get(place + 1).is_none_or(|next| *next <= bridged) {
+            return Some(bridged.max(0.0));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(rate: f64, lateness_s: Option<f64>) -> BucketNeeds {
+        BucketNeeds { rate, frame: 1514.0, super_packet: 45.0 * 1514.0, lateness_s }
+    }
+
+    /// Measured with tbf at 1 Gbit/s: 1600 bytes give 75 % of the ceiling, 10240 give 99 %.
+    #[test]
+    fn the_size_follows_from_the_rate_and_the_lateness() {
+        assert_eq!(needs(1e9, Some(70e-6)).for_rate(), 1514.0 + 8750.0);
+        assert_eq!(needs(1e9, Some(70e-6)).bytes(), 68_130.0);
+        assert_eq!(needs(1e9, None).bytes(), 125_000.0);
+        assert_eq!(needs(1e7, None).bytes(), 68_130.0);
+        let (bytes, lines) = needs(1e10, Some(1e-4)).worked_out();
+        assert_eq!(bytes, 126_514);
+        let shown: Vec<_> = lines.iter().map(|line| line.formula.as_str()).collect();
+        assert_eq!(shown, ["1514 + 10 Gbit/s × 100 µs / 8", "45 × 1514", "the larger"]);
+    }
+
+    #[test]
+    fn a_super_packet_has_whole_segments() {
+        assert_eq!(super_packet(65_536.0, 65_535.0, 1448.0, 1514.0), 45.0 * 1514.0);
+        assert_eq!(super_packet(65_536.0, 1.0, 1448.0, 1514.0), 1514.0);
+        assert_eq!(super_packet(100.0, 8.0, 1448.0, 1514.0), 1514.0);
+    }
+
+    #[test]
+    fn what_is_bridged_leaves_the_allowed_excess() {
+        let late: Vec<f64> = (0..1000).map(|n| f64::from(n) * 1e-7).collect();
+        let cycle = 121e-6;
+        let bridged = lateness_to_bridge(&late, cycle).unwrap();
+        let excess: f64 = late.iter().map(|one| (one - bridged).max(0.0)).sum();
+        assert!((excess / 1000.0 - MAX_LOST_SHARE * cycle).abs() < 1e-12, "{bridged} {excess}");
+        assert_eq!(lateness_to_bridge(&[1e-9, 2e-9], cycle), Some(0.0));
+        assert_eq!(lateness_to_bridge(&[], cycle), None);
+        assert!((lateness_to_bridge(&[1e-3], cycle).unwrap() - (1e-3 - 1.21e-6)).abs() < 1e-12);
+    }
+}

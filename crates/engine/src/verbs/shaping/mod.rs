@@ -1,0 +1,77 @@
+//! Whether a shaper delivers its rate: a train of datagrams shows what it does, then TCP shows what its users have.
+
+mod seen;
+mod train;
+
+use goodput_model::{Bytes, Change, Kind, Length, Missing, Plan, Record};
+use goodput_shaping::{Told, explain, judge};
+
+use crate::control::credentials::Credentials;
+use crate::control::target::Target;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::near::client::Client;
+use crate::result::conclude::conclude;
+use seen::{sender, tcp_rate, timers};
+use train::{send_train, train_length_s};
+
+/// All traffic together, seconds.
+const TRAFFIC_S: f64 = 5.0;
+
+/// What to test.
+#[derive(Clone)]
+pub struct ShapingRequest {
+    /// Who is at the other end.
+    pub target: Target,
+    /// Credentials that the far end may ask for.
+    pub credentials: Credentials,
+    /// The plan of the TCP measurement, in one direction and of any length; the train takes the same way, with the same marks.
+    pub plan: Plan,
+    /// Payload of the train's datagrams.
+    pub datagram: Bytes,
+    /// The shaper's configuration.
+    pub told: Told,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// Tests a shaper. An interrupt ends it early with what was measured.
+///
+/// # Errors
+/// If the target can't be reached, or TCP can't be measured. Without the train the record says why.
+pub async fn shaping(
+    request: &ShapingRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let ShapingRequest { target, credentials, plan, .. } = request;
+    if target.file.is_some() || target.mounted.is_some() {
+        return Err(EngineError::Flow(format!(
+            "{}: a shaper is tested towards a server that measures: name HOST or SCHEME://HOST",
+            target.text
+        )));
+    }
+    let mut client =
+        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    // Before any traffic: what it costs is not the timers'.
+    let late = timers(&request.plan).await;
+    let train = match send_train(request, &mut client, interrupt, listener).await {
+        Ok(train) => train,
+        Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
+        Err(why) => Err(Missing::because(why.to_string())),
+    };
+    listener(Event::Note { text: "measures TCP, which is what users have".into() });
+    let length = Length::Seconds(TRAFFIC_S - train_length_s(request));
+    let plan = Plan { length, ..plan.clone() };
+    let measured = client.measure(&plan, interrupt, listener).await;
+    client.leave().await;
+    let record = conclude(measured?, &target.text, &request.started)?.record;
+    let tcp = tcp_rate(&record);
+    let test = judge(request.told, train, tcp);
+    let mut test = explain(test, sender(&record, late));
+    for Change { setting, to, .. } in &test.changes {
+        test.permanent.extend(goodput_settings::permanent(setting, to).unwrap_or_default());
+    }
+    Ok(Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record })
+}

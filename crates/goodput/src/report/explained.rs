@@ -1,0 +1,51 @@
+//! What explains what a shaper gives: the causes in words, the sufficient bucket with its arithmetic, and what to change.
+
+use goodput_ceiling::number;
+use goodput_model::{Bytes, CeilingLine, EnoughBucket, Known, ShapingTest};
+
+use super::labelled::{change, line, lines};
+use super::micros::micros;
+use super::{permanent, style};
+
+/// Adds these lines to a report.
+pub(super) fn add(out: &mut String, test: &ShapingTest) {
+    lines(out, "why", test.causes.iter().map(|cause| cause.text.clone()));
+    if let Known::Value(enough) = &test.enough_bucket {
+        bucket(out, enough);
+    }
+    lines(out, "to try", test.changes.iter().map(change));
+    lines(out, "with tc", test.commands.iter().cloned());
+    lines(out, "for good", permanent::lines(&test.permanent));
+}
+
+/// The bucket that is enough, and how late timers are.
+fn bucket(out: &mut String, enough: &EnoughBucket) {
+    let EnoughBucket { for_rate_bytes, bytes, .. } = enough;
+    let whole = if bytes > for_rate_bytes { ", which also leaves super-packets whole" } else { "" };
+    let words = format!(
+        "a bucket of {}{whole}; {} for the rate alone",
+        style::strong(Bytes(bytes.0)),
+        for_rate_bytes
+    );
+    lines(out, "enough", [words].into_iter().chain(enough.lines.iter().map(step)));
+    match &enough.timers {
+        Known::Value(timers) => line(
+            out,
+            "timers",
+            &format!(
+                "half of {} were more than {} late, the last one {}; to bridge {} costs at most 1 % of the rate",
+                timers.count,
+                micros(timers.median_us),
+                micros(timers.longest_us),
+                micros(timers.bridged_us)
+            ),
+        ),
+        Known::Missing(why) => line(out, "timers", &format!("not known: {}", why.missing)),
+    }
+}
+
+/// `a frame, and …: 1514 + 100 Mbit/s × 20 µs / 8 = 1764 bytes`.
+fn step(step: &CeilingLine) -> String {
+    let CeilingLine { label, formula, value, unit } = step;
+    format!("{label}: {formula} = {} {unit}", number(*value))
+}

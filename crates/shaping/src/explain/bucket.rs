@@ -1,0 +1,137 @@
+//! What a bucket has to hold, and what a smaller one costs.
+
+use goodput_ceiling::bucket::{
+    BucketNeeds, PLAUSIBLE_LATENESS_S, SUPER_PACKET_BYTES, lateness_to_bridge, super_packet,
+};
+use goodput_ceiling::time;
+use goodput_model::{
+    Bytes, EnoughBucket, Known, LocalShaper, Missing, ShapingTest, TimerLateness, median,
+};
+
+use super::{Answer, Seen, Sender, say};
+
+/// The bucket that is enough for the local shaper's rate, or for the rate that a shaper was told elsewhere.
+pub(super) fn enough(
+    test: &ShapingTest,
+    sender: &Sender,
+    shaper: Option<&LocalShaper>,
+    frame: f64,
+) -> EnoughBucket {
+    let rate = shaper.map_or(test.told_bits_per_s, |shaper| shaper.rate_bits_per_s).0;
+    let counted = shaper.map_or(frame, |shaper| shaper.counted_frame_bytes.0 as f64);
+    let timers = match shaper {
+        Some(_) => lateness(sender, counted * 8.0 / rate),
+        None => Err(Missing::because("the shaper is not at the sending host")),
+    };
+    let needs = BucketNeeds {
+        rate,
+        frame: counted,
+        super_packet: largest_super_packet(sender, counted),
+        lateness_s: timers.as_ref().ok().map(|timers| timers.bridged_us / 1e6),
+    };
+    let (bytes, lines) = needs.worked_out();
+    EnoughBucket {
+        for_rate_bytes: Bytes(needs.for_rate().ceil() as u64),
+        bytes: Bytes(bytes),
+        lines,
+        timers: timers.into(),
+    }
+}
+
+fn lateness(sender: &Sender, cycle_s: f64) -> Result<TimerLateness, Missing> {
+    let late = sender.latenesses_s.clone()?;
+    let few = || Missing::because("no timer was watched");
+    Ok(TimerLateness {
+        count: late.len() as u64,
+        median_us: median(late.iter().copied()).ok_or_else(few)? * 1e6,
+        longest_us: late.iter().copied().fold(0.0, f64::max) * 1e6,
+        bridged_us: lateness_to_bridge(&late, cycle_s).ok_or_else(few)? * 1e6,
+    })
+}
+
+/// TCP makes super-packets whatever the offloads are, and a device without the offload cuts them up behind its queue
+/// (net/core/sock.c, `sk_setup_caps`; net/core/dev.c, `validate_xmit_skb`).
+fn largest_super_packet(sender: &Sender, frame: f64) -> f64 {
+    let fact = |name: &str| sender.before.number(name);
+    match (fact("link.gso_max_bytes"), fact("link.gso_max_segments"), &sender.segment) {
+        (Ok(bytes), Ok(segments), Ok((payload, _))) => {
+            super_packet(bytes, segments, *payload, frame)
+        }
+        _ => SUPER_PACKET_BYTES,
+    }
+}
+
+/// A bucket that no full frame fits in.
+pub(super) fn below_a_frame(seen: &Seen) -> Answer {
+    let (shaper, burst) = (seen.shaper()?, seen.burst()?);
+    let frame = shaper.counted_frame_bytes;
+    (burst < frame.0 as f64).then(|| {
+        say(
+            "below-a-frame",
+            format!(
+                "the bucket of {burst:.0} bytes is smaller than a frame of {} bytes: it drops every full frame",
+                frame.0
+            ),
+        )
+    })
+}
+
+/// A bucket that overflows whenever a timer is late.
+pub(super) fn late_timers(seen: &Seen) -> Answer {
+    let (shaper, burst, lacks) = (seen.shaper()?, seen.burst()?, seen.shortfall()?);
+    let (frame, rate) = (shaper.counted_frame_bytes.0 as f64, shaper.rate_bits_per_s);
+    let (bridged_s, short_percent) = ((burst - frame) * 8.0 / rate.0, lacks * 100.0);
+    if burst < frame || !is_explained(seen, lacks) {
+        return None;
+    }
+    let timers = match &seen.enough?.timers {
+        Known::Value(timers) => format!("timers here were up to {} late", short(timers.longest_us)),
+        Known::Missing(why) => format!("how late timers are there is not known ({why})"),
+    };
+    Some(say(
+        "late-timers",
+        format!(
+            "the bucket of {burst:.0} bytes bridges timers that are up to {} late at {rate}; {timers}, and what comes in \
+             while it is full is lost: {:.1} % of the rate",
+            short(bridged_s * 1e6),
+            short_percent
+        ),
+    ))
+}
+
+/// Microseconds with three digits.
+fn short(us: f64) -> String {
+    let digit = 10f64.powf(us.abs().max(1e-3).log10().floor() - 2.0);
+    time((us / digit).round() * digit / 1e6)
+}
+
+/// Whether late timers explain that this share of the rate is missing: the bucket is smaller than what they need, and each
+/// frame would be late by no more than timers are.
+pub(super) fn is_explained(seen: &Seen, short: f64) -> bool {
+    let (Some(shaper), Some(burst), Some(enough)) = (seen.shaper(), seen.burst(), seen.enough)
+    else {
+        return false;
+    };
+    let cycle_s = shaper.counted_frame_bytes.0 as f64 * 8.0 / shaper.rate_bits_per_s.0;
+    let mean_s = cycle_s * short / (1.0 - short);
+    let longest_s = enough.timers.value().map_or(0.0, |timers| timers.longest_us / 1e6);
+    burst < enough.for_rate_bytes.0 as f64 && mean_s <= longest_s.max(PLAUSIBLE_LATENESS_S)
+}
+
+/// A bucket that cuts up super-packets: tbf does (net/sched/sch_tbf.c, `tbf_segment`).
+pub(super) fn cuts_batches(seen: &Seen) -> Answer {
+    let (shaper, burst, enough) = (seen.shaper()?, seen.burst()?, seen.enough?);
+    let frame = shaper.counted_frame_bytes.0 as f64;
+    let is_small = burst >= frame && burst < enough.bytes.0 as f64;
+    (shaper.kind == "tbf" && is_small && enough.bytes > enough.for_rate_bytes).then(|| {
+        say(
+            "cut-super-packets",
+            format!(
+                "the bucket of {burst:.0} bytes is smaller than a super-packet of {} bytes: tbf cuts each one into {:.0} \
+                 frames, which costs CPU time",
+                enough.bytes.0,
+                enough.bytes.0 as f64 / frame
+            ),
+        )
+    })
+}

@@ -1,0 +1,35 @@
+//! The causes that are looked for, the most telling first.
+
+use goodput_model::ShapingCause;
+
+use super::{Answer, Seen, bucket, queue, rates, say};
+
+/// All that explain what was seen.
+pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
+    const ALL: [fn(&Seen) -> Answer; 14] = [
+        rates::set_otherwise,
+        bucket::below_a_frame,
+        bucket::late_timers,
+        rates::second_shaper,
+        rates::ignored,
+        rates::elsewhere,
+        rates::never_borrows,
+        rates::children_above_parent,
+        queue::policed_tcp,
+        queue::too_short,
+        tcp_limit,
+        rates::counts_more,
+        bucket::cuts_batches,
+        queue::too_long,
+    ];
+    let found = ALL.iter().filter_map(|cause| cause(seen));
+    found.chain(rates::headers(seen)).collect()
+}
+
+/// What holds TCP, if it gets less than datagrams and less than the shaper was told.
+fn tcp_limit(seen: &Seen) -> Answer {
+    let limit = seen.sender.tcp_limit.as_ref()?;
+    let least = seen.test.told_bits_per_s.0 * (1.0 - seen.tolerance());
+    (seen.tcp_lags() && seen.test.tcp_bits_per_s.value()?.high < least)
+        .then(|| say("tcp-limit", format!("TCP is held by {limit}")))
+}

@@ -1,0 +1,99 @@
+//! The token bucket that the traffic passed at the sending host.
+
+use goodput_model::{BitRate, Bytes, Known, LocalShaper, Missing};
+
+use super::Sender;
+
+/// A payload of 48 bytes in each cell of 53 (ATM, ITU-T I.361).
+const CELL_PAYLOAD_BYTES: f64 = 48.0;
+const CELL_BYTES: f64 = 53.0;
+/// Levels of htb's classes at most (`TC_HTB_MAXDEPTH`, include/uapi/linux/pkt_sched.h).
+const MAX_DEPTH: usize = 8;
+
+/// The shaper; `frame` as it would count it without overhead.
+pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing> {
+    let facts = sender.before;
+    let (kind, device) = (facts.text("qdisc.kind")?, facts.text("link.device")?);
+    let class = match kind {
+        "tbf" => None,
+        "htb" => Some(used_class(sender)?),
+        _ => {
+            return Err(Missing::because(format!(
+                "{device} of the {} host shapes nothing: its queueing discipline is {kind}",
+                sender.end
+            )));
+        }
+    };
+    let of = class.as_ref().map_or_else(|| "qdisc".to_owned(), |class| format!("class.{class}"));
+    let rate = match &class {
+        Some(class) => lowest_ceil(sender, class)?,
+        None => facts.number("qdisc.rate_bits_per_s")?,
+    };
+    let known = |bytes: Result<u64, Missing>| Known::from(bytes.map(Bytes));
+    Ok(LocalShaper {
+        end: sender.end,
+        device: device.to_owned(),
+        kind: kind.to_owned(),
+        rate_bits_per_s: BitRate(rate),
+        burst_bytes: known(match &class {
+            Some(class) => class_burst(sender, class),
+            None => facts.count("qdisc.burst_bytes"),
+        }),
+        limit_bytes: known(facts.count("qdisc.limit_bytes")),
+        counted_frame_bytes: Bytes(counted(sender, &of, frame) as u64),
+        class,
+    })
+}
+
+/// What a shaper counts for a frame (net/sched/sch_generic.c `psched_l2t_ns`): itself, if it does not say.
+fn counted(sender: &Sender, of: &str, frame: f64) -> f64 {
+    let fact = |what: &str| sender.before.number(&format!("{of}.{what}")).unwrap_or(0.0);
+    let length = (frame + fact("overhead_bytes")).max(fact("least_bytes"));
+    match sender.before.text(&format!("{of}.link_layer")) {
+        Ok("atm") => (length / CELL_PAYLOAD_BYTES).ceil() * CELL_BYTES,
+        _ => length,
+    }
+}
+
+/// The leaf class whose count of bytes grew most.
+fn used_class(sender: &Sender) -> Result<String, Missing> {
+    let grown = leaves(sender).filter_map(|class| {
+        let name = format!("class.{class}.sent_bytes");
+        Some((sender.before.grown(sender.after, &name).ok()?, class))
+    });
+    let most = grown.max_by_key(|(bytes, _)| *bytes).filter(|(bytes, _)| *bytes > 0);
+    let class = most.map(|(_, class)| class.to_owned());
+    class.ok_or_else(|| Missing::because("no class of htb counted the traffic"))
+}
+
+fn leaves<'a>(sender: &Sender<'a>) -> impl Iterator<Item = &'a str> {
+    let facts = sender.before;
+    let classes =
+        facts.facts.keys().filter_map(|name| name.strip_prefix("class.")?.strip_suffix(".level"));
+    classes.filter(|class| facts.count(&format!("class.{class}.level")) == Ok(0))
+}
+
+/// Above its rate a class depends on what its parent lends, and only cburst counts (net/sched/sch_htb.c, `htb_class_mode`).
+fn class_burst(sender: &Sender, class: &str) -> Result<u64, Missing> {
+    let fact = |what: &str| sender.before.count(&format!("class.{class}.{what}"));
+    let (burst, cburst) = (fact("burst_bytes")?, fact("cburst_bytes")?);
+    let borrows = fact("ceil_bits_per_s")? > fact("rate_bits_per_s")?;
+    Ok(if borrows { cburst } else { burst.min(cburst) })
+}
+
+fn lowest_ceil(sender: &Sender, leaf: &str) -> Result<f64, Missing> {
+    let own = sender.before.number(&format!("class.{leaf}.ceil_bits_per_s"))?;
+    let above = parents(sender, leaf)
+        .into_iter()
+        .filter_map(|class| sender.before.number(&format!("class.{class}.ceil_bits_per_s")).ok());
+    Ok(above.fold(own, f64::min))
+}
+
+/// The classes above one, the next first.
+pub(super) fn parents<'a>(sender: &Sender<'a>, leaf: &str) -> Vec<&'a str> {
+    let facts = sender.before;
+    let above = |class: &str| facts.text(&format!("class.{class}.parent")).ok();
+    let is_class = |class: &&str| facts.count(&format!("class.{class}.level")).is_ok();
+    let all = std::iter::successors(above(leaf), |class| above(class));
+    all.take_while(is_class).take(MAX_DEPTH).collect()
+}

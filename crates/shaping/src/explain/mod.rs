@@ -1,0 +1,125 @@
+//! Why a shaper gives what it gives: what the sending host's queueing discipline is set to, held against what was measured.
+
+mod bucket;
+mod causes;
+mod local;
+mod queue;
+mod rates;
+mod remedy;
+#[cfg(test)]
+mod tests;
+
+use goodput_model::{
+    Bytes, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing, Shaping, ShapingCause,
+    ShapingTest,
+    Snapshot,
+};
+
+/// The end that sent, and what is known of it.
+#[derive(Debug, Clone)]
+pub struct Sender<'a> {
+    /// Which end.
+    pub end: EndName,
+    /// Facts of its path's device before TCP was measured.
+    pub before: &'a Snapshot,
+    /// The same facts afterwards.
+    pub after: &'a Snapshot,
+    /// How late each of many timers was there, seconds.
+    pub latenesses_s: Result<Vec<f64>, Missing>,
+    /// Payload of a TCP segment, bytes, and its IP packet.
+    pub segment: Result<(f64, f64), Missing>,
+    /// Smallest round-trip time of TCP, seconds.
+    pub min_rtt_s: Result<f64, Missing>,
+    /// What limits TCP, by its own diagnosis, if that found anything.
+    pub tcp_limit: Option<String>,
+}
+
+/// Adds to a test what explains it.
+#[must_use]
+pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> ShapingTest {
+    let sender = match sender {
+        Ok(sender) => sender,
+        Err(why) => {
+            let (shaper, enough_bucket) = (Known::Missing(why.clone()), Known::Missing(why));
+            return ShapingTest { shaper, enough_bucket, ..test };
+        }
+    };
+    let frame = frame_bytes(&test, &sender);
+    let shaper = frame.clone().and_then(|frame| local::shaper(&sender, frame));
+    let enough = frame.map(|frame| bucket::enough(&test, &sender, shaper.as_ref().ok(), frame));
+    let seen = Seen { test: &test, sender: &sender, shaper: &shaper, enough: enough.as_ref().ok() };
+    let (causes, changes) = (causes::all(&seen), remedy::changes(&seen));
+    let commands = changes.iter().filter_map(|change| remedy::command(&seen, change)).collect();
+    let (shaper, enough_bucket) = (shaper.into(), enough.into());
+    ShapingTest { causes, changes, commands, shaper, enough_bucket, ..test }
+}
+
+/// A full frame as a shaper counts it that was told of no overhead, bytes: of the train, or of TCP.
+fn frame_bytes(test: &ShapingTest, sender: &Sender) -> Result<f64, Missing> {
+    let header = f64::from(goodput_model::ETHERNET_HEADER_BYTES);
+    match (&test.train, &sender.segment) {
+        (Known::Value(train), _) => Ok(train.frame_bytes.0 as f64),
+        (_, Ok((_, packet))) => Ok(packet + header),
+        (_, Err(why)) => Err(why.clone()),
+    }
+}
+
+/// A cause, if it is one.
+type Answer = Option<ShapingCause>;
+
+fn say(id: &str, text: String) -> ShapingCause {
+    ShapingCause { id: id.into(), text }
+}
+
+/// What causes look at.
+struct Seen<'a> {
+    test: &'a ShapingTest,
+    sender: &'a Sender<'a>,
+    shaper: &'a Result<LocalShaper, Missing>,
+    enough: Option<&'a EnoughBucket>,
+}
+
+impl<'a> Seen<'a> {
+    fn train(&self) -> Option<&'a Shaping> {
+        self.test.train.value()
+    }
+
+    fn shaper(&self) -> Option<&'a LocalShaper> {
+        self.shaper.as_ref().ok()
+    }
+
+    /// Largest difference that does not count, as a share.
+    fn tolerance(&self) -> f64 {
+        self.test.tolerance_percent / 100.0
+    }
+
+    /// The rate that datagrams get in the long run, in frames, bits per second.
+    fn given(&self) -> Option<&'a Estimate> {
+        self.train()?.rate_bits_per_s.value()
+    }
+
+    /// The rate that the local shaper's own rate leaves for the train's frames, bits per second.
+    fn set_in_frames(&self) -> Option<f64> {
+        let (shaper, train) = (self.shaper()?, self.train()?);
+        let counted = shaper.counted_frame_bytes.0 as f64;
+        Some(shaper.rate_bits_per_s.0 * train.frame_bytes.0 as f64 / counted)
+    }
+
+    /// The share of the local shaper's rate that datagrams lack, if it is more than what is tolerated.
+    fn shortfall(&self) -> Option<f64> {
+        let short = 1.0 - self.given()?.value / self.set_in_frames()?;
+        (short > self.tolerance()).then_some(short)
+    }
+
+    /// The local shaper's bucket, bytes.
+    fn burst(&self) -> Option<f64> {
+        self.shaper()?.burst_bytes.value().map(|Bytes(bytes)| *bytes as f64)
+    }
+
+    /// Whether TCP gets less than datagrams, by more than what is tolerated.
+    fn tcp_lags(&self) -> bool {
+        let (tcp, datagrams) = (&self.test.tcp_bits_per_s, &self.test.datagrams_bits_per_s);
+        let rates = tcp.value().zip(datagrams.value());
+        rates.is_some_and(|(tcp, rate)| tcp.high < rate.value * (1.0 - self.tolerance()))
+    }
+}

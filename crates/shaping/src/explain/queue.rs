@@ -1,0 +1,77 @@
+//! The queue and the policer behind a bucket, as TCP meets them.
+
+use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
+use goodput_ceiling::time;
+use goodput_model::{Bytes, QueueDiscipline, ShapingKind};
+
+use super::{Answer, Seen, say};
+
+/// Wait from which a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
+const NOTICED_S: f64 = 0.05;
+
+/// A queue that is shorter than what TCP has in flight.
+pub(super) fn too_short(seen: &Seen) -> Answer {
+    let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
+    let rate = seen.given()?.value;
+    let (holds, whose) = queue_bytes(seen)?;
+    let wanted = rate / 8.0 * rtt_s + SUPER_PACKET_BYTES;
+    (seen.tcp_lags() && holds < wanted).then(|| {
+        say(
+            "short-queue",
+            format!(
+                "{whose} holds {}, {} of the rate; TCP needs about {}: what is in flight in {}, and a super-packet",
+                Bytes(holds as u64),
+                time((holds * 8.0 / rate * 1e5).round() / 1e5),
+                Bytes(wanted as u64),
+                time((rtt_s * 1e6).round() / 1e6)
+            ),
+        )
+    })
+}
+
+/// What the queue holds: the local shaper's limit, or what was seen of a full one.
+fn queue_bytes(seen: &Seen) -> Option<(f64, &'static str)> {
+    let limit = seen.shaper().and_then(|shaper| shaper.limit_bytes.value());
+    let filled = seen.train()?.queue.value();
+    let filled = filled.filter(|queue| queue.discipline == QueueDiscipline::DropTail);
+    match (limit, filled) {
+        (Some(limit), _) => Some((limit.0 as f64, "its queue")),
+        (None, Some(queue)) => Some((queue.bytes.0 as f64, "the queue on the way")),
+        (None, None) => None,
+    }
+}
+
+/// A queue in which everything waits for long.
+pub(super) fn too_long(seen: &Seen) -> Answer {
+    let queue = seen.train()?.queue.value()?;
+    let drops_early = queue.discipline == QueueDiscipline::ActiveManagement;
+    (queue.longest_wait_s >= NOTICED_S && !drops_early).then(|| {
+        say(
+            "long-queue",
+            format!(
+                "its queue lets packets wait for {}, and all traffic waits as long while one transfer fills it: a \
+                 shorter limit, or fq_codel below it, keeps that low",
+                time((queue.longest_wait_s * 1e3).round() / 1e3)
+            ),
+        )
+    })
+}
+
+/// A policer whose bucket is smaller than what TCP sends at once.
+pub(super) fn policed_tcp(seen: &Seen) -> Answer {
+    let train = seen.train()?;
+    let (rate, bucket) = (seen.given()?.value, train.bucket_bytes.value()?.value);
+    let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
+    let wanted = rate / 8.0 * rtt_s + SUPER_PACKET_BYTES;
+    (train.kind == ShapingKind::Policer && seen.tcp_lags() && bucket < wanted).then(|| {
+        say(
+            "policed-bursts",
+            format!(
+                "TCP sends bursts, and the policer drops what exceeds its bucket of {}: it needs about {}, or a shaper \
+                 before it",
+                Bytes(bucket as u64),
+                Bytes(wanted as u64)
+            ),
+        )
+    })
+}

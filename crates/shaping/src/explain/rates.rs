@@ -1,0 +1,152 @@
+//! Rates that differ: what was told, what is set, what classes may borrow, what datagrams get.
+
+use goodput_model::{BitRate, ShapingKind};
+
+use super::{Answer, Seen, say};
+use super::bucket::is_explained;
+use super::local::parents;
+
+/// A local shaper that is set to another rate than the one it was told.
+pub(super) fn set_otherwise(seen: &Seen) -> Answer {
+    let (shaper, told) = (seen.shaper()?, seen.test.told_bits_per_s);
+    let off = (shaper.rate_bits_per_s.0 / told.0 - 1.0).abs();
+    (off > seen.tolerance()).then(|| {
+        say("set-otherwise", format!("{} is set to {}", name(seen), shaper.rate_bits_per_s))
+    })
+}
+
+/// Overhead that the shaper was told to count.
+pub(super) fn counts_more(seen: &Seen) -> Answer {
+    let (shaper, train) = (seen.shaper()?, seen.train()?);
+    let (counted, frame) = (shaper.counted_frame_bytes.0, train.frame_bytes.0);
+    (counted > frame).then(|| {
+        say(
+            "counted-overhead",
+            format!(
+                "{} counts {counted} bytes for a frame of {frame}: {} leave {} for frames",
+                name(seen),
+                shaper.rate_bits_per_s,
+                BitRate(shaper.rate_bits_per_s.0 * frame as f64 / counted as f64)
+            ),
+        )
+    })
+}
+
+/// Why users see less than the rate.
+pub(super) fn headers(seen: &Seen) -> Answer {
+    let layer = *seen.test.counts.value()?;
+    let (payload, packet) = seen.sender.segment.clone().ok()?;
+    let counted = packet + layer.extra_bytes();
+    let told = seen.test.told_bits_per_s;
+    Some(say(
+        "headers",
+        format!(
+            "of {counted:.0} bytes that count, {payload:.0} are payload of TCP: {told} are {} for its users",
+            BitRate(told.0 * payload / counted)
+        ),
+    ))
+}
+
+/// Something behind the local shaper that gives less.
+pub(super) fn second_shaper(seen: &Seen) -> Answer {
+    let (train, given, short) = (seen.train()?, seen.given()?, seen.shortfall()?);
+    let what = match train.kind {
+        ShapingKind::Shaper => "shaper, or a slower link,",
+        ShapingKind::Policer => "policer",
+        ShapingKind::None => return None,
+    };
+    let (name, given, set) = (name(seen), BitRate(given.value), BitRate(seen.set_in_frames()?));
+    (!is_explained(seen, short)).then(|| {
+        say(
+            "second-shaper",
+            format!(
+                "{name} would give {set}, datagrams get {given}: a second {what} is on the way"
+            ),
+        )
+    })
+}
+
+/// A local shaper that the traffic does not pass, or that does not hold it.
+pub(super) fn ignored(seen: &Seen) -> Answer {
+    let (train, set) = (seen.train()?, seen.set_in_frames()?);
+    let came = seen.given().map_or(train.offered_bits_per_s.0, |given| given.low);
+    (came > set * (1.0 + seen.tolerance())).then(|| {
+        say(
+            "ignored",
+            format!(
+                "{} would give {}, datagrams get {}: they don't pass it, or the device does not keep to it",
+                name(seen),
+                BitRate(set),
+                BitRate(came)
+            ),
+        )
+    })
+}
+
+/// A rate that is held, but not at the sending host.
+pub(super) fn elsewhere(seen: &Seen) -> Answer {
+    let why = seen.shaper.as_ref().err()?;
+    let what = match seen.train()?.kind {
+        ShapingKind::Shaper => "a router on the way or the provider shapes, or a link is that slow",
+        ShapingKind::Policer => "a router on the way or the provider polices",
+        ShapingKind::None => return None,
+    };
+    Some(say("elsewhere", format!("{why}: {what}")))
+}
+
+/// Classes whose rates together exceed what the class above them has.
+pub(super) fn children_above_parent(seen: &Seen) -> Answer {
+    let facts = seen.sender.before;
+    let class = seen.shaper()?.class.as_deref()?;
+    let rate = |class: &str| facts.number(&format!("class.{class}.rate_bits_per_s")).ok();
+    let above = |class: &str| facts.text(&format!("class.{class}.parent")).ok();
+    let parent = *parents(seen.sender, class).first()?;
+    let all = facts
+        .facts
+        .keys()
+        .filter_map(|name| name.strip_prefix("class.")?.strip_suffix(".rate_bits_per_s"));
+    let children: f64 = all.filter(|child| above(child) == Some(parent)).filter_map(rate).sum();
+    let has = rate(parent)?;
+    (children > has * (1.0 + f64::EPSILON)).then(|| {
+        say(
+            "children-above-parent",
+            format!(
+                "the classes below {parent} are set to {} together, {parent} to {}: they get less than their rates \
+                 whenever all of them send",
+                BitRate(children),
+                BitRate(has)
+            ),
+        )
+    })
+}
+
+/// A class that may borrow and does not.
+pub(super) fn never_borrows(seen: &Seen) -> Answer {
+    let facts = seen.sender.before;
+    let class = seen.shaper()?.class.as_deref()?;
+    let fact = |what: &str| facts.number(&format!("class.{class}.{what}")).ok();
+    let (rate, ceil) = (fact("rate_bits_per_s")?, fact("ceil_bits_per_s")?);
+    let given = seen.given()?.value;
+    let at_rate = (given / rate - 1.0).abs() <= seen.tolerance();
+    (ceil > rate * (1.0 + seen.tolerance()) && at_rate).then(|| {
+        let why = match parents(seen.sender, class).first() {
+            None => "it has no class above it that lends",
+            Some(_) => "the class above it has nothing to lend",
+        };
+        say(
+            "never-borrows",
+            format!(
+                "class {class} may borrow up to {}, and gets only its rate of {}: {why}",
+                BitRate(ceil),
+                BitRate(rate)
+            ),
+        )
+    })
+}
+
+/// The local shaper, with its place.
+fn name(seen: &Seen) -> String {
+    let Some(shaper) = seen.shaper() else { return "the shaper".into() };
+    let class = shaper.class.as_ref().map(|class| format!("class {class} of "));
+    format!("{}{} on {}", class.unwrap_or_default(), shaper.kind, shaper.device)
+}

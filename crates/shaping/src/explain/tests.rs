@@ -1,0 +1,225 @@
+//! What was measured, held against queueing disciplines that explain it.
+
+use goodput_model::{
+    BitRate, Bytes, Confirmation, CountedLayer, EndName, Estimate, Gaps, Known, Missing,
+    QueueDiscipline, Shaping, ShapingKind, ShapingQueue, ShapingTest, Snapshot,
+};
+
+use super::{Sender, explain};
+
+/// Datagrams in frames, and TCP in the same, of the told 100 Mbit/s.
+fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
+    let exactly = |value: f64| Estimate { value, low: value, high: value };
+    let rate = Known::Value(exactly(datagrams));
+    let wait = 0.01;
+    let bytes = Bytes((wait * datagrams / 8.0) as u64);
+    ShapingTest {
+        told_bits_per_s: BitRate(1e8),
+        tolerance_percent: 2.0,
+        max_burst_bytes: None,
+        train: Known::Value(Shaping {
+            kind,
+            payload_bytes: Bytes(1472),
+            packet_bytes: Bytes(1500),
+            frame_bytes: Bytes(1514),
+            sent: 10_000,
+            lost: 0,
+            offered_bits_per_s: BitRate(4.3e8),
+            rate_bits_per_s: match kind {
+                ShapingKind::None => Known::missing("all came as fast as they were sent"),
+                _ => rate.clone(),
+            },
+            bucket_bytes: Known::Value(exactly(15e3)),
+            queue: Known::Value(ShapingQueue {
+                longest_wait_s: wait,
+                bytes,
+                discipline: QueueDiscipline::DropTail,
+            }),
+            windows: Vec::new(),
+            gaps: Gaps::default(),
+            curve: Vec::new(),
+        }),
+        counts: Known::Value(CountedLayer::Frame),
+        datagrams_bits_per_s: rate,
+        tcp_bits_per_s: Known::Value(exactly(tcp)),
+        confirmation: Confirmation::Missed,
+        reasons: Vec::new(),
+        shaper: Known::missing(""),
+        enough_bucket: Known::missing(""),
+        causes: Vec::new(),
+        changes: Vec::new(),
+        commands: Vec::new(),
+        permanent: Vec::new(),
+    }
+}
+
+/// A device with super-packets of 64 KiB, and a queueing discipline.
+fn device(kind: &str, counts: &[(&str, u64)], texts: &[(&str, &str)]) -> Snapshot {
+    let mut facts = Snapshot::default();
+    facts.put("qdisc.kind", kind);
+    facts.put("link.device", "eth0");
+    facts.put("link.gso_max_bytes", 65_536u64);
+    facts.put("link.gso_max_segments", 65_535u64);
+    counts.iter().for_each(|(name, value)| facts.put(*name, *value));
+    texts.iter().for_each(|(name, value)| facts.put(*name, *value));
+    facts
+}
+
+fn tbf(rate: u64, burst: u64, limit: u64) -> Snapshot {
+    let counts = [
+        ("qdisc.rate_bits_per_s", rate),
+        ("qdisc.burst_bytes", burst),
+        ("qdisc.limit_bytes", limit),
+    ];
+    device("tbf", &counts, &[])
+}
+
+fn explained(test: ShapingTest, before: &Snapshot, after: &Snapshot) -> ShapingTest {
+    let sender = Sender {
+        end: EndName::Near,
+        before,
+        after,
+        latenesses_s: Ok((0..1000).map(|n| f64::from(n) * 1e-7).collect()),
+        segment: Ok((1448.0, 1500.0)),
+        min_rtt_s: Ok(0.02),
+        tcp_limit: Some("the super-packets that something drops".into()),
+    };
+    explain(test, Ok(sender))
+}
+
+fn ids(test: &ShapingTest) -> Vec<&str> {
+    test.causes.iter().map(|cause| cause.id.as_str()).collect()
+}
+
+#[track_caller]
+fn causes(test: ShapingTest, facts: &Snapshot, expected: &[&str]) {
+    let seen = explained(test, facts, facts);
+    assert_eq!(ids(&seen), expected, "{:#?}", seen.causes);
+}
+
+const SHAPER: ShapingKind = ShapingKind::Shaper;
+
+#[test]
+fn a_shaper_that_gives_its_rate_only_counts_headers() {
+    causes(test(SHAPER, 1e8, 1e8), &tbf(100_000_000, 100_000, 1_000_000), &["headers"]);
+}
+
+#[test]
+fn a_bucket_of_one_frame_loses_what_late_timers_leave() {
+    let seen = explained(
+        test(SHAPER, 93.2e6, 92.8e6),
+        &tbf(100_000_000, 1600, 1_000_000),
+        &Snapshot::default(),
+    );
+    assert_eq!(ids(&seen), ["late-timers", "cut-super-packets", "headers"]);
+    let [change] = &seen.changes[..] else { panic!("{:?}", seen.changes) };
+    assert_eq!(change.as_argument(), "qdisc.tbf.burst@eth0=1600,68130");
+    let command = "tc qdisc change dev eth0 root tbf rate 100000000bit burst 68130 limit 1000000";
+    assert_eq!(seen.commands, [command]);
+    let enough = seen.enough_bucket.value().unwrap();
+    assert!((1514..3000).contains(&enough.for_rate_bytes.0), "{enough:?}");
+    assert!(seen.causes[0].text.contains("6.88 µs late at 100 Mbit/s"), "{:?}", seen.causes[0]);
+}
+
+#[test]
+fn a_bucket_below_a_frame_is_named_first() {
+    let nothing = || {
+        let all = test(SHAPER, 1e6, 1e3);
+        let few = "0 datagrams came, which is too few";
+        ShapingTest { train: Known::missing(few), datagrams_bits_per_s: Known::missing(few), ..all }
+    };
+    let expected = ["below-a-frame", "headers"];
+    causes(nothing(), &tbf(100_000_000, 1500, 1_000_000), &expected);
+    let seen = explained(nothing(), &tbf(100_000_000, 1500, 1_000_000), &Snapshot::default());
+    assert_eq!(seen.changes.len(), 1, "it is to be larger");
+}
+
+#[test]
+fn a_large_bucket_with_less_rate_has_a_second_shaper_behind_it() {
+    let local = tbf(100_000_000, 100_000, 1_000_000);
+    causes(test(SHAPER, 50e6, 50e6), &local, &["second-shaper", "headers"]);
+    // A frame would have to be 121 µs late each time, which timers are not.
+    let small = tbf(100_000_000, 1600, 1_000_000);
+    let expected = ["second-shaper", "cut-super-packets", "headers"];
+    causes(test(SHAPER, 50e6, 50e6), &small, &expected);
+}
+
+#[test]
+fn what_comes_faster_than_a_shaper_lets_it_does_not_pass_it() {
+    let local = tbf(100_000_000, 100_000, 1_000_000);
+    causes(test(ShapingKind::None, 4.3e8, 4e8), &local, &["ignored", "headers"]);
+}
+
+#[test]
+fn a_shaper_of_another_rate_says_so() {
+    let local = tbf(50_000_000, 100_000, 1_000_000);
+    causes(test(SHAPER, 50e6, 50e6), &local, &["set-otherwise", "headers"]);
+}
+
+#[test]
+fn without_a_shaper_here_the_rate_is_held_elsewhere() {
+    let none = device("fq_codel", &[], &[]);
+    causes(test(SHAPER, 1e8, 1e8), &none, &["elsewhere", "headers"]);
+    let policed = test(ShapingKind::Policer, 1e8, 3e7);
+    let expected = ["elsewhere", "policed-bursts", "short-queue", "tcp-limit", "headers"];
+    causes(policed, &none, &expected);
+    let seen = explained(test(SHAPER, 1e8, 1e8), &none, &none);
+    assert!(seen.changes.is_empty() && seen.shaper.value().is_none());
+    assert_eq!(seen.enough_bucket.value().unwrap().bytes, Bytes(68_130));
+}
+
+#[test]
+fn overhead_that_counts_is_no_second_shaper() {
+    let counts = [
+        ("qdisc.rate_bits_per_s", 100_000_000),
+        ("qdisc.burst_bytes", 100_000),
+        ("qdisc.limit_bytes", 1_000_000),
+        ("qdisc.overhead_bytes", 42),
+    ];
+    let given = 1e8 * 1514.0 / 1556.0;
+    let local = device("tbf", &counts, &[]);
+    causes(test(SHAPER, given, given), &local, &["counted-overhead", "headers"]);
+}
+
+#[test]
+fn a_queue_shorter_than_the_flight_holds_tcp() {
+    let local = tbf(100_000_000, 100_000, 15_000);
+    causes(test(SHAPER, 1e8, 4e7), &local, &["short-queue", "tcp-limit", "headers"]);
+}
+
+/// Classes 1:10 and 1:20 below 1:1; all traffic goes through 1:10.
+fn htb(rate: u64, ceil: u64, sent: u64) -> Snapshot {
+    let mut facts = device("htb", &[], &[("class.1:1.parent", "root")]);
+    for (class, rate, ceil, level) in
+        [("1:1", 100_000_000, 100_000_000, 1), ("1:10", rate, ceil, 0), ("1:20", rate, ceil, 0)]
+    {
+        facts.put(format!("class.{class}.rate_bits_per_s"), rate);
+        facts.put(format!("class.{class}.ceil_bits_per_s"), ceil);
+        facts.put(format!("class.{class}.burst_bytes"), 100_000u64);
+        facts.put(format!("class.{class}.cburst_bytes"), 100_000u64);
+        facts.put(format!("class.{class}.level"), level as u64);
+    }
+    for class in ["1:10", "1:20"] {
+        facts.put(format!("class.{class}.parent"), "1:1");
+        facts.put(format!("class.{class}.sent_bytes"), if class == "1:10" { sent } else { 9 });
+    }
+    facts
+}
+
+#[test]
+fn a_class_that_does_not_borrow_and_children_above_their_parent_are_named() {
+    let (before, after) = (htb(60_000_000, 200_000_000, 0), htb(60_000_000, 200_000_000, 99));
+    let seen = explained(test(SHAPER, 60e6, 60e6), &before, &after);
+    let expected = ["second-shaper", "never-borrows", "children-above-parent", "headers"];
+    assert_eq!(ids(&seen), expected, "{:#?}", seen.causes);
+    let shaper = seen.shaper.value().unwrap();
+    assert_eq!(shaper.rate_bits_per_s, BitRate(1e8), "the root's ceil is the lowest");
+    assert_eq!(shaper.class.as_deref(), Some("1:10"));
+}
+
+#[test]
+fn an_end_that_reports_nothing_explains_nothing() {
+    let why = || Missing::because("the far end is another program");
+    let seen = explain(test(SHAPER, 1e8, 1e8), Err(why()));
+    assert!(seen.causes.is_empty() && seen.shaper == Known::Missing(why()));
+}
