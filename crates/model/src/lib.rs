@@ -73,8 +73,8 @@ pub use connection::Connection;
 pub use effect::{Effect, Judgement};
 pub use end::{End, Host, OwnClock};
 pub use end_name::EndName;
-pub use ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES};
 pub use estimate::Estimate;
+pub use ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES};
 pub use evidence::{Evidence, Measured};
 pub use facts::{Fact, Snapshot};
 pub use fetches::{Fetch, FetchTimes, Fetches};
@@ -96,10 +96,13 @@ pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, ProbeRun, 
 pub use response::Response;
 pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory, no_storage};
 pub use setting::SettingRef;
-pub use shaper::{EnoughBucket, LocalShaper, ShapingCause, TimerLateness};
+pub use shaper::{
+    ArmRate, EnoughBucket, LocalShaper, NotProven, ShapingCause, ShapingProof, SinceLast,
+    TimerLateness,
+};
 pub use shaping::{
-    Confirmation, CountedLayer, CurvePoint, GapBin, Gaps, QueueDiscipline, Rhythm,
-    Shaping, ShapingKind, ShapingQueue, ShapingTest, WindowRates,
+    Confirmation, CountedLayer, CurvePoint, GapBin, Gaps, QueueDiscipline, Rhythm, Shaping,
+    ShapingKind, ShapingQueue, ShapingTest, WindowRates,
 };
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};
 pub use tcp_info::TcpInfo;

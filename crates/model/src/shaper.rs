@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ceiling::CeilingLine;
 use crate::end_name::EndName;
+use crate::finding::Permanent;
 use crate::known::Known;
 use crate::units::{BitRate, Bytes};
 
@@ -64,4 +65,50 @@ pub struct ShapingCause {
     pub id: String,
     /// In words.
     pub text: String,
+}
+
+/// What a comparison of the settings in question shows (`goodput shaping --prove`). The comparison itself is in the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShapingProof {
+    /// The rate that TCP gets with each arm of the comparison, in their order.
+    pub arms: Vec<ArmRate>,
+    /// The number of the arm that gives the told rate with the fewest changes, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gives: Option<usize>,
+    /// What was not compared, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// The commands of other programs that make the changes of that arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// Files that keep them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permanent: Vec<Permanent>,
+}
+
+/// The rate that TCP gets with one arm, in what the shaper counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmRate {
+    /// The median of the runs, bits per second.
+    pub median_bits_per_s: Known<BitRate>,
+    /// The interval in which the median lies with 95 % confidence.
+    pub interval_bits_per_s: Known<[BitRate; 2]>,
+}
+
+/// Why nothing was compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotProven {
+    /// In words.
+    pub why: String,
+    /// Whether a privilege was missing.
+    pub not_permitted: bool,
+}
+
+/// What changed since an earlier test of the same shaper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SinceLast {
+    /// When that test began, RFC 3339, UTC.
+    pub started: String,
+    /// What differs, a sentence each; empty if nothing that counts does.
+    pub changes: Vec<String>,
 }

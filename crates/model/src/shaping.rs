@@ -8,7 +8,7 @@ use crate::estimate::Estimate;
 use crate::ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES};
 use crate::finding::Permanent;
 use crate::known::Known;
-use crate::shaper::{EnoughBucket, LocalShaper, ShapingCause};
+use crate::shaper::{EnoughBucket, LocalShaper, NotProven, ShapingCause, ShapingProof, SinceLast};
 use crate::units::{BitRate, Bytes};
 
 /// What holds the rate of a path, as a train of datagrams met it.
@@ -167,6 +167,15 @@ pub struct ShapingTest {
     /// Files that keep it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,
+    /// What a comparison of the settings in question shows, if that was asked (`--prove`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ShapingProof>,
+    /// Why nothing was compared, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_proven: Option<NotProven>,
+    /// What changed since the last test of the same shaper, if the history has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<SinceLast>,
 }
 
 fn not_read() -> Known<LocalShaper> {

@@ -72,6 +72,9 @@ pub fn judge(
         changes: Vec::new(),
         commands: Vec::new(),
         permanent: Vec::new(),
+        proof: None,
+        not_proven: None,
+        since: None,
     }
 }
 

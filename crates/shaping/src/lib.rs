@@ -17,11 +17,13 @@ mod explain;
 mod gaps;
 mod judge;
 mod kind;
+mod proof;
 mod queue;
 mod rate;
 mod rough;
 #[cfg(test)]
 mod simulated;
+mod since;
 mod trace;
 mod windows;
 
@@ -29,6 +31,8 @@ use goodput_model::{BitRate, Bytes, Known, Missing, Shaping, ShapingKind};
 
 pub use explain::{Sender, explain};
 pub use judge::{TcpRate, Told, judge};
+pub use proof::{Question, Questions, proof, questions};
+pub use since::since;
 pub use trace::{Sizes, Train};
 
 use trace::Trace;

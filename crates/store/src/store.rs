@@ -22,6 +22,9 @@ const OTHERS_WRITE: u32 = 0o022;
 /// In a directory with this bit only a file's owner may rename it (inode(7)).
 const STICKY: u32 = 0o1000;
 
+/// How many records of a kind and target are searched.
+const SEARCHED: u32 = 50;
+
 /// The history, open.
 #[derive(Debug)]
 pub struct Store {
@@ -112,6 +115,30 @@ impl Store {
             .map_err(|source| self.failed("read", source))?;
         let json = json.ok_or(StoreError::UnknownId { id })?;
         read_record(&json).map_err(|source| StoreError::Unreadable { id, source })
+    }
+
+    /// The newest record of this kind and target that `fits`, among the last [`SEARCHED`].
+    ///
+    /// Errors: one of them can't be read.
+    pub fn newest(
+        &self,
+        kind: &str,
+        target: &str,
+        fits: impl Fn(&Record) -> bool,
+    ) -> Result<Option<Record>, StoreError> {
+        let select =
+            "SELECT id FROM records WHERE kind = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3";
+        let read = || -> rusqlite::Result<Vec<i64>> {
+            let mut found = self.db.prepare(select)?;
+            found.query_map(params![kind, target, SEARCHED], |row| row.get(0))?.collect()
+        };
+        for id in read().map_err(|source| self.failed("read", source))? {
+            let record = self.get(id)?;
+            if fits(&record) {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
     }
 
     fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {

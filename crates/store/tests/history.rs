@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use common::{CHILD_STORE, child, record};
-use goodput_model::BitRate;
+use goodput_model::{BitRate, Record};
 use goodput_store::{Store, StoreError};
 
 const WRITERS: usize = 8;
@@ -33,6 +33,24 @@ fn what_is_kept_is_listed_newest_first_and_read_again() {
     assert_eq!((newest.target.as_str(), newest.kind.as_str()), ("files", "test"));
     assert_eq!((newest.goodput, newest.limit.as_str()), (BitRate(9.41e9), "receive-window"));
     assert_eq!(store.get(first).unwrap(), record("192.0.2.7", 312.4e6));
+}
+
+#[test]
+fn the_newest_of_a_kind_and_target_that_fits_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("history.db")).unwrap();
+    for rate in [1e6, 2e6, 3e6] {
+        store.add(&record("nas", rate)).unwrap();
+    }
+    store.add(&record("files", 4e6)).unwrap();
+    let rate = |fits: fn(&Record) -> bool| {
+        let found = store.newest("test", "nas", fits).unwrap();
+        found.map(|record| record.result.goodput_bits_per_s)
+    };
+    assert_eq!(rate(|_| true), Some(BitRate(3e6)));
+    assert_eq!(rate(|record| record.result.goodput_bits_per_s.0 < 3e6), Some(BitRate(2e6)));
+    assert_eq!(rate(|_| false), None);
+    assert_eq!(store.newest("shaping", "nas", |_| true).unwrap(), None);
 }
 
 #[test]

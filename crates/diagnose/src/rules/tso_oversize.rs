@@ -103,9 +103,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     .saw(place, RULE.witness_name, startup.share() * 100.0, text)
     .saw(place, "congestion_window_segments", window, window_text)
     .saw(place, OFFLOAD_TSO, 1.0, on)
-    .saw_if(place, "timeouts", view.sender.timeouts(), |count| {
-        format!("{count:.0} retransmission time-outs (tcp_info total_rto)")
-    })
+    .saw_if(place, "timeouts", view.sender.timeouts(), |count| time_outs(view, count))
     .saw(
         view.receiver.place(),
         "goodput",
@@ -121,6 +119,16 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         Ok(split) => draft.share(split.path_percent / 100.0).found(),
         Err(_) => draft.found(),
     }
+}
+
+/// Each time-out sends one segment that passes, so their rhythm is that of the bursts which arrive (RTO_MIN is 200 ms).
+fn time_outs(view: &View, count: f64) -> String {
+    let each = || Ok::<_, Missing>(view.sender.elapsed_s()? * view.sender.flow_count()? / count);
+    let rhythm = match each() {
+        Ok(seconds) if count > 0.0 => format!(": a burst each {:.0} ms", seconds * 1e3),
+        _ => String::new(),
+    };
+    format!("{count:.0} retransmission time-outs (tcp_info total_rto){rhythm}")
 }
 
 /// Whether batches are lost from the initial window on, to the end.

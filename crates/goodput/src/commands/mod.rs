@@ -22,6 +22,7 @@ mod serve;
 mod served;
 mod settings;
 mod shaping;
+mod shaping_timer;
 mod test;
 mod third_party;
 mod tune;
@@ -43,7 +44,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Test(args) => test::run(*args, state_dir, verbose),
         Command::Compare(args) => compare::run(*args, state_dir),
         Command::Tune(args) => tune::run(*args, state_dir),
-        Command::Shaping(args) => shaping::run(&args),
+        Command::Shaping(args) => shaping::run(&args, state_dir),
         Command::Check(args) => check::run(&args, state_dir),
         Command::Ceiling(args) => ceiling::run(&args),
         Command::Settings(what) => settings::run(what, state_dir),

@@ -1,35 +1,89 @@
 //! `goodput shaping`: tests whether a shaper delivers its rate.
 
-use anyhow::Result;
-use goodput_engine::{ShapingRequest, Target, shaping};
-use goodput_model::{Confirmation, Record};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use goodput_engine::{ProveRequest, ShapingRequest, Target, shaping};
+use goodput_model::{Confirmation, Record, ShapingTest, SinceLast};
 
 use super::measured::{self, Runs};
+use super::settings::settle_leftovers;
+use super::shaping_timer;
 use crate::args::ShapingArgs;
 use crate::credentials::credentials;
+use crate::data_dirs::{history, state_dir};
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
 
-/// Tests and reports.
-pub fn run(args: &ShapingArgs) -> Result<Exit> {
+/// Tests and reports, or shows how to do that on a schedule.
+pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = args.target.parse()?;
+    if let Some(calendar) = &args.schedule.show_timer {
+        return shaping_timer::show(&args.target, args.shaper.rate, calendar);
+    }
     let request = ShapingRequest {
         credentials: credentials(&args.credentials, &target)?,
         plan: args.traffic.plan(),
         datagram: args.traffic.datagram(&target),
         target,
         told: args.shaper.told(),
+        prove: prove(args, state)?,
         started: measured::now(),
     };
     let live = Live::new(&args.output, &request.plan).with_intervals(false);
-    Runs { output: &args.output, live, text: report::shaping::text, judge: judged }
-        .report(async |interrupt, listener| shaping(&request, interrupt, listener).await)
+    let last = |record: &mut Record| match args.output.no_store {
+        true => Ok(()),
+        false => compare_with_last(record).context("the history was not read"),
+    };
+    Runs { output: &args.output, live, text: report::shaping::text, judge: judged }.report_after(
+        async |interrupt, listener| shaping(&request, interrupt, listener).await,
+        last,
+    )
 }
 
+/// How to compare the settings in question. What dead runs left changed is put back first.
+fn prove(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Option<ProveRequest>> {
+    if !args.proof.prove {
+        return Ok(None);
+    }
+    let how = ProveRequest {
+        max_time: Duration::from_secs_f64(args.proof.max_time),
+        seed: args.proof.seed.unwrap_or_else(rand::random),
+        state_dir: state_dir(state)?,
+    };
+    settle_leftovers(&how.state_dir);
+    Ok(Some(how))
+}
+
+/// Notes what changed since the last test of the same shaper in the history.
+fn compare_with_last(record: &mut Record) -> Result<()> {
+    let Some(now) = &record.shaping else { return Ok(()) };
+    let is_same = |old: &Record| {
+        let told = |test: &ShapingTest| test.told_bits_per_s == now.told_bits_per_s;
+        let same_way = old.plan.direction == record.plan.direction
+            && old.plan.socket.dscp == record.plan.socket.dscp;
+        same_way && old.shaping.as_deref().is_some_and(told)
+    };
+    let last = history()?.newest("shaping", &record.target, is_same)?;
+    let Some((started, before)) = last.and_then(|last| Some((last.started, last.shaping?))) else {
+        return Ok(());
+    };
+    let changes = goodput_shaping::since(&before, now);
+    if let Some(test) = &mut record.shaping {
+        test.since = Some(SinceLast { started, changes });
+    }
+    Ok(())
+}
+
+/// A shaper that was to be proven and could not be has no other answer.
 fn judged(record: &Record) -> Exit {
-    match record.shaping.as_ref().map(|test| test.confirmation) {
-        Some(Confirmation::Confirmed) => Exit::Fine,
-        Some(Confirmation::Missed) => Exit::Problem,
-        Some(Confirmation::Inconclusive) | None => Exit::Inconclusive,
+    let Some(test) = &record.shaping else { return Exit::Inconclusive };
+    match (&test.not_proven, test.confirmation) {
+        (Some(not), _) if not.not_permitted => Exit::NotPermitted,
+        (Some(_), _) => Exit::CouldNot,
+        (None, Confirmation::Confirmed) => Exit::Fine,
+        (None, Confirmation::Missed) => Exit::Problem,
+        (None, Confirmation::Inconclusive) => Exit::Inconclusive,
     }
 }

@@ -21,12 +21,13 @@ pub(super) fn add(out: &mut String, test: &ShapingTest) {
 /// The bucket that is enough, and how late timers are.
 fn bucket(out: &mut String, enough: &EnoughBucket) {
     let EnoughBucket { for_rate_bytes, bytes, .. } = enough;
-    let whole = if bytes > for_rate_bytes { ", which also leaves super-packets whole" } else { "" };
-    let words = format!(
-        "a bucket of {}{whole}; {} for the rate alone",
-        style::strong(Bytes(bytes.0)),
-        for_rate_bytes
-    );
+    let shown = style::strong(Bytes(bytes.0));
+    let words = match bytes > for_rate_bytes {
+        true => format!(
+            "a bucket of {shown}, with whole super-packets; {for_rate_bytes} for the rate alone"
+        ),
+        false => format!("a bucket of {shown}, for the rate and for whole super-packets"),
+    };
     lines(out, "enough", [words].into_iter().chain(enough.lines.iter().map(step)));
     match &enough.timers {
         Known::Value(timers) => line(

@@ -28,6 +28,7 @@ mod peer;
 pub mod permanent;
 mod placement;
 mod progress;
+mod proof;
 pub mod rate_search;
 pub mod reads;
 pub mod shaping;

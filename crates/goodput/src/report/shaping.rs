@@ -9,6 +9,7 @@ use super::curve::{bars, curve};
 use super::explained;
 use super::labelled::{line, lines};
 use super::micros::micros;
+use super::proof;
 use super::style;
 use super::test::{self, Detail};
 
@@ -25,6 +26,8 @@ pub fn text(record: &Record) -> String {
             }
         }
         explained::add(&mut out, test);
+        proof::add(&mut out, record, test);
+        since(&mut out, test);
         out += "\nTCP\n";
     }
     out + &test::text(record, Detail::default())
@@ -50,6 +53,16 @@ fn rates(out: &mut String, test: &ShapingTest) {
             line(out, label, &interval(rate, |value| BitRate(value).to_string()));
         }
     }
+}
+
+/// What changed since the last test of the same shaper.
+fn since(out: &mut String, test: &ShapingTest) {
+    let Some(last) = &test.since else { return };
+    let begins = match last.changes[..] {
+        [] => format!("{}: nothing that counts has changed", last.started),
+        _ => format!("{}:", last.started),
+    };
+    lines(out, "since", [begins].into_iter().chain(last.changes.iter().cloned()));
 }
 
 /// The value and its interval.

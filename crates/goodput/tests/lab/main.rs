@@ -14,6 +14,7 @@ mod probes;
 mod put_back;
 mod retried;
 mod scenarios;
+mod shaping;
 mod slow_back;
 mod stage;
 mod turns;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
             .chain(retried::all())
             .chain(turns::all())
             .chain(howtos::all())
+            .chain(shaping::all())
             .chain(disturbed::all())
             .chain(neighbours::all())
             .collect(),

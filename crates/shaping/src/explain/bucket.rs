@@ -5,7 +5,8 @@ use goodput_ceiling::bucket::{
 };
 use goodput_ceiling::time;
 use goodput_model::{
-    Bytes, EnoughBucket, Known, LocalShaper, Missing, ShapingTest, TimerLateness, median,
+    Bytes, EnoughBucket, Known, LocalShaper, Missing, ShapingKind, ShapingTest, TimerLateness,
+    median,
 };
 
 use super::{Answer, Seen, Sender, say};
@@ -97,6 +98,27 @@ pub(super) fn late_timers(seen: &Seen) -> Answer {
             short_percent
         ),
     ))
+}
+
+/// A shaper elsewhere that gives too little, with a bucket that was seen to be small.
+pub(super) fn small_elsewhere(seen: &Seen) -> Answer {
+    let (train, given, enough) =
+        (seen.train()?, seen.test.datagrams_bits_per_s.value()?, seen.enough?);
+    let bucket = train.bucket_bytes.value()?;
+    let told = seen.test.told_bits_per_s;
+    let lacks = train.kind == ShapingKind::Shaper && given.high < told.0 * (1.0 - seen.tolerance());
+    let is_small = bucket.value < enough.for_rate_bytes.0 as f64;
+    (seen.shaper().is_none() && lacks && is_small).then(|| {
+        say(
+            "small-bucket-elsewhere",
+            format!(
+                "the bucket there lets about {} through at once, and {} are enough for {told}: what comes in while its \
+                 timers are late may be lost",
+                Bytes(bucket.value.max(0.0) as u64),
+                enough.for_rate_bytes
+            ),
+        )
+    })
 }
 
 /// Microseconds with three digits.

@@ -6,13 +6,14 @@ use super::{Answer, Seen, bucket, queue, rates, say};
 
 /// All that explain what was seen.
 pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
-    const ALL: [fn(&Seen) -> Answer; 14] = [
+    const ALL: [fn(&Seen) -> Answer; 15] = [
         rates::set_otherwise,
         bucket::below_a_frame,
         bucket::late_timers,
         rates::second_shaper,
         rates::ignored,
         rates::elsewhere,
+        bucket::small_elsewhere,
         rates::never_borrows,
         rates::children_above_parent,
         queue::policed_tcp,
@@ -31,5 +32,5 @@ fn tcp_limit(seen: &Seen) -> Answer {
     let limit = seen.sender.tcp_limit.as_ref()?;
     let least = seen.test.told_bits_per_s.0 * (1.0 - seen.tolerance());
     (seen.tcp_lags() && seen.test.tcp_bits_per_s.value()?.high < least)
-        .then(|| say("tcp-limit", format!("TCP is held by {limit}")))
+        .then(|| say("tcp-limit", format!("TCP gets less than datagrams: {limit}")))
 }

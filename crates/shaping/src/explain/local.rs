@@ -19,7 +19,7 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
         "htb" => Some(used_class(sender)?),
         _ => {
             return Err(Missing::because(format!(
-                "{device} of the {} host shapes nothing: its queueing discipline is {kind}",
+                "{device} of the {} host shapes nothing (its queueing discipline is {kind})",
                 sender.end
             )));
         }

@@ -7,12 +7,11 @@ mod queue;
 mod rates;
 mod remedy;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use goodput_model::{
-    Bytes, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing, Shaping, ShapingCause,
-    ShapingTest,
-    Snapshot,
+    Bytes, Change, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing, Shaping,
+    ShapingCause, ShapingTest, Snapshot,
 };
 
 /// The end that sent, and what is known of it.
@@ -52,6 +51,18 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     let commands = changes.iter().filter_map(|change| remedy::command(&seen, change)).collect();
     let (shaper, enough_bucket) = (shaper.into(), enough.into());
     ShapingTest { causes, changes, commands, shaper, enough_bucket, ..test }
+}
+
+/// A sufficient bucket in place of the present one, and the command of tc(8) that makes it, if the shaper is at the sender.
+pub(crate) fn larger_bucket(
+    test: &ShapingTest,
+    sender: &Sender,
+) -> Option<(Change, Option<String>)> {
+    let shaper = test.shaper.get().cloned();
+    let seen = Seen { test, sender, shaper: &shaper, enough: test.enough_bucket.value() };
+    let change = remedy::larger(&seen)?;
+    let command = remedy::command(&seen, &change);
+    Some((change, command))
 }
 
 /// A full frame as a shaper counts it that was told of no overhead, bytes: of the train, or of TCP.

@@ -2,9 +2,9 @@
 
 use goodput_model::{BitRate, ShapingKind};
 
-use super::{Answer, Seen, say};
 use super::bucket::is_explained;
 use super::local::parents;
+use super::{Answer, Seen, say};
 
 /// A local shaper that is set to another rate than the one it was told.
 pub(super) fn set_otherwise(seen: &Seen) -> Answer {

@@ -12,7 +12,7 @@ pub(super) fn changes(seen: &Seen) -> Vec<Change> {
 }
 
 /// The setting of a bucket that is too small, with its value now and a sufficient one.
-fn larger(seen: &Seen) -> Option<Change> {
+pub(super) fn larger(seen: &Seen) -> Option<Change> {
     let (shaper, enough) = (seen.shaper()?, seen.enough?);
     let (name, scope, from) = match &shaper.class {
         None => {
@@ -39,6 +39,14 @@ fn bursts(seen: &Seen, class: &str) -> Option<String> {
     Some(if burst == cburst { burst.to_string() } else { format!("{burst} {cburst}") })
 }
 
+/// A rate as tc(8) takes it, exact, in the largest unit in which it is whole.
+fn short(bits: u64) -> String {
+    let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
+    let (size, unit) =
+        units.into_iter().find(|(size, _)| bits.is_multiple_of(*size)).unwrap_or((1, "bit"));
+    format!("{}{unit}", bits / size)
+}
+
 /// The command of tc(8) that makes a change. tc sets all parameters of a class or a token bucket at once.
 pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
     let (shaper, to) = (seen.shaper()?, &change.to);
@@ -48,7 +56,8 @@ pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
             let (rate, limit) =
                 (fact("qdisc.rate_bits_per_s".into())?, shaper.limit_bytes.value()?.0);
             Some(format!(
-                "tc qdisc change dev {device} root tbf rate {rate}bit burst {to} limit {limit}"
+                "tc qdisc change dev {device} root tbf rate {} burst {to} limit {limit}",
+                short(rate)
             ))
         }
         Some(class) => {
@@ -60,8 +69,10 @@ pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
                 parent => parent.to_owned(),
             };
             Some(format!(
-                "tc class change dev {device} parent {below} classid {class} htb rate {rate}bit ceil {ceil}bit burst {to} \
-                 cburst {to}"
+                "tc class change dev {device} parent {below} classid {class} htb rate {} ceil {} burst {to} \
+                 cburst {to}",
+                short(rate),
+                short(ceil)
             ))
         }
     }

@@ -8,7 +8,7 @@ use goodput_model::{
 use super::{Sender, explain};
 
 /// Datagrams in frames, and TCP in the same, of the told 100 Mbit/s.
-fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
+pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
     let exactly = |value: f64| Estimate { value, low: value, high: value };
     let rate = Known::Value(exactly(datagrams));
     let wait = 0.01;
@@ -50,11 +50,14 @@ fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
         changes: Vec::new(),
         commands: Vec::new(),
         permanent: Vec::new(),
+        proof: None,
+        not_proven: None,
+        since: None,
     }
 }
 
 /// A device with super-packets of 64 KiB, and a queueing discipline.
-fn device(kind: &str, counts: &[(&str, u64)], texts: &[(&str, &str)]) -> Snapshot {
+pub(crate) fn device(kind: &str, counts: &[(&str, u64)], texts: &[(&str, &str)]) -> Snapshot {
     let mut facts = Snapshot::default();
     facts.put("qdisc.kind", kind);
     facts.put("link.device", "eth0");
@@ -65,7 +68,7 @@ fn device(kind: &str, counts: &[(&str, u64)], texts: &[(&str, &str)]) -> Snapsho
     facts
 }
 
-fn tbf(rate: u64, burst: u64, limit: u64) -> Snapshot {
+pub(crate) fn tbf(rate: u64, burst: u64, limit: u64) -> Snapshot {
     let counts = [
         ("qdisc.rate_bits_per_s", rate),
         ("qdisc.burst_bytes", burst),
@@ -74,8 +77,12 @@ fn tbf(rate: u64, burst: u64, limit: u64) -> Snapshot {
     device("tbf", &counts, &[])
 }
 
-fn explained(test: ShapingTest, before: &Snapshot, after: &Snapshot) -> ShapingTest {
-    let sender = Sender {
+pub(crate) fn explained(test: ShapingTest, before: &Snapshot, after: &Snapshot) -> ShapingTest {
+    explain(test, Ok(sender(before, after)))
+}
+
+pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a> {
+    Sender {
         end: EndName::Near,
         before,
         after,
@@ -83,8 +90,7 @@ fn explained(test: ShapingTest, before: &Snapshot, after: &Snapshot) -> ShapingT
         segment: Ok((1448.0, 1500.0)),
         min_rtt_s: Ok(0.02),
         tcp_limit: Some("the super-packets that something drops".into()),
-    };
-    explain(test, Ok(sender))
+    }
 }
 
 fn ids(test: &ShapingTest) -> Vec<&str> {
@@ -114,7 +120,7 @@ fn a_bucket_of_one_frame_loses_what_late_timers_leave() {
     assert_eq!(ids(&seen), ["late-timers", "cut-super-packets", "headers"]);
     let [change] = &seen.changes[..] else { panic!("{:?}", seen.changes) };
     assert_eq!(change.as_argument(), "qdisc.tbf.burst@eth0=1600,68130");
-    let command = "tc qdisc change dev eth0 root tbf rate 100000000bit burst 68130 limit 1000000";
+    let command = "tc qdisc change dev eth0 root tbf rate 100mbit burst 68130 limit 1000000";
     assert_eq!(seen.commands, [command]);
     let enough = seen.enough_bucket.value().unwrap();
     assert!((1514..3000).contains(&enough.for_rate_bytes.0), "{enough:?}");
@@ -163,6 +169,14 @@ fn without_a_shaper_here_the_rate_is_held_elsewhere() {
     let policed = test(ShapingKind::Policer, 1e8, 3e7);
     let expected = ["elsewhere", "policed-bursts", "short-queue", "tcp-limit", "headers"];
     causes(policed, &none, &expected);
+    let with_bucket = |bytes: f64| {
+        let mut less = test(SHAPER, 82e6, 82e6);
+        let Known::Value(train) = &mut less.train else { panic!("it has one") };
+        train.bucket_bytes = Known::Value(Estimate { value: bytes, low: 0.0, high: 4e4 });
+        less
+    };
+    causes(with_bucket(3e3), &none, &["elsewhere", "small-bucket-elsewhere", "headers"]);
+    causes(with_bucket(4e4), &none, &["elsewhere", "headers"]);
     let seen = explained(test(SHAPER, 1e8, 1e8), &none, &none);
     assert!(seen.changes.is_empty() && seen.shaper.value().is_none());
     assert_eq!(seen.enough_bucket.value().unwrap().bytes, Bytes(68_130));

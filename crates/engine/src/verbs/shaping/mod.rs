@@ -1,5 +1,6 @@
 //! Whether a shaper delivers its rate: a train of datagrams shows what it does, then TCP shows what its users have.
 
+mod prove;
 mod seen;
 mod train;
 
@@ -13,6 +14,8 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::result::conclude::conclude;
+pub use prove::ProveRequest;
+use prove::prove;
 use seen::{sender, tcp_rate, timers};
 use train::{send_train, train_length_s};
 
@@ -32,6 +35,8 @@ pub struct ShapingRequest {
     pub datagram: Bytes,
     /// The shaper's configuration.
     pub told: Told,
+    /// How to compare the settings in question afterwards, if that is wanted.
+    pub prove: Option<ProveRequest>,
     /// When it began, RFC 3339, UTC.
     pub started: String,
 }
@@ -73,5 +78,11 @@ pub async fn shaping(
     for Change { setting, to, .. } in &test.changes {
         test.permanent.extend(goodput_settings::permanent(setting, to).unwrap_or_default());
     }
-    Ok(Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record })
+    let record = Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record };
+    Ok(match &request.prove {
+        Some(how) if !interrupt.is_raised() => {
+            prove(request, how, record, interrupt, listener).await
+        }
+        _ => record,
+    })
 }

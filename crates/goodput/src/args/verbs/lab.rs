@@ -63,7 +63,8 @@ pub enum Lab {
     ///
     /// Without a command they stay up until Ctrl-C, and goodput prints how to enter them. With a command there is a
     /// server at the far host, and the hosts disappear when the command ends. In the command, $FAR is the
-    /// server's address, $NEAR this host's, and $ON_FAR runs a program at the far host: $ON_FAR ip link.
+    /// server's address, $NEAR this host's, and $ON_FAR runs a program at the far host: $ON_FAR ip link. $ON_ROUTER
+    /// does so at the router, if there is one.
     #[command(after_help = UP_EXAMPLES)]
     Up {
         /// Name or file, with the case if there are several

@@ -6,8 +6,9 @@ use goodput_model::{BitRate, Bytes, Direction, Family, Plan, SocketOptions};
 use goodput_shaping::Told;
 
 use crate::args::options::{CredentialArgs, OutputArgs, datagram_towards};
+use crate::args::values::calendar::calendar;
 use crate::args::values::local::LocalAddress;
-use crate::args::values::{percent, rate, size};
+use crate::args::values::{percent, rate, size, time};
 
 /// What the longer help adds.
 const MORE: &str = "\
@@ -19,12 +20,20 @@ queue of the wrong length can slow TCP down, though datagrams get the whole rate
 The report says which bytes the shaper counts: IP packets, Ethernet frames, or all bytes of the wire. A qdisc of Linux \
 counts frames without checksum, so 100 Mbit/s leave 95.6 Mbit/s for the payload of TCP.
 
+If this host shapes, the report holds its queueing discipline against what was measured, and computes the smallest \
+sufficient bucket from the rate, the lateness of timers and the largest super-packet. A shaper elsewhere is only seen \
+from outside: run goodput on its host, or set its bucket there.
+
+The history keeps each result. The next test of the same target and rate says what changed since then.
+
 A far end that is not goodput does not report when datagrams come. Then only TCP is measured.
 
 Examples:
     goodput shaping nas --rate 100mbit
     goodput shaping nas --rate 20mbit --reverse    # what comes from there
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
+    goodput shaping nas --rate 100mbit --prove     # which setting costs the rate?
+    goodput shaping nas --rate 100mbit --show-timer=hourly
 
 Exit codes: 0 it gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
 
@@ -38,6 +47,10 @@ pub struct ShapingArgs {
     pub shaper: ShaperArgs,
     #[command(flatten)]
     pub traffic: TrafficArgs,
+    #[command(flatten)]
+    pub proof: ProofArgs,
+    #[command(flatten)]
+    pub schedule: ScheduleArgs,
     #[command(flatten)]
     pub credentials: CredentialArgs,
     #[command(flatten)]
@@ -83,6 +96,37 @@ pub struct TrafficArgs {
     /// A shaper with classes chooses the class by it.
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64), hide_short_help = true)]
     pub dscp: Option<u8>,
+}
+
+/// How to find out which setting is to blame.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Proof")]
+pub struct ProofArgs {
+    /// Compare segmentation offload on and off, and the bucket as it is and as computed
+    ///
+    /// TCP is measured with all combinations, interleaved and in random order. goodput puts every setting back. It
+    /// prints the rate with each combination, which setting matters, and what gives the rate.
+    #[arg(long)]
+    pub prove: bool,
+    /// Stop the comparison after this time at the latest
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = time::seconds, hide_short_help = true)]
+    pub max_time: f64,
+    /// Seed for the random order of the runs [default: random]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub seed: Option<u64>,
+}
+
+/// When to test again.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Schedule")]
+pub struct ScheduleArgs {
+    /// Print a systemd service and timer that repeat this test, and don't run it
+    ///
+    /// WHEN is a time as in systemd.time(7), like weekly or "*-*-* 14:05:00" [default: daily]. The service keeps the
+    /// results in /var/lib/goodput, and each says what changed since the last one.
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "daily",
+          value_parser = calendar)]
+    pub show_timer: Option<String>,
 }
 
 impl ShaperArgs {

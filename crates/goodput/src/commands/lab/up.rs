@@ -40,8 +40,8 @@ pub fn run(name: &str, command: &[OsString]) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// A command in the near host. It finds this goodput in its `PATH`, the server's address in `FAR`, and in `ON_FAR` what
-/// runs a command in the far host.
+/// A command in the near host. It finds this goodput in its `PATH`, the server's address in `FAR`, and in `ON_FAR` and
+/// `ON_ROUTER` what runs a command in the far host, and in the router if there is one.
 fn in_near(
     lab: &Lab,
     scenario: &Scenario,
@@ -57,6 +57,9 @@ fn in_near(
     let mut command = lab.near().command(program)?;
     command.env("FAR", server.target()).env("NEAR", lab.near().address(family).to_string());
     command.env("ON_FAR", lab.enter_from_inside(lab.far())).env("PATH", path);
+    if let Some(router) = lab.host("router") {
+        command.env("ON_ROUTER", lab.enter_from_inside(router));
+    }
     Ok(command)
 }
 

@@ -1,0 +1,128 @@
+//! The few settings in question, compared in all combinations.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use goodput_model::{
+    Comparison, Length, Missing, NotProven, Plan, Record, Response, ShapingProof, ShapingTest,
+};
+use goodput_remote::Hosts;
+use goodput_settings::at_both_ends;
+use goodput_shaping::{Question, Questions, proof, questions};
+
+use super::ShapingRequest;
+use super::seen::sender;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::verbs::compare::{CompareRequest, Factor, compare, factorial, run_s};
+
+/// Half-width of an interval at which the comparison stops, percent.
+const PRECISION_PERCENT: f64 = 2.0;
+
+/// How to compare.
+#[derive(Clone)]
+pub struct ProveRequest {
+    /// Stop after this time at the latest.
+    pub max_time: Duration,
+    /// Seed for the order of the runs.
+    pub seed: u64,
+    /// Where the journal of settings is kept.
+    pub state_dir: PathBuf,
+}
+
+/// Adds to the record of a test what a comparison shows, or why there is none.
+pub(super) async fn prove(
+    request: &ShapingRequest,
+    how: &ProveRequest,
+    mut record: Record,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Record {
+    let Some(mut test) = record.shaping.take() else { return record };
+    match compared(request, how, &test, &record, interrupt, listener).await {
+        Ok((found, whole)) => {
+            test.proof = Some(found);
+            record.comparison = whole.comparison;
+            let new = whole.doubts.into_iter().filter(|doubt| !record.doubts.contains(doubt));
+            let new: Vec<_> = new.collect();
+            record.doubts.extend(new);
+            record.incomplete = record.incomplete.or(whole.incomplete);
+        }
+        Err(why) => {
+            let not_permitted = why.not_permitted();
+            test.not_proven = Some(NotProven { why: why.to_string(), not_permitted });
+        }
+    }
+    Record { shaping: Some(test), ..record }
+}
+
+async fn compared(
+    request: &ShapingRequest,
+    how: &ProveRequest,
+    test: &ShapingTest,
+    record: &Record,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<(ShapingProof, Record), EngineError> {
+    let unknown = || Err(Missing::because("timers were watched before"));
+    let sender = sender(record, unknown()).map_err(|why| EngineError::Flow(why.to_string()))?;
+    let Questions { asked, left_out } = questions(test, &sender);
+    if asked.is_empty() {
+        return Err(EngineError::Flow(left_out.join("; ")));
+    }
+    let names: Vec<_> = asked.iter().map(|question| question.setting.to_string()).collect();
+    listener(Event::Note { text: format!("compares {}", names.join(" and ")) });
+    let whole = compare(&comparison_of(request, how, &asked), interrupt, listener).await?;
+    let nothing = || EngineError::Flow("nothing was compared".into());
+    let comparison = whole.comparison.as_ref().ok_or_else(nothing)?;
+    let goodput = record.result.goodput_bits_per_s.0;
+    let mut found = proof(test, goodput, comparison, left_out);
+    if let Some(arm) = found.gives {
+        keep(&mut found, comparison, arm, &asked);
+    }
+    Ok((found, whole))
+}
+
+/// All combinations of the settings in question, with TCP as the test has it.
+fn comparison_of(
+    request: &ShapingRequest,
+    how: &ProveRequest,
+    asked: &[Question],
+) -> CompareRequest {
+    let factor = |question: &Question| Factor {
+        setting: question.setting.clone(),
+        values: question.values.to_vec(),
+    };
+    let arms = factorial(&asked.iter().map(factor).collect::<Vec<_>>());
+    let length = Length::Seconds(run_s(arms.len(), how.max_time));
+    CompareRequest {
+        target: request.target.clone(),
+        credentials: request.credentials.clone(),
+        plan: Plan { length, ..request.plan.clone() },
+        arms,
+        responses: vec![Response::Throughput],
+        ways_to_win: 1,
+        precision_percent: PRECISION_PERCENT,
+        threshold_percent: request.told.tolerance_percent,
+        is_about_parts: false,
+        turns: None,
+        max_time: how.max_time,
+        seed: how.seed,
+        state_dir: how.state_dir.clone(),
+        hosts: Hosts::default(),
+        started: request.started.clone(),
+    }
+}
+
+/// How to have the values of an arm, now and after a reboot.
+fn keep(found: &mut ShapingProof, comparison: &Comparison, arm: usize, asked: &[Question]) {
+    let values = comparison.arms[arm].values.iter().zip(&comparison.arms[0].values);
+    let changed: Vec<_> =
+        asked.iter().zip(values).filter(|(_, (value, base))| value != base).collect();
+    found.commands = changed.iter().filter_map(|(one, _)| one.command.clone()).collect();
+    let changed = changed.iter().map(|(one, (value, _))| (&one.setting, value.as_str()));
+    found.permanent = at_both_ends(changed, |setting, value| {
+        goodput_settings::permanent(setting, value).unwrap_or_default()
+    });
+}

@@ -1,0 +1,210 @@
+//! The few settings that decide whether a shaper gives its rate, and what a comparison of them shows.
+
+use goodput_model::{
+    ArmRate, BitRate, Comparison, Known, Missing, SettingRef, ShapingProof, ShapingTest,
+};
+
+use crate::explain::{Sender, larger_bucket};
+
+/// Error of the interval of a median.
+const INTERVAL_ERROR: f64 = 0.05;
+
+/// A setting in question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Which.
+    pub setting: SettingRef,
+    /// Its present value, and another one.
+    pub values: [String; 2],
+    /// The command of another program that sets the other one.
+    pub command: Option<String>,
+}
+
+/// What to compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Questions {
+    /// The settings.
+    pub asked: Vec<Question>,
+    /// Settings that are not compared: which, why, and what can be done.
+    pub left_out: Vec<String>,
+}
+
+/// Segmentation offload on and off, and the bucket as it is and as it is enough, of the end that sends.
+pub fn questions(test: &ShapingTest, sender: &Sender) -> Questions {
+    let mut found = Questions { asked: Vec::new(), left_out: Vec::new() };
+    for question in [offload(sender), bucket(test, sender)] {
+        match question {
+            Ok(question) => found.asked.push(question),
+            Err(why) => found.left_out.push(why),
+        }
+    }
+    found
+}
+
+fn offload(sender: &Sender) -> Result<Question, String> {
+    let (now, device) = (sender.before.text("offload.tso"), sender.before.text("link.device"));
+    let other = match now {
+        Ok("on") => "off",
+        _ => "on",
+    };
+    match (now, device) {
+        (Ok(now), Ok(device)) => {
+            let setting = SettingRef {
+                end: sender.end,
+                name: "offload.tso".into(),
+                scope: Some(device.into()),
+            };
+            let command = Some(format!("ethtool -K {device} tso {other}"));
+            Ok(Question { setting, values: [now.into(), other.into()], command })
+        }
+        (Err(why), _) | (_, Err(why)) => {
+            Err(format!("segmentation offload is not compared: {why}"))
+        }
+    }
+}
+
+fn bucket(test: &ShapingTest, sender: &Sender) -> Result<Question, String> {
+    let shaper = test.shaper.get().map_err(|why| {
+        format!("no bucket is compared: {why}; run goodput on the host that shapes, or set its bucket there")
+    })?;
+    let burst = shaper.burst_bytes.get().map_err(|why| format!("no bucket is compared: {why}"))?;
+    let change = larger_bucket(test, sender)
+        .filter(|_| test.enough_bucket.value().is_some_and(|enough| enough.bytes > *burst));
+    let (change, command) = change.ok_or_else(|| {
+        format!(
+            "the bucket of {burst} is not compared: it is enough for the rate and for super-packets"
+        )
+    })?;
+    let from = change.from.unwrap_or_else(|| burst.0.to_string());
+    Ok(Question { setting: change.setting, values: [from, change.to], command })
+}
+
+/// What a comparison shows. `goodput` is what TCP's rate in `test` was as goodput, bits per second.
+pub fn proof(
+    test: &ShapingTest,
+    goodput: f64,
+    comparison: &Comparison,
+    left_out: Vec<String>,
+) -> ShapingProof {
+    let scale = test.tcp_bits_per_s.get().map(|tcp| tcp.value / goodput);
+    let arms: Vec<ArmRate> =
+        (0..comparison.arms.len()).map(|arm| rate(comparison, arm, &scale)).collect();
+    let gives = (0..arms.len()).filter(|arm| gives(test, &arms[*arm])).min_by_key(|arm| {
+        let values = comparison.arms[*arm].values.iter().zip(&comparison.arms[0].values);
+        values.filter(|(value, base)| value != base).count()
+    });
+    ShapingProof { arms, gives, left_out, commands: Vec::new(), permanent: Vec::new() }
+}
+
+fn gives(test: &ShapingTest, rate: &ArmRate) -> bool {
+    let off = rate.median_bits_per_s.value().map(|rate| rate.0 / test.told_bits_per_s.0 - 1.0);
+    off.is_some_and(|off| off.abs() <= test.tolerance_percent / 100.0)
+}
+
+/// What TCP got in the runs of an arm that count; `scale` makes what the shaper counts of goodput.
+fn rate(comparison: &Comparison, arm: usize, scale: &Result<f64, Missing>) -> ArmRate {
+    let scale = match scale {
+        Ok(scale) => *scale,
+        Err(why) => {
+            let (median, interval) = (Known::Missing(why.clone()), Known::Missing(why.clone()));
+            return ArmRate { median_bits_per_s: median, interval_bits_per_s: interval };
+        }
+    };
+    let counted = comparison.trials.iter().filter(|t| t.arm == arm && t.discarded.is_none());
+    let mut rates: Vec<f64> =
+        counted.filter_map(|trial| Some(trial.goodput_bits_per_s.value()?.0 * scale)).collect();
+    rates.sort_by(f64::total_cmp);
+    let median = goodput_model::median(rates.iter().copied());
+    let ends = lower_place(rates.len())
+        .map(|place| [BitRate(rates[place]), BitRate(rates[rates.len() - 1 - place])]);
+    let few = || Missing::because(format!("{} runs are too few", rates.len()));
+    ArmRate {
+        median_bits_per_s: median.map(BitRate).ok_or_else(few).into(),
+        interval_bits_per_s: ends.ok_or_else(few).into(),
+    }
+}
+
+/// The place, from 0, of the lower end of a distribution-free interval of the median among `n` sorted values: as many lie below the
+/// median as a fair coin shows heads (Conover, Practical Nonparametric Statistics, section 3.2). `None` if even the smallest
+/// and the largest are too close.
+fn lower_place(n: usize) -> Option<usize> {
+    let (mut probability, mut below) = (0.5f64.powi(i32::try_from(n).ok()?), 0.0);
+    let mut place = None;
+    for k in 0..n / 2 {
+        below += probability;
+        if 2.0 * below > INTERVAL_ERROR {
+            break;
+        }
+        place = Some(k);
+        probability *= (n - k) as f64 / (k + 1) as f64;
+    }
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::tests::{device, explained, tbf, test};
+    use goodput_model::{ArmResult, ShapingKind, Snapshot, Trial};
+
+    fn asked(facts: &Snapshot) -> (Vec<String>, Vec<String>) {
+        let seen = explained(test(ShapingKind::Shaper, 93e6, 93e6), facts, facts);
+        let found = questions(&seen, &crate::explain::tests::sender(facts, facts));
+        let words = |one: &Question| format!("{}={}", one.setting, one.values.join(","));
+        (found.asked.iter().map(words).collect(), found.left_out)
+    }
+
+    #[test]
+    fn offload_and_a_small_bucket_are_in_question() {
+        let mut facts = tbf(100_000_000, 1600, 1_000_000);
+        facts.put("offload.tso", "on");
+        let expected = ["offload.tso@eth0=on,off", "qdisc.tbf.burst@eth0=1600,68130"];
+        assert_eq!(asked(&facts), (expected.map(String::from).to_vec(), Vec::new()));
+    }
+
+    #[test]
+    fn what_can_not_be_compared_says_why() {
+        let (factors, left_out) = asked(&device("fq_codel", &[], &[("offload.tso", "off")]));
+        assert_eq!(factors, ["offload.tso@eth0=off,on"]);
+        assert!(left_out[0].contains("eth0 of the near host shapes nothing"), "{left_out:?}");
+        let (factors, left_out) = asked(&tbf(100_000_000, 200_000, 1_000_000));
+        assert!(factors.is_empty() && left_out[1].contains("is enough"), "{left_out:?}");
+    }
+
+    #[test]
+    fn the_fewest_changes_that_give_the_rate_are_named() {
+        let seen = test(ShapingKind::Shaper, 93e6, 93e6);
+        let values = [["on", "1600"], ["on", "68130"], ["off", "1600"], ["off", "68130"]];
+        let rates = [93e6, 99.5e6, 93e6, 99.6e6];
+        let trials = (0..8u32).flat_map(|block| {
+            let each = rates.iter().enumerate();
+            each.map(move |(arm, rate)| {
+                Trial::new(block, arm, Known::Value(BitRate(rate + f64::from(block) * 1e3)))
+            })
+        });
+        let comparison = Comparison {
+            settings: Vec::new(),
+            arms: values.map(|arm| ArmResult::new(arm.map(String::from).to_vec())).to_vec(),
+            responses: Vec::new(),
+            curve: None,
+            factors: Vec::new(),
+            trials: trials.collect(),
+            threshold_percent: 2.0,
+            stopped: String::new(),
+        };
+        let shown = proof(&seen, 93e6, &comparison, Vec::new());
+        assert_eq!(shown.gives, Some(1));
+        let first = &shown.arms[0];
+        assert_eq!(first.median_bits_per_s, Known::Value(BitRate(93_003_500.0)));
+        assert_eq!(first.interval_bits_per_s, Known::Value([BitRate(93e6), BitRate(93_007_000.0)]));
+    }
+
+    /// Conover's table: with 6 values the extremes, with 10 the second from each end.
+    #[test]
+    fn the_interval_of_a_median_needs_six_values() {
+        assert_eq!(
+            [5, 6, 8, 9, 10, 20].map(lower_place),
+            [None, Some(0), Some(0), Some(1), Some(1), Some(5)]
+        );
+    }
+}

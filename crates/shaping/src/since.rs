@@ -1,0 +1,127 @@
+//! What changed since the last test of the same shaper.
+
+use goodput_model::{
+    BitRate, Bytes, Confirmation, Estimate, Known, LocalShaper, Shaping, ShapingKind, ShapingTest,
+};
+
+/// Differences of a rate that may be the measurement's own, as a share.
+const RATE_ACCURACY: f64 = 0.005;
+/// The same for a bucket.
+const BUCKET_ACCURACY: f64 = 0.1;
+
+/// The differences that count, a sentence each; none if nothing changed.
+pub fn since(before: &ShapingTest, now: &ShapingTest) -> Vec<String> {
+    let bits = |value: f64| BitRate(value).to_string();
+    let bytes = |value: f64| Bytes(value.max(0.0).round() as u64).to_string();
+    let rate = |who: &str, one: &Known<Estimate>, other: &Known<Estimate>| {
+        changed(who, one, other, RATE_ACCURACY, bits)
+    };
+    let bucket = |test: &ShapingTest| of_train(test, |train| train.bucket_bytes.clone());
+    let all = [
+        confirmation(before.confirmation, now.confirmation),
+        kind(before, now),
+        rate("datagrams get", &before.datagrams_bits_per_s, &now.datagrams_bits_per_s),
+        rate("TCP gets", &before.tcp_bits_per_s, &now.tcp_bits_per_s),
+        changed("its bucket holds", &bucket(before), &bucket(now), BUCKET_ACCURACY, bytes),
+        set(before.shaper.value(), now.shaper.value()),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn of_train(test: &ShapingTest, what: impl Fn(&Shaping) -> Known<Estimate>) -> Known<Estimate> {
+    match &test.train {
+        Known::Value(train) => what(train),
+        Known::Missing(why) => Known::Missing(why.clone()),
+    }
+}
+
+fn confirmation(before: Confirmation, now: Confirmation) -> Option<String> {
+    let words = match (before, now) {
+        (Confirmation::Missed, Confirmation::Confirmed) => "it gives its rate again",
+        (Confirmation::Confirmed, Confirmation::Missed) => "it gave its rate then",
+        _ => return None,
+    };
+    Some(words.into())
+}
+
+fn kind(before: &ShapingTest, now: &ShapingTest) -> Option<String> {
+    let (before, now) = (before.train.value()?.kind, now.train.value()?.kind);
+    (before != now).then(|| format!("it is {}, and was {}", kind_words(now), kind_words(before)))
+}
+
+fn kind_words(kind: ShapingKind) -> &'static str {
+    match kind {
+        ShapingKind::Shaper => "a shaper",
+        ShapingKind::Policer => "a policer",
+        ShapingKind::None => "nothing that holds the rate",
+    }
+}
+
+/// A value whose interval lies beside the earlier one, by more than the measurement's accuracy.
+fn changed(
+    who: &str,
+    before: &Known<Estimate>,
+    now: &Known<Estimate>,
+    accuracy: f64,
+    words: impl Fn(f64) -> String,
+) -> Option<String> {
+    let (before, now) = (before.value()?, now.value()?);
+    let ratio = now.value / before.value;
+    let apart = now.high < before.low || now.low > before.high;
+    (apart && (ratio - 1.0).abs() > accuracy).then(|| {
+        let difference = match ratio {
+            ratio if ratio >= 10.0 => format!("{ratio:.0} times as much"),
+            ratio => format!("{:+.1} %", (ratio - 1.0) * 100.0),
+        };
+        format!("{who} {} instead of {}, {difference}", words(now.value), words(before.value))
+    })
+}
+
+fn set(before: Option<&LocalShaper>, now: Option<&LocalShaper>) -> Option<String> {
+    let settings = |shaper: &LocalShaper| {
+        let burst = shaper.burst_bytes.value().map(|burst| format!(", burst {burst}"));
+        let (kind, rate) = (&shaper.kind, shaper.rate_bits_per_s);
+        format!("{kind} on {}, rate {rate}{}", shaper.device, burst.unwrap_or_default())
+    };
+    let (before, now) = (before.map(settings), now.map(settings));
+    let none = || "no shaper here".to_owned();
+    (before != now).then(|| {
+        format!("set: {} instead of {}", now.unwrap_or_else(none), before.unwrap_or_else(none))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::tests::{explained, tbf, test};
+
+    #[test]
+    fn the_same_again_is_no_change_and_less_is_one() {
+        let facts = |burst| tbf(100_000_000, burst, 1_000_000);
+        let seen = |rate, burst| {
+            let facts = facts(burst);
+            explained(test(ShapingKind::Shaper, rate, rate), &facts, &facts)
+        };
+        assert_eq!(since(&seen(1e8, 100_000), &seen(1.001e8, 100_000)), [""; 0]);
+        let less = since(&seen(1e8, 100_000), &seen(9e7, 1600));
+        assert_eq!(
+            less,
+            [
+                "datagrams get 90 Mbit/s instead of 100 Mbit/s, -10.0 %",
+                "TCP gets 90 Mbit/s instead of 100 Mbit/s, -10.0 %",
+                "set: tbf on eth0, rate 100 Mbit/s, burst 1.60 kB instead of tbf on eth0, rate 100 Mbit/s, burst 100 kB",
+            ]
+        );
+    }
+
+    #[test]
+    fn another_kind_and_a_rate_that_is_given_again_are_told() {
+        let (mut before, mut now) =
+            (test(ShapingKind::Policer, 1e8, 1e8), test(ShapingKind::Shaper, 1e8, 1e8));
+        (before.confirmation, now.confirmation) = (Confirmation::Missed, Confirmation::Confirmed);
+        assert_eq!(
+            since(&before, &now),
+            ["it gives its rate again", "it is a shaper, and was a policer"]
+        );
+    }
+}
