@@ -38,6 +38,12 @@ use clap::Parser;
 enum Task {
     /// Everything CI runs: format, lints, tests, generated documents, layering.
     Test(test::Options),
+    /// The step `tidy` of `test` alone: files, names and words.
+    Tidy,
+    /// The step `layering` of `test` alone: who may use whom.
+    Layering,
+    /// The step `supply` of `test` alone: what we depend on.
+    Supply,
     /// Writes the documents that the program generates about itself to docs/.
     Docs(docs::Options),
     /// Measures goodput side by side with its peers and writes docs/performance.md.
@@ -72,6 +78,9 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::Test(options) => test::run(&options),
+        Task::Tidy => test::run(&test::Options::only("tidy")),
+        Task::Layering => test::run(&test::Options::only("layering")),
+        Task::Supply => test::run(&test::Options::only("supply")),
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run("bench", &options),
         Task::Crowd(options) => bench::run("crowd", &options),

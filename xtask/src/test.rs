@@ -24,6 +24,13 @@ pub struct Options {
     only: Vec<String>,
 }
 
+impl Options {
+    /// One step.
+    pub fn only(step: &str) -> Self {
+        Self { only: vec![step.to_owned()] }
+    }
+}
+
 type Step = fn() -> Result<Tally>;
 
 /// Every step, quick steps first.
