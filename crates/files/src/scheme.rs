@@ -13,6 +13,8 @@ pub struct Scheme {
     pub decoded: bool,
     /// Whether its servers may require a local port below 1024.
     pub low_port: bool,
+    /// Whether its servers may want a user and a password.
+    pub password: bool,
     /// Whether its servers receive the user of a URL even without a password.
     pub lone_user: bool,
     /// Whether the query of a URL concerns the server rather than the file.

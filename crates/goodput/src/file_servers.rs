@@ -9,7 +9,7 @@ use goodput_files::{Login, Options, Place, Proxy};
 
 use crate::args::{FileServerArgs, ProxyArgs};
 use crate::data_dirs::state_dir;
-use crate::proxies;
+use crate::{proxies, screen};
 
 /// The user, without a file of logins.
 const USER_VARIABLE: &str = "GOODPUT_FILE_USER";
@@ -92,8 +92,11 @@ fn noted_proxy(place: &Place, noted: &str) -> Result<Proxy> {
     }
 }
 
-/// The login: from the environment, or else from ~/.netrc.
+/// The login, if servers of this kind may want one: from the environment, or else from ~/.netrc.
 fn login(place: &Place) -> Result<Option<Login>> {
+    if !place.scheme().password {
+        return Ok(None);
+    }
     let user = std::env::var(USER_VARIABLE).ok().or_else(|| place.user().map(str::to_owned));
     if let (Some(user), Ok(password)) = (user, std::env::var(PASSWORD_VARIABLE)) {
         return Ok(Some(Login::new(user, password)));
@@ -101,16 +104,26 @@ fn login(place: &Place) -> Result<Option<Login>> {
     login_of_netrc(place)
 }
 
-/// The login in ~/.netrc, which has one per host.
+/// The login in ~/.netrc, which has one per host. If nothing asks for that file, an unreadable one is a warning.
 fn login_of_netrc(place: &Place) -> Result<Option<Login>> {
     let named = std::env::var_os(NETRC_VARIABLE).map(PathBuf::from);
+    let is_named = named.is_some();
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".netrc"));
-    let Some(file) = named.clone().or_else(home) else { return Ok(None) };
+    let Some(file) = named.or_else(home).filter(|_| place.scheme().password) else {
+        return Ok(None);
+    };
     match std::fs::read_to_string(&file) {
         Ok(text) => Ok(Login::of_netrc(&text, place)),
-        Err(cause) if named.is_none() && cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => {
+        Err(cause) if !is_named && cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(cause) if is_named || place.user().is_some() => {
             Err(cause).with_context(|| format!("cannot read the logins in {}", file.display()))
+        }
+        Err(cause) => {
+            let file = file.display();
+            screen::say(format_args!(
+                "warning: continuing without a login: cannot read {file}: {cause}"
+            ));
+            Ok(None)
         }
     }
 }

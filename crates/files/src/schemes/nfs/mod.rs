@@ -36,6 +36,7 @@ pub const NFS: Client = Client {
         port: 2049,
         decoded: true,
         low_port: true,
+        password: false,
         lone_user: false,
         server_query: true,
     },
