@@ -11,6 +11,9 @@ pub enum FileError {
     /// The server, or a hop on the way to it, denies this user access.
     #[error("{0}")]
     NotPermitted(String),
+    /// The server does not trust this host, the port of the call or its user. Shown as [`Self::NotPermitted`].
+    #[error("{0}")]
+    Distrusted(String),
     /// The server refused.
     #[error("{0}")]
     Refused(String),
@@ -59,6 +62,7 @@ impl FileError {
         match self {
             Self::Place(why) => Self::Place(said(why)),
             Self::NotPermitted(why) => Self::NotPermitted(said(why)),
+            Self::Distrusted(why) => Self::Distrusted(said(why)),
             Self::Refused(why) => Self::Refused(said(why)),
             Self::Failed(why) => Self::Failed(said(why)),
             Self::Protocol(why) => Self::Protocol(said(why)),
@@ -75,18 +79,20 @@ impl FileError {
     pub(crate) fn into_io(self) -> io::Error {
         match self {
             Self::Io { cause, .. } => cause,
-            Self::NotPermitted(why) => io::Error::new(io::ErrorKind::PermissionDenied, why),
+            Self::NotPermitted(why) | Self::Distrusted(why) => {
+                io::Error::new(io::ErrorKind::PermissionDenied, why)
+            }
             why => io::Error::other(why.to_string()),
         }
     }
 
     /// Whether the server, or goodput before the request, refused: then nothing was stored.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Place(_) | Self::NotPermitted(_) | Self::Refused(_))
+        matches!(self, Self::Place(_) | Self::Refused(_)) || self.not_permitted()
     }
 
     /// Whether a permission is missing.
     pub fn not_permitted(&self) -> bool {
-        matches!(self, Self::NotPermitted(_))
+        matches!(self, Self::NotPermitted(_) | Self::Distrusted(_))
     }
 }

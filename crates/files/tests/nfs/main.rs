@@ -154,7 +154,14 @@ fn what_a_server_does_not_permit_is_told_apart() {
     let weak = fails(Manner::TooWeak, "/export/file");
     assert!(weak.not_permitted() && weak.to_string().contains("below 1024"), "{weak}");
     let first = fails(Manner::ReadFails { after: 0, status: 13 }, "/export/file");
-    assert!(first.not_permitted() && first.to_string().contains("READ"), "{first}");
+    let first = (first.not_permitted(), first.to_string());
+    assert!(
+        first.0 && first.1.contains("READ: permission denied; goodput asks as user"),
+        "{first:?}"
+    );
+    assert!(!first.1.contains("1024"), "a port opens no file: {}", first.1);
+    let port = fails(Manner::ReadFails { after: 0, status: 1 }, "/export/file");
+    assert!(port.not_permitted() && port.to_string().contains("below 1024"), "{port}");
 }
 
 #[test]

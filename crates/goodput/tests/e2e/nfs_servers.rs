@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use goodput_testing::{in_namespace, skip, wait_for};
@@ -27,12 +27,17 @@ fn export(id: u32, path: &Path, squash: &str, access: &str) -> String {
     )
 }
 
+/// Writes the server's configuration.
+fn configure(home: &Home, exports: &str) -> PathBuf {
+    let core = "NFS_CORE_PARAM { Protocols = 3; NFS_Port = 22049; MNT_Port = 22050; Enable_NLM = false; \
+                Enable_RQUOTA = false; }\n";
+    home.file("ganesha.conf", &format!("{core}{exports}"))
+}
+
 /// The port mapper and nfs-ganesha. Both talk over a socket in `/run`, which is therefore their own; in a process
 /// namespace, so that all of them end with the first.
 fn start(home: &Home, exports: &str) -> Running {
-    let core = "NFS_CORE_PARAM { Protocols = 3; NFS_Port = 22049; MNT_Port = 22050; Enable_NLM = false; \
-                Enable_RQUOTA = false; }\n";
-    let configuration = home.file("ganesha.conf", &format!("{core}{exports}"));
+    let configuration = configure(home, exports);
     let at = home.path().display();
     let script = format!(
         "mount -t tmpfs tmpfs /run && /usr/sbin/rpcbind && \
@@ -173,7 +178,7 @@ fn what_an_nfs_server_gives_and_refuses_is_told_by_the_exit_code() {
         for (place, more, code, words) in [
             ("open/none", &[][..], 2, "no such file"),
             ("none/file", &[], 3, "exports no part"),
-            ("squashed/file", &[], 3, "permission denied"),
+            ("squashed/file", &[], 3, "permission denied; goodput asks as user"),
             ("open/file", &["--receive-mover", "discard"], 2, "mover discard can't receive"),
         ] {
             let output = test(&home, place, more);
@@ -181,5 +186,48 @@ fn what_an_nfs_server_gives_and_refuses_is_told_by_the_exit_code() {
             assert_eq!(output.status.code(), Some(code), "{place}: {said}");
             assert!(said.contains(words), "{place}: {said}");
         }
+    });
+}
+
+/// Process id of the server that `unshare` has started.
+fn server_pid(servers: &Running) -> Option<String> {
+    let pid = servers.0.id();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children.split_whitespace().next().map(Into::into)
+}
+
+#[test]
+fn an_export_that_goes_away_makes_the_handle_stale() {
+    if !has_servers() {
+        return;
+    }
+    in_namespace(|| {
+        loopback_up();
+        let home = Home::new();
+        let mut exports = Vec::new();
+        for (id, name) in [(1, "stays"), (2, "goes")] {
+            let directory = home.path().join(name);
+            fs::create_dir(&directory).expect("the home is writable");
+            fs::write(directory.join("file"), vec![7; 3_000_001]).expect("it is writable");
+            exports.push(export(id, &directory, "None", "RO"));
+        }
+        let servers = start(&home, &exports.concat());
+        wait_for("ganesha", || test(&home, "goes/file", &[]).status.success());
+        let target = format!("nfs://127.0.0.1{}/goes/file", home.path().display());
+        let log = home.path().join("progress");
+        let mut command = home.goodput(&["test", &target, "--no-store", "-t", "100"]);
+        command.stdout(fs::File::create(&log).expect("the home is writable"));
+        let child = command.stderr(Stdio::piped()).spawn();
+        let child = child.expect("the program under test can be started");
+        wait_for("payload", || fs::read_to_string(&log).is_ok_and(|text| text.contains("bit/s")));
+        configure(&home, &exports[0]);
+        let pid = server_pid(&servers).expect("the server runs");
+        let told = Command::new("kill").args(["-HUP", &pid]).status();
+        assert!(told.expect("kill is there").success());
+        let output = child.wait_with_output().expect("it ends");
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("READ: the file handle is stale"), "{said}");
+        assert!(test(&home, "stays/file", &[]).status.success(), "only one export went");
     });
 }

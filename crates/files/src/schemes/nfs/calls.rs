@@ -320,7 +320,13 @@ pub fn refusal(procedure: Procedure, status: u32) -> FileError {
     let name = procedure.name;
     match (status, why) {
         (LATER, why) => FileError::Later(format!("{name}: {why}")),
-        (1 | 13, why) => FileError::NotPermitted(format!("{name}: {why}")),
+        // Kernel servers answer so if they insist on a low port: MOUNT by 13, NFS by 1 (nfsd_setuser_and_check_port,
+        // fs/nfsd/nfsfh.c).
+        (1, why) => FileError::Distrusted(format!("{name}: {why}")),
+        (13, why) if procedure.program == MNT.program => {
+            FileError::Distrusted(format!("{name}: {why}"))
+        }
+        (13, why) => FileError::NotPermitted(format!("{name}: {why}")),
         (status, "") => FileError::Refused(format!("{name}: the server answers status {status}")),
         (_, why) => FileError::Refused(format!("{name}: {why}")),
     }

@@ -165,7 +165,7 @@ impl Dialogue {
         // It was just made, so its absence is not a refusal.
         let found = self.lookup(wait, directory, name);
         found.map(|(file, _)| file).map_err(|why| match why {
-            FileError::Refused(why) | FileError::NotPermitted(why) => {
+            FileError::Refused(why) | FileError::NotPermitted(why) | FileError::Distrusted(why) => {
                 FileError::Protocol(format!("after CREATE: {why}"))
             }
             why => why,
@@ -245,13 +245,8 @@ fn answer<T>(
 /// Names the call that a server did not execute.
 fn named(why: Unread, name: &str) -> Unread {
     match why {
-        Unread::Failed(FileError::Refused(why)) => {
-            FileError::Refused(format!("{name}: {why}")).into()
-        }
-        Unread::Failed(FileError::NotPermitted(why)) => {
-            FileError::NotPermitted(format!("{name}: {why}")).into()
-        }
-        other => other,
+        Unread::Failed(why) => why.after(name).into(),
+        Unread::Short => Unread::Short,
     }
 }
 

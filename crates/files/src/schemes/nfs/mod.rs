@@ -159,9 +159,9 @@ impl Conversation for Nfs {
             Ok(0) => Err(io::ErrorKind::WouldBlock.into()),
             Ok(written) => Ok(written),
             Err(why) => {
-                let told = match &why {
-                    FileError::NotPermitted(_) => io::ErrorKind::PermissionDenied,
-                    _ => io::ErrorKind::Other,
+                let told = match why.not_permitted() {
+                    true => io::ErrorKind::PermissionDenied,
+                    false => io::ErrorKind::Other,
                 };
                 let told = io::Error::new(told, why.to_string());
                 self.refused = Some(why);

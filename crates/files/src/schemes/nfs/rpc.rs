@@ -136,19 +136,30 @@ fn denied(reader: &mut Reader<'_>) -> Result<FileError, Unread> {
         5 => "the server finds this user's credential too weak".into(),
         other => format!("the server does not take this user's credential (reason {other})"),
     };
-    Ok(FileError::NotPermitted(why))
+    Ok(FileError::Distrusted(why))
 }
 
-/// Adds the likely reason for a missing permission, as far as the local port shows it.
+/// Adds the likely reason for a missing permission: whom the server trusts, as far as the local port shows it, or whom the
+/// file belongs to.
 pub fn with_advice(why: FileError, socket: &OwnedFd) -> FileError {
-    let FileError::NotPermitted(why) = why else { return why };
-    let port = getsockname(socket).ok().and_then(|address| SocketAddr::try_from(address).ok());
-    FileError::NotPermitted(match port.map(|address| address.port()) {
-        Some(port) if port >= FIRST_UNPRIVILEGED_PORT => format!(
-            "{why}; the call came from port {port}, and the server may insist on one below 1024, which takes root or \
-             CAP_NET_BIND_SERVICE; the export's option \"insecure\" (nfs-ganesha: PrivilegedPort = false) allows others"
+    let port = || {
+        let address = getsockname(socket).ok()?;
+        SocketAddr::try_from(address).ok().map(|address| address.port())
+    };
+    FileError::NotPermitted(match why {
+        FileError::Distrusted(why) => match port() {
+            Some(port) if port >= FIRST_UNPRIVILEGED_PORT => format!(
+                "{why}; the call came from port {port}, and the server may insist on one below 1024, which takes root or \
+                 CAP_NET_BIND_SERVICE; the export's option \"insecure\" (nfs-ganesha: PrivilegedPort = false) allows others"
+            ),
+            _ => format!("{why}; look at the export's clients, and who may read or write there"),
+        },
+        FileError::NotPermitted(why) => format!(
+            "{why}; goodput asks as user {}: look at the modes of the file and its folders, and whether the export maps \
+             users (root_squash, all_squash)",
+            rustix::process::geteuid().as_raw()
         ),
-        _ => format!("{why}; look at the export's clients, and who may read or write there"),
+        other => return other,
     })
 }
 
@@ -205,7 +216,7 @@ mod tests {
         assert_eq!(read(&[5, 1, 0, 0, 0, 0]).unwrap(), 5);
         assert!(matches!(read(&[5, 1, 0, 0, 0]), Err(Unread::Short)));
         let weak = read(&[5, 1, 1, 1, 5]).unwrap_err();
-        let Unread::Failed(FileError::NotPermitted(why)) = weak else { panic!("{weak:?}") };
+        let Unread::Failed(FileError::Distrusted(why)) = weak else { panic!("{weak:?}") };
         assert!(why.contains("too weak"), "{why}");
         let versions = read(&[5, 1, 0, 0, 0, 2, 4, 4]).unwrap_err();
         assert!(format!("{versions:?}").contains("4 to 4"), "{versions:?}");
