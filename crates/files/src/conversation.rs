@@ -33,6 +33,10 @@ pub trait Conversation: Send {
     /// the connection completely, or the connection is closed.
     fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError>;
 
+    /// From now on the caller reads at most this many bytes, of all bodies together: no more need be asked for. A server
+    /// may send more all the same.
+    fn want(&mut self, _bytes: u64) {}
+
     /// Reads payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if
     /// nothing has arrived. Zero is the end of the body.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
@@ -121,7 +125,7 @@ pub trait Conversation: Send {
 pub struct Body {
     /// The extent of its payload.
     pub extent: Extent,
-    /// Its length as announced by the server, bytes.
+    /// The length of the whole file as announced by the server, bytes.
     pub announced_bytes: Option<u64>,
     /// Whether its socket differs from the previous body's.
     pub anew: bool,

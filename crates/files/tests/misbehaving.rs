@@ -253,3 +253,42 @@ fn an_ftp_command_has_one_line() {
     let error = two_lines.fetch(&Patient).unwrap_err().to_string();
     assert!(error.contains("line end"), "{error}");
 }
+
+#[test]
+fn a_part_must_be_the_one_that_was_asked_for() {
+    let part = |behaviour: Behaviour| {
+        let mut conversation = conversation("http", "x", behaviour);
+        conversation.want(5);
+        conversation.fetch(&Patient).map(|body| (body.extent, body.announced_bytes))
+    };
+    let good = part(says!(
+        b"HTTP/1.1 206 Part\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\n12345"
+    ));
+    assert_eq!(good.expect("it is the part"), (Extent::Bytes(5), Some(9)));
+    let whole = part(says!(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123456789"));
+    assert_eq!(whole.expect("a server may send all"), (Extent::Bytes(9), Some(9)));
+    let none = part(says!(b"HTTP/1.1 416 No\r\nContent-Length: 3\r\n\r\nno!"));
+    assert_eq!(none.expect("the file is empty"), (Extent::Bytes(0), Some(0)));
+    let lies: [(Behaviour, &str); 4] = [
+        (
+            says!(b"HTTP/1.1 206 Part\r\nContent-Range: bytes 1-5/9\r\nContent-Length: 5\r\n\r\n"),
+            "another part: \"bytes 1-5/9\"",
+        ),
+        (
+            says!(b"HTTP/1.1 206 Part\r\nContent-Range: bytes 0-8/9\r\nContent-Length: 9\r\n\r\n"),
+            "first 5 bytes",
+        ),
+        (says!(b"HTTP/1.1 206 Part\r\nContent-Length: 5\r\n\r\n"), "another part"),
+        (
+            says!(b"HTTP/1.1 206 Part\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 7\r\n\r\n"),
+            "a part of 5 bytes, and a body of 7",
+        ),
+    ];
+    for (behaviour, words) in lies {
+        let why = part(behaviour).expect_err("it lies").to_string();
+        assert!(why.contains(words), "{why}");
+    }
+    let unasked =
+        says!(b"HTTP/1.1 206 Part\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\n");
+    assert!(why("http", unasked).to_string().contains("206 Partial Content"));
+}

@@ -68,7 +68,8 @@ pub struct Fetches {
 pub struct Fetch {
     /// Payload that came, bytes.
     pub bytes: u64,
-    /// Whether that is all; a long file is given up.
+    /// Whether that is all that was wanted: the file, or its beginning if fewer bytes were asked for. A long file is given
+    /// up.
     pub whole: bool,
     /// From the question to the first byte of the answer, microseconds. Missing if no byte came.
     pub first_byte_us: Known<f64>,

@@ -23,6 +23,9 @@ pub trait Bodies: Send {
     /// has no data. Zero is the end of the body.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
+    /// No more is read: the flow has all the payload that it wants, the last `got` bytes of it from the last body.
+    fn read_enough(&mut self, _got: u64) {}
+
     /// For a sender: requests to send a body of this many bytes, `None` if its length is not known, and returns when
     /// payload can be written. The previous body is over.
     fn store(&mut self, _bytes: Option<u64>, _pause: &dyn Pause) -> Result<Body, BodyError> {

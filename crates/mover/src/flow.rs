@@ -52,7 +52,8 @@ pub struct FlowConfig {
     pub keeps_arrivals: bool,
     /// The rate that the sender should hold, for a receiver that checks its evenness.
     pub expected_rate: Option<BitRate>,
-    /// Payload bytes after which a sender ends its stream. A receiver reads to the end.
+    /// Payload bytes after which a sender ends its stream, or a receiver of bodies asks for no more. Other receivers read to
+    /// the end.
     pub limit_bytes: Option<u64>,
     /// How the payload looks on the wire, and how it ends.
     pub framing: Framing,

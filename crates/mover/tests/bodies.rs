@@ -94,6 +94,18 @@ fn fetch(
     extents: &[(Extent, bool)],
     patience: Duration,
 ) -> (u64, Result<(), MoveError>) {
+    fetch_up_to(None, mover, answer, count, extents, patience)
+}
+
+/// The same, but no more than this many bytes.
+fn fetch_up_to(
+    limit_bytes: Option<u64>,
+    mover: &str,
+    answer: &'static [u8],
+    count: usize,
+    extents: &[(Extent, bool)],
+    patience: Duration,
+) -> (u64, Result<(), MoveError>) {
     let listener = TcpListener::bind("localhost:0").expect("it works");
     let server = listener.local_addr().expect("it works");
     serve(listener, answer, count);
@@ -105,6 +117,7 @@ fn fetch(
     let source = BodySource::new(asking, Uncounted);
     let config = FlowConfig {
         bodies: Some(Arc::new(source)),
+        limit_bytes,
         ..FlowConfig::new(Role::Receiver, Transport::Tcp, 1 << 16)
     };
     let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().expect("it works")));
@@ -268,7 +281,7 @@ fn fails(mover: &str, answer: &'static [u8], extents: &[(Extent, bool)]) -> Stri
 }
 
 #[test]
-fn every_receiver_reads_bodies_to_their_end_and_no_further() {
+fn every_receiver_reads_bodies_to_their_end_or_limit_and_no_further() {
     let bodies = [(Extent::Bytes(5), false), (Extent::Bytes(5), false)];
     for mover in goodput_mover::ALL.iter().filter(|mover| mover.roles().contains(&Role::Receiver)) {
         if !mover.transports().contains(&Transport::Tcp)
@@ -278,6 +291,8 @@ fn every_receiver_reads_bodies_to_their_end_and_no_further() {
         }
         let (bytes, result) = fetch(mover.id(), b"12345", 9, &bodies, LONG);
         assert!(result.is_ok() && bytes == 10, "{}: {bytes} {result:?}", mover.id());
+        let (bytes, result) = fetch_up_to(Some(7), mover.id(), b"12345", 9, &bodies, LONG);
+        assert!(result.is_ok() && bytes == 7, "{}: {bytes} {result:?}", mover.id());
     }
 }
 

@@ -93,9 +93,12 @@ impl Traffic {
         let storage = own.stores.of(plan, flow.id, config.role);
         let pin = own.affinity.of_flow(flow.id);
         let mut config = FlowConfig { framing, early, bodies, file, storage, pin, ..config };
+        if config.bodies.is_some() || config.file.is_some() || config.role == Role::Sender {
+            config.limit_bytes = byte_limit(plan, flow.id, 1);
+        }
         if in_turn && config.role == Role::Sender {
             config.lockstep = Some(Arc::clone(&self.lockstep));
-            config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);
+            config.limit_bytes = byte_limit(plan, flow.id, plan.chunk_bytes.0);
         }
         let mover = own.movers.of_role(config.role).map_err(EngineError::Flow)?;
         let (gate, stop) = (Arc::clone(&self.gate), Arc::clone(&self.stop));
@@ -202,18 +205,14 @@ fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConf
         quickack: plan.socket.quickack,
         keeps_arrivals: plan.arrivals && role == Role::Receiver,
         expected_rate: plan.rate_per_flow(),
-        limit_bytes: byte_limit(plan, role, flow.id, 1),
         ..FlowConfig::new(role, plan.transport, size)
     }
 }
 
-/// Bytes that this flow sends if the plan ends after a number of bytes: an even share in whole units of `unit` bytes.
-/// If the number does not divide evenly, the first flows send one unit more, and the last unit of all may be shorter.
-fn byte_limit(plan: &Plan, role: Role, id: u16, unit: u64) -> Option<u64> {
+/// Bytes that this flow sends, or asks for, if the plan ends after a number of bytes: an even share in whole units of `unit`
+/// bytes. If the number does not divide evenly, the first flows have one unit more, and the last unit of all may be shorter.
+pub fn byte_limit(plan: &Plan, id: u16, unit: u64) -> Option<u64> {
     let goodput_model::Length::Bytes(total) = plan.length else { return None };
-    if role != Role::Sender {
-        return None;
-    }
     let (flows, units) = (u64::from(plan.flows), total.0.div_ceil(unit));
     let place = u64::from(id) % flows;
     let own = units / flows + u64::from(place < units % flows);
@@ -233,12 +232,12 @@ mod tests {
     #[test]
     fn shares_of_a_byte_limit_add_up() {
         let plan = Plan { flows: 3, length: Length::Bytes(Bytes(10)), ..Plan::standard() };
-        let shares = |unit| [0, 1, 2].map(|id| byte_limit(&plan, Role::Sender, id, unit).unwrap());
+        let shares = |unit| [0, 1, 2].map(|id| byte_limit(&plan, id, unit).unwrap());
         assert_eq!(shares(1), [4, 3, 3]);
         assert_eq!(shares(3), [4, 3, 3], "3 and 1, 3, 3");
         assert_eq!(shares(4), [4, 4, 2]);
         assert_eq!(shares(100), [10, 0, 0]);
-        assert_eq!(byte_limit(&plan, Role::Receiver, 0, 1), None);
+        assert_eq!(byte_limit(&Plan::standard(), 0, 1), None);
     }
 
     #[test]

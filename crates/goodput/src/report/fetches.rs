@@ -57,23 +57,27 @@ fn confirmed(fetches: &Fetches) -> Option<String> {
 }
 
 /// Payload that all fetches or uploads moved at this end, bytes, if the record has it.
-fn moved_bytes(record: &Record, stores: bool) -> Option<u64> {
+pub(super) fn moved_bytes(record: &Record, stores: bool) -> Option<u64> {
     let only = record.result.directions.first()?;
     if stores { &only.sent_bytes } else { &only.received_bytes }.value().copied()
 }
 
 /// `all_bytes`: what all of them moved together.
 fn moved(fetches: &Fetches, all_bytes: Option<u64>) -> String {
+    let answers = fetches.answers;
     let file = match &fetches.file_bytes {
-        Known::Value(bytes) => format!("{} each", Bytes(*bytes)),
+        Known::Value(file) => match all_bytes.filter(|all| answers == 1 && all < file) {
+            Some(part) => format!("{} of {}", Bytes(part), Bytes(*file)),
+            None => format!("{} each", Bytes(*file)),
+        },
         Known::Missing(why) => why.missing.to_string(),
     };
     let by = [fetches.version.value(), fetches.tls.as_ref(), fetches.server.value()];
     let by: Vec<&str> = by.into_iter().flatten().map(String::as_str).collect();
-    let answers = fetches.answers;
     let times = if answers == 1 { "time" } else { "times" };
     let whole = |file: &u64| all_bytes.is_none_or(|all| all >= file.saturating_mul(answers));
-    let cut = if fetches.file_bytes.value().is_none_or(whole) { "" } else { " (the last in part)" };
+    let is_cut = answers > 1 && !fetches.file_bytes.value().is_none_or(whole);
+    let cut = if is_cut { " (the last in part)" } else { "" };
     let over = match fetches.connections {
         Known::Value(1) => ", over 1 connection".into(),
         Known::Value(connections) => format!(", over {connections} connections"),
@@ -86,7 +90,13 @@ fn moved(fetches: &Fetches, all_bytes: Option<u64>) -> String {
 fn first_fetch(first: &Fetch, fetches: &Fetches) -> String {
     let rate = BitRate::over(first.bytes, first.took_s);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
-    let part = if first.whole { "" } else { " (given up)" };
+    let part = match fetches.file_bytes {
+        Known::Value(file) if first.whole && first.bytes < file => {
+            format!(" for {}", Bytes(first.bytes))
+        }
+        _ if first.whole => String::new(),
+        _ => " (given up)".into(),
+    };
     let alike = match &fetches.alone_times {
         Known::Value(alone) => {
             let mean = micros(alone.geometric_mean_s * 1e6);
@@ -213,6 +223,11 @@ mod tests {
         assert_eq!(moved(&fetches, Some(12_000_000)), text);
         let cut = moved(&fetches, Some(11_999_999));
         assert_eq!(cut, text.replace("times,", "times (the last in part),"));
+        let once = Fetches { answers: 1, ..fetches.clone() };
+        let text = "1 time, 400 kB of 1 MB, over 1 connection   HTTP/1.1, nginx";
+        assert_eq!(moved(&once, Some(400_000)), text);
+        let part = Fetch { bytes: 400_000, took_s: 0.04, ..FIRST };
+        assert!(first_fetch(&part, &once).starts_with("40.0 ms for 400 kB, 80 Mbit/s"));
         assert_eq!(first_fetch(&FIRST, &fetches), "80.0 ms, 100 Mbit/s, then 40.0 ms (median)");
         assert_eq!(answers(&fetches).unwrap(), "120 µs (median), 3.00 ms at most");
         let alone_times = FetchTimes::of(&[0.05, 0.05]);

@@ -2,17 +2,19 @@
 
 use goodput_model::{BitRate, Bytes, EndName, Fetch, Fetches, Known, MountCalls, MountUse, Record};
 
+use super::fetches::moved_bytes;
 use super::micros::micros;
 
 /// The lines; none if the target is not a file on a mount.
 pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
     let Some(mount) = &record.mount else { return Vec::new() };
-    let chunk = record.plan.chunk_bytes;
     let mut lines = vec![("mount", mounted(mount))];
     if let Some(fetches) = &record.fetches {
         let writes = record.plan.direction.senders().contains(&EndName::Near);
-        lines
-            .push((if writes { "written" } else { "read" }, passes(fetches, mount, chunk, writes)));
+        lines.push((
+            if writes { "written" } else { "read" },
+            passes(record, fetches, mount, writes),
+        ));
         lines.extend(fetches.first.value().map(|first| ("first read", first_read(first))));
     }
     for calls in mount.calls.value().into_iter().flatten() {
@@ -40,9 +42,14 @@ fn mounted(mount: &MountUse) -> String {
     format!("{source} on {point} ({})   {}{own}", kind, options.join(", ")).trim_end().to_string()
 }
 
-fn passes(fetches: &Fetches, mount: &MountUse, chunk: Bytes, writes: bool) -> String {
+fn passes(record: &Record, fetches: &Fetches, mount: &MountUse, writes: bool) -> String {
+    let chunk = record.plan.chunk_bytes;
+    let moved = moved_bytes(record, writes);
     let file = match fetches.file_bytes {
-        Known::Value(bytes) => Bytes(bytes).to_string(),
+        Known::Value(bytes) => match moved.filter(|all| fetches.answers == 1 && *all < bytes) {
+            Some(part) => format!("{} of {}", Bytes(part), Bytes(bytes)),
+            None => Bytes(bytes).to_string(),
+        },
         Known::Missing(_) => "length not known".into(),
     };
     let times = if fetches.answers == 1 { "pass" } else { "passes" };

@@ -13,6 +13,8 @@ use crate::common::{Home, record, set_mode, stderr, stdout};
 
 /// Length of the file, bytes.
 const FILE_BYTES: usize = 3_000_000;
+/// How much of it is fetched, bytes.
+const ASKED_BYTES: u64 = 6_000_000;
 /// A password that must be nowhere.
 pub const PASSWORD: &str = "n0bodys-business";
 
@@ -50,7 +52,8 @@ fn nginx_with(home: &Home, is_authority: bool) -> (Running, String, String) {
 }
 
 fn test(home: &Home, target: &str, more: &[&str]) -> Output {
-    let mut arguments = vec!["test", target, "--json", "-n", "6000000"];
+    let bytes = ASKED_BYTES.to_string();
+    let mut arguments = vec!["test", target, "--json", "-n", &bytes];
     arguments.extend(more);
     let mut command = home.goodput(&arguments);
     command.env("GOODPUT_FILE_PASSWORD", PASSWORD).env("HOME", home.path());
@@ -61,8 +64,39 @@ fn check_fetches(record: &Record, version: &str) {
     let fetches = record.fetches.as_ref().expect("the target is a file");
     assert_eq!(fetches.version, Known::Value(version.into()));
     let first = fetches.first.value().expect("the file was fetched before");
-    assert!(first.whole && first.bytes == FILE_BYTES as u64, "{fetches:?}");
+    let share = ASKED_BYTES / u64::from(record.plan.flows);
+    assert!(first.whole && first.bytes == share.min(FILE_BYTES as u64), "{fetches:?}");
     assert!(fetches.answers >= 2 && record.result.goodput_bits_per_s.0 > 0.0, "{fetches:?}");
+    assert_eq!(received(record), ASKED_BYTES, "what was asked for is what is taken");
+}
+
+/// Payload that came, bytes.
+fn received(record: &Record) -> u64 {
+    let near = record.ends.near.value().expect("it is observed");
+    near.samples.last().expect("there are samples").received_bytes
+}
+
+#[test]
+fn no_more_of_a_long_file_is_taken_than_was_asked_for() {
+    if !(has("nginx") && has("openssl")) {
+        return;
+    }
+    let home = Home::new();
+    let (_nginx, plain, encrypted) = nginx(&home);
+    for url in [plain, encrypted] {
+        let url = format!("{url}/file");
+        for mover in
+            ["copy", "discard"].iter().filter(|mover| **mover == "copy" || url.starts_with("http:"))
+        {
+            let arguments = ["test", &url, "--json", "--insecure", "-n", "100001", "--flows", "2"];
+            let record = record(&home.run(&[&arguments[..], &["--receive-mover", mover]].concat()));
+            let fetches = record.fetches.as_ref().expect("the target is a file");
+            assert_eq!(fetches.file_bytes, Known::Value(FILE_BYTES as u64), "{fetches:?}");
+            let first = fetches.first.value().expect("it was fetched before");
+            assert!(first.whole && first.bytes == 50_001, "{fetches:?}");
+            assert_eq!((received(&record), fetches.answers), (100_001, 2));
+        }
+    }
 }
 
 #[test]
@@ -214,9 +248,7 @@ fn a_number_of_fetches_is_kept_to() {
     let record = record(&home.run(&arguments));
     let fetches = record.fetches.as_ref().expect("the target is a file");
     assert_eq!(fetches.answers, 6, "{fetches:?}");
-    let near = record.ends.near.value().expect("it is observed");
-    let last = near.samples.last().expect("there are samples");
-    assert_eq!(last.received_bytes, 6 * FILE_BYTES as u64);
+    assert_eq!(received(&record), 6 * FILE_BYTES as u64);
 }
 
 #[test]
@@ -245,8 +277,7 @@ fn files_of_every_length_are_fetched_in_bounded_memory() {
     let mut bounded = home.goodput(&arguments);
     limit_data(&mut bounded, 256 << 20);
     let large = record(&bounded.output().expect("the program under test can be started"));
-    let near = large.ends.near.value().expect("it is observed");
-    assert_eq!(near.samples.last().map(|last| last.received_bytes), Some(1 << 30));
+    assert_eq!(received(&large), 1 << 30);
 }
 
 /// Lets a program have no more writable memory (`RLIMIT_DATA`).

@@ -175,6 +175,8 @@ fn what_an_nfs_server_gives_and_refuses_is_told_by_the_exit_code() {
         wait_for("ganesha", || test(&home, "open/file", &[]).status.success());
         let read = record(&test(&home, "open/file", &[]));
         assert!(read.result.goodput_bits_per_s.0 > 0.0);
+        let near = read.ends.near.value().expect("it is observed");
+        assert_eq!(near.samples.last().map(|last| last.received_bytes), Some(1 << 20));
         for (place, more, code, words) in [
             ("open/none", &[][..], 2, "no such file"),
             ("none/file", &[], 3, "exports no part"),

@@ -18,6 +18,8 @@ pub(crate) struct Succession<'a> {
     left: Option<Left>,
     /// Bytes received of the current body.
     got: u64,
+    /// Bytes that the flow still wants of all bodies.
+    wanted: u64,
     /// When it last brought something.
     heard_ns: u64,
     /// When the flow began.
@@ -34,11 +36,16 @@ impl<'a> Succession<'a> {
     pub(crate) fn of(flow: &'a Flow) -> Option<Self> {
         let source = flow.config.bodies.as_deref()?;
         let began_ns = now_ns();
-        Some(Self { flow, source, left: None, got: 0, heard_ns: began_ns, began_ns })
+        let wanted = flow.config.limit_bytes.unwrap_or(u64::MAX);
+        Some(Self { flow, source, left: None, got: 0, wanted, heard_ns: began_ns, began_ns })
     }
 
-    /// Makes sure that there is a body to read; returns whether there is one.
+    /// Makes sure that there is a body to read; returns whether there is one, and more of it is wanted.
     pub(crate) fn go_on(&mut self, low_water: &mut LowWater) -> Result<bool, MoveError> {
+        if self.wanted == 0 {
+            self.source.inner().bodies.read_enough(self.got);
+            return Ok(false);
+        }
         while self.left.is_none() {
             // An answer is shorter than the low-water mark of a fast stream.
             low_water.lower(self.flow);
@@ -75,15 +82,17 @@ impl<'a> Succession<'a> {
 
     /// How much of `want` bytes may be read.
     pub(crate) fn at_most(&self, want: usize) -> usize {
-        match self.left {
-            Some(Left::Bytes(left)) => usize::try_from(left).unwrap_or(usize::MAX).min(want),
-            _ => want,
-        }
+        let left = match self.left {
+            Some(Left::Bytes(left)) => left.min(self.wanted),
+            _ => self.wanted,
+        };
+        usize::try_from(left).unwrap_or(usize::MAX).min(want)
     }
 
     /// `bytes` were read.
     pub(crate) fn took(&mut self, bytes: usize) {
         (self.got, self.heard_ns) = (self.got + bytes as u64, now_ns());
+        self.wanted = self.wanted.saturating_sub(bytes as u64);
         if let Some(Left::Bytes(left)) = &mut self.left {
             *left = left.saturating_sub(bytes as u64);
             if *left == 0 {

@@ -26,6 +26,8 @@ pub struct FileBodies {
     log: Arc<FetchLog>,
     /// Remaining fetches, if their number is limited.
     left: Option<u32>,
+    /// Length of the file of the last body, as its server announced it, bytes.
+    announced: Option<u64>,
 }
 
 impl FileBodies {
@@ -35,7 +37,7 @@ impl FileBodies {
         log: Arc<FetchLog>,
         left: Option<u32>,
     ) -> Self {
-        Self { flow, conversation, log, left }
+        Self { flow, conversation, log, left, announced: None }
     }
 }
 
@@ -79,12 +81,19 @@ impl Bodies for FileBodies {
             return Err(BodyError::Peer("the file is empty by now".into()));
         }
         self.log.answered(self.flow, &body, self.conversation.about());
+        self.announced = body.announced_bytes;
         body.announced_bytes.into_iter().for_each(|bytes| self.log.announced(bytes));
         handed_on(self.conversation.as_ref(), &body).map(Some)
     }
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         self.conversation.read(room)
+    }
+
+    fn read_enough(&mut self, got: u64) {
+        if self.announced.is_some_and(|all| got >= all) {
+            self.log.over(self.flow, Instant::now());
+        }
     }
 
     fn store(&mut self, bytes: Option<u64>, pause: &dyn Pause) -> Result<Body, BodyError> {
@@ -178,6 +187,8 @@ fn handed_on(
 /// A single request, and what is known of it.
 pub struct Question {
     pub conversation: Option<Box<dyn Conversation>>,
+    /// Length of the whole file, as the server announced it, bytes.
+    pub announced: Option<u64>,
     /// When it had left, and when the first byte of the answer came.
     pub asked_and_answered: Option<(Instant, Instant)>,
     pub failure: Option<FileError>,
@@ -185,7 +196,12 @@ pub struct Question {
 
 impl Question {
     pub fn new(conversation: Box<dyn Conversation>) -> Self {
-        Self { conversation: Some(conversation), asked_and_answered: None, failure: None }
+        Self {
+            conversation: Some(conversation),
+            announced: None,
+            asked_and_answered: None,
+            failure: None,
+        }
     }
 }
 
@@ -220,6 +236,7 @@ impl Bodies for OneBody {
             }
         };
         question.asked_and_answered.get_or_insert((body.asked, body.answered));
+        question.announced = body.announced_bytes;
         self.answered.get_or_init(|| body.answered);
         let handed_on = handed_on(conversation.as_ref(), &body);
         question.conversation = Some(conversation);

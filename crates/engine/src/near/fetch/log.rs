@@ -51,10 +51,8 @@ struct Flow {
 impl FetchLog {
     /// The log of flows that follow this fetch and, once they are known, others like it.
     pub fn new(first: Known<Fetch>, flows: u16, proxy: Option<String>, about: About) -> Self {
-        let whole = first.value().filter(|first| first.whole);
-        let announced = whole.map(|first| (first.bytes, first.bytes));
         Self(Mutex::new(Inner {
-            announced,
+            announced: None,
             first,
             alone_s: Vec::new(),
             proxy,

@@ -25,7 +25,7 @@ use goodput_wire::ticket::FlowTicket;
 use crate::control::target::{FileTarget, Target};
 use crate::error::EngineError;
 use crate::near::flows::Opened;
-use crate::run::traffic::Connected;
+use crate::run::traffic::{Connected, byte_limit};
 use asker::Asker;
 use bodies::FileBodies;
 use connections::PastConnections;
@@ -80,7 +80,7 @@ fn fetch(
     awaited: &Awaited,
 ) -> Result<Fetching, EngineError> {
     let converse = || asker.converse(&file.place);
-    let WarmUp { first, further_s, conversation } = match file.fetched.is_so() {
+    let WarmUp { first, announced, further_s, conversation } = match file.fetched.is_so() {
         true => WarmUp::none(converse()),
         false => warm_up::fetch(&asker.target, converse(), plan, awaited)?,
     };
@@ -88,6 +88,7 @@ fn fetch(
     let about = conversation.about();
     let log = Arc::new(FetchLog::new(first, plan.flows, asker.proxy(), about));
     log.alone(further_s);
+    announced.into_iter().for_each(|bytes| log.announced(bytes));
     // The first flow continues where the warm-up was, with what it learned of redirects.
     let conversations = std::iter::once(conversation).chain(std::iter::repeat_with(converse));
     let opened = connect(asker, plan, tickets, conversations, &log, awaited)?;
@@ -121,6 +122,7 @@ fn connect(
     let failed = |why: FileError| EngineError::File { target: asker.target.text.clone(), why };
     let mut flows = Vec::new();
     for (ticket, mut conversation) in tickets.iter().zip(conversations) {
+        byte_limit(plan, ticket.flow.id, 1).into_iter().for_each(|bytes| conversation.want(bytes));
         conversation.connect(&Patient(awaited)).map_err(failed)?;
         let calls = conversation.rpcs();
         log.calls(ticket.flow.id, calls.clone());

@@ -18,6 +18,7 @@ use super::readiness::events;
 use super::socket_of;
 use crate::control::target::Target;
 use crate::error::EngineError;
+use crate::run::traffic::byte_limit;
 
 /// How long payload is read. The measurement itself brings what does not come in this time.
 const MAX_READ_TIME: Duration = Duration::from_secs(10);
@@ -69,6 +70,8 @@ pub fn wait_at_most(socket: BorrowedFd<'_>, ready: Ready, until: Instant) -> Res
 /// What came before the measurement.
 pub struct WarmUp {
     pub first: Known<Fetch>,
+    /// Length of the file, as its server announced it, bytes.
+    pub announced: Option<u64>,
     /// Times of further fetches like it, seconds; empty for a file that takes long.
     pub further_s: Vec<f64>,
     /// Already hung up.
@@ -79,7 +82,7 @@ impl WarmUp {
     /// For a file that an earlier run has fetched.
     pub fn none(conversation: Box<dyn Conversation>) -> Self {
         let first = Known::missing("an earlier run made the first fetch");
-        Self { first, further_s: Vec::new(), conversation }
+        Self { first, announced: None, further_s: Vec::new(), conversation }
     }
 }
 
@@ -90,32 +93,45 @@ pub fn fetch(
     plan: &Plan,
     awaited: &Awaited,
 ) -> Result<WarmUp, EngineError> {
-    let (first, mut conversation) = fetch_once(target, conversation, plan, awaited, MAX_READ_TIME)?;
+    let once = fetch_once(target, conversation, plan, awaited, MAX_READ_TIME)?;
+    let Once { fetch: first, announced, mut conversation } = once;
     let (mut further_s, until) = (Vec::new(), Instant::now() + MAX_FURTHER_TIME);
     while first.whole && further_s.len() < MAX_FURTHER_FETCHES {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
         }
-        let (next, again) = fetch_once(target, conversation, plan, awaited, left)?;
+        let Once { fetch: next, conversation: again, .. } =
+            fetch_once(target, conversation, plan, awaited, left)?;
         conversation = again;
         if !next.whole || next.bytes != first.bytes {
             break;
         }
         further_s.push(next.took_s);
     }
-    Ok(WarmUp { first: Known::Value(first), further_s, conversation })
+    Ok(WarmUp { first: Known::Value(first), announced, further_s, conversation })
 }
 
-/// Fetches the file once, for this time at most. Returns the fetch and the conversation, which has hung up.
+/// One fetch.
+struct Once {
+    fetch: Fetch,
+    /// Length of the file, as its server announced it, bytes.
+    announced: Option<u64>,
+    /// Already hung up.
+    conversation: Box<dyn Conversation>,
+}
+
+/// Fetches the file once, or as much as a flow of the plan reads, for this time at most.
 fn fetch_once(
     target: &Target,
     mut conversation: Box<dyn Conversation>,
     plan: &Plan,
     awaited: &Awaited,
     most: Duration,
-) -> Result<(Fetch, Box<dyn Conversation>), EngineError> {
+) -> Result<Once, EngineError> {
     let failed = |why: FileError| EngineError::File { target: target.text.clone(), why };
+    let limit_bytes = byte_limit(plan, 0, 1);
+    limit_bytes.into_iter().for_each(|bytes| conversation.want(bytes));
     conversation.connect(&Patient(awaited)).map_err(failed)?;
     let socket = socket_of(conversation.as_ref())?;
     let shared = Arc::new(Mutex::new(Question::new(conversation)));
@@ -125,6 +141,7 @@ fn fetch_once(
     let chunk = usize::try_from(plan.chunk_bytes.0).unwrap_or(usize::MAX);
     let config = FlowConfig {
         bodies: Some(Arc::new(source)),
+        limit_bytes,
         ..FlowConfig::new(Role::Receiver, Transport::Tcp, chunk)
     };
     // Only measured payload goes to a sink.
@@ -165,8 +182,8 @@ fn fetch_once(
     conversation.hang_up();
     let bytes = counters.bytes();
     match question.asked_and_answered {
-        Some((asked, answered)) if bytes > 0 => Ok((
-            Fetch {
+        Some((asked, answered)) if bytes > 0 => Ok(Once {
+            fetch: Fetch {
                 bytes,
                 whole: !cut,
                 first_byte_us: Known::Value(
@@ -175,8 +192,9 @@ fn fetch_once(
                 took_s: ended.saturating_duration_since(asked).as_secs_f64(),
                 cpu_wait_us,
             },
+            announced: question.announced,
             conversation,
-        )),
+        }),
         _ if cut => {
             let seconds = most.as_secs_f64();
             let why = format!("the server answered, and sent no payload for {seconds:.1} s");

@@ -45,11 +45,13 @@ impl Answer {
     pub(super) fn of(
         response: &Response<()>,
         call: Call<RecvResponse>,
+        wanted: Option<u64>,
         about: &mut About,
     ) -> Result<Self, FileError> {
         note(response, about);
         let closes = closes(response);
-        if let Some(outcome) = without_body(response)? {
+        let part = Part::of(response, wanted)?;
+        if let Some(outcome) = without_body(response, part.is_some())? {
             return Ok(Self { outcome, chunks: None, closes });
         }
         let body = match call.proceed() {
@@ -65,18 +67,67 @@ impl Answer {
             BodyMode::CloseDelimited => (Extent::ToClose, None),
             BodyMode::Chunked => (Extent::Decoded, None),
         };
+        let announced_bytes = match part {
+            Some(part) => part.check(announced_bytes)?,
+            None => announced_bytes,
+        };
         let closes = closes || extent == Extent::ToClose;
         let chunks = (extent == Extent::Decoded).then_some(body);
         Ok(Self { outcome: Outcome::Body { extent, announced_bytes }, chunks, closes })
     }
 }
 
+/// The part of the file that an answer brings, as its field `Content-Range` says (RFC 9110 section 14.4).
+struct Part {
+    bytes: u64,
+    /// Bytes of the whole file, if the server knows them.
+    of: Option<u64>,
+}
+
+impl Part {
+    /// The part of this answer; `None`: the answer is no part. Fails if it is another part than the wanted one.
+    fn of(response: &Response<()>, wanted: Option<u64>) -> Result<Option<Self>, FileError> {
+        let Some(wanted) = wanted.filter(|_| response.status() == StatusCode::PARTIAL_CONTENT)
+        else {
+            return Ok(None);
+        };
+        let said = response.headers().get(header::CONTENT_RANGE).map(HeaderValue::as_bytes);
+        let said = shown(said.unwrap_or_default());
+        let part = said.strip_prefix("bytes 0-").and_then(|range| range.split_once('/'));
+        let part = part.and_then(|(last, of)| Some((last.parse::<u64>().ok()?, of.parse().ok())));
+        match part {
+            Some((last, of)) if last < wanted && of.is_none_or(|of| last < of) => {
+                Ok(Some(Self { bytes: last + 1, of }))
+            }
+            _ => Err(FileError::Protocol(format!(
+                "the server was asked for the first {wanted} bytes, and sends another part: \"{said}\""
+            ))),
+        }
+    }
+
+    /// Bytes of the whole file. Fails if the body has another length than the part.
+    fn check(self, body_bytes: Option<u64>) -> Result<Option<u64>, FileError> {
+        match body_bytes {
+            Some(bytes) if bytes != self.bytes => Err(FileError::Protocol(format!(
+                "the server announces a part of {} bytes, and a body of {bytes}",
+                self.bytes
+            ))),
+            _ => Ok(self.of),
+        }
+    }
+}
+
 /// The outcome of an answer without a file.
-fn without_body(response: &Response<()>) -> Result<Option<Outcome>, FileError> {
+fn without_body(response: &Response<()>, is_part: bool) -> Result<Option<Outcome>, FileError> {
     let status = response.status();
     let words = shown(status.to_string().as_bytes());
     match status {
         StatusCode::OK => {}
+        _ if is_part => {}
+        // No byte of the file can be had, not even the first.
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            return Ok(Some(Outcome::Body { extent: Extent::Bytes(0), announced_bytes: Some(0) }));
+        }
         StatusCode::MOVED_PERMANENTLY
         | StatusCode::FOUND
         | StatusCode::SEE_OTHER

@@ -75,6 +75,8 @@ fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Con
         tls: None,
         coded: None,
         storing: Storing::default(),
+        wanted: None,
+        file_bytes: None,
         about: About::default(),
     })
 }
@@ -99,6 +101,10 @@ struct Http {
     coded: Option<Coded>,
     /// The state of a file being stored.
     storing: Storing,
+    /// Bytes that are still wanted of all bodies, if their number is limited.
+    wanted: Option<u64>,
+    /// The file's length, once the server has announced it.
+    file_bytes: Option<u64>,
     about: About,
 }
 
@@ -108,7 +114,17 @@ impl Conversation for Http {
     }
 
     fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError> {
-        self.ask_and_follow(wait).map_err(|why| self.by_way(why))
+        let body = self.ask_and_follow(wait).map_err(|why| self.by_way(why))?;
+        self.file_bytes = body.announced_bytes;
+        self.wanted = match (self.wanted, body.announced_bytes) {
+            (Some(wanted), Some(bytes)) => Some(wanted.saturating_sub(bytes)),
+            (wanted, _) => wanted,
+        };
+        Ok(body)
+    }
+
+    fn want(&mut self, bytes: u64) {
+        self.wanted = Some(bytes);
     }
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
@@ -246,15 +262,22 @@ impl Http {
     }
 
     fn ask_on_connection(&mut self, wait: &dyn Wait) -> Result<(Answer, Instant, Instant), Broken> {
-        let Question { mut call, .. } = self.say(Wish::Fetch, wait)?;
+        let wanted = self.first_bytes();
+        let Question { mut call, .. } = self.say(Wish::Fetch { wanted }, wait)?;
         let asked = Instant::now();
         let Some(connection) = &mut self.connection else { return Err(Broken::Before) };
         let until = asked + RESPONSE_TIMEOUT;
         let heard =
             connection.hear(HEADER_BYTES, wait, until, |words| answer::parse(&mut call, words))?;
         let Heard { said, first } = heard;
-        let answer = Answer::of(&said, call, &mut self.about)?;
+        let answer = Answer::of(&said, call, wanted, &mut self.about)?;
         Ok((answer, asked, first))
+    }
+
+    /// How many bytes of the file to ask for; `None`: all of it. A range (RFC 9110 section 14) is only asked for if the rest
+    /// of the file is not wanted, as far as this is known.
+    fn first_bytes(&self) -> Option<u64> {
+        self.wanted.filter(|wanted| *wanted > 0 && self.file_bytes.is_none_or(|all| *wanted < all))
     }
 
     /// Sends the request, on the present connection or a new one.

@@ -16,8 +16,8 @@ const QUESTION_BYTES: usize = 32 << 10;
 /// The kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// Fetch the file.
-    Fetch,
+    /// Fetch the file, or this many bytes from its beginning.
+    Fetch { wanted: Option<u64> },
     /// Store this many bytes in it.
     Store {
         bytes: u64,
@@ -46,7 +46,7 @@ impl Question {
     ) -> Result<Self, FileError> {
         let unfit = |why: String| FileError::Place(format!("{place} can't be asked for: {why}"));
         let (method, verb) = match wish {
-            Wish::Fetch => (Method::GET, "fetched"),
+            Wish::Fetch { .. } => (Method::GET, "fetched"),
             Wish::Store { .. } => (Method::PUT, "stored"),
             Wish::Remove => (Method::DELETE, "removed"),
         };
@@ -57,6 +57,9 @@ impl Question {
         }
         if let Some(authorization) = proxy.and_then(Proxy::authorization) {
             request = request.header(header::PROXY_AUTHORIZATION, authorization);
+        }
+        if let Wish::Fetch { wanted: Some(bytes) } = wish {
+            request = request.header(header::RANGE, format!("bytes=0-{}", bytes.saturating_sub(1)));
         }
         if let Wish::Store { bytes, asks } = wish {
             request = request.header(header::CONTENT_LENGTH, bytes);
@@ -125,7 +128,8 @@ mod tests {
     fn a_proxy_is_told_the_whole_url() {
         let place = schemes::parse("http://me@nas:81/a b").unwrap();
         let proxy = Proxy::parse("http://you:y@cache").unwrap();
-        let question = Question::new(Wish::Fetch, &place, None, Some(&proxy)).unwrap();
+        let question =
+            Question::new(Wish::Fetch { wanted: None }, &place, None, Some(&proxy)).unwrap();
         let said = String::from_utf8(question.bytes).unwrap();
         assert!(said.starts_with("GET http://nas:81/a%20b HTTP/1.1\r\n"), "{said}");
         assert!(said.to_lowercase().contains("proxy-authorization: basic "), "{said}");
@@ -133,7 +137,13 @@ mod tests {
 
     #[test]
     fn each_wish_has_its_header() {
-        assert!(said(Wish::Fetch).starts_with("get /a%20b/c http/1.1\r\n"));
+        let whole = said(Wish::Fetch { wanted: None });
+        assert!(
+            whole.starts_with("get /a%20b/c http/1.1\r\n") && !whole.contains("range"),
+            "{whole}"
+        );
+        let part = said(Wish::Fetch { wanted: Some(4 << 20) });
+        assert!(part.contains("range: bytes=0-4194303\r\n"), "{part}");
         let stored = said(Wish::Store { bytes: 7 << 40, asks: true });
         assert!(stored.starts_with("put /a%20b/c http/1.1\r\n"), "{stored}");
         for field in [

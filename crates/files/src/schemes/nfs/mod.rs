@@ -61,6 +61,7 @@ fn open(place: Place, options: Arc<Options>, dial: Box<dyn Dial>) -> Box<dyn Con
         found: None,
         reading: None,
         writing: None,
+        wanted: u64::MAX,
         refused: None,
         port: 0,
         fruitless: 0,
@@ -78,6 +79,8 @@ struct Nfs {
     found: Option<Directory>,
     reading: Option<Reading>,
     writing: Option<Writing>,
+    /// Bytes that are wanted of all passes; `u64::MAX`: any number.
+    wanted: u64,
     /// Why the last write failed.
     refused: Option<FileError>,
     /// NFS's port, once it is known.
@@ -120,6 +123,10 @@ impl Conversation for Nfs {
         let announced_bytes = Some(self.reading()?.file_bytes());
         let answered = Instant::now();
         Ok(Body { extent: Extent::Decoded, announced_bytes, anew, asked, answered })
+    }
+
+    fn want(&mut self, bytes: u64) {
+        self.wanted = bytes;
     }
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
@@ -293,8 +300,9 @@ impl Nfs {
             call_bytes(self.options.read_bytes, found.most_at_once, ("reads", "nfs.rsize"))?;
         let put_off = directory.dialogue.take_put_off();
         let (connection, credential, xid) = directory.dialogue.into_parts();
-        let reads =
-            Reads { file: found.file, file_bytes: found.bytes, call_bytes, slots: self.slots() };
+        let (file, file_bytes) = (found.file, found.bytes);
+        let (slots, wanted) = (self.slots(), self.wanted);
+        let reads = Reads { file, file_bytes, call_bytes, slots, wanted };
         let pipeline = Pipeline::new(reads, credential, Arc::clone(&self.log), xid);
         self.log.put_off(put_off);
         self.reading = Some(Reading::new(connection, pipeline));

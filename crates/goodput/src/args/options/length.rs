@@ -13,6 +13,9 @@ pub struct LengthArgs {
     #[arg(short = 't', long, value_name = "TIME", value_parser = time::seconds, conflicts_with = "bytes")]
     pub time: Option<f64>,
     /// Stop after this many bytes of payload, summed over all flows of a direction
+    ///
+    /// Each flow moves an even share. Of a file at a server, no more is fetched: of a long file only its beginning (from a web
+    /// server by `Range`), of a short one the whole file again and again.
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = size::positive)]
     pub bytes: Option<Bytes>,
     /// Stop when each flow has fetched the file this many times

@@ -31,6 +31,8 @@ pub struct Reads {
     pub call_bytes: u32,
     /// Calls in flight; at least 1.
     pub slots: u16,
+    /// Bytes after which no more is asked for, over all passes.
+    pub wanted: u64,
 }
 
 /// The calls and answers of one connection.
@@ -114,7 +116,7 @@ impl Pipeline {
         let due = self.later.extract_if(.., |(at, _)| *at <= now);
         self.rest.extend(due.map(|(_, range)| range));
         while self.in_flight() < usize::from(self.reads.slots) {
-            let range = self.next_range(now);
+            let Some(range) = self.next_range(now) else { break };
             let xid = self.xid;
             self.xid = xid.wrapping_add(1);
             self.call(out, xid, range);
@@ -193,18 +195,24 @@ impl Pipeline {
         self.waiting.len() + self.later.len() + usize::from(!matches!(self.stage, Stage::Head))
     }
 
-    fn next_range(&mut self, now: Instant) -> Range {
+    /// The next range to ask for; `None`: all that is wanted was asked for.
+    fn next_range(&mut self, now: Instant) -> Option<Range> {
         if let Some(range) = self.rest.pop() {
-            return range;
+            return Some(range);
+        }
+        if self.reads.wanted == 0 {
+            return None;
         }
         let offset = self.next;
         if offset == 0 {
             self.passes.push_back(now);
         }
         let left = self.reads.file_bytes - offset;
-        let bytes = u32::try_from(left).unwrap_or(u32::MAX).min(self.reads.call_bytes);
+        let at_most = u32::try_from(left.min(self.reads.wanted)).unwrap_or(u32::MAX);
+        let bytes = at_most.min(self.reads.call_bytes);
+        self.reads.wanted -= u64::from(bytes);
         self.next = if u64::from(bytes) == left { 0 } else { offset + u64::from(bytes) };
-        Range { offset, bytes, put_off: 0 }
+        Some(Range { offset, bytes, put_off: 0 })
     }
 
     /// When the calls for the next pass over the file left, if they have left.

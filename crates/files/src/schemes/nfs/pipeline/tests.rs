@@ -13,8 +13,24 @@ const FILE: u64 = 1000;
 
 fn pipeline(call_bytes: u32, slots: u16) -> Pipeline {
     let file = Handle(vec![1, 2, 3]);
-    let reads = Reads { file, file_bytes: FILE, call_bytes, slots };
+    let reads = Reads { file, file_bytes: FILE, call_bytes, slots, wanted: u64::MAX };
     Pipeline::new(reads, Credential::own(), Arc::default(), u32::MAX)
+}
+
+#[test]
+fn no_more_is_asked_for_than_is_wanted() {
+    for (wanted, asked) in
+        [(0, vec![]), (250, vec![(0, 100), (100, 100), (200, 50)]), (1050, vec![])]
+    {
+        let mut pipeline = pipeline(100, 64);
+        pipeline.reads.wanted = wanted;
+        let mut out = Vec::new();
+        pipeline.ask(&mut out, Instant::now());
+        let calls = calls_in(&out);
+        assert_eq!(calls.iter().map(|call| u64::from(call.bytes)).sum::<u64>(), wanted);
+        let ranges: Vec<_> = calls.iter().map(|call| (call.offset, call.bytes)).collect();
+        assert!(wanted > FILE || ranges == asked, "{ranges:?}");
+    }
 }
 
 /// The range that a call requests.
