@@ -38,6 +38,7 @@ pub const ALL: &[&Contest] = &[
     &observing::CONTEST,
     &first_byte::CONTEST,
     &fetch::HTTP,
+    &fetch::HTTPS,
     &fetch::FTP,
     &fetch::NFS,
     &size::CONTEST,

@@ -18,7 +18,7 @@ use crate::bench::quantity::{CPU, Quantity, RATE};
 use crate::bench::run::children_cpu_s;
 use crate::bench::stage::Stage;
 use crate::bench::watch::Watch;
-use servers::{FileServer, GANESHA, NGINX, Serving, VSFTPD, mount_port};
+use servers::{FileServer, GANESHA, NGINX, NGINX_TLS, Serving, VSFTPD, mount_port};
 use xtask::shell::{capture, command, run};
 
 /// Length of the file, bytes: it has no blocks on the disk, and is in the server's page cache after the first fetch.
@@ -35,6 +35,20 @@ pub static HTTP: Contest = contest(
         Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &NGINX, &COPY)) },
         Entry { name: DISCARD, kind: Kind::Measured(|stage, _| goodput(stage, &NGINX, &DROP)) },
         Entry { name: "curl", kind: Kind::Measured(|stage, _| curl(stage, &NGINX)) },
+    ],
+);
+
+pub static HTTPS: Contest = contest(
+    "https-fetch",
+    "A file of a web server, encrypted (nginx, TLS 1.3)",
+    ABOUT_CURL,
+    &TLS_GOALS,
+    &[
+        Entry {
+            name: "goodput",
+            kind: Kind::Measured(|stage, _| goodput(stage, &NGINX_TLS, &COPY)),
+        },
+        Entry { name: "curl", kind: Kind::Measured(|stage, _| curl(stage, &NGINX_TLS)) },
     ],
 );
 
@@ -94,6 +108,11 @@ static GOALS: [Goal; 3] = [
     beside("curl", "CPU per byte / curl, payload dropped", DISCARD, &CPU, Bound::Below(1.0)),
 ];
 
+static TLS_GOALS: [Goal; 2] = [
+    beside("curl", "throughput / curl", "goodput", &RATE, Bound::AtLeast(1.0)),
+    beside("curl", "CPU per byte / curl", "goodput", &CPU, Bound::AtMost(1.0)),
+];
+
 static NFS_GOALS: [Goal; 6] = [
     beside(LIBNFS, "throughput / libnfs, 16 READs each", "goodput", &RATE, Bound::AtLeast(1.0)),
     beside(LIBNFS, "CPU per byte / libnfs, 16 READs each", "goodput", &CPU, Bound::AtMost(1.0)),
@@ -139,7 +158,7 @@ fn goodput(stage: &Stage<'_>, server: &FileServer, more: &[&str]) -> Result<Valu
     let bytes = (FILE_BYTES * u64::from(FETCHES)).to_string();
     let mut client = Net::at_client(stage.place, &stage.goodput.to_string_lossy());
     client.args(["test", &serving.url, "--json", "--no-store", "-n", &bytes]);
-    client.args(more);
+    client.args(serving.trust()).args(more);
     let before = children_cpu_s()?;
     let record: Value = serde_json::from_str(&capture(&mut client)?)?;
     let rate = record["result"]["goodput_bits_per_s"].as_f64();
@@ -150,6 +169,7 @@ fn curl(stage: &Stage<'_>, server: &FileServer) -> Result<Values> {
     let serving = Serving::start(stage, server)?;
     let mut client = Net::at_client(stage.place, "curl");
     client.args(["--silent", "--write-out", "%{size_download} %{time_total}\\n"]);
+    client.args(serving.trust());
     for _ in 0..=FETCHES {
         client.args(["--output", "/dev/null", &serving.url]);
     }

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use super::FILE_BYTES;
 use crate::bench::net::address;
 use crate::bench::stage::Stage;
+use xtask::shell::{command, run};
 
 /// A program that serves files.
 pub struct FileServer {
@@ -21,6 +22,8 @@ pub struct FileServer {
     ports: u16,
     arguments: fn(&Path) -> Vec<String>,
     configuration: fn(&Path, &str, u16) -> String,
+    /// Whether it proves itself by a certificate, which is made for it.
+    encrypts: bool,
 }
 
 pub static NGINX: FileServer = FileServer {
@@ -28,18 +31,41 @@ pub static NGINX: FileServer = FileServer {
     url: |_, address, port| format!("http://{address}:{port}/file"),
     ports: 1,
     arguments: |file| vec!["-c".into(), file.display().to_string()],
-    configuration: |folder, address, port| {
-        let folder = folder.display();
-        format!(
-            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/log;
-             events {{}}
-             http {{ access_log off; sendfile on; tcp_nopush on; client_body_temp_path {folder}/a;
-                     proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d;
-                     scgi_temp_path {folder}/e;
-                     server {{ listen {address}:{port}; root {folder}/files; }} }}"
-        )
-    },
+    configuration: |folder, address, port| nginx(folder, &format!("listen {address}:{port};")),
+    encrypts: false,
 };
+
+/// The same, encrypted: TLS 1.3, so that every client uses the same cipher.
+pub static NGINX_TLS: FileServer = FileServer {
+    url: |_, address, port| format!("https://{address}:{port}/file"),
+    configuration: |folder, address, port| {
+        let at = folder.display();
+        let tls = format!(
+            "listen {address}:{port} ssl; ssl_certificate {at}/{CERTIFICATE}; ssl_certificate_key {at}/{KEY}; \
+             ssl_protocols TLSv1.3;"
+        );
+        nginx(folder, &tls)
+    },
+    encrypts: true,
+    ..NGINX
+};
+
+/// nginx's configuration, with these directives in its block `server`.
+fn nginx(folder: &Path, server: &str) -> String {
+    let folder = folder.display();
+    format!(
+        "daemon off; master_process off; pid {folder}/pid; error_log {folder}/log;
+         events {{}}
+         http {{ access_log off; sendfile on; tcp_nopush on; client_body_temp_path {folder}/a;
+                 proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d;
+                 scgi_temp_path {folder}/e;
+                 server {{ {server} root {folder}/files; }} }}"
+    )
+}
+
+/// The server's certificate, and its key.
+const CERTIFICATE: &str = "cert.pem";
+const KEY: &str = "key.pem";
 
 pub static VSFTPD: FileServer = FileServer {
     program: "vsftpd",
@@ -53,6 +79,7 @@ pub static VSFTPD: FileServer = FileServer {
              anon_root={folder}/files\nlocal_enable=NO\nsecure_chroot_dir={folder}/empty\nseccomp_sandbox=NO\n"
         )
     },
+    encrypts: false,
 };
 
 /// Keeps ganesha from returning memory to the kernel with each READ (mallopt(3); 32 MiB is the most for the first).
@@ -85,6 +112,7 @@ pub static GANESHA: FileServer = FileServer {
              Squash = None; SecType = sys; Transports = TCP; FSAL {{ Name = VFS; }} }}"
         )
     },
+    encrypts: false,
 };
 
 /// The MOUNT port, beside NFS.
@@ -97,6 +125,7 @@ pub struct Serving {
     child: Child,
     pub folder: TempDir,
     pub url: String,
+    encrypts: bool,
 }
 
 impl Serving {
@@ -110,6 +139,9 @@ impl Serving {
         fs::set_permissions(at, fs::Permissions::from_mode(0o755))?;
         fs::set_permissions(&files, fs::Permissions::from_mode(0o555))?;
         let (address, configuration) = (address(stage.place), at.join("configuration"));
+        if server.encrypts {
+            make_certificate(at, address)?;
+        }
         let text = (server.configuration)(at, address, stage.port);
         File::create(&configuration)?.write_all(text.as_bytes())?;
         let child = stage
@@ -122,12 +154,28 @@ impl Serving {
             .spawn()
             .with_context(|| format!("can't start {}", server.program))?;
         let url = (server.url)(at, address, stage.port);
-        let mut serving = Self { child, folder, url };
+        let mut serving = Self { child, folder, url, encrypts: server.encrypts };
         for port in stage.port..stage.port + server.ports {
             stage.net.wait_for_listener(stage.place, &mut serving.child, port)?;
         }
         Ok(serving)
     }
+
+    /// The options by which goodput and curl trust the server.
+    pub fn trust(&self) -> Vec<String> {
+        let certificate = self.folder.path().join(CERTIFICATE).display().to_string();
+        if self.encrypts { vec!["--cacert".into(), certificate] } else { Vec::new() }
+    }
+}
+
+/// Makes a certificate for a server at this address, which is its own authority.
+fn make_certificate(folder: &Path, address: &str) -> Result<()> {
+    let mut openssl = command("openssl");
+    openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]);
+    openssl.args(["-subj", "/CN=bench", "-keyout", KEY, "-out", CERTIFICATE]);
+    openssl.args(["-addext", &format!("subjectAltName=IP:{address}")]);
+    openssl.current_dir(folder).stderr(Stdio::null());
+    run(&mut openssl)
 }
 
 impl Drop for Serving {
