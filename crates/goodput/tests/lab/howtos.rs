@@ -30,6 +30,7 @@ pub fn all() -> Vec<Test> {
         howto("howto::sendfile", cable, "sendfile.md"),
         howto("howto::iperf", cable, "iperf.md"),
         howto("howto::shaper", Needs::All, "shaper.md"),
+        disturbed::judged("howto::nfs_sizes", cable, replay_with_nfs),
         Test::of_facts("howto::a_line_that_is_missing_is_found", a_missing_line_is_found),
     ]
 }
@@ -49,6 +50,20 @@ impl Step {
             rest.and_then(|rest| rest.strip_prefix(verb)).is_some_and(|rest| rest.starts_with(' '))
         })
     }
+}
+
+/// The how-to that starts an NFS server, which takes root and its programs.
+fn replay_with_nfs() -> Result<Judgement, Failed> {
+    let there = |program: &str| Path::new(program).exists();
+    if !there("/usr/bin/ganesha.nfsd") || !there("/usr/sbin/rpcbind") {
+        goodput_testing::skip("nfs-ganesha, nfs-ganesha-vfs and rpcbind");
+        return Ok(Judgement::Right);
+    }
+    if !rustix::process::geteuid().is_root() {
+        goodput_testing::skip("root, to start an NFS server");
+        return Ok(Judgement::Right);
+    }
+    replay("nfs-sizes.md")
 }
 
 fn replay(file: &str) -> Result<Judgement, Failed> {
