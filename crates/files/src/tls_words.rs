@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use rustls::pki_types::pem;
-use rustls::{CertificateError, Error};
+use rustls::{AlertDescription, CertificateError, Error};
 
 /// Seconds of a day.
 const DAY_S: u64 = 86_400;
@@ -13,6 +13,10 @@ const DAY_S: u64 = 86_400;
 pub(crate) fn of_tls(why: &Error) -> String {
     match why {
         Error::InvalidCertificate(why) => of_certificate(why),
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            "the server does not speak HTTP/1.1, in which goodput fetches, perhaps only HTTP/2"
+                .into()
+        }
         Error::AlertReceived(alert) => format!("the server broke it off ({})", plain(alert)),
         Error::PeerIncompatible(why) => {
             format!("the server and goodput have no way of TLS in common ({})", plain(why))
@@ -94,7 +98,7 @@ mod tests {
     use std::sync::Arc;
 
     use rustls::pki_types::{ServerName, UnixTime};
-    use rustls::{AlertDescription, InvalidMessage, OtherError, PeerIncompatible};
+    use rustls::{InvalidMessage, OtherError, PeerIncompatible};
 
     use super::*;
 
@@ -113,18 +117,22 @@ mod tests {
             }
             .into(),
             Error::AlertReceived(AlertDescription::HandshakeFailure),
+            Error::AlertReceived(AlertDescription::NoApplicationProtocol),
             Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13),
             Error::InvalidMessage(InvalidMessage::InvalidContentType),
         ];
         let words: Vec<_> = all.iter().map(of_tls).collect();
         for words in &words {
             let is_camel = |word: &str| word.chars().skip(1).any(|c| c.is_ascii_uppercase());
-            let is_plain = words.split([' ', ';']).all(|word| word == "TLS" || !is_camel(word));
+            let is_plain =
+                |word: &str| word == "TLS" || word.starts_with("HTTP/") || !is_camel(word);
+            let is_plain = words.split([' ', ';']).all(is_plain);
             assert!(is_plain && !words.contains(['"', '{']), "{words}");
         }
         assert!(words[3].contains("8 days ago"), "{}", words[3]);
         assert!(words[4].ends_with("not for nas, but for localhost, 127.0.0.1"), "{}", words[4]);
         assert!(words[5].contains("handshake failure"), "{}", words[5]);
+        assert!(words[6].contains("only HTTP/2"), "{}", words[6]);
     }
 
     #[test]

@@ -87,7 +87,12 @@ macro_rules! says {
 
 #[test]
 fn what_is_no_answer_is_an_error_in_words() {
-    let cases: [(Behaviour, &str); 11] = [
+    let cases: [(Behaviour, &str); 12] = [
+        // The settings of nginx with HTTP/2 on a port without encryption.
+        (
+            says!(b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80\0\x04\0\x01\0\0\0\x05\0\xff\xff\xff"),
+            "HTTP/2",
+        ),
         (says!(b""), "without an answer"),
         (says!(b"HTTP/1.1 200 OK\r\nContent-"), "in the middle of its answer"),
         (says!(b"SSH-2.0-x\r\n\r\n"), "no HTTP"),

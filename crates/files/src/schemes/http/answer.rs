@@ -36,9 +36,20 @@ pub(super) enum Outcome {
 /// Parses a header as far as it has arrived.
 pub(super) fn parse(call: &mut Call<RecvResponse>, words: &[u8]) -> Parsed<Response<()>> {
     call.try_response(words, false).map_err(|why| {
+        if begins_as_http_2(words) {
+            let why = "the server speaks HTTP/2 here, and goodput fetches in HTTP/1.1: name a place that gives the file so";
+            return FileError::Refused(why.into());
+        }
         let begin = shown(&words[..words.len().min(40)]);
         FileError::Protocol(format!("the server's answer is no HTTP ({why}); it begins: {begin}"))
     })
+}
+
+/// Whether an answer begins with the settings of a server that speaks HTTP/2 and did not negotiate it (RFC 9113 sections
+/// 3.4, 4.1, 6.5): 24 bits of length, the type SETTINGS, flags, and stream 0.
+fn begins_as_http_2(words: &[u8]) -> bool {
+    const SETTINGS: u8 = 4;
+    matches!(words, [0, _, _, SETTINGS, 0, 0, 0, 0, 0, ..])
 }
 
 impl Answer {
