@@ -25,6 +25,8 @@ const MAX_READ_TIME: Duration = Duration::from_secs(10);
 /// Most further fetches like the first, and how long they may take together.
 const MAX_FURTHER_FETCHES: usize = 20;
 const MAX_FURTHER_TIME: Duration = Duration::from_millis(500);
+/// How long one of them may take: fewer than five say nothing of how they vary.
+const MAX_FURTHER_FETCH_TIME: Duration = Duration::from_millis(100);
 /// How often to check for its end. The time of the end is known exactly all the same.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
@@ -102,7 +104,7 @@ pub fn fetch(
             break;
         }
         let Once { fetch: next, conversation: again, .. } =
-            fetch_once(target, conversation, plan, awaited, left)?;
+            fetch_once(target, conversation, plan, awaited, left.min(MAX_FURTHER_FETCH_TIME))?;
         conversation = again;
         if !next.whole || next.bytes != first.bytes {
             break;
