@@ -35,8 +35,9 @@ Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do i
 pub struct TestArgs {
     /// The far end: HOST, HOST:PORT or SCHEME://HOST, a file, or `files`
     ///
-    /// A file is http://HOST/FILE, nfs://HOST/EXPORT/FILE or /mnt/nas/FILE. `files HOST` measures disk and network
-    /// alone and together, and says which limits: --source FILE, --sink FILE or both.
+    /// A file is http://HOST/FILE, nfs://HOST/EXPORT/FILE or /mnt/nas/FILE. Web servers are asked in HTTP/1.1, NFS servers in
+    /// version 3. `files HOST` measures disk and network alone and together, and says which limits: --source FILE, --sink FILE
+    /// or both.
     #[arg(required_unless_present = "attach")]
     pub target: Option<String>,
     /// The far end of `goodput test files`
