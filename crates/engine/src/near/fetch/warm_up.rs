@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use goodput_files::{Conversation, FileError, Ready, Wait};
 use goodput_model::{Fetch, Known, Plan, Role, Transport};
-use goodput_mover::{Awaited, BodySource, FlowConfig, Gate, Stop, for_role};
+use goodput_mover::{Awaited, BodySource, FlowConfig, Gate, RunningFlow, Stop, for_role};
 use rustix::event::{PollFd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -157,17 +157,7 @@ fn fetch_once(
     let running = goodput_mover::start(mover, config, socket, gate, Arc::clone(&stop))
         .map_err(EngineError::io("start the thread of the first fetch"))?;
     let counters = Arc::clone(running.counters());
-    let mut cut = false;
-    while !running.is_finished() {
-        if answered.get().is_some_and(|answered| answered.elapsed() >= most) {
-            cut = true;
-            stop.finish(Duration::ZERO);
-        }
-        if awaited.check().is_err() {
-            stop.abort();
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+    let cut = await_end(&running, &stop, &answered, most, awaited);
     let ended = running.finished_at().unwrap_or_else(Instant::now);
     let cpu_wait_us = running.cpu_wait_us().map(|us| us as f64);
     let moved = running.join();
@@ -206,6 +196,28 @@ fn fetch_once(
             Err(failed(FileError::Refused("the file is empty: there is nothing to measure".into())))
         }
     }
+}
+
+/// Waits until a fetch has ended, or ends it once its payload has come for this time. Returns whether it was cut off.
+fn await_end(
+    running: &RunningFlow,
+    stop: &Stop,
+    answered: &OnceLock<Instant>,
+    most: Duration,
+    awaited: &Awaited,
+) -> bool {
+    let mut cut = false;
+    while !running.is_finished() {
+        if answered.get().is_some_and(|answered| answered.elapsed() >= most) {
+            cut = true;
+            stop.finish(Duration::ZERO);
+        }
+        if awaited.check().is_err() {
+            stop.abort();
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    cut
 }
 
 fn question(shared: &Mutex<Question>) -> MutexGuard<'_, Question> {
