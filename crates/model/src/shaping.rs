@@ -28,6 +28,9 @@ pub struct Shaping {
     pub lost: u64,
     /// The rate at which they were sent, in frames, bits per second.
     pub offered_bits_per_s: BitRate,
+    /// How long the sender had to wait for its own queue, percent of the time.
+    #[serde(default = "not_counted")]
+    pub held_percent: Known<f64>,
     /// The rate that was let through in the long run, in frames, bits per second.
     pub rate_bits_per_s: Known<Estimate>,
     /// What was let through after a pause before the rate held, in frames, bytes: the bucket.
@@ -176,6 +179,10 @@ pub struct ShapingTest {
     /// What changed since the last test of the same shaper, if the history has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<SinceLast>,
+}
+
+fn not_counted() -> Known<f64> {
+    Known::missing("an older goodput made this record")
 }
 
 fn not_read() -> Known<LocalShaper> {

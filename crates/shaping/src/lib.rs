@@ -27,7 +27,7 @@ mod since;
 mod trace;
 mod windows;
 
-use goodput_model::{BitRate, Bytes, Known, Missing, Shaping, ShapingKind};
+use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKind};
 
 pub use explain::{Sender, explain};
 pub use judge::{TcpRate, Told, judge};
@@ -51,6 +51,13 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         Ok(rate) => bucket::depth(&trace, kind, &empty, rate),
         Err(why) => Err(why.clone()),
     };
+    // Datagrams that leave together come together, through any bucket that is as large.
+    let together = (train.batch - 1.0).max(0.0) * trace.frame;
+    let bucket = bucket.map(|depth| Estimate {
+        low: depth.low - together,
+        high: depth.high + together,
+        ..depth
+    });
     let held = empty.span(&trace);
     let bits = |bytes_per_s: f64| BitRate(bytes_per_s * 8.0);
     Ok(Shaping {
@@ -61,6 +68,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         sent: train.sent,
         lost: train.sent.saturating_sub(trace.came.len() as u64),
         offered_bits_per_s: bits(trace.offered_bytes_per_s()),
+        held_percent: train.held_percent.clone(),
         queue: Known::from(match (&rate, kind) {
             (Ok(rate), ShapingKind::Shaper) => queue::queue(&trace, &empty, rate.value),
             (Ok(_), _) => Err(Missing::because("nothing waited")),

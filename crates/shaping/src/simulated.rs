@@ -1,6 +1,6 @@
 //! Token buckets that are simulated, and what is seen of them.
 
-use goodput_model::{Arrival, QueueDiscipline, Shaping, ShapingKind};
+use goodput_model::{Arrival, Known, QueueDiscipline, Shaping, ShapingKind};
 use proptest::prelude::*;
 
 use crate::{Sizes, Train, shaping};
@@ -92,7 +92,12 @@ fn train(
             at += random.delay(stall_s);
         }
     }
-    Train { arrivals, sent, sizes: SIZES }
+    seen(arrivals, sent)
+}
+
+fn seen(arrivals: Vec<Arrival>, sent: u64) -> Train {
+    let held_percent = Known::missing("not counted");
+    Train { arrivals, sent, sizes: SIZES, held_percent, batch: 1.0 }
 }
 
 fn is_near(estimate: f64, truth: f64, share: f64, least: f64) -> bool {
@@ -141,7 +146,7 @@ proptest! {
     ) {
         let arrival = |(number, sent_ns, came_ns)| Arrival { number, sent_ns, came_ns };
         let arrivals = arrivals.into_iter().map(arrival).collect();
-        let _ = shaping(&Train { arrivals, sent, sizes: SIZES });
+        let _ = shaping(&seen(arrivals, sent));
     }
 }
 

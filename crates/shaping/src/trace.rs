@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use goodput_model::{Arrival, Missing};
+use goodput_model::{Arrival, Known, Missing};
 
 /// Bytes of each datagram in its layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Sizes {
 }
 
 /// Datagrams of one size, sent faster than a path was told to carry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Train {
     /// Those that came, in the order in which they came.
     pub arrivals: Vec<Arrival>,
@@ -24,6 +24,10 @@ pub struct Train {
     pub sent: u64,
     /// How large each is.
     pub sizes: Sizes,
+    /// How long the sender had to wait for its own queue, percent of the time.
+    pub held_percent: Known<f64>,
+    /// Datagrams that left in one call, on average.
+    pub batch: f64,
 }
 
 impl Train {
@@ -130,7 +134,8 @@ mod tests {
     fn too_few_say_nothing() {
         let arrivals = (0..15).map(|n| Arrival { number: n, sent_ns: n, came_ns: n }).collect();
         let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
-        let train = Train { arrivals, sent: 15, sizes };
+        let held_percent = Known::missing("not counted");
+        let train = Train { arrivals, sent: 15, sizes, held_percent, batch: 1.0 };
         assert!(Trace::of(&train).unwrap_err().to_string().contains("15 datagrams"));
     }
 }

@@ -75,6 +75,10 @@ fn interval(estimate: &Estimate, words: impl Fn(f64) -> String) -> String {
 fn behaviour(out: &mut String, train: &Shaping) {
     let lost = train.lost as f64 * 100.0 / (train.sent as f64).max(1.0);
     let offered = train.offered_bits_per_s;
+    let held = match train.held_percent {
+        Known::Value(held) => format!("; the sender waited for its queue {held:.0} % of the time"),
+        Known::Missing(_) => String::new(),
+    };
     let kind = match train.kind {
         ShapingKind::Shaper => "a shaper: datagrams above the rate wait",
         ShapingKind::Policer => {
@@ -86,7 +90,7 @@ fn behaviour(out: &mut String, train: &Shaping) {
     line(
         out,
         "train",
-        &format!("{} datagrams sent, in frames at {offered}; {lost:.1} % lost", train.sent),
+        &format!("{} datagrams sent, in frames at {offered}; {lost:.1} % lost{held}", train.sent),
     );
     let bucket = |value: f64| Bytes(value.round() as u64).to_string();
     match &train.bucket_bytes {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use goodput_model::{
-    BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, Length, MAX_ARRIVALS, Missing, Plan,
-    Shaping, SocketOptions, Transport,
+    BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length, MAX_ARRIVALS, Missing,
+    Plan, Shaping, SocketOptions, Transport,
 };
 use goodput_shaping::{Sizes, Train};
 
@@ -83,7 +83,8 @@ fn train_plan(request: &ShapingRequest) -> Plan {
         length: Length::Seconds(train_length_s(request)),
         chunk_bytes: payload,
         rate_bits_per_s: Some(BitRate(rate)),
-        mover: if rate < JOINED_FROM_BITS_PER_S { "copy" } else { "auto" }.into(),
+        // `auto` sends datagrams that have a rate one by one.
+        mover: if rate < JOINED_FROM_BITS_PER_S { "copy" } else { "gso" }.into(),
         arrivals: true,
         socket: SocketOptions { bind, device, family, dscp, ..SocketOptions::default() },
         pin: base.pin.clone(),
@@ -105,15 +106,28 @@ fn train(measurement: &Measurement) -> Result<Train, Missing> {
     }
     let arrivals = receiver.and_then(|end| end.arrivals.first());
     let arrivals = arrivals.ok_or_else(|| Missing::because("the receiver kept no arrivals"))?;
-    let sent =
-        measurement.end(sender).and_then(|end| end.last_sample()).map(|last| last.sent_bytes);
-    let sent = sent.ok_or_else(|| Missing::because("the sender reports no counts"))?;
+    let last = measurement.end(sender).and_then(|end| end.last_sample());
+    let last = last.ok_or_else(|| Missing::because("the sender reports no counts"))?;
+    let sent = last.sent_bytes / plan.chunk_bytes.0;
+    let flow = last.flows.first().ok_or_else(|| Missing::because("the sender reports no flow"))?;
     let over_v6 = measurement.connections.first().is_some_and(|flow| flow.remote.is_ipv6());
     let packet = plan.chunk_bytes.0 + UDP_HEADER_BYTES + if over_v6 { 40 } else { 20 };
     let frame = packet + u64::from(ETHERNET_HEADER_BYTES);
     Ok(Train {
         arrivals: arrivals.datagrams.clone(),
-        sent: sent / plan.chunk_bytes.0,
+        sent,
         sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame },
+        held_percent: held_percent(flow, last.at_s).into(),
+        // A sender that does not count its calls is taken for one that joins nothing.
+        batch: flow.calls.value().map_or(1.0, |calls| sent as f64 / (*calls as f64).max(1.0)),
     })
+}
+
+/// How long the sender waited for its own queue, percent of the time until its last sample.
+fn held_percent(flow: &FlowSample, at_s: f64) -> Result<f64, Missing> {
+    let blocked_s = *flow.blocked_us.get()? as f64 / 1e6;
+    match at_s > 0.0 {
+        true => Ok(blocked_s / at_s * 100.0),
+        false => Err(Missing::because("its only sample is from the beginning")),
+    }
 }
