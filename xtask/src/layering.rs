@@ -53,6 +53,7 @@ const LAB: &str = "goodput-lab";
 const SANDBOX: &str = "goodput-sandbox";
 const ENGINE: &str = "goodput-engine";
 const COMPAT: &str = "goodput-compat";
+const CHARTS: &str = "goodput-charts";
 
 /// From the bottom up. The tests of a crate may use all crates before it.
 const LAYERS: &[Layer] = &[
@@ -67,6 +68,7 @@ const LAYERS: &[Layer] = &[
     pure(DIAGNOSE, &[MODEL, CEILING]),
     pure(EXPERIMENT, &[MODEL]),
     pure(SHAPING, &[MODEL, CEILING]),
+    pure(CHARTS, &[MODEL]),
     layer(STORE, &[MODEL]),
     near_kernel(MOVER, &[MODEL, FRAMING]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),
@@ -95,7 +97,7 @@ const LAYERS: &[Layer] = &[
         "goodput",
         &[
             MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, STORE, MOVER, KERNEL,
-            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT,
+            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS,
         ],
     ),
     // It counts what tests leave behind.

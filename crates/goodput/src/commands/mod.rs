@@ -17,6 +17,7 @@ mod measured;
 mod notifier;
 pub mod old_names;
 mod remote_settings;
+mod report;
 mod saved;
 mod serve;
 mod served;
@@ -50,6 +51,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Settings(what) => settings::run(what, state_dir),
         Command::Lab(what) => lab::run(what),
         Command::History(args) => history::run(&args, verbose),
+        Command::Report(args) => report::run(&args),
         Command::Key(args) => key::run(&args),
         Command::As(args) => old_names::run(&args),
         Command::List(args) => list::run(&args),

@@ -22,6 +22,47 @@ fn a_result_is_kept_and_shown_again() {
 }
 
 #[test]
+fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let output = home.run(&["test", &server.address, "-t", "1", "--json"]);
+    let kept = home.file("kept.json", &stdout(&output));
+    let kept = kept.to_str().unwrap();
+    let file = |name: &str| home.path().join(name);
+    let report = |results: &[&str], name: &str, only: &[&str]| {
+        let output = file(name);
+        let options = ["-o", output.to_str().unwrap()];
+        home.run(&[&["report"], results, &options, only].concat())
+    };
+    for (results, name) in
+        [(&[][..], "last.html"), (&["1"], "one.html"), (&[kept, "last"], "two.html")]
+    {
+        let drawn = report(results, name, &[]);
+        assert!(drawn.status.success(), "{}", stderr(&drawn));
+        let page = std::fs::read_to_string(file(name)).unwrap();
+        assert!(page.contains(&server.address) && page.contains("<svg"), "{page}");
+    }
+    assert!(report(&["last"], "ticket.md", &["--only", "rate"]).status.success());
+    assert!(std::fs::read_to_string(file("ticket.md")).unwrap().contains("(<ticket-rate.svg>)"));
+    assert!(std::fs::read_to_string(file("ticket-rate.svg")).unwrap().starts_with("<svg"));
+    assert!(report(&["last"], "rate.svg", &["--only", "rate"]).status.success());
+    let wrong = [
+        (report(&["last"], "all.svg", &[]), "take one with --only"),
+        (report(&["last"], "page.pdf", &[]), "`.html`"),
+        (report(&["99"], "page.html", &[]), "99"),
+        (report(&["no-such-file"], "page.html", &[]), "`goodput history` lists"),
+        (report(&["last"], "page.html", &["--only", "everything"]), "rate"),
+    ];
+    for (output, why) in wrong {
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
+    let empty = Home::new();
+    let output = empty.run(&["report", "-o", file("page.html").to_str().unwrap()]);
+    assert!(stderr(&output).contains("no results are kept yet"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_stream_is_one_event_a_line_with_the_record_last() {
     let home = Home::new();
     let server = Server::start(&home, &[]);

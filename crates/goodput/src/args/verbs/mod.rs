@@ -9,6 +9,7 @@ mod key;
 mod lab;
 mod list;
 mod old_names;
+mod report;
 mod serve;
 mod settings;
 mod shaping;
@@ -26,6 +27,7 @@ pub use key::KeyArgs;
 pub use lab::Lab;
 pub use list::{ListArgs, Listed, Narrowed};
 pub use old_names::AsArgs;
+pub use report::ReportArgs;
 pub use serve::{ServeArgs, ServedFileArgs, WhenBusy};
 pub use settings::{AtArgs, Settings};
 pub use shaping::ShapingArgs;
@@ -57,6 +59,8 @@ pub enum Command {
     Lab(Lab),
     /// List, show and compare earlier results
     History(HistoryArgs),
+    /// Draw earlier results: a page that opens anywhere, or pictures for a ticket
+    Report(ReportArgs),
     /// Make a private key, and print the line for a server's file of authorized keys
     Key(KeyArgs),
     /// Act as iperf3, iperf, nuttcp or ttcp, with their options and their output

@@ -1,0 +1,81 @@
+//! Who held the flows' time, as bars.
+
+use goodput_model::{Account, Record};
+
+use super::rate::account;
+use super::{Chart, direction};
+use crate::figure::{Figure, Table};
+use crate::palette;
+use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::words;
+
+/// Height of a bar, pixels.
+const BAR_PIXELS: u32 = 34;
+
+/// The chart.
+pub const CHART: Chart =
+    Chart { id: "account", shows: "which limiter held how much of the flows' time", draw };
+
+fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+    let mut figures = Vec::new();
+    for way in &record.result.directions {
+        let Some(account) = account(record, way.sender) else { continue };
+        let (id, of) = direction(record, way.sender);
+        let table = table(account);
+        let alt = table.rows.iter().map(|row| row.join(" ")).collect::<Vec<_>>().join("; ");
+        figures.push(Figure {
+            id: format!("account{id}"),
+            title: format!("Where the flows' time went{of}"),
+            svg: Some(plot(account).svg(&alt)?),
+            alt,
+            table,
+        });
+    }
+    Ok(figures)
+}
+
+fn table(account: &Account) -> Table {
+    let mut table = Table::new(["limiter", "where", "share", "time of all flows"]);
+    let share = |seconds: f64| words::percent(seconds / account.flow_seconds * 100.0);
+    for part in &account.parts {
+        let seconds = part.seconds;
+        let cells = [
+            part.limiter.to_string(),
+            part.end.to_string(),
+            share(seconds),
+            words::seconds(seconds),
+        ];
+        table.row(cells);
+    }
+    if is_seen(account) {
+        let seconds = account.unknown_s;
+        table.row(["unknown".into(), String::new(), share(seconds), words::seconds(seconds)]);
+    }
+    table
+}
+
+/// Whether so much is unknown that a share of it can be read.
+fn is_seen(account: &Account) -> bool {
+    account.unknown_s >= account.flow_seconds * 1e-4
+}
+
+fn plot(account: &Account) -> Plot {
+    let unknown = is_seen(account).then(|| ("unknown".into(), palette::GREY, account.unknown_s));
+    let parts = account.parts.iter().map(|part| {
+        (format!("{} ({})", part.limiter, part.end), palette::limiter(part.limiter), part.seconds)
+    });
+    let rows: Vec<_> = parts.chain(unknown).collect();
+    let mut layers = Vec::new();
+    let mut names = Vec::new();
+    for (row, (name, colour, seconds)) in rows.iter().enumerate() {
+        let share = seconds / account.flow_seconds * 100.0;
+        let y = -(row as f64);
+        layers
+            .push(Layer::unnamed(*colour, Shape::Boxes(vec![[(0.0, y - 0.9), (share, y - 0.5)]])));
+        names.push(((0.5, y - 0.05), format!("{name}: {}", words::percent(share))));
+    }
+    layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
+    let x = Axis { title: "", range: 0.0..100.0, label: words::percent };
+    let y = Axis { title: "", range: -(rows.len() as f64)..0.1, label: |_| String::new() };
+    Plot { height: 60 + BAR_PIXELS * rows.len() as u32, x, y, layers }
+}

@@ -1,0 +1,154 @@
+//! A comparison as a forest plot: each run a dot, each arm's effect with its interval, beside the threshold.
+
+use goodput_model::{ArmResult, Comparison, Effect, Judgement, Record};
+
+use super::Chart;
+use crate::figure::{Figure, Table};
+use crate::palette;
+use crate::plot::{Axis, Layer, Plot, PlotError, Point, Shape};
+use crate::words;
+
+/// Height of an arm, pixels.
+const ARM_PIXELS: u32 = 46;
+
+/// The chart.
+pub const CHART: Chart = Chart {
+    id: "comparison",
+    shows: "each arm's difference with its interval, every run a dot, beside the threshold",
+    draw,
+};
+
+fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+    let mut figures = Vec::new();
+    if let Some(comparison) =
+        record.comparison.as_ref().filter(|comparison| comparison.arms.len() > 1)
+    {
+        figures.push(runs(comparison)?);
+        figures.extend(effects(comparison)?);
+    }
+    Ok(figures)
+}
+
+/// What an arm is called.
+fn name(comparison: &Comparison, arm: &ArmResult) -> String {
+    let settings = comparison.settings.iter().zip(&arm.values);
+    let values: Vec<_> = settings.map(|(setting, value)| format!("{setting}={value}")).collect();
+    values.join(" ")
+}
+
+/// The goodput of every run.
+fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
+    let mut table = Table::new(["arm", "runs", "median goodput"]);
+    let mut layers = Vec::new();
+    let mut names = Vec::new();
+    let mut top: f64 = 0.0;
+    for (number, arm) in comparison.arms.iter().enumerate() {
+        let y = -(number as f64);
+        let counted = comparison.trials.iter().filter(|t| t.arm == number && t.discarded.is_none());
+        let rates: Vec<f64> = counted
+            .filter_map(|trial| trial.goodput_bits_per_s.value())
+            .map(|rate| rate.0)
+            .collect();
+        top = rates.iter().copied().fold(top, f64::max);
+        layers.push(Layer::unnamed(
+            colour(number),
+            Shape::Dots(rates.iter().map(|rate| (*rate, y - 0.6)).collect()),
+        ));
+        let median = arm.goodput_bits_per_s.value().map(|rate| rate.0);
+        layers.extend(median.map(|rate| {
+            Layer::unnamed(colour(number), Shape::Line(vec![(rate, y - 0.85), (rate, y - 0.35)]))
+        }));
+        names.push(((0.0, y - 0.02), name(comparison, arm)));
+        let median = median.map_or("none".into(), words::rate);
+        table.row([name(comparison, arm), arm.n.to_string(), median]);
+    }
+    layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
+    let said: Vec<_> = table.rows.iter().map(|row| format!("{} {}", row[0], row[2])).collect();
+    let alt = format!("Goodput of every run, and the median of each arm: {}.", said.join("; "));
+    let arms = comparison.arms.len();
+    let x = Axis { title: "", range: 0.0..top.max(1.0) * 1.05, label: words::rate };
+    let y = Axis { title: "", range: -(arms as f64)..0.1, label: |_| String::new() };
+    let svg = Plot { height: 60 + ARM_PIXELS * arms as u32, x, y, layers }.svg(&alt)?;
+    Ok(Figure { id: "runs".into(), title: "Every run".into(), alt, svg: Some(svg), table })
+}
+
+fn colour(arm: usize) -> plotters::style::RGBColor {
+    if arm == 0 { palette::GREY } else { palette::LINES[(arm - 1) % palette::LINES.len()] }
+}
+
+/// The difference of each arm from the baseline; nothing if none is known.
+fn effects(comparison: &Comparison) -> Result<Option<Figure>, PlotError> {
+    let known: Vec<_> = comparison
+        .arms
+        .iter()
+        .enumerate()
+        .filter_map(|(number, arm)| Some((number, name(comparison, arm), arm.primary()?)))
+        .collect();
+    if known.is_empty() {
+        return Ok(None);
+    }
+    let mut table = Table::new(["arm", "difference", "interval", "judgement"]);
+    for (_, name, effect) in &known {
+        let interval = format!("{} to {}", signed(effect.low_percent), signed(effect.high_percent));
+        table.row([
+            name.clone(),
+            signed(effect.percent),
+            interval,
+            in_words(effect.judgement).into(),
+        ]);
+    }
+    let said: Vec<_> =
+        table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
+    let alt = format!("Difference from the baseline. {}.", said.join("; "));
+    let svg = forest(comparison, &known).svg(&alt)?;
+    let title = "Difference from the baseline".into();
+    Ok(Some(Figure { id: "effects".into(), title, alt, svg: Some(svg), table }))
+}
+
+fn forest(comparison: &Comparison, known: &[(usize, String, &Effect)]) -> Plot {
+    let threshold = comparison.threshold_percent;
+    let ends = known.iter().flat_map(|(_, _, effect)| [effect.low_percent, effect.high_percent]);
+    let (low, high) = ends.fold((-2.0 * threshold, 2.0 * threshold), |(low, high), end| {
+        (low.min(end), high.max(end))
+    });
+    let margin = (high - low) * 0.08;
+    let floor = -(known.len() as f64);
+    let mut layers = vec![
+        Layer::named(
+            "below the threshold",
+            palette::GREY,
+            Shape::Shades(vec![[(-threshold, floor), (threshold, 0.1)]]),
+        ),
+        Layer::unnamed(palette::INK, Shape::Line(vec![(0.0, floor), (0.0, 0.1)])),
+    ];
+    let mut names = Vec::new();
+    for (row, (number, name, effect)) in known.iter().enumerate() {
+        let y = -(row as f64) - 0.65;
+        let interval: Vec<Point> = vec![(effect.low_percent, y), (effect.high_percent, y)];
+        layers.push(Layer::unnamed(colour(*number), Shape::Line(interval)));
+        layers.push(Layer::unnamed(colour(*number), Shape::Dots(vec![(effect.percent, y)])));
+        names.push((
+            (low - margin, -(row as f64) - 0.05),
+            format!("{name}: {}", signed(effect.percent)),
+        ));
+    }
+    layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
+    let x = Axis { title: "", range: low - margin..high + margin, label: signed };
+    let y = Axis { title: "", range: floor..0.1, label: |_| String::new() };
+    Plot { height: 70 + ARM_PIXELS * known.len() as u32, x, y, layers }
+}
+
+fn signed(percent: f64) -> String {
+    format!("{percent:+.1} %")
+}
+
+fn in_words(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::BetterPerhapsBelowThreshold => "better, perhaps below the threshold",
+        Judgement::WorsePerhapsBelowThreshold => "worse, perhaps below the threshold",
+        Judgement::NoDifference => "no difference",
+        Judgement::Inconclusive => "inconclusive",
+    }
+}

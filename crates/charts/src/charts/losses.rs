@@ -1,0 +1,97 @@
+//! Retransmitted segments and time-outs over time; of UDP, lost datagrams.
+
+use goodput_model::{End, Record, Role, Sample};
+
+use super::{Chart, direction};
+use crate::figure::{Figure, Table};
+use crate::palette;
+use crate::plot::{Axis, Layer, Plot, PlotError, Point, Shape};
+use crate::series::{end, highest, last};
+use crate::words;
+
+/// Bars of the picture.
+const BARS: f64 = 80.0;
+
+/// The chart.
+pub const CHART: Chart =
+    Chart { id: "losses", shows: "segments sent again, or datagrams lost, over time", draw };
+
+fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+    let mut figures = Vec::new();
+    for way in &record.result.directions {
+        let ends = [(way.sender, Role::Sender), (way.sender.other(), Role::Receiver)];
+        let lost = ends.into_iter().find_map(|(name, role)| lost(end(record, name)?, role));
+        let Some((what, counts)) = lost else { continue };
+        let total = counts.last().map_or(0.0, |(_, count)| *count);
+        let (id, of) = direction(record, way.sender);
+        let alt = format!("{total:.0} {what} in {}.", words::seconds(last([&counts[..]])));
+        let bars = bars(&counts);
+        let svg = if total > 0.0 { Some(plot(&bars).svg(&alt)?) } else { None };
+        let mut table = Table::new(["until", what]);
+        for [(_, _), (to, count)] in bars.iter().filter(|[_, (_, count)]| *count > 0.0) {
+            table.row([words::seconds(*to), format!("{count:.0}")]);
+        }
+        let title = format!("Losses over time{of}");
+        figures.push(Figure { id: format!("losses{id}"), title, alt, svg, table });
+    }
+    Ok(figures)
+}
+
+/// What is counted, and the count at each time. A sender counts what it sent again, a receiver of datagrams what never
+/// came.
+fn lost(end: &End, role: Role) -> Option<(&'static str, Vec<Point>)> {
+    let count = |sample: &Sample| -> Option<f64> {
+        let flows: Vec<_> = sample.flows.iter().filter(|flow| flow.role == role).collect();
+        let each = flows.iter().map(|flow| match role {
+            Role::Sender => flow.tcp.value()?.total_retrans_segments,
+            Role::Receiver => Some(flow.datagrams?.lost),
+        });
+        let counts: Option<Vec<u64>> = each.collect();
+        counts.filter(|counts| !counts.is_empty()).map(|counts| counts.iter().sum::<u64>() as f64)
+    };
+    let counts: Vec<Point> =
+        end.samples.iter().filter_map(|sample| Some((sample.at_s, count(sample)?))).collect();
+    let what = match role {
+        Role::Sender => "segments sent again",
+        Role::Receiver => "datagrams lost",
+    };
+    (!counts.is_empty()).then_some((what, counts))
+}
+
+/// How much the count grew in each of equal parts of the time.
+fn bars(counts: &[Point]) -> Vec<[Point; 2]> {
+    let until = last([counts]);
+    let width = until / BARS;
+    let before = |time: f64| {
+        counts.iter().rev().find(|(at, _)| *at <= time).map_or(0.0, |(_, count)| *count)
+    };
+    (0..BARS as u32)
+        .map(|bar| {
+            let from = f64::from(bar) * width;
+            // A reordered datagram that arrives late takes back a loss.
+            [(from, 0.0), (from + width, (before(from + width) - before(from)).max(0.0))]
+        })
+        .collect()
+}
+
+fn plot(bars: &[[Point; 2]]) -> Plot {
+    let tops: Vec<Point> = bars.iter().map(|[_, top]| *top).collect();
+    let x = Axis { title: "", range: 0.0..last([&tops[..]]), label: words::seconds };
+    let y = Axis { title: "", range: 0.0..highest([&tops[..]]) * 1.1, label: words::short };
+    let layers = vec![Layer::unnamed(palette::ORANGE, Shape::Boxes(bars.to_vec()))];
+    Plot { height: 170, x, y, layers }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_add_up_to_the_count() {
+        let counts = [(0.0, 0.0), (1.0, 3.0), (2.5, 3.0), (4.0, 10.0)];
+        let bars = bars(&counts);
+        let sum: f64 = bars.iter().map(|[_, (_, count)]| count).sum();
+        assert_eq!((bars.len(), sum), (80, 10.0));
+        assert_eq!(bars[19][1], (1.0, 3.0));
+    }
+}

@@ -1,0 +1,49 @@
+//! The charts: one file each, and the list.
+
+mod account;
+mod comparison;
+mod cpu;
+mod gaps;
+mod losses;
+mod rate;
+mod round_trip;
+mod shaper;
+mod way;
+mod window;
+
+use goodput_model::Record;
+
+use crate::figure::Figure;
+use crate::plot::PlotError;
+
+/// A kind of picture.
+pub struct Chart {
+    /// Kebab-case; what `--only` takes.
+    pub id: &'static str,
+    /// What it shows, in one line.
+    pub shows: &'static str,
+    /// Its figures of a record: none if the record has nothing of the kind, one for each direction if it matters.
+    pub draw: fn(&Record) -> Result<Vec<Figure>, PlotError>,
+}
+
+/// Every chart, in the order of a page.
+pub const ALL: &[Chart] = &[
+    comparison::CHART,
+    shaper::CHART,
+    gaps::CHART,
+    rate::CHART,
+    account::CHART,
+    round_trip::CHART,
+    window::CHART,
+    losses::CHART,
+    cpu::CHART,
+    way::CHART,
+];
+
+/// The part of an id or a title that tells one direction from the other; nothing if there is only one.
+fn direction(record: &Record, sender: goodput_model::EndName) -> (String, String) {
+    match record.result.directions.len() {
+        0 | 1 => (String::new(), String::new()),
+        _ => (format!("-from-{sender}"), format!(", sent by the {sender} host")),
+    }
+}

@@ -1,0 +1,154 @@
+//! Goodput over time: in all, of each flow, and who limited when.
+
+use goodput_model::{Account, DirectionResult, End, EndName, Limiter, Record, Role, Verdict};
+
+use super::{Chart, direction};
+use crate::figure::{Figure, Table};
+use crate::palette;
+use crate::plot::{Axis, Layer, Plot, PlotError, Point, Shape};
+use crate::series::{end, flow_of, flows, growth, highest, last, thinned};
+use crate::words;
+
+/// Flows with a line of their own; of more, lines would hide each other.
+const MAX_FLOW_LINES: usize = 8;
+
+/// Height of the band of limiters below the axis, as a share of the highest rate.
+const BAND_SHARE: f64 = 0.12;
+
+/// The chart.
+pub const CHART: Chart = Chart {
+    id: "rate",
+    shows: "goodput over time, in all and by flow, with the limiter of each moment below",
+    draw,
+};
+
+fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+    record.result.directions.iter().filter_map(|way| figure(record, way).transpose()).collect()
+}
+
+fn figure(record: &Record, way: &DirectionResult) -> Result<Option<Figure>, PlotError> {
+    let total = total(record, way);
+    if total.is_empty() {
+        return Ok(None);
+    }
+    let (id, of) = direction(record, way.sender);
+    let goodput = way.goodput_bits_per_s;
+    let alt = format!(
+        "Goodput over {}: {goodput} on average{}, between {} and {}.",
+        words::seconds(last([&total[..]])),
+        precision(record).map_or(String::new(), |p| format!(" ± {}", words::percent(p))),
+        words::rate(total.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min)),
+        words::rate(highest([&total[..]])),
+    );
+    let flows = each_flow(record, way.sender);
+    let svg = plot(record, way, &total, &flows).svg(&alt)?;
+    let table = table(record, way.sender);
+    let title = format!("Goodput over time{of}");
+    Ok(Some(Figure { id: format!("rate{id}"), title, alt, svg: Some(svg), table }))
+}
+
+/// Half-width of the interval of the mean, percent; of one direction alone it is not kept.
+fn precision(record: &Record) -> Option<f64> {
+    let one = record.result.directions.len() == 1;
+    record.result.precision_percent.value().copied().filter(|_| one)
+}
+
+fn plot(record: &Record, way: &DirectionResult, total: &[Point], flows: &[Vec<Point>]) -> Plot {
+    let goodput = way.goodput_bits_per_s.0;
+    let ceiling = record.result.ceiling_bits_per_s.value().map(|rate| rate.0);
+    let top = highest([total]).max(goodput) * 1.25;
+    let ceiling =
+        ceiling.filter(|ceiling| record.result.directions.len() == 1 && *ceiling < 4.0 * top);
+    let top = ceiling.map_or(top, |ceiling| top.max(ceiling * 1.15));
+    let until = last([total]);
+    let level = |y: f64| vec![(0.0, y), (until, y)];
+    let mut layers = Vec::new();
+    if let Some(percent) = precision(record) {
+        let half = goodput * percent / 100.0;
+        let shade = vec![[(0.0, (goodput - half).max(0.0)), (until, goodput + half)]];
+        layers.push(Layer::named("95 % interval of the mean", palette::BLUE, Shape::Shades(shade)));
+    }
+    for (flow, line) in flows.iter().enumerate() {
+        let colour = palette::LINES[flow % palette::LINES.len()];
+        layers.push(Layer::unnamed(colour, Shape::Thin(line.clone())));
+    }
+    layers.push(Layer::named("goodput", palette::BLUE, Shape::Line(total.to_vec())));
+    if let Some(ceiling) = ceiling {
+        layers.push(Layer::named("ceiling", palette::ORANGE, Shape::Dashed(level(ceiling))));
+    }
+    if let Some(account) = account(record, way.sender) {
+        layers.extend(band(account, -BAND_SHARE * top));
+    }
+    let x = Axis { title: "", range: 0.0..until, label: words::seconds };
+    let y = Axis { title: "", range: -BAND_SHARE * top..top, label: words::rate };
+    Plot { height: 320, x, y, layers }
+}
+
+/// What limited when: boxes between zero and `floor`.
+fn band(account: &Account, floor: f64) -> Vec<Layer> {
+    let of = |limiter: Limiter| {
+        let spans = account.timeline.iter().filter(|span| span.limiter == limiter);
+        let boxes: Vec<_> =
+            spans.map(|span| [(span.from_s, floor * 0.85), (span.to_s, floor * 0.15)]).collect();
+        let named = || {
+            Layer::named(
+                limiter.to_string(),
+                palette::limiter(limiter),
+                Shape::Boxes(boxes.clone()),
+            )
+        };
+        (!boxes.is_empty()).then(named)
+    };
+    Limiter::ALL.into_iter().filter_map(of).collect()
+}
+
+/// The account of a direction.
+pub fn account(record: &Record, sender: EndName) -> Option<&Account> {
+    let verdict: Option<&Verdict> = [Some(&record.verdict), record.verdict_reverse.as_ref()]
+        .into_iter()
+        .flatten()
+        .find(|v| v.sender == sender);
+    verdict?.account.value()
+}
+
+/// The goodput of a direction by the receiver's samples; by the shown intervals if it kept none.
+fn total(record: &Record, way: &DirectionResult) -> Vec<Point> {
+    let samples = end(record, way.sender.other()).map_or(&[][..], |end| &end.samples);
+    let line = growth(thinned(samples), |sample| Some(sample.received_bytes as f64 * 8.0));
+    if line.iter().any(|(_, rate)| *rate > 0.0) {
+        return line;
+    }
+    let of_sender = record.intervals.iter().filter(|interval| interval.sender == way.sender);
+    of_sender
+        .filter_map(|interval| Some((interval.to_s, interval.goodput_bits_per_s.value()?.0)))
+        .collect()
+}
+
+/// The goodput of each flow, if there are several but not too many.
+fn each_flow(record: &Record, sender: EndName) -> Vec<Vec<Point>> {
+    let Some(receiver) = end(record, sender.other()) else { return Vec::new() };
+    let flows = flows(receiver, Role::Receiver);
+    if !(2..=MAX_FLOW_LINES).contains(&flows.len()) {
+        return Vec::new();
+    }
+    flows.into_iter().map(|flow| rate_of(receiver, flow)).collect()
+}
+
+fn rate_of(receiver: &End, flow: u16) -> Vec<Point> {
+    let detailed: Vec<_> =
+        receiver.samples.iter().filter(|sample| !sample.flows.is_empty()).cloned().collect();
+    growth(thinned(&detailed), |sample| Some(flow_of(sample, flow)?.bytes as f64 * 8.0))
+}
+
+/// The intervals that the report shows.
+fn table(record: &Record, sender: EndName) -> Table {
+    let mut table = Table::new(["from", "to", "goodput"]);
+    for interval in record.intervals.iter().filter(|interval| interval.sender == sender) {
+        let goodput = match interval.goodput_bits_per_s.get() {
+            Ok(rate) => rate.to_string(),
+            Err(why) => why.to_string(),
+        };
+        table.row([words::seconds(interval.from_s), words::seconds(interval.to_s), goodput]);
+    }
+    table
+}

@@ -1,0 +1,80 @@
+//! What limits what is in flight: the congestion window and the receiver's, and what is in flight.
+
+use goodput_model::{End, Record, Role, TcpInfo};
+
+use super::{Chart, direction};
+use crate::figure::{Figure, Table};
+use crate::palette;
+use crate::plot::{Axis, Layer, Plot, PlotError, Point, Shape};
+use crate::series::{end, flows, gauge, highest, last};
+use crate::words;
+
+/// The chart.
+pub const CHART: Chart = Chart {
+    id: "window",
+    shows: "congestion window, receiver's window and bytes in flight of the first flow over time",
+    draw,
+};
+
+fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+    let mut figures = Vec::new();
+    for way in &record.result.directions {
+        let Some(sender) = end(record, way.sender) else { continue };
+        let Some(flow) = flows(sender, Role::Sender).first().copied() else { continue };
+        let lines = lines(sender, flow);
+        if lines.iter().all(|(_, line)| line.is_empty()) {
+            continue;
+        }
+        let (id, of) = direction(record, way.sender);
+        let mut table = Table::new(["", "least", "most"]);
+        for (name, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
+            let least = line.iter().map(|(_, y)| *y).fold(f64::INFINITY, f64::min);
+            table.row([(*name).into(), words::bytes(least), words::bytes(highest([&line[..]]))]);
+        }
+        let said: Vec<_> =
+            table.rows.iter().map(|row| format!("{} up to {}", row[0], row[2])).collect();
+        let alt = format!("Windows of flow {flow}: {}.", said.join(", "));
+        let svg = plot(&lines).svg(&alt)?;
+        let title = format!("Windows and what is in flight{of}");
+        figures.push(Figure { id: format!("window{id}"), title, alt, svg: Some(svg), table });
+    }
+    Ok(figures)
+}
+
+/// The three lines, bytes. A congestion window is shown only as far as it matters: the kernel lets it grow far beyond
+/// what any other window allows.
+fn lines(sender: &End, flow: u16) -> [(&'static str, Vec<Point>); 3] {
+    let segments =
+        |tcp: &TcpInfo, count: Option<u64>| Some(count? as f64 * tcp.snd_mss_bytes? as f64);
+    [
+        ("congestion window", gauge(sender, flow, |tcp| segments(tcp, tcp.snd_cwnd_segments))),
+        (
+            "receiver's window",
+            gauge(sender, flow, |tcp| tcp.snd_wnd_bytes.map(|bytes| bytes as f64)),
+        ),
+        ("in flight", gauge(sender, flow, |tcp| segments(tcp, tcp.unacked_segments))),
+    ]
+}
+
+fn plot(lines: &[(&'static str, Vec<Point>)]) -> Plot {
+    let [(_, congestion), (_, receiver), (_, flight)] = lines else {
+        unreachable!("there are three lines")
+    };
+    let top = highest([&flight[..]]) * 1.6;
+    let top = [congestion, receiver]
+        .iter()
+        .map(|line| highest([&line[..]]))
+        .filter(|y| *y < 2.0 * top)
+        .fold(top, |top, y| top.max(y * 1.25));
+    let colours = [palette::BLUE, palette::ORANGE, palette::GREEN];
+    let layers = lines.iter().zip(colours).filter(|((_, line), _)| !line.is_empty());
+    // What is above the panel is drawn along its upper edge.
+    let within = |line: &[Point]| line.iter().map(|(x, y)| (*x, y.min(top))).collect();
+    let layers = layers
+        .map(|((name, line), colour)| Layer::named(*name, colour, Shape::Line(within(line))))
+        .collect();
+    let until = last(lines.iter().map(|(_, line)| &line[..]));
+    let x = Axis { title: "", range: 0.0..until, label: words::seconds };
+    let y = Axis { title: "", range: 0.0..top, label: words::bytes };
+    Plot { height: 260, x, y, layers }
+}

@@ -1,0 +1,39 @@
+//! A record as pictures: charts in SVG, and the page or the ticket that holds them.
+//!
+//! ```text
+//! record ──▶ chart (one file each) ──▶ plot ──▶ SVG
+//!                      └── table ──▶ the same numbers, to read
+//! figures ──▶ page (HTML, self-contained)
+//!         └─▶ ticket (Markdown, SVG files beside it)
+//! ```
+//!
+//! Pure: it reads no file and no clock. Everything that a peer may have written is escaped where it enters a page.
+
+mod charts;
+mod figure;
+mod page;
+mod palette;
+mod plot;
+mod series;
+mod ticket;
+mod words;
+
+pub use charts::{ALL, Chart};
+pub use figure::{Figure, Table};
+pub use page::page;
+pub use plot::PlotError;
+pub use ticket::{Ticket, ticket};
+
+use goodput_model::Record;
+
+/// Every figure of a record, in the order in which a reader needs them; those of which `wanted` is true.
+///
+/// # Errors
+/// When a chart can't be drawn.
+pub fn figures(record: &Record, wanted: impl Fn(&Chart) -> bool) -> Result<Vec<Figure>, PlotError> {
+    let mut figures = Vec::new();
+    for chart in ALL.iter().filter(|chart| wanted(chart)) {
+        figures.extend((chart.draw)(record)?);
+    }
+    Ok(figures)
+}

@@ -1,0 +1,42 @@
+//! Colours that a reader with any colour vision tells apart, on light and on dark paper.
+
+use goodput_model::Limiter;
+use plotters::style::RGBColor;
+
+/// Text and axes. The style below turns it light on dark paper, so nothing else may have this colour.
+pub const INK: RGBColor = RGBColor(1, 2, 3);
+
+/// Lines of the grid, and what is not known.
+pub const GREY: RGBColor = RGBColor(136, 136, 136);
+
+/// Goodput, and other lines that come first.
+pub const BLUE: RGBColor = RGBColor(0, 114, 178);
+
+/// What is held against it.
+pub const ORANGE: RGBColor = RGBColor(213, 94, 0);
+
+/// A third line.
+pub const GREEN: RGBColor = RGBColor(0, 158, 115);
+
+/// Lines of a kind, such as flows. M. Okabe and K. Ito, "Color Universal Design", 2008; their black and yellow are left
+/// out, as each is lost on one of the papers.
+pub const LINES: [RGBColor; 6] =
+    [RGBColor(86, 180, 233), RGBColor(230, 159, 0), GREEN, RGBColor(204, 121, 167), ORANGE, BLUE];
+
+/// Style of every picture: ink is light on dark paper.
+pub const STYLE: &str = "<style>text{font-family:system-ui,sans-serif}@media (prefers-color-scheme:dark){\
+[fill=\"#010203\"]{fill:#e8e8e8}[stroke=\"#010203\"]{stroke:#e8e8e8}}</style>";
+
+/// The colour of what limits.
+pub fn limiter(limiter: Limiter) -> RGBColor {
+    match limiter {
+        Limiter::Application => RGBColor(204, 121, 167),
+        Limiter::SendBuffer => RGBColor(230, 159, 0),
+        Limiter::ReceiveWindow => ORANGE,
+        Limiter::CongestionWindow => BLUE,
+        Limiter::Recovery => RGBColor(160, 30, 60),
+        Limiter::PathRate => GREEN,
+        Limiter::Startup => RGBColor(86, 180, 233),
+        Limiter::Host => RGBColor(120, 94, 240),
+    }
+}

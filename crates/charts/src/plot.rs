@@ -1,0 +1,257 @@
+//! A panel with two axes, drawn as SVG.
+
+use std::fmt::Display;
+
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{
+    Cartesian2d, ChartBuilder, ChartContext, Circle, Color, DrawingArea, IntoDrawingArea, IntoFont,
+    PathElement, Rectangle, SVGBackend, ShapeStyle, Text, TextStyle,
+};
+use plotters::style::{RGBColor, TRANSPARENT};
+
+use crate::palette;
+
+/// Width of every picture, in its own pixels; a page scales it.
+const WIDTH: u32 = 760;
+
+/// Size of text.
+const TEXT_SIZE: u32 = 13;
+
+/// Width of a character of this size, on the safe side.
+const CHARACTER_PIXELS: i32 = 7;
+
+/// Height of the row of names.
+const LEGEND_PIXELS: u32 = 24;
+
+/// A picture that could not be drawn.
+#[derive(Debug, thiserror::Error)]
+#[error("can't draw: {0}")]
+pub struct PlotError(String);
+
+impl PlotError {
+    fn new(error: impl Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// A point in the units of the axes.
+pub type Point = (f64, f64);
+
+/// An axis.
+pub struct Axis {
+    /// What it counts, with its unit; empty if its labels say so.
+    pub title: &'static str,
+    /// Its ends.
+    pub range: std::ops::Range<f64>,
+    /// How a value on it is written; empty for no label there.
+    pub label: fn(f64) -> String,
+}
+
+/// One thing in the panel.
+pub struct Layer {
+    /// Its name in the legend, if it belongs there.
+    pub name: Option<String>,
+    /// Its colour.
+    pub colour: RGBColor,
+    /// What it is.
+    pub shape: Shape,
+}
+
+/// What a layer draws.
+pub enum Shape {
+    /// A line through points.
+    Line(Vec<Point>),
+    /// A fainter line, for parts of a whole.
+    Thin(Vec<Point>),
+    /// A broken line, for what is held against the rest.
+    Dashed(Vec<Point>),
+    /// Filled rectangles between two corners.
+    Boxes(Vec<[Point; 2]>),
+    /// Rectangles that other things are seen through.
+    Shades(Vec<[Point; 2]>),
+    /// Dots.
+    Dots(Vec<Point>),
+    /// Words that begin at a point.
+    Words(Vec<(Point, String)>),
+}
+
+/// A panel.
+pub struct Plot {
+    /// Height in pixels.
+    pub height: u32,
+    /// From left to right.
+    pub x: Axis,
+    /// From bottom to top.
+    pub y: Axis,
+    /// What is in it, the hindmost first.
+    pub layers: Vec<Layer>,
+}
+
+impl Layer {
+    /// A layer that the legend names.
+    pub fn named(name: impl Into<String>, colour: RGBColor, shape: Shape) -> Self {
+        Self { name: Some(name.into()), colour, shape }
+    }
+
+    /// A layer without an entry in the legend.
+    pub fn unnamed(colour: RGBColor, shape: Shape) -> Self {
+        Self { name: None, colour, shape }
+    }
+}
+
+type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+impl Plot {
+    /// The picture, with `alt` as what a screen reader says.
+    ///
+    /// # Errors
+    /// When the library can't draw it.
+    pub fn svg(&self, alt: &str) -> Result<String, PlotError> {
+        let mut svg = String::new();
+        let canvas = SVGBackend::with_string(&mut svg, (WIDTH, self.height)).into_drawing_area();
+        self.draw(&canvas)?;
+        drop(canvas);
+        Ok(accessible(&svg, alt))
+    }
+
+    fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+        let text = ("sans-serif", TEXT_SIZE).into_font().color(&palette::INK);
+        let panel = match self.layers.iter().any(|layer| layer.name.is_some()) {
+            true => self.legend(canvas, &text)?,
+            false => canvas.clone(),
+        };
+        let mut chart = ChartBuilder::on(&panel)
+            .margin(8)
+            .margin_right(24)
+            .x_label_area_size(38)
+            .y_label_area_size(92)
+            .build_cartesian_2d(self.x.range.clone(), self.y.range.clone())
+            .map_err(PlotError::new)?;
+        self.mesh(&mut chart, &text)?;
+        for layer in &self.layers {
+            layer.draw(&mut chart, &text)?;
+        }
+        Ok(())
+    }
+
+    /// A row of names above the panel, where no line hides them. Returns what is left of the canvas.
+    fn legend<'a>(
+        &self,
+        canvas: &Canvas<'a>,
+        text: &TextStyle<'_>,
+    ) -> Result<Canvas<'a>, PlotError> {
+        let (row, panel) = canvas.split_vertically(LEGEND_PIXELS);
+        let mut x = 100;
+        for layer in &self.layers {
+            let Some(name) = &layer.name else { continue };
+            let swatch = Rectangle::new([(x, 8), (x + 12, 18)], layer.colour.filled());
+            row.draw(&swatch).map_err(PlotError::new)?;
+            row.draw(&Text::new(name.clone(), (x + 17, 7), text.clone()))
+                .map_err(PlotError::new)?;
+            x += 34 + CHARACTER_PIXELS * name.chars().count() as i32;
+        }
+        Ok(panel)
+    }
+
+    fn mesh(&self, chart: &mut Chart<'_>, text: &TextStyle<'_>) -> Result<(), PlotError> {
+        let (x_label, y_label) = (self.x.label, self.y.label);
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(palette::GREY.mix(0.25))
+            .axis_style(palette::GREY)
+            .label_style(text.clone())
+            .axis_desc_style(text.clone())
+            .x_desc(self.x.title)
+            .y_desc(self.y.title)
+            .x_labels(8)
+            .y_labels(6)
+            .x_label_formatter(&|value| x_label(*value))
+            .y_label_formatter(&|value| y_label(*value))
+            .draw()
+            .map_err(PlotError::new)
+    }
+}
+
+impl Layer {
+    fn draw(&self, chart: &mut Chart<'_>, text: &TextStyle<'_>) -> Result<(), PlotError> {
+        let colour = self.colour;
+        let stroke = |width: u32| colour.stroke_width(width);
+        let series = match &self.shape {
+            Shape::Line(points) => chart.draw_series([path(points, stroke(2))]),
+            Shape::Thin(points) => {
+                chart.draw_series([path(points, colour.mix(0.7).stroke_width(1))])
+            }
+            Shape::Dashed(points) => {
+                let dashes =
+                    plotters::series::DashedLineSeries::new(points.clone(), 7, 5, stroke(2));
+                chart.draw_series(dashes)
+            }
+            Shape::Boxes(boxes) => {
+                chart.draw_series(boxes.iter().map(|b| Rectangle::new(*b, colour.filled())))
+            }
+            Shape::Shades(boxes) => chart
+                .draw_series(boxes.iter().map(|b| Rectangle::new(*b, colour.mix(0.18).filled()))),
+            Shape::Dots(points) => chart
+                .draw_series(points.iter().map(|p| Circle::new(*p, 3, colour.mix(0.8).filled()))),
+            Shape::Words(words) => chart.draw_series(
+                words.iter().map(|(at, word)| Text::new(word.clone(), *at, text.clone())),
+            ),
+        };
+        series.map_err(PlotError::new)?;
+        Ok(())
+    }
+}
+
+fn path(points: &[Point], style: ShapeStyle) -> PathElement<Point> {
+    PathElement::new(points.to_vec(), style)
+}
+
+/// The document with a name for screen readers, and with ink that suits the paper.
+fn accessible(svg: &str, alt: &str) -> String {
+    let name = maud::html! { (alt) }.into_string();
+    let named = format!("<svg role=\"img\" aria-label=\"{name}\" ");
+    let svg = svg.replacen("<svg ", &named, 1);
+    match svg.find(">\n") {
+        Some(end) => format!("{}{}{}", &svg[..=end], palette::STYLE, &svg[end + 1..]),
+        None => svg,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(layers: Vec<Layer>) -> Plot {
+        let axis = || Axis { title: "x", range: 0.0..10.0, label: |value| format!("{value}") };
+        Plot { height: 200, x: axis(), y: axis(), layers }
+    }
+
+    #[test]
+    fn every_shape_is_drawn_and_named() {
+        let corners = || vec![[(0.0, 0.0), (1.0, 1.0)]];
+        let line = || vec![(0.0, 0.0), (5.0, 5.0)];
+        let shapes = [
+            ("line", Shape::Line(line())),
+            ("thin", Shape::Thin(line())),
+            ("dashed", Shape::Dashed(line())),
+            ("boxes", Shape::Boxes(corners())),
+            ("shades", Shape::Shades(corners())),
+            ("dots", Shape::Dots(line())),
+            ("words", Shape::Words(vec![((1.0, 1.0), "<b>".into())])),
+        ];
+        let bare = plot(Vec::new()).svg("").unwrap();
+        for (name, shape) in shapes {
+            let svg =
+                plot(vec![Layer::named(name, palette::BLUE, shape)]).svg("a & \"b\"").unwrap();
+            assert!(svg.len() > bare.len() && svg.contains(name), "{name}: {svg}");
+            assert!(
+                svg.starts_with("<svg role=\"img\" aria-label=\"a &amp; &quot;b&quot;\""),
+                "{svg}"
+            );
+            assert!(!svg.contains("<b>"), "{svg}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Lines over time, made from the cumulative counts of a record's samples.
+
+use goodput_model::{End, EndName, FlowSample, Known, Record, Role, Sample, TcpInfo, median};
+
+use crate::plot::Point;
+
+/// Points of a line; a picture shows no more, and a page stays small.
+const MAX_POINTS: usize = 400;
+
+/// What one end saw, if it reported.
+pub fn end(record: &Record, name: EndName) -> Option<&End> {
+    let end = match name {
+        EndName::Near => &record.ends.near,
+        EndName::Far => &record.ends.far,
+    };
+    end.value()
+}
+
+/// Every how-many-th sample is needed, so that a line has no more points than can be seen.
+pub fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
+    samples.iter().step_by(samples.len().div_ceil(MAX_POINTS).max(1))
+}
+
+/// A count that grows, as its rate per second from one sample to the next. A rate stands at the end of the time that
+/// it is of. Samples that lack the count are passed over, and those that follow another by much less than usual: the
+/// last of a run does, and a rate over so short a time says nothing.
+pub fn growth<'a>(
+    samples: impl Iterator<Item = &'a Sample>,
+    count: impl Fn(&Sample) -> Option<f64>,
+) -> Vec<Point> {
+    let counted: Vec<Point> =
+        samples.filter_map(|sample| Some((sample.at_s, count(sample)?))).collect();
+    let usual = median(counted.windows(2).map(|pair| pair[1].0 - pair[0].0)).unwrap_or(0.0);
+    let mut rates = Vec::new();
+    let mut counted = counted.into_iter();
+    let Some(mut before) = counted.next() else { return rates };
+    for now in counted {
+        if now.0 - before.0 > usual / 2.0 {
+            rates.push((now.0, (now.1 - before.1) / (now.0 - before.0)));
+            before = now;
+        }
+    }
+    rates
+}
+
+/// What one flow's kernel reported over time, as `read` takes it from each sample that has it.
+pub fn gauge(end: &End, flow: u16, read: impl Fn(&TcpInfo) -> Option<f64>) -> Vec<Point> {
+    let detailed: Vec<_> =
+        end.samples.iter().filter_map(|sample| Some((sample.at_s, tcp(sample, flow)?))).collect();
+    let step = detailed.len().div_ceil(MAX_POINTS).max(1);
+    detailed.iter().step_by(step).filter_map(|(at_s, tcp)| Some((*at_s, read(tcp)?))).collect()
+}
+
+fn tcp(sample: &Sample, flow: u16) -> Option<&TcpInfo> {
+    flow_of(sample, flow)?.tcp.value()
+}
+
+/// One flow in a sample.
+pub fn flow_of(sample: &Sample, flow: u16) -> Option<&FlowSample> {
+    sample.flows.iter().find(|detail| detail.flow == flow)
+}
+
+/// The flows that an end sends or receives, by their numbers.
+pub fn flows(end: &End, role: Role) -> Vec<u16> {
+    let Some(detailed) = end.samples.iter().rev().find(|sample| !sample.flows.is_empty()) else {
+        return Vec::new();
+    };
+    detailed.flows.iter().filter(|flow| flow.role == role).map(|flow| flow.flow).collect()
+}
+
+/// The sum of a count over all flows of a role; `None` if one of them lacks it.
+pub fn sum(sample: &Sample, role: Role, count: impl Fn(&FlowSample) -> Known<u64>) -> Option<f64> {
+    let flows: Vec<_> = sample.flows.iter().filter(|flow| flow.role == role).collect();
+    let counts: Option<Vec<u64>> = flows.iter().map(|flow| count(flow).value().copied()).collect();
+    let counts = counts.filter(|counts| !counts.is_empty())?;
+    Some(counts.into_iter().map(|count| count as f64).sum())
+}
+
+/// The highest value of some lines; 1 if there is none above zero, so that an axis has a length.
+pub fn highest<'a>(lines: impl IntoIterator<Item = &'a [Point]>) -> f64 {
+    let highest = lines.into_iter().flatten().map(|(_, y)| *y).fold(0.0, f64::max);
+    if highest > 0.0 { highest } else { 1.0 }
+}
+
+/// The last time of some lines, seconds; 1 if there is none.
+pub fn last<'a>(lines: impl IntoIterator<Item = &'a [Point]>) -> f64 {
+    let last = lines.into_iter().flatten().map(|(x, _)| *x).fold(0.0, f64::max);
+    if last > 0.0 { last } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at_s: f64, received_bytes: u64) -> Sample {
+        Sample { at_s, sent_bytes: 0, received_bytes, flows: Vec::new() }
+    }
+
+    #[test]
+    fn counts_become_rates_and_nothing_is_invented() {
+        let samples = [(0.0, 0), (1.0, 100), (1.0, 100), (2.0, 300), (3.0, 400), (3.1, 900)];
+        let samples = samples.map(|(at_s, bytes)| sample(at_s, bytes));
+        let rates = growth(samples.iter(), |sample| Some(sample.received_bytes as f64));
+        assert_eq!(rates, [(1.0, 100.0), (2.0, 200.0), (3.0, 100.0)]);
+        assert!(growth(samples.iter(), |_| None).is_empty());
+    }
+
+    #[test]
+    fn a_long_run_has_no_more_points_than_a_picture_shows() {
+        let samples: Vec<_> = (0..12_000).map(|n| sample(f64::from(n), 0)).collect();
+        let count = thinned(&samples).count();
+        assert!((MAX_POINTS / 2..=MAX_POINTS).contains(&count), "{count}");
+        assert_eq!(thinned(&samples[..3]).count(), 3);
+    }
+}

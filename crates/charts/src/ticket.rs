@@ -1,0 +1,124 @@
+//! Markdown for a ticket, with the pictures as files beside it.
+
+use std::fmt::Write;
+
+use goodput_model::{Finding, Record};
+
+use crate::figure::{Figure, Table};
+use crate::page::{about, title};
+
+/// A text and the files that it shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    /// The text, Markdown with tables (GitHub Flavored Markdown).
+    pub text: String,
+    /// Name and content of each picture.
+    pub pictures: Vec<(String, String)>,
+}
+
+/// The ticket of one or several results. Names of pictures begin with `stem`.
+pub fn ticket(results: &[(&Record, Vec<Figure>)], stem: &str) -> Ticket {
+    let mut ticket = Ticket { text: String::new(), pictures: Vec::new() };
+    for (number, (record, figures)) in results.iter().enumerate() {
+        let stem = match results.len() {
+            1 => stem.to_owned(),
+            _ => format!("{stem}-{}", number + 1),
+        };
+        ticket.result(record, figures, &stem);
+    }
+    ticket
+}
+
+impl Ticket {
+    fn result(&mut self, record: &Record, figures: &[Figure], stem: &str) {
+        self.line(&format!("# goodput: {}\n", plain(&title(record))));
+        self.line(&format!("{}\n", plain(&about(record).join(" · "))));
+        let (limit, end) = (&record.verdict.summary, record.verdict.end);
+        self.line(&format!(
+            "**{}**, limited by **{}** ({end}).\n",
+            record.result.goodput_bits_per_s,
+            plain(limit)
+        ));
+        for doubt in &record.doubts {
+            self.line(&format!("> Doubt: {}\n", plain(doubt)));
+        }
+        record.findings.iter().for_each(|finding| self.finding(finding));
+        figures.iter().for_each(|figure| self.figure(figure, stem));
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        let confidence = format!("{:?}", finding.confidence).to_lowercase();
+        self.line(&format!("- **{}** ({confidence})", plain(&finding.summary)));
+        for witness in &finding.evidence {
+            self.line(&format!("  - {}", plain(&witness.text)));
+        }
+        for change in &finding.changes {
+            self.line(&format!(
+                "  - try `{}={}`: {}",
+                change.setting,
+                change.to,
+                plain(&change.why)
+            ));
+        }
+        self.line("");
+    }
+
+    fn figure(&mut self, figure: &Figure, stem: &str) {
+        self.line(&format!("## {}\n", plain(&figure.title)));
+        match &figure.svg {
+            Some(svg) => {
+                let name = format!("{stem}-{}.svg", figure.id);
+                self.line(&format!("![{}](<{name}>)\n", plain(&figure.alt)));
+                self.pictures.push((name, svg.clone()));
+            }
+            None => {
+                self.line(&format!("{}\n", plain(&figure.alt)));
+                self.table(&figure.table);
+            }
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let line = |cells: &[String]| {
+            cells.iter().fold(String::from("|"), |mut line, cell| {
+                let _ = write!(line, " {} |", plain(cell));
+                line
+            })
+        };
+        self.line(&line(&table.columns));
+        self.line(&format!("|{}", "---|".repeat(table.columns.len())));
+        table.rows.iter().for_each(|row| self.line(&line(row)));
+        self.line("");
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+}
+
+/// Text without what Markdown or HTML would read as more than text: a peer may have chosen it.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => plain.push_str("&lt;"),
+            '>' => plain.push_str("&gt;"),
+            '&' => plain.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' => plain.extend(['\\', c]),
+            c if c.is_control() => plain.push(' '),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_peer_wrote_stays_text() {
+        assert_eq!(plain("<script>|a|\n[x](y)"), "&lt;script&gt;\\|a\\| \\[x\\](y)");
+    }
+}

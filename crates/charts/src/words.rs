@@ -1,0 +1,62 @@
+//! How values on axes and in tables are written.
+
+use goodput_model::{BitRate, Bytes};
+
+/// A rate in bits per second; nothing below zero, where a chart may have room for something else.
+pub fn rate(bits_per_s: f64) -> String {
+    if bits_per_s < 0.0 { String::new() } else { BitRate(bits_per_s).to_string() }
+}
+
+/// A number of bytes.
+pub fn bytes(count: f64) -> String {
+    if count < 0.0 { String::new() } else { Bytes(count.round() as u64).to_string() }
+}
+
+/// Seconds as a time.
+pub fn seconds(seconds: f64) -> String {
+    let (scale, unit) = match seconds.abs() {
+        s if s >= 1.0 || s == 0.0 => (1.0, "s"),
+        s if s >= 1e-3 => (1e3, "ms"),
+        _ => (1e6, "µs"),
+    };
+    format!("{} {unit}", short(seconds * scale))
+}
+
+/// A number with three significant digits, and no zeros at its end.
+pub fn short(value: f64) -> String {
+    let places = match value.abs() {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    let digits = format!("{value:.places$}");
+    match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').into(),
+        false => digits,
+    }
+}
+
+/// A share.
+pub fn percent(value: f64) -> String {
+    format!("{} %", short(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_short_and_have_their_unit() {
+        assert_eq!(rate(94.3e6), "94.3 Mbit/s");
+        assert_eq!(rate(-1.0), "");
+        assert_eq!(bytes(1500.0), "1.50 kB");
+        assert_eq!(
+            [seconds(0.0), seconds(0.02), seconds(12.5), seconds(3e-5)],
+            ["0 s", "20 ms", "12.5 s", "30 µs"].map(String::from)
+        );
+        assert_eq!(
+            [percent(7.25), percent(1.5), percent(300.0)],
+            ["7.25 %", "1.5 %", "300 %"].map(String::from)
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! Kept records as pictures.
+
+use std::collections::BTreeSet;
+
+use goodput_charts::{ALL, Figure, figures, page, ticket};
+use goodput_model::{Known, Record};
+
+const RECORDS: [(&str, &str); 5] = [
+    ("both", include_str!("records/both.json")),
+    ("compare", include_str!("records/compare.json")),
+    ("shaping", include_str!("records/shaping.json")),
+    ("udp", include_str!("records/udp.json")),
+    ("window", include_str!("records/window.json")),
+];
+
+fn records() -> impl Iterator<Item = (&'static str, Record)> {
+    RECORDS.into_iter().map(|(name, json)| (name, serde_json::from_str(json).expect(name)))
+}
+
+fn drawn(record: &Record) -> Vec<Figure> {
+    figures(record, |_| true).expect("it can be drawn")
+}
+
+#[test]
+fn every_chart_is_drawn_of_some_record_and_says_what_it_shows() {
+    let mut seen = BTreeSet::new();
+    for (name, record) in records() {
+        for chart in ALL {
+            let figures = (chart.draw)(&record).expect(name);
+            seen.extend(figures.iter().map(|_| chart.id));
+            for figure in figures {
+                assert!(!figure.alt.is_empty(), "{name}: {}", figure.id);
+                let columns = figure.table.columns.len();
+                assert!(
+                    figure.table.rows.iter().all(|row| row.len() == columns),
+                    "{name}: {}",
+                    figure.id
+                );
+            }
+        }
+    }
+    let all: BTreeSet<_> = ALL.iter().map(|chart| chart.id).collect();
+    assert_eq!(seen, all);
+}
+
+#[test]
+fn every_picture_is_well_formed_and_has_a_name_for_screen_readers() {
+    for (name, record) in records() {
+        for figure in drawn(&record) {
+            let Some(svg) = &figure.svg else { continue };
+            let parsed = roxmltree::Document::parse(svg);
+            let parsed = parsed.unwrap_or_else(|why| panic!("{name}: {}: {why}\n{svg}", figure.id));
+            let root = parsed.root_element();
+            assert_eq!(root.attribute("role"), Some("img"), "{name}: {}", figure.id);
+            assert_eq!(
+                root.attribute("aria-label"),
+                Some(&figure.alt[..]),
+                "{name}: {}",
+                figure.id
+            );
+            assert!(root.children().filter(|child| child.is_element()).count() > 10, "{svg}");
+        }
+    }
+}
+
+#[test]
+fn ids_are_unique_in_a_page() {
+    for (name, record) in records() {
+        let figures = drawn(&record);
+        let ids: BTreeSet<_> = figures.iter().map(|figure| &figure.id).collect();
+        assert_eq!(ids.len(), figures.len(), "{name}");
+    }
+}
+
+#[test]
+fn a_page_loads_nothing_and_runs_nothing_of_a_hostile_peer() {
+    const EVIL: &str = "<script>alert('x')</script><img src=x onerror=y>";
+    for (name, mut record) in records() {
+        record.target = EVIL.into();
+        record.verdict.summary = EVIL.into();
+        record.doubts.push(EVIL.into());
+        if let Known::Value(far) = &mut record.ends.far {
+            far.host.name = EVIL.into();
+        }
+        for finding in &mut record.findings {
+            finding.advice.push(EVIL.into());
+        }
+        if let Some(comparison) = &mut record.comparison {
+            comparison.arms.iter_mut().for_each(|arm| arm.values = vec![EVIL.into()]);
+        }
+        let figures = drawn(&record);
+        let page = page(&[(&record, figures.clone())]);
+        for forbidden in ["<script", "<img", "<link", "url(", "src="] {
+            let inside = page.replace("img src=x onerror=y", "");
+            assert!(!inside.contains(forbidden), "{name}: {forbidden}");
+        }
+        assert!(page.contains("&lt;script&gt;"), "{name}: it is shown as text");
+        let ticket = ticket(&[(&record, figures)], "t").text;
+        assert!(!ticket.contains("<script"), "{name}: {ticket}");
+    }
+}
+
+#[test]
+fn a_ticket_names_every_picture_that_it_comes_with() {
+    let (_, record) = records().next().unwrap();
+    let ticket = ticket(&[(&record, drawn(&record)), (&record, drawn(&record))], "a b");
+    assert!(ticket.pictures.len() > 4);
+    for (name, svg) in &ticket.pictures {
+        assert!(ticket.text.contains(&format!("](<{name}>)")), "{name}: {}", ticket.text);
+        assert!(svg.starts_with("<svg"));
+    }
+}
+
+#[test]
+fn a_record_of_which_nothing_is_known_still_makes_a_page() {
+    let (_, mut record) = records().next().unwrap();
+    record.ends.near = Known::missing("gone");
+    record.ends.far = Known::missing("gone");
+    record.intervals.clear();
+    record.result.directions.clear();
+    assert!(page(&[(&record, drawn(&record))]).contains("imited by"));
+}
