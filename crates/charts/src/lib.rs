@@ -8,6 +8,9 @@
 //! ```
 //!
 //! Pure: it reads no file and no clock. Everything that a peer may have written is escaped where it enters a page.
+#![forbid(unsafe_code)]
+// A library returns its results. The print macros would also panic if nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod charts;
 mod figure;
