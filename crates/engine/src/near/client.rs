@@ -21,8 +21,8 @@ use crate::run::cap::Cap;
 
 /// How long a far end that serves one client at a time may take between two clients.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long to wait for the reason of a peer that broke off.
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long one end's reason may come after its effect at the other end: far longer than on a busy machine.
+pub(super) const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A greeted peer.
 pub struct Client {
@@ -163,7 +163,7 @@ impl Client {
                 }
             }
         };
-        tokio::time::timeout(REFUSAL_TIMEOUT, words).await.ok().flatten()
+        tokio::time::timeout(REASON_TIMEOUT, words).await.ok().flatten()
     }
 
     async fn meet_again(&mut self) -> Result<(), EngineError> {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use goodput_model::{Clocks, End, Host, Known, Sample, Snapshot};
+use goodput_model::{Clocks, End, Host, Known, Sample, Snapshot, Transport};
 use goodput_wire::session::Input;
 
+use super::client::REASON_TIMEOUT;
 use super::near_run::NearRun;
 use super::patience::Patience;
 use crate::error::EngineError;
@@ -35,8 +36,12 @@ impl NearRun<'_> {
                     patience = self.patience(was_raised);
                 }
                 action = self.client.next(), if self.hears => {
-                    let outcome = action.and_then(|action| self.acted(action, listener));
-                    outcome.unwrap_or_else(|why| self.lose_report(&without_target(&why)));
+                    if let Err(why) = action.and_then(|action| self.acted(action, listener)) {
+                        match self.own_reason(&why, listener).await {
+                            Some(own) => self.cut_short(own).await,
+                            None => self.lose_report(&without_target(&why)),
+                        }
+                    }
                 }
                 () = tokio::time::sleep_until(ends.into()), if waits => {
                     if patience.ends() <= Instant::now() {
@@ -60,6 +65,30 @@ impl NearRun<'_> {
 
     fn awaits_report(&self) -> bool {
         self.hears && self.far_report.is_none()
+    }
+
+    /// What broke a flow at this end, if the far end has refused to go on: it may know this flow's end only as a broken
+    /// connection, and its words overtake the reason.
+    pub(super) async fn own_reason(
+        &mut self,
+        why: &EngineError,
+        listener: &mut Listener<'_>,
+    ) -> Option<EngineError> {
+        let is_tcp = self.run.plan().transport == Transport::Tcp;
+        if !is_tcp || !matches!(why, EngineError::Refused { .. }) {
+            return None;
+        }
+        let own = async {
+            while !self.run.has_ended() {
+                let seen = self.run.next().await;
+                if let Err(own) = self.seen(seen, listener) {
+                    return Some(own);
+                }
+            }
+            None
+        };
+        let own = tokio::time::timeout(REASON_TIMEOUT, own).await.ok().flatten();
+        own.filter(|own| !matches!(own, EngineError::BrokenOff(_)))
     }
 
     /// Ends the payload early, because of `why`: what was counted so far stands.

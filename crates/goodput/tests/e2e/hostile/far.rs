@@ -1,5 +1,6 @@
 //! Servers that lie, flood or stall: `goodput test` ends with a clear message, and never panics.
 
+use std::io::Write;
 use std::net::TcpListener;
 use std::process::Output;
 
@@ -54,8 +55,7 @@ impl Far {
     }
 
     fn sample(&mut self, at_s: f64, received_bytes: u64, flows: Value) {
-        let sample = json!({ "at_s": at_s, "sent_bytes": 0, "received_bytes": received_bytes, "flows": flows });
-        self.control.say(&json!({ "sample": { "measurement": 1, "sample": sample } }));
+        self.control.say(&sample(at_s, received_bytes, flows));
     }
 
     fn report(&mut self, after: Value) {
@@ -63,6 +63,13 @@ impl Far {
         let end = json!({ "host": host("far"), "before": before, "after": after, "samples": [] });
         self.control.say(&json!({ "report": { "measurement": 1, "end": end } }));
     }
+}
+
+/// The message with a sample of the only measurement.
+fn sample(at_s: f64, received_bytes: u64, flows: Value) -> Value {
+    let sample =
+        json!({ "at_s": at_s, "sent_bytes": 0, "received_bytes": received_bytes, "flows": flows });
+    json!({ "sample": { "measurement": 1, "sample": sample } })
 }
 
 /// A flow whose every counter is as large as counters get.
@@ -130,7 +137,8 @@ fn samples_without_end_are_cut_off() {
         let _flow = far.run();
         let mut flow = full_flow();
         flow["memory"]["missing"] = json!("x".repeat(4 << 20));
-        (0u32..1000).for_each(|n| far.sample(f64::from(n), 1, json!([flow])));
+        let sample = sample(1.0, 1, json!([flow]));
+        far.control.flood(&sample, 4 << 30);
     });
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("2048 KiB a second"), "{}", stderr(&output));
@@ -153,4 +161,19 @@ fn a_server_that_stalls_is_given_up_in_time() {
     });
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("neither accepts nor refuses"), "{}", stderr(&output));
+}
+
+/// The far end sees a broken connection only, and may say so before this end has noticed its own failure.
+#[test]
+fn what_broke_a_flow_here_is_named_even_if_the_far_end_refuses_first() {
+    let output = against(&["-t", "30", "-R", "--sink", "/dev/full"], |far| {
+        let mut flow = far.run();
+        let why = "flow 0: the peer broke the connection";
+        far.control.say(&json!({ "refuse": { "measurement": 1, "why": why } }));
+        // The peer stops reading at the first chunk that it can't write.
+        let _ = flow.write_all(&vec![0; 4 << 20]);
+        far.control.hear_of(&["goodbye"]);
+    });
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("No space left on device"), "{}", stderr(&output));
 }

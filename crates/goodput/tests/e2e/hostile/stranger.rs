@@ -73,7 +73,9 @@ impl Stranger {
     /// Says `what` repeatedly without ever listening. Tells after how many bytes the peer had
     /// enough, or `None` if it took `limit` bytes.
     pub fn flood(&mut self, what: &Value, limit: usize) -> Option<usize> {
-        let bytes = message(what).repeat(1000);
+        const AT_ONCE_BYTES: usize = 64 << 10;
+        let one = message(what);
+        let bytes = one.repeat((AT_ONCE_BYTES / one.len()).max(1));
         let mut said = 0;
         while said < limit {
             if self.stream.write_all(&bytes).is_err() {
