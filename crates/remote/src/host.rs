@@ -1,5 +1,7 @@
 //! A host with a login session, and the system it runs.
 
+use std::time::{Duration, Instant};
+
 use goodput_model::{EndName, SettingRef};
 
 use crate::address::Address;
@@ -20,6 +22,8 @@ pub struct Host {
     pub(crate) machine: Option<String>,
     pub(crate) address: Address,
     pub(crate) access: Access,
+    /// How long it took to log in and to ask the host who it is.
+    pub(crate) opened_in: Duration,
     login: Login,
 }
 
@@ -42,6 +46,7 @@ impl Host {
         address: &Address,
         access: &Access,
     ) -> Result<Self, RemoteError> {
+        let began = Instant::now();
         let mut session = login()?;
         let system = systems::of(&mut session)?;
         let identity = system.identity();
@@ -51,7 +56,8 @@ impl Host {
         let machine = session.output(&system.machine())?.trim().to_owned();
         let machine = Some(machine).filter(|machine| !machine.is_empty());
         let (address, access) = (address.clone(), access.clone());
-        Ok(Self { session, system, identity, machine, address, access, login })
+        let opened_in = began.elapsed();
+        Ok(Self { session, system, identity, machine, address, access, opened_in, login })
     }
 
     /// Another session at the same host.

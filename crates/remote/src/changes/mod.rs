@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::Duration;
 
 use goodput_model::{Permanent, SettingRef};
 use goodput_settings::{Outcome, RestoreReport, SettingError};
@@ -23,8 +24,11 @@ use crate::shell::Shell;
 use crate::ssh::{Access, DeadMan, Session};
 use crate::undo::{RemoteReport, await_dead_man, finish, refuse_others, restored, undo_at};
 
-/// How long a change that could cut the connection may go unconfirmed, seconds.
+/// How long a change that could cut the connection may go unconfirmed, seconds, on a host that answers quickly.
 const CONFIRM_S: u32 = 10;
+/// The same on a host that answers slowly, in times of what opening it took: a confirmation logs in once more and runs
+/// about as many commands.
+const CONFIRM_OPENINGS: u32 = 5;
 
 /// Bytes that cross the connection in both directions to confirm a change: several full segments of any MTU.
 const CHECK_BYTES: usize = 48 << 10;
@@ -388,7 +392,7 @@ impl RemoteChanges {
     /// Makes the host put the change back soon unless it is confirmed.
     fn expect(&mut self, index: usize) -> Result<(), RemoteError> {
         let Some(open) = &self.open else { return Err(RemoteError::Closed) };
-        open.dead_man.expect(&mut self.host.session, index + 1, CONFIRM_S)
+        open.dead_man.expect(&mut self.host.session, index + 1, confirm_s(self.host.opened_in))
     }
 
     /// Confirms a change if full packets still get through in both directions, on this connection and on a new one.
@@ -401,7 +405,10 @@ impl RemoteChanges {
         let Some(open) = &self.open else { return Err(RemoteError::Closed) };
         match open.dead_man.confirm(&mut self.host.session, index + 1)? {
             true => Ok(()),
-            false => Err(cut(format!("no packet got through for {CONFIRM_S} s"))),
+            false => {
+                let within_s = confirm_s(self.host.opened_in);
+                Err(cut(format!("no packet got through for {within_s} s")))
+            }
         }
     }
 
@@ -453,6 +460,12 @@ fn still_ours(cell: &Cell, now: &str) -> Result<(), RemoteError> {
     let (setting, now) = (cell.setting.clone(), now.to_owned());
     let ours = cell.made.clone().unwrap_or_default();
     Err(SettingError::ChangedByOther { setting, now, ours }.into())
+}
+
+/// How long a change may go unconfirmed on a host that was opened in this time, seconds.
+fn confirm_s(opened_in: Duration) -> u32 {
+    let patient_s = (opened_in * CONFIRM_OPENINGS).as_secs();
+    u32::try_from(patient_s).unwrap_or(u32::MAX).max(CONFIRM_S)
 }
 
 /// Sends many full packets there and back.

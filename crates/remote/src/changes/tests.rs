@@ -420,3 +420,9 @@ fn a_device_that_is_gone_blocks_nothing() {
         assert!(journals(&folder).is_empty());
     });
 }
+
+#[test]
+fn a_host_that_answers_slowly_has_longer_to_confirm() {
+    assert_eq!(confirm_s(Duration::from_millis(300)), 10);
+    assert_eq!(confirm_s(Duration::from_secs(6)), 30);
+}
