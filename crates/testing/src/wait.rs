@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 /// How long anything may take: longer than on the slowest usable machine. Only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Time between two checks.
+/// Shortest time between two checks. A check that takes longer is followed by a pause as long as itself: waiting leaves
+/// the machine to what is waited for.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Waits until `holds` does.
@@ -17,9 +18,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 #[track_caller]
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
-        sleep(POLL_INTERVAL);
+    loop {
+        let began = Instant::now();
+        if holds() {
+            return;
+        }
+        let now = Instant::now();
+        assert!(now < deadline, "waited {PATIENCE:?} in vain: {what}");
+        sleep((now - began).max(POLL_INTERVAL));
     }
 }
 

@@ -14,6 +14,10 @@ use tempfile::TempDir;
 
 pub use moved::moved;
 
+/// Half a second of payload, and more on a machine that is busy: no plan of bytes ends before any have moved, as one of
+/// time may.
+pub const HALF_A_SECOND: [&str; 4] = ["-n", "6M", "--rate", "100mbit"];
+
 /// The program under test.
 pub fn exe() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_goodput"))

@@ -33,8 +33,9 @@ fn sockets_of_systemd_are_served() {
     let mut server = activated(&home, vec![tcp.into(), udp.into()]);
     // The socket listens already, so a client may come before the server is up.
     let target = address.to_string();
-    let tcp = home.run(&["test", &target, "--json", "--no-store", "-t", "1"]);
-    let udp = home.run(&["test", &target, "--json", "--no-store", "-t", "1", "-u", "--rate", "5M"]);
+    let tcp = home.run(&["test", &target, "--json", "--no-store", "-n", "1M"]);
+    let udp =
+        home.run(&["test", &target, "--json", "--no-store", "-n", "20K", "-u", "--rate", "5M"]);
     server.kill().unwrap();
     server.wait().unwrap();
     assert!(moved(&record(&tcp)));
@@ -48,7 +49,8 @@ fn a_tcp_socket_alone_is_enough() {
     let (tcp, _) = both_sockets();
     let target = tcp.local_addr().unwrap().to_string();
     let mut server = activated(&home, vec![tcp.into()]);
-    let udp = home.run(&["test", &target, "--json", "--no-store", "-t", "1", "-u", "--rate", "5M"]);
+    let udp =
+        home.run(&["test", &target, "--json", "--no-store", "-n", "20K", "-u", "--rate", "5M"]);
     server.kill().unwrap();
     server.wait().unwrap();
     assert!(moved(&record(&udp)));

@@ -230,7 +230,7 @@ fn a_plan_beyond_the_servers_limits_is_refused_in_words() {
     let server = Server::start(&home, &["--max-duration", "5", "--max-flows", "2"]);
     let long = home.run(&["test", &server.address, "--no-store", "-t", "60"]);
     fails(&long, 2, &["60", "5"]);
-    let many = home.run(&["test", &server.address, "--no-store", "-t", "1", "-P", "3"]);
+    let many = home.run(&["test", &server.address, "--no-store", "-n", "1M", "-P", "3"]);
     fails(&many, 2, &["flows", "2"]);
 }
 
@@ -250,7 +250,7 @@ fn garbage_and_idle_connections_disturb_nobody() {
         };
         strangers.push(stream);
     }
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(server.is_alive());
 }
 

@@ -462,7 +462,7 @@ fn a_full_disk_of_the_server_ends_the_test_and_leaves_it_serving() {
         let output = home.run(&[&all[..], options].concat());
         fails(&output, &["refused", "the sink x", "No space left", "make room"]);
     }
-    let after = home.run(&["test", &address, "--no-store", "-t", "0.3"]);
+    let after = home.run(&["test", &address, "--no-store", "-n", "1M"]);
     assert!(after.status.success(), "{}", stderr(&after));
     server.kill().expect("it runs");
     server.wait().expect("it was a child");

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use goodput_testing::{FreeBsd, Sshd, wait_for};
 use serde_json::Value;
 
-use crate::common::{Home, Server, stderr, stdout};
+use crate::common::{HALF_A_SECOND, Home, Server, stderr, stdout};
 
 /// The host, and a way to log in to it.
 struct Host {
@@ -60,17 +60,16 @@ impl Host {
     /// The record of a short comparison.
     fn compare(&self, server: &Server, setting: &str) -> Value {
         let compare = ["compare", &server.address, setting, "--far", "ssh://b", "--no-store"];
-        let output =
-            self.run(&[&compare[..], &["-t", "0.2", "--max-time", "6", "--json"]].concat());
+        let short = ["--max-time", "6", "--json"];
+        let output = self.run(&[&compare[..], &HALF_A_SECOND, &short].concat());
         assert!(matches!(output.status.code(), Some(0 | 4)), "{}", stderr(&output));
         serde_json::from_slice(&output.stdout).expect("a record")
     }
 
     /// A comparison that is under way.
     fn comparing(&self, server: &Server, setting: &str) -> Child {
-        let compare =
-            ["compare", &server.address, setting, "--far", "ssh://b", "--no-store", "-t", "0.5"];
-        let mut command = self.goodput(&compare);
+        let compare = ["compare", &server.address, setting, "--far", "ssh://b", "--no-store"];
+        let mut command = self.goodput(&[&compare[..], &HALF_A_SECOND].concat());
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("goodput runs")
     }
 }

@@ -46,7 +46,7 @@ fn killed_at_any_moment_the_whole_host_comes_back() {
         let delay = Duration::from_millis(rand::random_range(0..LONGEST_MS));
         let what = format!("kill {number}: {} after {delay:?} of {change}", VICTIMS[victim]);
         let compare =
-            ["compare", &server.address, change, "--far", "ssh://b", "--no-store", "-t", "0.3"];
+            ["compare", &server.address, change, "--far", "ssh://b", "--no-store", "-n", "1M"];
         let mut command = host.goodput(&compare);
         let mut run =
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");

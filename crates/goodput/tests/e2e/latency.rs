@@ -13,7 +13,7 @@ fn every_way_to_time_round_trips_has_its_numbers() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     for more in [&[][..], &["-R"], &["--udp", "--rate", "10mbit"]] {
-        let arguments = [&["test", &server.address, "--latency", "-t", "0.5", "--json"], more];
+        let arguments = [&["test", &server.address, "--latency", "-t", "2", "--json"], more];
         let record = record(&home.run(&arguments.concat()));
         let latency = record.latency.expect("it was asked for");
         for way in [&latency.tcp_connect, &latency.udp_echo] {
@@ -100,7 +100,7 @@ fn another_program_is_not_probed_and_the_reason_is_told() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let target = format!("iperf3://{}", server.address);
-    let record = record(&home.run(&["test", &target, "--latency", "-t", "0.5", "--json"]));
+    let record = record(&home.run(&["test", &target, "--latency", "-t", "1", "--json"]));
     let latency = record.latency.expect("it was asked for");
     let Known::Missing(why) = &latency.tcp_connect.loaded else { panic!("{latency:?}") };
     assert!(why.to_string().contains("only a goodput server"), "{why}");
@@ -138,7 +138,7 @@ fn a_sender_that_is_held_to_a_rate_is_the_limit() {
     let server = Server::start(&home, &[]);
     let arguments = ["test", &server.address, "--udp", "--find-rate", "--datagram-sizes", "64,256"];
     // So few datagrams that all of a trial fit the socket's buffer: a host that is busy loses none.
-    let more = ["--max-loss", "5%", "--rate", "100kbit", "-t", "0.3", "--json"];
+    let more = ["--max-loss", "5%", "--rate", "100kbit", "-t", "1", "--json"];
     let record = record(&home.run(&[&arguments[..], &more].concat()));
     assert_eq!(record.kind, Kind::FindRate);
     let sizes: Vec<_> = record.rate_searches.iter().map(|s| s.datagram_bytes.0).collect();

@@ -139,7 +139,7 @@ fn a_rate_is_held() {
 
 #[test]
 fn sendfile_moves_the_same_bytes() {
-    let record = measure(&["-t", "1", "--mover", "sendfile"]);
+    let record = measure(&["-n", "1M", "--mover", "sendfile"]);
     counts_agree(&record);
 }
 
@@ -153,7 +153,7 @@ fn socket_options_reach_both_ends() {
 
 #[test]
 fn waiting_and_polling_options_are_agreed_with_the_far_end() {
-    let options = ["-t", "0.3", "--quickack", "--notsent-lowat", "64K", "--busy-poll", "0"];
+    let options = ["-n", "1M", "--quickack", "--notsent-lowat", "64K", "--busy-poll", "0"];
     let record = measure(&[&options[..], &["--priority", "6", "--reverse"]].concat());
     counts_agree(&record);
     assert_eq!(record.plan.socket.quickack, Some(true));
@@ -166,7 +166,7 @@ fn waiting_and_polling_options_are_agreed_with_the_far_end() {
 fn ipv6_works_like_ipv4() {
     let home = Home::new();
     let server = Server::start(&home, &["--bind", "::1"]);
-    let record = record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    let record = record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     counts_agree(&record);
 }
 
@@ -176,7 +176,7 @@ fn datagrams_leave_in_one_piece_over_both_ip_versions() {
     let home = Home::new();
     for (bind, bytes) in [("127.0.0.1", 1472), ("::1", 1452)] {
         let server = Server::start(&home, &["--bind", bind]);
-        let options = ["--json", "--no-store", "-t", "0.3", "-u", "--rate", "10mbit"];
+        let options = ["--json", "--no-store", "-n", "50K", "-u", "--rate", "10mbit"];
         let record = record(&home.run(&[&["test", &server.address][..], &options].concat()));
         assert_eq!(record.plan.chunk_bytes.0, bytes, "{bind}");
     }

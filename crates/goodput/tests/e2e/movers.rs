@@ -10,7 +10,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use crate::common::{Home, Server, exe, record, stderr, stdout};
 
 fn test(home: &Home, server: &Server, options: &[&str]) -> Output {
-    home.run(&[&["test", &server.address, "--no-store", "--json", "-t", "0.3"], options].concat())
+    home.run(&[&["test", &server.address, "--no-store", "--json", "-n", "1M"], options].concat())
 }
 
 fn chosen(record: &Record, end: EndName) -> &[MoverChoice] {
@@ -32,8 +32,8 @@ fn each_end_tells_what_it_chose_and_why() {
         "test",
         &server.address,
         "--no-store",
-        "-t",
-        "0.3",
+        "-n",
+        "1M",
         "--both",
         "--mover",
         "auto",
@@ -68,7 +68,7 @@ fn a_limit_on_descriptors_that_is_too_low_here_is_named_before_the_test() {
         let output = Command::new("sh")
             .args(["-c", "ulimit -n 60; exec \"$@\"", "sh"])
             .arg(exe())
-            .args(["test", &server.address, "--no-store", "-t", "0.3", "-P", "30"])
+            .args(["test", &server.address, "--no-store", "-n", "3M", "-P", "30"])
             .args(["--mover", mover])
             .env("GOODPUT_STATE_DIR", home.path().join("state"))
             .output();
@@ -121,7 +121,10 @@ fn a_server_without_a_descriptor_left_says_so_and_goes_on() {
 /// Runs the program as a user without other processes and with this limit of threads; root has no limit.
 fn with_threads(home: &Home, server: &Server, threads: &str) -> Output {
     let program = home.path().join("goodput");
-    std::fs::copy(exe(), &program).expect("the temporary directory has room");
+    // By another process: while this one writes, one that another test starts would have the file open for writing, too,
+    // and nobody could run it.
+    let copied = Command::new("cp").arg(exe()).arg(&program).status();
+    assert!(copied.is_ok_and(|status| status.success()), "the temporary directory has room");
     std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
     let user: &[&str] = match rustix::process::geteuid().is_root() {
         true => &["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"],
@@ -129,7 +132,7 @@ fn with_threads(home: &Home, server: &Server, threads: &str) -> Output {
     };
     let mut command = Command::new(user[0]);
     command.args(&user[1..]).args(["prlimit", &format!("--nproc={threads}:{threads}")]);
-    command.arg(program).args(["test", &server.address, "--no-store", "-t", "0.3"]);
+    command.arg(program).args(["test", &server.address, "--no-store", "-n", "1M"]);
     command.output().expect("util-linux is there")
 }
 

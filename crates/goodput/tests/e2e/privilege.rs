@@ -100,7 +100,7 @@ fn works(home: &Home, server: &Server, mover: &dyn Mover, role: Role) {
         eprintln!("{} cannot run here: {why}", mover.id());
         return;
     }
-    let mut all = vec!["test", &server.address, "--json", "--no-store", "-t", "0.3"];
+    let mut all = vec!["test", &server.address, "--json", "--no-store", "-n", "100K"];
     all.extend(if is_udp { &["-u", "--rate", "20M"][..] } else { &[] });
     match role {
         Role::Sender => all.extend(["-R", "--mover", mover.id()]),

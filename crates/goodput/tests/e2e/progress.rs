@@ -37,7 +37,7 @@ fn printed(mut terminal: File, mut sees: impl FnMut(&str)) -> String {
 }
 
 fn compare<'a>(server: &'a Server, more: &[&'a str]) -> Vec<&'a str> {
-    let words = ["compare", &server.address, "chunk=64K,32K", "-t", "0.05", "--no-store"];
+    let words = ["compare", &server.address, "chunk=64K,32K", "-n", "1M", "--no-store"];
     [&words[..], more].concat()
 }
 
@@ -78,7 +78,7 @@ fn a_terminal_shows_how_far_a_comparison_is_and_a_pipe_does_not() {
 fn a_terminal_shows_nothing_beside_json() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let mut command = home.goodput(&compare(&server, &["--max-time", "60", "--json"]));
+    let mut command = home.goodput(&compare(&server, &["--max-time", "4", "--json"]));
     let terminal = on_a_terminal(command.stderr(Stdio::null()));
     let mut child = command.spawn().expect("it starts");
     drop(command);

@@ -11,7 +11,7 @@ fn clients_are_served_at_the_same_time() {
     let server = Server::start(&home, &[]);
     let clients: Vec<_> = (0..4)
         .map(|_| {
-            home.goodput(&["test", &server.address, "--json", "--no-store", "-t", "1"])
+            home.goodput(&["test", &server.address, "--json", "--no-store", "-n", "64M"])
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()
@@ -53,7 +53,7 @@ fn threads_that_come_and_go_leave_no_heap_each_behind() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     for way in [&[][..], &["-R"]] {
-        let test = ["test", &server.address, "--json", "--no-store", "-t", "0.3", "-P", "16"];
+        let test = ["test", &server.address, "--json", "--no-store", "-n", "2M", "-P", "16"];
         record(&home.run(&[&test[..], way].concat()));
     }
     assert!(more_heaps(&server) <= 1, "{}", more_heaps(&server));
@@ -112,7 +112,7 @@ fn an_exclusive_server_with_a_queue_serves_one_after_the_other() {
     let home = Home::new();
     let server = Server::start(&home, &["--exclusive=queue"]);
     let mut first = begun(&home, &server, "2");
-    let second = record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    let second = record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(first.wait().unwrap().success());
     assert!(moved(&second), "{:?}", second.result);
 }
@@ -125,7 +125,7 @@ fn a_port_that_is_taken_is_told_and_the_others_are_served() {
     let protocols = format!("goodput,iperf3={port},nuttcp=0");
     let mut server = Server::start(&home, &["--protocols", &protocols]);
     assert_ne!(server.next_address(), format!("127.0.0.1:{port}"));
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     let log = std::fs::read_to_string(home.path().join("server.log")).unwrap();
     assert!(
         log.contains(&format!(
@@ -154,7 +154,7 @@ fn a_protocol_that_is_not_chosen_is_not_spoken() {
 fn one_off_leaves_after_the_first_measurement() {
     let home = Home::new();
     let mut server = Server::start(&home, &["--one-off"]);
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(server.stop("-0").success());
 }
 
@@ -194,7 +194,7 @@ fn a_token_secures_the_conversation_and_a_wrong_one_is_refused() {
     let right = right.to_str().unwrap();
     let server = Server::start(&home, &["--token-file", right, "--require-token"]);
     let test = |more: &[&str]| {
-        let mut all = vec!["test", &server.address, "--json", "--no-store", "-t", "1"];
+        let mut all = vec!["test", &server.address, "--json", "--no-store", "-n", "1M"];
         all.extend(more);
         home.run(&all)
     };
@@ -265,7 +265,7 @@ fn a_private_server_tells_nothing_and_is_measured_all_the_same() {
         let counted = record.doubts.iter().any(|doubt| doubt.contains("acknowledged"));
         assert_eq!(counted, direction != ["--reverse"], "{:?}", record.doubts);
     }
-    let left = ["test", &server.address, "--no-store", "-t", "0.5", "--both", "--mover", "auto"];
+    let left = ["test", &server.address, "--no-store", "-n", "1M", "--both", "--mover", "auto"];
     let shown = stdout(&home.run(&left));
     for does in [
         "near sent by ",
@@ -280,7 +280,8 @@ fn a_private_server_tells_nothing_and_is_measured_all_the_same() {
 fn what_nobody_counts_is_said_to_be_so() {
     let home = Home::new();
     let server = Server::start(&home, &["--private"]);
-    let arguments = ["test", &server.address, "--no-store", "-t", "1", "--udp", "--rate", "1mbit"];
+    let arguments =
+        ["test", &server.address, "--no-store", "-n", "10K", "--udp", "--rate", "1mbit"];
     let output = home.run(&arguments);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no end reports what arrived"), "{}", stderr(&output));

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use goodput_model::{Kind, Record};
 
-use crate::common::{Home, Server, exe, stderr, stdout};
+use crate::common::{HALF_A_SECOND, Home, Server, exe, stderr, stdout};
 
 #[test]
 fn two_movers_are_compared() {
@@ -20,10 +20,10 @@ fn two_movers_are_compared() {
         "mover=copy,sendfile",
         "--json",
         "--no-store",
-        "-t",
-        "0.3",
+        "-n",
+        "1M",
         "--max-time",
-        "20",
+        "4",
     ]);
     // Whether it comes to a conclusion is the machine's business: 0 or 4.
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", stderr(&output));
@@ -40,7 +40,7 @@ fn a_range_is_judged_by_what_is_named_beside_a_placebo() {
     let server = Server::start(&home, &[]);
     let arms = ["compare", &server.address, "chunk=32K..128K", "--placebo", "--json", "--no-store"];
     let judged_by = ["--response", "throughput,cpu,loss,interrupts"];
-    let limits = ["-t", "0.2", "--max-time", "15"];
+    let limits = ["-n", "1M", "--max-time", "8"];
     let output = home.run(&[&arms[..], &judged_by, &limits].concat());
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", stderr(&output));
     let record: goodput_model::Record = serde_json::from_slice(&output.stdout).unwrap();
@@ -69,7 +69,7 @@ fn long_comparison(home: &Home, server: &Server, shell: &str) -> (Child, BufRead
     sh.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     sh.args(["-c", shell, "sh"]).arg(exe());
     sh.args(["compare", &server.address, "mover=copy,sendfile", "--json-stream", "--no-store"]);
-    sh.args(["-t", "0.3", "--max-time", "600", "--precision", "0.001"]);
+    sh.args(HALF_A_SECOND).args(["--max-time", "600", "--precision", "0.001"]);
     let mut child = sh.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
     let mut said = String::new();

@@ -16,7 +16,7 @@ fn flows_have_the_source_ports_that_were_asked_for_and_skip_one_that_is_taken() 
     let server = Server::start(&home, &[]);
     let run = |first: u16, options: &[&str]| {
         let first = format!("--source-port={first}");
-        let all = ["test", &server.address, "--json", "--no-store", "-t", "0.3", &first];
+        let all = ["test", &server.address, "--json", "--no-store", "-n", "100K", &first];
         record(&home.run(&[&all[..], options].concat()))
     };
     let first = unused_ports(3);
@@ -43,7 +43,7 @@ fn ports_that_cannot_be_spread_are_one_after_the_other_and_it_is_said_why() {
     let server = Server::start(&home, &[]);
     let first = unused_ports(2);
     let spread = format!("--source-port=spread:{first}");
-    let all = ["test", &server.address, "--json", "--no-store", "-t", "0.3", "-P", "2", &spread];
+    let all = ["test", &server.address, "--json", "--no-store", "-n", "100K", "-P", "2", &spread];
     let unreported = "far end: the server shows its card's hash key only to clients with a token";
     for (way, why) in [(&[][..], unreported), (&["--reverse"], "near end: lo has no receive hash")]
     {
@@ -77,7 +77,7 @@ fn udp_is_answered_from_the_address_that_was_asked() {
         }];
         for target in targets {
             for way in [&[][..], &["-R"]] {
-                let all = ["test", &target, "--json", "--no-store", "-t", "0.5", "-u"];
+                let all = ["test", &target, "--json", "--no-store", "-n", "50K", "-u"];
                 let record = record(&home.run(&[&all[..], &["--rate", "10mbit"], way].concat()));
                 assert!(moved(&record), "{bind} {target} {way:?} {:?}", record.result);
             }

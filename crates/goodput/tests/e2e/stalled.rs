@@ -75,7 +75,7 @@ fn the_record_is_in_its_file_though_nobody_reads_standard_output() {
     let server = Server::start(&home, &[]);
     let (reader, writer) = full_pipe();
     let file = home.path().join("record.json");
-    let arguments = ["test", &server.address, "--no-store", "-t", "0.5", "--json", "--record"];
+    let arguments = ["test", &server.address, "--no-store", "-n", "1M", "--json", "--record"];
     let mut command = home.goodput(&arguments);
     command.arg(&file).stdout(writer).stderr(Stdio::null());
     let mut client = command.spawn().expect("it starts");
@@ -113,7 +113,7 @@ fn a_stalled_reader_of_the_server_holds_up_no_client() {
     // What it said of other ports went into the buffer or leaves a little room; this takes the rest of it.
     let filling = std::thread::spawn(move || fill(&mut writer));
     for _ in 0..3 {
-        record(&home.run(&["test", &address, "--json", "--no-store", "-t", "0.5"]));
+        record(&home.run(&["test", &address, "--json", "--no-store", "-n", "1M"]));
     }
     server.kill().expect("it runs");
     server.wait().expect("it was a child");
@@ -192,7 +192,11 @@ fn a_very_short_test_has_the_rate_of_its_whole_time() {
     let server = Server::start(&home, &[]);
     for direction in [&[][..], &["-R"]] {
         let test = ["test", &server.address, "--json", "--no-store", "-t", "0.1"];
-        let record = record(&home.run(&[&test[..], direction].concat()));
+        let output = home.run(&[&test[..], direction].concat());
+        if stderr(&output).contains("ended before any payload was sent") {
+            return goodput_testing::not_judged("the machine was too busy to send within 0.1 s");
+        }
+        let record = record(&output);
         let result = &record.result;
         let received = result.directions[0].received_bytes.value().copied().expect("it is counted");
         let told = result.goodput_bits_per_s.0 / 8.0 * result.duration_s;

@@ -14,6 +14,7 @@ mod probes;
 mod put_back;
 mod retried;
 mod scenarios;
+mod server_limit;
 mod shaping;
 mod slow_back;
 mod stage;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
             .chain(put_back::all())
             .chain(probes::all())
             .chain(latency::all())
+            .chain(server_limit::all())
             .chain(slow_back::all())
             .chain(retried::all())
             .chain(turns::all())

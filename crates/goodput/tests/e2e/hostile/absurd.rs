@@ -63,7 +63,7 @@ fn absurd_parameters_of_iperf3_are_refused_with_its_own_errors() {
     }
     wait_for("all is given back", || held(&listeners.server).1 <= held_before.1);
     assert!(resident_mib(&listeners.server) < before + 24, "{before} MiB before");
-    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-n", "1M"]));
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn the_silent_and_the_slow_are_turned_away_and_leave_nothing() {
     for (first, address) in [(b"g", 0), (b"a", 1), (b"H", 3)] {
         slow[address].iter().skip(5).for_each(|mut one| one.write_all(first).unwrap());
     }
-    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-n", "1M"]));
     for mut one in slow.into_iter().flatten() {
         assert_eq!(until_closed(&mut one), b"");
     }
@@ -268,5 +268,5 @@ fn clients_that_vanish_between_states_leave_nothing() {
     }
     wait_for("descriptors are closed", || held(&listeners.server).1 <= held_before.1);
     wait_for("no thread is left but the runtime's", || held(&listeners.server).0 <= 8);
-    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-n", "1M"]));
 }

@@ -78,7 +78,7 @@ fn a_flood_ends_the_connection_and_disturbs_nobody() {
     let flood = std::thread::spawn(move || {
         Stranger::greet(&address).flood(&json!({ "ping": {} }), 1 << 30)
     });
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(flood.join().unwrap().is_some(), "a gigabyte of pings was taken");
 }
 
@@ -187,7 +187,7 @@ fn clients_that_die_in_the_middle_leave_nothing_behind() {
     }
     wait_for("descriptors are closed", || held(&server).1 <= descriptors);
     wait_for("threads of flows end", || held(&server).0 <= 8);
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn one_off_serves_the_first_real_client_after_strangers() {
     let mut begins = Stranger::greet(&server.address);
     drop(begins.begin(&seconds(60.0)));
     begins.vanish();
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(server.stop("-0").success());
     drop((silent, greeted));
 }
@@ -265,7 +265,7 @@ fn ten_thousand_idle_connections_leave_room_for_a_test() {
         (0..count).map(|n| Stranger::connect_from(from(n), &server.address)).collect();
     // It answers once it has taken all of them; how long that takes is not what is asked here.
     drop(Stranger::greet(&server.address));
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(resident_mib(&server) < before + 120, "{before} MiB before {count} connections");
     drop(idle);
 }

@@ -54,7 +54,7 @@ fn who_proposes_much_memory_and_sends_nothing_locks_nobody_out() {
         assert!(held.len() < 1000, "there is no end to it");
     };
     assert!(why.contains("one client may have") && why.contains("fewer flows"), "{why}");
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1", "-P", "8"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M", "-P", "8"]));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn networks_that_are_denied_are_not_talked_to() {
     silent.set_nonblocking(true).expect("a socket can be told so");
     let cause = silent.recv(&mut [0; 2000]).expect_err("no answer came");
     assert_eq!(cause.kind(), ErrorKind::WouldBlock);
-    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     (0..5).for_each(|_| drop(silent.send_to(&hello, &server.address)));
     assert!(ask("127.0.8.2").recv(&mut [0; 2000]).is_ok(), "those before it were looked at");
     server.stop("-TERM");

@@ -182,11 +182,11 @@ fn our_options() -> Result<(), Failed> {
         &["-n", "50M", "-R"],
         &["-n", "50M", "--both"],
         &["-n", "1M", "-u", "--rate", "50mbit", "-R"],
-        &["-t", "0.5", "--sndbuf", "128K", "--rcvbuf", "128K", "--mss", "1000", "--nodelay"],
-        &["-t", "0.5", "--congestion", "reno", "--dscp", "46", "--chunk", "64K", "-R"],
-        &["-t", "0.5", "--mover", "sendfile", "-R", "--max-pacing", "1gbit"],
-        &["-t", "0.5", "--mover", "splice", "--rate", "500mbit"],
-        &["-t", "0.5", "-u", "--chunk", "1000", "--rate", "10mbit"],
+        &["-n", "5M", "--sndbuf", "128K", "--rcvbuf", "128K", "--mss", "1000", "--nodelay"],
+        &["-n", "5M", "--congestion", "reno", "--dscp", "46", "--chunk", "64K", "-R"],
+        &["-n", "5M", "--mover", "sendfile", "-R", "--max-pacing", "1gbit"],
+        &["-n", "5M", "--mover", "splice", "--rate", "500mbit"],
+        &["-n", "100K", "-u", "--chunk", "1000", "--rate", "10mbit"],
     ] {
         let record = space.test(&[&[TARGET], options].concat());
         let record = record.map_err(|why| format!("{options:?}: {why:?}"))?;
