@@ -103,11 +103,22 @@ fn rustdoc() -> Result<Tally> {
     one(doc.arg("--document-private-items").env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
+/// Tests of a binary at once for each CPU, as libtest takes it from [`THREADS`]. Those of programs and hosts wait for
+/// three quarters of their time, for a far end, for payload that is paced or for an end that comes late; so that many are
+/// enough to keep every CPU busy. Those that only compute lose nothing. `lab` and `peers` choose for themselves.
+const TESTS_PER_CPU: usize = 4;
+/// The user's own choice has priority.
+const THREADS: &str = "RUST_TEST_THREADS";
+
 /// Unit, conformance, end-to-end and documentation tests of every crate.
 fn tests() -> Result<Tally> {
     let left = tempfile::NamedTempFile::new().context("can't make a file for skips")?;
     let mut command = cargo(["test", "--workspace", "--no-fail-fast"]);
     command.env(goodput_testing::FILE, left.path());
+    if std::env::var_os(THREADS).is_none() {
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        command.env(THREADS, (TESTS_PER_CPU * cpus).to_string());
+    }
     with_colour(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("can't start cargo test")?;
     let stdout = child.stdout.take().context("cargo test has no stdout")?;
