@@ -18,8 +18,12 @@ struct Card {
     driver: &'static str,
     /// What it can do, each with two values.
     settings: &'static [(&'static str, [&'static str; 2])],
+    /// The same, of the kinds whose killed runs others show: each kill takes seconds in the guest.
+    without_kills: &'static [(&'static str, [&'static str; 2])],
 }
 
+/// No card that QEMU emulates has `coalescing.tx_usecs` and `coalescing.adaptive_rx`, and none keeps `pause.tx` beyond the
+/// next negotiation: the card in memory of `goodput-netlink` has them, in the tests of `goodput-settings`.
 const CARDS: [Card; 4] = [
     Card {
         driver: "e1000",
@@ -28,6 +32,7 @@ const CARDS: [Card; 4] = [
             ("ring.tx", ["128", "1024"]),
             ("offload.tso", ["off", "on"]),
         ],
+        without_kills: &[("pause.rx", ["off", "on"])],
     },
     Card {
         driver: "e1000e",
@@ -38,6 +43,7 @@ const CARDS: [Card; 4] = [
             ("polling", ["busy", "deferred"]),
             ("irq.affinity", ["1", "0"]),
         ],
+        without_kills: &[("offload.rx-hash", ["off", "on"])],
     },
     Card {
         driver: "vmxnet3",
@@ -46,6 +52,7 @@ const CARDS: [Card; 4] = [
             ("ring.tx", ["256", "1024"]),
             ("offload.lro", ["off", "on"]),
         ],
+        without_kills: &[],
     },
     Card {
         driver: "virtio_net",
@@ -54,6 +61,7 @@ const CARDS: [Card; 4] = [
             ("polling", ["threaded", "deferred"]),
             ("irq.affinity", ["1", "0"]),
         ],
+        without_kills: &[("offload.rx-gro-hw", ["off", "on"])],
     },
 ];
 
@@ -116,7 +124,7 @@ fn state_dir() -> Result<TempDir, Failed> {
 fn put_back(card: Card) -> Result<(), Failed> {
     let (device, state) = (card.device()?, state_dir()?);
     let before = whole(&device)?;
-    for (name, values) in card.settings {
+    for (name, values) in card.settings.iter().chain(card.without_kills) {
         let setting = on(name, &device)?;
         let mut changes = Changes::begin(state.path(), guard())?;
         for value in values {
