@@ -86,7 +86,11 @@ pub fn proof(
     comparison: &Comparison,
     left_out: Vec<String>,
 ) -> ShapingProof {
-    let scale = test.tcp_bits_per_s.get().map(|tcp| tcp.value / goodput);
+    let nothing = || Missing::because("TCP got nothing through");
+    let scale = test.tcp_bits_per_s.get().and_then(|tcp| match goodput > 0.0 {
+        true => Ok(tcp.value / goodput),
+        false => Err(nothing()),
+    });
     let arms: Vec<ArmRate> =
         (0..comparison.arms.len()).map(|arm| rate(comparison, arm, &scale)).collect();
     let gives = (0..arms.len()).filter(|arm| gives(test, &arms[*arm])).min_by_key(|arm| {
@@ -117,7 +121,10 @@ fn rate(comparison: &Comparison, arm: usize, scale: &Result<f64, Missing>) -> Ar
     let median = goodput_model::median(rates.iter().copied());
     let ends = lower_place(rates.len())
         .map(|place| [BitRate(rates[place]), BitRate(rates[rates.len() - 1 - place])]);
-    let few = || Missing::because(format!("{} runs are too few", rates.len()));
+    let few = || match rates.len() {
+        1 => Missing::because("one run is too few"),
+        n => Missing::because(format!("{n} runs are too few")),
+    };
     ArmRate {
         median_bits_per_s: median.map(BitRate).ok_or_else(few).into(),
         interval_bits_per_s: ends.ok_or_else(few).into(),

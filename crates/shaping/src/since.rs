@@ -65,7 +65,7 @@ fn changed(
     accuracy: f64,
     words: impl Fn(f64) -> String,
 ) -> Option<String> {
-    let (before, now) = (before.value()?, now.value()?);
+    let (before, now) = (before.value().filter(|before| before.value > 0.0)?, now.value()?);
     let ratio = now.value / before.value;
     let apart = now.high < before.low || now.low > before.high;
     (apart && (ratio - 1.0).abs() > accuracy).then(|| {

@@ -34,7 +34,7 @@ fn bucket(out: &mut String, enough: &EnoughBucket) {
             out,
             "timers",
             &format!(
-                "half of {} were more than {} late, the last one {}; to bridge {} costs at most 1 % of the rate",
+                "of {} timers half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate",
                 timers.count,
                 micros(timers.median_us),
                 micros(timers.longest_us),

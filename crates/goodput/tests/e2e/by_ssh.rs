@@ -243,7 +243,8 @@ fn a_comparison_reports_what_the_far_host_counted() {
     let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
     for arm in [0, 1] {
         let cpu = median(&record, arm, "host-cpu");
-        assert!(cpu.is_some_and(|percent| percent > 0.0 && percent <= 100.0), "{record:#}");
+        // A short run may fall between two ticks of the host's clock.
+        assert!(cpu.is_some_and(|percent| (0.0..=100.0).contains(&percent)), "{record:#}");
         assert!(median(&record, arm, "drops").is_some(), "{record:#}");
     }
     assert_eq!(host.sh("cat /sys/class/net/v0/tx_queue_len 2>/dev/null; ip -o link show v0 | grep -o 'qlen 1000'"), "qlen 1000");

@@ -113,6 +113,9 @@ fn the_bucket_is_proven() -> Result<Judgement, Failed> {
     let (record, _) = hosts.shaping(&["--no-store", "--prove", "--max-time", "90s"])?;
     let (proof, settings) = (&record["shaping"]["proof"], &record["comparison"]["settings"]);
     let named: Vec<_> = settings.as_array().into_iter().flatten().map(|s| &s["name"]).collect();
+    if !record["shaping"]["not_proven"].is_null() {
+        return Ok(Judgement::Open(record["shaping"]["not_proven"].to_string()));
+    }
     if named != ["offload.tso", "qdisc.tbf.burst"] {
         return Err(format!("{named:?}: {}", record["shaping"]["not_proven"]).into());
     }

@@ -17,12 +17,7 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
     let class = match kind {
         "tbf" => None,
         "htb" => Some(used_class(sender)?),
-        _ => {
-            return Err(Missing::because(format!(
-                "{device} of the {} host shapes nothing (its queueing discipline is {kind})",
-                sender.end
-            )));
-        }
+        kind => return Err(no_shaper(sender, device, kind)),
     };
     let of = class.as_ref().map_or_else(|| "qdisc".to_owned(), |class| format!("class.{class}"));
     let rate = match &class {
@@ -42,6 +37,23 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
         limit_bytes: known(facts.count("qdisc.limit_bytes")),
         counted_frame_bytes: Bytes(counted(sender, &of, frame) as u64),
         class,
+    })
+}
+
+/// Disciplines that hold no rate (tc(8)).
+const WITHOUT_RATE: [&str; 9] =
+    ["noqueue", "pfifo", "bfifo", "pfifo_fast", "fq_codel", "codel", "sfq", "mq", "prio"];
+
+/// Why there is no shaper to look at.
+fn no_shaper(sender: &Sender, device: &str, kind: &str) -> Missing {
+    let end = sender.end;
+    Missing::because(match WITHOUT_RATE.contains(&kind) {
+        true => {
+            format!("{device} of the {end} host shapes nothing (its queueing discipline is {kind})")
+        }
+        false => format!(
+            "goodput does not read the rate of {kind}, the queueing discipline of {device} at the {end} host"
+        ),
     })
 }
 

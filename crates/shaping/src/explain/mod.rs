@@ -104,8 +104,9 @@ impl<'a> Seen<'a> {
         self.test.tolerance_percent / 100.0
     }
 
-    /// The rate that datagrams get in the long run, in frames, bits per second.
+    /// The rate that datagrams get in the long run, in frames, bits per second; `None` if it is the sender's own.
     fn given(&self) -> Option<&'a Estimate> {
+        self.test.datagrams_bits_per_s.value()?;
         self.train()?.rate_bits_per_s.value()
     }
 

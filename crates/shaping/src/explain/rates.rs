@@ -56,7 +56,7 @@ pub(super) fn second_shaper(seen: &Seen) -> Answer {
         ShapingKind::None => return None,
     };
     let (name, given, set) = (name(seen), BitRate(given.value), BitRate(seen.set_in_frames()?));
-    (!is_explained(seen, short)).then(|| {
+    (!is_explained(seen, short) && never_borrows(seen).is_none()).then(|| {
         say(
             "second-shaper",
             format!(
@@ -86,6 +86,7 @@ pub(super) fn ignored(seen: &Seen) -> Answer {
 /// A rate that is held, but not at the sending host.
 pub(super) fn elsewhere(seen: &Seen) -> Answer {
     let why = seen.shaper.as_ref().err()?;
+    seen.given()?;
     let what = match seen.train()?.kind {
         ShapingKind::Shaper => "a router on the way or the provider shapes, or a link is that slow",
         ShapingKind::Policer => "a router on the way or the provider polices",

@@ -97,6 +97,11 @@ pub fn fetch(
 ) -> Result<WarmUp, EngineError> {
     let once = fetch_once(target, conversation, plan, awaited, MAX_READ_TIME)?;
     let Once { fetch: first, announced, mut conversation } = once;
+    let first = first.ok_or_else(|| {
+        let seconds = MAX_READ_TIME.as_secs_f64();
+        let why = format!("the server answered, and sent no payload for {seconds:.1} s");
+        EngineError::File { target: target.text.clone(), why: FileError::TimedOut(why) }
+    })?;
     let (mut further_s, until) = (Vec::new(), Instant::now() + MAX_FURTHER_TIME);
     while first.whole && further_s.len() < MAX_FURTHER_FETCHES {
         let left = until.saturating_duration_since(Instant::now());
@@ -106,17 +111,18 @@ pub fn fetch(
         let Once { fetch: next, conversation: again, .. } =
             fetch_once(target, conversation, plan, awaited, left.min(MAX_FURTHER_FETCH_TIME))?;
         conversation = again;
-        if !next.whole || next.bytes != first.bytes {
-            break;
+        match next {
+            Some(next) if next.whole && next.bytes == first.bytes => further_s.push(next.took_s),
+            _ => break,
         }
-        further_s.push(next.took_s);
     }
     Ok(WarmUp { first: Known::Value(first), announced, further_s, conversation })
 }
 
 /// One fetch.
 struct Once {
-    fetch: Fetch,
+    /// `None` if it was given up before payload came.
+    fetch: Option<Fetch>,
     /// Length of the file, as its server announced it, bytes.
     announced: Option<u64>,
     /// Already hung up.
@@ -173,29 +179,25 @@ fn fetch_once(
     let mut conversation = question.conversation.take().ok_or_else(nothing)?;
     conversation.hang_up();
     let bytes = counters.bytes();
-    match question.asked_and_answered {
-        Some((asked, answered)) if bytes > 0 => Ok(Once {
-            fetch: Fetch {
+    let announced = question.announced;
+    let fetch = match question.asked_and_answered {
+        Some((asked, answered)) if bytes > 0 => {
+            let waited = answered.saturating_duration_since(asked);
+            Some(Fetch {
                 bytes,
                 whole: !cut,
-                first_byte_us: Known::Value(
-                    answered.saturating_duration_since(asked).as_secs_f64() * 1e6,
-                ),
+                first_byte_us: Known::Value(waited.as_secs_f64() * 1e6),
                 took_s: ended.saturating_duration_since(asked).as_secs_f64(),
                 cpu_wait_us,
-            },
-            announced: question.announced,
-            conversation,
-        }),
-        _ if cut => {
-            let seconds = most.as_secs_f64();
-            let why = format!("the server answered, and sent no payload for {seconds:.1} s");
-            Err(failed(FileError::TimedOut(why)))
+            })
         }
+        _ if cut => None,
         _ => {
-            Err(failed(FileError::Refused("the file is empty: there is nothing to measure".into())))
+            let empty = "the file is empty: there is nothing to measure";
+            return Err(failed(FileError::Refused(empty.into())));
         }
-    }
+    };
+    Ok(Once { fetch, announced, conversation })
 }
 
 /// Waits until a fetch has ended, or ends it once its payload has come for this time. Returns whether it was cut off.

@@ -5,6 +5,7 @@ mod seen;
 mod train;
 
 use goodput_model::{Bytes, Change, Kind, Length, Missing, Plan, Record};
+use goodput_settings::at_both_ends;
 use goodput_shaping::{Told, explain, judge};
 
 use crate::control::credentials::Credentials;
@@ -75,9 +76,10 @@ pub async fn shaping(
     let tcp = tcp_rate(&record);
     let test = judge(request.told, train, tcp);
     let mut test = explain(test, sender(&record, late));
-    for Change { setting, to, .. } in &test.changes {
-        test.permanent.extend(goodput_settings::permanent(setting, to).unwrap_or_default());
-    }
+    let changed = test.changes.iter().map(|Change { setting, to, .. }| (setting, to.as_str()));
+    test.permanent = at_both_ends(changed, |setting, value| {
+        goodput_settings::permanent(setting, value).unwrap_or_default()
+    });
     let record = Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record };
     Ok(match &request.prove {
         Some(how) if !interrupt.is_raised() => {

@@ -19,8 +19,11 @@ pub(super) async fn timers(plan: &Plan) -> Result<Vec<f64>, Missing> {
             "the far host sends, and only this host's timers are watched",
         ));
     }
-    let late = blocking(|| std::thread::spawn(watch).join()).await;
-    match late {
+    let watched = || {
+        let thread = std::thread::Builder::new().name("timers".into()).spawn(watch);
+        thread.map_or_else(|why| Ok(Err(why)), std::thread::JoinHandle::join)
+    };
+    match blocking(watched).await {
         Ok(Ok(Ok(late))) => Ok(late.iter().map(Duration::as_secs_f64).collect()),
         Ok(Ok(Err(why))) => Err(Missing::because(format!("timers can't be watched: {why}"))),
         Ok(Err(_)) => Err(Missing::because("the thread that watches timers panicked")),

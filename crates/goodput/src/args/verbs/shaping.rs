@@ -125,7 +125,7 @@ pub struct ScheduleArgs {
     /// WHEN is a time as in systemd.time(7), like weekly or "*-*-* 14:05:00" [default: daily]. The service keeps the
     /// results in /var/lib/goodput, and each says what changed since the last one.
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "daily",
-          value_parser = calendar)]
+          value_parser = calendar, conflicts_with = "no_store")]
     pub show_timer: Option<String>,
 }
 
