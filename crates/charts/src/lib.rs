@@ -13,6 +13,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod charts;
+mod clip;
 mod figure;
 mod page;
 mod palette;
@@ -29,14 +30,15 @@ pub use ticket::{Ticket, ticket};
 
 use goodput_model::Record;
 
-/// Every figure of a record, in the order in which a reader needs them; those of which `wanted` is true.
-///
-/// # Errors
-/// When a chart can't be drawn.
-pub fn figures(record: &Record, wanted: impl Fn(&Chart) -> bool) -> Result<Vec<Figure>, PlotError> {
-    let mut figures = Vec::new();
-    for chart in ALL.iter().filter(|chart| wanted(chart)) {
-        figures.extend((chart.draw)(record)?);
-    }
-    Ok(figures)
+/// Every figure of a record, in the order in which a reader needs them; those of which `wanted` is true. A chart that
+/// can't be drawn says why in its place.
+pub fn figures(record: &Record, wanted: impl Fn(&Chart) -> bool) -> Vec<Figure> {
+    let drawn =
+        |chart: &Chart| (chart.draw)(record).unwrap_or_else(|why| vec![undrawn(chart, &why)]);
+    ALL.iter().filter(|chart| wanted(chart)).flat_map(drawn).collect()
+}
+
+fn undrawn(chart: &Chart, why: &PlotError) -> Figure {
+    let (id, title) = (chart.id.into(), chart.shows.into());
+    Figure { id, title, alt: why.to_string(), svg: None, table: Table::default() }
 }

@@ -58,7 +58,7 @@ pub fn title(record: &Record) -> String {
 fn contents(results: &[(&Record, Vec<Figure>)]) -> Markup {
     html! {
         table {
-            tr { th { "result" } th { "started" } th { "goodput" } th { "limited by" } }
+            tr { @for heading in ["result", "started", "goodput", "limited by"] { th scope="col" { (heading) } } }
             @for (number, (record, _)) in results.iter().enumerate() {
                 tr {
                     td { a href={ "#result-" (number + 1) } { (record.target) } }
@@ -100,34 +100,51 @@ pub fn about(record: &Record) -> Vec<String> {
 fn verdict(record: &Record) -> Markup {
     html! {
         section.verdict {
+            @if let Some(part) = part(record.kind) { p { (part) } }
             p.number { (record.result.goodput_bits_per_s) }
             @if let Some(shaping) = &record.shaping { (confirmed(shaping)) }
             @for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
                 p { (limited(record, verdict)) strong { (verdict.summary) } " (" (verdict.end) ")." }
             }
+            @if let Some(why) = &record.incomplete { p.doubt { "Incomplete: " (why) } }
             @for doubt in &record.doubts { p.doubt { "Doubt: " (doubt) } }
             @for finding in &record.findings { (found(finding)) }
         }
     }
 }
 
+/// Which part of a command with several runs the number, the verdict and the lines over time are of.
+pub fn part(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Test | Kind::Attach => None,
+        Kind::Compare => Some("The first run of the baseline:"),
+        Kind::FindRate => Some("The last run:"),
+        Kind::Shaping => Some("TCP through the shaper:"),
+        Kind::Tune => Some("Before any change:"),
+    }
+}
+
 /// The words before what limits; of two directions, which one.
-fn limited(record: &Record, verdict: &Verdict) -> String {
+pub fn limited(record: &Record, verdict: &Verdict) -> String {
     match record.verdict_reverse {
         None => "Limited by ".into(),
         Some(_) => format!("Sent by the {} host: limited by ", verdict.sender),
     }
 }
 
+/// Whether a shaper gives its rate.
+pub fn in_words(shaping: &ShapingTest) -> String {
+    let told = shaping.told_bits_per_s;
+    match shaping.confirmation {
+        Confirmation::Confirmed => format!("The shaper gives the {told} that it is set to."),
+        Confirmation::Missed => format!("The shaper does not give the {told} that it is set to."),
+        Confirmation::Inconclusive => format!("Whether the shaper gives {told} is not known."),
+    }
+}
+
 /// Whether a shaper gives its rate, and why.
 fn confirmed(shaping: &ShapingTest) -> Markup {
-    let told = shaping.told_bits_per_s;
-    let words = match shaping.confirmation {
-        Confirmation::Confirmed => format!("It gives the {told} that it was told."),
-        Confirmation::Missed => format!("It does not give the {told} that it was told."),
-        Confirmation::Inconclusive => format!("Whether it gives {told} is not known."),
-    };
-    html! { p { strong { (words) } } ul { @for reason in &shaping.reasons { li { (reason) } } } }
+    html! { p { strong { (in_words(shaping)) } } ul { @for reason in &shaping.reasons { li { (reason) } } } }
 }
 
 fn found(finding: &Finding) -> Markup {
@@ -166,9 +183,9 @@ fn drawn(number: usize, figure: &Figure) -> Markup {
 
 fn numbers(table: &Table) -> Markup {
     html! {
-        div.wide {
+        div.wide tabindex="0" {
             table {
-                tr { @for column in &table.columns { th scope="col" { (column) } } }
+                thead { tr { @for column in &table.columns { th scope="col" { (column) } } } }
                 @for row in &table.rows { tr { @for cell in row { td { (cell) } } } }
             }
         }

@@ -24,7 +24,7 @@ pub const LINES: [RGBColor; 6] =
     [RGBColor(86, 180, 233), RGBColor(230, 159, 0), GREEN, RGBColor(204, 121, 167), ORANGE, BLUE];
 
 /// Style of every picture: ink is light on dark paper.
-pub const STYLE: &str = "<style>text{font-family:system-ui,sans-serif}@media (prefers-color-scheme:dark){\
+pub const STYLE: &str = "<style>:root{color-scheme:light dark}text{font-family:system-ui,sans-serif}@media (prefers-color-scheme:dark){\
 [fill=\"#010203\"]{fill:#e8e8e8}[stroke=\"#010203\"]{stroke:#e8e8e8}}</style>";
 
 /// The colour of what limits.

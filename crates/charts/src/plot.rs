@@ -8,9 +8,12 @@ use plotters::prelude::{
     Cartesian2d, ChartBuilder, ChartContext, Circle, Color, DrawingArea, IntoDrawingArea, IntoFont,
     PathElement, Rectangle, SVGBackend, ShapeStyle, Text, TextStyle,
 };
+use plotters::series::DashedLineSeries;
 use plotters::style::{RGBColor, TRANSPARENT};
 
+use crate::clip::Panel;
 use crate::palette;
+use crate::words::plain;
 
 /// Width of every picture, in its own pixels; a page scales it.
 const WIDTH: u32 = 760;
@@ -107,13 +110,20 @@ impl Plot {
     /// The picture, with `alt` as what a screen reader says.
     ///
     /// # Errors
-    /// When the library can't draw it.
+    /// When an axis has no finite length, or the library can't draw it.
     pub fn svg(&self, alt: &str) -> Result<String, PlotError> {
+        if !self.panel().has_size() {
+            return Err(PlotError("the numbers span no range that an axis could have".into()));
+        }
         let mut svg = String::new();
         let canvas = SVGBackend::with_string(&mut svg, (WIDTH, self.height)).into_drawing_area();
         self.draw(&canvas)?;
         drop(canvas);
         Ok(accessible(&svg, alt))
+    }
+
+    fn panel(&self) -> Panel {
+        Panel { x: self.x.range.clone(), y: self.y.range.clone() }
     }
 
     fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
@@ -131,7 +141,7 @@ impl Plot {
             .map_err(PlotError::new)?;
         self.mesh(&mut chart, &text)?;
         for layer in &self.layers {
-            layer.draw(&mut chart, &text)?;
+            layer.draw(&mut chart, &self.panel(), &text)?;
         }
         Ok(())
     }
@@ -142,15 +152,15 @@ impl Plot {
         canvas: &Canvas<'a>,
         text: &TextStyle<'_>,
     ) -> Result<Canvas<'a>, PlotError> {
-        let (row, panel) = canvas.split_vertically(LEGEND_PIXELS);
-        let mut x = 100;
-        for layer in &self.layers {
-            let Some(name) = &layer.name else { continue };
-            let swatch = Rectangle::new([(x, 8), (x + 12, 18)], layer.colour.filled());
+        let named = || self.layers.iter().filter_map(|layer| Some((layer, layer.name.as_ref()?)));
+        let rows = lines_of(named().map(|(_, name)| &name[..]));
+        let (row, panel) = canvas.split_vertically(LEGEND_PIXELS * rows.len() as u32);
+        let places = rows.into_iter().flatten();
+        for ((layer, name), (x, y)) in named().zip(places) {
+            let swatch = Rectangle::new([(x, y + 8), (x + 12, y + 18)], layer.colour.filled());
             row.draw(&swatch).map_err(PlotError::new)?;
-            row.draw(&Text::new(name.clone(), (x + 17, 7), text.clone()))
+            row.draw(&Text::new(name.clone(), (x + 17, y + 7), text.clone()))
                 .map_err(PlotError::new)?;
-            x += 34 + CHARACTER_PIXELS * name.chars().count() as i32;
         }
         Ok(panel)
     }
@@ -176,42 +186,75 @@ impl Plot {
 }
 
 impl Layer {
-    fn draw(&self, chart: &mut Chart<'_>, text: &TextStyle<'_>) -> Result<(), PlotError> {
+    /// Draws what of it is in the panel.
+    fn draw(
+        &self,
+        chart: &mut Chart<'_>,
+        panel: &Panel,
+        text: &TextStyle<'_>,
+    ) -> Result<(), PlotError> {
         let colour = self.colour;
-        let stroke = |width: u32| colour.stroke_width(width);
-        let series = match &self.shape {
-            Shape::Line(points) => chart.draw_series([path(points, stroke(2))]),
-            Shape::Thin(points) => {
-                chart.draw_series([path(points, colour.mix(0.7).stroke_width(1))])
-            }
+        let (strong, thin) = (colour.stroke_width(2), colour.mix(0.7).stroke_width(1));
+        let cut = |boxes: &[[Point; 2]]| -> Vec<_> {
+            boxes.iter().filter_map(|b| panel.cut(*b)).collect()
+        };
+        let drawn = match &self.shape {
+            Shape::Line(points) => chart.draw_series(paths(panel, points, strong)),
+            Shape::Thin(points) => chart.draw_series(paths(panel, points, thin)),
             Shape::Dashed(points) => {
-                let dashes =
-                    plotters::series::DashedLineSeries::new(points.clone(), 7, 5, stroke(2));
-                chart.draw_series(dashes)
+                for part in panel.line(points) {
+                    let dashes = DashedLineSeries::new(part, 7, 5, strong);
+                    chart.draw_series(dashes).map_err(PlotError::new)?;
+                }
+                return Ok(());
             }
             Shape::Boxes(boxes) => {
-                chart.draw_series(boxes.iter().map(|b| Rectangle::new(*b, colour.filled())))
+                let fill = colour.filled();
+                chart.draw_series(cut(boxes).into_iter().map(|b| Rectangle::new(b, fill)))
             }
-            Shape::Shades(boxes) => chart
-                .draw_series(boxes.iter().map(|b| Rectangle::new(*b, colour.mix(0.18).filled()))),
-            Shape::Dots(points) => chart
-                .draw_series(points.iter().map(|p| Circle::new(*p, 3, colour.mix(0.8).filled()))),
-            Shape::Words(words) => chart.draw_series(
-                words.iter().map(|(at, word)| Text::new(word.clone(), *at, text.clone())),
-            ),
+            Shape::Shades(boxes) => {
+                let fill = colour.mix(0.18).filled();
+                chart.draw_series(cut(boxes).into_iter().map(|b| Rectangle::new(b, fill)))
+            }
+            Shape::Dots(points) => {
+                let inside = points.iter().filter(|point| panel.has(**point));
+                chart.draw_series(inside.map(|p| Circle::new(*p, 3, colour.mix(0.8).filled())))
+            }
+            Shape::Words(words) => {
+                let inside = words.iter().filter(|(at, _)| panel.has(*at));
+                chart
+                    .draw_series(inside.map(|(at, word)| Text::new(plain(word), *at, text.clone())))
+            }
         };
-        series.map_err(PlotError::new)?;
-        Ok(())
+        drawn.map(drop).map_err(PlotError::new)
     }
 }
 
-fn path(points: &[Point], style: ShapeStyle) -> PathElement<Point> {
-    PathElement::new(points.to_vec(), style)
+fn paths(panel: &Panel, points: &[Point], style: ShapeStyle) -> Vec<PathElement<Point>> {
+    panel.line(points).into_iter().map(|part| PathElement::new(part, style)).collect()
+}
+
+/// Where the names of a legend begin, in pixels, row by row.
+fn lines_of<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Vec<(i32, i32)>> {
+    const LEFT_PIXELS: i32 = 100;
+    let mut rows = vec![Vec::new()];
+    let mut x = LEFT_PIXELS;
+    for name in names {
+        let width = 34 + CHARACTER_PIXELS * name.chars().count() as i32;
+        if x > LEFT_PIXELS && x + width > WIDTH as i32 {
+            rows.push(Vec::new());
+            x = LEFT_PIXELS;
+        }
+        let y = (rows.len() as i32 - 1) * LEGEND_PIXELS as i32;
+        rows.last_mut().expect("there is a row").push((x, y));
+        x += width;
+    }
+    rows
 }
 
 /// The document with a name for screen readers, and with ink that suits the paper.
 fn accessible(svg: &str, alt: &str) -> String {
-    let name = maud::html! { (alt) }.into_string();
+    let name = maud::html! { (plain(alt)) }.into_string();
     let named = format!("<svg role=\"img\" aria-label=\"{name}\" ");
     let svg = svg.replacen("<svg ", &named, 1);
     match svg.find(">\n") {
@@ -242,16 +285,37 @@ mod tests {
             ("dots", Shape::Dots(line())),
             ("words", Shape::Words(vec![((1.0, 1.0), "<b>".into())])),
         ];
-        let bare = plot(Vec::new()).svg("").unwrap();
         for (name, shape) in shapes {
-            let svg =
-                plot(vec![Layer::named(name, palette::BLUE, shape)]).svg("a & \"b\"").unwrap();
-            assert!(svg.len() > bare.len() && svg.contains(name), "{name}: {svg}");
+            let empty = plot(vec![Layer::named(name, palette::BLUE, Shape::Line(Vec::new()))]);
+            let empty = empty.svg("").unwrap();
+            let full = plot(vec![Layer::named(name, palette::BLUE, shape)]);
+            let svg = full.svg("a & \"b\"").unwrap();
+            assert!(svg.len() > empty.len() + 40 && svg.contains(name), "{name}: {svg}");
             assert!(
                 svg.starts_with("<svg role=\"img\" aria-label=\"a &amp; &quot;b&quot;\""),
                 "{svg}"
             );
             assert!(!svg.contains("<b>"), "{svg}");
         }
+    }
+
+    #[test]
+    fn a_long_legend_has_several_rows() {
+        let rows = lines_of(["a name of a line"; 12].into_iter());
+        assert!(rows.len() > 1 && rows.iter().map(Vec::len).sum::<usize>() == 12, "{rows:?}");
+        assert!(rows.iter().flatten().all(|(x, _)| *x < WIDTH as i32 - 100), "{rows:?}");
+    }
+
+    #[test]
+    fn numbers_beyond_all_measure_neither_panic_nor_hang() {
+        let far = || vec![(-1e300, 1e300), (1e300, -1e300), (f64::NAN, f64::INFINITY)];
+        let boxes = || vec![[(-1e300, -1e300), (1e300, 1e300)]];
+        let shapes =
+            [Shape::Line(far()), Shape::Dashed(far()), Shape::Dots(far()), Shape::Boxes(boxes())];
+        let layers = shapes.map(|shape| Layer::unnamed(palette::BLUE, shape)).into();
+        plot(layers).svg("").unwrap();
+        let mut endless = plot(Vec::new());
+        endless.y.range = 0.0..f64::INFINITY;
+        assert!(endless.svg("").is_err());
     }
 }

@@ -16,14 +16,17 @@ pub fn end(record: &Record, name: EndName) -> Option<&End> {
     end.value()
 }
 
-/// Every how-many-th sample is needed, so that a line has no more points than can be seen.
+/// As many of the samples as a line has points, the last one among them. Their counts are cumulative, so that nothing
+/// between them is left out.
 pub fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
-    samples.iter().step_by(samples.len().div_ceil(MAX_POINTS).max(1))
+    let step = samples.len().div_ceil(MAX_POINTS).max(1);
+    let rest = samples.last().filter(|_| !(samples.len() - 1).is_multiple_of(step));
+    samples.iter().step_by(step).chain(rest)
 }
 
 /// A count that grows, as its rate per second from one sample to the next. A rate stands at the end of the time that
-/// it is of. Samples that lack the count are passed over, and those that follow another by much less than usual: the
-/// last of a run does, and a rate over so short a time says nothing.
+/// it is of. Samples that lack the count are passed over. A sample that follows another much sooner than usual takes its
+/// place: the last of a run does, and a rate over so short a time says nothing.
 pub fn growth<'a>(
     samples: impl Iterator<Item = &'a Sample>,
     count: impl Fn(&Sample) -> Option<f64>,
@@ -31,24 +34,26 @@ pub fn growth<'a>(
     let counted: Vec<Point> =
         samples.filter_map(|sample| Some((sample.at_s, count(sample)?))).collect();
     let usual = median(counted.windows(2).map(|pair| pair[1].0 - pair[0].0)).unwrap_or(0.0);
-    let mut rates = Vec::new();
-    let mut counted = counted.into_iter();
-    let Some(mut before) = counted.next() else { return rates };
+    let mut kept: Vec<Point> = Vec::new();
     for now in counted {
-        if now.0 - before.0 > usual / 2.0 {
-            rates.push((now.0, (now.1 - before.1) / (now.0 - before.0)));
-            before = now;
+        match kept.last() {
+            // Joined with the time before it, so that its bytes are not left out.
+            Some(before) if now.0 - before.0 <= usual / 2.0 && kept.len() > 1 => {
+                kept.pop();
+                kept.push(now);
+            }
+            _ => kept.push(now),
         }
     }
-    rates
+    let rate = |pair: &[Point]| (pair[1].0, (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0));
+    kept.windows(2).map(rate).filter(|(_, rate)| rate.is_finite()).collect()
 }
 
 /// What one flow's kernel reported over time, as `read` takes it from each sample that has it.
 pub fn gauge(end: &End, flow: u16, read: impl Fn(&TcpInfo) -> Option<f64>) -> Vec<Point> {
     let detailed: Vec<_> =
         end.samples.iter().filter_map(|sample| Some((sample.at_s, tcp(sample, flow)?))).collect();
-    let step = detailed.len().div_ceil(MAX_POINTS).max(1);
-    detailed.iter().step_by(step).filter_map(|(at_s, tcp)| Some((*at_s, read(tcp)?))).collect()
+    detailed.iter().filter_map(|(at_s, tcp)| Some((*at_s, read(tcp)?))).collect()
 }
 
 fn tcp(sample: &Sample, flow: u16) -> Option<&TcpInfo> {
@@ -101,7 +106,7 @@ mod tests {
         let samples = [(0.0, 0), (1.0, 100), (1.0, 100), (2.0, 300), (3.0, 400), (3.1, 900)];
         let samples = samples.map(|(at_s, bytes)| sample(at_s, bytes));
         let rates = growth(samples.iter(), |sample| Some(sample.received_bytes as f64));
-        assert_eq!(rates, [(1.0, 100.0), (2.0, 200.0), (3.0, 100.0)]);
+        assert_eq!(rates, [(1.0, 100.0), (2.0, 200.0), (3.1, 600.0 / 1.1)]);
         assert!(growth(samples.iter(), |_| None).is_empty());
     }
 
@@ -109,7 +114,8 @@ mod tests {
     fn a_long_run_has_no_more_points_than_a_picture_shows() {
         let samples: Vec<_> = (0..12_000).map(|n| sample(f64::from(n), 0)).collect();
         let count = thinned(&samples).count();
-        assert!((MAX_POINTS / 2..=MAX_POINTS).contains(&count), "{count}");
+        assert!((MAX_POINTS / 2..=MAX_POINTS + 1).contains(&count), "{count}");
+        assert_eq!(thinned(&samples).last().unwrap().at_s, 11_999.0);
         assert_eq!(thinned(&samples[..3]).count(), 3);
     }
 }

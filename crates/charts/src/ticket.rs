@@ -5,7 +5,8 @@ use std::fmt::Write;
 use goodput_model::{Finding, Record};
 
 use crate::figure::{Figure, Table};
-use crate::page::{about, title};
+use crate::page::{about, in_words, limited, part, title};
+use crate::words;
 
 /// A text and the files that it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,12 +34,20 @@ impl Ticket {
     fn result(&mut self, record: &Record, figures: &[Figure], stem: &str) {
         self.line(&format!("# goodput: {}\n", plain(&title(record))));
         self.line(&format!("{}\n", plain(&about(record).join(" · "))));
-        let (limit, end) = (&record.verdict.summary, record.verdict.end);
-        self.line(&format!(
-            "**{}**, limited by **{}** ({end}).\n",
-            record.result.goodput_bits_per_s,
-            plain(limit)
-        ));
+        let part = part(record.kind).map_or(String::new(), |part| format!("{part} "));
+        self.line(&format!("{part}**{}**.\n", record.result.goodput_bits_per_s));
+        for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
+            let (summary, end) = (plain(&verdict.summary), verdict.end);
+            self.line(&format!("{}**{summary}** ({end}).\n", limited(record, verdict)));
+        }
+        if let Some(shaping) = &record.shaping {
+            self.line(&format!("{}\n", in_words(shaping)));
+            shaping.reasons.iter().for_each(|reason| self.line(&format!("- {}", plain(reason))));
+            self.line("");
+        }
+        if let Some(why) = &record.incomplete {
+            self.line(&format!("> Incomplete: {}\n", plain(why)));
+        }
         for doubt in &record.doubts {
             self.line(&format!("> Doubt: {}\n", plain(doubt)));
         }
@@ -53,12 +62,11 @@ impl Ticket {
             self.line(&format!("  - {}", plain(&witness.text)));
         }
         for change in &finding.changes {
-            self.line(&format!(
-                "  - try `{}={}`: {}",
-                change.setting,
-                change.to,
-                plain(&change.why)
-            ));
+            let setting = plain(&format!("{}={}", change.setting, change.to));
+            self.line(&format!("  - try {setting}: {}", plain(&change.why)));
+        }
+        for advice in &finding.advice {
+            self.line(&format!("  - {}", plain(advice)));
         }
         self.line("");
     }
@@ -100,13 +108,17 @@ impl Ticket {
 /// Text without what Markdown or HTML would read as more than text: a peer may have chosen it.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in words::plain(text).chars() {
         match c {
             '<' => plain.push_str("&lt;"),
             '>' => plain.push_str("&gt;"),
             '&' => plain.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' => plain.extend(['\\', c]),
-            c if c.is_control() => plain.push(' '),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' | '~' | '$' => {
+                plain.extend(['\\', c])
+            }
+            // Neither a mention of somebody nor an address becomes a link.
+            '@' => plain.push_str("&#64;"),
+            ':' => plain.push_str("&#58;"),
             c => plain.push(c),
         }
     }

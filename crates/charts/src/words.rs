@@ -24,16 +24,25 @@ pub fn seconds(seconds: f64) -> String {
 
 /// A number with three significant digits, and no zeros at its end.
 pub fn short(value: f64) -> String {
-    let places = match value.abs() {
-        v if v >= 100.0 => 0,
-        v if v >= 10.0 => 1,
-        _ => 2,
-    };
+    if !value.is_finite() {
+        return "not known".into();
+    }
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let places = (2 - magnitude).clamp(0, 9) as usize;
     let digits = format!("{value:.places$}");
     match digits.contains('.') {
         true => digits.trim_end_matches('0').trim_end_matches('.').into(),
         false => digits,
     }
+}
+
+/// Text without characters that control a terminal, a parser or the direction of writing; a peer may have chosen it.
+pub fn plain(text: &str) -> String {
+    let controls = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if controls(c) { ' ' } else { c }).collect()
 }
 
 /// A share.

@@ -55,6 +55,7 @@ fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
             Shape::Dots(rates.iter().map(|rate| (*rate, y - 0.6)).collect()),
         ));
         let median = arm.goodput_bits_per_s.value().map(|rate| rate.0);
+        top = median.into_iter().fold(top, f64::max);
         layers.extend(median.map(|rate| {
             Layer::unnamed(colour(number), Shape::Line(vec![(rate, y - 0.85), (rate, y - 0.35)]))
         }));
@@ -64,7 +65,11 @@ fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
     let said: Vec<_> = table.rows.iter().map(|row| format!("{} {}", row[0], row[2])).collect();
-    let alt = format!("Goodput of every run, and the median of each arm: {}.", said.join("; "));
+    let discarded = comparison.trials.iter().filter(|trial| trial.discarded.is_some()).count();
+    let alt = format!(
+        "Goodput of every run, and the median of each arm's runs that count: {}. {discarded} runs were discarded.",
+        said.join("; ")
+    );
     let arms = comparison.arms.len();
     let x = Axis { title: "", range: 0.0..top.max(1.0) * 1.05, label: words::rate };
     let y = Axis { title: "", range: -(arms as f64)..0.1, label: |_| String::new() };
@@ -99,9 +104,10 @@ fn effects(comparison: &Comparison) -> Result<Option<Figure>, PlotError> {
     }
     let said: Vec<_> =
         table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
-    let alt = format!("Difference from the baseline. {}.", said.join("; "));
+    let response = comparison.responses.first().map_or("throughput", |response| response.name());
+    let alt = format!("Difference in {response} from the baseline. {}.", said.join("; "));
     let svg = forest(comparison, &known).svg(&alt)?;
-    let title = "Difference from the baseline".into();
+    let title = format!("Difference in {response} from the baseline");
     Ok(Some(Figure { id: "effects".into(), title, alt, svg: Some(svg), table }))
 }
 

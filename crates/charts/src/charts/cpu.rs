@@ -23,8 +23,9 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         return Ok(Vec::new());
     }
     let table = table(record);
-    let said: Vec<_> = table.rows.iter().map(|row| format!("{} {}", row[0], row[1])).collect();
-    let alt = format!("CPU of the flows' threads. goodput in all: {}.", said.join(", "));
+    let said: Vec<_> = table.rows.iter().map(|row| format!("{} host {}", row[0], row[1])).collect();
+    let alt =
+        format!("CPU of the flows' threads. The program's mean over the run: {}.", said.join(", "));
     let svg = Some(plot(&lines).svg(&alt)?);
     let title = "CPU of the flows' threads over time".into();
     Ok(vec![Figure { id: "cpu".into(), title, alt, svg, table }])
@@ -36,16 +37,16 @@ fn line(record: &Record, name: EndName) -> Vec<Point> {
     let detailed: Vec<_> =
         end.samples.iter().filter(|sample| !sample.flows.is_empty()).cloned().collect();
     growth(thinned(&detailed), |sample| {
-        let of = |role| sum(sample, role, |flow| flow.cpu_us.clone());
-        match (of(Role::Sender), of(Role::Receiver)) {
-            (None, None) => None,
-            (sender, receiver) => Some((sender.unwrap_or(0.0) + receiver.unwrap_or(0.0)) / 1e4),
-        }
+        let roles = [Role::Sender, Role::Receiver];
+        let here = roles.iter().filter(|role| sample.flows.iter().any(|flow| flow.role == **role));
+        let each: Option<Vec<f64>> =
+            here.map(|role| sum(sample, *role, |flow| flow.cpu_us.clone())).collect();
+        Some(each?.into_iter().sum::<f64>() / 1e4)
     })
 }
 
 fn table(record: &Record) -> Table {
-    let columns = ["host", "goodput", "whole host", "softirqs", "taken by the hypervisor"];
+    let columns = ["host", "the program", "whole host", "softirqs", "taken by the hypervisor"];
     let mut table = Table::new(columns);
     for (name, result) in [(EndName::Near, &record.result.near), (EndName::Far, &record.result.far)]
     {

@@ -10,7 +10,7 @@ use crate::series::{end, highest, last};
 use crate::words;
 
 /// Bars of the picture.
-const BARS: f64 = 80.0;
+const BARS: u32 = 80;
 
 /// The chart.
 pub const CHART: Chart =
@@ -28,7 +28,7 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         let bars = bars(&counts);
         let svg = if total > 0.0 { Some(plot(&bars).svg(&alt)?) } else { None };
         let mut table = Table::new(["until", what]);
-        for [(_, _), (to, count)] in bars.iter().filter(|[_, (_, count)]| *count > 0.0) {
+        for [(_, _), (to, count)] in bars.iter().filter(|[_, (_, count)]| *count != 0.0) {
             table.row([words::seconds(*to), format!("{count:.0}")]);
         }
         let title = format!("Losses over time{of}");
@@ -47,10 +47,15 @@ fn lost(end: &End, role: Role) -> Option<(&'static str, Vec<Point>)> {
             Role::Receiver => Some(flow.datagrams?.lost),
         });
         let counts: Option<Vec<u64>> = each.collect();
-        counts.filter(|counts| !counts.is_empty()).map(|counts| counts.iter().sum::<u64>() as f64)
+        counts
+            .filter(|counts| !counts.is_empty())
+            .map(|counts| counts.into_iter().map(|count| count as f64).sum())
     };
     let counts: Vec<Point> =
         end.samples.iter().filter_map(|sample| Some((sample.at_s, count(sample)?))).collect();
+    // A connection that is only watched had counted before.
+    let before = counts.first().map_or(0.0, |(_, count)| *count);
+    let counts: Vec<Point> = counts.into_iter().map(|(at, count)| (at, count - before)).collect();
     let what = match role {
         Role::Sender => "segments sent again",
         Role::Receiver => "datagrams lost",
@@ -58,18 +63,18 @@ fn lost(end: &End, role: Role) -> Option<(&'static str, Vec<Point>)> {
     (!counts.is_empty()).then_some((what, counts))
 }
 
-/// How much the count grew in each of equal parts of the time.
+/// How much the count grew in each of equal parts of the time. A datagram that came late takes back a loss, so that it
+/// may have become less.
 fn bars(counts: &[Point]) -> Vec<[Point; 2]> {
     let until = last([counts]);
-    let width = until / BARS;
+    let edge = |bar: u32| until * f64::from(bar) / f64::from(BARS);
     let before = |time: f64| {
         counts.iter().rev().find(|(at, _)| *at <= time).map_or(0.0, |(_, count)| *count)
     };
-    (0..BARS as u32)
+    (0..BARS)
         .map(|bar| {
-            let from = f64::from(bar) * width;
-            // A reordered datagram that arrives late takes back a loss.
-            [(from, 0.0), (from + width, (before(from + width) - before(from)).max(0.0))]
+            let (from, to) = (edge(bar), edge(bar + 1));
+            [(from, 0.0), (to, before(to) - before(from))]
         })
         .collect()
 }

@@ -34,10 +34,10 @@ fn figure(record: &Record, way: &DirectionResult) -> Result<Option<Figure>, Plot
     let (id, of) = direction(record, way.sender);
     let goodput = way.goodput_bits_per_s;
     let alt = format!(
-        "Goodput over {}: {goodput} on average{}, between {} and {}.",
-        words::seconds(last([&total[..]])),
+        "Goodput: {goodput} on average{} in the {} that count; over the whole run between {} and {}.",
         precision(record).map_or(String::new(), |p| format!(" ± {}", words::percent(p))),
-        words::rate(total.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min)),
+        words::seconds(way.window_s.unwrap_or(record.result.duration_s)),
+        words::rate(total.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min).max(0.0)),
         words::rate(highest([&total[..]])),
     );
     let flows = each_flow(record, way.sender);

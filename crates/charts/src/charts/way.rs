@@ -21,15 +21,14 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
 fn figure(record: &Record, way: &DirectionResult) -> Figure {
     let mut table = Table::new(["step", "in", "out", "lost", "of"]);
     for step in &way.way {
-        let name = match step.name {
-            StepName::Path => "path".into(),
-            name => format!("{} {}", step.place, in_words(name)),
-        };
+        let name = place(step);
         let of = unit(step.unit).into();
         table.row([name, count(&step.entered), count(&step.left), count(&step.dropped), of]);
     }
     let lost: Vec<_> = way.way.iter().filter_map(lost).collect();
+    let counted = way.way.iter().any(|step| step.dropped.value().is_some());
     let alt = match &lost[..] {
+        _ if !counted => "No counter on the way could be read.".into(),
         [] => "No counter on the way counted a loss.".into(),
         some => format!("Lost: {}.", some.join(", ")),
     };
@@ -40,7 +39,14 @@ fn figure(record: &Record, way: &DirectionResult) -> Figure {
 
 fn lost(step: &Step) -> Option<String> {
     let dropped = step.dropped.value().filter(|count| **count > 0)?;
-    Some(format!("{dropped} {} at the {} {}", unit(step.unit), step.place, in_words(step.name)))
+    Some(format!("{dropped} {} at the {}", unit(step.unit), place(step)))
+}
+
+fn place(step: &Step) -> String {
+    match step.name {
+        StepName::Path => "path".into(),
+        name => format!("{} {}", step.place, in_words(name)),
+    }
 }
 
 fn count(count: &Known<u64>) -> String {

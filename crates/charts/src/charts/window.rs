@@ -41,8 +41,7 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     Ok(figures)
 }
 
-/// The three lines, bytes. A congestion window is shown only as far as it matters: the kernel lets it grow far beyond
-/// what any other window allows.
+/// The three lines, bytes.
 fn lines(sender: &End, flow: u16) -> [(&'static str, Vec<Point>); 3] {
     let segments =
         |tcp: &TcpInfo, count: Option<u64>| Some(count? as f64 * tcp.snd_mss_bytes? as f64);
@@ -60,18 +59,22 @@ fn plot(lines: &[(&'static str, Vec<Point>)]) -> Plot {
     let [(_, congestion), (_, receiver), (_, flight)] = lines else {
         unreachable!("there are three lines")
     };
-    let top = highest([&flight[..]]) * 1.6;
-    let top = [congestion, receiver]
-        .iter()
-        .map(|line| highest([&line[..]]))
-        .filter(|y| *y < 2.0 * top)
-        .fold(top, |top, y| top.max(y * 1.25));
+    // A window far beyond what is in flight limits nothing: it leaves the panel instead of flattening the rest.
+    let windows = [congestion, receiver].map(|line| highest([&line[..]]));
+    let top = match flight.iter().any(|(_, bytes)| *bytes > 0.0) {
+        true => {
+            let flight = highest([&flight[..]]) * 1.6;
+            windows
+                .into_iter()
+                .filter(|y| *y < 2.0 * flight)
+                .fold(flight, |top, y| top.max(y * 1.25))
+        }
+        false => windows.into_iter().fold(0.0, f64::max) * 1.25,
+    };
     let colours = [palette::BLUE, palette::ORANGE, palette::GREEN];
     let layers = lines.iter().zip(colours).filter(|((_, line), _)| !line.is_empty());
-    // What is above the panel is drawn along its upper edge.
-    let within = |line: &[Point]| line.iter().map(|(x, y)| (*x, y.min(top))).collect();
     let layers = layers
-        .map(|((name, line), colour)| Layer::named(*name, colour, Shape::Line(within(line))))
+        .map(|((name, line), colour)| Layer::named(*name, colour, Shape::Line(line.clone())))
         .collect();
     let until = last(lines.iter().map(|(_, line)| &line[..]));
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };

@@ -27,8 +27,11 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
     let records: Vec<Record> =
         args.results.iter().map(|name| record(name)).collect::<Result<_>>()?;
     let wanted = |id: &str| args.only.is_empty() || args.only.contains(&id);
-    let drawn = |record| Ok((record, figures(record, |chart| wanted(chart.id))?));
-    let results: Vec<(&Record, Vec<Figure>)> = records.iter().map(drawn).collect::<Result<_>>()?;
+    let drawn = |record| (record, figures(record, |chart| wanted(chart.id)));
+    let results: Vec<(&Record, Vec<Figure>)> = records.iter().map(drawn).collect();
+    if results.iter().all(|(_, figures)| figures.is_empty()) {
+        bail!("no result has anything for {}", args.only.join(", "));
+    }
     write(&results, &args.output)?;
     Ok(Exit::Fine)
 }
@@ -54,7 +57,8 @@ fn of_file(path: &Path) -> Result<Record> {
     let shown = path.display();
     let read = || {
         format!(
-            "read {shown}: a result is `last`, a number that `goodput history` lists, or a file with what `--json` printed"
+            "can't read {shown} (a result is `last`, a number that `goodput history` lists, or a file with what `--json` \
+             printed)"
         )
     };
     let text = fs::read_to_string(path).with_context(read)?;
@@ -74,22 +78,21 @@ fn write_ticket(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> {
     put(path, &ticket.text)
 }
 
+/// One picture as this file; several as files beside it, with what they show in their names.
 fn write_picture(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> {
-    let figures: Vec<&Figure> = results.iter().flat_map(|(_, figures)| figures).collect();
+    let figures = results.iter().flat_map(|(_, figures)| figures);
     let pictures: Vec<_> =
-        figures.iter().filter_map(|figure| Some((figure, figure.svg.as_ref()?))).collect();
+        figures.filter_map(|figure| Some((&figure.id, figure.svg.as_ref()?))).collect();
     match &pictures[..] {
+        [] => bail!("there is no picture of this; `-o FILE.html` shows it as tables"),
         [(_, svg)] => put(path, svg),
-        [] => bail!("nothing of this can be drawn; `-o {}.html` shows it as tables", stem(path)),
+        _ if results.len() > 1 => bail!("several results have pictures; draw one of them"),
         several => {
-            let ids: Vec<_> = several.iter().map(|(figure, _)| figure.id.as_str()).collect();
-            bail!("there are {} pictures: take one with --only, of {}", ids.len(), ids.join(", "))
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let beside = |id: &str| path.with_file_name(format!("{stem}-{id}.svg"));
+            several.iter().try_for_each(|(id, svg)| put(&beside(id), svg))
         }
     }
-}
-
-fn stem(path: &Path) -> String {
-    path.with_extension("").display().to_string()
 }
 
 /// Writes a file and reports its name.

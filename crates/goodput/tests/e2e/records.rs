@@ -46,10 +46,13 @@ fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
     assert!(std::fs::read_to_string(file("ticket.md")).unwrap().contains("(<ticket-rate.svg>)"));
     assert!(std::fs::read_to_string(file("ticket-rate.svg")).unwrap().starts_with("<svg"));
     assert!(report(&["last"], "rate.svg", &["--only", "rate"]).status.success());
+    assert!(report(&["last"], "all.svg", &[]).status.success());
+    assert!(file("all-rate.svg").exists() && file("all-cpu.svg").exists());
     let wrong = [
-        (report(&["last"], "all.svg", &[]), "take one with --only"),
+        (report(&["1", "1"], "all.svg", &[]), "draw one of them"),
+        (report(&["last"], "gaps.html", &["--only", "gaps"]), "gaps"),
         (report(&["last"], "page.pdf", &[]), "`.html`"),
-        (report(&["99"], "page.html", &[]), "99"),
+        (report(&["987654"], "page.html", &[]), "987654"),
         (report(&["no-such-file"], "page.html", &[]), "`goodput history` lists"),
         (report(&["last"], "page.html", &["--only", "everything"]), "rate"),
     ];
@@ -59,6 +62,7 @@ fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
     }
     let empty = Home::new();
     let output = empty.run(&["report", "-o", file("page.html").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no results are kept yet"), "{}", stderr(&output));
 }
 

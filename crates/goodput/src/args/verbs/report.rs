@@ -12,7 +12,10 @@ pub struct ReportArgs {
     /// Results to draw: `last`, numbers of `goodput history`, or files with JSON records
     #[arg(value_name = "RESULT", default_value = "last")]
     pub results: Vec<String>,
-    /// File to write: `.html` for one page, `.md` for a text with pictures beside it, `.svg` for one picture
+    /// File to write: `.html`, one page; `.md`, a text; or `.svg`
+    ///
+    /// The pictures of an `.md` are files beside it, named after it: `page-rate.svg`. So are those of an `.svg`, if there
+    /// are several.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Draw only this chart; may be repeated
