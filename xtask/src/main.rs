@@ -1,8 +1,9 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | tuning | same | peers | new |
+//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | corpus | tuning | same | peers | new |
 //! advisories | fuzz | kernel | kills`.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod corpus;
 mod docs;
 mod failures;
 mod fuzz;
@@ -57,6 +58,8 @@ enum Task {
     Soak(bench::Arguments),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     Truth(truth::Options),
+    /// Judges the kept runs of random faults again, and writes docs/corpus.md.
+    Corpus(corpus::Options),
     /// Tunes paths with faults and healthy ones in the lab, and says how often that came out right.
     Tuning(tuning::Options),
     /// Compares what is the same, and says how often that came out as different.
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Task::Crowd(options) => bench::run("crowd", &options),
         Task::Soak(options) => bench::run("soak", &options),
         Task::Truth(options) => truth::run(&options),
+        Task::Corpus(options) => corpus::run(&options),
         Task::Tuning(options) => tuning::run(&options),
         Task::Same(options) => same::run(&options),
         Task::Peers(options) => peers::run(&options),

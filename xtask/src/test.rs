@@ -12,7 +12,7 @@ use goodput_testing::Outcome;
 
 use crate::tally::{Steps, Tally};
 use crate::transcript::Transcript;
-use crate::{docs, kernel, layering, peers, supply, tidy};
+use crate::{corpus, docs, kernel, layering, peers, supply, tidy};
 use xtask::packages;
 use xtask::shell::{capture, cargo, command, root, run as run_command};
 
@@ -34,7 +34,7 @@ impl Options {
 type Step = fn() -> Result<Tally>;
 
 /// Every step, quick steps first.
-const STEPS: [(&str, Step); 13] = [
+const STEPS: [(&str, Step); 14] = [
     ("packages", provide_packages),
     ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
     ("tidy", || Ok(Tally::of_problems(&tidy::problems()?))),
@@ -48,6 +48,7 @@ const STEPS: [(&str, Step); 13] = [
     ("tests", tests),
     ("kernel", kernel::check),
     ("peers", || Ok(Tally::of_problems(&peers::problems()?))),
+    ("corpus", || Ok(Tally::of_problems(&corpus::problems()?))),
     ("docs", || Ok(Tally::of_problems(&docs::problems()?))),
 ];
 

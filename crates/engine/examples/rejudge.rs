@@ -2,9 +2,12 @@
 //! each verdict beside what was planted: a changed rule is tried on every case within seconds.
 //!
 //! `cargo run -p goodput-engine --example rejudge -- FILE [CASE-PREFIX]`
+//!
+//! With `--json` instead of a file it reads the lines from standard input, and prints each with today's verdict and
+//! findings instead of those of the day.
 
 use std::error::Error;
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 
 use goodput_engine::conclude;
 use goodput_engine::measurement::Measurement;
@@ -28,6 +31,9 @@ struct Expected {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("which file?")?;
+    if file == "--json" {
+        return every_line_anew();
+    }
     let prefix = arguments.next().unwrap_or_default();
     for line in std::io::BufReader::new(std::fs::File::open(file)?).lines() {
         let Ok(kept) = serde_json::from_str::<Kept>(&line?) else { continue };
@@ -37,6 +43,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// Passes lines on with a new verdict and new findings. A line without a record stays as it is.
+fn every_line_anew() -> Result<(), Box<dyn Error>> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for line in std::io::stdin().lines() {
+        let mut line: serde_json::Value = serde_json::from_str(&line?)?;
+        if !line["record"].is_null() {
+            let record: Record = serde_json::from_value(line["record"].take())?;
+            let (target, started) = (record.target.clone(), record.started.clone());
+            let again = conclude(measurement(record)?, &target, &started)?;
+            line["record"] = again.record.to_json_value()?;
+        }
+        writeln!(out, "{line}")?;
+    }
+    Ok(out.flush()?)
 }
 
 fn judge(kept: Kept) -> Result<(), Box<dyn Error>> {

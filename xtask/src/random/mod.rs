@@ -8,6 +8,7 @@ mod scene;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
+use sha2::{Digest, Sha256};
 
 pub use classes::mended;
 use classes::{Class, Twins};
@@ -26,6 +27,13 @@ pub struct Case {
     pub faulty: String,
     /// The same path with nothing wrong, as the baseline for the fault's cost.
     pub healthy: String,
+}
+
+impl Case {
+    /// The SHA-256 of the fault as it was drawn, in hexadecimal.
+    pub fn digest(&self) -> String {
+        Sha256::digest(&self.faulty).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// Which classes are drawn.
@@ -68,6 +76,9 @@ mod tests {
         let cases = |seed| (0..50).map(|n| draw(seed, n, Which::All)).collect::<Vec<_>>();
         assert_eq!(cases(1), cases(1));
         assert_ne!(cases(1), cases(2));
+        let digest = |seed| draw(seed, 0, Which::All).unwrap().digest();
+        assert_eq!(digest(1).len(), 64);
+        assert_ne!(digest(1), digest(2));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Ran {
     pub came: Came,
     /// Share of the healthy twin's goodput that the fault cost; `None` if no twin was measured.
     pub cost: Option<f64>,
+    /// The digest of the fault that was drawn, if it was drawn at random.
+    pub drawn: Option<String>,
 }
 
 /// What was planted, and which verdicts are allowed.
@@ -89,7 +91,9 @@ impl Ran {
         } else {
             Came::Verdict(Box::new(verdict(&line)))
         };
-        Ok(Self { case, planted: planted(&line["expected"]), came, cost: line["cost"].as_f64() })
+        let drawn = line["drawn"].as_str().map(Into::into);
+        let planted = planted(&line["expected"]);
+        Ok(Self { case, planted, came, cost: line["cost"].as_f64(), drawn })
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod case;
 mod fixes;
-mod report;
+pub mod report;
 mod score;
 mod twin;
 
@@ -15,7 +15,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::lab_program::LabProgram;
 use crate::random::{self, Which};
-use case::{Planted, Ran};
+use case::Planted;
+pub use case::{Came, Ran};
 pub use twin::LEAST_COST;
 use xtask::shell::root;
 

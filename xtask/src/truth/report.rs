@@ -88,7 +88,7 @@ fn head(runs: &[Ran]) -> Result<String> {
 }
 
 /// One row per planted cause: the verdicts of its runs, and what it was mistaken for.
-fn by_cause(page: &mut String, runs: &[Ran]) -> Result<()> {
+pub fn by_cause(page: &mut String, runs: &[Ran]) -> Result<()> {
     let mut causes: BTreeMap<String, Vec<(&Ran, Score)>> = BTreeMap::new();
     for (ran, score) in runs.iter().filter_map(|ran| Some((ran, score(ran)?))) {
         causes.entry(cause(&ran.planted)).or_default().push((ran, score));
@@ -138,7 +138,7 @@ fn counted(words: impl Iterator<Item = String>) -> String {
     counts.into_iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
-fn by_confidence(page: &mut String, runs: &[Ran]) -> Result<()> {
+pub fn by_confidence(page: &mut String, runs: &[Ran]) -> Result<()> {
     writeln!(page, "| said | promised | right |\n|---|---|---|")?;
     for (confidence, promised) in [("certain", "99 %"), ("likely", "90 %"), ("possible", "")] {
         let said = |ran: &&Ran| {
@@ -152,7 +152,7 @@ fn by_confidence(page: &mut String, runs: &[Ran]) -> Result<()> {
 }
 
 /// Every run with a wrong result, with the evidence for its verdict.
-fn faults(page: &mut String, runs: &[Ran]) -> Result<()> {
+pub fn faults(page: &mut String, runs: &[Ran]) -> Result<()> {
     let mut none = true;
     for ran in runs {
         let (Some(verdict), Some(score)) = (verdict(ran), score(ran)) else { continue };
@@ -292,7 +292,13 @@ mod tests {
             ..Verdict::default()
         };
         let planted = Planted::One { rules: vec!["a".into()], end: None };
-        Ran { case: case.into(), planted, came: Came::Verdict(Box::new(verdict)), cost: None }
+        Ran {
+            case: case.into(),
+            planted,
+            came: Came::Verdict(Box::new(verdict)),
+            cost: None,
+            drawn: None,
+        }
     }
 
     #[test]

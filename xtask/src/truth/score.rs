@@ -113,6 +113,7 @@ mod tests {
             planted,
             came: Came::Verdict(Box::new(verdict(found))),
             cost: None,
+            drawn: None,
         })
     }
 
@@ -147,8 +148,13 @@ mod tests {
     fn a_fault_that_costs_nothing_is_not_judged() {
         let verdict = Came::Verdict(Box::new(verdict(&["b"])));
         let planted = Planted::One { rules: vec!["a".into()], end: None };
-        let ran =
-            |cost| Ran { case: "x".into(), planted: planted.clone(), came: verdict.clone(), cost };
+        let ran = |cost| Ran {
+            case: "x".into(),
+            planted: planted.clone(),
+            came: verdict.clone(),
+            cost,
+            drawn: None,
+        };
         assert_eq!(score(&ran(Some(LEAST_COST / 2.0))), None);
         assert_eq!(score(&ran(Some(LEAST_COST * 2.0))), Some(Score::Wrong));
         assert_eq!(score(&ran(None)), Some(Score::Wrong));
@@ -161,6 +167,7 @@ mod tests {
             planted: Planted::Several(Vec::new()),
             came: Came::Skipped("x".into()),
             cost: None,
+            drawn: None,
         };
         assert_eq!(score(&ran), None);
     }

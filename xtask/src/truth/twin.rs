@@ -13,7 +13,7 @@ use crate::random::Case;
 pub const LEAST_COST: f64 = 0.15;
 
 /// Runs the healthy path, the fault, and the healthy path again. Returns the line of the first healthy run and the
-/// fault's line, with its `cost` if both twins gave a rate.
+/// fault's line, with its `cost` if both twins gave a rate. Both have the digest of what was `drawn`.
 pub fn run(program: &LabProgram, folder: &Path, case: &Case) -> Result<[String; 2]> {
     let healthy = write(folder, &format!("{}-healthy", case.name), &case.healthy)?;
     let faulty = write(folder, &case.name, &case.faulty)?;
@@ -21,7 +21,8 @@ pub fn run(program: &LabProgram, folder: &Path, case: &Case) -> Result<[String; 
     let line = program.run(&faulty)?;
     let after = program.run(&healthy)?;
     let twins = goodput(&before)?.zip(goodput(&after)?);
-    Ok([before, with_cost(&line, twins)?])
+    let drawn = case.digest();
+    Ok([with_drawn(&before, &drawn)?, with_drawn(&with_cost(&line, twins)?, &drawn)?])
 }
 
 fn write(folder: &Path, name: &str, toml: &str) -> Result<String> {
@@ -34,6 +35,12 @@ fn write(folder: &Path, name: &str, toml: &str) -> Result<String> {
 fn goodput(line: &str) -> Result<Option<f64>> {
     let line: Value = serde_json::from_str(line).context("a run's line is not JSON")?;
     Ok(line["record"]["result"]["goodput_bits_per_s"].as_f64())
+}
+
+fn with_drawn(line: &str, drawn: &str) -> Result<String> {
+    let mut line: Value = serde_json::from_str(line).context("a run's line is not JSON")?;
+    line["drawn"] = drawn.into();
+    Ok(line.to_string())
 }
 
 /// The line with the share of the twins' mean goodput that the fault cost. The mean is geometric, because drift of the

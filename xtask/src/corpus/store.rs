@@ -1,0 +1,97 @@
+//! The corpus on disk: one xz file for each campaign, in which each line is a run as `goodput lab run --json` prints it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use lzma_rust2::{XzOptions, XzReader, XzWriter};
+
+use xtask::shell::root;
+
+/// xz's preset, 0 to 9: its window of 8 MiB covers the records of several runs, which repeat each other's names.
+const XZ_PRESET: u32 = 6;
+
+/// Share of the cases that nothing may be fitted to, in 256ths.
+const HELD_OUT_256THS: u8 = 64;
+
+/// Which part of the corpus a case belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Nothing is fitted to it, and nobody looks at its single cases.
+    HeldOut,
+    /// Rules and numbers may be fitted to it.
+    Fit,
+}
+
+impl Part {
+    /// The part of a fault, by the first byte of its [digest](crate::random::Case::digest). A fault and its twin share
+    /// it, and so do repeated runs.
+    pub fn of(digest: &str) -> Option<Self> {
+        let first = u8::from_str_radix(digest.get(..2)?, 16).ok()?;
+        Some(if first < HELD_OUT_256THS { Self::HeldOut } else { Self::Fit })
+    }
+}
+
+/// Every line of the corpus, in the order of the files' names.
+pub fn lines() -> Result<String> {
+    let mut files: Vec<_> = fs::read_dir(folder())
+        .context("read corpus/")?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    files.retain(|path| path.extension().is_some_and(|end| end == "xz"));
+    files.sort();
+    let mut lines = String::new();
+    for path in files {
+        let shown = path.display();
+        let packed = fs::read(&path).with_context(|| format!("read {shown}"))?;
+        let mut reader = XzReader::new(&packed[..], false);
+        reader.read_to_string(&mut lines).with_context(|| format!("unpack {shown}"))?;
+    }
+    Ok(lines)
+}
+
+/// Adds the lines of a campaign as a file of this name, and returns its path.
+///
+/// # Errors
+/// When there is such a file already.
+pub fn add(name: &str, lines: &str) -> Result<PathBuf> {
+    let path = folder().join(format!("{name}.jsonl.xz"));
+    if path.exists() {
+        bail!("{} is there already: take another name", path.display());
+    }
+    fs::write(&path, pack(lines)?).with_context(|| format!("write {}", path.display()))?;
+    Ok(path)
+}
+
+fn folder() -> PathBuf {
+    root().join("corpus")
+}
+
+fn pack(lines: &str) -> Result<Vec<u8>> {
+    let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(XZ_PRESET))?;
+    writer.write_all(lines.as_bytes())?;
+    Ok(writer.finish()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_out_again() {
+        let lines = "{\"case\":\"x\"}\n".repeat(10_000);
+        let packed = pack(&lines).unwrap();
+        assert!(packed.len() < lines.len() / 50);
+        let mut out = String::new();
+        XzReader::new(&packed[..], false).read_to_string(&mut out).unwrap();
+        assert_eq!(out, lines);
+    }
+
+    #[test]
+    fn the_first_byte_of_the_digest_decides() {
+        assert_eq!(Part::of("3fab"), Some(Part::HeldOut));
+        assert_eq!(Part::of("40ab"), Some(Part::Fit));
+        assert_eq!([Part::of(""), Part::of("zz")], [None, None]);
+    }
+}
