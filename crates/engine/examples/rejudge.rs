@@ -53,7 +53,8 @@ fn every_line_anew() -> Result<(), Box<dyn Error>> {
         if !line["record"].is_null() {
             let record: Record = serde_json::from_value(line["record"].take())?;
             let (target, started) = (record.target.clone(), record.started.clone());
-            let again = conclude(measurement(record)?, &target, &started)?;
+            let again = measurement(record).and_then(|seen| Ok(conclude(seen, &target, &started)?));
+            let again = again.map_err(|why| format!("{}: {why}", line["case"]))?;
             line["record"] = again.record.to_json_value()?;
         }
         writeln!(out, "{line}")?;

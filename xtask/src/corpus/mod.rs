@@ -23,7 +23,7 @@ pub struct Options {
     /// Name of the campaign that is added: when it ran, where, and what was special about it.
     #[arg(long, value_name = "NAME", requires = "add")]
     name: Option<String>,
-    /// Changes nothing; fails when docs/corpus.md is not what today's rules say.
+    /// Changes nothing; fails if docs/corpus.md is not what today's rules say.
     #[arg(long, conflicts_with = "add")]
     check: bool,
 }
@@ -38,7 +38,9 @@ pub fn run(options: &Options) -> Result<()> {
     }
     if let Some((file, name)) = options.add.as_ref().zip(options.name.as_ref()) {
         let lines = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-        page::cases(&lines)?;
+        if page::cases(&lines)?.is_empty() {
+            bail!("{} has no runs", file.display());
+        }
         println!("{}", store::add(name, &lines)?.display());
     }
     let page = judged()?;
@@ -57,7 +59,7 @@ pub fn problems() -> Result<Vec<String>> {
         (false, changed) => vec![format!(
             "docs/corpus.md is out of date: `cargo xtask corpus` writes it anew; see first what the change of the \
              rules has made worse. Now: {}",
-            changed.unwrap_or("some lines fewer")
+            changed.unwrap_or("fewer lines, or another order")
         )],
     })
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::Case;
 use super::store::Part;
-use crate::truth::{Came, Ran, report};
+use crate::truth::{Came, Planted, Ran, report, score};
 
 /// The runs of kept lines.
 ///
@@ -23,10 +23,17 @@ pub fn cases(lines: &str) -> Result<Vec<Case>> {
     lines.lines().map(case).collect()
 }
 
+/// Whether a run can be judged: it has a verdict, and if a fault was planted, it is known to have cost enough.
+fn counts(ran: &Ran) -> bool {
+    let has_cost = matches!(ran.planted, Planted::Nothing(_)) || ran.cost.is_some();
+    matches!(ran.came, Came::Verdict(_)) && has_cost && score(ran).is_some()
+}
+
 /// The whole page.
 pub fn page(cases: &[Case]) -> Result<String> {
     let part = |wanted| -> Vec<Ran> {
-        cases.iter().filter(|(part, _)| *part == wanted).map(|(_, ran)| ran.clone()).collect()
+        let judged = cases.iter().filter(|(part, ran)| *part == wanted && counts(ran));
+        judged.map(|(_, ran)| ran.clone()).collect()
     };
     let (held_out, fit) = (part(Part::HeldOut), part(Part::Fit));
     let mut page = head(cases);
@@ -56,9 +63,11 @@ fn head(cases: &[Case]) -> String {
          drawn at random, with a fault or without (`cargo xtask truth --random`), measured for four seconds. A \
          fault counts if it cost 15 % or more of its healthy twin's goodput. A quarter of the faults is held out, by \
          their SHA-256: rules and numbers are never fitted to these.\n\n\
-         - {} runs, measured on {}\n",
+         - {} runs, measured on {}\n\
+         - {} of them can't be judged: the run failed, or the fault cost too little or nobody knows how much\n",
         cases.len(),
         days.join(", "),
+        cases.iter().filter(|(_, ran)| !counts(ran)).count(),
     )
 }
 

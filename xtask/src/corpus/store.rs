@@ -47,6 +47,9 @@ pub fn lines() -> Result<String> {
         let packed = fs::read(&path).with_context(|| format!("read {shown}"))?;
         let mut reader = XzReader::new(&packed[..], false);
         reader.read_to_string(&mut lines).with_context(|| format!("unpack {shown}"))?;
+        if !lines.ends_with('\n') {
+            lines.push('\n');
+        }
     }
     Ok(lines)
 }
@@ -54,8 +57,11 @@ pub fn lines() -> Result<String> {
 /// Adds the lines of a campaign as a file of this name, and returns its path.
 ///
 /// # Errors
-/// When there is such a file already.
+/// When the name is no name, or there is such a file already.
 pub fn add(name: &str, lines: &str) -> Result<PathBuf> {
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+        bail!("{name:?}: a campaign's name has only letters, digits and hyphens");
+    }
     let path = folder().join(format!("{name}.jsonl.xz"));
     if path.exists() {
         bail!("{} is there already: take another name", path.display());

@@ -15,8 +15,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::lab_program::LabProgram;
 use crate::random::{self, Which};
-use case::Planted;
-pub use case::{Came, Ran};
+pub use case::{Came, Planted, Ran};
+pub use score::score;
 pub use twin::LEAST_COST;
 use xtask::shell::root;
 
