@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::plot::Point;
+/// A point in the units of the axes.
+pub type Point = (f64, f64);
 
 /// Most points of a line; a picture shows no more, and a page stays small.
 const MAX_POINTS: usize = 400;

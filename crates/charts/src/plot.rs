@@ -11,7 +11,7 @@ use plotters::prelude::{
 use plotters::series::DashedLineSeries;
 use plotters::style::{RGBColor, TRANSPARENT};
 
-use crate::clip::Panel;
+use crate::clip::{Panel, Point};
 use crate::palette;
 use crate::words::plain;
 
@@ -37,9 +37,6 @@ impl PlotError {
         Self(error.to_string())
     }
 }
-
-/// A point in the units of the axes.
-pub type Point = (f64, f64);
 
 /// An axis.
 pub struct Axis {

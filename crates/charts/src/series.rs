@@ -2,7 +2,7 @@
 
 use goodput_model::{End, EndName, FlowSample, Known, Record, Role, Sample, TcpInfo, median};
 
-use crate::plot::Point;
+use crate::clip::Point;
 
 /// Points of a line; a picture shows no more, and a page stays small.
 const MAX_POINTS: usize = 400;

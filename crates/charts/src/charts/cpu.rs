@@ -3,9 +3,10 @@
 use goodput_model::{EndName, Record, Role};
 
 use super::Chart;
+use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Point, Shape};
+use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::series::{end, growth, highest, last, sum, thinned};
 use crate::words;
 

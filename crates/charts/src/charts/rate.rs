@@ -3,9 +3,10 @@
 use goodput_model::{Account, DirectionResult, End, EndName, Limiter, Record, Role, Verdict};
 
 use super::{Chart, direction};
+use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Point, Shape};
+use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::series::{end, flow_of, flows, growth, highest, last, thinned};
 use crate::words;
 

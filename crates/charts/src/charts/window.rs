@@ -3,9 +3,10 @@
 use goodput_model::{End, Record, Role, TcpInfo};
 
 use super::{Chart, direction};
+use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Point, Shape};
+use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::series::{end, flows, gauge, highest, last};
 use crate::words;
 
