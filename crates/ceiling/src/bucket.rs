@@ -55,7 +55,10 @@ impl BucketNeeds {
                 "a frame, and what comes in while a timer is late",
                 format!("{frame} + {told} × {} / 8", time(late)),
             ),
-            None => ("what comes in within 1 ms", format!("{told} × {} / 8", time(USUAL_FILL_S))),
+            None => (
+                "what comes in within 1 ms, and a frame at least",
+                format!("the larger of {told} × {} / 8 and {frame}", time(USUAL_FILL_S)),
+            ),
         };
         lines.add(label, formula, self.for_rate().ceil(), "bytes");
         if self.super_packet > self.frame {

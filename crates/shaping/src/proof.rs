@@ -4,7 +4,7 @@ use goodput_model::{
     ArmRate, BitRate, Comparison, Known, Missing, SettingRef, ShapingProof, ShapingTest,
 };
 
-use crate::explain::{Sender, larger_bucket};
+use crate::explain::{Sender, at, larger_bucket};
 
 /// Error of the interval of a median.
 const INTERVAL_ERROR: f64 = 0.05;
@@ -54,7 +54,8 @@ fn offload(sender: &Sender) -> Result<Question, String> {
                 name: "offload.tso".into(),
                 scope: Some(device.into()),
             };
-            let command = Some(format!("ethtool -K {device} tso {other}"));
+            let command = format!("ethtool -K {device} tso {other}");
+            let command = Some(at(sender.end, command));
             Ok(Question { setting, values: [now.into(), other.into()], command })
         }
         (Err(why), _) | (_, Err(why)) => {

@@ -117,7 +117,7 @@ impl Store {
         read_record(&json).map_err(|source| StoreError::Unreadable { id, source })
     }
 
-    /// The newest record of this kind and target that `fits`, among the last [`SEARCHED`].
+    /// The newest record of this kind and target that `fits`, among the last 50.
     ///
     /// Errors: one of them can't be read.
     pub fn newest(

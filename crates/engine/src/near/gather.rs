@@ -37,7 +37,7 @@ impl NearRun<'_> {
                 }
                 action = self.client.next(), if self.hears => {
                     if let Err(why) = action.and_then(|action| self.acted(action, listener)) {
-                        match self.own_reason(&why, listener).await {
+                        match self.own_reason(&why, interrupt, listener).await {
                             Some(own) => self.cut_short(own).await,
                             None => self.lose_report(&without_target(&why)),
                         }
@@ -72,6 +72,7 @@ impl NearRun<'_> {
     pub(super) async fn own_reason(
         &mut self,
         why: &EngineError,
+        interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Option<EngineError> {
         let is_tcp = self.run.plan().transport == Transport::Tcp;
@@ -87,7 +88,10 @@ impl NearRun<'_> {
             }
             None
         };
-        let own = tokio::time::timeout(REASON_TIMEOUT, own).await.ok().flatten();
+        let own = tokio::select! {
+            own = tokio::time::timeout(REASON_TIMEOUT, own) => own.ok().flatten(),
+            () = interrupt.raised() => None,
+        };
         own.filter(|own| !matches!(own, EngineError::BrokenOff(_)))
     }
 

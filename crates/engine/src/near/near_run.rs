@@ -157,7 +157,7 @@ impl<'a> NearRun<'a> {
         self.client.conversation.tell(Input::Begin);
         let loaded = self.prober.as_ref().map(Prober::start);
         if let Err(why) = self.move_payload(interrupt, listener).await {
-            let why = self.own_reason(&why, listener).await.unwrap_or(why);
+            let why = self.own_reason(&why, interrupt, listener).await.unwrap_or(why);
             if !self.has_measured() {
                 return Err(why);
             }

@@ -20,7 +20,7 @@ use crate::report::{self, live::Live};
 pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = args.target.parse()?;
     if let Some(calendar) = &args.schedule.show_timer {
-        return shaping_timer::show(&args.target, args.shaper.rate, calendar);
+        return shaping_timer::show(args, calendar);
     }
     let request = ShapingRequest {
         credentials: credentials(&args.credentials, &target)?,
@@ -61,9 +61,9 @@ fn compare_with_last(record: &mut Record) -> Result<()> {
     let Some(now) = &record.shaping else { return Ok(()) };
     let is_same = |old: &Record| {
         let told = |test: &ShapingTest| test.told_bits_per_s == now.told_bits_per_s;
-        let same_way = old.plan.direction == record.plan.direction
-            && old.plan.socket.dscp == record.plan.socket.dscp;
-        same_way && old.shaping.as_deref().is_some_and(told)
+        let same_way =
+            old.plan.direction == record.plan.direction && old.plan.socket == record.plan.socket;
+        same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(told)
     };
     let last = history()?.newest("shaping", &record.target, is_same)?;
     let Some((started, before)) = last.and_then(|last| Some((last.started, last.shaping?))) else {

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 
 use anyhow::{Context, Result, bail};
-use goodput_model::BitRate;
+use goodput_model::Direction;
 
+use crate::args::ShapingArgs;
 use crate::exit::Exit;
 use crate::screen;
 
@@ -12,11 +13,15 @@ use crate::screen;
 const OPTION: &str = "--show-timer";
 
 /// Prints both units. They run the present command line without the option.
-pub fn show(target: &str, rate: BitRate, calendar: &str) -> Result<Exit> {
+pub fn show(args: &ShapingArgs, calendar: &str) -> Result<Exit> {
+    let (target, rate) = (&args.target, args.shaper.rate);
     let words = command(std::env::args_os().skip(1))?;
     let program = std::env::current_exe().context("the path of goodput is not known")?;
-    let program = word(program.to_str().context("the path of goodput is not UTF-8")?);
-    let name = unit(target);
+    let program = program_word(program.to_str().context("the path of goodput is not UTF-8")?)?;
+    let plan = args.traffic.plan();
+    let dscp = plan.socket.dscp.map(|dscp| format!("dscp{dscp}"));
+    let reverse = (plan.direction == Direction::Reverse).then(|| "reverse".to_owned());
+    let name = unit(&[Some(target.clone()), Some(rate.to_string()), reverse, dscp]);
     let purpose = format!("Test whether the shaper towards {} gives {rate}", specifiers(target));
     let exec = [vec![program], words].concat().join(" ");
     screen::line(format_args!(
@@ -50,6 +55,16 @@ fn command(words: impl Iterator<Item = OsString>) -> Result<Vec<String>> {
     Ok(kept)
 }
 
+/// The first word of `ExecStart=`, in which systemd replaces no variable (systemd.service(5), "Command lines").
+fn program_word(path: &str) -> Result<String> {
+    if path.contains(char::is_control) || path.ends_with(" (deleted)") {
+        bail!(
+            "the program {path:?} can't stand in a unit: it was replaced since it began, or has an odd name"
+        );
+    }
+    Ok(word(path).replace("$$", "$"))
+}
+
 /// One word of `ExecStart=` (systemd.service(5), "Command lines").
 fn word(text: &str) -> String {
     let escaped = specifiers(text).replace('$', "$$");
@@ -65,11 +80,15 @@ fn specifiers(text: &str) -> String {
     text.replace('%', "%%")
 }
 
-/// A name for the units of a target.
-fn unit(target: &str) -> String {
+/// A name for the units of a test: of its target, and of whatever else makes it another test.
+fn unit(parts: &[Option<String>]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' };
-    let words: String = target.chars().map(plain).collect();
-    format!("goodput-shaping-{}", words.trim_matches(['-', '.']))
+    let words = parts.iter().flatten().map(|part| {
+        let word: String = part.chars().map(plain).collect();
+        word.trim_matches(['-', '.']).to_owned()
+    });
+    let words: Vec<_> = words.collect();
+    format!("goodput-shaping-{}", words.join("-"))
 }
 
 #[cfg(test)]
@@ -87,8 +106,8 @@ mod tests {
     #[test]
     fn a_unit_has_a_plain_name() {
         assert_eq!(
-            unit("goodput://[fe80::1%eth0]:7487"),
-            "goodput-shaping-goodput----fe80--1-eth0--7487"
+            unit(&[Some("goodput://[fe80::1%eth0]:7487".into()), Some("20 Mbit/s".into()), None]),
+            "goodput-shaping-goodput----fe80--1-eth0--7487-20-Mbit-s"
         );
     }
 }

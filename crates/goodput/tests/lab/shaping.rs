@@ -163,7 +163,8 @@ fn a_schedule_and_its_history() -> Result<(), Failed> {
         &["shaping", "nas", "--rate", "100mbit", "--show-timer=*-*-* 14:05:00"],
     )?;
     let units = String::from_utf8_lossy(&timer.stdout).into_owned();
-    for line in ["# /etc/systemd/system/goodput-shaping-nas.timer", "OnCalendar=*-*-* 14:05:00"] {
+    let file = "# /etc/systemd/system/goodput-shaping-nas-100-Mbit-s.timer";
+    for line in [file, "OnCalendar=*-*-* 14:05:00"] {
         if !units.lines().any(|one| one == line) {
             return Err(format!("no {line} in {units}").into());
         }

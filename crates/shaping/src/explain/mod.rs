@@ -9,6 +9,8 @@ mod remedy;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use remedy::at;
+
 use goodput_model::{
     Bytes, Change, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing, Shaping,
     ShapingCause, ShapingTest, Snapshot,
@@ -53,7 +55,7 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     ShapingTest { causes, changes, commands, shaper, enough_bucket, ..test }
 }
 
-/// A sufficient bucket in place of the present one, and the command of tc(8) that makes it, if the shaper is at the sender.
+/// A sufficient bucket in place of the present one, and the command that makes it, if the shaper is at the sender.
 pub(crate) fn larger_bucket(
     test: &ShapingTest,
     sender: &Sender,

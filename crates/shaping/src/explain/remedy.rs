@@ -1,6 +1,6 @@
 //! What to change at the sending host.
 
-use goodput_model::{Bytes, Change, SettingRef};
+use goodput_model::{Bytes, Change, EndName, SettingRef};
 
 use super::{Seen, bucket};
 
@@ -47,33 +47,54 @@ fn short(bits: u64) -> String {
     format!("{}{unit}", bits / size)
 }
 
-/// The command of tc(8) that makes a change. tc sets all parameters of a class or a token bucket at once.
+/// The command that makes a change: tc(8)'s if it states all that is set. tc sets all parameters of a class or a token
+/// bucket at once, and what it is not told falls back to a default; goodput writes back what it reads.
 pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
-    let (shaper, to) = (seen.shaper()?, &change.to);
-    let (device, fact) = (&shaper.device, |name: String| seen.sender.before.count(&name).ok());
-    match &shaper.class {
-        None => {
-            let (rate, limit) =
-                (fact("qdisc.rate_bits_per_s".into())?, shaper.limit_bytes.value()?.0);
-            Some(format!(
-                "tc qdisc change dev {device} root tbf rate {} burst {to} limit {limit}",
-                short(rate)
-            ))
-        }
-        Some(class) => {
-            let of = |what: &str| fact(format!("class.{class}.{what}"));
-            let (rate, ceil) = (of("rate_bits_per_s")?, of("ceil_bits_per_s")?);
-            let parent = seen.sender.before.text(&format!("class.{class}.parent")).ok()?;
-            let below = match parent {
-                "root" => class.split_once(':').map(|(major, _)| format!("{major}:"))?,
-                parent => parent.to_owned(),
-            };
-            Some(format!(
-                "tc class change dev {device} parent {below} classid {class} htb rate {} ceil {} burst {to} \
-                 cburst {to}",
-                short(rate),
-                short(ceil)
-            ))
-        }
+    let shaper = seen.shaper()?;
+    let command = match shaper.class.is_none() && is_plain(seen) {
+        true => tbf_command(seen, change)?,
+        // The priority of a class is not known here.
+        false => format!("goodput settings set {}={}", near(&change.setting), quoted(&change.to)),
+    };
+    Some(at(shaper.end, command))
+}
+
+/// The command, with the host at which it belongs if that is not this one.
+pub(super) fn at(end: EndName, command: String) -> String {
+    match end {
+        EndName::Near => command,
+        EndName::Far => format!("{command}   # at the far host"),
     }
+}
+
+/// The setting as its own host names it.
+fn near(setting: &SettingRef) -> SettingRef {
+    SettingRef { end: EndName::Near, ..setting.clone() }
+}
+
+/// A value of two words as a shell takes it.
+fn quoted(value: &str) -> String {
+    if value.contains(' ') { format!("'{value}'") } else { value.to_owned() }
+}
+
+/// Whether a token bucket has only a rate, a burst and a limit.
+fn is_plain(seen: &Seen) -> bool {
+    let facts = seen.sender.before;
+    let none = |what: &str| facts.number(&format!("qdisc.{what}")).is_ok_and(|value| value == 0.0);
+    let ethernet = facts.text("qdisc.link_layer").is_ok_and(|layer| layer == "ethernet");
+    facts.number("qdisc.peak_rate_bits_per_s").is_err()
+        && none("overhead_bytes")
+        && none("least_bytes")
+        && ethernet
+}
+
+fn tbf_command(seen: &Seen, change: &Change) -> Option<String> {
+    let shaper = seen.shaper()?;
+    let (device, limit) = (&shaper.device, shaper.limit_bytes.value()?.0);
+    let rate = seen.sender.before.count("qdisc.rate_bits_per_s").ok()?;
+    Some(format!(
+        "tc qdisc change dev {device} root tbf rate {} burst {} limit {limit}",
+        short(rate),
+        change.to
+    ))
 }

@@ -74,8 +74,10 @@ pub(crate) fn tbf(rate: u64, burst: u64, limit: u64) -> Snapshot {
         ("qdisc.rate_bits_per_s", rate),
         ("qdisc.burst_bytes", burst),
         ("qdisc.limit_bytes", limit),
+        ("qdisc.overhead_bytes", 0),
+        ("qdisc.least_bytes", 0),
     ];
-    device("tbf", &counts, &[])
+    device("tbf", &counts, &[("qdisc.link_layer", "ethernet")])
 }
 
 pub(crate) fn explained(test: ShapingTest, before: &Snapshot, after: &Snapshot) -> ShapingTest {

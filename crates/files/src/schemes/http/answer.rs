@@ -62,7 +62,7 @@ impl Answer {
         note(response, about);
         let closes = closes(response);
         let part = Part::of(response, wanted)?;
-        if let Some(outcome) = without_body(response, part.is_some())? {
+        if let Some(outcome) = without_body(response, part.is_some(), wanted.is_some())? {
             return Ok(Self { outcome, chunks: None, closes });
         }
         let body = match call.proceed() {
@@ -129,14 +129,18 @@ impl Part {
 }
 
 /// The outcome of an answer without a file.
-fn without_body(response: &Response<()>, is_part: bool) -> Result<Option<Outcome>, FileError> {
+fn without_body(
+    response: &Response<()>,
+    is_part: bool,
+    asked_for_part: bool,
+) -> Result<Option<Outcome>, FileError> {
     let status = response.status();
     let words = shown(status.to_string().as_bytes());
     match status {
         StatusCode::OK => {}
         _ if is_part => {}
         // No byte of the file can be had, not even the first.
-        StatusCode::RANGE_NOT_SATISFIABLE => {
+        StatusCode::RANGE_NOT_SATISFIABLE if asked_for_part => {
             return Ok(Some(Outcome::Body { extent: Extent::Bytes(0), announced_bytes: Some(0) }));
         }
         StatusCode::MOVED_PERMANENTLY
