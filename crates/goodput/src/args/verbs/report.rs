@@ -9,7 +9,7 @@ use goodput_charts::Chart;
 /// `goodput report`
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Results to draw: `last`, numbers of `goodput history`, or files with JSON records
+    /// `last`, numbers that `goodput history` lists, or files with JSON records
     #[arg(value_name = "RESULT", default_value = "last")]
     pub results: Vec<String>,
     /// File to write: `.html`, one page; `.md`, a text; or `.svg`

@@ -32,7 +32,7 @@ Examples:
     goodput shaping nas --rate 100mbit
     goodput shaping nas --rate 20mbit --reverse    # what comes from there
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
-    goodput shaping nas --rate 100mbit --prove     # which setting costs the rate?
+    goodput shaping nas --rate 100mbit --prove     # what costs the rate?
     goodput shaping nas --rate 100mbit --show-timer=hourly
 
 Exit codes: 0 it gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
