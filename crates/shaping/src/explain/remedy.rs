@@ -60,7 +60,7 @@ pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
 }
 
 /// The command, with the host at which it belongs if that is not this one.
-pub(super) fn at(end: EndName, command: String) -> String {
+pub(crate) fn at(end: EndName, command: String) -> String {
     match end {
         EndName::Near => command,
         EndName::Far => format!("{command}   # at the far host"),
