@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
+use crate::thin::thinned;
+
 /// A point in the units of the axes.
 pub type Point = (f64, f64);
-
-/// Most points of a line; a picture shows no more, and a page stays small.
-const MAX_POINTS: usize = 400;
 
 /// The part of the plane that a panel shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +32,7 @@ impl Panel {
 
     /// The parts of a line that are in it.
     pub fn line(&self, points: &[Point]) -> Vec<Vec<Point>> {
-        let points = thinned(points);
+        let points: Vec<Point> = thinned(points).copied().collect();
         let mut parts: Vec<Vec<Point>> = Vec::new();
         for pair in points.windows(2) {
             let Some((from, to)) = self.segment(pair[0], pair[1]) else { continue };
@@ -88,16 +87,6 @@ fn shared(range: &Range<f64>, a: f64, b: f64) -> Option<(f64, f64)> {
     (low <= high).then_some((low, high))
 }
 
-/// Every how-many-th point, and the last one.
-fn thinned(points: &[Point]) -> Vec<Point> {
-    let step = points.len().div_ceil(MAX_POINTS).max(1);
-    let mut thinned: Vec<Point> = points.iter().copied().step_by(step).collect();
-    thinned.extend(
-        points.last().filter(|_| !points.is_empty() && !(points.len() - 1).is_multiple_of(step)),
-    );
-    thinned
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,15 +113,6 @@ mod tests {
             panel().cut([(f64::NAN, 2.0), (f64::NAN, 4.0)]).map(|b| panel().has(b[0])),
             Some(true)
         );
-    }
-
-    #[test]
-    fn a_long_line_keeps_its_last_point() {
-        let points: Vec<_> = (0..12_001).map(|n| (f64::from(n), 0.0)).collect();
-        let thin = thinned(&points);
-        assert!(thin.len() <= MAX_POINTS + 1);
-        assert_eq!((thin[0], thin.last()), (points[0], points.last()));
-        assert!(thinned(&[]).is_empty());
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod page;
 mod palette;
 mod plot;
 mod series;
+mod thin;
 mod ticket;
 mod words;
 

@@ -4,9 +4,6 @@ use goodput_model::{End, EndName, FlowSample, Known, Record, Role, Sample, TcpIn
 
 use crate::clip::Point;
 
-/// Points of a line; a picture shows no more, and a page stays small.
-const MAX_POINTS: usize = 400;
-
 /// What one end saw, if it reported.
 pub fn end(record: &Record, name: EndName) -> Option<&End> {
     let end = match name {
@@ -14,14 +11,6 @@ pub fn end(record: &Record, name: EndName) -> Option<&End> {
         EndName::Far => &record.ends.far,
     };
     end.value()
-}
-
-/// As many of the samples as a line has points, the last one among them. Their counts are cumulative, so that nothing
-/// between them is left out.
-pub fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
-    let step = samples.len().div_ceil(MAX_POINTS).max(1);
-    let rest = samples.last().filter(|_| !(samples.len() - 1).is_multiple_of(step));
-    samples.iter().step_by(step).chain(rest)
 }
 
 /// A count that grows, as its rate per second from one sample to the next. A rate stands at the end of the time that
@@ -51,9 +40,8 @@ pub fn growth<'a>(
 
 /// What one flow's kernel reported over time, as `read` takes it from each sample that has it.
 pub fn gauge(end: &End, flow: u16, read: impl Fn(&TcpInfo) -> Option<f64>) -> Vec<Point> {
-    let detailed: Vec<_> =
-        end.samples.iter().filter_map(|sample| Some((sample.at_s, tcp(sample, flow)?))).collect();
-    detailed.iter().filter_map(|(at_s, tcp)| Some((*at_s, read(tcp)?))).collect()
+    let seen = end.samples.iter().filter_map(|sample| Some((sample.at_s, tcp(sample, flow)?)));
+    seen.filter_map(|(at_s, tcp)| Some((at_s, read(tcp)?))).collect()
 }
 
 fn tcp(sample: &Sample, flow: u16) -> Option<&TcpInfo> {
@@ -108,14 +96,5 @@ mod tests {
         let rates = growth(samples.iter(), |sample| Some(sample.received_bytes as f64));
         assert_eq!(rates, [(1.0, 100.0), (2.0, 200.0), (3.1, 600.0 / 1.1)]);
         assert!(growth(samples.iter(), |_| None).is_empty());
-    }
-
-    #[test]
-    fn a_long_run_has_no_more_points_than_a_picture_shows() {
-        let samples: Vec<_> = (0..12_000).map(|n| sample(f64::from(n), 0)).collect();
-        let count = thinned(&samples).count();
-        assert!((MAX_POINTS / 2..=MAX_POINTS + 1).contains(&count), "{count}");
-        assert_eq!(thinned(&samples).last().unwrap().at_s, 11_999.0);
-        assert_eq!(thinned(&samples[..3]).count(), 3);
     }
 }

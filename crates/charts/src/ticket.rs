@@ -56,7 +56,7 @@ impl Ticket {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        let confidence = format!("{:?}", finding.confidence).to_lowercase();
+        let confidence = words::confidence(finding.confidence);
         self.line(&format!("- **{}** ({confidence})", plain(&finding.summary)));
         for witness in &finding.evidence {
             self.line(&format!("  - {}", plain(&witness.text)));

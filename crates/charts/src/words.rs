@@ -1,6 +1,6 @@
 //! How values on axes and in tables are written.
 
-use goodput_model::{BitRate, Bytes};
+use goodput_model::{BitRate, Bytes, Confidence};
 
 /// A rate in bits per second; nothing below zero, where a chart may have room for something else.
 pub fn rate(bits_per_s: f64) -> String {
@@ -43,6 +43,15 @@ pub fn plain(text: &str) -> String {
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|c| if controls(c) { ' ' } else { c }).collect()
+}
+
+/// How sure a finding is.
+pub fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Possible => "possible",
+        Confidence::Likely => "likely",
+        Confidence::Certain => "certain",
+    }
 }
 
 /// A share.

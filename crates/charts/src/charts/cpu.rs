@@ -7,7 +7,8 @@ use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
-use crate::series::{end, growth, highest, last, sum, thinned};
+use crate::series::{end, growth, highest, last, sum};
+use crate::thin::thinned;
 use crate::words;
 
 /// The chart.

@@ -7,7 +7,8 @@ use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
-use crate::series::{end, flow_of, flows, growth, highest, last, thinned};
+use crate::series::{end, flow_of, flows, growth, highest, last};
+use crate::thin::thinned;
 use crate::words;
 
 /// Flows with a line of their own; of more, lines would hide each other.
