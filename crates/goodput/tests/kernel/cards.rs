@@ -2,6 +2,7 @@
 //! also after the run was killed, with all that the driver changed along with them.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use goodput_model::SettingRef;
 use goodput_settings::{Changes, Scope, read, settings, undo};
@@ -9,6 +10,7 @@ use goodput_testing::wait_for;
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
+use crate::in_turn;
 use crate::program::goodput;
 use crate::victim::{Victim, guard};
 
@@ -37,44 +39,45 @@ const CARDS: [Card; 4] = [
     Card {
         driver: "e1000e",
         settings: &[
-            ("ring.rx", ["512", "4096"]),
-            ("ring.tx", ["128", "1024"]),
             ("coalescing.rx_usecs", ["20", "100"]),
             ("polling", ["busy", "deferred"]),
             ("irq.affinity", ["1", "0"]),
         ],
-        without_kills: &[("offload.rx-hash", ["off", "on"])],
+        without_kills: &[
+            ("ring.rx", ["512", "4096"]),
+            ("ring.tx", ["128", "1024"]),
+            ("offload.rx-hash", ["off", "on"]),
+        ],
     },
     Card {
         driver: "vmxnet3",
-        settings: &[
-            ("ring.rx", ["512", "1024"]),
-            ("ring.tx", ["256", "1024"]),
-            ("offload.lro", ["off", "on"]),
-        ],
-        without_kills: &[],
+        settings: &[("ring.rx", ["512", "1024"])],
+        without_kills: &[("ring.tx", ["256", "1024"]), ("offload.lro", ["off", "on"])],
     },
     Card {
         driver: "virtio_net",
-        settings: &[
-            ("channels.combined", ["2", "1"]),
+        settings: &[("channels.combined", ["2", "1"])],
+        without_kills: &[
             ("polling", ["threaded", "deferred"]),
             ("irq.affinity", ["1", "0"]),
+            ("offload.rx-gro-hw", ["off", "on"]),
         ],
-        without_kills: &[("offload.rx-gro-hw", ["off", "on"])],
     },
 ];
+
+/// All cards are in one network namespace, which one run changes at a time.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Every test of this file.
 pub fn all() -> Vec<Trial> {
     let of = |card: Card| {
         let name = |what: &str| format!("cards::{}::{what}", card.driver);
         [
-            Trial::test(name("put_back"), move || put_back(card)),
-            Trial::test(name("put_back_when_killed"), move || put_back_when_killed(card)),
+            in_turn(&TURN, name("put_back"), move || put_back(card)),
+            in_turn(&TURN, name("put_back_when_killed"), move || put_back_when_killed(card)),
         ]
     };
-    let program = Trial::test("cards::the_program_changes_a_ring", the_program_changes_a_ring);
+    let program = in_turn(&TURN, "cards::the_program_changes_a_ring", the_program_changes_a_ring);
     CARDS.into_iter().flat_map(of).chain([program]).collect()
 }
 

@@ -14,8 +14,9 @@ mod queues;
 mod victim;
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Which kernel the guest has; no variable, no guest.
 const GUEST: &str = "GOODPUT_GUEST";
@@ -25,17 +26,26 @@ fn main() -> ExitCode {
         return code;
     }
     let mut arguments = Arguments::from_args();
-    // The tests share the cards.
-    arguments.test_threads = Some(1);
-    let tests = match std::env::var_os(GUEST) {
-        Some(_) => cards::all()
-            .into_iter()
-            .chain(queues::all())
-            .chain(netem::all())
-            .chain(nfs::all())
-            .chain(paced::all())
-            .collect(),
-        None => Vec::new(),
+    let Some(_) = std::env::var_os(GUEST) else {
+        return libtest_mimic::run(&arguments, Vec::new()).exit_code();
     };
+    let (cards, servers) = (cards::all(), nfs::all());
+    // Those that wait for their turn take no thread from the others.
+    arguments.test_threads = Some(cards.len() + servers.len());
+    let tests = cards.into_iter().chain(servers).chain(queues::all());
+    let tests = tests.chain(netem::all()).chain(paced::all()).collect();
     libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// A test that uses what the guest has once, one after the other with all that name the same `turn`. All others have
+/// network namespaces of their own, and run beside each other.
+fn in_turn(
+    turn: &'static Mutex<()>,
+    name: impl Into<String>,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    Trial::test(name, move || {
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        test()
+    })
 }

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 
 use goodput_model::{Known, MountReach, Record};
 use goodput_testing::{skip, wait_for};
@@ -13,16 +14,20 @@ use libtest_mimic::{Failed, Trial};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use tempfile::TempDir;
 
-use super::program::goodput;
+use crate::in_turn;
+use crate::program::goodput;
 
 const FILE_BYTES: usize = 4 << 20;
 const SERVER: &str = "/usr/bin/ganesha.nfsd";
 
+/// The server has one port.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Every test of this module.
 pub fn all() -> Vec<Trial> {
     vec![
-        Trial::test("an_nfs_mount_is_read_with_its_counts_and_with_other_options", read),
-        Trial::test("an_nfs_mount_is_written_with_its_counts_and_with_other_options", written),
+        in_turn(&TURN, "an_nfs_mount_is_read_with_its_counts_and_with_other_options", read),
+        in_turn(&TURN, "an_nfs_mount_is_written_with_its_counts_and_with_other_options", written),
     ]
 }
 
