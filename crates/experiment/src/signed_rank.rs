@@ -92,7 +92,7 @@ fn walsh_averages(differences: &[Residual]) -> Vec<f64> {
         };
         averages.extend(differences[index..].iter().filter_map(with));
     }
-    averages.sort_by(f64::total_cmp);
+    averages.sort_unstable_by(f64::total_cmp);
     averages
 }
 
@@ -120,7 +120,8 @@ fn rank_sum_probabilities(n: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; n * (n + 1) / 2 + 1];
     probabilities[0] = 1.0;
     for rank in 1..=n {
-        for sum in (0..probabilities.len()).rev() {
+        let highest = rank * (rank + 1) / 2;
+        for sum in (0..=highest).rev() {
             let with = if sum >= rank { probabilities[sum - rank] } else { 0.0 };
             probabilities[sum] = (probabilities[sum] + with) / 2.0;
         }
