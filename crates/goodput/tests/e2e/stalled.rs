@@ -153,26 +153,27 @@ fn span(record: &Record) -> (f64, f64, f64) {
 
 #[test]
 fn a_far_end_that_stops_midway_is_no_success_whoever_sends() {
-    for options in [&["-t", "8"][..], &["-t", "8", "-R"]] {
-        let options = [options, &["--expect", ">=1", "--expect", "limit!=path-loss"]].concat();
-        let (output, record) = stopped_midway(&options);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{options:?}: {said}");
-        let why = record.incomplete.as_deref().unwrap_or_default();
-        assert!(
-            why.contains("no report") || why.contains("cut short"),
-            "{options:?}: {why}: {said}"
-        );
-        // Neither the good beginning nor the rest alone: as long as payload was to move.
-        let (until_s, least, most) = span(&record);
-        let (rate, duration_s) = (record.result.goodput_bits_per_s.0, record.result.duration_s);
-        assert!(
-            duration_s >= until_s / 2.0,
-            "{options:?}: {duration_s} of {until_s}: {:?}",
-            record.doubts
-        );
-        assert!(rate > 0.0 && (least..=most).contains(&rate), "{options:?}: {least} {rate} {most}");
-    }
+    // Beside each other: each waits until the far end has been silent for long.
+    std::thread::scope(|scope| {
+        for direction in [&["-t", "8"][..], &["-t", "8", "-R"]] {
+            scope.spawn(|| stopping_midway_is_no_success(direction));
+        }
+    });
+}
+
+fn stopping_midway_is_no_success(direction: &[&str]) {
+    let options = [direction, &["--expect", ">=1", "--expect", "limit!=path-loss"]].concat();
+    let (output, record) = stopped_midway(&options);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{options:?}: {said}");
+    let why = record.incomplete.as_deref().unwrap_or_default();
+    assert!(why.contains("no report") || why.contains("cut short"), "{options:?}: {why}: {said}");
+    // Neither the good beginning nor the rest alone: as long as payload was to move.
+    let (until_s, least, most) = span(&record);
+    let (rate, duration_s) = (record.result.goodput_bits_per_s.0, record.result.duration_s);
+    let doubts = &record.doubts;
+    assert!(duration_s >= until_s / 2.0, "{options:?}: {duration_s} of {until_s}: {doubts:?}");
+    assert!(rate > 0.0 && (least..=most).contains(&rate), "{options:?}: {least} {rate} {most}");
 }
 
 #[test]
