@@ -103,11 +103,27 @@ fn without_environment(command: clap::Command) -> clap::Command {
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::{Bytes, Length};
+
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::whole().debug_assert();
+    }
+
+    #[test]
+    fn iperf_s_letter_for_the_length_of_a_write_or_datagram_is_the_chunk() {
+        for (line, chunk_bytes) in [("-l 8K", 8192), ("-u -l 64", 64), ("", 128 << 10)] {
+            let words = format!("goodput test localhost {line}");
+            let cli = Cli::from_words(words.split_whitespace().map(OsString::from)).unwrap();
+            let Command::Test(test) = cli.command else { panic!("{words}") };
+            assert_eq!(
+                test.measure.plan(Length::Source).chunk_bytes,
+                Bytes(chunk_bytes),
+                "{words}"
+            );
+        }
     }
 
     #[test]

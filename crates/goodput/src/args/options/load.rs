@@ -36,7 +36,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "MOVER", hide_short_help = true)]
     pub receive_mover: Option<String>,
     /// Size of a write or a datagram [default: 128K; UDP over IPv4 1472, over IPv6 1452]
-    #[arg(long, value_name = "BYTES", value_parser = size::positive, hide_short_help = true)]
+    #[arg(short = 'l', long, value_name = "BYTES", value_parser = size::positive, hide_short_help = true)]
     pub chunk: Option<Bytes>,
     /// CPUs for the flows' threads: none, auto, or a list like 2,4-7
     ///
