@@ -153,13 +153,24 @@ fn segment(
         (None, None) => return Err(Missing::because("no MTU was given")),
     };
     let packet = payload + headers;
-    let formula = format!(
-        "{} - {} ({}) - 20 (TCP) - {options} (options)",
-        number(packet),
-        number(ip.bytes),
-        ip.name
-    );
-    lines.add("payload", formula, payload, "bytes");
+    let parts = [
+        format!("{} ({})", number(ip.bytes), ip.name),
+        "20 (TCP)".into(),
+        format!("{options} (options)"),
+    ];
+    let left = format!("{} - {}", number(inside.room.unwrap_or(packet)), parts.join(" - "));
+    // The smaller of the two counts: say so if they differ.
+    match asked.filter(|asked| most.is_some_and(|most| most != *asked)) {
+        Some(asked) => {
+            let formula = format!("min({} (MSS), {left})", number(asked));
+            lines.add("payload", formula, payload, "bytes");
+            let formula = format!("{} + {}", number(payload), parts.join(" + "));
+            lines.add("IP packet", formula, packet, "bytes");
+        }
+        None => {
+            lines.add("payload", left, payload, "bytes");
+        }
+    }
     Ok(Packet { payload, ip: packet + inside.bytes, frames: 1.0 })
 }
 
@@ -272,6 +283,23 @@ mod tests {
         let mss = |mss, mtu| CeilingInputs { mss_bytes: Some(mss), mtu_bytes: mtu, ..tcp() };
         assert_eq!(Packet::of(&mss(988, None)).unwrap().ip, 1040.0);
         assert_eq!(Packet::of(&mss(9000, Some(1500))).unwrap().payload, 1448.0);
+    }
+
+    #[test]
+    fn a_segment_size_that_differs_from_what_the_mtu_leaves_is_shown_beside_it() {
+        let first = |mss| {
+            let mut lines = Lines::default();
+            Packet::worked_out(&CeilingInputs { mss_bytes: mss, ..tcp() }, &mut lines).unwrap();
+            lines.into_vec().into_iter().map(|line| (line.formula, line.value)).collect::<Vec<_>>()
+        };
+        let left = "1500 - 20 (IPv4) - 20 (TCP) - 12 (options)";
+        assert_eq!(first(None), [(left.into(), 1448.0)]);
+        assert_eq!(first(Some(1448)), first(None));
+        for (mss, payload) in [(9000, 1448), (988, 988)] {
+            let both = (format!("min({mss} (MSS), {left})"), f64::from(payload));
+            let sum = format!("{payload} + 20 (IPv4) + 20 (TCP) + 12 (options)");
+            assert_eq!(first(Some(mss)), [both, (sum, f64::from(payload) + 52.0)]);
+        }
     }
 
     /// The NFS requests of 8 KiB that the Ethernet HOWTO warns of are six frames.
