@@ -169,7 +169,7 @@ fn answers(fetches: &Fetches) -> Option<String> {
     };
     let waiting = match fetches.asking_share {
         Known::Value(share) if share >= MIN_SHOWN_SHARE => {
-            format!("   {:.0} % of the time without payload, between files", share * 100.0)
+            format!("   {:.0} % of the time without payload, before files", share * 100.0)
         }
         _ => String::new(),
     };
@@ -283,7 +283,7 @@ mod tests {
         assert!(moved(&fetches, Some(1)).contains("12 times, length not announced"));
         assert_eq!(first_fetch(&given_up, &fetches), "80.0 ms (given up), 100 Mbit/s");
         assert!(
-            answers(&fetches).unwrap().ends_with("25 % of the time without payload, between files")
+            answers(&fetches).unwrap().ends_with("25 % of the time without payload, before files")
         );
     }
 }
