@@ -26,13 +26,14 @@ use libtest_mimic::{Arguments, Trial};
 
 /// Tests at the same time, if nobody says otherwise: they compare counts, which other load on the
 /// CPUs does not change.
-const TOGETHER: usize = 4;
+const TOGETHER: usize = 6;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TOGETHER);
     let tests = match goodput_lab::privilege::enter() {
-        Ok(_) => matrix::PEERS.iter().flat_map(of).chain(unpackaged()).chain(together()).collect(),
+        // The longest first, so that others run beside them to the end.
+        Ok(_) => unpackaged().chain(together()).chain(matrix::PEERS.iter().flat_map(of)).collect(),
         Err(why) => vec![skip::needs("peers", why.to_string())],
     };
     libtest_mimic::run(&arguments, tests).exit_code()
