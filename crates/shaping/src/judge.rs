@@ -19,6 +19,8 @@ pub struct Told {
     pub tolerance_percent: f64,
     /// The largest burst that it may let through.
     pub max_burst: Option<Bytes>,
+    /// Which bytes its rate counts, if that was read; otherwise it follows from the rate that fits best.
+    pub counts: Option<CountedLayer>,
 }
 
 /// What TCP got.
@@ -32,13 +34,16 @@ pub struct TcpRate {
     pub packet: f64,
 }
 
-/// Holds what was seen against what it was told. Which bytes it counts follows from the rate that fits best.
+/// Holds what was seen against what it was told.
 pub fn judge(
     told: Told,
     train: Result<Shaping, Missing>,
     tcp: Result<TcpRate, Missing>,
 ) -> ShapingTest {
-    let counts = counts(told, &train, &tcp);
+    let counts = match told.counts {
+        Some(layer) => Ok(layer),
+        None => counts(told, &train, &tcp),
+    };
     let datagrams = match (&train, &counts) {
         (Ok(train), Ok(layer)) => datagrams_in(told, train, *layer),
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
@@ -83,7 +88,7 @@ pub fn judge(
     }
 }
 
-/// What it counts: the layer in which datagrams, or TCP if their rate is not known, get most nearly the rate that it was told. If they
+/// What it seems to count: the layer in which datagrams, or TCP if their rate is not known, get most nearly the rate that it was told. If they
 /// get that in none, a shaper that gives another rate counts frames, as most do.
 fn counts(
     told: Told,
@@ -193,7 +198,8 @@ mod tests {
     use super::*;
     use goodput_model::Gaps;
 
-    const TOLD: Told = Told { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None };
+    const TOLD: Told =
+        Told { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };
 
     fn exactly(value: f64) -> Estimate {
         Estimate { value, low: value * 0.999, high: value * 1.001 }
@@ -224,6 +230,16 @@ mod tests {
 
     fn judged(told: Told, frames: f64, goodput: f64) -> ShapingTest {
         judge(told, Ok(train(frames)), Ok(tcp(goodput)))
+    }
+
+    /// 98.6 Mbit/s in frames are 100.2 on the wire; but whoever was seen to count frames gives 1.4 % less.
+    #[test]
+    fn what_was_read_is_not_guessed() {
+        let told = Told { counts: Some(CountedLayer::Frame), ..TOLD };
+        let seen = judged(told, 98.6e6, 94.2e6);
+        assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
+        assert!((seen.datagrams_bits_per_s.value().unwrap().value - 98.6e6).abs() < 1.0);
+        assert_eq!(judged(TOLD, 98.6e6, 94.2e6).counts, Known::Value(CountedLayer::Wire));
     }
 
     #[test]

@@ -71,6 +71,15 @@ fn interval(estimate: &Estimate, words: impl Fn(f64) -> String) -> String {
     format!("{}   {} to {}", style::strong(words(value)), words(low.max(0.0)), words(high))
 }
 
+/// A depth of which only the upper bound is known is said as that.
+fn bucket(depth: &Estimate, frame: Bytes) -> String {
+    let words = |value: f64| Bytes(value.round() as u64).to_string();
+    if depth.low <= 0.0 {
+        return format!("{} at most", style::strong(words(depth.high.max(0.0))));
+    }
+    format!("{}   about {:.0} frames", interval(depth, words), depth.value / frame.0 as f64)
+}
+
 /// What happened to datagrams above the rate.
 fn behaviour(out: &mut String, train: &Shaping) {
     let lost = train.lost as f64 * 100.0 / (train.sent as f64).max(1.0);
@@ -92,12 +101,8 @@ fn behaviour(out: &mut String, train: &Shaping) {
         "train",
         &format!("{} datagrams sent, in frames at {offered}; {lost:.1} % lost{held}", train.sent),
     );
-    let bucket = |value: f64| Bytes(value.round() as u64).to_string();
     match &train.bucket_bytes {
-        Known::Value(depth) => {
-            let frames = depth.value / train.frame_bytes.0 as f64;
-            line(out, "bucket", &format!("{}   about {frames:.0} frames", interval(depth, bucket)));
-        }
+        Known::Value(depth) => line(out, "bucket", &bucket(depth, train.frame_bytes)),
         Known::Missing(why) if train.kind != ShapingKind::None => {
             line(out, "bucket", &format!("unknown: {}", why.missing));
         }

@@ -66,7 +66,7 @@ fn largest_super_packet(sender: &Sender, frame: f64) -> f64 {
 pub(super) fn below_a_frame(seen: &Seen) -> Answer {
     let (shaper, burst) = (seen.shaper()?, seen.burst()?);
     let frame = shaper.counted_frame_bytes;
-    (burst < frame.0 as f64).then(|| {
+    (seen.burst_at_most()? < frame.0 as f64).then(|| {
         say(
             "below-a-frame",
             format!(
@@ -144,7 +144,7 @@ pub(super) fn is_explained(seen: &Seen, short: f64) -> bool {
 pub(super) fn cuts_batches(seen: &Seen) -> Answer {
     let (shaper, burst, enough) = (seen.shaper()?, seen.burst()?, seen.enough?);
     let frame = shaper.counted_frame_bytes.0 as f64;
-    let is_small = burst >= frame && burst < enough.bytes.0 as f64;
+    let is_small = burst >= frame && seen.burst_at_most()? < enough.bytes.0 as f64;
     (shaper.kind == "tbf" && is_small && enough.bytes > enough.for_rate_bytes).then(|| {
         say(
             "cut-super-packets",

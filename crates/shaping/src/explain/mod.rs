@@ -12,9 +12,15 @@ pub(crate) mod tests;
 pub(crate) use remedy::at;
 
 use goodput_model::{
-    Bytes, Change, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing, Shaping,
-    ShapingCause, ShapingTest, Snapshot,
+    Bytes, Change, CountedLayer, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing,
+    Shaping, ShapingCause, ShapingTest, Snapshot,
 };
+
+use crate::judge::Told;
+
+/// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
+/// include/net/pkt_sched.h).
+const BURST_STEP_S: f64 = 64e-9;
 
 /// The end that sent, and what is known of it.
 #[derive(Debug, Clone)]
@@ -33,6 +39,17 @@ pub struct Sender<'a> {
     pub min_rtt_s: Result<f64, Missing>,
     /// What limits TCP, by its own diagnosis, if that found anything.
     pub tcp_limit: Option<String>,
+}
+
+/// What the shaper counts that has the rate it was `told`, if it is at the sender and so can be read; `packet` is an IP
+/// packet, bytes.
+#[must_use]
+pub fn counts(sender: &Sender, told: &Told, packet: f64) -> Option<CountedLayer> {
+    let shaper = local::shaper(sender, packet + CountedLayer::Frame.extra_bytes()).ok()?;
+    let off_percent = (shaper.rate_bits_per_s.0 / told.rate.0 - 1.0).abs() * 100.0;
+    let extra = shaper.counted_frame_bytes.0 as f64 - packet;
+    let is_it = |layer: &CountedLayer| layer.extra_bytes() == extra;
+    CountedLayer::ALL.into_iter().find(is_it).filter(|_| off_percent <= told.tolerance_percent)
 }
 
 /// Adds to a test what explains it.
@@ -125,9 +142,14 @@ impl<'a> Seen<'a> {
         (short > self.tolerance()).then_some(short)
     }
 
-    /// The local shaper's bucket, bytes.
+    /// The local shaper's bucket, bytes: the least that the kernel may have, which reports it in steps.
     fn burst(&self) -> Option<f64> {
         self.shaper()?.burst_bytes.value().map(|Bytes(bytes)| *bytes as f64)
+    }
+
+    /// The most that it may be, bytes.
+    fn burst_at_most(&self) -> Option<f64> {
+        Some(self.burst()? + BURST_STEP_S * self.shaper()?.rate_bits_per_s.0 / 8.0)
     }
 
     /// Whether TCP gets less than datagrams, by more than what is tolerated.

@@ -4,9 +4,11 @@ mod prove;
 mod seen;
 mod train;
 
-use goodput_model::{Bytes, Change, Kind, Length, Missing, Plan, Record};
+use goodput_model::{
+    Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
+};
 use goodput_settings::at_both_ends;
-use goodput_shaping::{Told, explain, judge};
+use goodput_shaping::{Told, counts, explain, judge};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -73,18 +75,44 @@ pub async fn shaping(
     let measured = client.measure(&plan, interrupt, listener).await;
     client.leave().await;
     let record = conclude(measured?, &target.text, &request.started)?.record;
-    let tcp = tcp_rate(&record);
-    let test = judge(request.told, train, tcp);
-    let mut test = explain(test, sender(&record, late));
-    let changed = test.changes.iter().map(|Change { setting, to, .. }| (setting, to.as_str()));
-    test.permanent = at_both_ends(changed, |setting, value| {
-        goodput_settings::permanent(setting, value).unwrap_or_default()
-    });
-    let record = Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record };
+    let record = explained(request, record, train, late);
     Ok(match &request.prove {
         Some(how) if !interrupt.is_raised() => {
             prove(request, how, record, interrupt, listener).await
         }
         _ => record,
     })
+}
+
+/// The record of TCP, with what the train shows and what explains it.
+fn explained(
+    request: &ShapingRequest,
+    record: Record,
+    train: Result<Shaping, Missing>,
+    late: Result<Vec<f64>, Missing>,
+) -> Record {
+    let (tcp, sender) = (tcp_rate(&record), sender(&record, late));
+    let read = sender.as_ref().ok().zip(tcp.as_ref().ok());
+    let counts = read.and_then(|(sender, tcp)| counts(sender, &request.told, tcp.packet));
+    let test = judge(Told { counts, ..request.told }, train, tcp);
+    let mut test = explain(test, sender);
+    let changed = test.changes.iter().map(|Change { setting, to, .. }| (setting, to.as_str()));
+    test.permanent = at_both_ends(changed, |setting, value| {
+        goodput_settings::permanent(setting, value).unwrap_or_default()
+    });
+    let findings = record.findings.into_iter().map(|finding| with_one_remedy(finding, &test));
+    let findings = findings.collect();
+    Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), findings, ..record }
+}
+
+/// What a test proposes for the same setting takes the place of what the diagnosis of TCP proposes, which knows less: how late
+/// this host's timers are.
+fn with_one_remedy(mut finding: Finding, test: &ShapingTest) -> Finding {
+    for change in &mut finding.changes {
+        if let Some(better) = test.changes.iter().find(|better| better.setting == change.setting) {
+            change.clone_from(better);
+            finding.permanent.clone_from(&test.permanent);
+        }
+    }
+    finding
 }

@@ -132,7 +132,12 @@ pub struct ScheduleArgs {
 impl ShaperArgs {
     /// The same for the judgement.
     pub fn told(&self) -> Told {
-        Told { rate: self.rate, tolerance_percent: self.tolerance, max_burst: self.max_burst }
+        Told {
+            rate: self.rate,
+            tolerance_percent: self.tolerance,
+            max_burst: self.max_burst,
+            counts: None,
+        }
     }
 }
 
