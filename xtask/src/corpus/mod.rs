@@ -12,7 +12,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 
 use crate::truth::Ran;
-use xtask::shell::{cargo, root};
+use xtask::shell::{self, cargo, command, root};
 
 /// Options of `cargo xtask corpus`.
 #[derive(clap::Args)]
@@ -76,8 +76,10 @@ fn judged() -> Result<String> {
 
 /// The lines with the verdicts and findings of today's rules.
 fn judge_again(lines: &str) -> Result<String> {
-    let mut judge = cargo(["run", "--quiet", "--package=goodput-engine", "--example=rejudge"]);
-    judge.args(["--", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    // Of the whole workspace: asked for alone, it would be built with other features of its dependencies, and so once more.
+    shell::run(&mut cargo(["build", "--quiet", "--workspace", "--example=rejudge"]))?;
+    let mut judge = command("target/debug/examples/rejudge");
+    judge.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = judge.spawn().context("start the example `rejudge`")?;
     let mut input = child.stdin.take().context("the example has no standard input")?;
     let said = thread::scope(|scope| {
