@@ -5,7 +5,8 @@ use goodput_model::{
     QueueDiscipline, Shaping, ShapingKind, ShapingQueue, ShapingTest, Snapshot,
 };
 
-use super::{Sender, explain};
+use super::{Sender, counts, explain};
+use crate::judge::Told;
 
 /// Datagrams in frames, and TCP in the same, of the told 100 Mbit/s.
 pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
@@ -128,6 +129,33 @@ fn a_bucket_of_one_frame_loses_what_late_timers_leave() {
     let enough = seen.enough_bucket.value().unwrap();
     assert!((1514..3000).contains(&enough.for_rate_bytes.0), "{enough:?}");
     assert!(seen.causes[0].text.contains("6.88 µs late at 100 Mbit/s"), "{:?}", seen.causes[0]);
+}
+
+/// At 1 Gbit/s a step of 64 ns is 8 bytes: the kernel reports 68130 bytes as 68128.
+#[test]
+fn a_bucket_reported_in_steps_may_be_as_large_as_it_was_set() {
+    for (burst, cuts) in [(68_128, false), (68_120, true)] {
+        let local = tbf(1_000_000_000, burst, 1_000_000);
+        let seen = explained(test(SHAPER, 1e9, 1e9), &local, &local);
+        assert_eq!(ids(&seen).contains(&"cut-super-packets"), cuts, "{burst}: {:?}", seen.causes);
+    }
+}
+
+#[test]
+fn what_the_shaper_counts_that_was_told_the_rate_is_read() {
+    let nothing = Snapshot::default();
+    let read = |facts: &Snapshot, rate: f64| {
+        let told =
+            Told { rate: BitRate(rate), tolerance_percent: 2.0, max_burst: None, counts: None };
+        counts(&sender(facts, &nothing), &told, 1500.0)
+    };
+    let plain = tbf(100_000_000, 1600, 1_000_000);
+    assert_eq!(read(&plain, 1e8), Some(CountedLayer::Frame));
+    assert_eq!(read(&plain, 5e7), None, "another shaper was meant");
+    let mut wire = plain;
+    wire.put("qdisc.overhead_bytes", 24u64);
+    assert_eq!(read(&wire, 1e8), Some(CountedLayer::Wire));
+    assert_eq!(read(&device("fq", &[], &[]), 1e8), None);
 }
 
 #[test]
