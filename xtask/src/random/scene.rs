@@ -11,7 +11,8 @@ pub struct Scene {
     link: Table,
     faults: Vec<Value>,
     client: Vec<Value>,
-    routed: bool,
+    /// Names of the links: that of the path, and one without properties.
+    links: (&'static str, Option<&'static str>),
     reverse: bool,
 }
 
@@ -46,7 +47,7 @@ impl Scene {
             link: Table::new(),
             faults: Vec::new(),
             client: Vec::new(),
-            routed: false,
+            links: ("path", None),
             reverse: path.reverse,
         };
         scene.load(path);
@@ -67,6 +68,14 @@ impl Scene {
         let mut run = Table::new();
         run.insert("ipv6".into(), path.ipv6.into());
         self.file.insert("run".into(), run.into());
+    }
+
+    /// A limit that what is planted may have as well.
+    pub fn may_be(&mut self, rule: &str) {
+        let limits = self.file.get_mut("expect").and_then(|expect| expect.get_mut("limit"));
+        if let Some(limits) = limits.and_then(Value::as_array_mut) {
+            limits.push(rule.into());
+        }
     }
 
     /// A property of the link, in both directions.
@@ -97,7 +106,12 @@ impl Scene {
 
     /// Puts a router between the hosts; the link is the one towards the router.
     pub fn route(&mut self) {
-        self.routed = true;
+        self.links = ("near-router", Some("router-far"));
+    }
+
+    /// The same, and the link is the one behind the router: a cable without properties leads there.
+    pub fn route_by_cable(&mut self) {
+        self.links = ("router-far", Some("near-router"));
     }
 
     /// A fault of a kind, with its properties.
@@ -115,15 +129,9 @@ impl Scene {
 
     /// The scenario as a file.
     pub fn into_toml(mut self) -> String {
-        let link = Value::from(self.link);
-        let links: Table = match self.routed {
-            false => [("path".to_owned(), link)].into_iter().collect(),
-            true => {
-                [("near-router".to_owned(), link), ("router-far".to_owned(), Table::new().into())]
-                    .into_iter()
-                    .collect()
-            }
-        };
+        let (path, cable) = self.links;
+        let cable = cable.map(|name| (name.to_owned(), Table::new().into()));
+        let links: Table = [(path.to_owned(), self.link.into())].into_iter().chain(cable).collect();
         self.file.insert("link".into(), links.into());
         if !self.faults.is_empty() {
             self.file.insert("fault".into(), self.faults.into());
