@@ -17,7 +17,8 @@ pub const MIN_LIMITING_TIME_SHARE: f64 = 0.5;
 pub const MIN_CONTRIBUTING_TIME_SHARE: f64 = 0.15;
 /// Rate that a contributing window or buffer would allow, over the goodput, see [`MIN_CONTRIBUTING_TIME_SHARE`].
 pub const MAX_CONTRIBUTING_RATE_RATIO: f64 = 1.6;
-/// Delivery rate that TCP saw, over the goodput, at which the path is known to carry more.
+/// Another rate over the present one, at which more is known to be possible: the delivery rate that TCP saw over the
+/// goodput, or what another class of a shaper may send over what the own one may.
 pub const MIN_SPARE_RATE_RATIO: f64 = 1.15;
 /// Round-trip time at which a path is longer than the hosts' own work and scheduling, seconds: below it
 /// a window, a queue or a late packet may be due to the hosts.

@@ -8,8 +8,7 @@
 //!
 //! # How it is seen
 //! Nearly all bytes left through the default class, and the goodput has reached its ceil. Another
-//! class of the same device may send at least one and a half times that rate, and sent almost
-//! nothing.
+//! class of the same device may send at least 15 % more, and sent almost nothing.
 //!
 //! # What to try
 //! A filter that puts the flows into the right class, or a faster default class.
@@ -27,7 +26,7 @@ use crate::htb::{Leaf, leaves, used};
 use crate::names::QDISC_KIND;
 use crate::rule::{Rule, Stage};
 use crate::shaper::Shaper;
-use crate::thresholds::MIN_SHARE_OF_SHAPER_RATE_IF_WAITING;
+use crate::thresholds::{MIN_SHARE_OF_SHAPER_RATE_IF_WAITING, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
 
 /// The rule.
@@ -42,9 +41,6 @@ pub const RULE: Rule = Rule {
     source: include_str!("wrong_class.rs"),
 };
 
-/// Ceil of another class over that of the flows' own, from which the other is the better one.
-const MIN_CEIL_RATIO: f64 = 1.5;
-
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if view.sender.text(QDISC_KIND)? != "htb" {
         return Ok(None);
@@ -52,7 +48,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (leaves, goodput) = (leaves(&view.sender)?, view.goodput()?);
     let own = used(&leaves)?;
     let fastest = leaves.iter().max_by(|a, b| a.ceil.total_cmp(&b.ceil));
-    let Some(better) = fastest.filter(|leaf| leaf.ceil >= MIN_CEIL_RATIO * own.ceil) else {
+    let Some(better) = fastest.filter(|leaf| leaf.ceil >= MIN_SPARE_RATE_RATIO * own.ceil) else {
         return Ok(None);
     };
     let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
