@@ -62,11 +62,12 @@ fn largest_super_packet(sender: &Sender, frame: f64) -> f64 {
     }
 }
 
-/// A bucket that no full frame fits in.
+/// A bucket that no full frame fits in. Only tbf drops such a frame (net/sched/sch_tbf.c, `tbf_enqueue`): a class of htb may
+/// send as long as it owes nothing, whatever the frame costs (net/sched/sch_htb.c, `htb_class_mode`).
 pub(super) fn below_a_frame(seen: &Seen) -> Answer {
     let (shaper, burst) = (seen.shaper()?, seen.burst()?);
     let frame = shaper.counted_frame_bytes;
-    (seen.burst_at_most()? < frame.0 as f64).then(|| {
+    (is_tbf(shaper) && seen.burst_at_most()? < frame.0 as f64).then(|| {
         say(
             "below-a-frame",
             format!(
@@ -81,8 +82,10 @@ pub(super) fn below_a_frame(seen: &Seen) -> Answer {
 pub(super) fn late_timers(seen: &Seen) -> Answer {
     let (shaper, burst, lacks) = (seen.shaper()?, seen.burst()?, seen.shortfall()?);
     let (frame, rate) = (shaper.counted_frame_bytes.0 as f64, shaper.rate_bits_per_s);
-    let (bridged_s, short_percent) = ((burst - frame) * 8.0 / rate.0, lacks * 100.0);
-    if burst < frame || !is_explained(seen, lacks) {
+    // A class of htb sends a frame on credit, and the whole bucket bridges a late timer.
+    let spare = if is_tbf(shaper) { burst - frame } else { burst };
+    let (bridged_s, short_percent) = (spare * 8.0 / rate.0, lacks * 100.0);
+    if spare < 0.0 || !is_explained(seen, lacks) {
         return None;
     }
     let timers = match &seen.enough?.timers {
@@ -121,6 +124,10 @@ pub(super) fn small_elsewhere(seen: &Seen) -> Answer {
     })
 }
 
+fn is_tbf(shaper: &LocalShaper) -> bool {
+    shaper.kind == "tbf"
+}
+
 /// Microseconds with three digits.
 fn short(us: f64) -> String {
     let digit = 10f64.powf(us.abs().max(1e-3).log10().floor() - 2.0);
@@ -128,16 +135,18 @@ fn short(us: f64) -> String {
 }
 
 /// Whether late timers explain that this share of the rate is missing: the bucket is smaller than what they need, and each
-/// frame would be late by no more than timers are.
+/// frame would be late by no more than timers are. A class of htb needs no bucket for the frame itself.
 pub(super) fn is_explained(seen: &Seen, short: f64) -> bool {
     let (Some(shaper), Some(burst), Some(enough)) = (seen.shaper(), seen.burst(), seen.enough)
     else {
         return false;
     };
-    let cycle_s = shaper.counted_frame_bytes.0 as f64 * 8.0 / shaper.rate_bits_per_s.0;
+    let frame = shaper.counted_frame_bytes.0 as f64;
+    let cycle_s = frame * 8.0 / shaper.rate_bits_per_s.0;
+    let credit = if is_tbf(shaper) { 0.0 } else { frame };
     let mean_s = cycle_s * short / (1.0 - short);
     let longest_s = enough.timers.value().map_or(0.0, |timers| timers.longest_us / 1e6);
-    burst < enough.for_rate_bytes.0 as f64 && mean_s <= longest_s.max(PLAUSIBLE_LATENESS_S)
+    burst + credit < enough.for_rate_bytes.0 as f64 && mean_s <= longest_s.max(PLAUSIBLE_LATENESS_S)
 }
 
 /// A bucket that cuts up super-packets: tbf does (net/sched/sch_tbf.c, `tbf_segment`).
@@ -145,7 +154,7 @@ pub(super) fn cuts_batches(seen: &Seen) -> Answer {
     let (shaper, burst, enough) = (seen.shaper()?, seen.burst()?, seen.enough?);
     let frame = shaper.counted_frame_bytes.0 as f64;
     let is_small = burst >= frame && seen.burst_at_most()? < enough.bytes.0 as f64;
-    (shaper.kind == "tbf" && is_small && enough.bytes > enough.for_rate_bytes).then(|| {
+    (is_tbf(shaper) && is_small && enough.bytes > enough.for_rate_bytes).then(|| {
         say(
             "cut-super-packets",
             format!(

@@ -262,6 +262,22 @@ fn a_class_that_does_not_borrow_and_children_above_their_parent_are_named() {
     assert_eq!(shaper.class.as_deref(), Some("1:10"));
 }
 
+/// A class of htb sends on credit: a bucket below a frame drops nothing, and bridges late timers with all that it holds.
+#[test]
+fn a_bucket_of_htb_below_a_frame_drops_nothing() {
+    let with_bucket = |sent| {
+        let mut facts = htb(100_000_000, 100_000_000, sent);
+        for what in ["burst_bytes", "cburst_bytes"] {
+            facts.put(format!("class.1:10.{what}"), 1000u64);
+        }
+        facts
+    };
+    let seen = explained(test(SHAPER, 93e6, 92.8e6), &with_bucket(0), &with_bucket(99));
+    assert!(!ids(&seen).contains(&"below-a-frame"), "{:#?}", seen.causes);
+    assert_eq!(seen.causes[0].id, "late-timers", "{:#?}", seen.causes);
+    assert!(seen.causes[0].text.contains("up to 80 µs late at 100 Mbit/s"), "{:?}", seen.causes[0]);
+}
+
 #[test]
 fn an_end_that_reports_nothing_explains_nothing() {
     let why = || Missing::because("the far end is another program");
