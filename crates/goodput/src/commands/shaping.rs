@@ -20,7 +20,7 @@ use crate::report::{self, live::Live};
 pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = args.target.parse()?;
     if let Some(calendar) = &args.schedule.show_timer {
-        return shaping_timer::show(args, calendar);
+        return shaping_timer::show(args, state.as_deref(), calendar);
     }
     let request = ShapingRequest {
         credentials: credentials(&args.credentials, &target)?,

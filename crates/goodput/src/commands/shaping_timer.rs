@@ -1,19 +1,22 @@
 //! A service and a timer of systemd that repeat `goodput shaping`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap::{Arg, Command, CommandFactory};
 use goodput_model::Direction;
 
-use crate::args::ShapingArgs;
+use crate::args::{Cli, CredentialArgs, ShapingArgs};
 use crate::exit::Exit;
 use crate::screen;
 
 /// The option that asks for them.
 const OPTION: &str = "--show-timer";
 
-/// Prints both units. They run the present command line without the option.
-pub fn show(args: &ShapingArgs, calendar: &str) -> Result<Exit> {
+/// Prints both units. They run the present command line without the option, with the same variables, and in the same
+/// directory if that matters.
+pub fn show(args: &ShapingArgs, state: Option<&Path>, calendar: &str) -> Result<Exit> {
     let (target, rate) = (&args.target, args.shaper.rate);
     let words = command(std::env::args_os().skip(1))?;
     let program = std::env::current_exe().context("the path of goodput is not known")?;
@@ -24,11 +27,17 @@ pub fn show(args: &ShapingArgs, calendar: &str) -> Result<Exit> {
     let name = unit(&[Some(target.clone()), Some(rate.to_string()), reverse, dscp]);
     let purpose = format!("Test whether the shaper towards {} gives {rate}", specifiers(target));
     let exec = [vec![program], words].concat().join(" ");
+    let mut context = environment(|name| std::env::var_os(name))?;
+    if names_a_relative_path(args, state) {
+        let directory = std::env::current_dir().context("the current directory is not known")?;
+        context +=
+            &format!("WorkingDirectory={}\n", specifiers(plain_text(directory.as_os_str())?));
+    }
     screen::line(format_args!(
         "# /etc/systemd/system/{name}.service\n\
          # The results: XDG_DATA_HOME=/var/lib goodput history\n\
          [Unit]\nDescription={purpose}\nWants=network-online.target\nAfter=network-online.target\n\n\
-         [Service]\nType=oneshot\nStateDirectory=goodput\nEnvironment=XDG_DATA_HOME=%S\nExecStart={exec}\n"
+         [Service]\nType=oneshot\nStateDirectory=goodput\nEnvironment=XDG_DATA_HOME=%S\n{context}ExecStart={exec}\n"
     ))?;
     screen::line(format_args!(
         "# /etc/systemd/system/{name}.timer\n\
@@ -40,19 +49,46 @@ pub fn show(args: &ShapingArgs, calendar: &str) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
+/// A line for each variable that stands for an option of this command and is set.
+fn environment(value: impl Fn(&OsStr) -> Option<OsString>) -> Result<String> {
+    let whole = Cli::command();
+    let own = whole.find_subcommand("shaping").into_iter().flat_map(Command::get_arguments);
+    let names = whole.get_arguments().chain(own).filter_map(Arg::get_env);
+    let mut lines = String::new();
+    for (name, value) in names.filter_map(|name| Some((name, value(name)?))) {
+        let assignment = format!("{}={}", plain_text(name)?, plain_text(&value)?);
+        lines += &format!("Environment={}\n", quoted(&specifiers(&assignment)));
+    }
+    Ok(lines)
+}
+
+/// Whether an option or its variable names a file that is sought from the current directory.
+fn names_a_relative_path(args: &ShapingArgs, state: Option<&Path>) -> bool {
+    let CredentialArgs { token_file, key, password_file, rsa_public_key, .. } = &args.credentials;
+    let files = [token_file, key, password_file, rsa_public_key, &args.output.record];
+    let files = files.into_iter().flatten().map(PathBuf::as_path);
+    files.chain(state).any(Path::is_relative)
+}
+
 /// The words of the command line without the option, as systemd takes them.
 fn command(words: impl Iterator<Item = OsString>) -> Result<Vec<String>> {
     let mut kept = Vec::new();
     for typed in words {
-        let Some(text) = typed.to_str() else { bail!("{} is not UTF-8", typed.display()) };
-        if text.contains(char::is_control) {
-            bail!("{text:?} has a control character, which a unit file can't hold");
-        }
+        let text = plain_text(&typed)?;
         if text != OPTION && !text.starts_with("--show-timer=") {
             kept.push(word(text));
         }
     }
     Ok(kept)
+}
+
+/// Text that a unit file can hold.
+fn plain_text(typed: &OsStr) -> Result<&str> {
+    let Some(text) = typed.to_str() else { bail!("{} is not UTF-8", typed.display()) };
+    if text.contains(char::is_control) {
+        bail!("{text:?} has a control character, which a unit file can't hold");
+    }
+    Ok(text)
 }
 
 /// The first word of `ExecStart=`, in which systemd replaces no variable (systemd.service(5), "Command lines").
@@ -67,11 +103,15 @@ fn program_word(path: &str) -> Result<String> {
 
 /// One word of `ExecStart=` (systemd.service(5), "Command lines").
 fn word(text: &str) -> String {
-    let escaped = specifiers(text).replace('$', "$$");
+    quoted(&specifiers(text).replace('$', "$$"))
+}
+
+/// A word in quotes, if it needs them (systemd.syntax(7), "Quoting").
+fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%@+[]$".contains(c);
-    match !escaped.is_empty() && escaped.chars().all(plain) {
-        true => escaped,
-        false => format!("\"{}\"", escaped.replace('\\', "\\\\").replace('"', "\\\"")),
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
     }
 }
 
@@ -101,6 +141,23 @@ mod tests {
         let kept = command(typed.into_iter().map(OsString::from)).unwrap();
         assert_eq!(kept, ["shaping", "nas", "--tolerance", "1%%", r#""a b$$\"\\""#]);
         assert!(command([OsString::from("a\nb")].into_iter()).is_err());
+    }
+
+    #[test]
+    fn variables_that_stand_for_options_are_kept() {
+        let set = |name: &OsStr| match name.to_str()? {
+            "GOODPUT_KEY_FILE" => Some("my 100% key$".into()),
+            "GOODPUT_STATE_DIR" => Some("/var/lib/state".into()),
+            _ => None,
+        };
+        let lines = environment(set).unwrap();
+        let expected = [
+            "Environment=GOODPUT_STATE_DIR=/var/lib/state",
+            r#"Environment="GOODPUT_KEY_FILE=my 100%% key$""#,
+        ];
+        assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
+        assert_eq!(environment(|_| None).unwrap(), "");
+        assert!(environment(|_| Some("a\nb".into())).is_err());
     }
 
     #[test]
