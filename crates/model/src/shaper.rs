@@ -102,6 +102,9 @@ pub struct NotProven {
     pub why: String,
     /// Whether a privilege was missing.
     pub not_permitted: bool,
+    /// Whether no setting was in question, so that nothing failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nothing_in_question: bool,
 }
 
 /// What changed since an earlier test of the same shaper.

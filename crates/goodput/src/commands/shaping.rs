@@ -76,10 +76,11 @@ fn compare_with_last(record: &mut Record) -> Result<()> {
     Ok(())
 }
 
-/// A shaper that was to be proven and could not be has no other answer.
+/// A shaper that was to be proven and could not be has no other answer. If nothing was in question, nothing failed.
 fn judged(record: &Record) -> Exit {
     let Some(test) = &record.shaping else { return Exit::Inconclusive };
-    match (&test.not_proven, test.confirmation) {
+    let failed = test.not_proven.as_ref().filter(|not| !not.nothing_in_question);
+    match (failed, test.confirmation) {
         (Some(not), _) if not.not_permitted => Exit::NotPermitted,
         (Some(_), _) => Exit::CouldNot,
         (None, Confirmation::Confirmed) => Exit::Fine,

@@ -11,7 +11,10 @@ use super::{combined, compare, permanent, style};
 pub(super) fn add(out: &mut String, record: &Record, test: &ShapingTest) {
     if let Some(not) = &test.not_proven {
         *out += "\nproof\n";
-        line(out, "not proven", &style::bad(&not.why));
+        match not.nothing_in_question {
+            true => line(out, "nothing", &format!("is in question: {}", not.why)),
+            false => line(out, "not proven", &style::bad(&not.why)),
+        }
     }
     let Some((proof, comparison)) = test.proof.as_ref().zip(record.comparison.as_ref()) else {
         return;

@@ -40,7 +40,14 @@ pub(super) async fn prove(
     listener: &mut Listener<'_>,
 ) -> Record {
     let Some(mut test) = record.shaping.take() else { return record };
-    match compared(request, how, &test, &record, interrupt, listener).await {
+    let asked = match in_question(&test, &record) {
+        Ok(asked) => asked,
+        Err(not) => {
+            test.not_proven = Some(not);
+            return Record { shaping: Some(test), ..record };
+        }
+    };
+    match compared(request, how, (&test, asked), &record, interrupt, listener).await {
         Ok((found, whole)) => {
             test.proof = Some(found);
             record.comparison = whole.comparison;
@@ -51,26 +58,34 @@ pub(super) async fn prove(
         }
         Err(why) => {
             let not_permitted = why.not_permitted();
-            test.not_proven = Some(NotProven { why: why.to_string(), not_permitted });
+            let why = why.to_string();
+            test.not_proven = Some(NotProven { why, not_permitted, nothing_in_question: false });
         }
     }
     Record { shaping: Some(test), ..record }
 }
 
+/// What to compare, or why there is nothing.
+fn in_question(test: &ShapingTest, record: &Record) -> Result<Questions, NotProven> {
+    let unknown = || Err(Missing::because("timers were watched before"));
+    let not = |why: String, nothing_in_question| NotProven {
+        why,
+        not_permitted: false,
+        nothing_in_question,
+    };
+    let sender = sender(record, unknown()).map_err(|why| not(why.to_string(), false))?;
+    let found = questions(test, &sender);
+    if found.asked.is_empty() { Err(not(found.left_out.join("; "), true)) } else { Ok(found) }
+}
+
 async fn compared(
     request: &ShapingRequest,
     how: &ProveRequest,
-    test: &ShapingTest,
+    (test, Questions { asked, left_out }): (&ShapingTest, Questions),
     record: &Record,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<(ShapingProof, Record), EngineError> {
-    let unknown = || Err(Missing::because("timers were watched before"));
-    let sender = sender(record, unknown()).map_err(|why| EngineError::Flow(why.to_string()))?;
-    let Questions { asked, left_out } = questions(test, &sender);
-    if asked.is_empty() {
-        return Err(EngineError::Flow(left_out.join("; ")));
-    }
     let names: Vec<_> = asked.iter().map(|question| question.setting.to_string()).collect();
     listener(Event::Note { text: format!("compares {}", names.join(" and ")) });
     let whole = compare(&comparison_of(request, how, &asked), interrupt, listener).await?;
