@@ -3,7 +3,9 @@
 //! A bucket of `B` bytes that fills with the rate `R` lets a frame of `L` bytes pass once it holds as many. If the timer that
 //! lets the next frame go is late, tokens go on coming in, and what exceeds `B` is lost (net/sched/sch_tbf.c, `tbf_dequeue`). So a
 //! bucket bridges a lateness of `(B - L) / R`. One that is smaller than a super-packet of segmentation offload cuts
-//! it up, which costs CPU time (`tbf_segment`).
+//! it up, which costs CPU time (`tbf_segment`). A super-packet passes like one large frame: a bucket of just its size bridges
+//! no lateness at all. Measured with 68130 bytes, both: 1.2 % of 1 Gbit/s and 1.3 to 2.5 % of 2 Gbit/s are lost, and at most
+//! 0.5 % with what comes in within 8 µs more.
 
 use goodput_model::CeilingLine;
 
@@ -29,8 +31,10 @@ pub struct BucketNeeds {
     pub frame: f64,
     /// The largest super-packet as the shaper counts it, bytes; that of one frame, if none is larger.
     pub super_packet: f64,
-    /// Lateness that the bucket has to bridge, seconds, if it is known.
+    /// Lateness that the bucket has to bridge after a frame, seconds, if it is known.
     pub lateness_s: Option<f64>,
+    /// The same after a super-packet. It is less: a super-packet takes longer, so that the same share of its time is more.
+    pub super_lateness_s: Option<f64>,
 }
 
 impl BucketNeeds {
@@ -44,7 +48,11 @@ impl BucketNeeds {
 
     /// Bytes that are enough for the rate and for super-packets.
     pub fn bytes(&self) -> f64 {
-        self.for_rate().max(self.super_packet)
+        self.for_rate().max(self.for_super_packets())
+    }
+
+    fn for_super_packets(&self) -> f64 {
+        self.super_packet + self.rate / 8.0 * self.super_lateness_s.unwrap_or(0.0)
     }
 
     /// The same in whole bytes, with its arithmetic.
@@ -63,13 +71,11 @@ impl BucketNeeds {
         lines.add(label, formula, self.for_rate().ceil(), "bytes");
         if self.super_packet > self.frame {
             let segments = self.super_packet / self.frame;
-            let formula = format!("{} × {frame}", number(segments));
-            lines.add(
-                "a super-packet of segmentation offload",
-                formula,
-                self.super_packet,
-                "bytes",
-            );
+            let late = self.super_lateness_s.filter(|late| *late > 0.0);
+            let late = late.map(|late| format!(" + {told} × {} / 8", time(late)));
+            let formula = format!("{} × {frame}{}", number(segments), late.unwrap_or_default());
+            let bytes = self.for_super_packets().ceil();
+            lines.add("a super-packet of segmentation offload", formula, bytes, "bytes");
         }
         let enough = lines.add("enough", "the larger", self.bytes().ceil(), "bytes");
         (enough as u64, lines.into_vec())
@@ -83,7 +89,7 @@ pub fn super_packet(max_bytes: f64, max_segments: f64, payload: f64, frame: f64)
 }
 
 /// How late timers are at most, as far as it matters, seconds: a bucket that bridges this loses at most
-/// [`MAX_LOST_SHARE`] of its rate. `latenesses` in any order; `cycle_s` is the time of one frame at the rate. `None` without
+/// [`MAX_LOST_SHARE`] of its rate. `latenesses` in any order; `cycle_s` is the time of one frame or super-packet at the rate. `None` without
 /// latenesses.
 ///
 /// With the lateness `δ` of each timer and the bridged `x`, a frame takes `C + E[max(δ - x, 0)]` instead of its cycle `C`.
@@ -108,7 +114,16 @@ mod tests {
     use super::*;
 
     fn needs(rate: f64, lateness_s: Option<f64>) -> BucketNeeds {
-        BucketNeeds { rate, frame: 1514.0, super_packet: 45.0 * 1514.0, lateness_s }
+        let super_packet = 45.0 * 1514.0;
+        BucketNeeds { rate, frame: 1514.0, super_packet, lateness_s, super_lateness_s: None }
+    }
+
+    #[test]
+    fn a_super_packet_needs_room_for_late_timers_too() {
+        let late = |late| BucketNeeds { super_lateness_s: Some(late), ..needs(1e9, Some(4e-5)) };
+        assert_eq!(late(8e-6).bytes(), 69_130.0);
+        assert_eq!(late(8e-6).worked_out().1[1].formula, "45 × 1514 + 1 Gbit/s × 8 µs / 8");
+        assert_eq!(late(0.0).worked_out().1[1].formula, "45 × 1514");
     }
 
     /// Measured with tbf at 1 Gbit/s: 1600 bytes give 75 % of the ceiling, 10240 give 99 %.

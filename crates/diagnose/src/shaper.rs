@@ -28,7 +28,8 @@ const MIN_WAITING_SHARE: f64 = 0.1;
 /// Burst, bytes, that costs neither goodput nor batching at `rate`, bits per second, with frames of `frame` bytes: 1 ms of
 /// the rate, at least one super-packet.
 pub fn needed_burst(rate: f64, frame: f64) -> f64 {
-    BucketNeeds { rate, frame, super_packet: BATCH_BYTES, lateness_s: None }.bytes()
+    BucketNeeds { rate, frame, super_packet: BATCH_BYTES, lateness_s: None, super_lateness_s: None }
+        .bytes()
 }
 
 /// A shaper on the sender's device.

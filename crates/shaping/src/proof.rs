@@ -4,7 +4,7 @@ use goodput_model::{
     ArmRate, BitRate, Comparison, Known, Missing, SettingRef, ShapingProof, ShapingTest,
 };
 
-use crate::explain::{Sender, at, larger_bucket};
+use crate::explain::{Sender, at, burst_at_most, larger_bucket};
 
 /// Error of the interval of a median.
 const INTERVAL_ERROR: f64 = 0.05;
@@ -69,8 +69,12 @@ fn bucket(test: &ShapingTest, sender: &Sender) -> Result<Question, String> {
         format!("no bucket is compared: {why}; run goodput on the host that shapes, or set its bucket there")
     })?;
     let burst = shaper.burst_bytes.get().map_err(|why| format!("no bucket is compared: {why}"))?;
-    let change = larger_bucket(test, sender)
-        .filter(|_| test.enough_bucket.value().is_some_and(|enough| enough.bytes > *burst));
+    let is_small = test
+        .enough_bucket
+        .value()
+        .zip(burst_at_most(shaper))
+        .is_some_and(|(enough, most)| most < enough.bytes.0 as f64);
+    let change = larger_bucket(test, sender).filter(|_| is_small);
     let (change, command) = change.ok_or_else(|| {
         format!(
             "the bucket of {burst} is not compared: it is enough for the rate and for super-packets"
@@ -176,6 +180,12 @@ mod tests {
         assert_eq!(factors, ["offload.tso@eth0=off,on"]);
         assert!(left_out[0].contains("eth0 of the near host shapes nothing"), "{left_out:?}");
         let (factors, left_out) = asked(&tbf(100_000_000, 200_000, 1_000_000));
+        assert!(factors.is_empty() && left_out[1].contains("is enough"), "{left_out:?}");
+        // The kernel reports a bucket of the computed size in steps of 64 ns, here 1.6 bytes.
+        let small = tbf(200_000_000, 1600, 1_000_000);
+        let seen = explained(test(ShapingKind::Shaper, 93e6, 93e6), &small, &small);
+        let enough = seen.enough_bucket.value().unwrap().bytes.0;
+        let (factors, left_out) = asked(&tbf(200_000_000, enough - 1, 1_000_000));
         assert!(factors.is_empty() && left_out[1].contains("is enough"), "{left_out:?}");
     }
 

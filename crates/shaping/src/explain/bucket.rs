@@ -24,11 +24,16 @@ pub(super) fn enough(
         Some(_) => lateness(sender, counted * 8.0 / rate),
         None => Err(Missing::because("the shaper is not at the sending host")),
     };
+    let super_packet = largest_super_packet(sender, counted);
+    let super_lateness = |latenesses: &Vec<f64>| {
+        lateness_to_bridge(latenesses, super_packet * 8.0 / rate).filter(|_| timers.is_ok())
+    };
     let needs = BucketNeeds {
         rate,
         frame: counted,
-        super_packet: largest_super_packet(sender, counted),
+        super_packet,
         lateness_s: timers.as_ref().ok().map(|timers| timers.bridged_us / 1e6),
+        super_lateness_s: sender.latenesses_s.as_ref().ok().and_then(super_lateness),
     };
     let (bytes, lines) = needs.worked_out();
     EnoughBucket {
@@ -153,15 +158,15 @@ pub(super) fn is_explained(seen: &Seen, short: f64) -> bool {
 pub(super) fn cuts_batches(seen: &Seen) -> Answer {
     let (shaper, burst, enough) = (seen.shaper()?, seen.burst()?, seen.enough?);
     let frame = shaper.counted_frame_bytes.0 as f64;
-    let is_small = burst >= frame && seen.burst_at_most()? < enough.bytes.0 as f64;
+    let whole = largest_super_packet(seen.sender, frame);
+    let is_small = burst >= frame && seen.burst_at_most()? < whole;
     (is_tbf(shaper) && is_small && enough.bytes > enough.for_rate_bytes).then(|| {
         say(
             "cut-super-packets",
             format!(
-                "the bucket of {burst:.0} bytes is smaller than a super-packet of {} bytes: tbf cuts each one into {:.0} \
+                "the bucket of {burst:.0} bytes is smaller than a super-packet of {whole:.0} bytes: tbf cuts each one into {:.0} \
                  frames, which costs CPU time",
-                enough.bytes.0,
-                enough.bytes.0 as f64 / frame
+                whole / frame
             ),
         )
     })

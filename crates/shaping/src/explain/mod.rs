@@ -72,6 +72,12 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     ShapingTest { causes, changes, commands, shaper, enough_bucket, ..test }
 }
 
+/// The most that the bucket of a shaper may be, whose size the kernel reports in steps, bytes.
+pub(crate) fn burst_at_most(shaper: &LocalShaper) -> Option<f64> {
+    let Bytes(least) = shaper.burst_bytes.value()?;
+    Some(*least as f64 + BURST_STEP_S * shaper.rate_bits_per_s.0 / 8.0)
+}
+
 /// A sufficient bucket in place of the present one, and the command that makes it, if the shaper is at the sender.
 pub(crate) fn larger_bucket(
     test: &ShapingTest,
@@ -149,7 +155,7 @@ impl<'a> Seen<'a> {
 
     /// The most that it may be, bytes.
     fn burst_at_most(&self) -> Option<f64> {
-        Some(self.burst()? + BURST_STEP_S * self.shaper()?.rate_bits_per_s.0 / 8.0)
+        burst_at_most(self.shaper()?)
     }
 
     /// Whether TCP gets less than datagrams, by more than what is tolerated.
