@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long each timer runs: about as long as a shaper of 50 to 500 Mbit/s waits for a frame's tokens.
-const INTERVAL: Duration = Duration::from_micros(100);
+/// How long each watched timer runs: about as long as a shaper of 50 to 500 Mbit/s waits for a frame's tokens.
+pub const WATCHED_TIMER: Duration = Duration::from_micros(100);
 
 /// How late each of many short timers was within `time`, on the CPUs that the calling thread is given. Blocks.
 ///
@@ -21,8 +21,8 @@ pub fn timer_latenesses(time: Duration) -> std::io::Result<Vec<Duration>> {
     // Once at least, however late this thread runs.
     loop {
         let before = Instant::now();
-        thread::sleep(INTERVAL);
-        late.push(before.elapsed().saturating_sub(INTERVAL));
+        thread::sleep(WATCHED_TIMER);
+        late.push(before.elapsed().saturating_sub(WATCHED_TIMER));
         if Instant::now() >= until {
             return Ok(late);
         }
@@ -39,6 +39,6 @@ mod tests {
         let late = timer_latenesses(Duration::from_millis(20)).unwrap();
         let all: Duration = late.iter().sum();
         assert!(!late.is_empty(), "{late:?}");
-        assert!(all + INTERVAL * late.len() as u32 <= begun.elapsed(), "{all:?}");
+        assert!(all + WATCHED_TIMER * late.len() as u32 <= begun.elapsed(), "{all:?}");
     }
 }

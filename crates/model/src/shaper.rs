@@ -56,6 +56,9 @@ pub struct TimerLateness {
     pub longest_us: f64,
     /// What a bucket has to bridge, so that late timers cost at most 1 % of the rate, microseconds.
     pub bridged_us: f64,
+    /// How many were late by more than they were to run: the machine did something else meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<u64>,
 }
 
 /// What explains a rate, a queue or a loss, in words.

@@ -1,7 +1,7 @@
 //! What explains what a shaper gives: the causes in words, the sufficient bucket with its arithmetic, and what to change.
 
 use goodput_ceiling::number;
-use goodput_model::{Bytes, CeilingLine, EnoughBucket, Known, ShapingTest};
+use goodput_model::{Bytes, CeilingLine, EnoughBucket, Known, ShapingTest, TimerLateness};
 
 use super::labelled::{change, line, lines};
 use super::micros::micros;
@@ -30,19 +30,24 @@ fn bucket(out: &mut String, enough: &EnoughBucket) {
     };
     lines(out, "enough", [words].into_iter().chain(enough.lines.iter().map(step)));
     match &enough.timers {
-        Known::Value(timers) => line(
-            out,
-            "timers",
-            &format!(
-                "of {} timers half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate",
-                timers.count,
-                micros(timers.median_us),
-                micros(timers.longest_us),
-                micros(timers.bridged_us)
-            ),
-        ),
+        Known::Value(timers) => lines(out, "timers", watched(timers)),
         Known::Missing(why) => line(out, "timers", &format!("not known: {}", why.missing)),
     }
+}
+
+/// How late timers were, and whether the machine was busy meanwhile.
+fn watched(timers: &TimerLateness) -> Vec<String> {
+    let mut words = vec![format!(
+        "of {} timers half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate",
+        timers.count,
+        micros(timers.median_us),
+        micros(timers.longest_us),
+        micros(timers.bridged_us)
+    )];
+    if let Some(pauses @ 1..) = timers.pauses {
+        words.push(format!("{pauses} met a busy machine, which did something else first"));
+    }
+    words
 }
 
 /// `a frame, and …: 1514 + 100 Mbit/s × 20 µs / 8 = 1764 bytes`.

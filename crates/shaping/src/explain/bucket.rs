@@ -26,7 +26,8 @@ pub(super) fn enough(
     };
     let super_packet = largest_super_packet(sender, counted);
     let super_lateness = |latenesses: &Vec<f64>| {
-        lateness_to_bridge(latenesses, super_packet * 8.0 / rate).filter(|_| timers.is_ok())
+        let cycle_s = super_packet * 8.0 / rate;
+        lateness_to_bridge(latenesses, sender.timer_s, cycle_s).filter(|_| timers.is_ok())
     };
     let needs = BucketNeeds {
         rate,
@@ -51,7 +52,8 @@ fn lateness(sender: &Sender, cycle_s: f64) -> Result<TimerLateness, Missing> {
         count: late.len() as u64,
         median_us: median(late.iter().copied()).ok_or_else(few)? * 1e6,
         longest_us: late.iter().copied().fold(0.0, f64::max) * 1e6,
-        bridged_us: lateness_to_bridge(&late, cycle_s).ok_or_else(few)? * 1e6,
+        bridged_us: lateness_to_bridge(&late, sender.timer_s, cycle_s).ok_or_else(few)? * 1e6,
+        pauses: Some(late.iter().filter(|one| **one > sender.timer_s).count() as u64),
     })
 }
 

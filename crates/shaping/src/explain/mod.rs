@@ -33,6 +33,8 @@ pub struct Sender<'a> {
     pub after: &'a Snapshot,
     /// How late each of many timers was there, seconds.
     pub latenesses_s: Result<Vec<f64>, Missing>,
+    /// How long each of these timers was to run, seconds.
+    pub timer_s: f64,
     /// Payload of a TCP segment, bytes, and its IP packet.
     pub segment: Result<(f64, f64), Missing>,
     /// Smallest round-trip time of TCP, seconds.

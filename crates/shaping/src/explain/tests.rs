@@ -91,6 +91,7 @@ pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a
         before,
         after,
         latenesses_s: Ok((0..1000).map(|n| f64::from(n) * 1e-7).collect()),
+        timer_s: 1e-4,
         segment: Ok((1448.0, 1500.0)),
         min_rtt_s: Ok(0.02),
         tcp_limit: Some("the super-packets that something drops".into()),

@@ -58,6 +58,7 @@ pub(super) fn sender(
         before: &seen.before,
         after: &seen.after,
         latenesses_s,
+        timer_s: goodput_kernel::WATCHED_TIMER.as_secs_f64(),
         segment: inputs.and_then(Packet::of).map(|packet| (packet.payload, packet.ip)),
         min_rtt_s: match direction {
             Some(Known::Value(us)) => Ok(us / 1e6),
