@@ -5,6 +5,7 @@
 mod bench;
 mod corpus;
 mod docs;
+mod documents;
 mod failures;
 mod fuzz;
 mod kernel;

@@ -1,4 +1,4 @@
-//! Readability checks that neither rustfmt nor clippy makes.
+//! Readability checks that neither rustfmt nor clippy makes, of sources and documents.
 
 use std::path::Path;
 
@@ -6,6 +6,7 @@ use anyhow::Result;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
+use crate::documents;
 use crate::new::BLANK;
 use crate::rust_source::{self, RustFile, names};
 use xtask::median;
@@ -33,6 +34,7 @@ pub fn problems() -> Result<Vec<String>> {
     if median >= MAX_MEDIAN_LINES {
         problems.push(format!("the median file must be shorter than {MAX_MEDIAN_LINES} lines"));
     }
+    problems.extend(documents::problems()?);
     Ok(problems)
 }
 
