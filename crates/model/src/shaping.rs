@@ -31,6 +31,9 @@ pub struct Shaping {
     /// How long the sender had to wait for its own queue, percent of the time.
     #[serde(default = "not_counted")]
     pub held_percent: Known<f64>,
+    /// How often the sender's queueing discipline made something wait for its rate, for each call that sent datagrams.
+    #[serde(default = "not_counted")]
+    pub rate_waits_per_call: Known<f64>,
     /// The rate that was let through in the long run, in frames, bits per second.
     pub rate_bits_per_s: Known<Estimate>,
     /// What was let through after a pause before the rate held, in frames, bytes: the bucket.

@@ -3,6 +3,7 @@
 use goodput_model::{Estimate, Missing, ShapingKind};
 
 use crate::empty::Empty;
+use crate::rate::Rate;
 use crate::trace::Trace;
 
 /// Arrivals at an empty bucket that are looked at, at least, and as a share of all. Later ones add the error of the rate over
@@ -33,14 +34,14 @@ pub(crate) fn levels(trace: &Trace, kind: ShapingKind, empty: &Empty, rate: f64)
     each.collect()
 }
 
-/// Bytes.
+/// Bytes. What is looked at is a part of the train, and the rate of one part may differ from the mean.
 pub(crate) fn depth(
     trace: &Trace,
     kind: ShapingKind,
     empty: &Empty,
-    rate: &Estimate,
+    rate: &Rate,
 ) -> Result<Estimate, Missing> {
-    let levels = levels(trace, kind, empty, rate.value);
+    let levels = levels(trace, kind, empty, rate.mean.value);
     let looked_at = MIN_LOOKED_AT.max((empty.0.len() as f64 * LOOKED_AT_SHARE) as usize);
     let at = &empty.0[..looked_at.min(empty.0.len())];
     let mut seen: Vec<f64> = at.iter().map(|place| levels[*place]).collect();
@@ -52,7 +53,7 @@ pub(crate) fn depth(
     else {
         return Err(Missing::because("the bucket was never seen empty"));
     };
-    let drift = (rate.high - rate.value) * trace.came[*last].came_s;
+    let drift = rate.part_error * trace.came[*last].came_s;
     Ok(Estimate {
         value,
         low: middle.min(value - trace.frame) - drift,

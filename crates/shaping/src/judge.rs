@@ -9,6 +9,9 @@ use goodput_model::{
 const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
 /// Share of the time that a sender waits for a queue which holds it, at least, percent. Measured: 59 to 97, and otherwise 0.
 const MIN_HELD_PERCENT: f64 = 10.0;
+/// How often a queueing discipline that holds a sender waits for its rate, for each call of the sender, at least. It does so
+/// once for all that a call sends, or for each frame if it cuts that up; one that holds nothing never does.
+const MIN_RATE_WAITS_PER_CALL: f64 = 0.5;
 
 /// What it was told, and how exactly it has to do that.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,13 +135,15 @@ fn datagrams_in(told: Told, train: &Shaping, layer: CountedLayer) -> Result<Esti
     }
 }
 
-/// Whether a rate is the sender's own: it sent more slowly than what the shaper was told, nothing was lost, and it did not wait
-/// for its queue. What waited then waited in busy hosts.
+/// Whether a rate is the sender's own: it sent more slowly than what the shaper was told, nothing was lost, and neither it nor
+/// its queueing discipline had to wait. What waited then waited in busy hosts. A shaper whose timers take the sender's CPU
+/// leaves it no time to wait, but counts its own waits.
 fn is_senders_own(told: Told, train: &Shaping) -> bool {
     let is_slow = train.offered_bits_per_s.0 < told.rate.0;
     let lost = train.lost as f64 > MAX_CHANCE_LOSS_SHARE * train.sent as f64;
     let free = train.held_percent.value().is_some_and(|held| *held < MIN_HELD_PERCENT);
-    is_slow && free && !lost
+    let shaped = train.rate_waits_per_call.value().is_some_and(|w| *w >= MIN_RATE_WAITS_PER_CALL);
+    is_slow && free && !shaped && !lost
 }
 
 fn tcp_in(tcp: &TcpRate, layer: CountedLayer) -> Estimate {
@@ -215,6 +220,7 @@ mod tests {
             lost: 0,
             offered_bits_per_s: BitRate(4e8),
             held_percent: Known::Value(0.0),
+            rate_waits_per_call: Known::Value(0.0),
             rate_bits_per_s: Known::Value(exactly(frames_per_s)),
             bucket_bytes: Known::Value(Estimate { value: 15e3, low: 13e3, high: 17e3 }),
             queue: Known::missing("not asked"),
@@ -305,6 +311,9 @@ mod tests {
         assert!((tcp_rate / 1e8 - 1.0).abs() < 1e-3, "TCP is known all the same: {tcp_rate}");
         let held = judge(TOLD, Ok(busy(70.0)), Ok(tcp(95.6e6)));
         assert_eq!(held.confirmation, Confirmation::Missed, "its queue held it");
+        let timed = Shaping { rate_waits_per_call: Known::Value(1.0), ..busy(0.0) };
+        let timed = judge(TOLD, Ok(timed), Ok(tcp(95.6e6)));
+        assert_eq!(timed.confirmation, Confirmation::Missed, "its shaper took its CPU");
     }
 
     #[test]

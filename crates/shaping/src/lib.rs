@@ -69,15 +69,16 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         lost: train.sent.saturating_sub(trace.came.len() as u64),
         offered_bits_per_s: bits(trace.offered_bytes_per_s()),
         held_percent: train.held_percent.clone(),
+        rate_waits_per_call: train.rate_waits_per_call.clone(),
         queue: Known::from(match (&rate, kind) {
-            (Ok(rate), ShapingKind::Shaper) => queue::queue(&trace, &empty, rate.value),
+            (Ok(rate), ShapingKind::Shaper) => queue::queue(&trace, &empty, rate.mean.value),
             (Ok(_), _) => Err(Missing::because("nothing waited")),
             (Err(why), _) => Err(why.clone()),
         }),
         windows: windows::rates(held, trace.frame),
         gaps: gaps::gaps(held, trace.frame),
         curve: curve::curve(&trace),
-        rate_bits_per_s: rate.map(|rate| rate.scaled(8.0)).into(),
+        rate_bits_per_s: rate.map(|rate| rate.mean.scaled(8.0)).into(),
         bucket_bytes: bucket.into(),
     })
 }

@@ -23,13 +23,28 @@ struct Stretch {
     bytes: f64,
 }
 
-/// Bytes per second.
+/// The rate, bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rate {
+    /// Over all stretches, with its 95 % interval.
+    pub(crate) mean: Estimate,
+    /// How far the rate of one part of the train may be from it, with 95 %.
+    pub(crate) part_error: f64,
+}
+
+/// How exactly a rate is known, half-widths of 95 % intervals, bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Spread {
+    of_mean: f64,
+    of_part: f64,
+}
+
 pub(crate) fn rate(
     trace: &Trace,
     kind: ShapingKind,
     empty: &Empty,
     rough: &Rough,
-) -> Result<Estimate, Missing> {
+) -> Result<Rate, Missing> {
     let stretches = stretches(trace, kind, empty, rough);
     let bytes: f64 = stretches.iter().map(|stretch| stretch.bytes).sum();
     let seconds: f64 = stretches.iter().map(|stretch| stretch.seconds).sum();
@@ -41,8 +56,10 @@ pub(crate) fn rate(
     }
     let value = bytes / seconds;
     // The first and the last arrival may each be off by a part of a frame.
-    let error = spread(&stretches, seconds).max(trace.frame / seconds);
-    Ok(Estimate { value, low: value - error, high: value + error })
+    let (spread, least) = (spread(&stretches, seconds), trace.frame / seconds);
+    let error = spread.of_mean.max(least);
+    let mean = Estimate { value, low: value - error, high: value + error };
+    Ok(Rate { mean, part_error: spread.of_part.max(least) })
 }
 
 fn stretches(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> Vec<Stretch> {
@@ -65,8 +82,8 @@ fn stretches(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> 
     }
 }
 
-/// Half of the 95 % interval of the rate, from parts of equal time.
-fn spread(stretches: &[Stretch], seconds: f64) -> f64 {
+/// From parts of equal time.
+fn spread(stretches: &[Stretch], seconds: f64) -> Spread {
     let (mut rates, mut part) = (Vec::new(), Stretch { seconds: 0.0, bytes: 0.0 });
     for stretch in stretches {
         part.seconds += stretch.seconds;
@@ -78,9 +95,13 @@ fn spread(stretches: &[Stretch], seconds: f64) -> f64 {
     }
     let count = rates.len() as f64;
     if count < 2.0 {
-        return 0.0;
+        return Spread { of_mean: 0.0, of_part: 0.0 };
     }
     let mean = rates.iter().sum::<f64>() / count;
     let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    T_QUANTILE * (variance / count).sqrt()
+    Spread {
+        of_mean: T_QUANTILE * (variance / count).sqrt(),
+        // A prediction interval: of one more part, around a mean that is not known exactly either.
+        of_part: T_QUANTILE * (variance * (1.0 + 1.0 / count)).sqrt(),
+    }
 }

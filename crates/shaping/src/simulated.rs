@@ -96,8 +96,9 @@ fn train(
 }
 
 fn seen(arrivals: Vec<Arrival>, sent: u64) -> Train {
-    let held_percent = Known::missing("not counted");
-    Train { arrivals, sent, sizes: SIZES, held_percent, batch: 1.0 }
+    let missing = || Known::missing("not counted");
+    let (held_percent, rate_waits_per_call) = (missing(), missing());
+    Train { arrivals, sent, sizes: SIZES, held_percent, rate_waits_per_call, batch: 1.0 }
 }
 
 fn is_near(estimate: f64, truth: f64, share: f64, least: f64) -> bool {

@@ -26,6 +26,8 @@ pub struct Train {
     pub sizes: Sizes,
     /// How long the sender had to wait for its own queue, percent of the time.
     pub held_percent: Known<f64>,
+    /// How often its queueing discipline made something wait for its rate, for each call that sent datagrams.
+    pub rate_waits_per_call: Known<f64>,
     /// Datagrams that left in one call, on average.
     pub batch: f64,
 }
@@ -134,8 +136,10 @@ mod tests {
     fn too_few_say_nothing() {
         let arrivals = (0..15).map(|n| Arrival { number: n, sent_ns: n, came_ns: n }).collect();
         let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
-        let held_percent = Known::missing("not counted");
-        let train = Train { arrivals, sent: 15, sizes, held_percent, batch: 1.0 };
+        let missing = || Known::missing("not counted");
+        let (held_percent, rate_waits_per_call) = (missing(), missing());
+        let train =
+            Train { arrivals, sent: 15, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
         assert!(Trace::of(&train).unwrap_err().to_string().contains("15 datagrams"));
     }
 }

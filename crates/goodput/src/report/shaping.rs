@@ -20,7 +20,7 @@ pub fn text(record: &Record) -> String {
         verdict(&mut out, test);
         rates(&mut out, test);
         match &test.train {
-            Known::Value(train) => behaviour(&mut out, train),
+            Known::Value(train) => behaviour(&mut out, test, train),
             Known::Missing(why) => {
                 line(&mut out, "datagrams", &format!("unknown: {}", why.missing))
             }
@@ -81,7 +81,7 @@ fn bucket(depth: &Estimate, frame: Bytes) -> String {
 }
 
 /// What happened to datagrams above the rate.
-fn behaviour(out: &mut String, train: &Shaping) {
+fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
     let lost = train.lost as f64 * 100.0 / (train.sent as f64).max(1.0);
     let offered = train.offered_bits_per_s;
     let held = match train.held_percent {
@@ -92,6 +92,9 @@ fn behaviour(out: &mut String, train: &Shaping) {
         ShapingKind::Shaper => "a shaper: datagrams above the rate wait",
         ShapingKind::Policer => {
             "a policer: it drops datagrams above the rate without letting them wait"
+        }
+        ShapingKind::None if offered.0 < test.told_bits_per_s.0 => {
+            "unknown: the sender stayed below the rate, and all came as fast as they were sent"
         }
         ShapingKind::None => "nothing: datagrams come as fast as they are sent",
     };

@@ -14,8 +14,11 @@ use crate::stage::exe;
 
 /// Stands for any lines, and at the end of a line for the rest of it.
 const ANY: char = '…';
-/// Printed after each command.
-const MARK: &str = "== typed ==";
+/// Printed after each command, before its exit code.
+const MARK: &str = "== exit code ";
+/// Exit codes of commands that measured something (README): a problem found, and no clear answer.
+const MISSED: i32 = 1;
+const INCONCLUSIVE: i32 = 4;
 
 /// Rate of the cable on which most how-tos measure, in both directions, bits per second.
 const CABLE_BITS_PER_S: f64 = 2.0 * 20e6;
@@ -43,6 +46,11 @@ struct Step {
 }
 
 impl Step {
+    /// Whether it ended as it should: well, or with an answer about what it measured.
+    fn ended_well(&self, exit_code: i32) -> bool {
+        exit_code == 0 || self.measures() && [MISSED, INCONCLUSIVE].contains(&exit_code)
+    }
+
     /// Whether the machine's other work may change what it prints.
     fn measures(&self) -> bool {
         ["test", "compare", "shaping", "as"].iter().any(|verb| {
@@ -74,7 +82,12 @@ fn replay(file: &str) -> Result<Judgement, Failed> {
     }
     let mut shell = Shell::open(&top)?;
     for step in steps {
-        let said = shell.type_in(&step.command)?;
+        let (said, exit_code) = shell.type_in(&step.command)?;
+        if !step.ended_well(exit_code) {
+            let command = &step.command;
+            let said = format!("{file}: {command}: exit code {exit_code}\n{}", said.join("\n"));
+            return Ok(Judgement::Wrong(said));
+        }
         if let Some(line) = missing(&step.shown, &said) {
             let said = format!("{file}: {}: no `{line}` in\n{}", step.command, said.join("\n"));
             return Ok(if step.measures() {
@@ -180,19 +193,20 @@ impl Shell {
         Ok(shell)
     }
 
-    /// Types a command, and returns what it printed. A command that opens another shell gets the following ones.
-    fn type_in(&mut self, command: &str) -> Result<Vec<String>, Failed> {
+    /// Types a command, and returns what it printed and its exit code. A command that opens another shell gets the
+    /// following ones, and seems to end well.
+    fn type_in(&mut self, command: &str) -> Result<(Vec<String>, i32), Failed> {
         let input = self.input.as_mut().ok_or("the shell is closed")?;
-        write!(input, "{command}\nprintf '\\n%s\\n' '{MARK}'\n")?;
+        write!(input, "{command}\nprintf '\\n%s%d\\n' '{MARK}' $?\n")?;
         let mut said = Vec::new();
         loop {
             let mut line = String::new();
             if self.output.read_line(&mut line)? == 0 {
                 return Err(format!("the shell ended in {command}: {}", said.join("\n")).into());
             }
-            match line.trim_end() {
-                MARK => return Ok(said),
-                line => said.push(line.to_owned()),
+            match line.trim_end().strip_prefix(MARK) {
+                Some(code) => return Ok((said, code.parse()?)),
+                None => said.push(line.trim_end().to_owned()),
             }
         }
     }

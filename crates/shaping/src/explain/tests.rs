@@ -27,6 +27,7 @@ pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
             lost: 0,
             offered_bits_per_s: BitRate(4.3e8),
             held_percent: Known::Value(0.0),
+            rate_waits_per_call: Known::missing("not counted"),
             rate_bits_per_s: match kind {
                 ShapingKind::None => Known::missing("all came as fast as they were sent"),
                 _ => rate.clone(),

@@ -110,6 +110,8 @@ fn train(measurement: &Measurement) -> Result<Train, Missing> {
     let last = last.ok_or_else(|| Missing::because("the sender reports no counts"))?;
     let sent = last.sent_bytes / plan.chunk_bytes.0;
     let flow = last.flows.first().ok_or_else(|| Missing::because("the sender reports no flow"))?;
+    // A sender that does not count its calls is taken for one that joins nothing.
+    let calls = flow.calls.value().map_or(sent as f64, |calls| (*calls as f64).max(1.0));
     let over_v6 = measurement.connections.first().is_some_and(|flow| flow.remote.is_ipv6());
     let packet = plan.chunk_bytes.0 + UDP_HEADER_BYTES + if over_v6 { 40 } else { 20 };
     let frame = packet + u64::from(ETHERNET_HEADER_BYTES);
@@ -118,9 +120,16 @@ fn train(measurement: &Measurement) -> Result<Train, Missing> {
         sent,
         sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame },
         held_percent: held_percent(flow, last.at_s).into(),
-        // A sender that does not count its calls is taken for one that joins nothing.
-        batch: flow.calls.value().map_or(1.0, |calls| sent as f64 / (*calls as f64).max(1.0)),
+        rate_waits_per_call: rate_waits(measurement, sender).map(|waits| waits / calls).into(),
+        batch: sent as f64 / calls,
     })
+}
+
+/// How often the sender's queueing discipline waited for its rate.
+fn rate_waits(measurement: &Measurement, sender: EndName) -> Result<f64, Missing> {
+    let none = || Missing::because("the sender reports nothing");
+    let end = measurement.end(sender).ok_or_else(none)?;
+    Ok(end.before.grown(&end.after, "qdisc.overlimits")? as f64)
 }
 
 /// How long the sender waited for its own queue, percent of the time until its last sample.
