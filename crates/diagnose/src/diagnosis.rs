@@ -10,8 +10,8 @@ use crate::account::account;
 use crate::ceiling::PathCeiling;
 use crate::loss::loss;
 use crate::probes::doubt;
-use crate::rank::{drop_explained, rank};
-use crate::rule::Stage;
+use crate::rank::{drop_explained, held_nothing, rank};
+use crate::rule::{Rule, Stage};
 use crate::rules;
 use crate::split::split;
 use crate::view::View;
@@ -46,7 +46,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     }
     doubt_what_was_inferred(&view, &mut findings);
     drop_explained(&mut findings);
-    rank(&mut findings, evidence.measured.goodput.0);
+    rank(&view, &mut findings);
     doubt(&mut findings, &undecided);
     Diagnosis {
         verdict: verdict(&view, &findings, &undecided),
@@ -80,7 +80,8 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
     let split = split(view);
     let sender = view.sender.name;
     let limits = |finding: &&Finding| {
-        rules::find(&finding.rule).is_none_or(|rule| rule.stage != Stage::Aside)
+        let aside = |rule: &Rule| rule.stage == Stage::Aside;
+        !held_nothing(view, finding) && !rules::find(&finding.rule).is_some_and(aside)
     };
     match findings.first().filter(limits) {
         Some(first) => Verdict {
@@ -89,7 +90,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             share_percent: first.share_percent.clone(),
             summary: first.summary.clone(),
             split: split.into(),
-            account: account(view).into(),
+            account: account(view).cloned().into(),
             loss: loss(view).into(),
             sender,
         },
@@ -99,7 +100,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             share_percent: Known::missing("no rule found a limit"),
             summary: nothing_found(&split, undecided.len()),
             split: split.into(),
-            account: account(view).into(),
+            account: account(view).cloned().into(),
             loss: loss(view).into(),
             sender,
         },
@@ -165,7 +166,10 @@ mod tests {
             case.cpu(EndName::Near, 0.3, 0.97).cpu(EndName::Far, 0.3, 0.97)
         };
         assert_eq!(limit(crowded().writer(0.02, 0.0, 0.93).reader(0.2, 0.0, 0.75)), "sender-cpu");
-        assert_eq!(limit(crowded().writer(0.3, 0.0, 0.6).reader(0.01, 0.0, 0.95)), "receiver-cpu");
+        assert_eq!(
+            limit(crowded().writer(0.3, 0.0, 0.6).reader(0.01, 0.0, 0.95).queued(8_000_000)),
+            "receiver-cpu"
+        );
     }
 
     #[test]

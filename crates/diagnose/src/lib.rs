@@ -27,6 +27,7 @@ mod loss;
 mod lost_here;
 pub mod models;
 pub mod names;
+mod parts;
 pub mod probes;
 mod rank;
 mod round_rate;
@@ -43,6 +44,7 @@ mod vanishing;
 pub mod view;
 mod way;
 
+pub use account::{Part, Seat};
 pub use diagnosis::{Diagnosis, diagnose};
 pub use rule::{Rule, Stage};
 pub use split::split;

@@ -4,11 +4,17 @@ use std::cmp::Ordering;
 
 use goodput_model::{Confidence, Finding, Place};
 
+use crate::account::held_share;
 use crate::rule::Stage;
 use crate::rules;
+use crate::view::View;
 
 /// A predicted rate below this multiple of the goodput gains nothing worth a change.
 const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
+
+/// Share of the flows' time from which a part of the account may hold the verdict: what took less gains less when it is
+/// removed.
+const MIN_HELD_SHARE: f64 = 0.05;
 
 /// Limits whose reason may sit at the other end: both ends agree on windows and segments, and a setting at
 /// one end applies to both.
@@ -18,8 +24,14 @@ const AGREED_BY_BOTH: [&str; 4] = ["receive-window", "send-buffer", "line-rate",
 const REACHING_ACROSS: [&str; 1] = ["waiting-for-answers"];
 
 /// Puts the most limiting finding first.
-pub fn rank(findings: &mut [Finding], goodput: f64) {
-    findings.sort_by(|a, b| key(a, goodput).order(&key(b, goodput)));
+pub fn rank(view: &View, findings: &mut [Finding]) {
+    findings.sort_by(|a, b| key(view, a).order(&key(view, b)));
+}
+
+/// Whether a finding explains nothing that took time. Without an account nobody knows.
+pub fn held_nothing(view: &View, finding: &Finding) -> bool {
+    let held = rules::find(&finding.rule).map(|rule| held_share(view, rule.refines));
+    matches!(held, Some(Ok(share)) if share < MIN_HELD_SHARE)
 }
 
 /// Removes findings whose reason is another finding, as [`crate::Rule::explains`] says. A merely
@@ -44,6 +56,7 @@ fn explains(reason: &Finding, effect: &Finding) -> bool {
 
 struct Key {
     aside: bool,
+    held_nothing: bool,
     merely_possible: bool,
     gains_nothing: bool,
     stage: Stage,
@@ -53,7 +66,9 @@ struct Key {
 
 impl Key {
     fn order(&self, other: &Self) -> Ordering {
-        let doubt = |key: &Self| (key.aside, key.merely_possible, key.gains_nothing, key.stage);
+        let doubt = |key: &Self| {
+            (key.aside, key.held_nothing, key.merely_possible, key.gains_nothing, key.stage)
+        };
         doubt(self)
             .cmp(&doubt(other))
             .then(other.share.total_cmp(&self.share))
@@ -61,12 +76,14 @@ impl Key {
     }
 }
 
-fn key(finding: &Finding, goodput: f64) -> Key {
+fn key(view: &View, finding: &Finding) -> Key {
+    let goodput = view.goodput_or_zero();
     let stage = rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage);
     let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);
     let small = predicted > 0.0 && predicted < MIN_WORTHWHILE_RATE_RATIO * goodput;
     Key {
         aside: stage == Stage::Aside,
+        held_nothing: held_nothing(view, finding),
         // A cause with one witness never outranks one with two.
         merely_possible: finding.confidence == Confidence::Possible,
         // At the ceiling there is nothing to gain, and that is the answer.

@@ -2,6 +2,7 @@
 
 use goodput_model::{Finding, Missing};
 
+use crate::account::Part;
 use crate::view::View;
 
 /// A cause of lost goodput and how it differs from its look-alikes.
@@ -13,6 +14,9 @@ pub struct Rule {
     pub title: &'static str,
     /// The rule's stage in the order of elimination.
     pub stage: Stage,
+    /// The parts of the account that the rule explains: a limiter, and where it sits. A cause of nothing that took time
+    /// is no verdict.
+    pub refines: &'static [Part],
     /// Ids of the more general rules that this one explains. If both fire at the same end, or
     /// the other one blames the path, only this rule is reported: it is the reason.
     pub explains: &'static [&'static str],

@@ -2,22 +2,23 @@
 
 use std::collections::HashMap;
 
-use goodput_model::{FlowSample, Missing, Role, Sample, TcpInfo};
+use goodput_model::{FlowSample, Missing, TcpInfo};
 
 use super::busy::Busy;
 use super::control::FullPipe;
+use super::full_path::FullPath;
 use super::interval::{Control, Interval, account};
+use super::pair::Pair;
 use super::reader::{Readers, throttled_share};
 use super::share::{Ledger, Seat};
+use super::silence::Silences;
 use super::state::at_once_bytes;
 use super::work::Work;
-use crate::view::View;
+use crate::ceiling::ceiling;
+use crate::view::{Side, View};
 
 /// Share of its time from which a CPU is full of softirqs.
 const FULL_SOFTIRQ_SHARE: f64 = 0.95;
-
-/// Samples closer to each other are one, seconds.
-const SHORTEST_S: f64 = 1e-4;
 
 /// One flow between two samples.
 pub struct Entry {
@@ -39,39 +40,35 @@ pub struct Entry {
 /// If the sender reports no samples.
 pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let path = PathFacts::of(view)?;
-    let samples = &view.sender.end()?.samples;
-    let detailed: Vec<&Sample> = samples.iter().filter(|sample| !sample.flows.is_empty()).collect();
+    let pairs = Pair::all(&view.sender.end()?.samples);
+    let silences = Silences::of(&pairs);
+    let queued: Vec<bool> = pairs.iter().map(|pair| path.most_are_queued(pair)).collect();
+    let carries = ceiling(view).value().map(|rate| rate.0);
+    let full = FullPath::of(&pairs, &queued, carries);
     let mut pasts: HashMap<u16, Past> = HashMap::new();
     let mut entries = Vec::new();
-    for pair in detailed.windows(2) {
-        let [from, to] = [pair[0], pair[1]];
-        // Samples of a peer may say anything of their time.
-        if to.at_s - from.at_s < SHORTEST_S || !(to.at_s - from.at_s).is_finite() {
-            continue;
-        }
-        for (earlier, later) in senders(from, to) {
+    for (number, pair) in pairs.iter().enumerate() {
+        let is_full = full.between(pair, queued[number]);
+        for (earlier, later) in &pair.flows {
             let past = pasts.entry(later.flow).or_default();
+            let seen = Seen { is_full, is_silent: silences.cover(number, later.flow) };
             entries.push(Entry {
                 flow: later.flow,
-                from_s: from.at_s,
-                to_s: to.at_s,
-                is_measured: [from, to].iter().all(|sample| view.sender.is_measured(sample.at_s)),
-                ledger: path.ledger([from.at_s, to.at_s], earlier, later, past),
+                from_s: pair.from_s,
+                to_s: pair.to_s,
+                is_measured: [pair.from_s, pair.to_s].iter().all(|at| view.sender.is_measured(*at)),
+                ledger: path.ledger([pair.from_s, pair.to_s], [earlier, later], seen, past),
             });
         }
     }
     Ok(entries)
 }
 
-/// Each sending flow that is in both samples.
-fn senders<'a>(
-    from: &'a Sample,
-    to: &'a Sample,
-) -> impl Iterator<Item = (&'a FlowSample, &'a FlowSample)> {
-    let mine = |flow: &&FlowSample| flow.role == Role::Sender;
-    let before: HashMap<u16, &FlowSample> =
-        from.flows.iter().filter(mine).map(|flow| (flow.flow, flow)).collect();
-    to.flows.iter().filter(mine).filter_map(move |later| Some((*before.get(&later.flow)?, later)))
+/// What only all flows, or all samples, show of one interval of a flow.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    is_full: bool,
+    is_silent: bool,
 }
 
 /// What one flow's earlier intervals leave to the next.
@@ -81,12 +78,27 @@ struct Past {
     busy: Busy,
 }
 
+/// What another program's writers did over the whole window, shares of it.
+#[derive(Debug, Clone, Copy)]
+struct Watched {
+    waits: f64,
+    runs: f64,
+}
+
+impl Watched {
+    fn of(side: &Side) -> Option<Self> {
+        let waits = side.is_watched().then(|| side.blocked_share().ok()).flatten()?;
+        Some(Self { waits, runs: side.thread_cpu_share().unwrap_or(0.0) })
+    }
+}
+
 /// What holds for all intervals.
 struct PathFacts<'a> {
     readers: Readers<'a>,
     base_s: Result<f64, Missing>,
     late_s: f64,
     throttled_share: f64,
+    watched: Option<Watched>,
     softirqs_full: Option<Seat>,
     by_loss: bool,
 }
@@ -101,6 +113,7 @@ impl<'a> PathFacts<'a> {
             base_s: view.sender.min_rtt_s(),
             late_s: view.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max),
             throttled_share: throttled_share(&view.sender),
+            watched: Watched::of(&view.sender),
             softirqs_full: seats
                 .into_iter()
                 .find(|(side, _)| full(side.softirq_share()))
@@ -112,27 +125,43 @@ impl<'a> PathFacts<'a> {
     fn ledger(
         &self,
         [from_s, to_s]: [f64; 2],
-        from: &FlowSample,
-        to: &FlowSample,
+        [from, to]: [&FlowSample; 2],
+        seen: Seen,
         past: &mut Past,
     ) -> Result<Ledger, Missing> {
         let duration_us = (to_s - from_s) * 1e6;
         let tcp = [from.tcp.get()?, to.tcp.get()?];
         let writer = Work::between(from, to)
+            .or_else(|why| self.watched_writer(duration_us).ok_or(why))
             .map(|work| work.throttled(self.throttled_share * duration_us, duration_us));
         let control =
             if self.by_loss { Control::ByLoss } else { past.pipe.after(tcp[1], duration_us) };
-        let seen = Interval {
+        let interval = Interval {
             duration_us,
             tcp,
             busy_us: past.busy.within(tcp[0], tcp[1], duration_us)?,
             writer,
             behind: self.readers.behind(to.flow, from_s, to_s),
             softirqs_full: self.softirqs_full,
-            queued: self.is_queued(tcp[1])?,
+            silent: seen.is_silent,
+            queued: seen.is_full || self.is_queued(tcp[1])?,
             control,
         };
-        Ok(account(&seen)?.scaled_to(to_s - from_s))
+        Ok(account(&interval)?.scaled_to(to_s - from_s))
+    }
+
+    /// What another program's thread did, as far as its sockets show.
+    fn watched_writer(&self, duration_us: f64) -> Option<Work> {
+        let Watched { waits, runs } = self.watched?;
+        let (blocked_us, ran_us) = (waits * duration_us, runs * duration_us);
+        Some(Work { blocked_us, ran_us, ..Work::default() })
+    }
+
+    /// Whether most of the flows waited in a queue.
+    fn most_are_queued(&self, pair: &Pair) -> bool {
+        let waits = |tcp: &TcpInfo| self.is_queued(tcp).unwrap_or(false);
+        let queued = pair.flows.iter().filter(|(_, to)| to.tcp.value().is_some_and(waits));
+        2 * queued.count() > pair.flows.len()
     }
 
     /// Whether a round trip took longer than what hosts, jitter and what is sent at once make of the shortest.

@@ -30,7 +30,9 @@ pub struct Interval<'a> {
     pub behind: Option<Work>,
     /// The end whose CPU was full of softirqs, if one was.
     pub softirqs_full: Option<Seat>,
-    /// Whether more waited on the path than hosts and jitter explain.
+    /// Whether nothing was delivered until a time-out.
+    pub silent: bool,
+    /// Whether the path was full: more waited on it than hosts and jitter explain, or it gave all that it can.
     pub queued: bool,
     /// What the congestion control did.
     pub control: Control,
@@ -63,21 +65,12 @@ fn whole(seen: &Interval) -> Option<Ledger> {
         ledger.enter_own(reader.own_split(all), Seat::Receiver, all);
     } else if let Some(seat) = seen.softirqs_full {
         ledger.enter(Limiter::Host, seat, all);
-    } else if timed_out(seen.tcp) {
+    } else if seen.silent || seen.tcp[1].ca_state == Some(CA_LOSS) {
         ledger.enter(Limiter::Recovery, Seat::Path, all);
     } else {
         return None;
     }
     Some(ledger)
-}
-
-/// Whether the sender waited for a time-out, or recovered from one.
-fn timed_out([from, to]: [&TcpInfo; 2]) -> bool {
-    let grown = |read: fn(&TcpInfo) -> Result<u64, Missing>| {
-        Some(read(to).ok()?.saturating_sub(read(from).ok()?))
-    };
-    let stood_still = grown(TcpInfo::delivered_segments) == Some(0);
-    to.ca_state == Some(CA_LOSS) || stood_still && grown(TcpInfo::total_rto).is_some_and(|n| n > 0)
 }
 
 fn divided(seen: &Interval) -> Result<Ledger, Missing> {

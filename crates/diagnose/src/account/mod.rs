@@ -1,13 +1,16 @@
 //! The account: every moment of every flow belongs to one limiter, and all of them add up to the flows' time.
 //!
-//! It is kept beside the rules, which do not read it yet.
+//! The verdict is a cause of something that took time; see [`crate::Rule::refines`].
 
 mod busy;
 mod control;
 mod flow;
+mod full_path;
 mod interval;
+mod pair;
 mod reader;
 mod share;
+mod silence;
 mod state;
 #[cfg(test)]
 mod vectors;
@@ -17,9 +20,13 @@ use goodput_model::{Account, AccountPart, AccountSpan, Limiter, Missing, Place};
 
 use crate::view::View;
 use flow::{Entry, entries};
-use share::{Ledger, Seat};
+use share::Ledger;
+pub use share::{Part, Seat};
+pub use silence::Outages;
 pub use state::in_flight_segments;
 
+/// Share of the time of which nothing may be known, if shares are to be told.
+const MAX_UNKNOWN_SHARE: f64 = 0.5;
 /// Shortest stretch of the timeline, as a share of the time that was looked at.
 const MIN_SPAN_SHARE: f64 = 0.1;
 
@@ -27,7 +34,26 @@ const MIN_SPAN_SHARE: f64 = 0.1;
 ///
 /// # Errors
 /// If the sender's samples do not say enough of any flow, or the payload is not TCP's.
-pub fn account(view: &View) -> Result<Account, Missing> {
+pub fn account<'v>(view: &'v View) -> Result<&'v Account, Missing> {
+    view.account_by(made)
+}
+
+/// Share of the flows' time that these parts held, 0 to 1.
+///
+/// # Errors
+/// Those of [`account`], and if less than half of the time is accounted for.
+pub fn held_share(view: &View, parts: &[Part]) -> Result<f64, Missing> {
+    let account = account(view)?;
+    if account.unknown_s > MAX_UNKNOWN_SHARE * account.flow_seconds {
+        return Err(Missing::because("most of the flows' time is not accounted for"));
+    }
+    let places = parts.iter().map(|(limiter, seat)| (*limiter, place(view, *seat)));
+    let places: Vec<_> = places.collect();
+    let held = account.parts.iter().filter(|part| places.contains(&(part.limiter, part.end)));
+    Ok(held.map(|part| part.seconds).sum::<f64>() / account.flow_seconds)
+}
+
+fn made(view: &View) -> Result<Account, Missing> {
     view.needs_tcp()?;
     let entries = entries(view)?;
     let measured: Vec<&Entry> = entries.iter().filter(|entry| entry.is_measured).collect();
@@ -119,7 +145,7 @@ mod tests {
     use crate::testing::Case;
 
     fn largest(case: Case) -> (Limiter, Place) {
-        let account = account(&View::new(&case.evidence())).unwrap();
+        let account = made(&View::new(&case.evidence())).unwrap();
         let sum: f64 = account.parts.iter().map(|part| part.seconds).sum();
         assert!((sum + account.unknown_s - account.flow_seconds).abs() < 1e-6, "{account:?}");
         (account.parts[0].limiter, account.parts[0].end)
@@ -131,7 +157,7 @@ mod tests {
             (Case::receive_window(), (Limiter::ReceiveWindow, Place::Far)),
             (Case::send_buffer(), (Limiter::SendBuffer, Place::Near)),
             (Case::sender_application(), (Limiter::Application, Place::Near)),
-            (Case::throttled_receiver().queued(2_000_000), (Limiter::Host, Place::Far)),
+            (Case::throttled_receiver(), (Limiter::Host, Place::Far)),
             (Case::path_rate(), (Limiter::PathRate, Place::Path)),
         ] {
             assert_eq!(largest(case), expected);
@@ -141,7 +167,7 @@ mod tests {
     #[test]
     fn a_silent_sender_has_no_account() {
         let evidence = Case::empty().evidence();
-        assert!(account(&View::new(&evidence)).is_err());
+        assert!(made(&View::new(&evidence)).is_err());
     }
 
     #[test]

@@ -24,10 +24,13 @@ pub enum Seat {
     Path,
 }
 
+/// A part of the account: a limiter, and where it sits.
+pub type Part = (Limiter, Seat);
+
 /// Time by limiter and seat, in the unit of what was entered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledger {
-    entries: BTreeMap<(Limiter, Seat), f64>,
+    entries: BTreeMap<Part, f64>,
 }
 
 impl Ledger {
@@ -61,7 +64,7 @@ impl Ledger {
     }
 
     /// All entries.
-    pub fn entries(&self) -> impl Iterator<Item = ((Limiter, Seat), f64)> + '_ {
+    pub fn entries(&self) -> impl Iterator<Item = (Part, f64)> + '_ {
         self.entries.iter().map(|(key, time)| (*key, *time))
     }
 
@@ -71,7 +74,7 @@ impl Ledger {
     }
 
     /// The largest entry.
-    pub fn largest(&self) -> Option<((Limiter, Seat), f64)> {
+    pub fn largest(&self) -> Option<(Part, f64)> {
         self.entries().max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }

@@ -34,6 +34,7 @@ use crate::elimination::{host_is_short, hosts_have_time};
 use crate::finding::{Draft, percent, rate, time};
 use crate::htb;
 use crate::names::{QDISC_CEIL, QDISC_KIND, QDISC_PACKETS, QDISC_RATE, QDISC_SENT_BYTES};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
@@ -44,6 +45,7 @@ pub const RULE: Rule = Rule {
     id: "ack-path",
     title: "Acknowledgements wait on their way back",
     stage: Stage::Path,
+    refines: parts::DROPPING_LIMIT,
     explains: &["path-rate", "path-loss", "policer", "credit-bucket", "queue-too-long"],
     check,
     witness,

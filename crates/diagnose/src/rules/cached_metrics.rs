@@ -29,6 +29,7 @@ use crate::change::of_host;
 use crate::crawl::crawl;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_NO_SSTHRESH_SAVE;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "cached-metrics",
     title: "The connection began with an old slow-start threshold",
     stage: Stage::Counted,
+    refines: &[parts::CUT_WINDOW],
     explains: &["congestion-control", "path-loss", "path-rate", "startup"],
     check,
     witness,

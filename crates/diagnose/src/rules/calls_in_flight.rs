@@ -24,6 +24,7 @@ use goodput_model::{Change, Confidence, Finding, Missing, NfsPlan, Rpcs};
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, bytes, percent, rate, time};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::{MIN_OPEN_WINDOW_RATIO, View};
@@ -33,6 +34,7 @@ pub const RULE: Rule = Rule {
     id: "calls-in-flight",
     title: "This client has too few calls in flight",
     stage: Stage::Window,
+    refines: &[parts::SENDING_PROGRAM],
     explains: &["server-or-path", "server-stalls", "sender-application"],
     check,
     witness,

@@ -29,6 +29,14 @@ fn ids_are_kebab_case_and_titles_are_phrases() {
 }
 
 #[test]
+fn every_rule_explains_a_part_of_the_account_and_none_twice() {
+    for rule in ALL {
+        let parts: BTreeSet<_> = rule.refines.iter().collect();
+        assert!(!parts.is_empty() && parts.len() == rule.refines.len(), "{}", rule.id);
+    }
+}
+
+#[test]
 fn every_page_has_its_headings_in_order() {
     for rule in ALL {
         let page = rule.page();

@@ -32,6 +32,7 @@ use crate::change::of_plan;
 use crate::crawl::{Crawl, crawl};
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_AVAILABLE;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MIN_LIMITING_TIME_SHARE, MIN_SPARE_RATE_RATIO};
@@ -42,6 +43,7 @@ pub const RULE: Rule = Rule {
     id: "congestion-control",
     title: "The congestion control does not fill the path",
     stage: Stage::Path,
+    refines: parts::LOSSES,
     explains: &["path-rate", "policer"],
     check,
     witness,

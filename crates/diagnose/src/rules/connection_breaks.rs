@@ -23,6 +23,7 @@ use goodput_model::{Confidence, Finding, Known, Missing, Place, Rpcs};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
@@ -32,6 +33,7 @@ pub const RULE: Rule = Rule {
     id: "connection-breaks",
     title: "The connection to the server breaks",
     stage: Stage::Application,
+    refines: &[parts::SENDING_PROGRAM],
     explains: &["server-stalls", "server-or-path", "waiting-for-answers", "sender-application"],
     check,
     witness,

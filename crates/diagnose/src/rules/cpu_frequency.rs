@@ -28,6 +28,7 @@ use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
 use crate::bounds::next_after;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View, first_of};
@@ -37,6 +38,7 @@ pub const RULE: Rule = Rule {
     id: "cpu-frequency",
     title: "The CPU that limits is clocked down",
     stage: Stage::Cpu,
+    refines: parts::HOSTS,
     explains: &["sender-cpu", "receiver-cpu", "softirq-saturation"],
     check,
     witness,

@@ -26,6 +26,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View, first_of};
@@ -35,6 +36,7 @@ pub const RULE: Rule = Rule {
     id: "cpu-placement",
     title: "The program runs far from its card",
     stage: Stage::Cpu,
+    refines: parts::HOSTS,
     explains: &[],
     check,
     witness,

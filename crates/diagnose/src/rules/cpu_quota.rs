@@ -25,6 +25,7 @@ use goodput_model::{Confidence, Finding, Missing, Role};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, time};
 use crate::names::QUOTA_PERCENT;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_THROTTLED_TIME_SHARE;
 use crate::view::{Side, View};
@@ -34,6 +35,7 @@ pub const RULE: Rule = Rule {
     id: "cpu-quota",
     title: "A CPU quota stops the process",
     stage: Stage::Counted,
+    refines: parts::HOSTS,
     explains: &[],
     check,
     witness,

@@ -23,6 +23,7 @@ use goodput_model::{Confidence, Finding, Missing, Role};
 use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, describe};
 use crate::finding::{Draft, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -31,6 +32,7 @@ pub const RULE: Rule = Rule {
     id: "cpu-steal",
     title: "The hypervisor takes the CPU away",
     stage: Stage::Counted,
+    refines: parts::HOSTS,
     explains: &["sender-cpu", "receiver-cpu"],
     check,
     witness,

@@ -29,6 +29,7 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 use crate::bounds::next_after;
 use crate::elimination::{host_is_short, hosts_have_time, is_local};
 use crate::finding::{Draft, bytes, rate};
+use crate::parts;
 use crate::round_rate::round_rate;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
@@ -40,6 +41,7 @@ pub const RULE: Rule = Rule {
     id: "credit-bucket",
     title: "The path was faster until its credits were spent",
     stage: Stage::Path,
+    refines: parts::DROPPING_LIMIT,
     explains: &["path-rate", "path-loss"],
     check,
     witness,

@@ -34,6 +34,7 @@ use crate::finding::{Draft, percent};
 use crate::link_file;
 use crate::lost_here::LostHere;
 use crate::names::{AUTONEG, LINK_DUPLEX};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::{Side, View, first_of};
@@ -43,6 +44,7 @@ pub const RULE: Rule = Rule {
     id: "duplex-mismatch",
     title: "The ends of the cable disagree on duplex",
     stage: Stage::Counted,
+    refines: parts::DROPPING_LIMIT,
     explains: &["path-loss", "frame-errors", "path-rate"],
     check,
     witness,

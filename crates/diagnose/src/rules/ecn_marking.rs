@@ -29,6 +29,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::names::{RECEIVED_CE, TCP_ECN};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_LIMITING_TIME_SHARE};
@@ -39,6 +40,7 @@ pub const RULE: Rule = Rule {
     id: "ecn-marking",
     title: "A router marks packets, and the sender slows down",
     stage: Stage::Path,
+    refines: parts::LOSSES,
     explains: &["path-loss"],
     check,
     witness,

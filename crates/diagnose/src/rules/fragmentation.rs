@@ -27,6 +27,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent};
 use crate::names::{FRAGMENTED, FRAGMENTS_MADE, FRAGMENTS_RECEIVED, LINK_MTU};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_HEAVY_LOSS_SHARE;
 use crate::vanishing::DATAGRAM_HEADERS_BYTES;
@@ -37,6 +38,7 @@ pub const RULE: Rule = Rule {
     id: "fragmentation",
     title: "Datagrams are fragmented, and lost with any fragment",
     stage: Stage::Counted,
+    refines: parts::DROPPING_LIMIT,
     explains: &["path-loss", "path-rate"],
     check,
     witness,

@@ -30,6 +30,7 @@ use goodput_model::{Finding, Missing};
 use crate::bounds::next_after;
 use crate::finding::Draft;
 use crate::lost_here::LostHere;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::View;
 
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "frame-errors",
     title: "Frames arrive broken",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["path-loss"],
     check,
     witness,

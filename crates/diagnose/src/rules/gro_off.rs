@@ -29,6 +29,7 @@ use crate::change::of_host;
 use crate::cpu_bound::{cpu_bound, describe};
 use crate::finding::Draft;
 use crate::names::{LINK_DEVICE, LINK_KIND, LINK_RX_PACKETS, OFFLOAD_GRO, OFFLOAD_TSO};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View};
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "gro-off",
     title: "Receive offload is off",
     stage: Stage::Cpu,
+    refines: &[parts::RECEIVING_HOST],
     explains: &["receiver-cpu"],
     check,
     witness,

@@ -31,6 +31,7 @@ use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::RING_RX;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::View;
 
@@ -39,6 +40,7 @@ pub const RULE: Rule = Rule {
     id: "host-interconnect",
     title: "The path from the card to memory may be congested",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &[],
     check,
     witness,

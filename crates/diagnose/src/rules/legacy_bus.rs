@@ -32,6 +32,7 @@ use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View, first_of};
 
@@ -40,6 +41,7 @@ pub const RULE: Rule = Rule {
     id: "legacy-bus",
     title: "The card's bus is full",
     stage: Stage::Ceiling,
+    refines: &[parts::PATH_RATE],
     explains: &["path-rate"],
     check,
     witness,

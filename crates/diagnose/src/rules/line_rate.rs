@@ -26,6 +26,7 @@ use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::names::LINK_SPEED;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_SHARE_OF_CEILING;
 use crate::view::{Side, View};
@@ -35,6 +36,7 @@ pub const RULE: Rule = Rule {
     id: "line-rate",
     title: "The link is full",
     stage: Stage::Ceiling,
+    refines: &[parts::PATH_RATE],
     explains: &[],
     check,
     witness,

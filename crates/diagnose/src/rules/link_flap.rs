@@ -23,6 +23,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::names::LINK_CARRIER_CHANGES;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -34,6 +35,7 @@ pub const RULE: Rule = Rule {
     id: "link-flap",
     title: "A link goes down and comes back",
     stage: Stage::Counted,
+    refines: parts::DROPPING_LIMIT,
     explains: &["path-loss", "path-rate", "rto-bound", "reordering"],
     check,
     witness,

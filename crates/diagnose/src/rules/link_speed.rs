@@ -30,6 +30,7 @@ use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::link_file;
 use crate::names::{AUTONEG, LINK_SPEED};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View, first_of};
 
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "link-speed",
     title: "The link runs below its possible speed",
     stage: Stage::Ceiling,
+    refines: &[parts::PATH_RATE],
     explains: &["line-rate", "path-rate"],
     check,
     witness,

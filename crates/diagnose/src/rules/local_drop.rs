@@ -28,6 +28,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::names::{LINK_TX_QUEUE_LEN, QDISC_PACKETS};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::rules::path_loss::losses_cut;
 use crate::shaper::Shaper;
@@ -40,6 +41,7 @@ pub const RULE: Rule = Rule {
     id: "local-drop",
     title: "The sender's own device drops packets",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["queue-too-short", "path-loss", "policer", "tso-oversize"],
     check,
     witness,

@@ -29,6 +29,7 @@ use super::small_mss::{self, Cause, Small};
 use super::{sack_off, window_scaling_off};
 use crate::finding::Draft;
 use crate::names::{ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
@@ -39,6 +40,13 @@ pub const RULE: Rule = Rule {
     id: "middlebox",
     title: "Something on the path changes what the hosts negotiate",
     stage: Stage::Counted,
+    refines: &[
+        parts::RECEIVE_WINDOW,
+        parts::SEND_BUFFER,
+        parts::CUT_WINDOW,
+        parts::RECOVERY,
+        parts::PATH_RATE,
+    ],
     explains: &[
         "receive-window",
         "send-buffer",

@@ -25,6 +25,7 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 
 use crate::finding::Draft;
 use crate::names::LINK_MTU;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::vanishing::{shares_a_link, tried, unanswered_percent, vanishing};
 use crate::view::{Side, View};
@@ -34,6 +35,7 @@ pub const RULE: Rule = Rule {
     id: "mtu-mismatch",
     title: "Devices of one link disagree about the largest packet",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["path-loss", "rto-bound", "send-buffer", "receiver-application"],
     check,
     witness: unanswered_percent,

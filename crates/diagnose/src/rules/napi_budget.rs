@@ -30,6 +30,7 @@ use crate::change::of_host;
 use crate::finding::Draft;
 use crate::lost_here::LostHere;
 use crate::names::{SOFTNET_DROPPED, SOFTNET_SQUEEZED};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "napi-budget",
     title: "Softirqs run out of budget before the ring is empty",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["ring-overrun", "softnet-backlog", "path-loss"],
     check,
     witness,

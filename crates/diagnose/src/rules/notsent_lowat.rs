@@ -30,6 +30,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent};
 use crate::names::TCP_NOTSENT_LOWAT;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
@@ -39,6 +40,7 @@ pub const RULE: Rule = Rule {
     id: "notsent-lowat",
     title: "A low-water mark on unsent data keeps the writer waiting",
     stage: Stage::Window,
+    refines: &[parts::SEND_BUFFER, parts::SENDING_PROGRAM],
     explains: &["send-buffer", "sender-application"],
     check,
     witness,

@@ -31,6 +31,7 @@ use crate::finding::{Draft, percent};
 use crate::names::{
     LINK_DEVICE, LINK_KIND, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
 };
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{LONG_PATH_S, MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
@@ -41,6 +42,7 @@ pub const RULE: Rule = Rule {
     id: "offload-off",
     title: "Segmentation offload is off",
     stage: Stage::Counted,
+    refines: parts::HOSTS,
     explains: &["sender-cpu", "receiver-cpu"],
     check,
     witness,

@@ -25,6 +25,7 @@ use goodput_model::{Change, Confidence, Finding, Missing, TcpInfo};
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, rate_argument};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Moment, View};
 
@@ -33,6 +34,7 @@ pub const RULE: Rule = Rule {
     id: "pacing-cap",
     title: "The socket's pacing rate is capped",
     stage: Stage::Application,
+    refines: &[parts::SENDING_PROGRAM],
     explains: &["sender-application", "send-buffer", "receive-window", "path-rate", "startup"],
     check,
     witness,

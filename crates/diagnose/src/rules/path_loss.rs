@@ -34,6 +34,7 @@ use crate::finding::{Draft, percent, rate, time};
 use crate::loss::{loss, may_be_a_limit};
 use crate::models::{kept_at_loss, rate_at_loss};
 use crate::names::TCP_AVAILABLE;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::{losses_fill_the_buffer, split};
 use crate::thresholds::{
@@ -47,6 +48,7 @@ pub const RULE: Rule = Rule {
     id: "path-loss",
     title: "Packets get lost on the path",
     stage: Stage::Path,
+    refines: parts::LOSSES,
     explains: &[],
     check,
     witness,

@@ -35,6 +35,7 @@ use crate::elimination::{
 };
 use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::models::rate_at_loss;
+use crate::parts;
 use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
@@ -49,6 +50,7 @@ pub const RULE: Rule = Rule {
     id: "path-rate",
     title: "Something on the path limits the rate",
     stage: Stage::Path,
+    refines: &[parts::PATH_RATE],
     explains: &["server-or-path"],
     check,
     witness,

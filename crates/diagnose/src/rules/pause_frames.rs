@@ -32,6 +32,7 @@ use crate::ceiling::ceiling;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::names::LINK_SPEED;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
@@ -42,6 +43,7 @@ pub const RULE: Rule = Rule {
     id: "pause-frames",
     title: "Pause frames stop the sender's card",
     stage: Stage::Counted,
+    refines: &[parts::PATH_RATE],
     explains: &["path-rate"],
     check,
     witness,

@@ -30,6 +30,7 @@ use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View, first_of, positive};
 
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "pcie-link",
     title: "The card's PCI Express link is full and below its maximum",
     stage: Stage::Ceiling,
+    refines: &[parts::PATH_RATE],
     explains: &["path-rate"],
     check,
     witness,

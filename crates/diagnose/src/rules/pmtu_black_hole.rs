@@ -31,6 +31,7 @@ use goodput_model::{Change, Confidence, Finding, Missing, Place};
 use crate::change::{of_host, of_plan};
 use crate::finding::Draft;
 use crate::names::{ROUTE_GATEWAY, TCP_MTU_PROBING};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::vanishing::{
     DATAGRAM_HEADERS_BYTES, shares_a_link, tried, unanswered_percent, vanishing,
@@ -42,6 +43,7 @@ pub const RULE: Rule = Rule {
     id: "pmtu-black-hole",
     title: "Full-sized packets vanish without a report",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["path-loss", "rto-bound", "send-buffer", "receiver-application"],
     check,
     witness: unanswered_percent,

@@ -38,6 +38,7 @@ use crate::change::of_plan;
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate, rate_argument, time};
 use crate::names::TCP_AVAILABLE;
+use crate::parts;
 use crate::round_rate::round_rate;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
@@ -49,6 +50,7 @@ pub const RULE: Rule = Rule {
     id: "policer",
     title: "Something on the path drops packets above a rate",
     stage: Stage::Path,
+    refines: parts::DROPPING_LIMIT,
     explains: &["path-loss", "path-rate", "credit-bucket"],
     check,
     witness,

@@ -29,6 +29,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use super::softirq_saturation::more_queues;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -37,6 +38,7 @@ pub const RULE: Rule = Rule {
     id: "queue-imbalance",
     title: "One receive queue gets all the flows",
     stage: Stage::Cpu,
+    refines: &[parts::RECEIVING_HOST, parts::CUT_WINDOW, parts::RECOVERY],
     explains: &["softirq-saturation", "receiver-cpu", "ring-overrun", "path-rate"],
     check,
     witness,

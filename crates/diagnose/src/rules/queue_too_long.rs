@@ -30,6 +30,7 @@ use goodput_model::{BitRate, Finding, Known, Missing, Place};
 
 use super::{path_rate, shaper_rate};
 use crate::finding::{Draft, bytes, time};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Probed, View};
 
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "queue-too-long",
     title: "A long queue delays everything that crosses the path",
     stage: Stage::Path,
+    refines: &[parts::PATH_RATE],
     explains: &[],
     check,
     witness,

@@ -41,6 +41,7 @@ use crate::change::of_host;
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate};
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::short_queue::{ShortQueue, needed_bytes};
 use crate::split::split;
@@ -52,6 +53,7 @@ pub const RULE: Rule = Rule {
     id: "queue-too-short",
     title: "A queue is too short",
     stage: Stage::Counted,
+    refines: parts::DROPPING_LIMIT,
     explains: &["path-loss", "policer", "congestion-control"],
     check,
     witness,

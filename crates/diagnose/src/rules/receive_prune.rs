@@ -31,6 +31,7 @@ use crate::names::{
     TCP_BACKLOG_DROP, TCP_OUT_OF_ORDER_DROP, TCP_PRUNE_CALLED, TCP_RECEIVE_DROP,
     TCP_ZERO_WINDOW_DROP,
 };
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -39,6 +40,7 @@ pub const RULE: Rule = Rule {
     id: "receive-prune",
     title: "The receiving socket drops segments for lack of memory",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["path-loss"],
     check,
     witness,

@@ -29,6 +29,7 @@ use crate::bounds::{is_tuned, next_after};
 use crate::change::{larger_rmem, of_host, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::{TCP_MODERATE_RCVBUF, TCP_RMEM};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{
@@ -42,6 +43,7 @@ pub const RULE: Rule = Rule {
     id: "receive-window",
     title: "The receiver's window is too small for the path",
     stage: Stage::Window,
+    refines: &[parts::RECEIVE_WINDOW],
     explains: &[],
     check,
     witness,

@@ -26,6 +26,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped, stopped_share};
 use crate::finding::{Draft, bytes, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::{reader_is_behind, split};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
@@ -36,6 +37,7 @@ pub const RULE: Rule = Rule {
     id: "receiver-application",
     title: "The receiving program reads too slowly",
     stage: Stage::Application,
+    refines: &[parts::RECEIVING_PROGRAM],
     explains: &[],
     check,
     witness,

@@ -26,6 +26,7 @@ use crate::change::of_host;
 use crate::cpu_bound::{cpu_bound, describe, is_throttled};
 use crate::elimination::reads_in_time;
 use crate::finding::Draft;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::View;
@@ -35,6 +36,7 @@ pub const RULE: Rule = Rule {
     id: "receiver-cpu",
     title: "The receiver's CPU is full",
     stage: Stage::Cpu,
+    refines: &[parts::RECEIVING_HOST],
     explains: &[],
     check,
     witness,

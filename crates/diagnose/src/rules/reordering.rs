@@ -33,6 +33,7 @@ use crate::change::{of_host, of_plan};
 use crate::elimination::host_is_short;
 use crate::finding::{Draft, percent, time};
 use crate::names::{TCP_AVAILABLE, TCP_REORDERING};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{LONG_PATH_S, MIN_LIMITING_TIME_SHARE};
@@ -43,6 +44,7 @@ pub const RULE: Rule = Rule {
     id: "reordering",
     title: "The path changes the order of packets",
     stage: Stage::Path,
+    refines: parts::LOSSES,
     explains: &["path-loss", "path-rate", "ack-path"],
     check,
     witness,

@@ -33,6 +33,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::lost_here::LostHere;
 use crate::names::{RING_RX, RING_RX_MAX};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -41,6 +42,7 @@ pub const RULE: Rule = Rule {
     id: "ring-overrun",
     title: "The receive ring of the card is too short",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["path-loss"],
     check,
     witness,

@@ -26,6 +26,7 @@ use crate::bounds::largest_of;
 use crate::change::of_host;
 use crate::finding::bytes;
 use crate::names::{ROUTE_DESTINATION, ROUTE_WINDOW, TCP_RMEM};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::View;
 
@@ -34,6 +35,7 @@ pub const RULE: Rule = Rule {
     id: "route-window",
     title: "The receiver's route keeps the window small",
     stage: Stage::Window,
+    refines: &[parts::RECEIVE_WINDOW],
     explains: &["receive-window"],
     check,
     witness,

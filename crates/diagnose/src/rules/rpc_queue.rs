@@ -26,6 +26,7 @@ use goodput_model::{Confidence, EndName, Finding, Missing, Place};
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, time};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::{Side, View};
@@ -35,6 +36,7 @@ pub const RULE: Rule = Rule {
     id: "rpc-queue",
     title: "NFS calls wait on this host before they are sent",
     stage: Stage::Window,
+    refines: &[parts::RECEIVING_PROGRAM],
     explains: &[],
     check,
     witness,

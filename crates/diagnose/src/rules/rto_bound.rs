@@ -28,6 +28,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::names::TCP_RTO_MIN_US;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::View;
 
@@ -36,6 +37,7 @@ pub const RULE: Rule = Rule {
     id: "rto-bound",
     title: "The sender waits for retransmission time-outs",
     stage: Stage::Counted,
+    refines: &[parts::RECOVERY],
     explains: &["path-loss"],
     check,
     witness,

@@ -28,6 +28,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::names::TCP_SACK;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Side, TcpOption, View};
@@ -37,6 +38,7 @@ pub const RULE: Rule = Rule {
     id: "sack-off",
     title: "A host does not offer selective acknowledgements",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["path-loss", "path-rate", "queue-too-short", "receive-window", "send-buffer"],
     check,
     witness,

@@ -29,6 +29,7 @@ use crate::bounds::{largest_of, next_after};
 use crate::change::{larger_wmem, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::TCP_WMEM;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{
@@ -42,6 +43,7 @@ pub const RULE: Rule = Rule {
     id: "send-buffer",
     title: "The sender's socket buffer is too small for the path",
     stage: Stage::Window,
+    refines: &[parts::SEND_BUFFER],
     explains: &[],
     check,
     witness,

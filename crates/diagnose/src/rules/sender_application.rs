@@ -26,6 +26,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped};
 use crate::finding::{Draft, percent, rate, rate_argument};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "sender-application",
     title: "The sending program supplies too little data",
     stage: Stage::Application,
+    refines: &[parts::SENDING_PROGRAM],
     explains: &[],
     check,
     witness,

@@ -27,6 +27,7 @@ use crate::change::{of_host, of_plan};
 use crate::cpu_bound::{CpuBound, cpu_bound, describe, is_throttled};
 use crate::finding::Draft;
 use crate::names::OFFLOAD_TSO;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::View;
@@ -36,6 +37,7 @@ pub const RULE: Rule = Rule {
     id: "sender-cpu",
     title: "The sender's CPU is full",
     stage: Stage::Cpu,
+    refines: &[parts::SENDING_HOST],
     explains: &[],
     check,
     witness,

@@ -27,6 +27,7 @@ use goodput_model::{Confidence, Finding, HeldTo, Missing, RateLimit};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Held, Side, View, first_of};
@@ -40,6 +41,7 @@ pub const RULE: Rule = Rule {
     id: "server-limit",
     title: "The server's own limit holds the rate",
     stage: Stage::Application,
+    refines: &[parts::SENDING_PROGRAM, parts::RECEIVING_PROGRAM],
     explains: &[
         "receiver-application",
         "sender-application",

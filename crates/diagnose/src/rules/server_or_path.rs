@@ -27,6 +27,7 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 use crate::bounds::next_after;
 use crate::elimination::{is_local, receiver_is_short};
 use crate::finding::{Draft, percent, rate, time};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
@@ -36,6 +37,7 @@ pub const RULE: Rule = Rule {
     id: "server-or-path",
     title: "The network or the server: this end can't tell which",
     stage: Stage::Path,
+    refines: &[parts::PATH_RATE, parts::SENDING_PROGRAM],
     explains: &[],
     check,
     witness,

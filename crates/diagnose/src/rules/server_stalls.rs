@@ -27,6 +27,7 @@ use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate, time};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_STOPPED_TIME_SHARE};
 use crate::view::View;
@@ -36,6 +37,7 @@ pub const RULE: Rule = Rule {
     id: "server-stalls",
     title: "The server stops sending",
     stage: Stage::Application,
+    refines: &[parts::SENDING_PROGRAM],
     explains: &["server-or-path", "sender-application"],
     check,
     witness,

@@ -29,6 +29,7 @@ use goodput_model::{Confidence, Fetch, FetchTimes, Fetches, Finding, Known, Miss
 
 use crate::cpu_bound::MIN_CPU_WAIT_SHARE;
 use crate::finding::{Draft, percent, rate, time};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::{MIN_BUSY_SHARE_OF_ALL_CPUS, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "server-storage",
     title: "A cold copy waits for the server's disk",
     stage: Stage::Aside,
+    refines: &[parts::SENDING_PROGRAM],
     explains: &[],
     check,
     witness,

@@ -34,6 +34,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent, rate, rate_argument};
 use crate::models::rate_at_loss;
 use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO, QDISC_BURST, QDISC_LIMIT, QDISC_PACKETS};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::shaper::{BATCH_BYTES, Shaper, overlimits_per_packet};
 use crate::split::split;
@@ -48,6 +49,15 @@ pub const RULE: Rule = Rule {
     id: "shaper-burst",
     title: "The local shaper's bucket is too small for its rate",
     stage: Stage::Counted,
+    refines: &[
+        parts::CUT_WINDOW,
+        parts::RECOVERY,
+        parts::PATH_RATE,
+        parts::RECEIVE_WINDOW,
+        parts::SEND_BUFFER,
+        parts::SENDING_HOST,
+        parts::RECEIVING_HOST,
+    ],
     explains: &[],
     check,
     witness,

@@ -24,6 +24,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use super::shaper_burst;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::shaper::Shaper;
 use crate::split::split;
@@ -37,6 +38,7 @@ pub const RULE: Rule = Rule {
     id: "shaper-rate",
     title: "The local shaper gives its configured rate",
     stage: Stage::Ceiling,
+    refines: &[parts::PATH_RATE],
     explains: &[],
     check,
     witness,

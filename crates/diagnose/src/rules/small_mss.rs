@@ -34,6 +34,7 @@ use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::names::{LINK_MTU, ROUTE_ADVMSS, ROUTE_DESTINATION, ROUTE_MTU};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -42,6 +43,13 @@ pub const RULE: Rule = Rule {
     id: "small-mss",
     title: "The segments are too small",
     stage: Stage::Ceiling,
+    refines: &[
+        parts::CUT_WINDOW,
+        parts::RECOVERY,
+        parts::PATH_RATE,
+        parts::SENDING_HOST,
+        parts::RECEIVING_HOST,
+    ],
     explains: &["line-rate", "shaper-rate", "path-rate"],
     check,
     witness,

@@ -26,6 +26,7 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, bytes, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MAX_WAIT_SHARE_OF_SLOW_THREAD;
 use crate::view::View;
@@ -35,6 +36,7 @@ pub const RULE: Rule = Rule {
     id: "small-writes",
     title: "The sending program's writes are too small",
     stage: Stage::Application,
+    refines: &[parts::SENDING_HOST, parts::SENDING_PROGRAM],
     explains: &["sender-application", "sender-cpu"],
     check,
     witness,

@@ -28,6 +28,7 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HEAVY_LOSS_SHARE};
 use crate::view::{Side, View};
@@ -37,6 +38,7 @@ pub const RULE: Rule = Rule {
     id: "softirq-saturation",
     title: "One CPU is full of softirqs",
     stage: Stage::Cpu,
+    refines: &[parts::RECEIVING_HOST, parts::CUT_WINDOW, parts::RECOVERY],
     explains: &[
         "receiver-cpu",
         "ring-overrun",

@@ -30,6 +30,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::{SOFTNET_DROPPED, SOFTNET_PROCESSED};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, View};
 
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "softnet-backlog",
     title: "A CPU's backlog of received packets runs over",
     stage: Stage::Counted,
+    refines: parts::LOSSES,
     explains: &["path-loss"],
     check,
     witness,

@@ -29,6 +29,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::ROUTE_DESTINATION;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Moment, View};
@@ -38,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "startup",
     title: "Most of the test was slow start",
     stage: Stage::Application,
+    refines: &[parts::STARTUP],
     explains: &["send-buffer", "sender-application", "path-rate", "congestion-control"],
     check,
     witness,

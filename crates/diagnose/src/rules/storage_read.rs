@@ -25,6 +25,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{is_throttled, stopped_share};
 use crate::finding::{Draft, percent, rate};
 use crate::names::{SOURCE_ALONE, SOURCE_RESIDENT};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
@@ -34,6 +35,7 @@ pub const RULE: Rule = Rule {
     id: "storage-read",
     title: "Reading the source is too slow",
     stage: Stage::Application,
+    refines: &[parts::SENDING_PROGRAM],
     explains: &["sender-application"],
     check,
     witness,

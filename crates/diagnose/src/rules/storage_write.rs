@@ -26,6 +26,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::cpu_bound::{is_throttled, stopped_share};
 use crate::finding::{Draft, percent};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
@@ -35,6 +36,7 @@ pub const RULE: Rule = Rule {
     id: "storage-write",
     title: "Writing the sink is too slow",
     stage: Stage::Application,
+    refines: &[parts::RECEIVING_PROGRAM],
     explains: &["receiver-application", "receive-window"],
     check,
     witness,

@@ -27,6 +27,7 @@ use crate::finding::{Draft, percent};
 use crate::names::{
     TCP_MEMORY_PAGES, TCP_MEMORY_PRESSURE_MS, TCP_MEMORY_PRESSURE_PAGES, TCP_MEMORY_PRESSURES,
 };
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::view::{Side, View};
@@ -36,6 +37,7 @@ pub const RULE: Rule = Rule {
     id: "tcp-memory",
     title: "The host's TCP is short of memory",
     stage: Stage::Counted,
+    refines: &[parts::RECEIVE_WINDOW, parts::SEND_BUFFER],
     explains: &["receive-window", "send-buffer"],
     check,
     witness,

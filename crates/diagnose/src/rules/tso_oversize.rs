@@ -34,6 +34,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, rate};
 use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::view::{LossStep, View};
@@ -43,6 +44,7 @@ pub const RULE: Rule = Rule {
     id: "tso-oversize",
     title: "Something drops the super-packets of segmentation offload",
     stage: Stage::Path,
+    refines: parts::DROPPING_LIMIT,
     explains: &["path-loss", "path-rate", "policer", "rto-bound"],
     check,
     witness,

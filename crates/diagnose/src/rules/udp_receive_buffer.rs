@@ -29,6 +29,7 @@ use crate::change::of_plan;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::finding::{Draft, percent, time};
 use crate::names::RMEM_MAX;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::{
     MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_CPU_SHARE_OF_WALL_TIME, MIN_HEAVY_LOSS_SHARE,
@@ -41,6 +42,7 @@ pub const RULE: Rule = Rule {
     id: "udp-receive-buffer",
     title: "The receive buffer overflows with datagrams",
     stage: Stage::Counted,
+    refines: &[parts::RECEIVE_WINDOW],
     explains: &["path-loss", "path-rate"],
     check,
     witness,

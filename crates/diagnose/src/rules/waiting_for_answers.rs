@@ -23,6 +23,7 @@ use goodput_model::{Confidence, EndName, Fetches, Finding, Missing, Place};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, bytes, percent, time};
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
@@ -32,6 +33,7 @@ pub const RULE: Rule = Rule {
     id: "waiting-for-answers",
     title: "The server of files takes long to answer",
     stage: Stage::Application,
+    refines: &[parts::SENDING_PROGRAM],
     explains: &["sender-application"],
     check,
     witness,

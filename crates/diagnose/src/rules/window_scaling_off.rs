@@ -27,6 +27,7 @@ use super::receive_window::{self, Limited};
 use crate::change::of_host;
 use crate::finding::bytes;
 use crate::names::TCP_WINDOW_SCALING;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::view::{Side, TcpOption, View};
 
@@ -35,6 +36,7 @@ pub const RULE: Rule = Rule {
     id: "window-scaling-off",
     title: "A host does not offer window scaling",
     stage: Stage::Window,
+    refines: &[parts::RECEIVE_WINDOW],
     explains: &["receive-window"],
     check,
     witness,

@@ -24,6 +24,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::finding::{Draft, percent, rate};
 use crate::htb::{Leaf, leaves, used};
 use crate::names::QDISC_KIND;
+use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::shaper::Shaper;
 use crate::thresholds::{MIN_SHARE_OF_SHAPER_RATE_IF_WAITING, MIN_SPARE_RATE_RATIO};
@@ -34,6 +35,7 @@ pub const RULE: Rule = Rule {
     id: "wrong-class",
     title: "The flows are in a slow class of the local shaper",
     stage: Stage::Counted,
+    refines: &[parts::PATH_RATE],
     explains: &["shaper-rate", "shaper-burst", "path-rate"],
     check,
     witness,

@@ -70,6 +70,7 @@ impl Case {
             .shares(1.0, 0.03, 0.0)
             .writer(0.8, 0.0, 0.2)
             .reader(0.02, 0.0, 0.2)
+            .queued(2_000_000)
             .grows(EndName::Far, names::THROTTLED_US, 3_250_000)
             .tcp(|tcp, _| {
                 tcp.rtt_us = Some(1645);
@@ -91,7 +92,7 @@ impl Case {
             })
     }
 
-    /// CUBIC at 20 ms and 0.1 % random loss.
+    /// CUBIC at 20 ms and 0.1 % random loss, which cuts the window wherever it happens to be.
     pub fn path_loss() -> Self {
         Self::healthy()
             .goodput(22e6)
@@ -99,9 +100,14 @@ impl Case {
             .reader(0.99, 0.0, 0.01)
             .retransmitted(0.001)
             .congestion("cubic")
-            .tcp(|tcp, _| {
+            .tcp(|tcp, number| {
                 tcp.rtt_us = Some(20_300);
                 tcp.min_rtt_us = Some(20_000);
+                let (cut, since) = (20 + number / 4 * 37 % 30, number % 4);
+                tcp.snd_ssthresh_segments =
+                    Some(if number == 0 { TcpInfo::INFINITE_SSTHRESH } else { cut });
+                tcp.snd_cwnd_segments = Some(cut + 4 * since);
+                tcp.unacked_segments = Some(cut + 4 * since);
             })
     }
 

@@ -24,7 +24,9 @@ mod trouble;
 mod udp;
 mod waiting;
 
-use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
+use std::cell::OnceCell;
+
+use goodput_model::{Account, EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 
 pub use arrivals::MIN_OPEN_WINDOW_RATIO;
 pub use bursts::Bursts;
@@ -44,6 +46,7 @@ use crate::names;
 #[derive(Debug, Clone)]
 pub struct View<'a> {
     evidence: &'a Evidence,
+    account: OnceCell<Result<Account, Missing>>,
     /// The end that sent.
     pub sender: Side<'a>,
     /// The end that received.
@@ -60,7 +63,18 @@ impl<'a> View<'a> {
         let sender = Side::new(evidence, evidence.sender_end, Role::Sender, sent);
         let receiver = evidence.sender_end.other();
         let receiver = Side::new(evidence, receiver, Role::Receiver, (from_s, to_s));
-        Self { evidence, sender, receiver }
+        Self { evidence, account: OnceCell::new(), sender, receiver }
+    }
+
+    /// The account, which `make` gives when it is first asked for.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(crate) fn account_by(
+        &self,
+        make: impl FnOnce(&Self) -> Result<Account, Missing>,
+    ) -> Result<&Account, Missing> {
+        self.account.get_or_init(|| make(self)).as_ref().map_err(Missing::clone)
     }
 
     /// How much earlier the sender's samples began than the receiver's, seconds; none if nothing relates the clocks.

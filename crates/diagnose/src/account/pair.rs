@@ -1,0 +1,52 @@
+//! Two detailed samples of the sender, one after the other.
+
+use std::collections::HashMap;
+
+use goodput_model::{FlowSample, Role, Sample};
+
+/// Samples closer to each other are one, seconds.
+const SHORTEST_S: f64 = 1e-4;
+
+/// The sending flows between two samples.
+pub struct Pair<'a> {
+    /// Time of the first, seconds by the sender's samples.
+    pub from_s: f64,
+    /// Time of the second.
+    pub to_s: f64,
+    /// Each flow that is in both.
+    pub flows: Vec<(&'a FlowSample, &'a FlowSample)>,
+}
+
+impl<'a> Pair<'a> {
+    /// All pairs, in the order of time. Samples of a peer may say anything of their time.
+    pub fn all(samples: &'a [Sample]) -> Vec<Self> {
+        let detailed: Vec<&Sample> = samples.iter().filter(|one| !one.flows.is_empty()).collect();
+        let pair = |two: &[&'a Sample]| {
+            let lasts_s = two[1].at_s - two[0].at_s;
+            let is_one = lasts_s < SHORTEST_S || !lasts_s.is_finite();
+            (!is_one).then(|| Self {
+                from_s: two[0].at_s,
+                to_s: two[1].at_s,
+                flows: in_both(two[0], two[1]),
+            })
+        };
+        detailed.windows(2).filter_map(pair).collect()
+    }
+
+    /// What all flows together got acknowledged, bits per second; nothing is known of one that does not report it.
+    pub fn rate(&self) -> Option<f64> {
+        let acked = |flow: &FlowSample| flow.tcp.value()?.acked_bytes;
+        let moved =
+            self.flows.iter().map(|(from, to)| Some(acked(to)?.saturating_sub(acked(from)?)));
+        let bytes: u64 = moved.sum::<Option<u64>>()?;
+        Some(bytes as f64 * 8.0 / (self.to_s - self.from_s))
+    }
+}
+
+fn in_both<'a>(from: &'a Sample, to: &'a Sample) -> Vec<(&'a FlowSample, &'a FlowSample)> {
+    let mine = |flow: &&FlowSample| flow.role == Role::Sender;
+    let before: HashMap<u16, &FlowSample> =
+        from.flows.iter().filter(mine).map(|flow| (flow.flow, flow)).collect();
+    let both = |later: &'a FlowSample| Some((*before.get(&later.flow)?, later));
+    to.flows.iter().filter(mine).filter_map(both).collect()
+}

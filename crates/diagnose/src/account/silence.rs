@@ -1,0 +1,148 @@
+//! Silences that a time-out ended: all of it was spent waiting for that time-out, whatever the windows looked like.
+
+use std::collections::HashSet;
+
+use goodput_model::{FlowSample, Missing, TcpInfo};
+
+use super::pair::Pair;
+use crate::view::View;
+
+/// Segments in flight of which an outage delivers none. Of that many, even a path that loses half of all packets delivers
+/// none in one case of a thousand.
+const MIN_IN_FLIGHT_SEGMENTS: u64 = 10;
+
+/// Times within the window in which the path delivered nothing of any flow, though much was in flight.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Outages {
+    /// How many there were.
+    pub count: usize,
+    /// How long they lasted together, seconds, in whole samples.
+    pub seconds: f64,
+    /// Segments in flight when the first began.
+    pub in_flight_segments: u64,
+}
+
+impl Outages {
+    /// By the sender's samples.
+    ///
+    /// # Errors
+    /// If the payload is not TCP's or the sender reports no samples.
+    pub fn of(view: &View) -> Result<Self, Missing> {
+        view.needs_tcp()?;
+        let pairs = Pair::all(&view.sender.end()?.samples);
+        let silences = Silences::of(&pairs);
+        let (mut outages, mut continues) = (Self::default(), false);
+        for (number, pair) in pairs.iter().enumerate() {
+            let in_flight = pair.flows.iter().filter_map(|(from, _)| in_flight(from)).sum();
+            let is_out = view.sender.is_measured(pair.from_s)
+                && !pair.flows.is_empty()
+                && pair.flows.iter().all(|(_, to)| silences.cover(number, to.flow))
+                && (continues || in_flight >= MIN_IN_FLIGHT_SEGMENTS);
+            if is_out {
+                outages.enter(pair, in_flight, continues);
+            }
+            continues = is_out;
+        }
+        Ok(outages)
+    }
+
+    fn enter(&mut self, pair: &Pair, in_flight: u64, continues: bool) {
+        self.seconds += pair.to_s - pair.from_s;
+        if self.count == 0 {
+            self.in_flight_segments = in_flight;
+        }
+        self.count += usize::from(!continues);
+    }
+}
+
+/// The flows that waited for a time-out, by the number of the pair of samples.
+pub struct Silences(HashSet<(usize, u16)>);
+
+impl Silences {
+    /// Of all pairs, in the order of time.
+    pub fn of(pairs: &[Pair]) -> Self {
+        let (mut found, mut next) = (HashSet::new(), HashSet::new());
+        for (number, pair) in pairs.iter().enumerate().rev() {
+            let waits = |(from, to): &&(&FlowSample, &FlowSample)| {
+                is_silent(from, to) && (timed_out(from, to) || next.contains(&to.flow))
+            };
+            next = pair.flows.iter().filter(waits).map(|(_, to)| to.flow).collect();
+            found.extend(next.iter().map(|flow| (number, *flow)));
+        }
+        Self(found)
+    }
+
+    /// Whether `flow` waited for a time-out between the two samples of the pair of this number.
+    pub fn cover(&self, number: usize, flow: u16) -> bool {
+        self.0.contains(&(number, flow))
+    }
+}
+
+/// Whether something was on its way, and nothing was delivered.
+fn is_silent(from: &FlowSample, to: &FlowSample) -> bool {
+    in_flight(from).is_some_and(|segments| segments > 0)
+        && grown(from, to, |tcp| tcp.delivered_segments) == Some(0)
+}
+
+fn in_flight(sample: &FlowSample) -> Option<u64> {
+    tcp(sample)?.unacked_segments
+}
+
+fn timed_out(from: &FlowSample, to: &FlowSample) -> bool {
+    grown(from, to, |tcp| tcp.total_rto).is_some_and(|timeouts| timeouts > 0)
+}
+
+fn grown(from: &FlowSample, to: &FlowSample, read: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
+    Some(read(tcp(to)?)?.saturating_sub(read(tcp(from)?)?))
+}
+
+fn tcp(sample: &FlowSample) -> Option<&TcpInfo> {
+    sample.tcp.value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Known, Role};
+
+    /// A flow at one sample, with 10 segments in flight.
+    fn sample(delivered: u64, timeouts: u64) -> FlowSample {
+        let tcp = TcpInfo {
+            unacked_segments: Some(10),
+            delivered_segments: Some(delivered),
+            total_rto: Some(timeouts),
+            ..TcpInfo::default()
+        };
+        FlowSample { tcp: Known::Value(tcp), ..FlowSample::unreported(0, Role::Sender, 0, "") }
+    }
+
+    fn silences(series: &[(u64, u64)]) -> Vec<bool> {
+        let samples: Vec<_> =
+            series.iter().map(|(segments, rto)| sample(*segments, *rto)).collect();
+        let pair = |two: &'_ [FlowSample]| (two[0].clone(), two[1].clone());
+        let pairs: Vec<_> = samples.windows(2).map(pair).collect();
+        let pairs: Vec<_> = (0..)
+            .zip(&pairs)
+            .map(|(n, (from, to))| Pair {
+                from_s: f64::from(n),
+                to_s: f64::from(n) + 1.0,
+                flows: vec![(from, to)],
+            })
+            .collect();
+        let silences = Silences::of(&pairs);
+        (0..pairs.len()).map(|number| silences.cover(number, 0)).collect()
+    }
+
+    #[test]
+    fn the_wait_for_a_time_out_begins_when_nothing_arrives_any_more() {
+        assert_eq!(
+            silences(&[(1, 0), (9, 0), (9, 0), (9, 0), (9, 1), (20, 1)]),
+            [false, true, true, true, false]
+        );
+    }
+
+    #[test]
+    fn a_pause_without_a_time_out_is_none() {
+        assert_eq!(silences(&[(9, 0), (9, 0), (20, 0), (30, 1)]), [false; 3]);
+    }
+}
