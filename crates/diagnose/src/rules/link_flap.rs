@@ -1,25 +1,28 @@
 //! # What it means
-//! The link of a host goes down and comes back during the transfer.
+//! A link goes down and comes back during the transfer: that of a host, or one on the path.
 //!
 //! # Why it limits
 //! Packets in flight are lost, and TCP notices by time-outs that grow while the link is down. A
 //! switch may take seconds to forward again.
 //!
 //! # How it is seen
-//! Counted: the carrier of the device at one end changed during the measurement.
+//! Counted: the carrier of the device at one end changed during the measurement. If none did: the path delivered
+//! nothing of any flow until a time-out, although ten segments or more were in flight; chance does not lose all of them.
+//! Once is possible, several times is likely.
 //!
 //! # What to try
 //! The cable, the transceiver, the port; energy-efficient Ethernet off. The kernel's log says when
 //! it happened.
 //!
 //! # When it is wrong
-//! One change before the first payload byte costs nothing.
+//! One change before the first payload byte costs nothing. A router that stops for a moment looks like a link that does.
 //!
 //! # Source
 //! include/uapi/linux/if_link.h (IFLA_CARRIER_CHANGES); Documentation/ABI/testing/sysfs-class-net.
 
-use goodput_model::{Confidence, Finding, Missing};
+use goodput_model::{Confidence, Finding, Missing, Place};
 
+use crate::account::Outages;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::names::LINK_CARRIER_CHANGES;
@@ -44,6 +47,38 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    match counted(view) {
+        Ok(None) => on_path(view),
+        Err(why) => on_path(view)?.map_or(Err(why), |finding| Ok(Some(finding))),
+        found => found,
+    }
+}
+
+/// A link of the path, of which no host counts the carrier.
+fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
+    let outages = Outages::of(view)?;
+    let share = outages.seconds / view.sender.elapsed_s()?;
+    if share < MIN_LOST_TIME_SHARE {
+        return Ok(None);
+    }
+    let confidence = if outages.count > 1 { Confidence::Likely } else { Confidence::Possible };
+    let place = view.sender.place();
+    let text = format!(
+        "nothing was delivered {} times, {} of the time, with {} segments in flight (tcp_info delivered, unacked, total_rto)",
+        outages.count,
+        percent(share),
+        outages.in_flight_segments
+    );
+    Draft::new(RULE.id, Place::Path, confidence, "a link on the path, which goes down and up")
+        .share(share)
+        .saw(place, "outages", outages.count as f64, text)
+        .predicted(next_after(view, &[RULE.id]))
+        .advice("look for the link that goes down: the carrier counts and logs of the switches and routers between")
+        .found()
+}
+
+/// The link of a host, by its carrier.
+fn counted(view: &View) -> Result<Option<Finding>, Missing> {
     let counted = view.sides().map(|side| changes(side).map(|changes| (changes, side)));
     if let [Err(why), Err(_)] = counted {
         return Err(why);
@@ -90,10 +125,7 @@ fn witness(view: &View) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
-    use goodput_model::{
-        EndName::{Far, Near},
-        Place,
-    };
+    use goodput_model::EndName::{Far, Near};
 
     #[test]
     fn fires_at_the_end_that_saw_it() {
@@ -106,6 +138,24 @@ mod tests {
     fn one_that_was_not_felt_is_only_possible() {
         let finding = fires(&RULE, Case::healthy().grows(Near, LINK_CARRIER_CHANGES, 2));
         assert_eq!(finding.confidence, Confidence::Possible);
+    }
+
+    /// 40 segments are in flight, and nothing arrives in samples 10 to 12 and 20 to 22, until a time-out each.
+    fn interrupted(in_flight: u64) -> Case {
+        Case::path_rate().tcp(move |tcp, number| {
+            let stopped = [10u64, 20].map(|from| number.saturating_sub(from).min(3));
+            tcp.unacked_segments = Some(in_flight);
+            tcp.delivered_segments = Some(1_000 * (number - stopped[0] - stopped[1]));
+            tcp.total_rto = Some(u64::from(number >= 13) + u64::from(number >= 23));
+        })
+    }
+
+    #[test]
+    fn a_path_that_delivers_nothing_of_much_is_interrupted() {
+        let finding = fires(&RULE, interrupted(40));
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        assert_eq!(finding.evidence[0].value, 2.0);
+        quiet(&RULE, interrupted(4));
     }
 
     #[test]
