@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -154,6 +155,8 @@ pub struct BodySource {
     /// Held while the flow's socket is replaced, and by anyone who must not see this half done.
     replacing: Mutex<()>,
     pub(crate) connections: Box<dyn Connections>,
+    /// Most payload that was known to be acknowledged, bytes.
+    acknowledged: AtomicU64,
 }
 
 /// The data behind the lock.
@@ -177,6 +180,7 @@ impl BodySource {
             patience_ns,
             replacing: Mutex::default(),
             connections: Box::new(connections),
+            acknowledged: AtomicU64::new(0),
         }
     }
 
@@ -201,6 +205,14 @@ impl BodySource {
     /// Payload that the peer reported as received, bytes, if it reports this during the transfer.
     pub fn confirmed_bytes(&self) -> Option<u64> {
         self.connections.confirmed_bytes()
+    }
+
+    /// Payload that the peer has acknowledged, bytes, if the flow has written `sent` bytes and the socket still holds
+    /// `waiting` bytes. Encryption adds to what waits, and the flow may write between the two readings, so an estimate
+    /// may be lower than the one before. What was acknowledged stays so: the highest estimate counts.
+    pub fn acknowledged_bytes(&self, sent: u64, waiting: u64) -> u64 {
+        let estimate = sent.saturating_sub(waiting);
+        self.acknowledged.fetch_max(estimate, Ordering::Relaxed).max(estimate)
     }
 
     /// The kernel's counts over all connections of the flow, of which `socket` is the last.

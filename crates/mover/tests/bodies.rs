@@ -452,3 +452,17 @@ fn a_connection_that_broke_is_no_stall() {
     assert!(said(None).contains("the server stalled"), "{}", said(None));
     assert_eq!(said(Some("the connection broke")), "the connection broke");
 }
+
+#[test]
+fn what_was_acknowledged_stays_so() {
+    let listener = TcpListener::bind("localhost:0").expect("it works");
+    let server = listener.local_addr().expect("it works");
+    let socket = TcpStream::connect(server).expect("it works");
+    let extents = Vec::new().into_iter();
+    let asking = Asking { server, socket, extents, patience: LONG, trouble: None };
+    let source = BodySource::new(asking, Uncounted);
+    // Samples of an encrypted upload whose server read nothing for a while.
+    let samples = [(8_738_252, 1_275), (11_228_620, 2_497_704), (30_000_000, 0)];
+    let known = samples.map(|(sent, waiting)| source.acknowledged_bytes(sent, waiting));
+    assert_eq!(known, [8_736_977, 8_736_977, 30_000_000]);
+}

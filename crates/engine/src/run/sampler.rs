@@ -275,9 +275,10 @@ fn detail(flow: &RunningFlow) -> FlowSample {
         Role::Sender => goodput_kernel::queued_output(socket),
         Role::Receiver => goodput_kernel::queued_input(socket),
     };
-    let stores = config.bodies.is_some() && config.role == Role::Sender;
-    let waiting = queued_bytes.value().filter(|_| stores);
-    let acked_payload_bytes = confirmed.or(waiting.map(|waiting| bytes.saturating_sub(*waiting)));
+    let stored = config.bodies.as_ref().filter(|_| config.role == Role::Sender);
+    let acknowledged = stored.zip(queued_bytes.value());
+    let acknowledged = acknowledged.map(|(to, waiting)| to.acknowledged_bytes(bytes, *waiting));
+    let acked_payload_bytes = confirmed.or(acknowledged);
     FlowSample {
         flow: config.id,
         role: config.role,
