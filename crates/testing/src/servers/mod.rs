@@ -31,10 +31,18 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-/// A port that nobody listened on a moment ago.
+/// A port for a server. The kernel gives it to nobody else for a minute, such as a test beside this one: a closed
+/// connection keeps it (TIME-WAIT, RFC 9293 section 3.6). Only a server that asks for this very port gets it, with
+/// `SO_REUSEADDR`.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
+    let address = listener.local_addr().expect("an address");
+    let client = TcpStream::connect(address).expect("it listens");
+    let (accepted, _) = listener.accept().expect("it was connected");
+    // The end that closes first keeps its port.
+    drop(accepted);
+    drop(client);
+    address.port()
 }
 
 /// Whether this host has an IPv6 address of its own.
@@ -76,4 +84,18 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).expect("the folder is writable");
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_gets_the_port_that_was_kept_for_it_and_nobody_else() {
+        let port = free_port();
+        let others: Vec<_> = (0..500).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
+        let mut others = others.iter().flatten().filter_map(|other| other.local_addr().ok());
+        assert!(others.all(|other| other.port() != port));
+        TcpListener::bind(("127.0.0.1", port)).expect("a server may listen there");
+    }
 }
