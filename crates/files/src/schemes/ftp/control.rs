@@ -213,7 +213,7 @@ impl Control {
 pub(super) fn path(place: &Place) -> Result<Vec<u8>, FileError> {
     let path = place.path();
     if path.is_empty() {
-        return Err(FileError::Place(format!("{place} names no file")));
+        return Err(FileError::Place("the URL names no file".into()));
     }
     Ok(path)
 }

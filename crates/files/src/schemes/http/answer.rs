@@ -37,7 +37,7 @@ pub(super) enum Outcome {
 pub(super) fn parse(call: &mut Call<RecvResponse>, words: &[u8]) -> Parsed<Response<()>> {
     call.try_response(words, false).map_err(|why| {
         if begins_as_http_2(words) {
-            let why = "the server speaks HTTP/2 here, and goodput fetches in HTTP/1.1: name a place that gives the file so";
+            let why = "the server speaks only HTTP/2 here, and goodput only HTTP/1.1";
             return FileError::Refused(why.into());
         }
         let begin = shown(&words[..words.len().min(40)]);

@@ -25,7 +25,7 @@ pub struct Directory {
 pub fn find(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<Directory, FileError> {
     let names = place.names()?;
     let Some((name, directories)) = names.split_last() else {
-        return Err(FileError::Place(format!("{place} names no file")));
+        return Err(FileError::Place("the URL names no file".into()));
     };
     if names.len() > MAX_NAMES {
         return Err(FileError::Place(format!("{place} has more than {MAX_NAMES} names")));
