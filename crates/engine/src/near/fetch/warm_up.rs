@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use goodput_files::{Conversation, FileError, Ready, Wait};
 use goodput_model::{Fetch, Known, Plan, Role, Transport};
-use goodput_mover::{Awaited, BodySource, FlowConfig, Gate, RunningFlow, Stop, for_role};
+use goodput_mover::{
+    Awaited, BodySource, FlowConfig, Gate, MoveError, RunningFlow, Stop, for_role,
+};
 use rustix::event::{PollFd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -173,7 +175,7 @@ fn fetch_once(
     }
     // A fetch that was given up may have stalled; the measurement will show whether it still does.
     if !cut {
-        moved.map_err(|why| failed(FileError::Protocol(why.to_string())))?;
+        moved.map_err(|why| failed(broken_off(&why)))?;
     }
     let nothing = || EngineError::Flow("the file server's connection is gone".into());
     let mut conversation = question.conversation.take().ok_or_else(nothing)?;
@@ -200,6 +202,14 @@ fn fetch_once(
     Ok(Once { fetch, announced, conversation })
 }
 
+/// Why a fetch ended in the middle. A server may forbid what it has allowed before.
+fn broken_off(why: &MoveError) -> FileError {
+    match why.is_not_permitted() {
+        true => FileError::NotPermitted(why.to_string()),
+        false => FileError::Protocol(why.to_string()),
+    }
+}
+
 /// Waits until a fetch has ended, or ends it once its payload has come for this time. Returns whether it was cut off.
 fn await_end(
     running: &RunningFlow,
@@ -224,4 +234,18 @@ fn await_end(
 
 fn question(shared: &Mutex<Question>) -> MutexGuard<'_, Question> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_mover::BodyFault;
+
+    use super::*;
+
+    #[test]
+    fn what_is_forbidden_in_the_middle_keeps_its_exit_code() {
+        let body = |fault| MoveError::Body { flow: 0, why: "READ: no".into(), fault };
+        assert!(broken_off(&body(BodyFault::Forbidden)).not_permitted());
+        assert!(!broken_off(&body(BodyFault::Peer)).not_permitted());
+    }
 }
