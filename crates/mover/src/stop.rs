@@ -84,6 +84,11 @@ impl Stop {
         self.deadline_ns.get().copied()
     }
 
+    /// How long ago the deadline of [`Stop::finish`] passed; `None`: there is none, or it is to come.
+    pub fn overdue(&self) -> Option<Duration> {
+        now_ns().checked_sub(self.deadline_ns()?).map(Duration::from_nanos)
+    }
+
     /// The signal of the next phase, which a thread that waits in `phase` must watch.
     pub(crate) fn next_signal(&self, phase: Phase) -> &Signal {
         if phase == Phase::Run { &self.finish } else { &self.abort }

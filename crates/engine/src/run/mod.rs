@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod cap;
 pub mod end_run;
+pub mod left_behind;
 pub mod length;
 pub mod movers;
 pub mod observe;

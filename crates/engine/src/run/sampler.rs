@@ -12,6 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::run::affinity::Affinity;
+use crate::run::left_behind::given_up;
 use crate::run::watched::{EndedFlows, FlowsEvent, Held, Limit};
 
 /// Time between two samples.
@@ -60,7 +61,7 @@ pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
 }
 
 /// Samples `flows` until all have ended, then joins them; [`first`] was taken before. Ends at the latest when their
-/// stop signal has ended them, which its holder guarantees.
+/// stop signal has ended them, which its holder guarantees, or when calls to files are given up.
 pub fn watch(
     flows: Vec<RunningFlow>,
     began: Instant,
@@ -98,6 +99,11 @@ pub fn watch(
         let _ = report.send(FlowsEvent::Sample(Box::new(sample)));
         if finished {
             break now;
+        }
+        if let Some(why) = limit.overdue().and_then(|overdue| given_up(&flows, overdue)) {
+            // Their threads end with this process.
+            let _ = report.send(FlowsEvent::Ended(Err(why)));
+            return;
         }
         if detailed {
             next_detail = next + cadence.detail.unwrap_or_default();

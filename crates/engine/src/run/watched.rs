@@ -44,6 +44,11 @@ impl Limit {
         self.stop.finish(self.drain);
     }
 
+    /// How long ago the flows should have ended; `None`: they need not yet.
+    pub fn overdue(&self) -> Option<Duration> {
+        self.stop.overdue()
+    }
+
     #[cfg(test)]
     pub fn none() -> Self {
         Self { after: None, stop: Arc::new(Stop::new().unwrap()), drain: Duration::ZERO }

@@ -2,6 +2,7 @@
 //! more with other options, for files that are read and files that are written.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,10 +13,11 @@ use goodput_model::{Known, MountReach, Record};
 use goodput_testing::{skip, wait_for};
 use libtest_mimic::{Failed, Trial};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::in_turn;
-use crate::program::goodput;
+use crate::program::{exe, goodput};
 
 const FILE_BYTES: usize = 4 << 20;
 const SERVER: &str = "/usr/bin/ganesha.nfsd";
@@ -28,6 +30,7 @@ pub fn all() -> Vec<Trial> {
     vec![
         in_turn(&TURN, "an_nfs_mount_is_read_with_its_counts_and_with_other_options", read),
         in_turn(&TURN, "an_nfs_mount_is_written_with_its_counts_and_with_other_options", written),
+        in_turn(&TURN, "a_mount_whose_server_is_gone_ends_the_test", gone),
     ]
 }
 
@@ -80,7 +83,7 @@ fn test(path: &str, more: &[&str]) -> Result<Record, Failed> {
 /// An export of one file that is mounted, until it is dropped. What goes first stands first.
 struct Share {
     _mounted: Mounted,
-    _server: Running,
+    server: Running,
     _mapper: Running,
     /// What the server has.
     export: PathBuf,
@@ -114,7 +117,7 @@ fn share() -> Result<Option<Share>, Failed> {
     mount("127.0.0.1:/export", place.as_str(), "nfs4", MountFlags::empty(), options)?;
     Ok(Some(Share {
         _mounted: Mounted(place.clone()),
-        _server: server,
+        server,
         _mapper: mapper,
         export,
         place,
@@ -160,6 +163,30 @@ fn written() -> Result<(), Failed> {
         return Err("a mount of the program's own is visible to others".into());
     }
     Ok(())
+}
+
+fn gone() -> Result<(), Failed> {
+    let Some(share) = share()? else { return Ok(()) };
+    let path = format!("{}/file", share.place);
+    let mut command = Command::new(exe());
+    command.args(["test", &path, "--json-stream", "--no-store", "-t", "2"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn()?;
+    let events = running.stdout.take().ok_or("it has an output")?;
+    let mut lines = BufReader::new(events).lines();
+    let began = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(r#""began""#)));
+    began.ok_or("no payload began to move")??;
+    let server = Pid::from_child(&share.server.0);
+    kill_process(server, Signal::STOP)?;
+    lines.for_each(drop);
+    let ended = running.wait_with_output()?;
+    // Otherwise nobody can leave the mount.
+    kill_process(server, Signal::CONT)?;
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    if ended.status.code() == Some(2) && said.contains("a call has not returned") {
+        return Ok(());
+    }
+    Err(format!("{:?}: {said}", ended.status).into())
 }
 
 /// Whether all that was written went in WRITEs of such a size, and is at the server.
