@@ -4,9 +4,9 @@ use goodput_model::{Confidence, Missing};
 
 use crate::ceiling::link_ceiling;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
-use crate::rules::shaper_burst;
 use crate::shaper::Shaper;
 use crate::short_queue::ShortQueue;
+use crate::small_bucket::SmallBucket;
 use crate::thresholds::{
     LONG_PATH_S, MAX_WAIT_SHARE_OF_LIMITING_THREAD, MAX_WAIT_SHARE_OF_SLOW_THREAD,
     MIN_CPU_SHARE_OF_WALL_TIME, MIN_SHARE_OF_CEILING, MIN_SHARE_OF_SHAPER_RATE,
@@ -26,7 +26,7 @@ const MAX_IDLE_CPU_SHARE: f64 = 0.05;
 pub fn is_local(view: &View) -> Result<bool, Missing> {
     let goodput = view.goodput()?;
     let shaper = Shaper::of(view).ok().flatten();
-    let burst = (shaper_burst::RULE.check)(view).ok().flatten().map(|found| found.confidence);
+    let burst = SmallBucket::of(view).ok().flatten().map(|bucket| bucket.confidence);
     let queue = ShortQueue::of(view).ok().flatten().map(|queue| queue.confidence);
     let short = burst.max(queue) > Some(Confidence::Possible);
     if short || shaper.as_ref().is_some_and(|shaper| shapes(view, shaper, goodput)) {

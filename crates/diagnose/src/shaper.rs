@@ -6,6 +6,7 @@ use goodput_model::Missing;
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::htb::{self, Leaf};
 use crate::names;
+use crate::thresholds::{MIN_SHARE_OF_SHAPER_RATE, MIN_SHARE_OF_SHAPER_RATE_IF_WAITING};
 use crate::view::{Side, View, positive};
 
 /// Queueing disciplines that shape to a rate.
@@ -112,6 +113,14 @@ impl<'a> Shaper<'a> {
     /// Whether a plausible lateness of timers explains `goodput`.
     pub fn lateness_explains(&self, goodput: f64) -> Result<bool, Missing> {
         Ok(self.implied_lateness_us(goodput)? <= PLAUSIBLE_LATENESS_US)
+    }
+
+    /// Whether it gives its rate: nearly all of it, or a little less while packets wait for tokens.
+    pub fn gives(&self, view: &View) -> bool {
+        let share = view.goodput_or_zero() / self.ceiling;
+        share >= MIN_SHARE_OF_SHAPER_RATE
+            || share >= MIN_SHARE_OF_SHAPER_RATE_IF_WAITING
+                && self.makes_wait(view).unwrap_or(false)
     }
 
     /// Whether it cuts up super-packets: tbf does if they exceed its bucket (net/sched/sch_tbf.c, `tbf_segment`).

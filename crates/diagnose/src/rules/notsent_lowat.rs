@@ -25,10 +25,10 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
-use super::path_rate;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent};
+use crate::known_rate::path_is_full;
 use crate::names::TCP_NOTSENT_LOWAT;
 use crate::parts;
 use crate::rule::{Rule, Stage};
@@ -57,7 +57,7 @@ const MIN_SHARE_OF_LOW_WATER: f64 = 0.7;
 const UNSET_LOW_WATER_BYTES: u64 = u32::MAX as u64;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    if !may_hold(view)? || path_rate::is_known(view) {
+    if !may_hold(view)? || path_is_full(view) {
         return Ok(None);
     }
     let (side, place) = (&view.sender, view.sender.place());

@@ -27,11 +27,14 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
-use super::path_rate;
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, time};
+use crate::known_rate::path_is_full;
 use crate::loss::{loss, may_be_a_limit};
+use crate::lost_elsewhere::{
+    MIN_OTHERWISE_EXPLAINED_SHARE, datagrams_lost_elsewhere, lost_elsewhere,
+};
 use crate::models::{kept_at_loss, rate_at_loss};
 use crate::names::TCP_AVAILABLE;
 use crate::parts;
@@ -68,8 +71,6 @@ const MIN_WINDOW_CUTS: usize = 2;
 const MAX_UNEVEN_CUT_RATIO: f64 = 0.75;
 /// Window over the largest one that was cut, from which it has outgrown it.
 const MIN_OUTGROWN_WINDOW_RATIO: f64 = 1.15;
-/// Part of the lost packets that, explained otherwise, acquits the path.
-const MIN_OTHERWISE_EXPLAINED_SHARE: f64 = 0.5;
 
 /// Whether nothing was lost in the second half of the run, so that what was lost before is what the
 /// start has cost.
@@ -114,14 +115,14 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (_, Ok(true)) if cut_by_chance(view)? => Confidence::Likely,
         _ if share < MIN_HEAVY_LOSS_SHARE => {
             // Little loss beside a rate that stands still is what overshooting it once has cost.
-            if !losses_fill_the_buffer(view) || queue_shows(view) || path_rate::is_known(view) {
+            if !losses_fill_the_buffer(view) || queue_shows(view) || path_is_full(view) {
                 return Ok(None);
             }
             Confidence::Possible
         }
         // A congestion control that does not back off loses nothing by what a rate drops.
-        (_, Ok(false)) if path_rate::is_known(view) => return Ok(None),
-        _ if queue_shows(view) || path_rate::is_known(view) || backlog_may_have(view) => {
+        (_, Ok(false)) if path_is_full(view) => return Ok(None),
+        _ if queue_shows(view) || path_is_full(view) || backlog_may_have(view) => {
             Confidence::Possible
         }
         _ => Confidence::Likely,
@@ -129,23 +130,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     stream(view, share, confidence)?.changes(other_congestion_control(view)).found()
 }
 
-/// Whether most retransmissions were needless, or the packets were dropped at a host.
-pub(super) fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
-    let side = &view.sender;
-    let needless = side.needless_retransmits().unwrap_or(0.0);
-    let by_socket = view.receiver.socket_drops().unwrap_or(0.0);
-    let here = side.queue_drops().unwrap_or(0.0) + side.departure_drops();
-    let dropped = here + view.receiver.device_drops().unwrap_or(0.0);
-    let most = |part: f64, whole: f64| part > 0.0 && part >= MIN_OTHERWISE_EXPLAINED_SHARE * whole;
-    Ok(most(needless.max(by_socket), side.retransmitted_segments()?)
-        || most(dropped, side.retransmitted_segments_in_all()?))
-}
-
 /// Whether losses keep cutting the window of a sender that heeds them, or have kept it down since one of
 /// them, and no rate stands behind it.
 pub(super) fn losses_cut(view: &View) -> Result<bool, Missing> {
     let explained = model_explains(view)? || cut_by_chance(view)?;
-    let keep_cutting = explained && view.backs_off_at_loss()? && !path_rate::is_known(view);
+    let keep_cutting = explained && view.backs_off_at_loss()? && !path_is_full(view);
     Ok(keep_cutting || cut_early(view)?.is_some())
 }
 
@@ -180,7 +169,7 @@ fn model_explains(view: &View) -> Result<bool, Missing> {
 /// is full again, no queue stands, and it was cut at different sizes. After
 /// slow start overshot, a run of seconds never comes to the model's rate.
 fn cut_by_chance(view: &View) -> Result<bool, Missing> {
-    if view.sender.queue_stands()? || path_rate::is_known(view) {
+    if view.sender.queue_stands()? || path_is_full(view) {
         return Ok(false);
     }
     let cuts = view.sender.cuts()?;
@@ -201,11 +190,7 @@ fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
     let window = view.sender.congestion_window_bytes()? / view.sender.mss_bytes()?;
     let grown = !cuts.is_empty() && window >= MIN_OUTGROWN_WINDOW_RATIO * largest;
     let low = grown && lost >= 1.0 && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE;
-    if !low
-        || !view.backs_off_at_loss()?
-        || view.sender.queue_stands()?
-        || path_rate::is_known(view)
-    {
+    if !low || !view.backs_off_at_loss()? || view.sender.queue_stands()? || path_is_full(view) {
         return Ok(None);
     }
     let again = cuts.len() >= MIN_WINDOW_CUTS && lost >= MIN_WINDOW_CUTS as f64;
@@ -261,8 +246,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     if share < view.loss_that_matters() || datagrams_lost_elsewhere(view)? {
         return Ok(None);
     }
-    let confidence =
-        if path_rate::is_known(view) { Confidence::Possible } else { Confidence::Likely };
+    let confidence = if path_is_full(view) { Confidence::Possible } else { Confidence::Likely };
     let place = view.receiver.place();
     let text = format!("{} of the datagrams never arrived", percent(share));
     Draft::new(RULE.id, Place::Path, confidence, "loss on the path")
@@ -302,12 +286,6 @@ fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
             "check if the receiving host drops them: nstat UdpRcvbufErrors there, before and after",
         )
         .found()
-}
-
-/// Whether most datagrams that never arrived were dropped at a host.
-pub(super) fn datagrams_lost_elsewhere(view: &View) -> Result<bool, Missing> {
-    Ok(view.datagrams_dropped_at_hosts()
-        >= MIN_OTHERWISE_EXPLAINED_SHARE * view.receiver.datagrams_lost()?)
 }
 
 /// How near the goodput is to the rate that loss allows, percent: falls when loss goes, and when

@@ -30,20 +30,13 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 
 use crate::arriving_rate::arriving_rate;
 use crate::bounds::next_after;
-use crate::elimination::{
-    host_is_short, hosts_have_time, is_local, reader_keeps_up, reads_in_time, receiver_is_short,
-};
+use crate::datagram_rate::datagram_rate;
 use crate::finding::{Draft, percent, rate, rate_argument, time};
-use crate::models::rate_at_loss;
 use crate::parts;
-use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{
-    LATE_S, MAX_PLATEAU_SPREAD_RATIO, MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE,
-    MIN_LIMITING_TIME_SHARE,
-};
-use crate::view::{Losses, Plateau, View};
+use crate::standing_rate::StandingRate;
+use crate::view::{Plateau, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -58,22 +51,6 @@ pub const RULE: Rule = Rule {
     source: include_str!("path_rate.rs"),
 };
 
-/// Loss beyond which a plateau without a queue or a round number is only possibly a rate.
-const MIN_UNCERTAIN_LOSS_SHARE: f64 = 0.01;
-/// Relative spread from which a standing queue alone shows no rate.
-const MIN_SWINGING_SPREAD_RATIO: f64 = 0.15;
-/// Round-trip time over the smallest one that no window which is still growing leaves.
-const MIN_FULL_BUFFER_RTT_RATIO: f64 = 4.0;
-/// A queue shorter than this may be nothing but scheduling at the hosts, seconds.
-const MIN_QUEUE_S: f64 = 0.0005;
-/// Share of the datagrams lost from which too many may have been sent, rather than some lost by
-/// chance. Below it a round rate reports nothing: the rate that was sent is round too.
-const MIN_OVERLOAD_LOSS_SHARE: f64 = 0.05;
-/// The same without a round rate to show for it.
-const MIN_CERTAIN_OVERLOAD_LOSS_SHARE: f64 = 0.2;
-/// How near BBR's delivery rate must be to the goodput.
-const DELIVERY_RATE_AGREES_RATIOS: std::ops::Range<f64> = 0.85..1.2;
-
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() {
         return datagrams(view);
@@ -81,108 +58,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if view.is_sender_silent() {
         return seen_from_the_receiver(view);
     }
-    let share = split(view)?.path_percent / 100.0;
-    let plateau = plateau(view)?;
-    if share < MIN_LIMITING_TIME_SHARE
-        || plateau.spread >= MIN_SWINGING_SPREAD_RATIO && !is_drowned(view)?
-        || is_local(view)?
-        || host_is_short(view)
-        || loss_explains(view)?
-    {
-        return Ok(None);
-    }
-    let mark = Mark::of(view, plateau)?;
-    match mark.confidence(view) {
-        Some(confidence) => draft(view, share, &mark, confidence)?.found(),
+    match StandingRate::of(view)? {
+        Some(rate) => draft(view, &rate)?.found(),
         None => Ok(None),
     }
 }
 
-/// If the rate stands by the receiver, or by the sender if the receiver does not report.
-fn plateau(view: &View) -> Result<Plateau, Missing> {
-    view.receiver.plateau().or_else(|_| view.sender.plateau())
-}
-
-/// Whether the queue is so long that the path is busy all the time, whatever swings: a reader gets nothing
-/// while one packet is missing, and then all that came after it.
-fn is_drowned(view: &View) -> Result<bool, Missing> {
-    Ok(view.sender.rtt_inflation()? >= MIN_FULL_BUFFER_RTT_RATIO && view.sender.queue_stands()?)
-}
-
-/// Whether a loss-based congestion control without a queue on the path could go no faster.
-fn loss_explains(view: &View) -> Result<bool, Missing> {
-    let queue = view.sender.rtt_inflation()? >= MIN_FULL_QUEUE_RTT_RATIO || fills_a_queue(view);
-    let backs_off = view.backs_off_at_loss().unwrap_or(true);
-    let modelled = rate_at_loss(view).ok().flatten();
-    Ok(!queue
-        && backs_off
-        && modelled.is_some_and(|rate| rate < 2.0 * view.goodput().unwrap_or(0.0)))
-}
-
-/// Whether a queue too short to stretch the round trip much is filled by what the window grows by.
-fn fills_a_queue(view: &View) -> bool {
-    view.window_fills_a_queue().unwrap_or(false)
-}
-
-/// The marks that a bottleneck leaves.
-struct Mark {
-    plateau: Plateau,
-    inflation: f64,
-    queue_s: f64,
-    delivery: Result<f64, Missing>,
-    round: Option<RoundRate>,
-    loss: f64,
-}
-
-impl Mark {
-    fn of(view: &View, plateau: Plateau) -> Result<Self, Missing> {
-        Ok(Self {
-            plateau,
-            inflation: view.sender.rtt_inflation()?,
-            queue_s: view.sender.rtt_s()? - view.sender.min_rtt_s()?,
-            delivery: view.sender.delivery_rate(),
-            round: round_rate(view, plateau.rate)?,
-            loss: view.sender.retransmitted_share().unwrap_or(0.0),
-        })
-    }
-
-    fn is_steady(&self) -> bool {
-        self.plateau.spread < MAX_PLATEAU_SPREAD_RATIO
-    }
-
-    /// How sure it is, or `None` if no mark shows.
-    fn confidence(&self, view: &View) -> Option<Confidence> {
-        let long_queue = self.inflation >= MIN_FULL_QUEUE_RTT_RATIO || fills_a_queue(view);
-        let crowded = view.sides().iter().any(|side| side.is_crowded());
-        // Beside a rate that stands still, the lateness of one end is enough.
-        let least = if crowded { LATE_S / 2.0 } else { MIN_QUEUE_S };
-        let queue = long_queue && self.queue_s >= least;
-        let goodput = view.goodput().ok()?;
-        let agrees = self
-            .delivery
-            .as_ref()
-            .is_ok_and(|rate| DELIVERY_RATE_AGREES_RATIOS.contains(&(rate / goodput)));
-        let paced = !view.backs_off_at_loss().unwrap_or(true) && agrees;
-        let lossy = self.loss > MIN_UNCERTAIN_LOSS_SHARE && !queue && self.round.is_none();
-        // A reader that is kept from its CPU may be what stretches the round trip.
-        let doubt = lossy || !reader_keeps_up(view) || reads_in_time(view);
-        let long = view.sender.waits_beyond_hosts();
-        let by_hosts = self.round.is_none() && !(queue && long) && !hosts_have_time(view);
-        if by_hosts {
-            return None;
-        }
-        if !self.is_steady() {
-            return (queue && long).then_some(Confidence::Possible);
-        }
-        match (queue, paced, self.round.is_some()) {
-            (false, false, _) => None,
-            (true, _, _) | (_, true, true) if !doubt => Some(Confidence::Likely),
-            _ => Some(Confidence::Possible),
-        }
-    }
-}
-
-fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result<Draft, Missing> {
+fn draft(view: &View, seen: &StandingRate) -> Result<Draft, Missing> {
+    let StandingRate { share, mark, confidence } = seen;
+    let (share, confidence) = (*share, *confidence);
     let (side, place) = (&view.sender, view.sender.place());
     let Plateau { rate: stands, spread } = mark.plateau;
     let held = format!("the path held the sender {} of the time", percent(share));
@@ -241,57 +125,24 @@ fn seen_from_the_receiver(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// More came than went through: what is left is steady, whatever was sent, and the rest was dropped
-/// by neither host.
+/// What is left is steady, whatever was sent, and the rest was dropped by neither host.
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
-    let share = view.receiver.lost_share()?;
-    let mut plateau = view.receiver.plateau()?;
-    let losses = view.receiver.datagram_losses().ok();
-    let by_limit = losses.as_ref().and_then(Losses::by_limit);
-    if let Some(losses) =
-        losses.filter(|_| by_limit == Some(true) && plateau.spread >= MAX_PLATEAU_SPREAD_RATIO)
-    {
-        // What the limit lets through; a sender that is slow at times offers less.
-        plateau.rate = losses.passed_at_worst() * view.plan().chunk_bytes.0 as f64 * 8.0;
-    }
-    let at_hosts = view.datagrams_dropped_at_hosts() >= view.receiver.datagrams_lost()? / 2.0;
-    let steady = plateau.spread < MAX_PLATEAU_SPREAD_RATIO || by_limit == Some(true);
-    if share < MIN_HEAVY_LOSS_SHARE
-        || at_hosts
-        || !steady
-        || is_local(view)?
-        || receiver_is_short(view)
-    {
-        return Ok(None);
-    }
-    let round = round_rate(view, plateau.rate)?;
-    let confidence = match (by_limit, share) {
-        (Some(true), _) => Confidence::Likely,
-        (Some(false), _) => return Ok(None),
-        (None, share) if share < MIN_OVERLOAD_LOSS_SHARE => return Ok(None),
-        (None, share) if share < MIN_CERTAIN_OVERLOAD_LOSS_SHARE && round.is_none() => {
-            Confidence::Possible
-        }
-        (None, _) => Confidence::Likely,
-    };
+    let Some(seen) = datagram_rate(view)? else { return Ok(None) };
+    let Plateau { rate: stands, spread } = seen.plateau;
     let place = view.receiver.place();
-    let summary = format!("the path, at {}", rate(plateau.rate));
-    let text = format!("{} of the datagrams never arrived", percent(share));
-    let steady =
-        format!("what arrived stood at {} ± {}", rate(plateau.rate), percent(plateau.spread));
-    let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
-        .saw(place, "lost_percent", share * 100.0, text)
-        .saw(place, "goodput_spread_percent", plateau.spread * 100.0, steady);
-    if let Some(round) = round {
-        let text = round.text(plateau.rate);
+    let summary = format!("the path, at {}", rate(stands));
+    let text = format!("{} of the datagrams never arrived", percent(seen.lost));
+    let steady = format!("what arrived stood at {} ± {}", rate(stands), percent(spread));
+    let mut draft = Draft::new(RULE.id, Place::Path, seen.confidence, summary)
+        .saw(place, "lost_percent", seen.lost * 100.0, text)
+        .saw(place, "goodput_spread_percent", spread * 100.0, steady);
+    if let Some(round) = seen.round {
+        let text = round.text(stands);
         draft = draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, text);
     }
     draft
         .predicted(next_after(view, &[RULE.id]))
-        .advice(format!(
-            "send no faster than the path carries: --rate {}",
-            rate_argument(plateau.rate)
-        ))
+        .advice(format!("send no faster than the path carries: --rate {}", rate_argument(stands)))
         .found()
 }
 
@@ -301,13 +152,6 @@ fn witness(view: &View) -> Result<f64, Missing> {
         return Ok(view.receiver.lost_share()? * 100.0);
     }
     Ok(split(view)?.path_percent)
-}
-
-/// Whether the path is known to give the rate that it has: then it drops what exceeds it, and a writer that
-/// leaves nothing unsent keeps it full all the same.
-pub(super) fn is_known(view: &View) -> bool {
-    let rate = (RULE.check)(view).ok().flatten();
-    rate.is_some_and(|finding| finding.confidence > Confidence::Possible)
 }
 
 #[cfg(test)]

@@ -32,18 +32,19 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
-use super::path_loss::{datagrams_lost_elsewhere, lost_elsewhere};
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate, rate_argument, time};
+use crate::lost_elsewhere::datagrams_lost_elsewhere;
 use crate::names::TCP_AVAILABLE;
 use crate::parts;
+use crate::policing::{Marks, Policing};
 use crate::round_rate::round_rate;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
-use crate::view::{Bursts, LossStep, Losses, View};
+use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
+use crate::view::{Losses, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -58,236 +59,14 @@ pub const RULE: Rule = Rule {
     source: include_str!("policer.rs"),
 };
 
-/// Packets lost for each additional packet sent, from which a limit and not chance drops them, and the
-/// correlation from which this is no accident. Measured: 0.97 with 0.87 for BBR at a policer, the lost share
-/// itself by chance; if something else holds the rate, chance gives 1 too, but no clusters.
-const MIN_LOST_PER_EXTRA_SENT: f64 = 0.5;
-const MIN_LOSS_CORRELATION: f64 = 0.6;
-/// Time from the start by which slow start has reached the limit, seconds; on a longer path this number of
-/// round trips.
-const STARTUP_S: f64 = 0.3;
-const STARTUP_ROUND_TRIPS: f64 = 8.0;
-/// Lost share of slow start from which it overshot a limit, with the least number of lost packets and the
-/// least ratio to the share lost since. Measured: 11 to 33 % at a policer, at most 2 % at 1 % by chance.
-const MIN_OVERSHOOT_SHARE: f64 = 0.05;
-const MIN_OVERSHOOT_PACKETS: f64 = 10.0;
-const MIN_OVERSHOOT_LOSS_RATIO: f64 = 2.0;
-/// Lost share from which slow start alone shows the limit.
-const MIN_CLEAR_OVERSHOOT_SHARE: f64 = 0.1;
-/// A smaller lost share shows the limit too, with more lost packets and a larger ratio to the share lost since.
-const MIN_FAINT_OVERSHOOT_SHARE: f64 = 0.02;
-const MIN_FAINT_OVERSHOOT_PACKETS: f64 = 25.0;
-const MIN_FAINT_OVERSHOOT_LOSS_RATIO: f64 = 20.0;
-/// Congestion window since, over the level that slow start ended at, below which something else than
-/// that limit holds it: chance on a path that slow start had filled.
-const MIN_SAME_LEVEL_CWND_RATIO: f64 = 0.25;
-/// Ninth over first decile of the congestion window below which the window reaches the same level again and
-/// again. Measured: 1.2 to 1.5 at a policer, 1.7 to 3 by chance.
-const MAX_CWND_DECILE_RATIO: f64 = 1.55;
-/// The same if losses came in clusters, in at least the number of steps below. Chance then gives 2.1 and more,
-/// and no clusters.
-const MAX_CLUSTERED_CWND_DECILE_RATIO: f64 = 1.9;
-const MIN_CLUSTERED_LOSS_STEPS: usize = 15;
-/// Smaller windows are regular whatever limits them, segments.
-const MIN_CWND_SEGMENTS: f64 = 8.0;
-/// Losses in fewer steps show no level.
-const MIN_LOSS_STEPS: usize = 5;
-/// Index of dispersion from which losses come in clusters. Chance gives 1 ± 0.4.
-const MIN_CLUSTERED_DISPERSION: f64 = 2.0;
-/// Index of dispersion below which losses come too evenly for chance, and the least number of lost packets: a
-/// bucket that fills at its rate drops packets at equal distances. Measured: 0.1 to 0.2, by chance 0.6 and more.
-const MAX_EVEN_DISPERSION: f64 = 0.35;
-const MIN_EVEN_LOST_PACKETS: f64 = 60.0;
-/// Loss for each additional packet over the lost share, from which there is a limit, with the least correlation.
-const MIN_EXCESS_LOSS_RATIO: f64 = 2.5;
-const MIN_EXCESS_LOSS_CORRELATION: f64 = 0.25;
-/// Correlation of lost with sent packets that chance does not reach. Measured: 0.92 for BBR at a
-/// policer with a bucket of 12 packets.
-const MIN_CLOSE_CORRELATION: f64 = 0.8;
-/// Pairs of lost share and dispersion from which clusters of losses show a limit without a steady rate. Random
-/// loss of whole batches of segmentation offload gives a dispersion of up to 45.
-const SEVERE_SHARES_AND_DISPERSIONS: [(f64, f64); 2] = [(0.15, 10.0), (0.03, 100.0)];
-/// Spread of the bytes that pass between time-outs, below which a bucket metered them, and time-outs per burst.
-/// Measured: 0.02 to 0.1 and 1 at policers that save up tokens for a second, 0.5 and more by chance.
-const MAX_METERED_BURST_SPREAD_RATIO: f64 = 0.15;
-const MIN_TIMEOUTS_PER_BURST: f64 = 0.7;
-/// Loss below which a limit costs nothing.
-const MIN_LOSS_SHARE: f64 = 0.0005;
-/// What may wait though no queue does: the pacing's own bursts, late scheduling and the wait for a
-/// second segment to acknowledge. Bytes and seconds; either explains it, as does a share of the
-/// smallest round-trip time. If that is shorter than the hosts take, they are more of it.
-const UNQUEUED_BYTES: f64 = 12_000.0;
-const UNQUEUED_S: f64 = 0.0004;
-const UNQUEUED_NEARBY_S: f64 = 0.001;
-const NEARBY_S: f64 = 0.0005;
-const UNQUEUED_SHARE: f64 = 0.03;
-/// How many times as much may wait while slow start overshoots and the smoothed round-trip time is new.
-const STARTUP_UNQUEUED_RATIO: f64 = 3.0;
-
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() {
         return datagrams(view);
     }
-    if view.sender.retransmitted_segments_in_all()? < MIN_OVERSHOOT_PACKETS
-        || lost_elsewhere(view)?
-        || split(view)?.path_percent / 100.0 < MIN_LIMITING_TIME_SHARE
-        || queue_shows(view)?
-        || is_local(view)?
-    {
-        return Ok(None);
-    }
-    let marks = Marks::of(view)?;
-    match marks.confidence() {
-        Some(confidence) => draft(view, &marks, confidence)?.found(),
+    match Policing::of(view)? {
+        Some(seen) => draft(view, &seen.marks, seen.confidence)?.found(),
         None => Ok(None),
     }
-}
-
-/// Whether packets wait on the path longer than without any queue.
-fn queue_shows(view: &View) -> Result<bool, Missing> {
-    let base = view.sender.min_rtt_s()?;
-    is_queue(view, view.sender.rtt_s()? - base)
-}
-
-/// Whether a wait of this many seconds is longer than waits without a queue.
-fn is_queue(view: &View, waits_s: f64) -> Result<bool, Missing> {
-    let bytes = waits_s * view.goodput()? / 8.0;
-    let base = view.sender.min_rtt_s()?;
-    let least = if base < NEARBY_S { UNQUEUED_NEARBY_S } else { UNQUEUED_S };
-    Ok(bytes > UNQUEUED_BYTES && waits_s > least && waits_s > UNQUEUED_SHARE * base)
-}
-
-/// Whether packets waited on the path when slow start met the limit.
-fn queue_showed(view: &View) -> Result<bool, Missing> {
-    let waited = view.sender.rtt_at_first_loss_s()? - view.sender.min_rtt_s()?;
-    is_queue(view, waited / STARTUP_UNQUEUED_RATIO)
-}
-
-/// What a limit without a queue leaves behind.
-struct Marks {
-    losses: Option<Losses>,
-    startup: LossStep,
-    elastic: bool,
-    overshot: bool,
-    overshot_by_far: bool,
-    regular: bool,
-    level: bool,
-    even: bool,
-    clustered: bool,
-    severe: bool,
-    ended: bool,
-    metered: Option<Bursts>,
-}
-
-impl Marks {
-    fn of(view: &View) -> Result<Self, Missing> {
-        let losses = view.sender.losses().ok();
-        let base = view.sender.min_rtt_s()?;
-        let until_s = STARTUP_S.max(STARTUP_ROUND_TRIPS * base);
-        let (startup, since) = view.sender.losses_until(until_s)?;
-        let overshot = view.needs_start().is_ok()
-            && overshoots(&startup, &since)
-            && same_level(view, until_s)?
-            && !queue_showed(view)?;
-        let backs_off = view.backs_off_at_loss()?;
-        let slope = losses.as_ref().and_then(Losses::elasticity);
-        // What is lost follows what is sent too closely for chance, though a little less passes at times.
-        let follows = slope.is_some_and(|(_, r)| r >= MIN_CLOSE_CORRELATION);
-        let still = if follows { 2.0 * MAX_PLATEAU_SPREAD_RATIO } else { MAX_PLATEAU_SPREAD_RATIO };
-        let steady = losses.as_ref().is_some_and(|l| l.passed_spread() < still);
-        let share = losses.as_ref().map_or(0.0, |losses| losses.share);
-        let clustering = losses.as_ref().map_or(0.0, Losses::clustering);
-        Ok(Self {
-            elastic: losses
-                .as_ref()
-                .is_some_and(|l| l.passed_spread() < 2.0 * MAX_PLATEAU_SPREAD_RATIO)
-                && share >= MIN_HEAVY_LOSS_SHARE
-                && clustering >= MIN_CLUSTERED_DISPERSION
-                && slope.is_some_and(|(slope, r)| {
-                    slope >= MIN_LOST_PER_EXTRA_SENT && r >= MIN_LOSS_CORRELATION
-                }),
-            clustered: steady
-                && clustering >= MIN_CLUSTERED_DISPERSION
-                && slope.is_some_and(|(slope, r)| {
-                    slope >= MIN_EXCESS_LOSS_RATIO * share && r >= MIN_EXCESS_LOSS_CORRELATION
-                }),
-            severe: SEVERE_SHARES_AND_DISPERSIONS
-                .iter()
-                .any(|(least, apart)| share >= *least && clustering >= *apart),
-            regular: backs_off
-                && share >= MIN_LOSS_SHARE
-                && losses.as_ref().is_some_and(|losses| losses.events() >= MIN_LOSS_STEPS)
-                && is_regular(view, MAX_CWND_DECILE_RATIO)?,
-            level: backs_off
-                && share >= MIN_LOSS_SHARE
-                && clustering >= MIN_CLUSTERED_DISPERSION
-                && losses
-                    .as_ref()
-                    .is_some_and(|losses| losses.events() >= MIN_CLUSTERED_LOSS_STEPS)
-                && is_regular(view, MAX_CLUSTERED_CWND_DECILE_RATIO)?,
-            even: losses.as_ref().is_some_and(|l| l.lost() >= MIN_EVEN_LOST_PACKETS)
-                && clustering < MAX_EVEN_DISPERSION,
-            overshot_by_far: overshot
-                && (startup.share() >= MIN_CLEAR_OVERSHOOT_SHARE || by_far(&startup, &since)),
-            overshot,
-            ended: since.lost == 0.0,
-            metered: metered(view),
-            startup,
-            losses,
-        })
-    }
-
-    /// One mark alone may be an accident, but for those that nothing else leaves.
-    fn confidence(&self) -> Option<Confidence> {
-        let marks = [self.overshot, self.regular];
-        match marks.into_iter().filter(|mark| *mark).count() {
-            // What is lost once and never again may be the end of a queue that has drained since.
-            _ if self.ended => self.overshot.then_some(Confidence::Possible),
-            _ if self.elastic || self.overshot_by_far || self.severe => Some(Confidence::Likely),
-            _ if self.clustered || self.level || self.even => Some(Confidence::Likely),
-            _ if self.metered.is_some() => Some(Confidence::Likely),
-            2.. => Some(Confidence::Likely),
-            _ if self.overshot => Some(Confidence::Possible),
-            _ => None,
-        }
-    }
-}
-
-/// The bursts that time-outs keep apart, if as much passes in each: what a bucket has saved up meanwhile.
-/// What chance lets through until the next time-out is as much as it happens to be.
-fn metered(view: &View) -> Option<Bursts> {
-    let bursts = view.receiver.bursts().or_else(|_| view.sender.bursts()).ok()?;
-    let timeouts = view.sender.timeouts_in_all().ok()?;
-    let alike = bursts.spread < MAX_METERED_BURST_SPREAD_RATIO
-        && timeouts >= MIN_TIMEOUTS_PER_BURST * bursts.count as f64;
-    alike.then_some(bursts)
-}
-
-/// Whether slow start lost what chance does not take.
-fn overshoots(startup: &LossStep, since: &LossStep) -> bool {
-    let much = startup.share() >= MIN_OVERSHOOT_SHARE
-        && startup.lost >= MIN_OVERSHOOT_PACKETS
-        && startup.share() >= MIN_OVERSHOOT_LOSS_RATIO * since.share();
-    much || by_far(startup, since)
-}
-
-fn by_far(startup: &LossStep, since: &LossStep) -> bool {
-    startup.share() >= MIN_FAINT_OVERSHOOT_SHARE
-        && startup.lost >= MIN_FAINT_OVERSHOOT_PACKETS
-        && startup.share() >= MIN_FAINT_OVERSHOOT_LOSS_RATIO * since.share()
-}
-
-/// Whether the congestion window meets about the same level all the time.
-fn is_regular(view: &View, most: f64) -> Result<bool, Missing> {
-    let (low, middle, high) = view.sender.congestion_window_deciles()?;
-    Ok(middle >= MIN_CWND_SEGMENTS && high <= most * low)
-}
-
-/// Whether the congestion window still is where slow start ended.
-fn same_level(view: &View, until_s: f64) -> Result<bool, Missing> {
-    let (_, middle, _) = view.sender.congestion_window_deciles()?;
-    let ended = view.sender.slow_start_threshold_at(until_s)?;
-    Ok(ended.is_none_or(|segments| middle >= MIN_SAME_LEVEL_CWND_RATIO * segments))
 }
 
 fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Missing> {

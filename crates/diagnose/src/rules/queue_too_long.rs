@@ -26,12 +26,16 @@
 //! # Source
 //! RFC 6349 section 4.2 (buffer delay); RFC 7567; RFC 8290; RFC 8033.
 
-use goodput_model::{BitRate, Finding, Known, Missing, Place};
+use goodput_model::{BitRate, Confidence, Finding, Known, Missing, Place};
 
-use super::{path_rate, shaper_rate};
+use crate::account::held_share;
+use crate::elimination::host_is_short;
 use crate::finding::{Draft, bytes, time};
+use crate::known_rate::path_is_full;
 use crate::parts;
 use crate::rule::{Rule, Stage};
+use crate::shaper::Shaper;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Probed, View};
 
 /// The rule.
@@ -94,20 +98,17 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !seen.is_long() {
         return Ok(None);
     }
-    let limits = [shaper_rate::RULE.check, path_rate::RULE.check];
-    let Some(limit) = limits.into_iter().find_map(|check| check(view).ok().flatten()) else {
-        return Ok(None);
-    };
+    let Some((end, confidence)) = bottleneck(view)? else { return Ok(None) };
     let goodput = view.goodput()?;
     let (place, waits) = (view.sender.place(), seen.waits_s());
     let summary = format!("a queue that delays all traffic by {}", time(waits));
     let holds = format!("{} wait in it at this rate", bytes(waits * goodput / 8.0));
-    let draft = Draft::new(RULE.id, limit.end, limit.confidence, summary)
+    let draft = Draft::new(RULE.id, end, confidence, summary)
         .saw(seen.place, RULE.witness_name, waits * 1e6, seen.in_words())
         .saw(place, "queue_bytes", waits * goodput / 8.0, holds)
         // A shorter queue gains no goodput.
         .predicted(Known::Value(BitRate(goodput)));
-    match (limit.end, view.sender.device()) {
+    match (end, view.sender.device()) {
         (Place::Path, _) | (_, Err(_)) => draft.advice(
             "at the bottleneck: a managed queue (fq_codel, cake), or one no longer than a round trip",
         ),
@@ -116,6 +117,21 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         )),
     }
     .found()
+}
+
+/// Where the rate is given that the queue waits for, and how sure that is.
+fn bottleneck(view: &View) -> Result<Option<(Place, Confidence)>, Missing> {
+    let shaper = Shaper::of(view).ok().flatten();
+    if shaper.is_some_and(|shaper| shaper.gives(view)) {
+        return Ok(Some((view.sender.place(), Confidence::Certain)));
+    }
+    let share = held_share(view, RULE.refines);
+    let confidence = match (path_is_full(view), share) {
+        (true, _) => Confidence::Likely,
+        (false, Ok(share)) if share >= MIN_LIMITING_TIME_SHARE => Confidence::Possible,
+        _ => return Ok(None),
+    };
+    Ok((!host_is_short(view)).then_some((Place::Path, confidence)))
 }
 
 /// How long packets wait under load, microseconds.

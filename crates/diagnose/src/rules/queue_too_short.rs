@@ -33,15 +33,16 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
-use super::path_rate;
-use super::policer::{self, pacing_congestion_control};
+use super::policer::pacing_congestion_control;
 use crate::bounds::next_after;
 use crate::burst_loss::{BurstLoss, Clusters, Level};
 use crate::change::of_host;
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate};
+use crate::known_rate::path_is_full;
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::parts;
+use crate::policing::Policing;
 use crate::rule::{Rule, Stage};
 use crate::short_queue::{ShortQueue, needed_bytes};
 use crate::split::split;
@@ -129,12 +130,12 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let marks = Marks::of(view)?;
     let Some(confidence) = marks.confidence() else { return Ok(None) };
     let held = split(view)?.path_percent / 100.0;
-    let policed = || (policer::RULE.check)(view).ok().flatten();
+    let policed = || Policing::of(view).ok().flatten();
     if held < MIN_LIMITING_TIME_SHARE
         || dropped_at_host(view)?
         || view.sender.queue_stands()?
-        || policed().is_some_and(|finding| finding.confidence > Confidence::Possible)
-        || (confidence == Confidence::Possible && path_rate::is_known(view))
+        || policed().is_some_and(|seen| seen.confidence > Confidence::Possible)
+        || (confidence == Confidence::Possible && path_is_full(view))
         || is_local(view)?
     {
         return Ok(None);

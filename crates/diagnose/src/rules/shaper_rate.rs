@@ -21,12 +21,12 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
-use super::shaper_burst;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
 use crate::parts;
 use crate::rule::{Rule, Stage};
 use crate::shaper::Shaper;
+use crate::small_bucket::SmallBucket;
 use crate::split::split;
 use crate::thresholds::{
     MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE, MIN_SHARE_OF_SHAPER_RATE_IF_WAITING,
@@ -79,8 +79,8 @@ fn confidence(view: &View, shaper: &Shaper, goodput: f64) -> Result<Option<Confi
     if goodput < MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling || !shaper.makes_wait(view)? {
         return Ok(None);
     }
-    let burst = (shaper_burst::RULE.check)(view).ok().flatten();
-    let too_small = burst.is_some_and(|finding| finding.confidence > Confidence::Possible);
+    let bucket = SmallBucket::of(view).ok().flatten();
+    let too_small = bucket.is_some_and(|bucket| bucket.confidence > Confidence::Possible);
     let held = !view.is_tcp() || split(view)?.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE;
     Ok((held && !too_small).then_some(Confidence::Likely))
 }

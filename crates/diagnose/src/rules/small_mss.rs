@@ -28,7 +28,7 @@
 use goodput_ceiling::Packet;
 use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing, Place};
 
-use super::{line_rate, path_loss, path_rate, shaper_rate};
+use crate::account::{Part, held_share};
 use crate::change::of_host;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
@@ -36,6 +36,7 @@ use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::names::{LINK_MTU, ROUTE_ADVMSS, ROUTE_DESTINATION, ROUTE_MTU};
 use crate::parts;
 use crate::rule::{Rule, Stage};
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Side, View};
 
 /// The rule.
@@ -132,7 +133,7 @@ pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
     let by_headers = full.share(QDISC_EXTRA_BYTES) / packet.share(QDISC_EXTRA_BYTES);
     let gain = match () {
         () if loss_limits(view) => possible / packet.payload,
-        () if rate_limits(view) => by_headers,
+        () if holds(view, &[parts::PATH_RATE]) => by_headers,
         () => {
             let confidence = without_gain(view, packet.payload, both_known);
             let small =
@@ -145,18 +146,13 @@ pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
     Ok((gain >= MIN_FULL_SEGMENT_RATE_RATIO).then_some(small))
 }
 
+/// Whether losses hold the sender most of the time; the rate at a loss is proportional to the segment size.
 fn loss_limits(view: &View) -> bool {
-    view.backs_off_at_loss().unwrap_or(false) && is_sure((path_loss::RULE.check)(view))
+    view.backs_off_at_loss().unwrap_or(false) && holds(view, parts::LOSSES)
 }
 
-fn rate_limits(view: &View) -> bool {
-    [line_rate::RULE.check, shaper_rate::RULE.check, path_rate::RULE.check]
-        .into_iter()
-        .any(|check| is_sure(check(view)))
-}
-
-fn is_sure(answer: Result<Option<Finding>, Missing>) -> bool {
-    answer.ok().flatten().is_some_and(|finding| finding.confidence > Confidence::Possible)
+fn holds(view: &View, parts: &[Part]) -> bool {
+    held_share(view, parts).is_ok_and(|share| share >= MIN_LIMITING_TIME_SHARE)
 }
 
 /// How sure it is if neither a rate nor loss limits: small segments take more of a CPU that is full, and

@@ -29,10 +29,10 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
-use super::path_loss::lost_elsewhere;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, rate};
+use crate::lost_elsewhere::lost_elsewhere;
 use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO};
 use crate::parts;
 use crate::rule::{Rule, Stage};
