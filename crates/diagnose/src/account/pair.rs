@@ -36,10 +36,11 @@ impl<'a> Pair<'a> {
     /// What all flows together got acknowledged, bits per second; nothing is known of one that does not report it.
     pub fn rate(&self) -> Option<f64> {
         let acked = |flow: &FlowSample| flow.tcp.value()?.acked_bytes;
-        let moved =
-            self.flows.iter().map(|(from, to)| Some(acked(to)?.saturating_sub(acked(from)?)));
-        let bytes: u64 = moved.sum::<Option<u64>>()?;
-        Some(bytes as f64 * 8.0 / (self.to_s - self.from_s))
+        let moved = |(from, to): &(&FlowSample, &FlowSample)| {
+            Some(acked(to)?.saturating_sub(acked(from)?) as f64)
+        };
+        let bytes: f64 = self.flows.iter().map(moved).sum::<Option<f64>>()?;
+        Some(bytes * 8.0 / (self.to_s - self.from_s))
     }
 }
 

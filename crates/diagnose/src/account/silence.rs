@@ -9,7 +9,7 @@ use crate::view::View;
 
 /// Segments in flight of which an outage delivers none. Of that many, even a path that loses half of all packets delivers
 /// none in one case of a thousand.
-const MIN_IN_FLIGHT_SEGMENTS: u64 = 10;
+const MIN_IN_FLIGHT_SEGMENTS: f64 = 10.0;
 
 /// Times within the window in which the path delivered nothing of any flow, though much was in flight.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Outages {
     /// How long they lasted together, seconds, in whole samples.
     pub seconds: f64,
     /// Segments in flight when the first began.
-    pub in_flight_segments: u64,
+    pub in_flight_segments: f64,
 }
 
 impl Outages {
@@ -33,7 +33,7 @@ impl Outages {
         let silences = Silences::of(&pairs);
         let (mut outages, mut continues) = (Self::default(), false);
         for (number, pair) in pairs.iter().enumerate() {
-            let in_flight = pair.flows.iter().filter_map(|(from, _)| in_flight(from)).sum();
+            let in_flight = pair.flows.iter().filter_map(|(from, _)| in_flight(from)).sum::<f64>();
             let is_out = view.sender.is_measured(pair.from_s)
                 && !pair.flows.is_empty()
                 && pair.flows.iter().all(|(_, to)| silences.cover(number, to.flow))
@@ -46,7 +46,7 @@ impl Outages {
         Ok(outages)
     }
 
-    fn enter(&mut self, pair: &Pair, in_flight: u64, continues: bool) {
+    fn enter(&mut self, pair: &Pair, in_flight: f64, continues: bool) {
         self.seconds += pair.to_s - pair.from_s;
         if self.count == 0 {
             self.in_flight_segments = in_flight;
@@ -80,12 +80,12 @@ impl Silences {
 
 /// Whether something was on its way, and nothing was delivered.
 fn is_silent(from: &FlowSample, to: &FlowSample) -> bool {
-    in_flight(from).is_some_and(|segments| segments > 0)
+    in_flight(from).is_some_and(|segments| segments > 0.0)
         && grown(from, to, |tcp| tcp.delivered_segments) == Some(0)
 }
 
-fn in_flight(sample: &FlowSample) -> Option<u64> {
-    tcp(sample)?.unacked_segments
+fn in_flight(sample: &FlowSample) -> Option<f64> {
+    Some(tcp(sample)?.unacked_segments? as f64)
 }
 
 fn timed_out(from: &FlowSample, to: &FlowSample) -> bool {
