@@ -10,7 +10,7 @@ use crate::account::account;
 use crate::ceiling::PathCeiling;
 use crate::loss::loss;
 use crate::probes::doubt;
-use crate::rank::{drop_explained, held_nothing, rank};
+use crate::rank::{drop_explained, drop_what_held_nothing, held_nothing, rank};
 use crate::rule::{Rule, Stage};
 use crate::rules;
 use crate::split::split;
@@ -45,6 +45,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
         }
     }
     doubt_what_was_inferred(&view, &mut findings);
+    drop_what_held_nothing(&view, &mut findings);
     drop_explained(&mut findings);
     rank(&view, &mut findings);
     doubt(&mut findings, &undecided);

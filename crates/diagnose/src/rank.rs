@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use goodput_model::{Confidence, Finding, Place};
 
 use crate::account::held_share;
-use crate::rule::Stage;
+use crate::rule::{Depth, Rule, Stage};
 use crate::rules;
 use crate::view::View;
 
@@ -34,6 +34,14 @@ pub fn held_nothing(view: &View, finding: &Finding) -> bool {
     matches!(held, Some(Ok(share)) if share < MIN_HELD_SHARE)
 }
 
+/// Removes findings that name a part of the account which took next to no time.
+pub fn drop_what_held_nothing(view: &View, findings: &mut Vec<Finding>) {
+    let names = |finding: &Finding| {
+        rules::find(&finding.rule).is_some_and(|rule| rule.depth == Depth::Limiter)
+    };
+    findings.retain(|finding| !(names(finding) && held_nothing(view, finding)));
+}
+
 /// Removes findings whose reason is another finding, as [`crate::Rule::explains`] says. A merely
 /// possible reason explains only findings that are merely possible themselves.
 pub fn drop_explained(findings: &mut Vec<Finding>) {
@@ -42,8 +50,8 @@ pub fn drop_explained(findings: &mut Vec<Finding>) {
 }
 
 fn explains(reason: &Finding, effect: &Finding) -> bool {
-    let named =
-        rules::find(&reason.rule).is_some_and(|r| r.explains.contains(&effect.rule.as_str()));
+    let both = rules::find(&reason.rule).zip(rules::find(&effect.rule));
+    let named = both.is_some_and(|(reason, effect)| is_reason(reason, effect));
     let sure =
         reason.confidence > Confidence::Possible || effect.confidence == Confidence::Possible;
     // What a host counted explains what the path seemed to do.
@@ -52,6 +60,13 @@ fn explains(reason: &Finding, effect: &Finding) -> bool {
         || REACHING_ACROSS.contains(&reason.rule.as_str())
         || AGREED_BY_BOTH.contains(&effect.rule.as_str());
     named && sure && in_reach
+}
+
+/// Whether one rule says why, where the other only names the limiter.
+fn is_reason(reason: &Rule, effect: &Rule) -> bool {
+    let same_part = || reason.refines.iter().any(|part| effect.refines.contains(part));
+    let deeper = reason.depth == Depth::Reason && effect.depth == Depth::Limiter;
+    reason.explains.contains(&effect.id) || deeper && same_part()
 }
 
 struct Key {

@@ -17,8 +17,11 @@ pub struct Rule {
     /// The parts of the account that the rule explains: a limiter, and where it sits. A cause of nothing that took time
     /// is no verdict.
     pub refines: &'static [Part],
-    /// Ids of the more general rules that this one explains. If both fire at the same end, or
-    /// the other one blames the path, only this rule is reported: it is the reason.
+    /// Whether the rule names such a part, or says why it took time.
+    pub depth: Depth,
+    /// Ids of other rules that this one explains, beyond those that follow from `refines` and `depth`.
+    /// If both fire at the same end, or the other one blames the path, only this rule is reported: it is
+    /// the reason.
     pub explains: &'static [&'static str],
     /// Fires, stays quiet, or reports what is missing for a decision.
     pub check: fn(&View) -> Result<Option<Finding>, Missing>,
@@ -29,6 +32,17 @@ pub struct Rule {
     pub witness_name: &'static str,
     /// The rule's own source text; its header is the rule's page.
     pub source: &'static str,
+}
+
+/// How much a rule says of a part of the account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// It names the part: losses, a window, a CPU. A reason for the same part takes its place.
+    Limiter,
+    /// It says why.
+    Reason,
+    /// It makes several parts cost more, or none. It takes no place of what names one of them.
+    Beside,
 }
 
 /// The order of elimination: a later stage need not explain what an earlier one has explained.

@@ -35,7 +35,7 @@ use crate::finding::{Draft, percent, rate, time};
 use crate::htb;
 use crate::names::{QDISC_CEIL, QDISC_KIND, QDISC_PACKETS, QDISC_RATE, QDISC_SENT_BYTES};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Halves, Side, View, positive};
@@ -46,7 +46,8 @@ pub const RULE: Rule = Rule {
     title: "Acknowledgements wait on their way back",
     stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
-    explains: &["path-rate", "path-loss", "policer", "credit-bucket", "queue-too-long"],
+    depth: Depth::Reason,
+    explains: &["policer", "credit-bucket", "queue-too-long"],
     check,
     witness,
     witness_name: "way_back_us",

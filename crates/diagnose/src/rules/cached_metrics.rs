@@ -30,7 +30,7 @@ use crate::crawl::crawl;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_NO_SSTHRESH_SAVE;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 
@@ -40,7 +40,8 @@ pub const RULE: Rule = Rule {
     title: "The connection began with an old slow-start threshold",
     stage: Stage::Counted,
     refines: &[parts::CUT_WINDOW],
-    explains: &["congestion-control", "path-loss", "path-rate", "startup"],
+    depth: Depth::Reason,
+    explains: &["congestion-control"],
     check,
     witness,
     witness_name: "crawling_from_the_start_percent",

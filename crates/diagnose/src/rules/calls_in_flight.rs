@@ -25,7 +25,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::{MIN_OPEN_WINDOW_RATIO, View};
 
@@ -35,7 +35,8 @@ pub const RULE: Rule = Rule {
     title: "This client has too few calls in flight",
     stage: Stage::Window,
     refines: &[parts::SENDING_PROGRAM],
-    explains: &["server-or-path", "server-stalls", "sender-application"],
+    depth: Depth::Reason,
+    explains: &["server-stalls"],
     check,
     witness,
     witness_name: "between_answers_percent",

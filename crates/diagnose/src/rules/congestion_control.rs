@@ -33,7 +33,7 @@ use crate::crawl::{Crawl, crawl};
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_AVAILABLE;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MIN_LIMITING_TIME_SHARE, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
@@ -44,7 +44,8 @@ pub const RULE: Rule = Rule {
     title: "The congestion control does not fill the path",
     stage: Stage::Path,
     refines: parts::LOSSES,
-    explains: &["path-rate", "policer"],
+    depth: Depth::Reason,
+    explains: &["policer"],
     check,
     witness,
     witness_name: "crawling_percent",

@@ -24,7 +24,7 @@ use goodput_model::{Confidence, Finding, Known, Missing, Place, Rpcs};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -34,7 +34,8 @@ pub const RULE: Rule = Rule {
     title: "The connection to the server breaks",
     stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
-    explains: &["server-stalls", "server-or-path", "waiting-for-answers", "sender-application"],
+    depth: Depth::Reason,
+    explains: &["server-stalls", "waiting-for-answers"],
     check,
     witness,
     witness_name: "reconnecting_percent",

@@ -29,7 +29,7 @@ use crate::cpu_bound::{MIN_CPU_WAIT_SHARE, cpu_bound, describe, is_throttled};
 use crate::elimination::reads_in_time;
 use crate::finding::{Draft, rate};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{
     MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_BUSY_SHARE_OF_ALL_CPUS, MIN_LIMITING_TIME_SHARE,
 };
@@ -41,7 +41,8 @@ pub const RULE: Rule = Rule {
     title: "Other programs take the host's CPU",
     stage: Stage::Cpu,
     refines: parts::HOSTS,
-    explains: &["sender-cpu", "receiver-cpu", "sender-application"],
+    depth: Depth::Reason,
+    explains: &["sender-application"],
     check,
     witness,
     witness_name: "cpu_wait_percent",

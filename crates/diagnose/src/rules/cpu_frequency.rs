@@ -29,7 +29,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View, first_of};
 
@@ -39,7 +39,8 @@ pub const RULE: Rule = Rule {
     title: "The CPU that limits is clocked down",
     stage: Stage::Cpu,
     refines: parts::HOSTS,
-    explains: &["sender-cpu", "receiver-cpu", "softirq-saturation"],
+    depth: Depth::Reason,
+    explains: &["softirq-saturation"],
     check,
     witness,
     witness_name: "clock_lacking_percent",

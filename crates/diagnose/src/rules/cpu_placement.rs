@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View, first_of};
 
@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "The program runs far from its card",
     stage: Stage::Cpu,
     refines: parts::HOSTS,
+    depth: Depth::Reason,
     explains: &[],
     check,
     witness,

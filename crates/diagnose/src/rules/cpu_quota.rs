@@ -26,7 +26,7 @@ use crate::bounds::next_after;
 use crate::finding::{Draft, percent, time};
 use crate::names::QUOTA_PERCENT;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_THROTTLED_TIME_SHARE;
 use crate::view::{Side, View};
 
@@ -36,6 +36,7 @@ pub const RULE: Rule = Rule {
     title: "A CPU quota stops the process",
     stage: Stage::Counted,
     refines: parts::HOSTS,
+    depth: Depth::Reason,
     explains: &[],
     check,
     witness,

@@ -24,7 +24,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, describe};
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -33,7 +33,8 @@ pub const RULE: Rule = Rule {
     title: "The hypervisor takes the CPU away",
     stage: Stage::Counted,
     refines: parts::HOSTS,
-    explains: &["sender-cpu", "receiver-cpu"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "stolen_percent",

@@ -31,7 +31,7 @@ use crate::elimination::{host_is_short, hosts_have_time, is_local};
 use crate::finding::{Draft, bytes, rate};
 use crate::parts;
 use crate::round_rate::round_rate;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Step, View};
@@ -42,7 +42,8 @@ pub const RULE: Rule = Rule {
     title: "The path was faster until its credits were spent",
     stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
-    explains: &["path-rate", "path-loss"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "rate_before_of_after",

@@ -35,7 +35,7 @@ use crate::link_file;
 use crate::lost_here::LostHere;
 use crate::names::{AUTONEG, LINK_DUPLEX};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::{Side, View, first_of};
 
@@ -45,7 +45,8 @@ pub const RULE: Rule = Rule {
     title: "The ends of the cable disagree on duplex",
     stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
-    explains: &["path-loss", "frame-errors", "path-rate"],
+    depth: Depth::Reason,
+    explains: &["frame-errors"],
     check,
     witness,
     witness_name: "late_collisions_and_broken_frames_per_million_packets",

@@ -30,7 +30,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::names::{RECEIVED_CE, TCP_ECN};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
@@ -41,7 +41,8 @@ pub const RULE: Rule = Rule {
     title: "A router marks packets, and the sender slows down",
     stage: Stage::Path,
     refines: parts::LOSSES,
-    explains: &["path-loss"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "marked_percent",

@@ -31,7 +31,7 @@ use crate::bounds::next_after;
 use crate::finding::Draft;
 use crate::lost_here::LostHere;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::View;
 
 /// The rule.
@@ -40,7 +40,8 @@ pub const RULE: Rule = Rule {
     title: "Frames arrive broken",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["path-loss"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "broken_frames_per_million_packets",

@@ -30,7 +30,7 @@ use crate::cpu_bound::{cpu_bound, describe};
 use crate::finding::Draft;
 use crate::names::{LINK_DEVICE, LINK_KIND, LINK_RX_PACKETS, OFFLOAD_GRO, OFFLOAD_TSO};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View};
 
@@ -40,7 +40,8 @@ pub const RULE: Rule = Rule {
     title: "Receive offload is off",
     stage: Stage::Cpu,
     refines: &[parts::RECEIVING_HOST],
-    explains: &["receiver-cpu"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "arrived_packets_per_mb",

@@ -32,7 +32,7 @@ use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::RING_RX;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::View;
 
 /// The rule.
@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     title: "The path from the card to memory may be congested",
     stage: Stage::Counted,
     refines: parts::LOSSES,
+    depth: Depth::Reason,
     explains: &[],
     check,
     witness,

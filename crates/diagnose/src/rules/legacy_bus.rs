@@ -33,7 +33,7 @@ use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View, first_of};
 
 /// The rule.
@@ -42,7 +42,8 @@ pub const RULE: Rule = Rule {
     title: "The card's bus is full",
     stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
-    explains: &["path-rate"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "bus_percent",

@@ -27,7 +27,7 @@ use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::names::LINK_SPEED;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_SHARE_OF_CEILING;
 use crate::view::{Side, View};
 
@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "The link is full",
     stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
+    depth: Depth::Reason,
     explains: &[],
     check,
     witness,

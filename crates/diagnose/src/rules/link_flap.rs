@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::names::LINK_CARRIER_CHANGES;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View};
 
 /// Share of the time that must have been lost for it.
@@ -39,7 +39,8 @@ pub const RULE: Rule = Rule {
     title: "A link goes down and comes back",
     stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
-    explains: &["path-loss", "path-rate", "rto-bound", "reordering"],
+    depth: Depth::Reason,
+    explains: &["rto-bound", "reordering", "local-drop"],
     check,
     witness,
     witness_name: "carrier_changes",
@@ -64,7 +65,7 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let confidence = if outages.count > 1 { Confidence::Likely } else { Confidence::Possible };
     let place = view.sender.place();
     let text = format!(
-        "nothing was delivered {} times, {} of the time, with {} segments in flight (tcp_info delivered, unacked, total_rto)",
+        "nothing was delivered {} times, {} of the time, with {:.0} segments in flight (tcp_info delivered, unacked, total_rto)",
         outages.count,
         percent(share),
         outages.in_flight_segments

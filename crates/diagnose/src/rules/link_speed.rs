@@ -31,7 +31,7 @@ use crate::finding::{Draft, percent, rate};
 use crate::link_file;
 use crate::names::{AUTONEG, LINK_SPEED};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View, first_of};
 
 /// The rule.
@@ -40,7 +40,8 @@ pub const RULE: Rule = Rule {
     title: "The link runs below its possible speed",
     stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
-    explains: &["line-rate", "path-rate"],
+    depth: Depth::Reason,
+    explains: &["line-rate"],
     check,
     witness,
     witness_name: "goodput_of_present_speed_percent",

@@ -29,7 +29,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::names::{LINK_TX_QUEUE_LEN, QDISC_PACKETS};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::rules::path_loss::losses_cut;
 use crate::shaper::Shaper;
 use crate::split::split;
@@ -42,7 +42,8 @@ pub const RULE: Rule = Rule {
     title: "The sender's own device drops packets",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["queue-too-short", "path-loss", "policer", "tso-oversize"],
+    depth: Depth::Reason,
+    explains: &["queue-too-short", "policer", "tso-oversize"],
     check,
     witness,
     witness_name: "local_drop_percent",

@@ -30,7 +30,7 @@ use super::{sack_off, window_scaling_off};
 use crate::finding::Draft;
 use crate::names::{ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 use goodput_model::Confidence;
@@ -47,16 +47,8 @@ pub const RULE: Rule = Rule {
         parts::RECOVERY,
         parts::PATH_RATE,
     ],
-    explains: &[
-        "receive-window",
-        "send-buffer",
-        "path-loss",
-        "path-rate",
-        "queue-too-short",
-        "line-rate",
-        "shaper-rate",
-        "congestion-control",
-    ],
+    depth: Depth::Reason,
+    explains: &["queue-too-short", "line-rate", "shaper-rate", "congestion-control"],
     check,
     witness,
     witness_name: "changed_on_the_way",

@@ -26,7 +26,7 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 use crate::finding::Draft;
 use crate::names::LINK_MTU;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::vanishing::{shares_a_link, tried, unanswered_percent, vanishing};
 use crate::view::{Side, View};
 
@@ -36,7 +36,8 @@ pub const RULE: Rule = Rule {
     title: "Devices of one link disagree about the largest packet",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["path-loss", "rto-bound", "send-buffer", "receiver-application"],
+    depth: Depth::Reason,
+    explains: &["rto-bound"],
     check,
     witness: unanswered_percent,
     witness_name: "unanswered_percent",

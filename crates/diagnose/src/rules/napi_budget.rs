@@ -31,7 +31,7 @@ use crate::finding::Draft;
 use crate::lost_here::LostHere;
 use crate::names::{SOFTNET_DROPPED, SOFTNET_SQUEEZED};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -40,7 +40,8 @@ pub const RULE: Rule = Rule {
     title: "Softirqs run out of budget before the ring is empty",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["ring-overrun", "softnet-backlog", "path-loss"],
+    depth: Depth::Reason,
+    explains: &["ring-overrun", "softnet-backlog"],
     check,
     witness,
     witness_name: "squeezes_per_million_packets",

@@ -31,7 +31,7 @@ use crate::finding::{Draft, bytes, percent};
 use crate::known_rate::path_is_full;
 use crate::names::TCP_NOTSENT_LOWAT;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -41,7 +41,8 @@ pub const RULE: Rule = Rule {
     title: "A low-water mark on unsent data keeps the writer waiting",
     stage: Stage::Window,
     refines: &[parts::SEND_BUFFER, parts::SENDING_PROGRAM],
-    explains: &["send-buffer", "sender-application"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "dry_while_writer_waits_percent",

@@ -32,7 +32,7 @@ use crate::names::{
     LINK_DEVICE, LINK_KIND, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
 };
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{LONG_PATH_S, MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Side, View};
@@ -43,7 +43,8 @@ pub const RULE: Rule = Rule {
     title: "Segmentation offload is off",
     stage: Stage::Counted,
     refines: parts::HOSTS,
-    explains: &["sender-cpu", "receiver-cpu"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "sent_packets_per_mb",

@@ -26,7 +26,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Moment, View};
 
 /// The rule.
@@ -35,7 +35,8 @@ pub const RULE: Rule = Rule {
     title: "The socket's pacing rate is capped",
     stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
-    explains: &["sender-application", "send-buffer", "receive-window", "path-rate", "startup"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "goodput_of_cap_percent",

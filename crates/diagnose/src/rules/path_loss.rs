@@ -38,7 +38,7 @@ use crate::lost_elsewhere::{
 use crate::models::{kept_at_loss, rate_at_loss};
 use crate::names::TCP_AVAILABLE;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::{losses_fill_the_buffer, split};
 use crate::thresholds::{
     MIN_CONTRIBUTING_TIME_SHARE, MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE,
@@ -52,6 +52,7 @@ pub const RULE: Rule = Rule {
     title: "Packets get lost on the path",
     stage: Stage::Path,
     refines: parts::LOSSES,
+    depth: Depth::Limiter,
     explains: &[],
     check,
     witness,

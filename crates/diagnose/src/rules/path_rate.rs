@@ -26,14 +26,14 @@
 //! RFC 6349 section 4 (buffer delay); tc-tbf(8); IEEE 802.3 (framing); BBR: Cardwell, Cheng, Gunn,
 //! Yeganeh, Jacobson 2016.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::{Finding, Missing, Place};
 
 use crate::arriving_rate::arriving_rate;
 use crate::bounds::next_after;
 use crate::datagram_rate::datagram_rate;
 use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::standing_rate::StandingRate;
 use crate::view::{Plateau, View};
@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     title: "Something on the path limits the rate",
     stage: Stage::Path,
     refines: &[parts::PATH_RATE],
+    depth: Depth::Limiter,
     explains: &["server-or-path"],
     check,
     witness,
@@ -157,6 +158,8 @@ fn witness(view: &View) -> Result<f64, Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Confidence;
+
     use crate::testing::{Case, cannot_tell, fires, quiet};
 
     #[test]

@@ -33,7 +33,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::names::LINK_SPEED;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::View;
@@ -44,7 +44,8 @@ pub const RULE: Rule = Rule {
     title: "Pause frames stop the sender's card",
     stage: Stage::Counted,
     refines: &[parts::PATH_RATE],
-    explains: &["path-rate"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "pauses_per_million_packets",

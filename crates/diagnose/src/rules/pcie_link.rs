@@ -31,7 +31,7 @@ use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View, first_of, positive};
 
 /// The rule.
@@ -40,7 +40,8 @@ pub const RULE: Rule = Rule {
     title: "The card's PCI Express link is full and below its maximum",
     stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
-    explains: &["path-rate"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "pcie_percent",

@@ -32,7 +32,7 @@ use crate::change::{of_host, of_plan};
 use crate::finding::Draft;
 use crate::names::{ROUTE_GATEWAY, TCP_MTU_PROBING};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::vanishing::{
     DATAGRAM_HEADERS_BYTES, shares_a_link, tried, unanswered_percent, vanishing,
 };
@@ -44,7 +44,8 @@ pub const RULE: Rule = Rule {
     title: "Full-sized packets vanish without a report",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["path-loss", "rto-bound", "send-buffer", "receiver-application"],
+    depth: Depth::Reason,
+    explains: &["rto-bound"],
     check,
     witness: unanswered_percent,
     witness_name: "unanswered_percent",

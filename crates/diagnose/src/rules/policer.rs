@@ -41,7 +41,7 @@ use crate::names::TCP_AVAILABLE;
 use crate::parts;
 use crate::policing::{Marks, Policing};
 use crate::round_rate::round_rate;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
 use crate::view::{Losses, View};
@@ -52,7 +52,8 @@ pub const RULE: Rule = Rule {
     title: "Something on the path drops packets above a rate",
     stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
-    explains: &["path-loss", "path-rate", "credit-bucket"],
+    depth: Depth::Reason,
+    explains: &["credit-bucket"],
     check,
     witness,
     witness_name: "retransmitted_percent",

@@ -30,7 +30,7 @@ use super::softirq_saturation::more_queues;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -39,7 +39,8 @@ pub const RULE: Rule = Rule {
     title: "One receive queue gets all the flows",
     stage: Stage::Cpu,
     refines: &[parts::RECEIVING_HOST, parts::CUT_WINDOW, parts::RECOVERY],
-    explains: &["softirq-saturation", "receiver-cpu", "ring-overrun", "path-rate"],
+    depth: Depth::Reason,
+    explains: &["softirq-saturation", "ring-overrun"],
     check,
     witness,
     witness_name: "busiest_cpu_softirq_percent",

@@ -43,7 +43,7 @@ use crate::known_rate::path_is_full;
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::parts;
 use crate::policing::Policing;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::short_queue::{ShortQueue, needed_bytes};
 use crate::split::split;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
@@ -55,7 +55,8 @@ pub const RULE: Rule = Rule {
     title: "A queue is too short",
     stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
-    explains: &["path-loss", "policer", "congestion-control"],
+    depth: Depth::Reason,
+    explains: &["policer", "congestion-control"],
     check,
     witness,
     witness_name: "queue_drop_percent",

@@ -32,7 +32,7 @@ use crate::names::{
     TCP_ZERO_WINDOW_DROP,
 };
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -41,7 +41,8 @@ pub const RULE: Rule = Rule {
     title: "The receiving socket drops segments for lack of memory",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["path-loss"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "segments_dropped_by_sockets",

@@ -30,7 +30,7 @@ use crate::change::{larger_rmem, of_host, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::{TCP_MODERATE_RCVBUF, TCP_RMEM};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{
     LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD,
@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     title: "The receiver's window is too small for the path",
     stage: Stage::Window,
     refines: &[parts::RECEIVE_WINDOW],
+    depth: Depth::Limiter,
     explains: &[],
     check,
     witness,

@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped, stopped_share};
 use crate::finding::{Draft, bytes, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::{reader_is_behind, split};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
     title: "The receiving program reads too slowly",
     stage: Stage::Application,
     refines: &[parts::RECEIVING_PROGRAM],
+    depth: Depth::Limiter,
     explains: &[],
     check,
     witness,

@@ -27,7 +27,7 @@ use crate::cpu_bound::{cpu_bound, describe, is_throttled};
 use crate::elimination::reads_in_time;
 use crate::finding::Draft;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::View;
 
@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "The receiver's CPU is full",
     stage: Stage::Cpu,
     refines: &[parts::RECEIVING_HOST],
+    depth: Depth::Limiter,
     explains: &[],
     check,
     witness,

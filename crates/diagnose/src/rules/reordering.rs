@@ -34,7 +34,7 @@ use crate::elimination::host_is_short;
 use crate::finding::{Draft, percent, time};
 use crate::names::{TCP_AVAILABLE, TCP_REORDERING};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{LONG_PATH_S, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
@@ -45,7 +45,8 @@ pub const RULE: Rule = Rule {
     title: "The path changes the order of packets",
     stage: Stage::Path,
     refines: parts::LOSSES,
-    explains: &["path-loss", "path-rate", "ack-path"],
+    depth: Depth::Reason,
+    explains: &["ack-path"],
     check,
     witness,
     witness_name: "reordered_percent",

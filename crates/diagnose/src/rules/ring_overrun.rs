@@ -34,7 +34,7 @@ use crate::finding::{Draft, percent, time};
 use crate::lost_here::LostHere;
 use crate::names::{RING_RX, RING_RX_MAX};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -43,7 +43,8 @@ pub const RULE: Rule = Rule {
     title: "The receive ring of the card is too short",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["path-loss"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "ring_drops_per_million_packets",

@@ -27,7 +27,7 @@ use crate::change::of_host;
 use crate::finding::bytes;
 use crate::names::{ROUTE_DESTINATION, ROUTE_WINDOW, TCP_RMEM};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::View;
 
 /// The rule.
@@ -36,7 +36,8 @@ pub const RULE: Rule = Rule {
     title: "The receiver's route keeps the window small",
     stage: Stage::Window,
     refines: &[parts::RECEIVE_WINDOW],
-    explains: &["receive-window"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "rwnd_limited_percent",

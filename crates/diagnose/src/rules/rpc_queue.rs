@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, time};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::{Side, View};
 
@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "NFS calls wait on this host before they are sent",
     stage: Stage::Window,
     refines: &[parts::RECEIVING_PROGRAM],
+    depth: Depth::Reason,
     explains: &[],
     check,
     witness,

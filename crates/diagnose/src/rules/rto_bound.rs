@@ -29,7 +29,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::names::TCP_RTO_MIN_US;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::View;
 
 /// The rule.
@@ -38,7 +38,8 @@ pub const RULE: Rule = Rule {
     title: "The sender waits for retransmission time-outs",
     stage: Stage::Counted,
     refines: &[parts::RECOVERY],
-    explains: &["path-loss"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "timeout_percent",

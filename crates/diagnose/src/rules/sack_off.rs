@@ -29,7 +29,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::names::TCP_SACK;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Side, TcpOption, View};
 
@@ -39,7 +39,8 @@ pub const RULE: Rule = Rule {
     title: "A host does not offer selective acknowledgements",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["path-loss", "path-rate", "queue-too-short", "receive-window", "send-buffer"],
+    depth: Depth::Reason,
+    explains: &["queue-too-short", "receive-window", "send-buffer"],
     check,
     witness,
     witness_name: "recovering_unselectively_percent",

@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped};
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{
     MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The sending program supplies too little data",
     stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
+    depth: Depth::Limiter,
     explains: &[],
     check,
     witness,

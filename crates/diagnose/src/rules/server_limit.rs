@@ -28,7 +28,7 @@ use goodput_model::{Confidence, Finding, HeldTo, Missing, RateLimit};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Held, Side, View, first_of};
 
@@ -42,9 +42,8 @@ pub const RULE: Rule = Rule {
     title: "The server's own limit holds the rate",
     stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM, parts::RECEIVING_PROGRAM],
+    depth: Depth::Reason,
     explains: &[
-        "receiver-application",
-        "sender-application",
         "receive-window",
         "send-buffer",
         "pacing-cap",

@@ -28,7 +28,7 @@ use crate::bounds::next_after;
 use crate::elimination::{is_local, receiver_is_short};
 use crate::finding::{Draft, percent, rate, time};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
     title: "The network or the server: this end can't tell which",
     stage: Stage::Path,
     refines: &[parts::PATH_RATE, parts::SENDING_PROGRAM],
+    depth: Depth::Limiter,
     explains: &[],
     check,
     witness,

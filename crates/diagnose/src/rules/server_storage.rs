@@ -30,7 +30,7 @@ use goodput_model::{Confidence, Fetch, FetchTimes, Fetches, Finding, Known, Miss
 use crate::cpu_bound::MIN_CPU_WAIT_SHARE;
 use crate::finding::{Draft, percent, rate, time};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{MIN_BUSY_SHARE_OF_ALL_CPUS, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
 
@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "A cold copy waits for the server's disk",
     stage: Stage::Aside,
     refines: &[parts::SENDING_PROGRAM],
+    depth: Depth::Beside,
     explains: &[],
     check,
     witness,

@@ -34,7 +34,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent, rate, rate_argument};
 use crate::names::{QDISC_BURST, QDISC_PACKETS};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::shaper::{Shaper, overlimits_per_packet};
 use crate::small_bucket::SmallBucket;
 use crate::split::split;
@@ -54,6 +54,7 @@ pub const RULE: Rule = Rule {
         parts::SENDING_HOST,
         parts::RECEIVING_HOST,
     ],
+    depth: Depth::Beside,
     explains: &[],
     check,
     witness,

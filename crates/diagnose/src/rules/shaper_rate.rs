@@ -24,7 +24,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::shaper::Shaper;
 use crate::small_bucket::SmallBucket;
 use crate::split::split;
@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     title: "The local shaper gives its configured rate",
     stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
+    depth: Depth::Reason,
     explains: &[],
     check,
     witness,

@@ -35,7 +35,7 @@ use crate::finding::{Draft, percent};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::names::{LINK_MTU, ROUTE_ADVMSS, ROUTE_DESTINATION, ROUTE_MTU};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Side, View};
 
@@ -51,6 +51,7 @@ pub const RULE: Rule = Rule {
         parts::SENDING_HOST,
         parts::RECEIVING_HOST,
     ],
+    depth: Depth::Beside,
     explains: &["line-rate", "shaper-rate", "path-rate"],
     check,
     witness,

@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, bytes, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MAX_WAIT_SHARE_OF_SLOW_THREAD;
 use crate::view::View;
 
@@ -37,7 +37,8 @@ pub const RULE: Rule = Rule {
     title: "The sending program's writes are too small",
     stage: Stage::Application,
     refines: &[parts::SENDING_HOST, parts::SENDING_PROGRAM],
-    explains: &["sender-application", "sender-cpu"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "calls_per_megabyte",

@@ -29,7 +29,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HEAVY_LOSS_SHARE};
 use crate::view::{Side, View};
 
@@ -39,14 +39,8 @@ pub const RULE: Rule = Rule {
     title: "One CPU is full of softirqs",
     stage: Stage::Cpu,
     refines: &[parts::RECEIVING_HOST, parts::CUT_WINDOW, parts::RECOVERY],
-    explains: &[
-        "receiver-cpu",
-        "ring-overrun",
-        "softnet-backlog",
-        "napi-budget",
-        "path-loss",
-        "path-rate",
-    ],
+    depth: Depth::Reason,
+    explains: &["ring-overrun", "softnet-backlog", "napi-budget"],
     check,
     witness,
     witness_name: "softirq_percent",

@@ -31,7 +31,7 @@ use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::{SOFTNET_DROPPED, SOFTNET_PROCESSED};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -40,7 +40,8 @@ pub const RULE: Rule = Rule {
     title: "A CPU's backlog of received packets runs over",
     stage: Stage::Counted,
     refines: parts::LOSSES,
-    explains: &["path-loss"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "backlog_drops_per_million_packets",

@@ -30,7 +30,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::ROUTE_DESTINATION;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Moment, View};
 
@@ -40,7 +40,8 @@ pub const RULE: Rule = Rule {
     title: "Most of the test was slow start",
     stage: Stage::Application,
     refines: &[parts::STARTUP],
-    explains: &["send-buffer", "sender-application", "path-rate", "congestion-control"],
+    depth: Depth::Limiter,
+    explains: &["congestion-control"],
     check,
     witness,
     witness_name: "starting_percent",

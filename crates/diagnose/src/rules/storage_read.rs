@@ -26,7 +26,7 @@ use crate::cpu_bound::{is_throttled, stopped_share};
 use crate::finding::{Draft, percent, rate};
 use crate::names::{SOURCE_ALONE, SOURCE_RESIDENT};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -36,7 +36,8 @@ pub const RULE: Rule = Rule {
     title: "Reading the source is too slow",
     stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
-    explains: &["sender-application"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "source_wait_percent",

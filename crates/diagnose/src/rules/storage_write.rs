@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{is_throttled, stopped_share};
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -37,7 +37,8 @@ pub const RULE: Rule = Rule {
     title: "Writing the sink is too slow",
     stage: Stage::Application,
     refines: &[parts::RECEIVING_PROGRAM],
-    explains: &["receiver-application", "receive-window"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "sink_wait_percent",

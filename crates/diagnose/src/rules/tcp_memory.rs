@@ -28,7 +28,7 @@ use crate::names::{
     TCP_MEMORY_PAGES, TCP_MEMORY_PRESSURE_MS, TCP_MEMORY_PRESSURE_PAGES, TCP_MEMORY_PRESSURES,
 };
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::view::{Side, View};
 
@@ -38,7 +38,8 @@ pub const RULE: Rule = Rule {
     title: "The host's TCP is short of memory",
     stage: Stage::Counted,
     refines: &[parts::RECEIVE_WINDOW, parts::SEND_BUFFER],
-    explains: &["receive-window", "send-buffer"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "memory_pressure_percent",

@@ -35,7 +35,7 @@ use crate::finding::{Draft, percent, rate};
 use crate::lost_elsewhere::lost_elsewhere;
 use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::split::split;
 use crate::view::{LossStep, View};
 
@@ -45,7 +45,8 @@ pub const RULE: Rule = Rule {
     title: "Something drops the super-packets of segmentation offload",
     stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
-    explains: &["path-loss", "path-rate", "policer", "rto-bound"],
+    depth: Depth::Reason,
+    explains: &["policer", "rto-bound"],
     check,
     witness,
     witness_name: "startup_lost_percent",

@@ -30,7 +30,7 @@ use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::finding::{Draft, percent, time};
 use crate::names::RMEM_MAX;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{
     MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_CPU_SHARE_OF_WALL_TIME, MIN_HEAVY_LOSS_SHARE,
     MIN_LIMITING_TIME_SHARE, MIN_STOPPED_TIME_SHARE,
@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     title: "The receive buffer overflows with datagrams",
     stage: Stage::Counted,
     refines: &[parts::RECEIVE_WINDOW],
+    depth: Depth::Reason,
     explains: &["path-loss", "path-rate"],
     check,
     witness,

@@ -24,7 +24,7 @@ use goodput_model::{Confidence, EndName, Fetches, Finding, Missing, Place};
 use crate::bounds::next_after;
 use crate::finding::{Draft, bytes, percent, time};
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -34,7 +34,8 @@ pub const RULE: Rule = Rule {
     title: "The server of files takes long to answer",
     stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
-    explains: &["sender-application"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "waiting_for_answers_percent",

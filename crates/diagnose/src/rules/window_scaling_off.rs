@@ -28,7 +28,7 @@ use crate::change::of_host;
 use crate::finding::bytes;
 use crate::names::TCP_WINDOW_SCALING;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, TcpOption, View};
 
 /// The rule.
@@ -37,7 +37,8 @@ pub const RULE: Rule = Rule {
     title: "A host does not offer window scaling",
     stage: Stage::Window,
     refines: &[parts::RECEIVE_WINDOW],
-    explains: &["receive-window"],
+    depth: Depth::Reason,
+    explains: &[],
     check,
     witness,
     witness_name: "unscaled_percent",

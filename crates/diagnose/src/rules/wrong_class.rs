@@ -25,7 +25,7 @@ use crate::finding::{Draft, percent, rate};
 use crate::htb::{Leaf, leaves, used};
 use crate::names::QDISC_KIND;
 use crate::parts;
-use crate::rule::{Rule, Stage};
+use crate::rule::{Depth, Rule, Stage};
 use crate::shaper::Shaper;
 use crate::thresholds::{MIN_SHARE_OF_SHAPER_RATE_IF_WAITING, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
@@ -36,7 +36,8 @@ pub const RULE: Rule = Rule {
     title: "The flows are in a slow class of the local shaper",
     stage: Stage::Counted,
     refines: &[parts::PATH_RATE],
-    explains: &["shaper-rate", "shaper-burst", "path-rate"],
+    depth: Depth::Reason,
+    explains: &["shaper-rate", "shaper-burst"],
     check,
     witness,
     witness_name: "goodput_of_shaper_percent",
