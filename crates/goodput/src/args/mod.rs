@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod documented;
 mod options;
+#[cfg(test)]
+mod repeated;
 mod values;
 mod verbs;
 
@@ -14,7 +16,8 @@ use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser};
 use values::path::path;
 
 pub use options::{
-    CredentialArgs, FileServerArgs, OutputArgs, ProxyArgs, asks_for_something, with_defaults,
+    CredentialArgs, FileServerArgs, MeasureArgs, OutputArgs, ProxyArgs, asks_for_something,
+    with_defaults,
 };
 pub use values::local::LocalAddress;
 pub use values::{frequency, rate, steps};

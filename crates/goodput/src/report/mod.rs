@@ -1,7 +1,6 @@
 //! How results are shown to a person.
 
 mod account;
-mod again;
 pub mod bar;
 pub mod ceiling;
 pub mod check;

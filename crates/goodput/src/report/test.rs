@@ -10,6 +10,7 @@ use super::{
     account, bar, datagrams, fetches, latency, losses, mounts, movers, mptcp, peer, placement,
     storage, style, thinned, way,
 };
+use crate::args::MeasureArgs;
 use crate::shell;
 
 /// What to show beyond the usual.
@@ -185,7 +186,7 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
         let (target, change) = (&record.target, shell::word(&change.as_argument()));
         let command = format!(
             "goodput compare {target} {change}{}",
-            super::again::options(&record.plan, record.fetches.is_some())
+            MeasureArgs::words(&record.plan, record.fetches.is_some())
         );
         line(out, "  prove it", &style::strong(command));
     }

@@ -1,7 +1,9 @@
 //! What kind of traffic goes which way.
 
 use clap::Args;
-use goodput_model::{Direction, Family, Transport};
+use goodput_model::{Direction, Family, Plan, Transport};
+
+use super::words::Words;
 
 /// What kind of traffic, which way, in how many flows.
 #[derive(Debug, Clone, Args)]
@@ -50,5 +52,17 @@ impl DirectionArgs {
             (_, true) => Some(Family::V6),
             _ => None,
         }
+    }
+
+    /// Those of a plan. Whether a `file` is read or written is said elsewhere.
+    pub fn words(plan: &Plan, file: bool) -> Words {
+        let family = plan.socket.family;
+        Words::default()
+            .flag("udp", plan.transport == Transport::Udp)
+            .flag("reverse", plan.direction == Direction::Reverse && !file)
+            .flag("both", plan.direction == Direction::Both)
+            .value("flows", (plan.flows > 1).then_some(plan.flows))
+            .flag("ipv4", family == Some(Family::V4))
+            .flag("ipv6", family == Some(Family::V6))
     }
 }

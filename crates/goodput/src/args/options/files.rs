@@ -3,6 +3,7 @@
 use clap::Args;
 use goodput_model::{Bytes, Cache, Sink, Source, Storage};
 
+use super::words::Words;
 use crate::args::values::size;
 
 /// Files instead of memory.
@@ -64,5 +65,25 @@ impl StorageArgs {
             Some(name) => Some(Source::File { name: name.into(), cache }),
             None => self.size.map(Source::Memory),
         }
+    }
+
+    /// Those of a plan. Standard input can be read only once.
+    pub fn words(storage: &Storage) -> Words {
+        let (file, cold, size) = match &storage.source {
+            Some(Source::File { name, cache }) => (Some(name), *cache == Cache::Cold, None),
+            Some(Source::Memory(size)) => (None, false, Some(size.0)),
+            Some(Source::Input) | None => (None, false, None),
+        };
+        let sink = storage.sink.as_ref();
+        let header = storage.header_bytes;
+        Words::default()
+            .value("source", file)
+            .value("size", size)
+            .flag("cold", cold)
+            .value("sink", sink.map(|sink| &sink.name))
+            .flag("direct", sink.is_some_and(|sink| sink.direct))
+            .flag("fsync", sink.is_some_and(|sink| sink.fsync))
+            .value("header", (header > 0).then_some(header))
+            .flag("more", storage.header_more)
     }
 }

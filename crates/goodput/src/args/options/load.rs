@@ -1,10 +1,12 @@
 //! How payload is sent and received.
 
 use clap::Args;
-use goodput_model::{BitRate, Bytes, Pins};
+use goodput_model::{BitRate, Bytes, MountPlan, Pins, Plan};
 
-use crate::args::values::pin::{PinArg, pins};
-use crate::args::values::rate::{Burst, Rate};
+use super::words::Words;
+
+use crate::args::values::pin::{self, PinArg, pins};
+use crate::args::values::rate::{self, Burst, Rate};
 use crate::args::values::size;
 
 /// How fast payload is sent, and by which means.
@@ -61,5 +63,20 @@ impl LoadArgs {
     /// The CPUs of both ends.
     pub fn pins(&self) -> Pins {
         pins(&self.pin)
+    }
+
+    /// Those of a plan, of a `file` at a file server or on a mount too.
+    pub fn words(plan: &Plan, file: bool) -> Words {
+        let chunk = plan.chunk_bytes;
+        let is_usual =
+            chunk == plan.transport.standard_chunk() || file && chunk == MountPlan::STANDARD_CHUNK;
+        let usual_mover = Plan::standard().mover;
+        Words::default()
+            .value("rate", plan.rate_bits_per_s.map(rate::typed))
+            .value("burst", plan.burst_bytes.map(|bytes| bytes.0))
+            .value("mover", Some(&plan.mover).filter(|mover| **mover != usual_mover))
+            .value("receive-mover", &plan.receive_mover)
+            .value("chunk", (!is_usual).then_some(chunk.0))
+            .value("pin", pin::typed(&plan.pin))
     }
 }

@@ -14,6 +14,7 @@ mod observing;
 mod output;
 mod peer;
 mod sockets;
+mod words;
 
 use std::net::SocketAddr;
 
@@ -34,6 +35,7 @@ pub use observing::ObservingArgs;
 pub use output::OutputArgs;
 pub use peer::{CredentialArgs, FileServerArgs, PeerArgs, ProxyArgs};
 pub use sockets::SocketArgs;
+pub use words::Words;
 
 /// The largest payload that a 1500-byte MTU carries over IPv6 in one piece: 1500 less 40 bytes of IP and
 /// 8 of UDP header (RFC 8200, RFC 768).
@@ -110,6 +112,17 @@ impl MeasureArgs {
             mount: self.nfs.mount(),
             socket: SocketOptions { family: direction.family(), ..self.sockets.options() },
         }
+    }
+
+    /// The options that measure the same once more; of a `file`, if it was measured at a file server or on a mount. What a
+    /// comparison chooses is left out: the length, and what is observed.
+    pub fn words(plan: &Plan, file: bool) -> Words {
+        DirectionArgs::words(plan, file)
+            .and(LoadArgs::words(plan, file))
+            .and(SocketArgs::words(&plan.socket))
+            .and(StorageArgs::words(&plan.storage))
+            .and(PeerArgs::words(plan, file))
+            .and(NfsArgs::words(&plan.nfs, plan.mount))
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use goodput_model::{Bytes, MountPlan, NfsPlan};
 
+use super::words::Words;
 use crate::args::values::size;
 
 /// Options for targets that begin with nfs://, or that are paths.
@@ -41,5 +42,15 @@ impl NfsArgs {
 
     pub fn mount(&self) -> MountPlan {
         MountPlan { direct: self.page_cache.then_some(false) }
+    }
+
+    /// Those of a plan.
+    pub fn words(nfs: &NfsPlan, mount: MountPlan) -> Words {
+        Words::default()
+            .value("rsize", nfs.rsize_bytes.map(|bytes| bytes.0))
+            .value("slots", nfs.slots)
+            .value("wsize", nfs.wsize_bytes.map(|bytes| bytes.0))
+            .value("nconnect", nfs.nconnect)
+            .flag("page-cache", mount.direct == Some(false))
     }
 }

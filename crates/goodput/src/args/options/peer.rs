@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use goodput_model::{Direction, Plan};
 use goodput_wire::keys::PublicKey;
 
+use super::words::Words;
 use crate::args::values::resolve::Resolve;
 
 use crate::args::values::path::path;
@@ -26,6 +28,15 @@ pub struct PeerArgs {
     // Last, or the options behind it would stand under its heading.
     #[command(flatten)]
     pub files: FileServerArgs,
+}
+
+impl PeerArgs {
+    /// Those of a plan that say what is measured, of a `file` at a file server or on a mount too.
+    pub fn words(plan: &Plan, file: bool) -> Words {
+        Words::default()
+            .value("data-port", plan.data_port)
+            .flag("write", file && plan.direction == Direction::Send)
+    }
 }
 
 /// What proves to the far end who this is.

@@ -3,9 +3,10 @@
 use clap::Args;
 use goodput_model::{BitRate, Bytes, SocketOptions};
 
+use super::words::Words;
 use crate::args::values::local::LocalAddress;
 use crate::args::values::source_ports::SourcePorts;
-use crate::args::values::time;
+use crate::args::values::{rate, time};
 
 /// Where connections start, and what is set on their sockets.
 #[derive(Debug, Clone, Args)]
@@ -103,5 +104,29 @@ impl SocketArgs {
             dscp: self.dscp,
             dont_fragment: self.dont_fragment,
         }
+    }
+
+    /// Those of a plan.
+    pub fn words(options: &SocketOptions) -> Words {
+        let ports = SourcePorts { first: options.source_port, spread: options.spread_ports };
+        let bytes = |bytes: Option<Bytes>| bytes.map(|bytes| bytes.0);
+        Words::default()
+            .value("bind", options.bind)
+            .value("device", &options.device)
+            .value("source-port", (ports != SourcePorts::default()).then_some(ports))
+            .value("congestion", &options.congestion)
+            .value("sndbuf", bytes(options.sndbuf_bytes))
+            .value("rcvbuf", bytes(options.rcvbuf_bytes))
+            .value("mss", options.mss_bytes)
+            .flag("nodelay", options.nodelay)
+            .flag("cork", options.cork)
+            .value("max-pacing", options.max_pacing_bits_per_s.map(rate::typed))
+            .flag("quickack", options.quickack == Some(true))
+            .value("notsent-lowat", bytes(options.notsent_lowat_bytes))
+            .value("busy-poll", options.busy_poll_us)
+            .value("priority", options.priority)
+            .value("dscp", options.dscp)
+            .flag("dont-fragment", options.dont_fragment)
+            .flag("mptcp", options.mptcp)
     }
 }

@@ -23,6 +23,19 @@ pub fn pins(given: &[PinArg]) -> Pins {
     pins
 }
 
+/// The values that ask for these.
+pub fn typed(pins: &Pins) -> impl Iterator<Item = String> {
+    let ends = [("", &pins.near), ("far:", &pins.far)];
+    ends.into_iter().filter_map(|(end, pin)| match pin {
+        Pin::None => None,
+        Pin::Auto => Some(format!("{end}auto")),
+        Pin::Cpus(cpus) => {
+            let cpus: Vec<_> = cpus.iter().map(u16::to_string).collect();
+            Some(format!("{end}{}", cpus.join(",")))
+        }
+    })
+}
+
 impl FromStr for PinArg {
     type Err = String;
 

@@ -55,6 +55,11 @@ pub fn limit(text: &str) -> Result<BitRate, String> {
     }
 }
 
+/// A rate as it can be typed, with every digit.
+pub fn typed(rate: BitRate) -> String {
+    format!("{}bit", rate.0)
+}
+
 impl Rate {
     /// The rate of one direction with `flows` flows; none if it is unlimited.
     pub fn of_direction(self, flows: u16) -> Option<BitRate> {

@@ -1,9 +1,10 @@
 //! Local ports of data connections, as typed.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// `PORT`, `spread` or `spread:PORT`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SourcePorts {
     /// The first port, if one was named.
     pub first: Option<u16>,
@@ -27,6 +28,17 @@ impl FromStr for SourcePorts {
                 Ok(Self { first, spread: true })
             }
             None => Ok(Self { first: port(text)?, spread: false }),
+        }
+    }
+}
+
+impl fmt::Display for SourcePorts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.spread, self.first) {
+            (true, Some(port)) => write!(f, "spread:{port}"),
+            (true, None) => f.write_str("spread"),
+            (false, Some(port)) => write!(f, "{port}"),
+            (false, None) => Ok(()),
         }
     }
 }
