@@ -26,6 +26,7 @@ pub use near::client::{self, Client};
 pub use near::fetch::Meeting;
 pub use near::fetch::leftovers::{LeftUpload, undo_uploads};
 pub use near::kept_samples;
+pub use near::measure::{measure, measure_whole};
 pub use result::conclude::{self, Conclusion, conclude, conclude_at_least};
 pub use result::measurement::{self, Incomplete, Measurement};
 pub use run::cap::Cap;

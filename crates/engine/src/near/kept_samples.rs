@@ -5,8 +5,8 @@ use goodput_model::{EndName, Interval, Plan, Sample, Thinned};
 use crate::events::{Event, Listener};
 use crate::near::live_intervals::LiveIntervals;
 use crate::result::kept::Kept;
-use crate::result::measurement::steady;
 use crate::result::silence::Silence;
+use crate::result::window::steady;
 
 /// Samples of both ends, thinned as they age, and the intervals cut from them, joined if there are many.
 pub struct KeptSamples {

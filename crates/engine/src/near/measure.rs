@@ -1,4 +1,4 @@
-//! What a client measures, from the proposal of a plan to both ends' observations.
+//! One measurement with a greeted peer, from the proposal of a plan to both ends' observations.
 
 use goodput_model::Plan;
 
@@ -9,44 +9,42 @@ use crate::events::Listener;
 use crate::interrupt::Interrupt;
 use crate::result::measurement::{Incomplete, Measurement};
 
-impl Client {
-    /// Makes one measurement. An interrupt ends it early with what was measured so far; dropping
-    /// the future stops its flows at once.
-    pub async fn measure(
-        &mut self,
-        plan: &Plan,
-        interrupt: &Interrupt,
-        listener: &mut Listener<'_>,
-    ) -> Result<Measurement, EngineError> {
-        let agreed = async {
-            self.be_met().await?;
-            NearRun::agree(self, plan).await
-        };
-        let run = tokio::select! {
-            run = agreed => run?,
-            () = interrupt.raised() => return Err(EngineError::Interrupted),
-        };
-        match run.run(interrupt, listener).await {
-            Err(EngineError::BrokenOff(why)) => {
-                Err(self.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
-            }
-            outcome => outcome,
+/// Makes one measurement with the peer of `client`. An interrupt ends it early with what was measured so far; dropping the
+/// future stops its flows at once.
+pub async fn measure(
+    client: &mut Client,
+    plan: &Plan,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Measurement, EngineError> {
+    let agreed = async {
+        client.be_met().await?;
+        NearRun::agree(client, plan).await
+    };
+    let run = tokio::select! {
+        run = agreed => run?,
+        () = interrupt.raised() => return Err(EngineError::Interrupted),
+    };
+    match run.run(interrupt, listener).await {
+        Err(EngineError::BrokenOff(why)) => {
+            Err(client.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
         }
+        outcome => outcome,
     }
+}
 
-    /// As [`Client::measure`], but an incomplete measurement is an error: a part of it is of no use.
-    pub async fn measure_whole(
-        &mut self,
-        plan: &Plan,
-        interrupt: &Interrupt,
-        listener: &mut Listener<'_>,
-    ) -> Result<Measurement, EngineError> {
-        let measurement = self.measure(plan, interrupt, listener).await?;
-        match measurement.incomplete {
-            Some(Incomplete { why, not_permitted, .. }) => {
-                Err(EngineError::Incomplete { why, not_permitted })
-            }
-            None => Ok(measurement),
+/// As [`measure`], but an incomplete measurement is an error: a part of it is of no use.
+pub async fn measure_whole(
+    client: &mut Client,
+    plan: &Plan,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Measurement, EngineError> {
+    let measurement = measure(client, plan, interrupt, listener).await?;
+    match measurement.incomplete {
+        Some(Incomplete { why, not_permitted, .. }) => {
+            Err(EngineError::Incomplete { why, not_permitted })
         }
+        None => Ok(measurement),
     }
 }

@@ -1,21 +1,22 @@
 //! One measurement seen from the near end: agree, open the flows, watch, stop, gather.
 
 pub mod agree;
+mod both_ends;
 pub mod client;
 pub mod clocks;
 pub mod far_account;
 pub mod fetch;
 pub mod flows;
-pub mod gather;
+mod gather;
 pub mod host_before;
 pub mod kept_samples;
 pub mod latency;
 pub mod live_intervals;
 pub mod measure;
 mod mounted;
-pub mod near_run;
+mod near_run;
 mod notes;
 pub mod patience;
-pub mod probes;
+mod probes;
 pub mod progress;
 pub mod starts;

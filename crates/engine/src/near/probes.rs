@@ -4,20 +4,39 @@ use std::time::Duration;
 
 use goodput_model::{Exchange, Missing};
 
-use super::near_run::NearRun;
+use super::both_ends::BothEnds;
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;
 use crate::near::clocks::{CLOCK_PINGS, Comparing};
-use crate::near::latency::{Phase, Probing};
+use crate::near::latency::{Phase, Prober, Probing};
 
 /// How long clock comparisons after the payload may take over the control connection.
 const MAX_LAST_PINGS_TIME: Duration = Duration::from_secs(1);
 
-impl NearRun<'_> {
+/// What is asked of the far end beside the flows.
+pub struct Probes {
+    /// Round trips, if the plan asks for them.
+    prober: Option<Prober>,
+    /// Its clock; `None` once the last questions are asked.
+    comparing: Option<Comparing>,
+}
+
+impl Probes {
+    /// Probes that are set up, and a comparison of the clocks that has begun.
+    pub fn new(prober: Option<Prober>, comparing: Comparing) -> Self {
+        Self { prober, comparing: Some(comparing) }
+    }
+
+    /// Begins to probe under load, if the plan asks for it.
+    pub fn start(&self) -> Option<Probing> {
+        self.prober.as_ref().map(Prober::start)
+    }
+
     /// Results of the probes before the flows begin, if the plan asks for them.
-    pub(super) async fn idle(
-        &mut self,
+    pub async fn idle(
+        &self,
+        ends: &mut BothEnds<'_>,
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Phase>, EngineError> {
@@ -28,41 +47,24 @@ impl NearRun<'_> {
             tokio::select! {
                 () = &mut over => break,
                 () = interrupt.raised() => break,
-                action = self.client.next() => self.acted(action?, listener)?,
+                heard = ends.hear(listener) => heard?,
             }
         }
         probing.finish();
-        self.probed(Some(probing), listener).await
-    }
-
-    /// Results of the probes after they were asked to finish. The conversation goes on meanwhile.
-    pub(super) async fn probed(
-        &mut self,
-        probing: Option<Probing>,
-        listener: &mut Listener<'_>,
-    ) -> Result<Option<Phase>, EngineError> {
-        let Some(probing) = probing else { return Ok(None) };
-        let mut probed = std::pin::pin!(probing.collect());
-        loop {
-            tokio::select! {
-                // Another program's server closes after its report; the results by then count.
-                biased;
-                phase = &mut probed => return phase.map(Some),
-                action = self.client.next(), if self.hears => self.acted(action?, listener)?,
-            }
-        }
+        probed(ends, Some(probing), listener).await
     }
 
     /// Compares the clocks while nothing else is on the path: by datagrams, and over the control connection in case
     /// that no datagram gets through.
-    pub(super) async fn first_exchanges(
+    pub async fn first_exchanges(
         &mut self,
+        ends: &mut BothEnds<'_>,
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
         let Some(comparing) = self.comparing.take() else { return Ok(()) };
-        self.client.pings.take();
+        ends.client.pings.take();
         if comparing.is_asking() {
-            self.client.compare_clocks(CLOCK_PINGS);
+            ends.client.compare_clocks(CLOCK_PINGS);
         }
         let outcome = {
             let mut first = std::pin::pin!(comparing.first());
@@ -70,71 +72,88 @@ impl NearRun<'_> {
                 tokio::select! {
                     biased;
                     () = &mut first => break Ok(()),
-                    action = self.client.next() => {
-                        let acted = action.and_then(|action| self.acted(action, listener));
-                        if acted.is_err() {
-                            break acted;
+                    heard = ends.hear(listener) => {
+                        if heard.is_err() {
+                            break heard;
                         }
                     }
                 }
             }
         };
-        self.client.compare_clocks(0);
+        ends.client.compare_clocks(0);
         self.comparing = Some(comparing);
         outcome
     }
 
     /// The same once more, now that the flows have ended.
-    pub(super) fn last_exchanges(&mut self) -> Option<Comparing> {
+    pub fn last_exchanges(&mut self) -> Option<Comparing> {
         self.comparing.take().inspect(Comparing::finish)
     }
+}
 
-    /// The answers about the far end's clock. The conversation goes on meanwhile.
-    pub(super) async fn compared(
-        &mut self,
-        comparing: Option<Comparing>,
-        listener: &mut Listener<'_>,
-    ) -> Result<Result<Vec<Exchange>, Missing>, EngineError> {
-        let Some(comparing) = comparing else {
-            return Ok(Err(Missing::because("they were not compared")));
-        };
-        let mut collected = std::pin::pin!(comparing.collect());
-        let asked = loop {
-            tokio::select! {
-                // Another program's server closes after its report.
-                biased;
-                asked = &mut collected => break asked?,
-                action = self.client.next(), if self.hears => self.acted(action?, listener)?,
-            }
-        };
-        let pinged = self.client.pings.take();
-        if asked.is_ok() || pinged.is_empty() {
-            return Ok(asked);
+/// Results of the probes after they were asked to finish. The conversation goes on meanwhile.
+pub async fn probed(
+    ends: &mut BothEnds<'_>,
+    probing: Option<Probing>,
+    listener: &mut Listener<'_>,
+) -> Result<Option<Phase>, EngineError> {
+    let Some(probing) = probing else { return Ok(None) };
+    let mut probed = std::pin::pin!(probing.collect());
+    loop {
+        tokio::select! {
+            // Another program's server closes after its report; the results by then count.
+            biased;
+            phase = &mut probed => return phase.map(Some),
+            heard = ends.hear(listener), if ends.hears => heard?,
         }
-        Ok(Ok(self.pinged_again(pinged, listener).await))
     }
+}
 
-    /// The exchanges over the control connection, in place of datagrams: those before the payload, and those after it.
-    /// Does not wait long, because the first are useful alone.
-    async fn pinged_again(
-        &mut self,
-        before: Vec<Exchange>,
-        listener: &mut Listener<'_>,
-    ) -> Vec<Exchange> {
-        if self.hears {
-            self.client.compare_clocks(CLOCK_PINGS);
+/// The answers about the far end's clock. The conversation goes on meanwhile.
+pub async fn compared(
+    ends: &mut BothEnds<'_>,
+    comparing: Option<Comparing>,
+    listener: &mut Listener<'_>,
+) -> Result<Result<Vec<Exchange>, Missing>, EngineError> {
+    let Some(comparing) = comparing else {
+        return Ok(Err(Missing::because("they were not compared")));
+    };
+    let mut collected = std::pin::pin!(comparing.collect());
+    let asked = loop {
+        tokio::select! {
+            // Another program's server closes after its report.
+            biased;
+            asked = &mut collected => break asked?,
+            heard = ends.hear(listener), if ends.hears => heard?,
         }
-        let mut over = std::pin::pin!(tokio::time::sleep(MAX_LAST_PINGS_TIME));
-        while self.hears && self.client.pings.is_wanting() {
-            tokio::select! {
-                () = &mut over => break,
-                action = self.client.next() => {
-                    if action.and_then(|action| self.acted(action, listener)).is_err() {
-                        break;
-                    }
+    };
+    let pinged = ends.client.pings.take();
+    if asked.is_ok() || pinged.is_empty() {
+        return Ok(asked);
+    }
+    Ok(Ok(pinged_again(ends, pinged, listener).await))
+}
+
+/// The exchanges over the control connection, in place of datagrams: those before the payload, and those after it.
+/// Does not wait long, because the first are useful alone.
+async fn pinged_again(
+    ends: &mut BothEnds<'_>,
+    before: Vec<Exchange>,
+    listener: &mut Listener<'_>,
+) -> Vec<Exchange> {
+    if ends.hears {
+        ends.client.compare_clocks(CLOCK_PINGS);
+    }
+    let mut over = std::pin::pin!(tokio::time::sleep(MAX_LAST_PINGS_TIME));
+    while ends.hears && ends.client.pings.is_wanting() {
+        tokio::select! {
+            () = &mut over => break,
+            heard = ends.hear(listener) => {
+                if heard.is_err() {
+                    break;
                 }
             }
         }
-        before.into_iter().chain(self.client.pings.take()).collect()
     }
+    before.into_iter().chain(ends.client.pings.take()).collect()
 }

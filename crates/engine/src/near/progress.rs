@@ -7,7 +7,7 @@ use goodput_wire::far_end::FarEnd;
 use super::kept_samples::KeptSamples;
 use super::starts::Starts;
 use crate::result::acknowledged::acknowledged;
-use crate::result::measurement::measure;
+use crate::result::window::measure;
 
 /// What the near end knows of both ends while payload moves.
 pub struct Progress<'a> {

@@ -1,18 +1,24 @@
 //! What a far end that is not goodput reported about itself, as the numbers of a measurement.
 
-use goodput_model::{BitRate, EndName, FlowTotals, Known, Measured, Missing, Role, Transport};
+use std::sync::Arc;
 
-use crate::result::measurement::Measurement;
+use goodput_model::{End, FlowTotals, Known, Missing, Role, Totals};
 
 /// The flows of a far end's account in one role.
 pub struct FarCounts<'a>(Result<Vec<&'a FlowTotals>, Missing>);
 
 impl<'a> FarCounts<'a> {
-    /// What the far end reported about the flows on which it has this role.
-    pub fn of(measurement: &'a Measurement, role: Role) -> Self {
-        let flows = measurement.far_totals.iter().flat_map(|totals| &totals.flows);
+    /// What the far end reported in `totals` about the flows on which it has this role; if nothing, `far` has the reason.
+    pub fn of(totals: Option<&'a Totals>, far: &Known<Arc<End>>, role: Role) -> Self {
+        let flows = totals.into_iter().flat_map(|totals| &totals.flows);
         let flows: Vec<_> = flows.filter(|flow| flow.role == role).collect();
-        if flows.is_empty() { Self(Err(unreported(measurement))) } else { Self(Ok(flows)) }
+        match far {
+            _ if !flows.is_empty() => Self(Ok(flows)),
+            Known::Missing(why) => Self(Err(why.clone())),
+            Known::Value(_) => {
+                Self(Err(Missing::because("the far end reported its flows instead")))
+            }
+        }
     }
 
     /// The sum of a count over all flows; missing if a flow does not have it.
@@ -67,44 +73,6 @@ impl<'a> FarCounts<'a> {
     }
 }
 
-/// Goodput of what this end sent, as the far end reported it afterwards: one number for the whole run.
-pub fn measured(measurement: &Measurement) -> Option<Measured> {
-    let told = FarCounts::of(measurement, Role::Receiver);
-    let bytes = *told.sum(|flow| &flow.bytes).value()?;
-    let counted_for = told.duration_s().value().copied().filter(|s| *s > 0.0);
-    let (duration_s, whose) = match counted_for {
-        Some(duration_s) => (duration_s, ""),
-        None => (sent_for_s(measurement)?, ", and no time: this end sent for so long"),
-    };
-    Some(Measured {
-        goodput: BitRate::over(bytes, duration_s)?,
-        from_s: 0.0,
-        to_s: duration_s,
-        precision_percent: Known::missing(format!(
-            "the far end reported one number for the whole run{whose}, which shows no variation"
-        )),
-    })
-}
-
-/// How long this end took to send all that the far end counted, seconds. The measured window is shorter, but what left
-/// after it counts too.
-fn sent_for_s(measurement: &Measurement) -> Option<f64> {
-    let samples = &measurement.near.samples;
-    let grew = samples.windows(2).rev().find(|pair| pair[1].sent_bytes > pair[0].sent_bytes);
-    let last = grew.map(|pair| &pair[1]).or(samples.last().filter(|last| last.sent_bytes > 0));
-    last.map(|last| last.at_s - measurement.plan.omit_s)
-}
-
-/// Share of the datagrams from `sender` that did not arrive, according to the far end.
-pub fn lost_share(measurement: &Measurement, sender: EndName) -> Known<f64> {
-    if measurement.plan.transport != Transport::Udp || sender == EndName::Far {
-        return Known::missing("only a far end that receives over UDP reports it");
-    }
-    let last = measurement.near.last_sample().map(|last| last.sent_bytes);
-    let sent = last.map_or(Known::missing("nothing was sampled here"), Known::Value);
-    FarCounts::of(measurement, Role::Receiver).lost_percent(&sent).map(|percent| percent / 100.0)
-}
-
 /// What was seen here, or else what the far end reported.
 pub fn seen_or_reported<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
     match (seen, told) {
@@ -113,19 +81,12 @@ pub fn seen_or_reported<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
     }
 }
 
-fn unreported(measurement: &Measurement) -> Missing {
-    match &measurement.far {
-        Known::Missing(why) => why.clone(),
-        Known::Value(_) => Missing::because("the far end reported its flows instead"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use goodput_model::{EndName, Host, Plan, Sample, Transport};
 
-    use goodput_model::{End, Host, Plan, Sample, Totals};
+    use crate::result::measurement::Measurement;
 
     fn flow(bytes: u64, duration_s: f64) -> FlowTotals {
         FlowTotals {
@@ -174,7 +135,7 @@ mod tests {
         near.samples =
             vec![sample(0.0, 0), sample(1.0, 2000), sample(2.0, 4000), sample(3.0, 4000)];
         measurement.steady_samples = Some((2, 0));
-        let measured = measured(&measurement).unwrap();
+        let measured = measurement.reported().unwrap();
         // 1000 bytes in the 2 s in which this end sent, whatever part of them is steady.
         assert!((measured.goodput.0 - 4000.0).abs() < 1e-6, "{measured:?}");
         let why = measured.precision_percent.get().unwrap_err().to_string();
@@ -184,8 +145,8 @@ mod tests {
     #[test]
     fn one_silent_flow_leaves_the_goodput_unknown() {
         let silent = FlowTotals::unreported(1, Role::Receiver, "it reported nothing");
-        assert!(measured(&sent_over_udp(vec![flow(1000, 1.0), silent])).is_none());
-        assert!(measured(&sent_over_udp(Vec::new())).is_none());
+        assert!(sent_over_udp(vec![flow(1000, 1.0), silent]).reported().is_none());
+        assert!(sent_over_udp(Vec::new()).reported().is_none());
     }
 
     #[test]
@@ -194,7 +155,7 @@ mod tests {
             FlowTotals { datagrams: Known::Value(200), lost: Known::Value(10), ..flow(3000, 1.0) };
         let percent = |flow| {
             let measurement = sent_over_udp(vec![flow]);
-            FarCounts::of(&measurement, Role::Receiver).lost_percent(&Known::Value(4000))
+            measurement.far_counts(Role::Receiver).lost_percent(&Known::Value(4000))
         };
         assert_eq!(percent(counted.clone()), Known::Value(5.0));
         assert_eq!(percent(flow(3000, 1.0)), Known::Value(25.0));

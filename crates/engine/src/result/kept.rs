@@ -135,7 +135,7 @@ mod tests {
     use goodput_model::{FlowSample, Role};
 
     use super::*;
-    use crate::result::measurement::measure;
+    use crate::result::window::measure;
 
     /// A sample each tenth of a second; slow start for the first two seconds, then a rate that varies.
     fn sample(tenth: u64, flows: u16) -> Sample {

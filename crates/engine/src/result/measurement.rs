@@ -1,16 +1,17 @@
-//! The raw result of one measurement, before anything is concluded from it.
+//! The raw result of one measurement, before anything is concluded from it: what both ends saw, and what it shows of each
+//! direction.
 
 use std::sync::Arc;
 
-use crate::result::acknowledged::acknowledged;
-use crate::result::silence::Silence;
 use goodput_model::{
-    Clocks, Connection, End, EndName, Fetches, Interval, Known, Latency, Measured, Plan, Sample,
-    Thinned, Totals,
+    BitRate, Clocks, Connection, End, EndName, Evidence, Fetches, Interval, Known, Latency,
+    Measured, Plan, Role, Sample, Thinned, Totals, Transport,
 };
 
-/// Largest share of a run that may be dropped as its start.
-const MAX_TRIM_SHARE: f64 = 0.5;
+use crate::result::acknowledged::acknowledged;
+use crate::result::far_totals::FarCounts;
+use crate::result::silence::Silence;
+use crate::result::window::{after_steps, measure, steady, whole, written};
 
 /// Both ends' observations of one plan.
 #[derive(Debug, Clone)]
@@ -140,62 +141,114 @@ impl Measurement {
         let later_s = far.and_then(|far| self.clocks.far_began_later_s(&self.near, far));
         later_s.map_or(0.0, |later_s| if sender == EndName::Far { later_s } else { -later_s })
     }
-}
 
-/// The first `count` samples, taken before the senders were stopped; all samples if those are too few to measure
-/// anything, if payload came only later, or if nobody was stopped.
-pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
-    let moved =
-        |samples: &[Sample]| samples.last().map(|s| (s.sent_bytes > 0, s.received_bytes > 0));
-    let before = count.filter(|count| *count >= 2).and_then(|count| samples.get(..count));
-    before.filter(|before| moved(before) == moved(samples)).unwrap_or(samples)
-}
-
-/// Everything that was received, from the beginning to the end of the last flow.
-pub(super) fn whole(receiver: &[Sample]) -> Option<Measured> {
-    let last = receiver.last().filter(|last| last.received_bytes > 0 && last.at_s > 0.0)?;
-    let series = [(0.0, 0), (last.at_s, last.received_bytes)];
-    goodput_experiment::steady::measure(&series, None, 0.0)
-}
-
-/// What was written in passes, from the beginning to the end of the last pass. A pass counts once its end has reached
-/// the server. If something is to be omitted, starts at the end of the first pass after that.
-fn written(counted: &[Sample], omit_s: f64) -> Option<Measured> {
-    let after = (omit_s > 0.0).then(|| after_steps(counted, omit_s)).flatten();
-    after.or_else(|| whole(counted))
-}
-
-/// From the first step after `omit_s` to the last; `None` if there are fewer than two.
-fn after_steps(counted: &[Sample], omit_s: f64) -> Option<Measured> {
-    let pairs = counted.iter().zip(counted.iter().skip(1));
-    let steps = pairs.filter(|(before, at)| at.received_bytes > before.received_bytes);
-    let mut steps = steps.map(|(_, at)| (at.at_s, at.received_bytes)).filter(|at| at.0 >= omit_s);
-    let (first, last) = (steps.next()?, steps.next_back()?);
-    goodput_experiment::steady::measure(&[first, last], None, 0.0)
-}
-
-/// The measured window of one direction, from both ends' samples so far: without the first `omit_s` seconds or, if
-/// these are 0, without slow start. The sender's samples begin `later_s` after the receiver's.
-pub fn measure(
-    sender: &[Sample],
-    receiver: &[Sample],
-    omit_s: f64,
-    later_s: f64,
-) -> Option<Measured> {
-    if omit_s > 0.0 {
-        let after = receiver.iter().filter(|sample| sample.at_s >= omit_s);
-        let series: Vec<_> = after.map(|s| (s.at_s, s.received_bytes)).collect();
-        return goodput_experiment::steady::measure(&series, None, 0.0);
+    /// Goodput of what `sender` sent, from the receiver's count after slow start. If the receiver reports nothing
+    /// during the run or falls silent: from what its TCP acknowledged, or else from what it reported afterwards, or
+    /// before it fell silent. `None` if none of these is there.
+    pub fn measured(&self, sender: EndName) -> Option<Measured> {
+        self.counted(sender).map(|(_, measured)| measured)
     }
-    let mut series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
-    // A transfer that ended before its second sample is measured as a whole.
-    if let [(at_s, 1..)] = series[..]
-        && at_s > 0.0
-    {
-        series.insert(0, (0.0, 0));
+
+    /// The same, with the end that counted it: the receiver, or the sender, whose TCP learned what arrived.
+    pub fn counted(&self, sender: EndName) -> Option<(EndName, Measured)> {
+        if self.is_without_payload(sender) {
+            return None;
+        }
+        let receiver = sender.other();
+        let sent = self.steady(sender);
+        let omit_s = self.plan.omit_s;
+        // What has arrived waits for the disk until the end: this time counts.
+        let to_disk = self.plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
+        let to_disk = to_disk && omit_s == 0.0 && self.steady_samples.is_none();
+        let by_receiver =
+            || measure(sent, self.steady(sender.other()), omit_s, self.sender_later_s(sender));
+        let tells_all = sender == EndName::Far || self.silence().is_none();
+        let by = |end: EndName| move |measured| (end, measured);
+        match self.end(receiver).filter(|_| tells_all) {
+            Some(seen) if to_disk => whole(&seen.samples).map(by(receiver)),
+            Some(_) => by_receiver().map(by(receiver)),
+            None => self
+                .acknowledged(sender)
+                .map(by(sender))
+                .or_else(|| self.reported().or_else(by_receiver).map(by(receiver))),
+        }
     }
-    let slow_start = goodput_experiment::slow_start::ended_s(sender).map(|at_s| at_s + later_s);
-    goodput_experiment::steady::measure(&series, slow_start, MAX_TRIM_SHARE)
+
+    /// Whether both ends saw that `sender` sent nothing and nothing arrived. Then nothing was measured, rather than a
+    /// rate of zero, as after an interrupt before the flows began.
+    pub(super) fn is_without_payload(&self, sender: EndName) -> bool {
+        let sent = self.steady(sender).last();
+        let received = self.steady(sender.other()).last();
+        sent.is_some_and(|last| last.sent_bytes == 0)
+            && received.is_some_and(|last| last.received_bytes == 0)
+    }
+
+    /// One direction as the rules see it; `None` if nothing could be counted, or only a part of the time. A far end
+    /// that fell silent gives none: its part of the time is not what limited the whole.
+    pub fn evidence(&self, sender: EndName) -> Option<Evidence> {
+        if self.partly_counted(sender).is_some() {
+            return None;
+        }
+        let far = match self.silence() {
+            Some(silence) => Known::missing(silence.to_string()),
+            None => self.far.clone(),
+        };
+        Some(Evidence {
+            plan: self.plan.clone(),
+            sender_end: sender,
+            near: Known::Value(self.near.clone()),
+            far,
+            reported_loss_share: self.reported_loss_share(sender),
+            latency: self.latency.clone(),
+            fetches: self.fetches.clone(),
+            clocks: self.clocks.clone(),
+            measured: self.measured(sender)?,
+        })
+    }
+
+    /// What the far end reported about the flows on which it has this role.
+    pub fn far_counts(&self, role: Role) -> FarCounts<'_> {
+        FarCounts::of(self.far_totals.as_ref(), &self.far, role)
+    }
+
+    /// Goodput of what this end sent, as the far end reported it afterwards: one number for the whole run.
+    pub(super) fn reported(&self) -> Option<Measured> {
+        let told = self.far_counts(Role::Receiver);
+        let bytes = *told.sum(|flow| &flow.bytes).value()?;
+        let counted_for = told.duration_s().value().copied().filter(|s| *s > 0.0);
+        let (duration_s, whose) = match counted_for {
+            Some(duration_s) => (duration_s, ""),
+            None => (self.sent_for_s()?, ", and no time: this end sent for so long"),
+        };
+        Some(Measured {
+            goodput: BitRate::over(bytes, duration_s)?,
+            from_s: 0.0,
+            to_s: duration_s,
+            precision_percent: Known::missing(format!(
+                "the far end reported one number for the whole run{whose}, which shows no variation"
+            )),
+        })
+    }
+
+    /// How long this end took to send all that the far end counted, seconds. The measured window is shorter, but what left
+    /// after it counts too.
+    fn sent_for_s(&self) -> Option<f64> {
+        let samples = &self.near.samples;
+        let grew = samples.windows(2).rev().find(|pair| pair[1].sent_bytes > pair[0].sent_bytes);
+        let last = grew.map(|pair| &pair[1]);
+        let last = last.or(samples.last().filter(|last| last.sent_bytes > 0));
+        last.map(|last| last.at_s - self.plan.omit_s)
+    }
+
+    /// Share of the datagrams from `sender` that did not arrive, according to the far end.
+    fn reported_loss_share(&self, sender: EndName) -> Known<f64> {
+        if self.plan.transport != Transport::Udp || sender == EndName::Far {
+            return Known::missing("only a far end that receives over UDP reports it");
+        }
+        let last = self.near.last_sample().map(|last| last.sent_bytes);
+        let sent = last.map_or(Known::missing("nothing was sampled here"), Known::Value);
+        self.far_counts(Role::Receiver).lost_percent(&sent).map(|percent| percent / 100.0)
+    }
 }
 
 #[cfg(test)]
@@ -217,73 +270,5 @@ impl Measurement {
             incomplete: None,
             doubts: Vec::new(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_transfer_of_one_sample_is_measured_as_a_whole() {
-        let one =
-            |received_bytes| Sample { at_s: 0.5, sent_bytes: 0, received_bytes, flows: vec![] };
-        let measured = measure(&[], &[one(1000)], 0.0, 0.0).unwrap();
-        assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (16_000.0, 0.0, 0.5));
-        assert!(measured.precision_percent.value().is_none());
-        assert!(measure(&[], &[one(0)], 0.0, 0.0).is_none());
-    }
-
-    #[test]
-    fn samples_that_came_late_are_better_than_none() {
-        let sample =
-            |received_bytes| Sample { at_s: 0.1, sent_bytes: 0, received_bytes, flows: vec![] };
-        let counts = [None, Some(0), Some(1), Some(2), Some(3)];
-        let parts = |samples: &[Sample]| counts.map(|count| steady(samples, count).len());
-        assert_eq!(parts(&[0, 1, 2].map(sample)), [3, 3, 3, 2, 3]);
-        assert_eq!(parts(&[0, 0, 2].map(sample)), [3; 5], "a far end that began late");
-        assert_eq!(parts(&[0, 0, 0].map(sample)), [3, 3, 3, 2, 3]);
-    }
-
-    #[test]
-    fn the_wait_for_the_disk_counts() {
-        let sample =
-            |at_s, received_bytes| Sample { at_s, sent_bytes: 0, received_bytes, flows: vec![] };
-        let waits = [sample(0.0, 0), sample(0.1, 1000), sample(2.0, 1000), sample(4.0, 1000)];
-        let measured = whole(&waits).unwrap();
-        assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (2000.0, 0.0, 4.0));
-        assert!(whole(&[sample(4.0, 0)]).is_none() && whole(&[]).is_none());
-    }
-
-    #[test]
-    fn what_is_written_in_passes_is_omitted_by_passes() {
-        // A pass of 1000 bytes each second; the last one ends with the run.
-        let sample = |tenth: u64| Sample {
-            at_s: tenth as f64 / 10.0,
-            sent_bytes: 0,
-            received_bytes: tenth / 10 * 1000,
-            flows: vec![],
-        };
-        let samples: Vec<_> = (0..=40).map(sample).collect();
-        for (omit_s, from_s) in [(0.0, 0.0), (0.5, 1.0), (1.7, 2.0)] {
-            let measured = written(&samples, omit_s).unwrap();
-            assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (8000.0, from_s, 4.0));
-        }
-        assert!(after_steps(&samples, 3.5).is_none(), "one step has no length");
-        assert_eq!(written(&samples, 3.5).unwrap().from_s, 0.0);
-    }
-
-    #[test]
-    fn what_is_to_be_omitted_does_not_count_and_all_the_rest_does() {
-        let sample = |tenth: u64| Sample {
-            at_s: tenth as f64 / 10.0,
-            sent_bytes: 0,
-            received_bytes: if tenth < 10 { tenth } else { 10 + (tenth - 10) * 1000 },
-            flows: vec![],
-        };
-        let samples: Vec<_> = (0..=30).map(sample).collect();
-        let measured = measure(&[], &samples, 1.0, 0.0).unwrap();
-        assert_eq!((measured.from_s, measured.to_s), (1.0, 3.0));
-        assert!((measured.goodput.0 - 80_000.0).abs() < 1e-6, "{measured:?}");
     }
 }

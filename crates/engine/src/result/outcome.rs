@@ -117,7 +117,7 @@ impl<'a> Flows<'a> {
             (None, Known::Missing(why)) => Err(why.clone()),
             (None, Known::Value(_)) => Err(Missing::because(UNREPORTED)),
         };
-        let reported = (end == EndName::Far).then(|| FarCounts::of(measurement, role));
+        let reported = (end == EndName::Far).then(|| measurement.far_counts(role));
         Self { seen, reported, transport: measurement.plan.transport }
     }
 

@@ -6,6 +6,7 @@ use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
+use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude;
 use crate::verbs::compare::{Arm, CompareRequest, compare};
 
@@ -45,7 +46,7 @@ async fn whole_source(
     let CompareRequest { target, credentials, .. } = request;
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
-    let measured = client.measure_whole(plan, interrupt, listener).await;
+    let measured = measure_whole(&mut client, plan, interrupt, listener).await;
     client.leave().await;
     let record = conclude(measured?, &target.text, &request.started)?.record;
     let storage = record.result.directions.first().and_then(|only| only.storage.as_ref());

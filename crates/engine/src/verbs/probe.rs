@@ -10,6 +10,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
+use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude;
 use crate::verbs::compare::Arm;
 use crate::verbs::compare::near_far::Appliers;
@@ -61,7 +62,7 @@ async fn run(
     let mut appliers = Appliers::new(state_dir.to_path_buf(), Hosts::default());
     let measured = async {
         let plan = appliers.apply(client, &Arm(set_up.settings), &set_up.plan).await?;
-        let measurement = client.measure_whole(&plan, interrupt, &mut |_| {}).await?;
+        let measurement = measure_whole(client, &plan, interrupt, &mut |_| {}).await?;
         conclude(measurement, &record.target, &record.started)
     }
     .await;

@@ -7,6 +7,7 @@ use goodput_model::Plan;
 use crate::error::EngineError;
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
+use crate::near::measure::measure_whole;
 use crate::result::measurement::Measurement;
 
 /// Pauses after consecutive failures: together long enough for a far end to notice that a connection is dead (15 s),
@@ -36,7 +37,7 @@ pub async fn measure(
 ) -> Result<Option<Measurement>, EngineError> {
     let mut pauses = PAUSES.iter();
     loop {
-        let measured = client.measure_whole(plan, interrupt, &mut |_| {}).await;
+        let measured = measure_whole(client, plan, interrupt, &mut |_| {}).await;
         // A run that was cut short is unlike the others.
         if interrupt.is_raised() {
             return Ok(None);

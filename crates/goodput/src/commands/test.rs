@@ -122,7 +122,8 @@ fn measure(
         let mut client =
             Client::connect(&target, &plan.socket, &credentials, &interrupt, listener).await?;
         let conclusion = async {
-            let measurement = client.measure(&plan, &interrupt, listener).await?;
+            let measurement =
+                goodput_engine::measure(&mut client, &plan, &interrupt, listener).await?;
             // A foreign format shows what was sent.
             let unreported = !target.protocol.far_end.counts && args.format.format.is_some();
             let mut conclusion = match unreported {

@@ -64,7 +64,7 @@ fn measure(
         let mut client =
             Client::connect(&target, &plan.socket, &credentials, interrupt, listener).await?;
         client.keep_to(cap);
-        let measured = client.measure_whole(plan, interrupt, listener).await;
+        let measured = goodput_engine::measure_whole(&mut client, plan, interrupt, listener).await;
         client.leave().await;
         Ok(measured?)
     };

@@ -3,7 +3,6 @@
 
 use goodput_model::{BitRate, Bytes, End, EndName, FlowSample, Missing, Role, Transport};
 
-use crate::result::far_totals::FarCounts;
 use crate::result::measurement::Measurement;
 
 /// What a far end may count that this end does not, bytes of each flow: a protocol's cookie or header, and the rounding
@@ -29,7 +28,7 @@ pub fn disagree(measurement: &Measurement) -> Vec<String> {
 }
 
 fn near_to_far(measurement: &Measurement) -> Result<Option<String>, Missing> {
-    let received = *FarCounts::of(measurement, Role::Receiver).sum(|flow| &flow.bytes).get()?;
+    let received = *measurement.far_counts(Role::Receiver).sum(|flow| &flow.bytes).get()?;
     let flows = last_flows(&measurement.near, Role::Sender);
     let sent: u64 = flows.iter().map(|flow| flow.bytes).sum();
     // In this end's socket, or in the far end's, which can't hold more than it ever announced. Some far ends discard
@@ -44,7 +43,7 @@ fn near_to_far(measurement: &Measurement) -> Result<Option<String>, Missing> {
 }
 
 fn far_to_near(measurement: &Measurement) -> Result<Option<String>, Missing> {
-    let sent = *FarCounts::of(measurement, Role::Sender).sum(|flow| &flow.bytes).get()?;
+    let sent = *measurement.far_counts(Role::Sender).sum(|flow| &flow.bytes).get()?;
     let flows = last_flows(&measurement.near, Role::Receiver);
     let received: u64 = flows.iter().map(|flow| flow.bytes).sum();
     let mut on_its_way = sent_while_stopping(&measurement.near, received);

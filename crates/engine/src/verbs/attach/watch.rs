@@ -14,7 +14,8 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::result::intervals::{Counts, IntervalMaker};
-use crate::result::measurement::{Measurement, measure};
+use crate::result::measurement::Measurement;
+use crate::result::window::measure;
 use crate::run::observe::observe;
 use crate::threads::blocking;
 

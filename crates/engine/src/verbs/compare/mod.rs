@@ -31,6 +31,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
+use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude;
 use crate::verbs::retry::{PAUSES, may_pass};
 pub(crate) use book::Compared;
@@ -322,7 +323,7 @@ impl Runs<'_> {
         let quietly = &mut |event| quiet(event, listener);
         let before = beside::copy_s_per_gb().await;
         let watch = Watch::begin(self.appliers, &request.arms).await?;
-        let measurement = self.client.measure_whole(&plan, self.interrupt, quietly).await?;
+        let measurement = measure_whole(self.client, &plan, self.interrupt, quietly).await?;
         let watched = watch.end(self.appliers).await?;
         let copy_s_per_gb = beside::mean(before, beside::copy_s_per_gb().await);
         let conclusion = conclude(measurement, &request.target.text, &request.started)?;

@@ -17,6 +17,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::{Interrupt, Raise, interrupt};
 use crate::near::client::Client;
+use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude;
 
 /// Resolution of the receiver's count, seconds: the shortest interval that a plan accepts.
@@ -154,7 +155,7 @@ impl Alternation<'_> {
             _ => {}
         };
         let ((end_payload, payload_ends), (end_turns, turns_end)) = (interrupt(), interrupt());
-        let measuring = client.measure_whole(&plan, &payload_ends, &mut notice);
+        let measuring = measure_whole(client, &plan, &payload_ends, &mut notice);
         let changing = async {
             let arms = &request.arms;
             let changed = Changing { appliers, arms, pattern, reported, ends: turns_end };

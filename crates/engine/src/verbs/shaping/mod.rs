@@ -16,6 +16,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
+use crate::near::measure::measure;
 use crate::result::conclude::conclude;
 pub use prove::ProveRequest;
 use prove::prove;
@@ -72,7 +73,7 @@ pub async fn shaping(
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
     let length = Length::Seconds(TRAFFIC_S - train_length_s(request));
     let plan = Plan { length, ..plan.clone() };
-    let measured = client.measure(&plan, interrupt, listener).await;
+    let measured = measure(&mut client, &plan, interrupt, listener).await;
     client.leave().await;
     let record = conclude(measured?, &target.text, &request.started)?.record;
     let record = explained(request, record, train, late);

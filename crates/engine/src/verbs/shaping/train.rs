@@ -13,6 +13,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
+use crate::near::measure::measure_whole;
 use crate::result::dropped::dropped_share;
 use crate::result::measurement::Measurement;
 
@@ -57,7 +58,7 @@ pub(super) async fn send_train(
         () = tokio::time::sleep(PAUSE) => {}
         () = interrupt.raised() => return Err(EngineError::Interrupted),
     }
-    let measurement = client.measure_whole(&plan, interrupt, &mut |_| {}).await?;
+    let measurement = measure_whole(client, &plan, interrupt, &mut |_| {}).await?;
     if interrupt.is_raised() {
         return Err(EngineError::Interrupted);
     }

@@ -22,6 +22,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
+use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude;
 use crate::threads::blocking;
 use crate::verbs::check::check;
@@ -168,7 +169,7 @@ async fn measure(
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
     let began = Instant::now();
-    let measured = client.measure_whole(plan, interrupt, listener).await;
+    let measured = measure_whole(&mut client, plan, interrupt, listener).await;
     let took = began.elapsed();
     client.leave().await;
     conclude(measured?, &target.text, started).map(|conclusion| (conclusion.record, took))
