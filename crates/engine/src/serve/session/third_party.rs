@@ -7,10 +7,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use goodput_wire::network::Network;
-use goodput_wire::protocols::nuttcp::PROTOCOL;
-use goodput_wire::session::ThirdPartyTest;
+use goodput_wire::session::{Protocol, ThirdPartyTest};
 use tokio::sync::mpsc;
 
+use super::caller::Caller;
 use super::shown::turned;
 use crate::control::target::split_port;
 use crate::interrupt::{Interrupt, Raise, interrupt};
@@ -51,11 +51,12 @@ impl fmt::Debug for ThirdParty {
     }
 }
 
-/// What a client may name: a host by its name or address, or all addresses of a network; at one port.
+/// What a client may name: a host by its name or address, or all addresses of a network; at one port, or at the usual
+/// port of the client's protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
     place: Where,
-    port: u16,
+    port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,25 +72,25 @@ impl FromStr for Allowed {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not HOST, HOST:PORT or NETWORK/BITS");
-        let usual = PROTOCOL.port;
         if text.contains('/') {
             let place = text.parse().map(Where::Network).map_err(|_| wrong())?;
-            return Ok(Self { place, port: usual });
+            return Ok(Self { place, port: None });
         }
         let (host, port) = split_port(text).ok_or_else(wrong)?;
         let place = host.parse().map_or_else(|_| Where::Name(host.into()), Where::Network);
-        Ok(Self { place, port: port.unwrap_or(usual) })
+        Ok(Self { place, port })
     }
 }
 
 impl Allowed {
-    fn holds(&self, host: &str, port: u16) -> bool {
+    /// Whether a client of a protocol with this `usual` port may name this host and port.
+    fn holds(&self, host: &str, port: u16, usual: u16) -> bool {
         let is_there = match (&self.place, host.parse::<IpAddr>()) {
             (Where::Name(name), Err(_)) => name.eq_ignore_ascii_case(host),
             (Where::Network(network), Ok(address)) => network.holds(address),
             _ => false,
         };
-        is_there && port == self.port
+        is_there && port == self.port.unwrap_or(usual)
     }
 }
 
@@ -121,18 +122,19 @@ impl ThirdPartyRun {
     }
 }
 
-/// Begins a measurement for a `client`, or says why it is not made.
+/// Begins a measurement for a client, the `caller`, or says why it is not made.
 pub async fn begin(
     test: ThirdPartyTest,
     permit: Permit,
-    client: IpAddr,
+    caller: Caller,
     third_party: Option<&ThirdParty>,
     admission: &Admission,
 ) -> Result<ThirdPartyRun, String> {
-    let ThirdParty { run, .. } = allowed(&test, third_party)?;
+    let ThirdParty { run, .. } = allowed(&test, caller.protocol, third_party)?;
     let run = Arc::clone(run);
     let seen_here = turned(&test.plan);
-    let place = admission.admit(permit, client, Wants::ThirdParty(&seen_here), false).await?;
+    let (from, wants) = (caller.peer.ip(), Wants::ThirdParty(&seen_here));
+    let place = admission.admit(permit, from, wants, false).await?;
     let cap = place.cap();
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
@@ -149,14 +151,17 @@ pub async fn begin(
 
 fn allowed<'a>(
     ThirdPartyTest { host, port, .. }: &ThirdPartyTest,
+    Protocol { id, port: usual, .. }: &Protocol,
     third_party: Option<&'a ThirdParty>,
 ) -> Result<&'a ThirdParty, String> {
     let Some(third_party) = third_party else {
-        return Err("doesn't allow 3rd party nuttcp; goodput serve --third-party HOST would".into());
-    };
-    if !third_party.allowed.iter().any(|allowed| allowed.holds(host, *port)) {
         return Err(format!(
-            "doesn't allow 3rd party nuttcp with that host at port {port}; its --third-party names \
+            "doesn't allow 3rd party {id}; goodput serve --third-party HOST would"
+        ));
+    };
+    if !third_party.allowed.iter().any(|allowed| allowed.holds(host, *port, *usual)) {
+        return Err(format!(
+            "doesn't allow 3rd party {id} with that host at port {port}; its --third-party names \
              others"
         ));
     }
@@ -169,6 +174,7 @@ mod tests {
     use crate::run::cap::SharedLimit;
     use crate::serve::admit::admission::tests::a_small_host_at;
     use goodput_model::{BitRate, Plan};
+    use goodput_wire::protocols::nuttcp::PROTOCOL;
     use goodput_wire::session::Words;
 
     fn test() -> ThirdPartyTest {
@@ -178,8 +184,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_measured_for_a_client_takes_its_share_and_keeps_to_its_rates() {
-        let (admission, client) = (a_small_host_at(BitRate(5e6)), "192.0.2.1".parse().unwrap());
-        let held = admission.admit(Permit::any(), client, Wants::Conversation, false);
+        let admission = a_small_host_at(BitRate(5e6));
+        let [peer, local] = ["192.0.2.1:40000", "192.0.2.2:5000"].map(|a| a.parse().unwrap());
+        let client = Caller { protocol: &PROTOCOL, peer, local };
+        let held = admission.admit(Permit::any(), client.peer.ip(), Wants::Conversation, false);
         let held = held.await.unwrap();
         let own = held.cap();
         let (done, lingers) = std::sync::mpsc::channel::<()>();
@@ -209,7 +217,7 @@ mod tests {
     }
 
     fn holds(allowed: &str, host: &str, port: u16) -> bool {
-        allowed.parse::<Allowed>().unwrap().holds(host, port)
+        allowed.parse::<Allowed>().unwrap().holds(host, port, PROTOCOL.port)
     }
 
     #[test]

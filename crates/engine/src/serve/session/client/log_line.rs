@@ -1,6 +1,6 @@
-//! What the log says about a finished measurement.
+//! What the log says about a measurement.
 
-use goodput_model::{HeldTo, Plan, RateLimit, Role, Sample};
+use goodput_model::{Direction, HeldTo, Plan, RateLimit, Role, Sample, Transport};
 
 /// Smallest share of the time for which the log names the limit that held a measurement back.
 const MIN_LOGGED_SHARE: f64 = 0.1;
@@ -35,6 +35,21 @@ fn limit(held: &HeldTo) -> String {
         RateLimit::Key => format!("max-rate {rate} of its key"),
         RateLimit::Other => format!("a limit of {rate}"),
     }
+}
+
+/// What a plan moves and where, for one log line.
+pub(super) fn in_short(plan: &Plan) -> String {
+    let way = match plan.direction {
+        Direction::Send => "to here",
+        Direction::Reverse => "from here",
+        Direction::Both => "both ways",
+    };
+    let transport = match plan.transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    };
+    let flows = plan.flow_plans().len();
+    format!("{transport}, {flows} flow{}, {way}", if flows == 1 { "" } else { "s" })
 }
 
 /// How many datagrams did not arrive, if this end received any.

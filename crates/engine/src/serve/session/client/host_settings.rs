@@ -1,0 +1,75 @@
+//! This host's settings, as a client asks for them and as the audit log has it.
+
+use std::net::SocketAddr;
+
+use goodput_wire::session::{SettingRefusal, SettingRequest};
+
+use super::visitor::Visitor;
+use crate::serve::AUDIT;
+use crate::serve::session::caller::Caller;
+use crate::serve::session::settings::SessionSettings;
+use crate::threads::blocking;
+
+/// The settings that one client changes.
+pub(super) struct HostSettings {
+    /// `None` once a change was lost on the way.
+    session: Option<SessionSettings>,
+}
+
+impl HostSettings {
+    /// Nothing is changed yet for the client of this `visitor`.
+    pub(super) fn new(visitor: &Visitor) -> Self {
+        let helper = visitor.shared.config.settings_helper.clone();
+        Self { session: Some(SessionSettings::new(helper, visitor.caller.peer)) }
+    }
+
+    /// Answers a request that `by` may make.
+    pub(super) async fn answer(
+        &mut self,
+        peer: SocketAddr,
+        by: &str,
+        request: SettingRequest,
+    ) -> Result<String, SettingRefusal> {
+        let asked = request.to_string();
+        // Logged even if this server ends before the answer is there.
+        tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: asked for");
+        let answer = self.carry_out(request).await;
+        match &answer {
+            Ok(value) => tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: {value}"),
+            Err(refusal) => {
+                tracing::warn!(target: AUDIT, %peer, "setting: {asked} by {by}: failed: {}", refusal.why);
+            }
+        }
+        answer
+    }
+
+    async fn carry_out(&mut self, request: SettingRequest) -> Result<String, SettingRefusal> {
+        let Some(mut settings) = self.session.take() else {
+            return Err(SettingRefusal {
+                not_permitted: false,
+                why: "an earlier change failed; disconnect and connect again".into(),
+            });
+        };
+        let done = blocking(move || {
+            let answer = settings.carry_out(&request);
+            (settings, answer)
+        });
+        match done.await {
+            Ok((settings, answer)) => {
+                self.session = Some(settings);
+                answer
+            }
+            Err(why) => Err(SettingRefusal { not_permitted: false, why: why.to_string() }),
+        }
+    }
+
+    /// Puts back what the client has changed.
+    pub(super) async fn put_back(&mut self, Caller { peer, .. }: Caller) {
+        let Some(mut settings) = self.session.take() else { return };
+        match blocking(move || settings.restore()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(refusal)) => tracing::error!(%peer, "not put back: {}", refusal.why),
+            Err(why) => tracing::error!(%peer, "not put back: {why}"),
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! The measurements of one client, one after the other: each is prepared, its flows arrive, payload moves, this end reports.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use goodput_model::{Known, Plan, Role, Sample, SocketOptions};
+use goodput_mover::EarlyPayload;
+use goodput_mover::socket::{apply_accepted, apply_datagram};
+use goodput_wire::session::{Cookie, Input, ThirdPartyTest};
+use goodput_wire::ticket::{FlowSetup, FlowTicket};
+
+use super::OwnFlow;
+use super::far_run::{FarRun, Reported};
+use super::log_line::{in_short, missed};
+use super::visitor::Visitor;
+use crate::error::EngineError;
+use crate::run::end_run::Seen;
+use crate::run::source_ports;
+use crate::run::traffic::{Connected, connections};
+use crate::run::watched::Failure;
+use crate::serve::AUDIT;
+use crate::serve::admit::admission::{Place, Wants};
+use crate::serve::admit::echoes::Echoing;
+use crate::serve::session::caller::{Caller, log_doubts};
+use crate::serve::session::gather::{Awaiting, Preparing, Wish, prepare};
+use crate::serve::session::shown::{Shown, turned};
+use crate::serve::session::third_party::{self, Said};
+use crate::serve::session::tickets::Arrival;
+
+/// What a client measures.
+pub(super) struct Measuring {
+    run: Run,
+    /// The only flow of a conversation over UDP, until it is taken.
+    own: Option<OwnFlow>,
+    /// How many measurements were made.
+    count: u32,
+    /// The measurement as an observer of the server sees it.
+    shown: Option<Shown>,
+    /// Whose echoes to answer during the proposed measurement.
+    echo: Option<Cookie>,
+    /// Echoes for the measurement are answered while this lives.
+    echoing: Option<Echoing>,
+}
+
+/// What is being measured.
+enum Run {
+    /// Nothing.
+    None,
+    /// Nothing yet: the flows can't be accepted so far.
+    Preparing(Preparing),
+    /// This measurement.
+    Going(Box<FarRun>),
+    /// Nothing yet: a conversation that is itself a measurement still waits for its place.
+    Asking(Pin<Box<dyn Future<Output = Result<Place, String>> + Send>>),
+    /// A conversation that is itself a measurement.
+    Conversing { _place: Box<Place> },
+    /// A measurement with a third party.
+    ThirdParty(Box<third_party::ThirdPartyRun>),
+}
+
+/// What has happened to the measurement.
+pub(super) enum Happened {
+    Prepared(Result<Box<Awaiting>, String>),
+    Admitted(Result<Place, String>),
+    Run(Reported),
+    ThirdParty(Said),
+}
+
+/// Why a measurement does not go on.
+enum Stop {
+    /// The client is told why.
+    Refused(String),
+    /// The conversation ends.
+    Broken(EngineError),
+}
+
+impl From<String> for Stop {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl From<EngineError> for Stop {
+    fn from(error: EngineError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl Measuring {
+    /// Nothing is measured yet. A conversation over UDP has its `own` flow.
+    pub(super) fn new(own: Option<OwnFlow>) -> Self {
+        Self { run: Run::None, own, count: 0, shown: None, echo: None, echoing: None }
+    }
+
+    /// How many measurements were made.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether a measurement with flows is under way.
+    pub(super) fn has_flows(&self) -> bool {
+        !matches!(self.run, Run::None | Run::Asking(_) | Run::Conversing { .. })
+    }
+
+    /// The next thing that happens to the current measurement; waits forever if there is none.
+    pub(super) async fn next(&mut self) -> Happened {
+        match &mut self.run {
+            Run::None | Run::Conversing { .. } => std::future::pending().await,
+            Run::Asking(asking) => Happened::Admitted(asking.await),
+            Run::Preparing(preparing) => Happened::Prepared(preparing.await),
+            Run::ThirdParty(running) => Happened::ThirdParty(running.next().await),
+            Run::Going(run) => Happened::Run(run.next().await),
+        }
+    }
+
+    /// Continues after something has happened.
+    pub(super) async fn happened(
+        &mut self,
+        visitor: &mut Visitor,
+        happened: Happened,
+    ) -> Result<(), EngineError> {
+        let outcome = match happened {
+            Happened::Admitted(place) => self.converse_at(visitor, place),
+            Happened::Prepared(prepared) => self.prepared(visitor, prepared, None).await,
+            Happened::Run(Reported::Arrived(arrival)) => self.arrived(visitor, arrival).await,
+            Happened::Run(Reported::Seen(seen)) => self.seen(visitor, seen).await,
+            Happened::ThirdParty(said) => {
+                self.third_party_said(visitor, said);
+                Ok(())
+            }
+        };
+        self.settle(visitor, outcome)
+    }
+
+    /// Refuses a measurement that does not go on; only a broken conversation is an error.
+    fn settle(
+        &mut self,
+        visitor: &mut Visitor,
+        outcome: Result<(), Stop>,
+    ) -> Result<(), EngineError> {
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(Stop::Broken(error)) => Err(error),
+            Err(Stop::Refused(why)) => {
+                self.forget();
+                let Caller { peer, protocol, .. } = visitor.caller;
+                tracing::info!(%peer, "{}: refused: {why}", protocol.id);
+                visitor.tell(Input::FlowsFailed(why));
+                Ok(())
+            }
+        }
+    }
+
+    /// Drops the measurement.
+    pub(super) fn forget(&mut self) {
+        self.run = Run::None;
+        self.shown = None;
+        self.echo = None;
+        self.echoing = None;
+    }
+
+    /// The measurement that the client proposes next answers these echoes, if it is admitted.
+    pub(super) fn echo(&mut self, cookie: Cookie) {
+        self.echo = Some(cookie);
+    }
+
+    /// Prepares for the flows of a plan.
+    pub(super) async fn expect(
+        &mut self,
+        visitor: &mut Visitor,
+        plan: Plan,
+        tickets: Vec<FlowTicket>,
+        flow_setup: FlowSetup,
+    ) -> Result<(), EngineError> {
+        let Some(permit) = visitor.permit() else { return Ok(()) };
+        let taken = match flow_setup {
+            FlowSetup::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
+            _ => None,
+        };
+        let wish = Wish { plan, tickets, flow_setup, proven: visitor.is_proven() };
+        let preparing = prepare(wish, permit, visitor.caller, Arc::clone(&visitor.shared));
+        if taken.is_some() {
+            // Nothing more may be read as conversation, so the preparation can't run beside it.
+            let prepared = preparing.await;
+            let outcome = self.prepared(visitor, prepared, taken).await;
+            return self.settle(visitor, outcome);
+        }
+        self.run = Run::Preparing(preparing);
+        Ok(())
+    }
+
+    /// The flows may come, or the reason why not. `taken`: the conversation's own connection is the first flow, and
+    /// this number of its payload bytes was already read.
+    async fn prepared(
+        &mut self,
+        visitor: &mut Visitor,
+        prepared: Result<Box<Awaiting>, String>,
+        taken: Option<u64>,
+    ) -> Result<(), Stop> {
+        let mut run = Box::new(FarRun::new(*prepared?));
+        // Its turn may have taken a while to come, and its key may be gone.
+        visitor.renew()?;
+        let Caller { peer, protocol, .. } = visitor.caller;
+        let what = in_short(run.plan());
+        match visitor.credential() {
+            Some(by) => {
+                tracing::info!(target: AUDIT, %peer, %by, "{}: measures: {what}", protocol.id);
+            }
+            None => tracing::info!(%peer, by = %"nobody", "{}: measures: {what}", protocol.id),
+        }
+        if run.plan().socket.spread_ports {
+            let hash = match visitor.may_know_hash(run.plan()) {
+                Ok(()) => source_ports::own(run.plan(), run.context()).await,
+                Err(why) => Known::missing(why),
+            };
+            visitor.tell(Input::ReceiveHash(hash));
+        }
+        self.echoing = self.echo.take().map(|cookie| visitor.shared.echoes.expect(cookie));
+        let data_port = run.expecting();
+        visitor.tell(Input::Expecting { data_port });
+        run.connect(visitor);
+        if let Some(bytes) = taken {
+            let own = self.own_flow(visitor, bytes, &run.plan().socket).await?;
+            run.take_own(own)?;
+        }
+        self.start_when_complete(visitor, run).await
+    }
+
+    /// The conversation's own connection as a flow.
+    async fn own_flow(
+        &mut self,
+        visitor: &mut Visitor,
+        bytes: u64,
+        options: &SocketOptions,
+    ) -> Result<OwnFlow, String> {
+        if let Some((socket, early)) = self.own.take() {
+            apply_datagram(&socket, options).map_err(|e| e.to_string())?;
+            return Ok((socket, early));
+        }
+        let stream = visitor.conversation.take_stream().await;
+        let stream = stream.ok_or("its connection is gone, or it does not read its messages")?;
+        let stream = stream.into_std().map_err(|e| e.to_string())?;
+        let doubts = apply_accepted(&stream, options).map_err(|e| e.to_string())?;
+        log_doubts(visitor.caller.peer, 0, &doubts);
+        Ok((stream.into(), EarlyPayload { bytes, datagrams: Vec::new() }))
+    }
+
+    async fn arrived(&mut self, visitor: &mut Visitor, arrival: Arrival) -> Result<(), Stop> {
+        let Run::Going(mut run) = std::mem::replace(&mut self.run, Run::None) else {
+            return Ok(());
+        };
+        run.arrived(arrival)?;
+        self.start_when_complete(visitor, run).await
+    }
+
+    async fn start_when_complete(
+        &mut self,
+        visitor: &mut Visitor,
+        mut run: Box<FarRun>,
+    ) -> Result<(), Stop> {
+        if let Some(flows) = run.complete(visitor) {
+            let before = run.look().await?;
+            self.show(visitor, run.plan(), &flows);
+            let echoes = self.echoing.as_ref().map(Echoing::last_heard).unwrap_or_default();
+            run.start(flows, before, visitor, echoes).map_err(|why| why.to_string())?;
+            visitor.tell(Input::FlowsReady);
+        }
+        self.run = Run::Going(run);
+        Ok(())
+    }
+
+    /// Begins to show the measurement, if anyone watches.
+    fn show(&mut self, visitor: &Visitor, plan: &Plan, flows: &[Connected]) {
+        let Some(watcher) = &visitor.shared.config.watcher else { return };
+        let number = visitor.shared.shown.fetch_add(1, Ordering::Relaxed);
+        let (watcher, connections) = (watcher.clone(), connections(flows));
+        self.shown = Some(Shown::begin(watcher, number, visitor.caller.peer, plan, connections));
+    }
+
+    /// The measurement as an observer sees it, if anyone watches.
+    pub(super) fn shown(&mut self) -> Option<&mut Shown> {
+        self.shown.as_mut()
+    }
+
+    /// Lets the payload move.
+    pub(super) fn begin(&mut self, visitor: &mut Visitor) -> Result<(), EngineError> {
+        let Run::Going(run) = &mut self.run else { return Ok(()) };
+        let outcome = run.begin(visitor).map_err(|why| Stop::Refused(why.to_string()));
+        self.settle(visitor, outcome)
+    }
+
+    /// Ends the payload: senders stop, receivers read to the end.
+    pub(super) fn finish(&mut self, soon: bool) {
+        if let Run::Going(run) = &mut self.run {
+            run.finish(soon);
+        }
+    }
+
+    async fn seen(
+        &mut self,
+        visitor: &mut Visitor,
+        seen: Result<Seen, Failure>,
+    ) -> Result<(), Stop> {
+        match seen {
+            Ok(Seen::Sample(sample)) => self.sampled(visitor, sample),
+            // The client's plan has its own end, and the session has another.
+            Ok(Seen::Limit) => {}
+            Err(failure) => return Err(Stop::Refused(failure.why)),
+            Ok(Seen::Ended { last, .. }) => self.ended(visitor, last).await?,
+        }
+        Ok(())
+    }
+
+    /// Sends the client a sample, or as much of it as the path can take. Other protocols' sessions take what they need
+    /// of each, and report no more than their protocol demands.
+    fn sampled(&mut self, visitor: &mut Visitor, sample: Box<Sample>) {
+        if let Some(shown) = &mut self.shown {
+            shown.sampled(&sample);
+        }
+        let Run::Going(run) = &mut self.run else { return };
+        run.moved(&sample);
+        let far_end = &visitor.caller.protocol.far_end;
+        let told = match (far_end.reports, visitor.shared.config.private) {
+            (true, true) => None,
+            (true, false) => run.shed(sample, visitor.conversation.unsent_bytes()),
+            (false, _) => Some(sample),
+        };
+        if let Some(sample) = told {
+            visitor.tell(Input::Sampled(sample));
+        }
+    }
+
+    /// All flows have ended: reports to the client what this end saw.
+    async fn ended(&mut self, visitor: &mut Visitor, last: Box<Sample>) -> Result<(), EngineError> {
+        let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
+        let Caller { peer, protocol, .. } = visitor.caller;
+        let (what, held) = run.in_short(&last);
+        tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s{held}",
+            protocol.id, last.received_bytes, missed(&last), last.sent_bytes, last.at_s);
+        self.count += u32::from(!protocol.far_end.measures_again);
+        if let Some(shown) = &mut self.shown {
+            shown.ended(&last);
+        }
+        if visitor.reads_reports() {
+            for sample in run.left_out(&last) {
+                visitor.tell(Input::Sampled(Box::new(sample)));
+            }
+        }
+        visitor.tell(Input::Ended(last));
+        if visitor.shared.config.private {
+            let why = "the far end keeps its facts to itself";
+            visitor.tell(Input::Report(Known::missing(why)));
+            return Ok(());
+        }
+        let Some(end) = run.into_end().await? else { return Ok(()) };
+        if let Some(shown) = &mut self.shown {
+            shown.observed(end.before.clone(), end.after.clone());
+        }
+        visitor.tell(Input::Report(Known::Value(Box::new(end))));
+        Ok(())
+    }
+
+    /// The client has reported: its last message. A measurement that was broken off in the middle does not count.
+    pub(super) fn reported(&mut self, visitor: &Visitor) {
+        self.shown = None;
+        self.echoing = None;
+        self.count += u32::from(visitor.caller.protocol.far_end.measures_again);
+    }
+
+    /// Asks for a place for a conversation that is itself a measurement.
+    pub(super) fn ask_to_converse(&mut self, visitor: &mut Visitor) {
+        let Some(permit) = visitor.permit() else { return };
+        let (shared, from) = (Arc::clone(&visitor.shared), visitor.caller.peer.ip());
+        self.run = Run::Asking(Box::pin(async move {
+            shared.admission.admit(permit, from, Wants::Conversation, true).await
+        }));
+    }
+
+    fn converse_at(
+        &mut self,
+        visitor: &mut Visitor,
+        place: Result<Place, String>,
+    ) -> Result<(), Stop> {
+        let place = place?;
+        let Caller { peer, protocol, .. } = visitor.caller;
+        tracing::info!(%peer, by = %visitor.who(), "{}: converses", protocol.id);
+        let [sent, received] = [Role::Sender, Role::Receiver].map(|role| place.rates(role));
+        visitor.conversation.keep_to(sent, received);
+        self.run = Run::Conversing { _place: Box::new(place) };
+        visitor.tell(Input::Expecting { data_port: None });
+        Ok(())
+    }
+
+    /// Begins a measurement with a third party.
+    pub(super) async fn measure_with_third_party(
+        &mut self,
+        visitor: &mut Visitor,
+        test: ThirdPartyTest,
+    ) -> Result<(), EngineError> {
+        let Some(permit) = visitor.permit() else { return Ok(()) };
+        let Caller { peer, protocol, .. } = visitor.caller;
+        let by = visitor.shared.config.third_party.as_ref();
+        let what = format!("{}:{}: {}", test.host, test.port, in_short(&turned(&test.plan)));
+        let begun = third_party::begin(test, permit, visitor.caller, by, &visitor.shared.admission);
+        let outcome = begun.await.map(|running| {
+            tracing::info!(%peer, "{}: measures for it with {what}", protocol.id);
+            self.run = Run::ThirdParty(Box::new(running));
+            visitor.tell(Input::Expecting { data_port: None });
+        });
+        self.settle(visitor, outcome.map_err(Stop::Refused))
+    }
+
+    /// Handles the outcome of a measurement with a third party.
+    fn third_party_said(&mut self, visitor: &mut Visitor, said: Said) {
+        match said {
+            Said::Lines(lines) => visitor.tell(Input::ThirdPartyOutput(lines)),
+            Said::Over(outcome) => {
+                self.run = Run::None;
+                match &outcome {
+                    Ok(()) => self.count += 1,
+                    Err(why) => tracing::info!(peer = %visitor.caller.peer, "failed: {why}"),
+                }
+                visitor.tell(Input::ThirdPartyDone(outcome));
+            }
+        }
+    }
+}

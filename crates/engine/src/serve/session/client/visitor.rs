@@ -1,0 +1,123 @@
+//! Who a client is, what it may do here, and the conversation with it.
+
+use std::sync::Arc;
+
+use goodput_model::{EndName, Plan};
+use goodput_wire::session::{Credential, Input, Limits, SettingRefusal, SettingRequest};
+
+use crate::control::conversation::Conversation;
+use crate::serve::Shared;
+use crate::serve::admit::gate::Permit;
+use crate::serve::session::caller::Caller;
+
+/// A client that is here.
+pub(super) struct Visitor {
+    pub(super) conversation: Conversation,
+    pub(super) caller: Caller,
+    pub(super) shared: Arc<Shared>,
+    /// Whether this address may be forged.
+    pub(super) forgeable: bool,
+    /// What the client has proven about itself.
+    credential: Option<Credential>,
+}
+
+impl Visitor {
+    /// A client that has proven nothing.
+    pub(super) fn new(
+        conversation: Conversation,
+        caller: Caller,
+        shared: Arc<Shared>,
+        forgeable: bool,
+    ) -> Self {
+        Self { conversation, caller, shared, forgeable, credential: None }
+    }
+
+    /// Gives the client's session an input.
+    pub(super) fn tell(&mut self, input: Input) {
+        self.conversation.tell(input);
+    }
+
+    /// The client has proven this about itself.
+    pub(super) fn prove(&mut self, credential: Credential) {
+        let Caller { peer, protocol, .. } = self.caller;
+        tracing::info!(%peer, "{}: authenticated: {credential}", protocol.id);
+        self.credential = Some(credential);
+    }
+
+    /// What the client has proven about itself.
+    pub(super) fn credential(&self) -> Option<&Credential> {
+        self.credential.as_ref()
+    }
+
+    /// The client's credential, for the log.
+    pub(super) fn who(&self) -> String {
+        self.credential.as_ref().map_or("nobody".into(), ToString::to_string)
+    }
+
+    /// The permit to use this host's resources for the client, if it may measure. Otherwise the client gets the reason.
+    pub(super) fn permit(&mut self) -> Option<Permit> {
+        let Caller { peer, protocol, .. } = self.caller;
+        let renewed = self.renew();
+        let permit =
+            renewed.and_then(|()| self.shared.gate().may_measure(self.credential.as_ref()));
+        let why = match permit {
+            Ok(permit) => return Some(permit),
+            Err(why) => why,
+        };
+        tracing::info!(%peer, "{}: denied: {why}", protocol.id);
+        self.tell(Input::Denied(why));
+        None
+    }
+
+    /// Looks up the client's key again: its key may be withdrawn, or its role changed, while the client is here.
+    pub(super) fn renew(&mut self) -> Result<(), String> {
+        if let (Some(Credential::Key(key)), Some(keys)) = (&self.credential, self.shared.keys()) {
+            let known = keys.again(key, self.caller.peer.ip())?;
+            self.credential = Some(Credential::Key(known));
+        }
+        Ok(())
+    }
+
+    /// Whether the client may read or change a setting of this host.
+    pub(super) fn may_ask(&self, request: &SettingRequest) -> Result<(), SettingRefusal> {
+        let may = self.shared.gate().may_ask(self.credential.as_ref(), request);
+        may.inspect_err(|refusal| {
+            let (peer, by) = (self.caller.peer, self.who());
+            tracing::warn!(%peer, "setting: {request} by {by}: denied: {}", refusal.why);
+        })
+    }
+
+    /// What the client may ask for, set by its key's line if it has one.
+    pub(super) fn limits(&self) -> Limits {
+        let limits = self.shared.config.limits;
+        match &self.credential {
+            Some(Credential::Key(key)) => key.limits(limits),
+            _ => limits,
+        }
+    }
+
+    /// Whether payload may be sent to the client's address.
+    pub(super) fn is_proven(&self) -> bool {
+        !self.forgeable || self.shared.config.limits.unproven_udp
+    }
+
+    /// Whether the client reads this end's samples and its report.
+    pub(super) fn reads_reports(&self) -> bool {
+        self.caller.protocol.far_end.reports && !self.shared.config.private
+    }
+
+    /// Whether the client needs the hash of this end's card to choose its ports, and may have it; or why not. The hash
+    /// includes the card's key, with which anyone could aim packets at one of its queues.
+    pub(super) fn may_know_hash(&self, plan: &Plan) -> Result<(), &'static str> {
+        if !plan.direction.senders().contains(&EndName::Near) {
+            return Err("the far end receives no payload");
+        }
+        if self.shared.config.private {
+            return Err("the server keeps its facts to itself (--private)");
+        }
+        if self.credential.is_none() {
+            return Err("the server shows its card's hash key only to clients with a token");
+        }
+        Ok(())
+    }
+}
