@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::rust_source::{RustFile, names};
-use crate::{module_circles, module_layers};
+use crate::{method_circles, module_circles, module_layers};
 use xtask::shell::{capture, cargo, root};
 
 /// What one crate of the workspace may do.
@@ -148,6 +148,7 @@ pub fn problems() -> Result<Vec<String>> {
     }
     problems.extend(module_layers::problems()?);
     problems.extend(module_circles::problems()?);
+    problems.extend(method_circles::problems()?);
     Ok(problems)
 }
 

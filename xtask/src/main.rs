@@ -12,6 +12,7 @@ mod kernel;
 mod kills;
 mod lab_program;
 mod layering;
+mod method_circles;
 mod module_circles;
 mod module_layers;
 mod module_uses;

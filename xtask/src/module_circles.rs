@@ -27,7 +27,7 @@ pub fn problems() -> Result<Vec<String>> {
 }
 
 /// The source folder of every crate.
-fn crates() -> Result<BTreeSet<PathBuf>> {
+pub fn crates() -> Result<BTreeSet<PathBuf>> {
     let of = |file: &PathBuf| {
         Some(file.iter().take(3).collect::<PathBuf>()).filter(|f| f.ends_with("src"))
     };

@@ -189,11 +189,4 @@ impl<'a> Side<'a> {
     pub fn receive_buffer_bytes(&self) -> Result<f64, Missing> {
         median(self.gauges(|f| Ok(f.memory.get()?.rcvbuf_bytes as f64))?, "the receive buffer")
     }
-
-    /// Segments or datagrams that the sockets dropped within the window. A dropped packet with several
-    /// datagrams counts as the mean number of datagrams in the packets that arrived.
-    pub fn socket_drops(&self) -> Result<f64, Missing> {
-        let packets = self.delta_sum("socket drops", |f| Ok(f.memory.get()?.drops))?;
-        Ok(packets * self.datagrams_in_a_packet())
-    }
 }

@@ -33,6 +33,13 @@ impl Side<'_> {
         }
     }
 
+    /// Segments or datagrams that the sockets dropped within the window. A dropped packet with several
+    /// datagrams counts as the mean number of datagrams in the packets that arrived.
+    pub fn socket_drops(&self) -> Result<f64, Missing> {
+        let packets = self.delta_sum("socket drops", |f| Ok(f.memory.get()?.drops))?;
+        Ok(packets * self.datagrams_in_a_packet())
+    }
+
     /// Share of the datagrams that never arrived, within the window.
     pub fn lost_share(&self) -> Result<f64, Missing> {
         let lost = self.datagrams_lost()?;

@@ -4,7 +4,7 @@
 //! ```text
 //! preamble  the role of a connection            channel   messages and keep-alives over bytes
 //! messages  the messages, as JSON               secure    the Noise handshake and encryption
-//! running   a measurement, the same at both ends
+//! measurements  the current one, and running  from its first payload: the same at both ends
 //! client    the connecting side's states        server    the answering side's states
 //! allowance how much a peer may send            times     the deadlines
 //! deflate   long messages made shorter          end       bytes to messages, the same at both ends
@@ -17,6 +17,7 @@ mod client;
 mod deflate;
 mod end;
 mod later;
+mod measurements;
 pub mod messages;
 pub mod preamble;
 mod running;

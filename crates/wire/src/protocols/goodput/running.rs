@@ -205,11 +205,6 @@ impl Running {
         !self.finishing && self.finish_at.is_some_and(|at| now >= at)
     }
 
-    /// When the measurement is aborted.
-    pub(super) fn until(&self) -> Instant {
-        self.until
-    }
-
     /// When there is something to do.
     pub(super) fn next_timeout(&self) -> Instant {
         let finish_at = self.finish_at.filter(|_| !self.finishing);

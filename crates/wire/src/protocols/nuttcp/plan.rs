@@ -9,6 +9,14 @@ use crate::check;
 use crate::direct::{PLAIN_MOVER, names_far_receiver};
 use crate::session::Limits;
 
+/// A client's request, and its plan.
+pub struct ClientRequest {
+    /// The parameters as sent.
+    pub parameters: Parameters,
+    /// The plan that they mean.
+    pub plan: Plan,
+}
+
 /// Lowest data port (line 4430): lower ports belong to the system.
 const MIN_PORT: u64 = 1024;
 

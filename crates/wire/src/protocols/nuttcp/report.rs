@@ -13,7 +13,7 @@ use goodput_model::{FlowSample, Sample, SocketMemory, TcpInfo};
 use super::OURS;
 use super::intervals::NUTTCP_MB_BYTES;
 use super::parameters::{NO_LIMIT, NO_RATE};
-use super::server::ClientRequest;
+use super::plan::ClientRequest;
 use crate::session::ServerConfig;
 
 /// Shortest time of a measurement, seconds: avoids a division by zero (line 8467).

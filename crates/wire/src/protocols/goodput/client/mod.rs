@@ -10,105 +10,82 @@
 //! An input that does not fit the state has no effect: it crossed a message of the server.
 
 mod greeting;
-mod plan_to_reports;
+mod measurements;
 mod questions;
 
 use std::time::Instant;
 
 use self::greeting::Greeting;
+use self::measurements::{ClientMeasurements, unfit};
 use self::questions::Questions;
 use super::channel::{Channel, farewell};
 use super::end::{End, receive};
 use super::messages::{Code, Message, Ping};
-use super::running::Running;
 use crate::clock_questions::ClockQuestions;
 use crate::error::WireError;
 use crate::outbox::Outbox;
-use crate::session::{Action, ClientConfig, Input};
+use crate::session::{Action, ClientConfig, HostClock, Input};
 use crate::state_machine::StateMachine;
 use goodput_model::Plan;
 
 /// A conversation, seen from the connecting side.
 pub(super) struct ClientSession {
     channel: Channel,
-    config: ClientConfig,
-    state: State,
-    /// When a state of limited time must have ended.
-    deadline: Option<Instant>,
-    /// Number of the last measurement that was proposed.
-    measurement: u32,
+    clock: HostClock,
+    /// Until both sides have identified each other.
+    greeting: Option<Greeting>,
     /// A plan that arrived before the greeting was over.
     early_plan: Option<Box<Plan>>,
+    measurements: ClientMeasurements,
     questions: Questions,
     clock_questions: ClockQuestions,
-    /// When this end sent its hello.
-    asked: Instant,
-}
-
-/// The state of the conversation.
-enum State {
-    /// Both sides identify each other.
-    Greeting(Greeting),
-    /// Nothing is measured.
-    Idle,
-    /// The server considers a plan.
-    Proposed(Box<Plan>),
-    /// Both sides set the data connections up.
-    Opening { terms: Terms, near_ready: bool, far_ready: bool },
-    /// Both sides are ready; the driver observes, then begins.
-    Ready(Terms),
-    /// Payload moves, or its reports are on their way.
-    Running(Running),
-}
-
-/// The server's terms when it accepted a plan.
-#[derive(Clone, Default)]
-struct Terms {
-    /// Seconds that payload may move.
-    longest_s: f64,
-    /// What the user should know; reported when the measurement begins.
-    note: Option<String>,
 }
 
 impl StateMachine for ClientSession {
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        let Self { channel, measurements, questions, greeting, .. } = self;
         match input {
             Input::Received(bytes) => receive(self, now, &bytes),
-            Input::Closed => Err(self.closed()),
+            Input::Closed => Err(match greeting {
+                Some(greeting) => greeting.closed(channel),
+                None => measurements.closed(),
+            }),
             Input::Propose(plan) => self.propose(now, plan),
-            Input::FlowsReady => self.flows_ready(now),
-            Input::FlowsFailed(why) => self.break_off(now, why),
-            Input::Begin => self.begin(now),
-            Input::AskSetting(request) => {
-                let greeted = !matches!(self.state, State::Greeting(_));
-                self.questions.ask(now, &mut self.channel, request, greeted)
-            }
-            Input::AskClock => self.ask_clock(now),
-            Input::Leave(why) => {
-                self.channel.leave(now, Code::Done, why);
+            Input::FlowsReady => {
+                measurements.flows_ready(now, channel);
                 Ok(())
             }
-            input => self.take_running(now, input),
+            Input::FlowsFailed(why) => measurements.common.break_off(now, channel, why),
+            Input::Begin => measurements.begin(now, channel),
+            Input::AskSetting(request) => questions.ask(now, channel, request, greeting.is_none()),
+            Input::AskClock => self.ask_clock(now),
+            Input::Leave(why) => {
+                channel.leave(now, Code::Done, why);
+                Ok(())
+            }
+            input => measurements.common.take(now, channel, input),
         }
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
-            self.time_out(now)?;
+        match &self.greeting {
+            Some(greeting) if now >= greeting.due() => return Err(greeting.timed_out()),
+            Some(_) => {}
+            None => self.measurements.expire(now, &mut self.channel)?,
         }
         self.questions.expire(now, &mut self.channel)?;
-        match self.state {
-            State::Greeting(_) => Ok(()),
-            _ => self.channel.keep_alive(now),
+        match self.greeting {
+            Some(_) => Ok(()),
+            None => self.channel.keep_alive(now),
         }
     }
 
     fn due(&self) -> Option<Instant> {
-        let alive = match self.state {
-            State::Greeting(_) => None,
-            _ => Some(self.channel.next_timeout()),
+        let (end, alive) = match &self.greeting {
+            Some(greeting) => (Some(greeting.due()), None),
+            None => (self.measurements.common.due(), Some(self.channel.next_timeout())),
         };
-        [self.deadline, alive, self.questions.next_timeout()].into_iter().flatten().min()
+        [end, alive, self.questions.next_timeout()].into_iter().flatten().min()
     }
 
     fn fail(&mut self, now: Instant, error: &WireError) {
@@ -130,30 +107,39 @@ impl End for ClientSession {
     }
 
     fn is_greeting(&self) -> bool {
-        matches!(self.state, State::Greeting(_))
+        self.greeting.is_some()
     }
 
     fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
-        self.take_greeting(now, bytes)
+        let Some(greeting) = &mut self.greeting else { return Ok(()) };
+        greeting.take(now, &mut self.channel, bytes)
     }
 
     fn hear_greeting(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
-        self.take_greeting_message(now, message)
+        let Some(greeting) = &mut self.greeting else { return Ok(()) };
+        greeting.hear(now, &mut self.channel, message)?;
+        self.greeting = None;
+        self.questions.greeted(now, &mut self.channel)?;
+        match self.early_plan.take() {
+            Some(plan) => self.measurements.propose(now, &mut self.channel, plan),
+            None => Ok(()),
+        }
     }
 
     fn hear(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
+        let Self { channel, measurements, questions, .. } = self;
         match message {
             Message::Ping(ping) => {
                 self.take_clock_times(now, ping);
                 Ok(())
             }
             Message::Goodbye(goodbye) => Err(farewell(goodbye)),
-            Message::SettingDone(answer) => self.questions.answered(now, &mut self.channel, answer),
-            Message::Accept(accept) => self.accepted(now, accept),
-            Message::Refuse(refuse) => self.refused(refuse),
-            Message::FlowsReady(about) => self.peer_ready(now, about.measurement),
+            Message::SettingDone(answer) => questions.answered(now, channel, answer),
+            Message::Accept(accept) => measurements.accepted(now, channel, accept),
+            Message::Refuse(refuse) => measurements.refused(now, channel, refuse),
+            Message::FlowsReady(about) => measurements.peer_ready(now, channel, about.measurement),
             Message::Sample(_) | Message::Finish(_) | Message::Report(_) => {
-                self.hear_running(now, message)
+                measurements.common.hear(now, channel, message)
             }
             Message::Hello(_) => Err(WireError::broken("a second hello")),
             Message::Propose(_) | Message::Begin(_) | Message::Setting(_) => {
@@ -164,10 +150,41 @@ impl End for ClientSession {
 }
 
 impl ClientSession {
+    /// Opens the conversation.
+    pub(super) fn new(now: Instant, config: ClientConfig) -> Self {
+        let mut channel = Channel::new(now);
+        let clock = config.clock;
+        let greeting = Some(Greeting::new(now, &mut channel, config));
+        Self {
+            channel,
+            clock,
+            greeting,
+            early_plan: None,
+            measurements: ClientMeasurements::new(),
+            questions: Questions::default(),
+            clock_questions: ClockQuestions::default(),
+        }
+    }
+
+    /// Proposes a plan, as soon as both ends have greeted.
+    fn propose(&mut self, now: Instant, plan: Box<Plan>) -> Result<(), WireError> {
+        let is_busy = self.early_plan.is_some() || !self.measurements.common.is_idle();
+        let busy = || is_busy.then(|| "another measurement is running".into());
+        if let Some(why) = unfit(&plan).or_else(busy) {
+            self.channel.act(Action::Refused(why));
+            return Ok(());
+        }
+        if self.greeting.is_some() {
+            self.early_plan = Some(plan);
+            return Ok(());
+        }
+        self.measurements.propose(now, &mut self.channel, plan)
+    }
+
     /// Asks for the server's clock, once it has greeted.
     fn ask_clock(&mut self, now: Instant) -> Result<(), WireError> {
-        let Some(sent_ns) = self.config.clock.monotonic_ns(now) else { return Ok(()) };
-        if matches!(self.state, State::Greeting(_)) {
+        let Some(sent_ns) = self.clock.monotonic_ns(now) else { return Ok(()) };
+        if self.greeting.is_some() {
             return Ok(());
         }
         let ask = Some(self.clock_questions.ask(sent_ns));
@@ -176,49 +193,12 @@ impl ClientSession {
 
     /// The server may have reported its clock.
     fn take_clock_times(&mut self, now: Instant, ping: Ping) {
-        let (Some(told), Some(back_ns)) = (ping.told, self.config.clock.monotonic_ns(now)) else {
+        let (Some(told), Some(back_ns)) = (ping.told, self.clock.monotonic_ns(now)) else {
             return;
         };
         let times = (told.received_ns, told.answered_ns);
         let exchange = self.clock_questions.compared(told.number, times, back_ns);
         exchange.into_iter().for_each(|exchange| self.channel.act(Action::ClockCompared(exchange)));
-    }
-
-    /// Enters another state, which must have ended by `deadline`.
-    fn enter(&mut self, state: State, deadline: Option<Instant>) {
-        self.state = state;
-        self.deadline = deadline;
-    }
-
-    /// The state has lasted too long.
-    fn time_out(&mut self, now: Instant) -> Result<(), WireError> {
-        let why = match &self.state {
-            State::Greeting(greeting) => return Err(greeting.timed_out()),
-            State::Idle => return Ok(()),
-            State::Proposed(_) => {
-                return Err(WireError::TimedOut("it neither accepts nor refuses a plan".into()));
-            }
-            State::Opening { near_ready: false, .. } => {
-                "the data connections were not made in time"
-            }
-            State::Opening { .. } => "the far end did not see all data connections in time",
-            State::Ready(_) => "this end did not begin in time",
-            State::Running(_) => "the measurement did not end in time",
-        };
-        self.channel.act(Action::Refused(why.into()));
-        self.break_off(now, why.into())
-    }
-
-    fn closed(&self) -> WireError {
-        let when = match &self.state {
-            State::Greeting(greeting) => return greeting.closed(&self.channel),
-            State::Idle => "while nothing was measured",
-            State::Proposed(_) | State::Opening { .. } | State::Ready(_) => {
-                "before the measurement began"
-            }
-            State::Running(_) => "in the middle of the measurement",
-        };
-        WireError::Closed(when.into())
     }
 }
 

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::PROTOCOL_VERSION;
+use super::super::channel::Channel;
 use super::super::messages::{Hello, Message};
 use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
 use super::super::secure::keyed::Answered;
 use super::super::secure::{self, MAX_HANDSHAKE_RECORD_BYTES};
-use super::super::times::{GREETING_TIMEOUT, IDLE_TIMEOUT};
-use super::{ServerSession, State};
+use super::super::times::GREETING_TIMEOUT;
 use crate::error::WireError;
 use crate::foreign;
 use crate::frame::Decoder;
-use crate::keys::PublicKey;
-use crate::session::{Action, CREDENTIAL_REQUIRED, Credential};
+use crate::keys::{AuthorizedKey, PublicKey};
+use crate::session::{Action, CREDENTIAL_REQUIRED, Credential, ServerConfig};
 
 /// How far the greeting has come.
-pub(super) enum Greeting {
+enum Stage {
     /// The client's preamble is awaited; some of its bytes may be there.
     Preamble(Vec<u8>),
     /// The client's part of the handshake with the token is awaited.
@@ -30,60 +30,93 @@ pub(super) enum Greeting {
     Hello,
 }
 
-impl Default for Greeting {
-    fn default() -> Self {
-        Self::Preamble(Vec::new())
-    }
+/// The greeting, seen from the answering side.
+pub(super) struct Greeting {
+    stage: Stage,
+    /// When it must have ended.
+    deadline: Instant,
+    /// The identity that it proves when it is over.
+    proves: Option<Credential>,
+    /// The client's entry in the list of keys.
+    client: Option<Arc<AuthorizedKey>>,
+}
+
+/// Who has greeted.
+pub(super) struct Greeted {
+    /// Whether the client has proven its identity, or that it knows the token.
+    pub(super) proven: bool,
+    /// The client's entry in the list of keys.
+    pub(super) client: Option<Arc<AuthorizedKey>>,
 }
 
 impl Greeting {
+    /// Awaits the client's preamble.
+    pub(super) fn new(now: Instant) -> Self {
+        let stage = Stage::Preamble(Vec::new());
+        Self { stage, deadline: now + GREETING_TIMEOUT, proves: None, client: None }
+    }
+
+    /// When it must have ended.
+    pub(super) fn due(&self) -> Instant {
+        self.deadline
+    }
+
     /// The error if nothing more arrived in time.
     pub(super) fn timed_out(&self) -> WireError {
-        let what = match self {
-            Self::Preamble(_) => "it did not name its protocol",
-            Self::Handshake(_) | Self::Keyed(_) | Self::Proof { .. } | Self::Hello => {
+        let what = match &self.stage {
+            Stage::Preamble(_) => "it did not name its protocol",
+            Stage::Handshake(_) | Stage::Keyed(_) | Stage::Proof { .. } | Stage::Hello => {
                 "it did not greet"
             }
         };
         WireError::TimedOut(format!("{what} within {} s", GREETING_TIMEOUT.as_secs()))
     }
-}
 
-impl ServerSession {
     /// Takes bytes of the greeting, up to the hello; bytes of messages go to the channel.
-    pub(super) fn take_greeting(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
-        let State::Greeting(greeting) = &mut self.state else { return Ok(()) };
-        match greeting {
-            Greeting::Preamble(seen) => {
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
+        bytes: &[u8],
+    ) -> Result<(), WireError> {
+        match &mut self.stage {
+            Stage::Preamble(seen) => {
                 seen.extend_from_slice(bytes);
                 let seen = std::mem::take(seen);
-                self.read_preamble(now, seen)
+                self.read_preamble(now, channel, config, seen)
             }
-            Greeting::Handshake(records) => {
+            Stage::Handshake(records) => {
                 records.push(bytes);
-                self.read_handshake(now)
+                self.read_handshake(now, channel, config)
             }
-            Greeting::Keyed(records) => {
+            Stage::Keyed(records) => {
                 records.push(bytes);
-                self.read_keyed(now)
+                self.read_keyed(now, channel, config)
             }
-            Greeting::Proof { records, .. } => {
+            Stage::Proof { records, .. } => {
                 records.push(bytes);
-                self.read_proof(now)
+                self.read_proof(now, channel, config)
             }
-            Greeting::Hello => self.channel.receive(now, bytes),
+            Stage::Hello => channel.receive(now, bytes),
         }
     }
 
-    fn read_preamble(&mut self, now: Instant, seen: Vec<u8>) -> Result<(), WireError> {
+    fn read_preamble(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
+        seen: Vec<u8>,
+    ) -> Result<(), WireError> {
         match Opening::read(&seen) {
             Opening::Incomplete => {
-                self.state = State::Greeting(Greeting::Preamble(seen));
+                self.stage = Stage::Preamble(seen);
                 Ok(())
             }
-            Opening::Control => self.greet_plainly(now, &seen[PREAMBLE_BYTES..]),
-            Opening::Secured => self.greet_secured(now, &seen[PREAMBLE_BYTES..]),
-            Opening::Keyed => self.greet_keyed(now, &seen[PREAMBLE_BYTES..]),
+            Opening::Control => self.greet_plainly(now, channel, config, &seen[PREAMBLE_BYTES..]),
+            Opening::Secured => self.greet_secured(now, channel, config, &seen[PREAMBLE_BYTES..]),
+            Opening::Keyed => self.greet_keyed(now, channel, config, &seen[PREAMBLE_BYTES..]),
             Opening::Data(_) => {
                 Err(WireError::broken("a data connection where control was expected"))
             }
@@ -94,33 +127,51 @@ impl ServerSession {
         }
     }
 
-    fn greet_plainly(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
-        self.answer_plainly(now);
+    fn greet_plainly(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
+        rest: &[u8],
+    ) -> Result<(), WireError> {
+        answer_plainly(now, channel);
         // The driver would refuse the client too, but only after this host has revealed its name.
-        if self.config.credential_required {
+        if config.credential_required {
             return Err(WireError::NotPermitted(CREDENTIAL_REQUIRED.into()));
         }
-        self.state = State::Greeting(Greeting::Hello);
-        self.take_greeting(now, rest)
+        self.stage = Stage::Hello;
+        self.take(now, channel, config, rest)
     }
 
-    fn greet_secured(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
-        if self.config.token.is_none() {
-            self.answer_plainly(now);
+    fn greet_secured(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
+        rest: &[u8],
+    ) -> Result<(), WireError> {
+        if config.token.is_none() {
+            answer_plainly(now, channel);
             let why = "this server has no token; connect without one, or start the server with one";
             return Err(WireError::NotPermitted(why.into()));
         }
-        self.state = State::Greeting(Greeting::Handshake(Decoder::new(MAX_HANDSHAKE_RECORD_BYTES)));
-        self.take_greeting(now, rest)
+        self.stage = Stage::Handshake(Decoder::new(MAX_HANDSHAKE_RECORD_BYTES));
+        self.take(now, channel, config, rest)
     }
 
-    fn greet_keyed(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
-        let known = self.config.keys.as_ref().map(|keys| keys.clients.is_usable());
+    fn greet_keyed(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
+        rest: &[u8],
+    ) -> Result<(), WireError> {
+        let known = config.keys.as_ref().map(|keys| keys.clients.is_usable());
         let why = match known {
             Some(true) => {
                 let records = Decoder::new(MAX_HANDSHAKE_RECORD_BYTES);
-                self.state = State::Greeting(Greeting::Keyed(records));
-                return self.take_greeting(now, rest);
+                self.stage = Stage::Keyed(records);
+                return self.take(now, channel, config, rest);
             }
             Some(false) => "this server can't use its list of keys at the moment; its log says why",
             None => {
@@ -128,100 +179,121 @@ impl ServerSession {
                  same, connect without a key (--no-key)"
             }
         };
-        self.answer_plainly(now);
+        answer_plainly(now, channel);
         Err(WireError::NotPermitted(why.into()))
     }
 
-    fn answer_plainly(&mut self, now: Instant) {
-        self.channel.send_bytes(now, Role::Control.preamble().to_vec());
-        self.channel.talk_plainly();
-    }
-
-    fn read_handshake(&mut self, now: Instant) -> Result<(), WireError> {
-        let State::Greeting(Greeting::Handshake(records)) = &mut self.state else {
+    fn read_handshake(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
+    ) -> Result<(), WireError> {
+        let Stage::Handshake(records) = &mut self.stage else {
             return Ok(());
         };
         let Some(record) = records.next_body().map_err(WireError::broken)? else { return Ok(()) };
         let rest = std::mem::replace(records, Decoder::new(0)).into_rest();
-        let Some(token) = &self.config.token else { return Ok(()) };
+        let Some(token) = &config.token else { return Ok(()) };
         let (tunnel, answer) = secure::token::respond(token, &record)?;
-        self.channel.send_bytes(now, [&Role::Secured.preamble()[..], &answer].concat());
-        self.channel.encrypt(tunnel);
+        channel.send_bytes(now, [&Role::Secured.preamble()[..], &answer].concat());
+        channel.encrypt(tunnel);
         // If clients have keys of their own, the shared token is not enough to change settings.
-        self.proves = Some(Credential::Token { settings: self.config.keys.is_none() });
-        self.state = State::Greeting(Greeting::Hello);
-        self.take_greeting(now, &rest)
+        self.proves = Some(Credential::Token { settings: config.keys.is_none() });
+        self.stage = Stage::Hello;
+        self.take(now, channel, config, &rest)
     }
 
-    fn read_keyed(&mut self, now: Instant) -> Result<(), WireError> {
-        let State::Greeting(Greeting::Keyed(records)) = &mut self.state else { return Ok(()) };
+    fn read_keyed(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
+    ) -> Result<(), WireError> {
+        let Stage::Keyed(records) = &mut self.stage else { return Ok(()) };
         let Some(record) = records.next_body().map_err(WireError::broken)? else { return Ok(()) };
         let records = std::mem::replace(records, Decoder::new(0));
-        let Some(keys) = &self.config.keys else { return Ok(()) };
+        let Some(keys) = &config.keys else { return Ok(()) };
         let (answered, answer) = secure::keyed::respond(&keys.own, &record)?;
-        self.channel.send_bytes(now, [&Role::Keyed.preamble()[..], &answer].concat());
-        self.state = State::Greeting(Greeting::Proof { answered, records });
-        self.read_proof(now)
+        channel.send_bytes(now, [&Role::Keyed.preamble()[..], &answer].concat());
+        self.stage = Stage::Proof { answered, records };
+        self.read_proof(now, channel, config)
     }
 
-    fn read_proof(&mut self, now: Instant) -> Result<(), WireError> {
-        let State::Greeting(Greeting::Proof { records, .. }) = &mut self.state else {
+    fn read_proof(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
+    ) -> Result<(), WireError> {
+        let Stage::Proof { records, .. } = &mut self.stage else {
             return Ok(());
         };
         let Some(record) = records.next_body().map_err(WireError::broken)? else { return Ok(()) };
-        let proof = std::mem::replace(&mut self.state, State::Greeting(Greeting::Hello));
-        let State::Greeting(Greeting::Proof { answered, records }) = proof else { return Ok(()) };
+        let proof = std::mem::replace(&mut self.stage, Stage::Hello);
+        let Stage::Proof { answered, records } = proof else { return Ok(()) };
         let (tunnel, key) = answered.finish(&record)?;
-        self.channel.encrypt(tunnel);
-        self.meet(&key)?;
-        self.take_greeting(now, &records.into_rest())
+        channel.encrypt(tunnel);
+        self.meet(channel, config, &key)?;
+        self.take(now, channel, config, &records.into_rest())
     }
 
     /// The client has proven that this is its key.
-    fn meet(&mut self, key: &PublicKey) -> Result<(), WireError> {
-        let Some(keys) = &self.config.keys else { return Ok(()) };
-        match keys.clients.find(key, self.config.peer.ip()) {
+    fn meet(
+        &mut self,
+        channel: &mut Channel,
+        config: &ServerConfig,
+        key: &PublicKey,
+    ) -> Result<(), WireError> {
+        let Some(keys) = &config.keys else { return Ok(()) };
+        match keys.clients.find(key, config.peer.ip()) {
             Ok(client) => {
                 self.client = Some(Arc::clone(&client));
                 self.proves = Some(Credential::Key(client));
                 Ok(())
             }
             // The client is treated like any other that has proven nothing.
-            Err(why) if self.config.credential_required => Err(WireError::NotPermitted(why)),
+            Err(why) if config.credential_required => Err(WireError::NotPermitted(why)),
             Err(why) => {
-                self.channel.act(Action::Note(why));
+                channel.act(Action::Note(why));
                 Ok(())
             }
         }
     }
 
-    /// Takes a message before the greeting is over.
-    pub(super) fn take_greeting_message(
+    /// Takes the only message of a greeting, which ends it.
+    pub(super) fn hear(
         &mut self,
         now: Instant,
+        channel: &mut Channel,
+        config: &ServerConfig,
         message: Message,
-    ) -> Result<(), WireError> {
+    ) -> Result<Greeted, WireError> {
         let Message::Hello(hello) = message else {
             return Err(WireError::broken("its first message is not a hello"));
         };
         let unable = |cause| WireError::Local(format!("can't describe this host: {cause}"));
-        let ours = Hello::of(&self.config.host, self.config.clock.unix_us(now)).map_err(unable)?;
-        self.channel.send(now, &Message::Hello(ours))?;
+        let ours = Hello::of(&config.host, config.clock.unix_us(now)).map_err(unable)?;
+        channel.send(now, &Message::Hello(ours))?;
         if hello.version != PROTOCOL_VERSION {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
         }
         let inflates = hello.inflates;
         let peer = hello.host().map_err(WireError::broken)?;
-        let secured = self.channel.is_secured();
+        let secured = channel.is_secured();
         // A hello that could be decrypted proves the token.
-        let proven = self.proves.take().filter(|_| secured);
-        self.requests.permit(proven.is_some());
-        if let Some(proven) = proven {
-            self.channel.act(Action::Proven(proven));
+        let proves = self.proves.take().filter(|_| secured);
+        let proven = proves.is_some();
+        if let Some(credential) = proves {
+            channel.act(Action::Proven(credential));
         }
-        self.channel.greeted(inflates);
-        self.enter(State::Idle, now + IDLE_TIMEOUT);
-        self.channel.act(Action::Greeted { peer, secured, clock: None });
-        Ok(())
+        channel.greeted(inflates);
+        channel.act(Action::Greeted { peer, secured, clock: None });
+        Ok(Greeted { proven, client: self.client.take() })
     }
+}
+
+fn answer_plainly(now: Instant, channel: &mut Channel) {
+    channel.send_bytes(now, Role::Control.preamble().to_vec());
+    channel.talk_plainly();
 }

@@ -10,108 +10,90 @@
 //! An input that does not fit the state has no effect: it crossed a message of the client.
 
 mod greeting;
-mod plan_to_reports;
+mod measurements;
 mod requests;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use goodput_model::{Known, Plan, ReceiveHash};
-
-use self::greeting::Greeting;
+use self::greeting::{Greeted, Greeting};
+use self::measurements::ServerMeasurements;
 use self::requests::Requests;
 use super::channel::{Channel, farewell};
 use super::end::{End, receive};
-use super::messages::{ClockTimes, Code, Goodbye, HexCookie, Message, Ping};
-use super::running::Running;
-use super::times::{GREETING_TIMEOUT, IDLE_TIMEOUT};
-use crate::cookie::CookieMint;
+use super::measurements::Stage;
+use super::messages::{ClockTimes, Code, Goodbye, Message, Ping, Propose};
 use crate::error::WireError;
 use crate::keys::AuthorizedKey;
 use crate::outbox::Outbox;
-use crate::session::{Action, Credential, Input, ServerConfig};
+use crate::session::{Input, Limits, ServerConfig};
 use crate::state_machine::StateMachine;
 
 /// A conversation, seen from the answering side.
 pub(super) struct ServerSession {
     channel: Channel,
     config: ServerConfig,
-    cookies: CookieMint,
-    state: State,
-    /// When the state must have ended, or something is due in it.
-    deadline: Instant,
-    /// Number of the last measurement that was proposed.
-    measurement: u32,
-    /// How this end's card spreads received packets, for the next [`Accept`](super::messages::Accept).
-    receive_hash: Option<Known<Box<ReceiveHash>>>,
+    /// Until both sides have identified each other.
+    greeting: Option<Greeting>,
+    measurements: ServerMeasurements,
     requests: Requests,
-    /// The identity that the greeting proves when it is over.
-    proves: Option<Credential>,
     /// The client's entry when it last proposed a plan.
     client: Option<Arc<AuthorizedKey>>,
 }
 
-/// The state of the conversation.
-enum State {
-    /// Both sides identify each other.
-    Greeting(Greeting),
-    /// Nothing is measured.
-    Idle,
-    /// A plan is within the limits; the host prepares for its data connections.
-    Preparing { plan: Box<Plan>, cookies: Vec<HexCookie>, echo: Option<HexCookie> },
-    /// A plan was accepted; its data connections are awaited.
-    Expecting(Box<Plan>),
-    /// All data connections are there; the client observes, then begins.
-    Ready(Box<Plan>),
-    /// Payload moves, or its reports are on their way.
-    Running(Running),
-}
-
 impl StateMachine for ServerSession {
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        let limits = self.limits();
+        let Self { channel, measurements, requests, .. } = self;
         match input {
             Input::Received(bytes) => receive(self, now, &bytes),
             Input::Closed => Err(self.closed()),
-            Input::Expecting { data_port } => self.expecting(now, data_port),
+            Input::Expecting { data_port } => {
+                measurements.expecting(now, channel, data_port, &limits)
+            }
             Input::ReceiveHash(hash) => {
-                self.receive_hash = Some(hash);
+                measurements.set_receive_hash(hash);
                 Ok(())
             }
-            Input::FlowsReady => self.flows_ready(now),
-            Input::FlowsFailed(why) => self.break_off(now, why),
+            Input::FlowsReady => measurements.flows_ready(now, channel),
+            Input::FlowsFailed(why) => measurements.common.break_off(now, channel, why),
             Input::Denied(why) => Err(WireError::NotPermitted(why)),
             Input::SettingDone(answer) => {
-                self.stay(now);
-                self.requests.done(now, &mut self.channel, answer)
+                measurements.common.stay(now);
+                requests.done(now, channel, answer)
             }
             Input::Leave(why) => {
-                self.abandon();
-                self.channel.leave(now, Code::Done, why);
+                measurements.abandon(channel);
+                channel.leave(now, Code::Done, why);
                 Ok(())
             }
-            input => self.take_running(now, input),
+            input => measurements.common.take(now, channel, input),
         }
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), WireError> {
-        if now >= self.deadline {
-            self.time_out(now)?;
-        }
-        match self.state {
-            State::Greeting(_) => Ok(()),
-            _ => self.channel.keep_alive(now),
+        match &self.greeting {
+            Some(greeting) if now >= greeting.due() => Err(greeting.timed_out()),
+            Some(_) => Ok(()),
+            None => {
+                self.measurements.expire(now, &mut self.channel)?;
+                self.channel.keep_alive(now)
+            }
         }
     }
 
     fn due(&self) -> Option<Instant> {
-        Some(match self.state {
-            State::Greeting(_) => self.deadline,
-            _ => self.deadline.min(self.channel.next_timeout()),
-        })
+        match &self.greeting {
+            Some(greeting) => Some(greeting.due()),
+            None => {
+                let due = self.measurements.common.due();
+                Some(self.channel.next_timeout()).into_iter().chain(due).min()
+            }
+        }
     }
 
     fn fail(&mut self, now: Instant, error: &WireError) {
-        self.abandon();
+        self.measurements.abandon(&mut self.channel);
         self.channel.fail(now, error);
     }
 
@@ -130,30 +112,40 @@ impl End for ServerSession {
     }
 
     fn is_greeting(&self) -> bool {
-        matches!(self.state, State::Greeting(_))
+        self.greeting.is_some()
     }
 
     fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
-        self.take_greeting(now, bytes)
+        let Some(greeting) = &mut self.greeting else { return Ok(()) };
+        greeting.take(now, &mut self.channel, &self.config, bytes)
     }
 
     fn hear_greeting(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
-        self.take_greeting_message(now, message)
+        let Some(greeting) = &mut self.greeting else { return Ok(()) };
+        let greeted = greeting.hear(now, &mut self.channel, &self.config, message)?;
+        let Greeted { proven, client } = greeted;
+        self.requests.permit(proven);
+        self.client = client;
+        self.greeting = None;
+        self.measurements.common.be_idle(now, &mut self.channel);
+        Ok(())
     }
 
     fn hear(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
+        let limits = self.limits();
+        let Self { channel, measurements, requests, .. } = self;
         match message {
             Message::Ping(ping) => self.answer_clock(now, &ping),
             Message::Goodbye(goodbye) => self.left(goodbye),
             Message::Propose(propose) => self.proposed(now, propose),
-            Message::Refuse(refuse) => self.refused(now, refuse),
-            Message::Begin(about) => self.begun(now, about.measurement),
+            Message::Refuse(refuse) => measurements.refused(now, channel, refuse),
+            Message::Begin(about) => measurements.begun(now, channel, about.measurement, &limits),
             Message::Setting(question) => {
-                self.stay(now);
-                self.requests.asked(now, &mut self.channel, question)
+                measurements.common.stay(now);
+                requests.asked(now, channel, question)
             }
             Message::Sample(_) | Message::Finish(_) | Message::Report(_) => {
-                self.hear_running(now, message)
+                measurements.common.hear(now, channel, message)
             }
             Message::Hello(_) => Err(WireError::broken("a second hello")),
             Message::Accept(_) | Message::FlowsReady(_) | Message::SettingDone(_) => {
@@ -169,16 +161,34 @@ impl ServerSession {
     pub(super) fn new(now: Instant, config: ServerConfig) -> Self {
         Self {
             channel: Channel::new(now),
-            cookies: CookieMint::new(config.seed),
+            measurements: ServerMeasurements::new(config.seed),
             config,
-            state: State::Greeting(Greeting::default()),
-            deadline: now + GREETING_TIMEOUT,
-            measurement: 0,
-            receive_hash: None,
+            greeting: Some(Greeting::new(now)),
             requests: Requests::default(),
-            proves: None,
             client: None,
         }
+    }
+
+    fn proposed(&mut self, now: Instant, propose: Propose) -> Result<(), WireError> {
+        self.measurements.may_propose(propose.measurement)?;
+        self.renew()?;
+        let limits = self.limits();
+        self.measurements.proposed(now, &mut self.channel, propose, &limits)
+    }
+
+    /// Looks the client's key up again: during the connection its limits may change, and it may be revoked.
+    fn renew(&mut self) -> Result<(), WireError> {
+        if let (Some(client), Some(keys)) = (&self.client, &self.config.keys) {
+            let known = keys.clients.again(client, self.config.peer.ip());
+            self.client = Some(known.map_err(WireError::NotPermitted)?);
+        }
+        Ok(())
+    }
+
+    /// What the client may ask for.
+    fn limits(&self) -> Limits {
+        let limits = self.config.limits;
+        self.client.as_ref().map_or(limits, |client| client.limits(limits))
     }
 
     /// Answers a question for this host's clock, unless the server keeps its clock private.
@@ -196,43 +206,18 @@ impl ServerSession {
         if goodbye.code != Code::Done {
             return Err(farewell(goodbye));
         }
-        self.abandon();
+        self.measurements.abandon(&mut self.channel);
         self.channel.close();
         Ok(())
     }
 
-    /// The state has lasted too long, or something is due in it.
-    fn time_out(&mut self, now: Instant) -> Result<(), WireError> {
-        let why = match &self.state {
-            State::Greeting(greeting) => return Err(greeting.timed_out()),
-            State::Idle => {
-                let minutes = IDLE_TIMEOUT.as_secs() / 60;
-                let why = format!("it requested nothing for {minutes} minutes");
-                return Err(WireError::TimedOut(why));
-            }
-            State::Running(running) if running.is_overdue(now) => return self.finish_overdue(now),
-            State::Preparing { .. } => "the server did not get ready in time",
-            State::Expecting(_) => "not all data connections arrived in time",
-            State::Ready(_) => "the client did not begin in time",
-            State::Running(_) => "the measurement did not end in time",
-        };
-        self.abandon();
-        self.break_off(now, why.into())
-    }
-
     fn closed(&self) -> WireError {
-        WireError::Closed(match &self.state {
-            State::Greeting(_) => "before it greeted".into(),
-            State::Idle => "without a goodbye".into(),
-            _ => "in the middle of a measurement".into(),
-        })
-    }
-
-    /// Tells the host to forget the running measurement, if there is one.
-    fn abandon(&mut self) {
-        if !matches!(self.state, State::Greeting(_) | State::Idle) {
-            self.channel.act(Action::Abandon);
-        }
+        let when = match (&self.greeting, self.measurements.common.stage()) {
+            (Some(_), _) => "before it greeted",
+            (None, Stage::Idle) => "without a goodbye",
+            (None, _) => "in the middle of a measurement",
+        };
+        WireError::Closed(when.into())
     }
 }
 

@@ -6,14 +6,15 @@ use super::super::deflate::{deflated, inflated, is_deflated};
 use super::super::messages::{About, AskSetting, Finish, Message, OneSample, Propose, Report};
 use super::super::preamble::Role;
 use super::super::times::{
-    ACCEPT_TIMEOUT, BEGIN_TIMEOUT, FLOWS_TIMEOUT, FLUSH_TIMEOUT, GRACE_TIME, REPORTS_TIMEOUT,
+    ACCEPT_TIMEOUT, BEGIN_TIMEOUT, FLOWS_TIMEOUT, FLUSH_TIMEOUT, GRACE_TIME, IDLE_TIMEOUT,
+    REPORTS_TIMEOUT,
 };
 use super::*;
 use crate::frame::Decoder;
 use crate::keys::{AuthorizedKeys, KeyAuthorization};
 use crate::pair::{end, host, key, knows, limits, origin, sample, server_config};
-use crate::session::{Limits, Output, Session, SettingRequest};
-use goodput_model::{BitRate, FlowSample, Known, Length, Sample, TcpInfo};
+use crate::session::{Action, Limits, Output, Session, SettingRequest};
+use goodput_model::{BitRate, FlowSample, Known, Length, Plan, Sample, TcpInfo};
 use serde_json::Value;
 
 /// A server session, and a client's messages in the clear.

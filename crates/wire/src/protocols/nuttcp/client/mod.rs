@@ -9,28 +9,36 @@
 //! side reversed if the far end sends (`-r -F`, since 3.4.1). Over UDP a far sender begins, so this end must listen on
 //! a port before it names the port.
 
-mod agreement;
-mod transfer;
-
 use std::time::Instant;
 
-use goodput_model::{Host, Plan};
+use goodput_model::{Direction, Host, Known, Length, Plan, Sample, Transport};
 
-use self::agreement::Agreement;
-use self::transfer::Transfer;
 use super::account::Account;
 use super::lines::Lines;
+use super::plan::{parameters_of, unspoken};
 use super::version::{HELO, Version};
-use super::{GREETING_TIMEOUT, OURS};
+use super::{
+    ACCEPT_TIMEOUT, BEGIN_TIMEOUT, DATA_PORT, DRAIN_TIMEOUT, FLOWS_TIMEOUT, GRACE_TIME,
+    GREETING_TIMEOUT, OURS, tickets,
+};
+use crate::check;
 use crate::error::WireError;
 use crate::foreign;
 use crate::outbox::Outbox;
 use crate::plain::phrase;
+use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, ClientConfig, Input};
 use crate::state_machine::StateMachine;
+use crate::ticket::FlowSetup;
 
 /// The oldest version that this end supports: Debian's, against which this was tested.
 const OLDEST: Version = Version::new(6, 1, 2);
+
+/// Listening attempts of this end until it finds free ports, each one measurement's ports higher.
+const MAX_ATTEMPTS: u16 = 8;
+
+/// Why the server's own view is missing.
+const UNREPORTED: &str = "a nuttcp server reports only totals";
 
 /// A conversation, seen from the connecting side.
 pub struct ClientSession {
@@ -65,6 +73,41 @@ enum State {
     Running(Transfer),
     /// The one measurement is over.
     Over,
+}
+
+/// A measurement for which both sides prepare.
+struct Agreement {
+    plan: Box<Plan>,
+    /// Port of the first flow.
+    port: u16,
+    /// How many times this end has tried to listen.
+    tries: u16,
+    /// Whether this end awaits the flows, and must have a port before the request is sent.
+    listens: bool,
+    asked: bool,
+    accepted: bool,
+    flows_ready: bool,
+}
+
+impl Agreement {
+    /// What did not arrive in time.
+    fn lacks(&self) -> &'static str {
+        match (self.asked, self.accepted) {
+            (false, _) => "this end did not listen in time",
+            (true, false) => "it neither accepts nor refuses the parameters",
+            (true, true) => "the data connections were not made in time",
+        }
+    }
+}
+
+/// The transfer of a measurement that has begun.
+struct Transfer {
+    plan: Box<Plan>,
+    finishing: bool,
+    /// The last sample of this end, once its flows have ended.
+    ended: Option<Box<Sample>>,
+    /// Whether the server has reported everything, and closed.
+    told: bool,
 }
 
 impl StateMachine for ClientSession {
@@ -189,6 +232,187 @@ impl ClientSession {
             self.propose(now, plan);
         }
         Ok(())
+    }
+
+    fn propose(&mut self, now: Instant, plan: Box<Plan>) {
+        let refusal = match self.state {
+            State::Idle => check::sense(&plan).err().or_else(|| unspoken(&plan)),
+            _ => Some("a nuttcp server runs one measurement per connection".into()),
+        };
+        if let Some(why) = refusal {
+            return self.out.act(Action::Refused(why));
+        }
+        let listens = parameters_of(&plan, self.theirs, DATA_PORT).connects();
+        let port = plan.data_port.unwrap_or(DATA_PORT);
+        let agreement = Agreement {
+            plan,
+            port,
+            tries: 0,
+            listens,
+            asked: false,
+            accepted: false,
+            flows_ready: false,
+        };
+        self.enter(State::Agreeing(agreement), Some(now + ACCEPT_TIMEOUT));
+        if listens {
+            self.listen();
+        } else {
+            self.ask();
+        }
+    }
+
+    fn listen(&mut self) {
+        let State::Agreeing(agreement) = &mut self.state else { return };
+        agreement.tries += 1;
+        let first_port = agreement.port;
+        self.open_flows(FlowSetup::Listen { first_port });
+    }
+
+    /// The flows can't be opened; this may be because the ports are in use, so try others.
+    fn flows_failed(&mut self) {
+        if let State::Agreeing(agreement) = &mut self.state
+            && let Agreement { listens: true, asked: false, tries: ..MAX_ATTEMPTS, .. } = agreement
+            // The user's own port is not a guess, so no other is tried.
+            && agreement.plan.data_port.is_none()
+        {
+            agreement.port += agreement.plan.flows;
+            return self.listen();
+        }
+        self.break_off();
+    }
+
+    /// Writes the parameters.
+    fn ask(&mut self) {
+        let State::Agreeing(agreement) = &mut self.state else { return };
+        agreement.asked = true;
+        let plan = &agreement.plan;
+        let parameters = parameters_of(plan, self.theirs, agreement.port);
+        let whole = match plan.length {
+            Length::Bytes(bytes) => bytes.0 % plan.chunk_bytes.0 == 0,
+            Length::Seconds(_) | Length::Auto { .. } | Length::Source => true,
+        };
+        if !whole && !parameters.client_sends {
+            let why = "nuttcp sends only whole chunks, so a little more than requested will arrive";
+            self.out.act(Action::Note(why.into()));
+        }
+        self.out.send(parameters.write());
+    }
+
+    fn open_flows(&mut self, flow_setup: FlowSetup) {
+        let State::Agreeing(agreement) = &self.state else { return };
+        let parameters = parameters_of(&agreement.plan, self.theirs, DATA_PORT);
+        let tickets = tickets(&agreement.plan, parameters.interval_s);
+        self.out.act(Action::OpenFlows { tickets, flow_setup });
+    }
+
+    /// This end listens, so that the request can name the port.
+    fn listening(&mut self, now: Instant) {
+        if let State::Agreeing(Agreement { listens: true, asked: false, .. }) = self.state {
+            self.deadline = Some(now + ACCEPT_TIMEOUT);
+            self.ask();
+        }
+    }
+
+    /// The server's answer to the parameters.
+    fn answered(&mut self, now: Instant, line: &str) -> Result<(), WireError> {
+        let State::Agreeing(agreement) = &mut self.state else { return Ok(()) };
+        if agreement.accepted {
+            // A server of 6.1.2 accepts before it has its ports, and complains later.
+            return self.account.hear(line);
+        }
+        if line.starts_with("KO") {
+            self.enter(State::Refusing(String::new()), Some(now + ACCEPT_TIMEOUT));
+            return Ok(());
+        }
+        if !line.starts_with("OK") {
+            let why = "it answers the parameters with neither OK nor KO";
+            return Err(WireError::Protocol(why.into()));
+        }
+        agreement.accepted = true;
+        let (listens, port) = (agreement.listens, agreement.port);
+        self.deadline = Some(now + FLOWS_TIMEOUT);
+        if !listens {
+            self.open_flows(FlowSetup::Connect { port: Some(port), apart: 1 });
+        }
+        self.be_ready(now);
+        Ok(())
+    }
+
+    fn flows_ready(&mut self, now: Instant) {
+        if let State::Agreeing(agreement) = &mut self.state {
+            agreement.flows_ready = true;
+            self.be_ready(now);
+        }
+    }
+
+    fn be_ready(&mut self, now: Instant) {
+        let State::Agreeing(agreement) = &self.state else { return };
+        if agreement.accepted && agreement.flows_ready {
+            let plan = agreement.plan.clone();
+            self.enter(State::Ready(plan), Some(now + BEGIN_TIMEOUT));
+            self.out.act(Action::PeerReady);
+        }
+    }
+
+    /// Takes an input of a measurement that is ready or has begun.
+    fn take_running(&mut self, now: Instant, input: Input) {
+        match input {
+            Input::Begin => self.begin(now),
+            Input::Finish(_) => self.finish(),
+            Input::Ended(last) => self.ended(now, last),
+            // The protocol can't carry samples, reports and questions.
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        let State::Ready(plan) = &self.state else { return };
+        let plan = plan.clone();
+        let until =
+            after_s(now, check::duration_s(&plan).unwrap_or(f64::MAX)) + DRAIN_TIMEOUT + GRACE_TIME;
+        let running = Transfer { plan, finishing: false, ended: None, told: false };
+        self.enter(State::Running(running), Some(until));
+        self.out.act(Action::Begin);
+    }
+
+    /// The driver ends the payload. A far sender stops at the requested length, or earlier if it
+    /// finds something to read on the control connection, such as its end (lines 7391 to 7404).
+    fn finish(&mut self) {
+        let State::Running(running) = &mut self.state else { return };
+        if std::mem::replace(&mut running.finishing, true) {
+            return;
+        }
+        if running.plan.direction == Direction::Reverse && !running.told {
+            self.out.end_sending();
+        }
+        self.out.act(Action::Finish);
+    }
+
+    /// A UDP receiver that has missed every end marker ends with the control connection (lines 1400
+    /// to 1408).
+    fn ended(&mut self, now: Instant, last: Box<Sample>) {
+        let State::Running(running) = &mut self.state else { return };
+        if running.ended.is_some() {
+            return;
+        }
+        running.ended = Some(last);
+        if running.plan.transport == Transport::Udp && !running.told {
+            self.out.end_sending();
+        }
+        self.deadline = Some(now + DRAIN_TIMEOUT);
+        self.conclude();
+    }
+
+    /// Continues when both ends have ended.
+    fn conclude(&mut self) {
+        let State::Running(Transfer { plan, ended: Some(last), told: true, .. }) = &self.state
+        else {
+            return;
+        };
+        let totals = self.account.totals(plan, self.theirs, last);
+        self.out.act(Action::PeerTotals(Box::new(totals)));
+        self.out.act(Action::PeerReported(Known::missing(UNREPORTED)));
+        self.be_over();
     }
 
     /// The measurement is over, and with it the conversation once the driver has reported.

@@ -9,26 +9,32 @@
 //! A client sends nothing more after its parameters. If this end sends, anything that the client
 //! sends ends the measurement, as in nuttcp.
 
-mod third_party;
-mod transfer;
-
 use std::time::Instant;
 
-use goodput_model::{Host, Plan};
+use goodput_model::{Host, Known, Sample};
 
-use self::transfer::Transfer;
+use super::intervals::Intervals;
 use super::lines::Lines;
-use super::parameters::Parameters;
-use super::plan::plan_of;
+use super::parameters::{Parameters, ThirdParty};
+use super::plan::{ClientRequest, plan_of};
+use super::third_party::third_party_test;
 use super::version::Version;
-use super::{GREETING_TIMEOUT, OURS, PREPARE_TIMEOUT, tickets};
+use super::{
+    ACCEPT_TIMEOUT, BEGIN_PAUSE, DRAIN_TIMEOUT, FLOWS_TIMEOUT, GRACE_TIME, GREETING_TIMEOUT, OURS,
+    PREPARE_TIMEOUT, report, tickets,
+};
+use crate::check;
 use crate::error::WireError;
 use crate::foreign;
 use crate::outbox::Outbox;
 use crate::plain::phrase;
+use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input, ServerConfig};
 use crate::state_machine::StateMachine;
 use crate::ticket::FlowSetup;
+
+/// What a client of nuttcp reports about itself.
+const UNREPORTED: &str = "a nuttcp client reports nothing about itself";
 
 /// A conversation, seen from the answering side.
 pub struct ServerSession {
@@ -38,14 +44,6 @@ pub struct ServerSession {
     state: State,
     /// When the state must have ended, or something is due in it.
     deadline: Instant,
-}
-
-/// A client's request, and its plan.
-pub struct ClientRequest {
-    /// The parameters as sent.
-    pub parameters: Parameters,
-    /// The plan that they mean.
-    pub plan: Plan,
 }
 
 /// The state of the conversation.
@@ -61,9 +59,66 @@ enum State {
     /// Payload moves.
     Running(Box<Transfer>),
     /// The host measures with another server.
-    ThirdParty(third_party::Stage),
+    ThirdParty(ThirdPartyStage),
     /// Everything was sent.
     Over,
+}
+
+/// The transfer of a measurement that has begun.
+struct Transfer {
+    asked: Box<ClientRequest>,
+    intervals: Intervals,
+    finishing: bool,
+    last: Option<Box<Sample>>,
+}
+
+impl Transfer {
+    fn new(asked: Box<ClientRequest>) -> Self {
+        let intervals = Intervals::new(&asked.parameters);
+        Self { asked, intervals, finishing: false, last: None }
+    }
+
+    /// Whether the client sends.
+    fn client_sends(&self) -> bool {
+        self.asked.parameters.client_sends
+    }
+
+    /// Whether the host was asked to finish.
+    fn is_finishing(&self) -> bool {
+        self.finishing
+    }
+
+    /// Whether a client may end its half of the control connection: a receiver that wants no more,
+    /// or a sender of datagrams that is done.
+    fn may_be_interrupted(&self) -> bool {
+        self.asked.parameters.udp || !self.client_sends()
+    }
+}
+
+/// The stages of a measurement with a third party.
+enum ThirdPartyStage {
+    /// The host has not decided yet.
+    ClientRequest {
+        /// Whether this end sends to the third party.
+        sends: bool,
+        /// How long it may take, seconds.
+        limit_s: f64,
+    },
+    /// The client received OK.
+    Under {
+        /// Whether this end sends to the third party.
+        sends: bool,
+    },
+}
+
+impl ThirdPartyStage {
+    /// The message to the client if the measurement ends early.
+    fn refusal(&self, why: &str) -> String {
+        match self {
+            Self::ClientRequest { sends, .. } => format!("KO\n{}KO\n", complaint(!sends, why)),
+            Self::Under { sends } => complaint(!sends, &format!("Error: {why}")) + "DONE\n",
+        }
+    }
 }
 
 impl StateMachine for ServerSession {
@@ -202,6 +257,135 @@ impl ServerSession {
             State::Preparing(Box::new(ClientRequest { parameters, plan })),
             now + PREPARE_TIMEOUT,
         );
+    }
+
+    fn ask_third_party(&mut self, now: Instant, asked: &Parameters, other: &ThirdParty) {
+        let limits = &self.config.limits;
+        match third_party_test(asked, other, limits) {
+            Err(why) => self.turn_away(&why, !asked.client_sends),
+            Ok(test) => {
+                // A plan of bytes has no duration.
+                let limit_s = check::duration_s(&test.plan).unwrap_or(limits.duration_s);
+                let stage = ThirdPartyStage::ClientRequest { sends: asked.client_sends, limit_s };
+                self.out.act(Action::MeasureWithThirdParty(Box::new(test)));
+                self.enter(State::ThirdParty(stage), now + ACCEPT_TIMEOUT);
+            }
+        }
+    }
+
+    /// The host has begun the measurement.
+    fn third_party_begun(&mut self, now: Instant) {
+        if let State::ThirdParty(ThirdPartyStage::ClientRequest { sends, limit_s }) = self.state {
+            self.out.send(format!("OK v{OURS}\n"));
+            // The other conversation has its own time limits; this one outlasts them.
+            let until = after_s(now, limit_s) + 4 * DRAIN_TIMEOUT + GRACE_TIME;
+            self.enter(State::ThirdParty(ThirdPartyStage::Under { sends }), until);
+        }
+    }
+
+    /// Passes on the measurement's output, some of which may come from the third party.
+    fn told(&mut self, lines: &str) {
+        if matches!(self.state, State::ThirdParty(ThirdPartyStage::Under { .. })) {
+            self.out.send(lines.lines().map(|line| phrase(line) + "\n").collect::<String>());
+        }
+    }
+
+    fn third_party_done(&mut self, outcome: Result<(), String>) {
+        match outcome {
+            Err(why) => self.refuse(&why),
+            Ok(()) if matches!(self.state, State::ThirdParty(_)) => {
+                self.out.send("DONE\n");
+                self.end();
+            }
+            Ok(()) => {}
+        }
+    }
+
+    /// The host expects the flows: now the client may send.
+    fn expecting(&mut self, now: Instant) {
+        self.third_party_begun(now);
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Preparing(asked) => {
+                self.out.send(format!("OK v{OURS}\n"));
+                self.enter(State::Expecting(asked), now + FLOWS_TIMEOUT);
+            }
+            other => self.state = other,
+        }
+    }
+
+    fn flows_ready(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Expecting(asked) => {
+                let until = self.finish_at(now, &asked);
+                self.out.act(Action::Begin);
+                self.enter(State::Running(Box::new(Transfer::new(asked))), until);
+            }
+            other => self.state = other,
+        }
+    }
+
+    /// When this end ends the measurement: a sender when its time is up; a receiver some time after
+    /// the client should have ended it.
+    fn finish_at(&self, now: Instant, asked: &ClientRequest) -> Instant {
+        let own = Some(asked.parameters.timeout_s).filter(|seconds| *seconds > 0.0);
+        let longest = self.config.limits.duration_s;
+        let seconds = own.or(check::duration_s(&asked.plan)).unwrap_or(longest);
+        let at = after_s(now, seconds);
+        match (asked.parameters.client_sends, asked.parameters.udp) {
+            (true, _) => at + GRACE_TIME,
+            (false, true) => at + BEGIN_PAUSE,
+            (false, false) => at,
+        }
+    }
+
+    /// The client sends something although it should be silent.
+    fn interrupted(&mut self, now: Instant) {
+        if let State::Running(running) = &self.state
+            && running.may_be_interrupted()
+        {
+            self.finish(now);
+        }
+    }
+
+    fn finish(&mut self, now: Instant) {
+        if let State::Running(running) = &mut self.state
+            && !std::mem::replace(&mut running.finishing, true)
+        {
+            self.deadline = now + DRAIN_TIMEOUT;
+            self.out.act(Action::Finish);
+        }
+    }
+
+    /// Takes an input that matters only while payload moves.
+    fn take_running(&mut self, now: Instant, input: Input) {
+        let State::Running(running) = &mut self.state else { return };
+        match input {
+            Input::Sampled(sample) => {
+                let lines = running.intervals.lines(&sample);
+                if !lines.is_empty() {
+                    self.out.send(lines);
+                }
+            }
+            Input::Finish(_) => self.finish(now),
+            Input::Ended(last) => {
+                running.last = Some(last);
+                self.deadline = now + DRAIN_TIMEOUT;
+            }
+            Input::Report(_) => self.report(),
+            // Inputs of a client's session don't occur here.
+            _ => {}
+        }
+    }
+
+    /// Reports this end's counts, which is the whole report.
+    fn report(&mut self) {
+        let State::Running(running) = &mut self.state else { return };
+        let Some(last) = running.last.take() else { return };
+        let mut text = String::from(running.intervals.close());
+        text.push_str(&report::lines(&running.asked, &last, &self.config));
+        self.out.send(text);
+        self.out.act(Action::PeerReported(Known::missing(UNREPORTED)));
+        self.end();
     }
 
     fn enter(&mut self, state: State, deadline: Instant) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::pair::{Alone, end, origin, server_config};
 use crate::session::CREDENTIAL_REQUIRED;
-use goodput_model::{Direction, FlowSample, Known, Role, Sample, SocketMemory, TcpInfo};
+use goodput_model::{Direction, FlowSample, Plan, Role, SocketMemory, TcpInfo};
 
 /// A line of Debian's 6.1.2, unless a test changes it.
 const LINE: &str = "buflen = 1024, nbuf = 4, win = 0, nstream = 1, rate = 4294967295, port = 5001, \
