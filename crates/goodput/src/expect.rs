@@ -4,8 +4,6 @@ use std::str::FromStr;
 
 use goodput_model::{BitRate, Record, Verdict};
 
-use crate::nearest::nearest;
-
 /// One expectation: `>=900mbit`, `<1gbit`, `limit=none`, `limit!=path-loss`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expectation {
@@ -43,8 +41,9 @@ fn known_limit(id: &str) -> Result<String, String> {
     if known.clone().any(|known| known == id) {
         return Ok(id.into());
     }
-    let near = nearest(id, known);
-    Err(format!("there is no rule {id:?}; did you mean {:?}?", near.unwrap_or(Verdict::NO_LIMIT)))
+    let near = goodput_model::nearest(id, known);
+    let near = near.first().map_or(Verdict::NO_LIMIT, String::as_str);
+    Err(format!("there is no rule {id:?}; did you mean {near:?}?"))
 }
 
 impl Expectation {

@@ -16,7 +16,6 @@ mod fit;
 mod key_files;
 mod known_servers;
 mod logging;
-mod nearest;
 mod pages;
 mod proxies;
 mod record_file;

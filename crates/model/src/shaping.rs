@@ -188,6 +188,32 @@ fn not_counted() -> Known<f64> {
     Known::missing("an older goodput made this record")
 }
 
+impl ShapingTest {
+    /// A test of a shaper that was told this rate, before anything was measured.
+    pub fn of(told_bits_per_s: BitRate) -> Self {
+        Self {
+            told_bits_per_s,
+            tolerance_percent: 0.0,
+            max_burst_bytes: None,
+            train: Known::missing("not measured"),
+            counts: Known::missing("not measured"),
+            datagrams_bits_per_s: Known::missing("not measured"),
+            tcp_bits_per_s: Known::missing("not measured"),
+            confirmation: Confirmation::Inconclusive,
+            reasons: Vec::new(),
+            shaper: Known::missing("not looked for"),
+            enough_bucket: Known::missing("not computed"),
+            causes: Vec::new(),
+            changes: Vec::new(),
+            commands: Vec::new(),
+            permanent: Vec::new(),
+            proof: None,
+            not_proven: None,
+            since: None,
+        }
+    }
+}
+
 fn not_read() -> Known<LocalShaper> {
     Known::missing("an older goodput made this record")
 }

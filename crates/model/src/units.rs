@@ -68,6 +68,10 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Bytes of a page of memory, in which the kernel counts locked memory, pipes and what sockets hold: 4 KiB on x86-64, and
+/// usually on other processors.
+pub const PAGE_BYTES: u64 = 4096;
+
 /// Three to four significant digits: 94.3, 312.4, 9.41, 0.14, and whole numbers bare.
 fn three_digits(value: f64) -> String {
     let places = match value {

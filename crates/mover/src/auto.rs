@@ -5,7 +5,7 @@
 //! is lost. Each candidate states its reason. The first candidate that can run here within the limits of this process
 //! is taken.
 
-use goodput_model::{Plan, Role, Source, Transport};
+use goodput_model::{PAGE_BYTES, Plan, Role, Source, Transport};
 
 use crate::error::Unsupported;
 use crate::limits::Needs;
@@ -21,8 +21,6 @@ pub const AUTO: &str = "auto";
 /// (medians of 6 interleaved rounds). `copy` cost 1.3 to 3.7 times as much as writev on loopback, and 1.8 to 17 times
 /// over veth.
 const SMALL_WRITE_BYTES: u64 = 16 << 10;
-/// Bytes of a page.
-const PAGE_BYTES: u64 = 4096;
 
 /// A mover, and the reason for it.
 #[derive(Clone, Copy)]

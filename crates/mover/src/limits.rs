@@ -3,7 +3,7 @@
 
 use std::{fs, io};
 
-use goodput_model::{Bytes, Plan, Role, Transport};
+use goodput_model::{Bytes, PAGE_BYTES, Plan, Role, Transport};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -13,8 +13,6 @@ use crate::error::Unsupported;
 /// Most descriptors that a measurement takes beside its flows: its signals, and the files of /proc that it reads during
 /// the run.
 const OTHER_DESCRIPTORS: u64 = 16;
-/// Size of a page, bytes, as the kernel counts locked pages.
-const PAGE_BYTES: u64 = 4096;
 
 /// What one flow takes, beside its socket and its thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE}
 
 use crate::lasting::Lasting;
 use crate::object_kind::ObjectKind;
-use crate::raw::{self, NLA_F_NESTED, RawMessage};
+use crate::raw::{self, NLA_F_NESTED, RawMessage, word_or_zero};
 use crate::{Netlink, NetlinkError};
 
 /// One object.
@@ -159,7 +159,7 @@ fn object(kind: ObjectKind, message: &RawMessage) -> Option<Object> {
         ObjectKind::NextHop => {
             // The scope is only reported, as are all flags except one.
             header[1] = 0;
-            let flags = word(&header, 4) & ONLINK;
+            let flags = word_or_zero(&header, 4) & ONLINK;
             header[4..8].copy_from_slice(&flags.to_ne_bytes());
             true
         }
@@ -201,12 +201,12 @@ fn settled_forwarding(header: &mut [u8], attributes: &[(u16, Vec<u8>)]) -> bool 
 fn settled_filter(header: &[u8], attributes: &mut Vec<(u16, Vec<u8>)>) -> bool {
     attributes.retain(|(kind, _)| ObjectKind::Filter.key_attributes().contains(kind));
     let is_u32 = attributes.iter().any(|(kind, name)| *kind == 1 && name == b"u32\0");
-    let handle = word(header, 8);
+    let handle = word_or_zero(header, 8);
     handle != 0 && !(is_u32 && handle & 0xfff == 0)
 }
 
 fn settled_route(header: &mut [u8], attributes: &mut Vec<(u16, Vec<u8>)>) -> bool {
-    let flags = word(header, 8);
+    let flags = word_or_zero(header, 8);
     header[8..12].copy_from_slice(&(flags & ONLINK).to_ne_bytes());
     // With RTA_NH_ID, RTA_OIF, RTA_GATEWAY, RTA_MULTIPATH and RTA_VIA are only reported.
     if attributes.iter().any(|(kind, _)| *kind == 30) {
@@ -255,20 +255,20 @@ fn links(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<
         ObjectKind::NextHop => {
             // NHA_OIF.
             let own = attributes.iter().filter(|(kind, value)| *kind == 5 && value.len() >= 4);
-            own.map(|(_, value)| word(value, 0)).collect()
+            own.map(|(_, value)| word_or_zero(value, 0)).collect()
         }
         ObjectKind::Route => {
             let mut links = Vec::new();
             for (attribute, value) in attributes {
                 match attribute {
-                    4 if value.len() >= 4 => links.push(word(value, 0)),
-                    9 => next_hops(&mut value.clone(), |hop| links.push(word(hop, 4))),
+                    4 if value.len() >= 4 => links.push(word_or_zero(value, 0)),
+                    9 => next_hops(&mut value.clone(), |hop| links.push(word_or_zero(hop, 4))),
                     _ => {}
                 }
             }
             links
         }
-        _ => vec![word(header, 4)],
+        _ => vec![word_or_zero(header, 4)],
     }
 }
 
@@ -311,11 +311,6 @@ fn body(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u
 fn put(bytes: &mut Vec<u8>, (kind, value): &(u16, Vec<u8>)) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes.extend(raw::attribute(*kind, value));
-}
-
-/// The word at a byte; 0 if the kernel reported less.
-fn word(bytes: &[u8], at: usize) -> u32 {
-    raw::word(bytes, at).unwrap_or(0)
 }
 
 #[cfg(test)]

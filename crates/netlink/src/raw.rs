@@ -50,6 +50,11 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
+/// The same; 0 if the kernel or a driver reported less.
+pub(crate) fn word_or_zero(bytes: &[u8], at: usize) -> u32 {
+    word(bytes, at).unwrap_or(0)
+}
+
 impl NetlinkSerializable for RawMessage {
     fn message_type(&self) -> u16 {
         self.kind

@@ -4,7 +4,7 @@
 use crate::NetlinkError;
 use crate::ethtool::call;
 use crate::ethtool_ioctl::MAX_TABLE_BYTES;
-use crate::raw;
+use crate::raw::word_or_zero;
 
 const ETHTOOL_GRXFH: u32 = 0x29;
 const ETHTOOL_GRXRINGS: u32 = 0x2d;
@@ -60,7 +60,7 @@ pub fn receive_hash(device: &str) -> Result<ReceiveHash, NetlinkError> {
     let operation = format!("read the receive hash of {device}");
     let mut head = [0u8; HASH_BYTES];
     call(&operation, device, ETHTOOL_GRSSH, &mut head)?;
-    let (table, key) = (word(&head, TABLE_LENGTH_AT), word(&head, KEY_LENGTH_AT));
+    let (table, key) = (word_or_zero(&head, TABLE_LENGTH_AT), word_or_zero(&head, KEY_LENGTH_AT));
     let bytes = (table as usize).saturating_mul(4).saturating_add(key as usize);
     if bytes > MAX_TABLE_BYTES - HASH_BYTES {
         return Err(NetlinkError::malformed(&operation, "its table is too long"));
@@ -129,8 +129,10 @@ fn order(head: &[u8; HASH_BYTES], part: HashPart, bytes: &[u8]) -> Option<Vec<u8
         HashPart::Key => (TABLE_STAYS, u32::try_from(bytes.len()).ok()?),
     };
     let fits = match part {
-        HashPart::Table => bytes.len().is_multiple_of(4) && table == word(head, TABLE_LENGTH_AT),
-        HashPart::Key => key == word(head, KEY_LENGTH_AT),
+        HashPart::Table => {
+            bytes.len().is_multiple_of(4) && table == word_or_zero(head, TABLE_LENGTH_AT)
+        }
+        HashPart::Key => key == word_or_zero(head, KEY_LENGTH_AT),
     };
     let mut order = [0u8; HASH_BYTES];
     order[TABLE_LENGTH_AT..][..4].copy_from_slice(&table.to_ne_bytes());
@@ -141,17 +143,12 @@ fn order(head: &[u8; HASH_BYTES], part: HashPart, bytes: &[u8]) -> Option<Vec<u8
 
 fn parse(whole: &[u8]) -> Option<ReceiveHash> {
     let (head, lists) = whole.split_at_checked(HASH_BYTES)?;
-    let (table, key) = (word(head, TABLE_LENGTH_AT), word(head, KEY_LENGTH_AT));
+    let (table, key) = (word_or_zero(head, TABLE_LENGTH_AT), word_or_zero(head, KEY_LENGTH_AT));
     let (table, rest) = lists.split_at_checked((table as usize).checked_mul(4)?)?;
     let key = rest.get(..key as usize)?.to_vec();
     let table = table.as_chunks().0.iter().map(|entry| u32::from_ne_bytes(*entry)).collect();
     let is_toeplitz = head[FUNCTION_AT] == TOEPLITZ && head[TRANSFORM_AT] == 0;
     Some(ReceiveHash { is_toeplitz, key, table })
-}
-
-/// The word at a byte; 0 if the driver reported less.
-fn word(bytes: &[u8], at: usize) -> u32 {
-    raw::word(bytes, at).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -187,12 +184,18 @@ mod tests {
         (head[FUNCTION_AT], head[TRANSFORM_AT]) = (TOEPLITZ, 1);
         let table = [7u32, 1].map(u32::to_ne_bytes).concat();
         let order_of = order(&head, HashPart::Table, &table).unwrap();
-        assert_eq!((word(&order_of, TABLE_LENGTH_AT), word(&order_of, KEY_LENGTH_AT)), (2, 0));
+        assert_eq!(
+            (word_or_zero(&order_of, TABLE_LENGTH_AT), word_or_zero(&order_of, KEY_LENGTH_AT)),
+            (2, 0)
+        );
         assert_eq!((order_of[FUNCTION_AT], order_of[TRANSFORM_AT]), (0, 1));
         assert_eq!(order_of[HASH_BYTES..], table);
         let order_of = order(&head, HashPart::Key, &[1, 2, 3]).unwrap();
-        assert_eq!(word(&order_of, TABLE_LENGTH_AT), TABLE_STAYS);
-        assert_eq!((word(&order_of, KEY_LENGTH_AT), &order_of[HASH_BYTES..]), (3, &[1, 2, 3][..]));
+        assert_eq!(word_or_zero(&order_of, TABLE_LENGTH_AT), TABLE_STAYS);
+        assert_eq!(
+            (word_or_zero(&order_of, KEY_LENGTH_AT), &order_of[HASH_BYTES..]),
+            (3, &[1, 2, 3][..])
+        );
         // A device whose number of queues has changed rejects an earlier table.
         for (part, bytes) in [(HashPart::Table, &table[..4]), (HashPart::Key, &[1][..])] {
             assert_eq!(order(&head, part, bytes), None);

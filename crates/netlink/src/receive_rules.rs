@@ -4,7 +4,7 @@
 use crate::NetlinkError;
 use crate::ethtool::call;
 use crate::ethtool_ioctl::MAX_TABLE_BYTES;
-use crate::raw;
+use crate::raw::word_or_zero;
 
 const ETHTOOL_GRXCLSRLCNT: u32 = 0x2e;
 const ETHTOOL_GRXCLSRULE: u32 = 0x2f;
@@ -46,7 +46,7 @@ type Card<'a> = &'a mut dyn FnMut(u32, &mut [u8]) -> Result<(), NetlinkError>;
 fn list(operation: &str, card: Card<'_>) -> Result<Vec<ReceiveRule>, NetlinkError> {
     let mut head = [0u8; WHOLE_BYTES];
     card(ETHTOOL_GRXCLSRLCNT, &mut head)?;
-    let count = word(&head, COUNT_AT) as usize;
+    let count = word_or_zero(&head, COUNT_AT) as usize;
     let bytes = count.saturating_mul(4).saturating_add(WHOLE_BYTES);
     if bytes > MAX_TABLE_BYTES {
         return Err(NetlinkError::malformed(operation, "there are too many"));
@@ -57,7 +57,7 @@ fn list(operation: &str, card: Card<'_>) -> Result<Vec<ReceiveRule>, NetlinkErro
         card(ETHTOOL_GRXCLSRLALL, &mut all)?;
     }
     // There may be fewer rules by now.
-    let told = (word(&all, COUNT_AT) as usize).min(count);
+    let told = (word_or_zero(&all, COUNT_AT) as usize).min(count);
     let places = all[PLACES_AT..].as_chunks().0.iter().take(told);
     let mut rules = Vec::new();
     for place in places.map(|place| u32::from_ne_bytes(*place)) {
@@ -79,11 +79,6 @@ fn add(operation: &str, rule: &ReceiveRule, card: Card<'_>) -> Result<(), Netlin
     card(ETHTOOL_SRXCLSRLINS, &mut whole)
 }
 
-/// The word at a byte; 0 if the driver reported less.
-fn word(bytes: &[u8], at: usize) -> u32 {
-    raw::word(bytes, at).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,13 +88,13 @@ mod tests {
 
     /// Answers as net/ethtool/ioctl.c and a driver do.
     fn card(rules: &mut BTreeMap<u32, Vec<u8>>, command: u32, data: &mut [u8]) {
-        let place = word(data, PLACE_AT);
+        let place = word_or_zero(data, PLACE_AT);
         match command {
             ETHTOOL_GRXCLSRLCNT => {
                 data[COUNT_AT..PLACES_AT].copy_from_slice(&(rules.len() as u32).to_ne_bytes());
             }
             ETHTOOL_GRXCLSRLALL => {
-                assert_eq!(word(data, COUNT_AT) as usize, rules.len());
+                assert_eq!(word_or_zero(data, COUNT_AT) as usize, rules.len());
                 let places = rules.keys().flat_map(|place| place.to_ne_bytes());
                 for (byte, told) in data[PLACES_AT..].iter_mut().zip(places) {
                     *byte = told;

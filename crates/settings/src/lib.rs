@@ -22,7 +22,6 @@ mod life;
 mod live;
 mod lookup;
 mod machine;
-mod nearest;
 pub mod parameters;
 mod permanent;
 mod place;

@@ -4,10 +4,10 @@ use goodput_model::{EndName, Permanent, Plan, SettingRef};
 
 use crate::error::SettingError;
 use crate::machine::sysctl_name;
-use crate::nearest::nearest;
 use crate::permanent::merged;
 use crate::setting::{Backend, Machine, Setting};
 use crate::settings::ALL;
+use goodput_model::nearest;
 
 /// The setting called `name` on this host; for a sysctl, its file must exist. The error for an unknown name
 /// lists the most similar existing names.

@@ -1,7 +1,7 @@
 //! Whether a shaper gives what it was told.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, CountedLayer, Estimate, Known, Missing, Shaping, ShapingKind,
+    BitRate, Bytes, Confirmation, CountedLayer, Estimate, Missing, Shaping, ShapingKind,
     ShapingTest,
 };
 
@@ -70,7 +70,6 @@ pub fn judge(
     };
     let reasons = found.into_iter().filter(|(own, _)| *own == confirmation);
     ShapingTest {
-        told_bits_per_s: told.rate,
         tolerance_percent: told.tolerance_percent,
         max_burst_bytes: told.max_burst,
         reasons: reasons.map(|(_, why)| why).collect(),
@@ -79,15 +78,7 @@ pub fn judge(
         tcp_bits_per_s: tcp.into(),
         train: train.into(),
         confirmation,
-        shaper: Known::missing("not looked for"),
-        enough_bucket: Known::missing("not computed"),
-        causes: Vec::new(),
-        changes: Vec::new(),
-        commands: Vec::new(),
-        permanent: Vec::new(),
-        proof: None,
-        not_proven: None,
-        since: None,
+        ..ShapingTest::of(told.rate)
     }
 }
 
@@ -201,7 +192,7 @@ fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Gaps;
+    use goodput_model::{Gaps, Known};
 
     const TOLD: Told =
         Told { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };

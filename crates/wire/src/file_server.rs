@@ -1,49 +1,22 @@
 //! File servers: they have protocols of their own, which the flows speak. This end of the conversation only reports
 //! what such a server can't do.
 
-use std::time::Duration;
-
 use goodput_model::{Direction, Plan, Transport};
 
-use crate::direct::{Answering, Connecting, Dialect, PLAIN_MOVER, out_of_reach};
-use crate::error::WireError;
-use crate::far_end::FarEnd;
-use crate::greeting;
-use crate::session::{First, FirstDatagram, Protocol};
+use crate::direct::{Connecting, Dialect, PLAIN_MOVER, out_of_reach};
+use crate::file_target::{self, OPENING_TIMEOUT};
+use crate::session::Protocol;
 use crate::ticket::FlowTicket;
 
-/// The protocol of a target whose URL names a file. No server of ours speaks this protocol, so it is not in the list.
-pub const PROTOCOL: Protocol = Protocol {
-    id: "file-server",
-    summary: "a server of files",
-    port: 0,
-    has_control: false,
-    far_end: FarEnd {
-        // It sends nothing before it receives a request.
-        awaits_begin: true,
-        ..FarEnd::PLAIN
-    },
-    takes_the_rest: false,
-    recognises: |_| First::Foreign,
-    recognises_datagram: |_| FirstDatagram::Foreign,
-    greet: greeting::none,
-    client: |now, _| Box::new(Connecting::new(now, &DIALECT)),
-    server: |now, config| {
-        Box::new(Answering::new(now, config, |_, _, _| {
-            Err(WireError::Foreign { seems: SERVER.into() })
-        }))
-    },
-};
-
-/// The role that goodput doesn't play.
-const SERVER: &str = "a client of a server of files";
-
-/// Until all flows are connected: the file is fetched once first.
-const FLOWS_TIMEOUT: Duration = Duration::from_secs(120);
+/// The protocol of a target whose URL names a file.
+pub const PROTOCOL: Protocol =
+    file_target::protocol("file-server", "a server of files", |now, _| {
+        Box::new(Connecting::new(now, &DIALECT))
+    });
 
 const DIALECT: Dialect = Dialect {
     program: "file server",
-    opening: FLOWS_TIMEOUT,
+    opening: OPENING_TIMEOUT,
     tickets,
     doubt: |_, _| None,
     unreported: "a server of files does not report what it saw",

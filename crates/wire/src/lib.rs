@@ -13,6 +13,7 @@ mod direct;
 pub mod error;
 pub mod far_end;
 pub mod file_server;
+mod file_target;
 pub mod foreign;
 pub mod frame;
 pub mod greeting;

@@ -1,46 +1,22 @@
 //! Files on mounts: the kernel, or the program behind the mount, talks to their server. This module sends nothing; it
 //! only reports which parts of a plan make no sense for a file.
 
-use std::time::Duration;
-
 use goodput_model::{Direction, Plan, Transport};
 
-use crate::direct::{Answering, Connecting, Dialect, out_of_reach};
-use crate::error::WireError;
-use crate::far_end::FarEnd;
-use crate::greeting;
-use crate::session::{First, FirstDatagram, Protocol};
+use crate::direct::{Connecting, Dialect, out_of_reach};
+use crate::file_target::{self, OPENING_TIMEOUT};
+use crate::session::Protocol;
 use crate::ticket::FlowTicket;
 
-/// The protocol of a target that is a path. No server speaks this protocol, so it is not in the list.
-pub const PROTOCOL: Protocol = Protocol {
-    id: "mounted-file",
-    summary: "a file on a mount",
-    port: 0,
-    has_control: false,
-    far_end: FarEnd {
-        // It sends nothing before it is read.
-        awaits_begin: true,
-        ..FarEnd::PLAIN
-    },
-    takes_the_rest: false,
-    recognises: |_| First::Foreign,
-    recognises_datagram: |_| FirstDatagram::Foreign,
-    greet: greeting::none,
-    client: |now, _| Box::new(Connecting::new(now, &DIALECT)),
-    server: |now, config| {
-        Box::new(Answering::new(now, config, |_, _, _| {
-            Err(WireError::Foreign { seems: "a file".into() })
-        }))
-    },
-};
-
-/// Until the file is open everywhere: it is read once first.
-const OPENING: Duration = Duration::from_secs(120);
+/// The protocol of a target that is a path.
+pub const PROTOCOL: Protocol =
+    file_target::protocol("mounted-file", "a file on a mount", |now, _| {
+        Box::new(Connecting::new(now, &DIALECT))
+    });
 
 const DIALECT: Dialect = Dialect {
     program: "mount",
-    opening: OPENING,
+    opening: OPENING_TIMEOUT,
     tickets,
     doubt: |_, _| None,
     unreported: "what the server of a mount saw can't be asked for",

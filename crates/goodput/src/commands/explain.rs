@@ -3,7 +3,6 @@
 use anyhow::{Result, bail};
 
 use crate::exit::Exit;
-use crate::nearest::nearest;
 use crate::pages::registries;
 use crate::screen;
 
@@ -49,7 +48,7 @@ fn find(name: &str) -> Vec<String> {
 
 fn suggestion(name: &str) -> String {
     let names = registries::ALL.iter().flat_map(|registry| (registry.names)());
-    nearest(name, names).map_or_else(
+    goodput_model::nearest(name, names).first().map_or_else(
         || "; `goodput list` shows the names".into(),
         |nearest| format!("; did you mean {nearest:?}?"),
     )

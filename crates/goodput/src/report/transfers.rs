@@ -7,6 +7,7 @@ use goodput_model::transfers::{EndCost, Method, Transfers};
 use goodput_model::{ArmResult, Bytes, Comparison, Effect, Judgement, Known, Verdict};
 
 use super::delay;
+use super::micros::micros;
 use super::style;
 use super::table::Table;
 
@@ -64,7 +65,7 @@ pub fn title(size_bytes: Option<u64>, clients: u16) -> String {
 fn cells(method: &Method) -> Vec<String> {
     let Method { near, far, .. } = method;
     let cpu = |end: &EndCost| pair(&end.user_s_per_gb, &end.system_s_per_gb, 2, 1.0);
-    let time = method.time_s.value().map_or("?".into(), |s| seconds(*s));
+    let time = method.time_s.value().map_or("?".into(), |s| micros(s * 1e6));
     let numbers = [
         method.n.to_string(),
         time,
@@ -77,15 +78,6 @@ fn cells(method: &Method) -> Vec<String> {
         pair(&near.peak_memory_bytes, &far.peak_memory_bytes, 1, 1e-6),
     ];
     method.values.iter().cloned().chain(numbers).collect()
-}
-
-/// At least three digits.
-fn seconds(s: f64) -> String {
-    match s {
-        s if s >= 10.0 => format!("{s:.1} s"),
-        s if s >= 1.0 => format!("{s:.2} s"),
-        s => super::micros::micros(s * 1e6),
-    }
 }
 
 /// `?` if unknown; the reason is in the record.

@@ -134,19 +134,8 @@ fn find(name: &str) -> Result<&'static Builtin, LabError> {
 
 fn hint(name: &str) -> String {
     let names = scenarios::builtin().iter().map(|builtin| builtin.name);
-    match nearest(name, names) {
+    match goodput_model::nearest(name, names).first() {
         Some(nearest) => format!("; did you mean {nearest:?}?"),
         None => String::new(),
     }
-}
-
-/// The most similar name, if one is similar at all.
-pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Below this, suggestions puzzle more than they help; clap uses the same value.
-    const MIN_SIMILARITY: f64 = 0.7;
-    names
-        .map(|other| (strsim::jaro_winkler(name, other), other))
-        .filter(|(likeness, _)| *likeness > MIN_SIMILARITY)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, other)| other)
 }

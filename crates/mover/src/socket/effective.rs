@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::AsFd;
 
+use goodput_model::traffic_class::dscp;
 use goodput_model::{Bytes, SocketOptions};
 use socket2::{Domain, SockRef, Socket, Type};
 
@@ -43,16 +44,16 @@ pub fn effective(socket: impl AsFd) -> Result<Effective, SocketError> {
         notsent_lowat: socket.tcp_notsent_lowat().ok().filter(|_| is_tcp),
         busy_poll_us: super::get_number(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL),
         priority: socket.priority().ok(),
-        dscp: dscp(&socket),
+        dscp: code_point(&socket),
     })
 }
 
-fn dscp(socket: &Socket) -> Option<u8> {
+fn code_point(socket: &Socket) -> Option<u8> {
     let class = match socket.domain().ok()? == Domain::IPV6 {
         true => socket.tclass_v6().ok()?,
         false => socket.tos_v4().ok()?,
     };
-    u8::try_from(class >> 2).ok()
+    u8::try_from(class).ok().map(dscp)
 }
 
 pub(super) fn congestion(socket: &Socket) -> Option<String> {

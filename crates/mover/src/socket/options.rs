@@ -3,16 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd;
 
+use goodput_model::traffic_class::{ECN_MASK, MAX_DSCP, traffic_class};
 use goodput_model::{Bytes, Family, SocketOptions};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::error::SocketError;
-
-/// Bits of the traffic class that carry congestion marks and are not ours to set (RFC 3168).
-const ECN_BITS: u32 = 0b11;
-
-/// Highest differentiated services code point (RFC 2474).
-const MAX_DSCP: u8 = 63;
 
 /// A new socket for the family of `address`.
 pub(super) fn new(
@@ -250,7 +245,8 @@ pub(super) fn set_dscp(
     if dscp > MAX_DSCP {
         return Err(SocketError::invalid("use code point", dscp, "it is not within 0 to 63"));
     }
-    let class = |old: u32| u32::from(dscp) << 2 | (old & ECN_BITS);
+    // The congestion marks are not ours to set.
+    let class = |old: u32| u32::from(traffic_class(dscp)) | (old & u32::from(ECN_MASK));
     let set = || {
         if family == Domain::IPV6 {
             socket.set_tclass_v6(class(socket.tclass_v6()?))?;

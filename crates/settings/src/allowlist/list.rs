@@ -6,7 +6,7 @@
 //! `stable_secret`), can starve it of memory (`min_free_kbytes`, `tcp_mem`), or would load a
 //! module (`default_qdisc`, `tcp_allowed_congestion_control`, which may at most be read).
 
-use goodput_model::{BitRate, Bytes};
+use goodput_model::{BitRate, Bytes, PAGE_BYTES};
 
 use Bounds::{
     AsItIs, Congestion, Frames, LargestFrame, Numbers, QdiscKind, Queue, Rates, ReadOnly, Sizes,
@@ -109,7 +109,7 @@ pub(super) const FEWEST_PACKETS: u64 = 10;
 /// next power of two.
 const LARGEST_TCP_WINDOW_BYTES: i64 = 1 << 30;
 /// Smallest socket buffer, bytes: a page.
-const PAGE_BYTES: i64 = 4096;
+const MIN_BUFFER_BYTES: i64 = PAGE_BYTES as i64;
 
 const SWITCH: Bounds = Numbers(0, 1);
 const BUFFER: &str =
@@ -215,11 +215,11 @@ pub const ALL: &[Entry] = &[
     entry("sysctl.net.core.netdev_budget_usecs", Numbers(1, 100_000), POLL),
     entry("sysctl.net.core.netdev_max_backlog", Numbers(1, 1_000_000), POLL),
     entry("sysctl.net.core.netdev_tstamp_prequeue", SWITCH, POLL),
-    entry("sysctl.net.core.optmem_max", Numbers(PAGE_BYTES, 16 << 20), BUFFER),
-    entry("sysctl.net.core.rmem_default", Numbers(PAGE_BYTES, 256 << 20), BUFFER),
-    entry("sysctl.net.core.rmem_max", Numbers(PAGE_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
-    entry("sysctl.net.core.wmem_default", Numbers(PAGE_BYTES, 256 << 20), BUFFER),
-    entry("sysctl.net.core.wmem_max", Numbers(PAGE_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
+    entry("sysctl.net.core.optmem_max", Numbers(MIN_BUFFER_BYTES, 16 << 20), BUFFER),
+    entry("sysctl.net.core.rmem_default", Numbers(MIN_BUFFER_BYTES, 256 << 20), BUFFER),
+    entry("sysctl.net.core.rmem_max", Numbers(MIN_BUFFER_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
+    entry("sysctl.net.core.wmem_default", Numbers(MIN_BUFFER_BYTES, 256 << 20), BUFFER),
+    entry("sysctl.net.core.wmem_max", Numbers(MIN_BUFFER_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
     entry("sysctl.net.core.rps_sock_flow_entries", Numbers(0, 1 << 20), POLL),
     entry("sysctl.net.core.skb_defer_max", Numbers(0, 4096), POLL),
     entry("sysctl.net.core.somaxconn", Numbers(128, 65_535), "at least the kernel's old default"),
@@ -240,7 +240,7 @@ pub const ALL: &[Entry] = &[
     entry("sysctl.net.ipv4.tcp_ecn", Numbers(0, 5), TCP),
     entry("sysctl.net.ipv4.tcp_ecn_fallback", SWITCH, TCP),
     entry("sysctl.net.ipv4.tcp_frto", Numbers(0, 2), TCP),
-    entry("sysctl.net.ipv4.tcp_limit_output_bytes", Numbers(PAGE_BYTES, 64 << 20), TCP),
+    entry("sysctl.net.ipv4.tcp_limit_output_bytes", Numbers(MIN_BUFFER_BYTES, 64 << 20), TCP),
     entry("sysctl.net.ipv4.tcp_max_reordering", Numbers(3, 3000), TCP),
     entry("sysctl.net.ipv4.tcp_mem", ReadOnly, SEEN),
     entry("sysctl.net.ipv4.tcp_min_rtt_wlen", Numbers(0, 86_400), TCP),
@@ -249,14 +249,14 @@ pub const ALL: &[Entry] = &[
     entry("sysctl.net.ipv4.tcp_mtu_probing", Numbers(0, 2), TCP),
     entry("sysctl.net.ipv4.tcp_no_metrics_save", SWITCH, TCP),
     entry("sysctl.net.ipv4.tcp_no_ssthresh_metrics_save", SWITCH, TCP),
-    entry("sysctl.net.ipv4.tcp_notsent_lowat", Numbers(PAGE_BYTES, u32::MAX as i64), TCP),
+    entry("sysctl.net.ipv4.tcp_notsent_lowat", Numbers(MIN_BUFFER_BYTES, u32::MAX as i64), TCP),
     entry("sysctl.net.ipv4.tcp_pacing_ca_ratio", Numbers(50, 1000), TCP),
     entry("sysctl.net.ipv4.tcp_pacing_ss_ratio", Numbers(50, 1000), TCP),
     entry("sysctl.net.ipv4.tcp_pingpong_thresh", Numbers(1, 255), TCP),
     entry("sysctl.net.ipv4.tcp_recovery", Numbers(0, 7), TCP),
     entry("sysctl.net.ipv4.tcp_reordering", Numbers(1, 300), TCP),
     entry("sysctl.net.ipv4.tcp_retrans_collapse", SWITCH, TCP),
-    entry("sysctl.net.ipv4.tcp_rmem", Numbers(PAGE_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
+    entry("sysctl.net.ipv4.tcp_rmem", Numbers(MIN_BUFFER_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
     entry("sysctl.net.ipv4.tcp_rto_min_us", Numbers(1000, 1_000_000), TCP),
     entry("sysctl.net.ipv4.tcp_sack", SWITCH, TCP),
     entry("sysctl.net.ipv4.tcp_shrink_window", SWITCH, TCP),
@@ -266,11 +266,11 @@ pub const ALL: &[Entry] = &[
     entry("sysctl.net.ipv4.tcp_tso_rtt_log", Numbers(0, 31), TCP),
     entry("sysctl.net.ipv4.tcp_tso_win_divisor", Numbers(0, 255), TCP),
     entry("sysctl.net.ipv4.tcp_window_scaling", SWITCH, TCP),
-    entry("sysctl.net.ipv4.tcp_wmem", Numbers(PAGE_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
+    entry("sysctl.net.ipv4.tcp_wmem", Numbers(MIN_BUFFER_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
     entry("sysctl.net.ipv4.udp_early_demux", SWITCH, POLL),
     entry("sysctl.net.ipv4.udp_mem", ReadOnly, SEEN),
-    entry("sysctl.net.ipv4.udp_rmem_min", Numbers(PAGE_BYTES, 16 << 20), BUFFER),
-    entry("sysctl.net.ipv4.udp_wmem_min", Numbers(PAGE_BYTES, 16 << 20), BUFFER),
+    entry("sysctl.net.ipv4.udp_rmem_min", Numbers(MIN_BUFFER_BYTES, 16 << 20), BUFFER),
+    entry("sysctl.net.ipv4.udp_wmem_min", Numbers(MIN_BUFFER_BYTES, 16 << 20), BUFFER),
     // Of files: Documentation/admin-guide/sysctl/vm.rst.
     entry("sysctl.vm.dirty_expire_centisecs", Numbers(100, 60_000), CACHE),
     entry("sysctl.vm.dirty_writeback_centisecs", Numbers(10, 60_000), CACHE),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
-use crate::nearest::nearest;
+use goodput_model::nearest;
 
 const ROOT: &str = "/proc/sys";
 

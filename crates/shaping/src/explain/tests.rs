@@ -15,9 +15,7 @@ pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
     let wait = 0.01;
     let bytes = Bytes((wait * datagrams / 8.0) as u64);
     ShapingTest {
-        told_bits_per_s: BitRate(1e8),
         tolerance_percent: 2.0,
-        max_burst_bytes: None,
         train: Known::Value(Shaping {
             kind,
             payload_bytes: Bytes(1472),
@@ -46,16 +44,7 @@ pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
         datagrams_bits_per_s: rate,
         tcp_bits_per_s: Known::Value(exactly(tcp)),
         confirmation: Confirmation::Missed,
-        reasons: Vec::new(),
-        shaper: Known::missing(""),
-        enough_bucket: Known::missing(""),
-        causes: Vec::new(),
-        changes: Vec::new(),
-        commands: Vec::new(),
-        permanent: Vec::new(),
-        proof: None,
-        not_proven: None,
-        since: None,
+        ..ShapingTest::of(BitRate(1e8))
     }
 }
 

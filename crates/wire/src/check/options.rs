@@ -1,5 +1,6 @@
 //! Whether the socket options of a plan make sense, and which of them other protocols can't carry.
 
+use goodput_model::traffic_class::MAX_DSCP;
 use goodput_model::{EndName, Plan, SocketOptions, Transport};
 
 use super::{MAX_CONGESTION_NAME_BYTES, Problems, is_name, short};
@@ -7,9 +8,6 @@ use super::{MAX_CONGESTION_NAME_BYTES, Problems, is_name, short};
 /// The least and the greatest `TCP_MAXSEG` that Linux takes (`TCP_MIN_MSS` and `MAX_TCP_WINDOW`,
 /// include/net/tcp.h).
 const MSS_RANGE_BYTES: std::ops::RangeInclusive<u32> = 88..=32_767;
-
-/// Greatest differentiated services code point: 6 bits (RFC 2474).
-const MAX_DSCP: u8 = 63;
 
 /// The least that a socket is paced at, bits per second: the kernel counts whole bytes.
 const MIN_PACING_BITS_PER_S: f64 = 8.0;

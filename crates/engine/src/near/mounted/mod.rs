@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goodput_kernel::FileMount;
-use goodput_model::{EndName, MountReach, Plan, Snapshot};
+use goodput_model::{EndName, MountReach, PAGE_BYTES, Plan, Snapshot};
 use goodput_mover::{Awaited, EarlyPayload, MountedFile};
 use goodput_wire::ticket::FlowTicket;
 
@@ -166,7 +166,6 @@ fn local(path: &Path, mount: &FileMount) -> Option<String> {
 
 /// The part of a file for each of this many flows, in whole pages except at its end.
 fn parts(bytes: u64, flows: usize) -> Result<Vec<Range<u64>>, EngineError> {
-    const PAGE_BYTES: u64 = 4096;
     let pages = bytes.div_ceil(PAGE_BYTES);
     let flows = flows.max(1) as u64;
     if pages < flows {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goodput_kernel::{FileMount, Mounts, nfs_client};
-use goodput_model::{EndName, Plan, Snapshot};
+use goodput_model::{EndName, PAGE_BYTES, Plan, Snapshot};
 use goodput_mover::{MountedFile, cache};
 use goodput_settings::MountAgain;
 use rustix::fs::OFlags;
@@ -167,10 +167,10 @@ impl Opening<'_> {
 
 /// Reads the beginning of a file into page-aligned memory, as `O_DIRECT` demands.
 fn read_page(file: &File) -> io::Result<()> {
-    const PAGE_BYTES: usize = 4096;
-    let mut room = vec![0; 2 * PAGE_BYTES];
-    let start = room.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
-    file.read_at(&mut room[start..start + PAGE_BYTES], 0).map(drop)
+    let page = PAGE_BYTES as usize;
+    let mut room = vec![0; 2 * page];
+    let start = room.as_ptr().align_offset(page).min(page);
+    file.read_at(&mut room[start..start + page], 0).map(drop)
 }
 
 pub fn cannot(what: &str, path: &Path, cause: &io::Error) -> EngineError {

@@ -4,11 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goodput_model::Transport;
+use goodput_model::{PAGE_BYTES, Transport};
 use rustix::process::{Resource, getrlimit};
-
-/// Bytes of a page, in which the kernel counts `tcp_mem` and `udp_mem`.
-const PAGE_BYTES: u64 = 4096;
 
 /// The resources of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

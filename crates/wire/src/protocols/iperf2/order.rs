@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use goodput_model::traffic_class::dscp;
 use goodput_model::{BitRate, Bytes, Direction, EndName, Length, Plan, SocketOptions, Transport};
 
 use super::bounceback::{self, Bounceback};
@@ -204,7 +205,7 @@ impl Maker<'_> {
         let told = window > 0 && self.config.transport == Transport::Tcp;
         SocketOptions {
             sndbuf_bytes: told.then_some(Bytes(window)),
-            dscp: (header.tos > 0).then_some(header.tos >> 2),
+            dscp: (header.tos > 0).then_some(dscp(header.tos)),
             ..SocketOptions::default()
         }
     }

@@ -1,5 +1,6 @@
 //! A plan of ours, as the header of each flow.
 
+use goodput_model::traffic_class::traffic_class;
 use goodput_model::{Bytes, Direction, EndName, FlowPlan, Length, Plan, Transport};
 
 use super::ack::ACK_VERSION;
@@ -71,7 +72,7 @@ fn header(plan: &Plan, flow: FlowPlan) -> Result<Header, String> {
         window: 0,
         length: length(plan, flow)?,
         version: Some(ACK_VERSION),
-        tos: plan.socket.dscp.unwrap_or(0) << 2,
+        tos: traffic_class(plan.socket.dscp.unwrap_or(0)),
         rate,
         sent: None,
     })

@@ -1,5 +1,6 @@
 //! Turns a client's parameters into a plan, or into iperf3's error number.
 
+use goodput_model::traffic_class::dscp;
 use goodput_model::{BitRate, Bytes, Direction, Length, Pin, Pins, Plan, SocketOptions, Transport};
 
 use super::errors::number;
@@ -23,10 +24,6 @@ pub const UDP_BLOCK: std::ops::RangeInclusive<u64> = 16..=65_507;
 const TIME_S: u64 = 10;
 const TCP_BLOCK: u64 = 128 * 1024;
 const UDP_BLOCK_DEFAULT: u64 = 1460;
-
-/// Largest type of service; its upper 6 bits are the DSCP (RFC 2474).
-const TOS_MAX: u64 = 255;
-const ECN_BITS: u32 = 2;
 
 /// The client's request, in goodput's terms.
 #[derive(Debug, Clone, PartialEq)]
@@ -189,9 +186,9 @@ fn socket(params: &Params) -> Result<SocketOptions, Refusal> {
         return Err((number::BUFFER_SIZE, format!("it requests buffers of {window} bytes")));
     }
     let tos = params.tos.unwrap_or(0);
-    if tos > TOS_MAX {
+    let Ok(class) = u8::try_from(tos) else {
         return Err((number::TOS, format!("it requests a type of service of {tos}")));
-    }
+    };
     if let Some(mss) = params.mss.filter(|mss| *mss > MAX_MSS) {
         return Err((number::MSS, format!("it requests an MSS of {mss} bytes")));
     }
@@ -203,7 +200,7 @@ fn socket(params: &Params) -> Result<SocketOptions, Refusal> {
         nodelay: params.nodelay,
         max_pacing_bits_per_s: params.fqrate.map(|rate| BitRate(rate as f64)),
         // The kernel sets congestion marks (RFC 3168), so the lower bits are left out.
-        dscp: (tos > 0).then_some((tos >> ECN_BITS) as u8),
+        dscp: (class > 0).then(|| dscp(class)),
         // iperf3 ignores the option over TCP.
         dont_fragment: params.dont_fragment && params.udp,
         ..SocketOptions::default()

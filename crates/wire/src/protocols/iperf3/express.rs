@@ -1,5 +1,6 @@
 //! Expresses a plan in iperf3's parameters, or says which option it can't express.
 
+use goodput_model::traffic_class::traffic_class;
 use goodput_model::{Direction, Length, Pin, Plan, Transport};
 
 use super::agree::UDP_BLOCK;
@@ -13,9 +14,6 @@ const MAX_TIME_S: f64 = 86_400.0;
 
 /// Most streams of each direction (3.12, `MAX_STREAMS` in `iperf.h`).
 const MAX_STREAMS: u16 = 128;
-
-/// Bits of a type of service below the DSCP (RFC 2474).
-const ECN_BITS: u32 = 2;
 
 /// The parameters of a plan, or the parts that iperf3 can't express.
 pub fn express(plan: &Plan) -> Result<Params, String> {
@@ -56,7 +54,7 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
         len: Some(plan.chunk_bytes.0),
         bandwidth,
         fqrate: socket.max_pacing_bits_per_s.map(|rate| rate.0 as u64),
-        tos: socket.dscp.map(|dscp| u64::from(dscp) << ECN_BITS),
+        tos: socket.dscp.map(|dscp| traffic_class(dscp).into()),
         congestion: socket.congestion.clone(),
         get_server_output: plan.peer_output,
         // A 32-bit number would wrap around after 5 minutes at 10 Gbit/s of small datagrams.

@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use goodput_model::traffic_class::dscp;
+
 use super::version::Version;
 
 /// The beginning of the line.
@@ -198,6 +200,12 @@ impl Parameters {
             srcport: scan.number("srcport", 0)?,
             iratesss: scan.flag("iratesss")?,
         })
+    }
+
+    /// The code point of the packets, if a type of service is asked for.
+    pub fn dscp(&self) -> Result<Option<u8>, String> {
+        let class = u8::try_from(self.tos).map_err(|_| "invalid tos")?;
+        Ok((class > 0).then(|| dscp(class)))
     }
 
     /// The line, with exactly the keys of its version (lines 3666 to 4110). Requests that our

@@ -1,5 +1,6 @@
 //! Converts parameters to a plan and back.
 
+use goodput_model::traffic_class::{ECN_MASK, traffic_class};
 use goodput_model::{BitRate, Bytes, Direction, Length, Pin, Plan, SocketOptions, Transport};
 
 use super::parameters::{NO_LIMIT, NO_RATE, Parameters, format};
@@ -28,9 +29,6 @@ const TOS_MAX: u64 = 0xff;
 
 /// Shortest time between two interval lines, seconds: how often this end samples.
 const MIN_INTERVAL_S: f64 = 0.1;
-
-/// Bits of the type of service below the code point (RFC 3168).
-const ECN_BITS: u64 = 0x3;
 
 /// The plan of a client's parameters, or why it is not served. `control` is the port of the control
 /// connection here.
@@ -72,7 +70,10 @@ pub fn makes_sense(asked: &Parameters) -> Result<(), String> {
         ),
         (asked.do_jitter > 0, "jitter as nuttcp measures it is not served here"),
         (asked.do_owd > 0, "one-way delay as nuttcp measures it is not served here"),
-        (asked.tos & ECN_BITS != 0, "invalid tos: its two lowest bits are the network's (ECN)"),
+        (
+            asked.tos & u64::from(ECN_MASK) != 0,
+            "invalid tos: its two lowest bits are the network's (ECN)",
+        ),
         (asked.tos > TOS_MAX, "invalid tos"),
         (asked.nbuf == 0, "invalid nbuf"),
         (asked.nstream == 0 || asked.nstream > u64::from(MAX_STREAMS), "invalid nstream"),
@@ -134,13 +135,12 @@ fn socket(asked: &Parameters) -> Result<SocketOptions, String> {
     let window = |is_set: bool| (is_set && asked.win > 0).then_some(Bytes(asked.win));
     let mss = (sends && asked.datamss > 0).then_some(asked.datamss);
     let mss = mss.map(u32::try_from).transpose().map_err(|_| "invalid datamss")?;
-    let dscp = (asked.tos > 0).then_some(asked.tos >> 2);
     Ok(SocketOptions {
         sndbuf_bytes: window(sends || asked.braindead),
         rcvbuf_bytes: window(!sends || asked.braindead),
         mss_bytes: mss.filter(|_| !asked.udp),
         nodelay: sends && asked.nodelay,
-        dscp: dscp.map(u8::try_from).transpose().map_err(|_| "invalid tos")?,
+        dscp: asked.dscp()?,
         ..SocketOptions::default()
     })
 }
@@ -216,7 +216,7 @@ pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
         format: u64::from(format::PARSE | format::WANT_RTT),
         irate: plan.rate_bits_per_s.is_some(),
         datamss: plan.socket.mss_bytes.map_or(0, u64::from),
-        tos: plan.socket.dscp.map_or(0, |dscp| u64::from(dscp) << 2),
+        tos: plan.socket.dscp.map_or(0, |dscp| traffic_class(dscp).into()),
         nodelay: plan.socket.nodelay,
         ..Parameters::standard(theirs)
     }

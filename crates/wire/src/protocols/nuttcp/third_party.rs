@@ -96,7 +96,6 @@ fn rate(asked: &Parameters, chunk: u64) -> Option<f64> {
 fn socket(asked: &Parameters, other: &ThirdParty) -> Result<SocketOptions, String> {
     let window = (asked.win > 0).then_some(Bytes(asked.win));
     let mss = (asked.datamss > 0 && !asked.udp).then_some(asked.datamss);
-    let dscp = (asked.tos > 0).then_some(asked.tos >> 2);
     let family = match other.family {
         None => None,
         Some(4) => Some(Family::V4),
@@ -108,7 +107,7 @@ fn socket(asked: &Parameters, other: &ThirdParty) -> Result<SocketOptions, Strin
         rcvbuf_bytes: window,
         mss_bytes: mss.map(u32::try_from).transpose().map_err(|_| "invalid datamss")?,
         nodelay: asked.nodelay,
-        dscp: dscp.map(u8::try_from).transpose().map_err(|_| "invalid tos")?,
+        dscp: asked.dscp()?,
         family,
         ..SocketOptions::default()
     })

@@ -7,7 +7,7 @@ const MAX_SHOWN_NAMES: usize = 3;
 const MIN_SIMILARITY: f64 = 0.6;
 
 /// The most similar of `candidates`, best first, at most three; none if none is similar.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut scored: Vec<(f64, &str)> = candidates
         .map(|candidate| (similarity(name, candidate), candidate))
         .filter(|(score, _)| *score >= MIN_SIMILARITY)
@@ -33,6 +33,8 @@ mod tests {
         let all = ["socket.sndbuf", "socket.congestion", "mover"];
         assert_eq!(nearest("socket.sndbf", all.into_iter())[0], "socket.sndbuf");
         assert_eq!(nearest("congestion", all.into_iter()), ["socket.congestion"]);
-        assert!(nearest("zebra", all.into_iter()).is_empty());
+        for nonsense in ["zebra", ""] {
+            assert!(nearest(nonsense, all.into_iter()).is_empty(), "{nonsense}");
+        }
     }
 }
