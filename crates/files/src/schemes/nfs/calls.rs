@@ -1,5 +1,4 @@
-//! The calls of NFS version 3 (RFC 1813), its MOUNT protocol and the port mapper (RFC 1833) that are needed to read
-//! and write a file.
+//! The calls of NFS version 3 (RFC 1813) and its MOUNT protocol that are needed to read and write a file.
 
 use std::time::Duration;
 
@@ -9,19 +8,15 @@ use crate::error::FileError;
 
 /// Longest file handle, bytes (RFC 1813 section 2.4).
 pub const HANDLE_BYTES: usize = 64;
-/// Port of the port mapper.
-pub const PORTMAP_PORT: u16 = 111;
-
-const IPPROTO_TCP: u32 = 6;
 
 /// How long an answer may take if nothing is read or written.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How long an answer may take if a directory or a file is changed.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
 /// How long flushing a file to disk may take.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(120);
 
-const fn of(
+pub const fn of(
     (program, version): (u32, u32),
     number: u32,
     name: &'static str,
@@ -30,11 +25,9 @@ const fn of(
     Procedure { program, version, number, name, patience }
 }
 
-const PORTMAP_2: (u32, u32) = (100_000, 2);
 const MOUNT_3: (u32, u32) = (100_005, 3);
 const NFS_3: (u32, u32) = (100_003, 3);
 
-pub const GETPORT: Procedure = of(PORTMAP_2, 3, "GETPORT", PATIENCE);
 pub const MNT: Procedure = of(MOUNT_3, 1, "MNT", PATIENCE);
 pub const UMNT: Procedure = of(MOUNT_3, 3, "UMNT", PATIENCE);
 pub const GETATTR: Procedure = of(NFS_3, 1, "GETATTR", PATIENCE);
@@ -96,19 +89,6 @@ pub struct Read {
     pub bytes: u32,
     /// Whether the file ends here.
     pub is_end: bool,
-}
-
-/// Asks the port mapper for a program's port.
-pub fn port_args(out: &mut Vec<u8>, of: Procedure) {
-    [of.program, of.version, IPPROTO_TCP, 0].into_iter().for_each(|word| put(out, word));
-}
-
-/// The port, if the program is registered.
-pub fn port(reader: &mut Reader<'_>) -> Result<Option<u16>, Unread> {
-    let port = reader.u32()?;
-    let port = u16::try_from(port)
-        .map_err(|_| broken(format!("the port mapper answers with port {port}")))?;
-    Ok(Some(port).filter(|port| *port > 0))
 }
 
 /// The handle of an export, or the status of the refusal (`mountstat3`, RFC 1813 section 5.1.5).

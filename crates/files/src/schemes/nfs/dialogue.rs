@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::time::Timespec;
 
-use super::calls::{self, Attributes, Handle, Limits, PORTMAP_PORT, Verifier};
+use super::calls::{self, Attributes, Handle, Limits, Verifier};
 use super::later;
 use super::rpc::{self, Credential, Procedure};
 use super::xdr::{Reader, Unread, put_opaque};
@@ -115,17 +115,6 @@ impl Dialogue {
         answer.map_err(|why| rpc::with_advice(why, self.connection.socket()))
     }
 
-    /// The port of a program.
-    pub fn port(&mut self, wait: &dyn Wait, of: Procedure, what: &str) -> Result<u16, FileError> {
-        let port = self.call(wait, calls::GETPORT, |out| calls::port_args(out, of), calls::port)?;
-        port.ok_or_else(|| {
-            FileError::Refused(format!(
-                "the server's port mapper has no {what} version {} over TCP",
-                of.version
-            ))
-        })
-    }
-
     pub fn lookup(
         &mut self,
         wait: &dyn Wait,
@@ -201,24 +190,6 @@ pub fn connection(socket: OwnedFd) -> Result<Connection, FileError> {
     // If this fails, calls only take longer.
     let _ = set_tcp_nodelay(&socket, true);
     Connection::new(socket)
-}
-
-/// Asks the port mapper of a host.
-pub fn ports(
-    dial: &mut dyn Dial,
-    host: &str,
-    of: &[(Procedure, &str)],
-    wait: &dyn Wait,
-) -> Result<Vec<u16>, FileError> {
-    let mapper = Dialogue::connect(dial, host, PORTMAP_PORT, wait);
-    let mut mapper = mapper.map_err(|why| match why {
-        FileError::Refused(why) => FileError::Refused(format!(
-            "{why}: NFS version 3 is found by the port mapper; name the port of a server without one, as in \
-             nfs://{host}:2049/…?mountport=20048"
-        )),
-        other => other,
-    })?;
-    of.iter().map(|(procedure, what)| mapper.port(wait, *procedure, what)).collect()
 }
 
 fn answer<T>(

@@ -1,7 +1,8 @@
 //! From a URL to the handle of its file: ports, the export, the path from there to the directory, and the file in it.
 
 use super::calls::{self, Attributes, FSINFO, Handle, MNT, UMNT};
-use super::dialogue::{self, Dialogue};
+use super::dialogue::Dialogue;
+use super::mapper;
 use super::rpc;
 use super::xdr::put_opaque;
 use crate::error::FileError;
@@ -85,7 +86,7 @@ fn ports(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<(u16, u1
         (None, Some(mount)) => Ok((place.port(), mount)),
         (None, None) => {
             let of = [(FSINFO, "NFS"), (MNT, "MOUNT")];
-            let ports = dialogue::ports(dial, place.host(), &of, wait)?;
+            let ports = mapper::ports(dial, place.host(), &of, wait)?;
             Ok((ports[0], ports[1]))
         }
     }

@@ -5,6 +5,7 @@ mod calls;
 mod dialogue;
 mod find;
 mod later;
+mod mapper;
 mod pipeline;
 mod reading;
 mod rpc;
