@@ -2,7 +2,9 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::pin;
+use std::time::Duration;
 
 use goodput_kernel::FileMount;
 use goodput_model::{EndName, Fetches, Known, Plan, Snapshot};
@@ -19,6 +21,9 @@ use crate::near::mounted::{self, MountedFlows};
 use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
+
+/// How long a file on a mount may take to open, with the pass before the measurement: less than its session waits.
+const MAX_OPENING_TIME: Duration = Duration::from_secs(100);
 
 /// Reports what became known of the requests for a file once all is over, and what the user should know of it.
 pub type Concluding = Box<dyn Fn() -> (Fetches, Option<String>) + Send + Sync>;
@@ -236,13 +241,28 @@ async fn open_mounted(
     let (target, plan) = (client.target.mounted.clone().unwrap_or_default(), plan.clone());
     let waiter = Waiter::default();
     let awaited = waiter.awaited();
+    let path = target.path.clone();
     let opening = blocking(move || mounted::open(&target, &plan, &tickets, &awaited));
-    let opened = beside(client, opening, heard).await;
+    let opened = beside(client, in_time(&path, opening), heard).await;
     drop(waiter);
     let MountedFlows { opened, log, mount, facts, scratch } = opened???;
     let log: Concluding = Box::new(move || (log.conclude(), None));
     let scratch = scratch.map(|scratch| -> Removal { Box::new(move || scratch.remove()) });
     Ok((opened, Beside { log: Some(log), scratch, mount: Some((mount, facts)) }))
+}
+
+/// Waits until the file at `path` is open. Nothing but the kernel ends a call to a dead mount.
+async fn in_time<T>(
+    path: &Path,
+    opening: impl Future<Output = Result<T, EngineError>>,
+) -> Result<T, EngineError> {
+    let opened = tokio::time::timeout(MAX_OPENING_TIME, opening).await;
+    opened.unwrap_or_else(|_| {
+        let (path, seconds) = (path.display(), MAX_OPENING_TIME.as_secs());
+        Err(EngineError::Flow(format!(
+            "{path} can't be opened: its server or disk has not answered for {seconds} s; see `dmesg`"
+        )))
+    })
 }
 
 /// Without a control connection, the first flow is what reaches the target, or does not.
@@ -274,5 +294,19 @@ async fn beside<T>(
             done = &mut work => return Ok(done),
             action = client.next() => heard.take(client, action?)?,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_mount_that_does_not_answer_is_named() {
+        let path = Path::new("/mnt/nas/file");
+        let never = std::future::pending::<Result<(), EngineError>>();
+        let why = in_time(path, never).await.unwrap_err().to_string();
+        assert!(why.contains("/mnt/nas/file can't be opened"), "{why}");
+        assert_eq!(in_time(path, async { Ok(7) }).await.unwrap(), 7);
     }
 }
