@@ -5,9 +5,12 @@ use std::collections::BTreeSet;
 use goodput_charts::{ALL, Figure, figures, page, ticket};
 use goodput_model::{Known, Record};
 
-const RECORDS: [(&str, &str); 5] = [
+const RECORDS: [(&str, &str); 8] = [
     ("both", include_str!("records/both.json")),
     ("compare", include_str!("records/compare.json")),
+    ("dose", include_str!("records/dose.json")),
+    ("factors", include_str!("records/factors.json")),
+    ("latency", include_str!("records/latency.json")),
     ("shaping", include_str!("records/shaping.json")),
     ("udp", include_str!("records/udp.json")),
     ("window", include_str!("records/window.json")),

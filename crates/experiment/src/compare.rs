@@ -1,10 +1,10 @@
 //! Turns runs into the comparison that is stored and shown.
 
-use goodput_model::{ArmResult, Comparison, SettingRef, Trial};
+use goodput_model::{ArmResult, Comparison, DoseCurve, SettingRef, Trial};
 
 use crate::analyse::{ArmAnalysis, analyse};
 use crate::design::Design;
-use crate::dose::{curve, number};
+use crate::dose::curve;
 use crate::factors::{Cells, factors};
 use crate::mechanism::{Suspect, mechanism};
 use crate::pairs::Runs;
@@ -48,7 +48,7 @@ pub fn conclude(
 
 /// The arms' numbers, if one setting was compared and all its values are numbers.
 fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Option<Vec<f64>> {
-    let of_arm = |values: &Vec<String>| number(values.first()?);
+    let of_arm = |values: &Vec<String>| DoseCurve::number(values.first()?);
     (settings.len() == 1).then(|| values.iter().map(of_arm).collect())?
 }
 

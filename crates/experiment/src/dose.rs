@@ -3,7 +3,7 @@
 //! goodput(x) = asymptote * min(x / knee, 1): a window lets its size through per round trip, a burst its size per
 //! tick, until something else is the limit. The fit is by least squares of logarithms.
 
-use goodput_model::{BitRate, Bytes, DoseCurve, Known};
+use goodput_model::{BitRate, DoseCurve, Known};
 
 use crate::mechanism::known_by_signs;
 use crate::pairs::{Runs, goodput};
@@ -13,14 +13,6 @@ const MIN_VALUES: usize = 3;
 
 /// Candidate knees, evenly spaced in the logarithm, ends included.
 const KNEES: u32 = 400;
-
-/// A value as a number: as it is read back, or with the units that people write.
-pub(crate) fn number(value: &str) -> Option<f64> {
-    let number = value.parse::<f64>().ok();
-    let bytes = || Some(value.parse::<Bytes>().ok()?.0 as f64);
-    let rate = || Some(value.parse::<BitRate>().ok()?.0);
-    number.or_else(bytes).or_else(rate).filter(|number| number.is_finite() && *number > 0.0)
-}
 
 /// The curve through the medians of all arms, whose values are `doses`. `None` if there are fewer than three different
 /// values, or if an arm has no goodput.
@@ -120,14 +112,5 @@ mod tests {
         let rising = of(|dose| dose * 1e4);
         assert_eq!(rising.asymptote_bits_per_s.value(), None);
         assert!(curve(&Runs::of(&trials(&DOSES[..2], |x| x), 2), &DOSES[..2]).is_none());
-    }
-
-    #[test]
-    fn values_are_numbers_with_or_without_units() {
-        assert_eq!(
-            (number("64K"), number("1500"), number("on")),
-            (Some(65536.0), Some(1500.0), None)
-        );
-        assert_eq!(number("100mbit"), Some(1e8));
     }
 }

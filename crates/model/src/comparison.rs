@@ -11,7 +11,7 @@ use crate::known::Known;
 use crate::latency::{ArmLatency, Latency};
 use crate::response::Response;
 use crate::setting::SettingRef;
-use crate::units::BitRate;
+use crate::units::{BitRate, Bytes};
 use crate::verdict::Verdict;
 
 /// One run of one arm.
@@ -117,6 +117,26 @@ pub struct DoseCurve {
     pub misfit_percent: f64,
     /// Whether goodput rises with the value below the knee in more blocks than chance explains.
     pub rises: Known<bool>,
+}
+
+impl DoseCurve {
+    /// A value as a number: as it is read back, or with the units that people write. `None` if it is none above zero.
+    #[must_use]
+    pub fn number(value: &str) -> Option<f64> {
+        let number = value.parse::<f64>().ok();
+        let bytes = || Some(value.parse::<Bytes>().ok()?.0 as f64);
+        let rate = || Some(value.parse::<BitRate>().ok()?.0);
+        number.or_else(bytes).or_else(rate).filter(|number| number.is_finite() && *number > 0.0)
+    }
+
+    /// Goodput for a value, bits per second: in proportion to it up to the knee, and the asymptote from there. `None` if the
+    /// largest value was not enough.
+    #[must_use]
+    pub fn goodput_at(&self, value: f64) -> Option<f64> {
+        let asymptote = self.asymptote_bits_per_s.value()?.0;
+        let share = self.knee.value().map_or(1.0, |knee| (value / knee).min(1.0));
+        Some(asymptote * share)
+    }
 }
 
 /// One value of one setting, or two values together, in a comparison of combinations.
@@ -227,4 +247,31 @@ pub struct Mechanism {
 
 fn unchecked() -> Known<bool> {
     Known::missing("an older goodput made this record")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_numbers_with_or_without_units() {
+        assert_eq!(
+            (DoseCurve::number("64K"), DoseCurve::number("1500"), DoseCurve::number("on")),
+            (Some(65536.0), Some(1500.0), None)
+        );
+        assert_eq!(DoseCurve::number("100mbit"), Some(1e8));
+    }
+
+    #[test]
+    fn goodput_rises_up_to_the_knee() {
+        let asymptote_bits_per_s = Known::Value(BitRate(9e8));
+        let knee = Known::Value(1e5);
+        let rises = Known::Value(true);
+        let curve = DoseCurve { knee, asymptote_bits_per_s, misfit_percent: 0.0, rises };
+        assert_eq!([5e4, 1e5, 4e5].map(|x| curve.goodput_at(x)), [4.5e8, 9e8, 9e8].map(Some));
+        let enough = DoseCurve { knee: Known::missing("the smallest is enough"), ..curve.clone() };
+        assert_eq!(enough.goodput_at(1.0), Some(9e8));
+        let asymptote_bits_per_s = Known::missing("the largest is not enough");
+        assert_eq!(DoseCurve { asymptote_bits_per_s, ..curve }.goodput_at(1.0), None);
+    }
 }

@@ -3,7 +3,9 @@
 mod account;
 mod comparison;
 mod cpu;
+mod dose;
 mod gaps;
+mod latency;
 mod losses;
 mod rate;
 mod round_trip;
@@ -29,11 +31,13 @@ pub struct Chart {
 /// Every chart, in the order of a page.
 pub const ALL: &[Chart] = &[
     comparison::CHART,
+    dose::CHART,
     shaper::CHART,
     gaps::CHART,
     rate::CHART,
     account::CHART,
     round_trip::CHART,
+    latency::CHART,
     window::CHART,
     losses::CHART,
     cpu::CHART,
