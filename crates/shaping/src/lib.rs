@@ -17,6 +17,7 @@ mod explain;
 mod gaps;
 mod judge;
 mod kind;
+mod levels;
 mod proof;
 mod queue;
 mod rate;

@@ -2,8 +2,8 @@
 
 use goodput_model::{Estimate, Missing, ShapingKind};
 
-use crate::bucket::levels;
 use crate::empty::Empty;
+use crate::levels::levels;
 use crate::rough::Rough;
 use crate::trace::Trace;
 
