@@ -91,6 +91,15 @@ impl Key {
     }
 }
 
+/// Share of the time that a finding explains: by the account, or by the finding's own count if there is no account.
+fn share(view: &View, finding: &Finding) -> f64 {
+    let by_account = rules::find(&finding.rule).map(|rule| held_share(view, rule.refines));
+    match by_account {
+        Some(Ok(share)) => share,
+        _ => finding.share_percent.value().map_or(0.0, |percent| percent / 100.0),
+    }
+}
+
 fn key(view: &View, finding: &Finding) -> Key {
     let goodput = view.goodput_or_zero();
     let stage = rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage);
@@ -104,7 +113,7 @@ fn key(view: &View, finding: &Finding) -> Key {
         // At the ceiling there is nothing to gain, and that is the answer.
         gains_nothing: small && stage != Stage::Ceiling,
         stage,
-        share: finding.share_percent.value().copied().unwrap_or(0.0),
+        share: share(view, finding),
         predicted,
     }
 }

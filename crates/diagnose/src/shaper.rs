@@ -26,11 +26,15 @@ const MIN_EMPTY_SHARE: f64 = 0.5;
 /// Share of the sent units that had to wait for tokens, above which packets usually wait.
 const MIN_WAITING_SHARE: f64 = 0.1;
 
-/// Burst, bytes, that costs neither goodput nor batching at `rate`, bits per second, with frames of `frame` bytes: 1 ms of
-/// the rate, at least one super-packet.
-pub fn needed_burst(rate: f64, frame: f64) -> f64 {
+/// What a bucket needs that costs neither goodput nor batching at `rate`, bits per second, with frames of `frame` bytes. No
+/// fact says how late this host's timers are, so they get what is usual: 1 ms of the rate.
+fn needs(rate: f64, frame: f64) -> BucketNeeds {
     BucketNeeds { rate, frame, super_packet: BATCH_BYTES, lateness_s: None, super_lateness_s: None }
-        .bytes()
+}
+
+/// Burst, bytes, that costs neither goodput nor batching: 1 ms of the rate, at least one super-packet.
+pub fn needed_burst(rate: f64, frame: f64) -> f64 {
+    needs(rate, frame).bytes()
 }
 
 /// A shaper on the sender's device.
@@ -83,6 +87,15 @@ impl<'a> Shaper<'a> {
     /// Burst that costs neither goodput nor batching: 1 ms of the rate, at least one super-packet.
     pub fn needed_burst(&self) -> f64 {
         needed_burst(self.rate, self.frame)
+    }
+
+    /// What that burst is for, after its number of bytes.
+    pub fn what_needs(&self) -> &'static str {
+        let needs = needs(self.rate, self.frame);
+        match needs.for_rate() >= needs.super_packet {
+            true => "would be 1 ms",
+            false => "would hold a batch of segmentation offload",
+        }
     }
 
     /// How late each packet would have to leave, on average, to explain `goodput`, microseconds: the lateness

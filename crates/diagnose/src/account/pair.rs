@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use goodput_model::{FlowSample, Role, Sample};
 
+use super::state::in_flight_segments;
+
 /// Samples closer to each other are one, seconds.
 const SHORTEST_S: f64 = 1e-4;
 
@@ -31,6 +33,13 @@ impl<'a> Pair<'a> {
             })
         };
         detailed.windows(2).filter_map(pair).collect()
+    }
+
+    /// What all flows had in flight at its start, segments; what is sacked or counted as lost is not.
+    pub fn in_flight_segments(&self) -> f64 {
+        let one =
+            |(from, _): &(&FlowSample, &FlowSample)| in_flight_segments(from.tcp.value()?).ok();
+        self.flows.iter().filter_map(one).sum()
     }
 
     /// What all flows together got acknowledged, bits per second; nothing is known of one that does not report it.

@@ -5,20 +5,21 @@ use std::collections::HashSet;
 use goodput_model::{FlowSample, Missing, TcpInfo};
 
 use super::pair::Pair;
-use crate::view::View;
+use crate::view::{TcpOption, View};
 
 /// Segments in flight of which an outage delivers none. Of that many, even a path that loses half of all packets delivers
 /// none in one case of a thousand.
 const MIN_IN_FLIGHT_SEGMENTS: f64 = 10.0;
 
-/// Times within the window in which the path delivered nothing of any flow, though much was in flight.
+/// Times within the window in which the path delivered nothing of any flow, though much was in flight, and after which it
+/// delivered again.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Outages {
     /// How many there were.
     pub count: usize,
     /// How long they lasted together, seconds, in whole samples.
     pub seconds: f64,
-    /// Segments in flight when the first began.
+    /// Segments in flight when the last began.
     pub in_flight_segments: f64,
 }
 
@@ -26,32 +27,40 @@ impl Outages {
     /// By the sender's samples.
     ///
     /// # Errors
-    /// If the payload is not TCP's or the sender reports no samples.
+    /// If the payload is not TCP's, the connection has no selective acknowledgements or the sender reports no samples.
     pub fn of(view: &View) -> Result<Self, Missing> {
         view.needs_tcp()?;
+        if view.sender.has_option(TcpOption::Sack) == Ok(false) {
+            return Err(Missing::because(
+                "without selective acknowledgements the sender does not know what arrived",
+            ));
+        }
         let pairs = Pair::all(&view.sender.end()?.samples);
         let silences = Silences::of(&pairs);
-        let (mut outages, mut continues) = (Self::default(), false);
+        let silent = |number: usize, pair: &Pair| {
+            let all = pair.flows.iter().all(|(_, to)| silences.cover(number, to.flow));
+            all && !pair.flows.is_empty() && view.sender.is_measured(pair.from_s)
+        };
+        let (mut outages, mut began) = (Self::default(), None);
         for (number, pair) in pairs.iter().enumerate() {
-            let in_flight = pair.flows.iter().filter_map(|(from, _)| in_flight(from)).sum::<f64>();
-            let is_out = view.sender.is_measured(pair.from_s)
-                && !pair.flows.is_empty()
-                && pair.flows.iter().all(|(_, to)| silences.cover(number, to.flow))
-                && (continues || in_flight >= MIN_IN_FLIGHT_SEGMENTS);
-            if is_out {
-                outages.enter(pair, in_flight, continues);
-            }
-            continues = is_out;
+            began = match (began, silent(number, pair)) {
+                (None, true) => Some((pair.from_s, pair.in_flight_segments())),
+                (Some(began), false) => {
+                    outages.enter(began, pair.from_s);
+                    None
+                }
+                (began, _) => began,
+            };
         }
         Ok(outages)
     }
 
-    fn enter(&mut self, pair: &Pair, in_flight: f64, continues: bool) {
-        self.seconds += pair.to_s - pair.from_s;
-        if self.count == 0 {
-            self.in_flight_segments = in_flight;
+    fn enter(&mut self, (from_s, in_flight_segments): (f64, f64), to_s: f64) {
+        if in_flight_segments >= MIN_IN_FLIGHT_SEGMENTS {
+            self.count += 1;
+            self.seconds += to_s - from_s;
+            self.in_flight_segments = in_flight_segments;
         }
-        self.count += usize::from(!continues);
     }
 }
 
@@ -80,12 +89,8 @@ impl Silences {
 
 /// Whether something was on its way, and nothing was delivered.
 fn is_silent(from: &FlowSample, to: &FlowSample) -> bool {
-    in_flight(from).is_some_and(|segments| segments > 0.0)
+    tcp(from).and_then(|tcp| tcp.unacked_segments).is_some_and(|segments| segments > 0)
         && grown(from, to, |tcp| tcp.delivered_segments) == Some(0)
-}
-
-fn in_flight(sample: &FlowSample) -> Option<f64> {
-    Some(tcp(sample)?.unacked_segments? as f64)
 }
 
 fn timed_out(from: &FlowSample, to: &FlowSample) -> bool {

@@ -92,6 +92,9 @@ fn draft(
     let draft = Draft::new(RULE.id, place, confidence, summary)
         .saw(place, "goodput_of_shaper_percent", goodput / shaper.ceiling * 100.0, gives)
         .saw(place, QDISC_BURST, burst, against_need(shaper, burst))
+        .saw_if(place, "lateness_us", lateness_us(view, shaper, burst), |late| {
+            format!("the goodput is that of timers {late:.1} µs late on average")
+        })
         .saw_if(place, RULE.witness_name, witness(view), |value| {
             format!("the shaper held or dropped packets {value:.0} times per 100 packets (tc -s qdisc: overlimits, dropped)")
         })
@@ -121,16 +124,24 @@ fn draft(
 }
 
 fn against_need(shaper: &Shaper, burst: f64) -> String {
-    if burst < shaper.frame {
-        format!("a burst of {burst:.0} bytes is too small for a frame of {:.0} bytes", shaper.frame)
-    } else {
-        format!(
-            "a burst of {burst:.0} bytes covers a frame of {:.0} bytes plus {:.1} µs; {:.0} bytes would be 1 ms",
-            shaper.frame,
-            (burst - shaper.frame) * 8.0 / shaper.rate * 1e6,
-            shaper.needed_burst()
-        )
+    let frame = shaper.frame;
+    if burst < frame {
+        return format!("a burst of {burst:.0} bytes is too small for a frame of {frame:.0} bytes");
     }
+    format!(
+        "a burst of {burst:.0} bytes covers a frame of {frame:.0} bytes plus {:.1} µs; {:.0} bytes {}",
+        (burst - frame) * 8.0 / shaper.rate * 1e6,
+        shaper.needed_burst(),
+        shaper.what_needs()
+    )
+}
+
+/// How late timers are, as far as the goodput shows it: nobody has measured them.
+fn lateness_us(view: &View, shaper: &Shaper, burst: f64) -> Result<f64, Missing> {
+    if burst < shaper.frame {
+        return Err(Missing::because("no frame passes"));
+    }
+    shaper.implied_lateness_us(view.goodput()?)
 }
 
 fn larger_burst(view: &View, shaper: &Shaper, burst: f64) -> Option<Change> {
