@@ -15,7 +15,8 @@
 //! later, grown step by step. So the rate was not full, and random loss takes no such share. Or
 //! losses meet the window at the same level again and again, and the rate falls below 95 % of its
 //! best in between. The finding is possible if the window, cut by such a burst, has been full ever
-//! since, or if losses keep coming several at once.
+//! since, if losses keep coming several at once, or if a limit of what is in flight or in the queue explains
+//! them clearly better than chance. Losses must hold the flows at least half of the time by the account.
 //!
 //! # What to try
 //! A queue of one round trip plus 10 ms at the shaper's rate, at least two batches of segmentation
@@ -31,21 +32,22 @@
 //! tc-tbf(8) (`limit`); net/sched/sch_fifo.c; Appenzeller, Keslassy, McKeown: Sizing Router Buffers,
 //! 2004.
 
-use goodput_model::{Change, Confidence, Finding, Missing, Place};
+use goodput_model::{Change, Confidence, Finding, LossModel, Missing, Place};
 
 use super::policer::pacing_congestion_control;
+use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::burst_loss::{BurstLoss, Clusters, Level};
 use crate::change::of_host;
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate};
 use crate::known_rate::path_is_full;
+use crate::loss::loss;
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::parts;
 use crate::policing::Policing;
 use crate::rule::{Depth, Rule, Stage};
 use crate::short_queue::{ShortQueue, needed_bytes};
-use crate::split::split;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 
@@ -95,12 +97,18 @@ struct Marks {
     burst: Option<BurstLoss>,
     level: Option<Level>,
     clusters: Option<Clusters>,
+    fitted: Option<LossModel>,
 }
 
 impl Marks {
     fn of(view: &View) -> Result<Self, Missing> {
         let burst = BurstLoss::of(view)?;
-        Ok(Self { burst, level: Level::of(view)?, clusters: Clusters::of(view)? })
+        Ok(Self {
+            burst,
+            level: Level::of(view)?,
+            clusters: Clusters::of(view)?,
+            fitted: fitted(view),
+        })
     }
 
     /// Bursts that are lost are a radio link's as well, if no larger window passes and no level is met.
@@ -109,7 +117,8 @@ impl Marks {
         if self.level.is_some() || outgrown || self.clusters.is_some_and(|lost| lost.by_far) {
             return Some(Confidence::Likely);
         }
-        (self.burst.is_some() || self.clusters.is_some()).then_some(Confidence::Possible)
+        let lost = self.burst.is_some() || self.clusters.is_some() || self.fitted.is_some();
+        lost.then_some(Confidence::Possible)
     }
 
     fn tell(&self, mut draft: Draft, place: Place) -> Draft {
@@ -119,6 +128,10 @@ impl Marks {
         if let Some(level) = &self.level {
             draft = of_level(draft, place, level);
         }
+        if let Some(model) = &self.fitted {
+            let text = format!("{model} explains the losses clearly better than chance");
+            draft = draft.saw(place, "losses_by_limit", 1.0, text);
+        }
         match &self.clusters {
             Some(clusters) if self.level.is_none() => of_clusters(draft, place, clusters),
             _ => draft,
@@ -126,11 +139,17 @@ impl Marks {
     }
 }
 
+/// The limit that explains the losses clearly better than chance does.
+fn fitted(view: &View) -> Option<LossModel> {
+    let model = *loss(view).ok()?.explanation.value()?;
+    matches!(model, LossModel::Flight | LossModel::SharedFlight | LossModel::Queue).then_some(model)
+}
+
 /// A queue on the path, by the bursts that it lost or the level at which it overflows.
 fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let marks = Marks::of(view)?;
     let Some(confidence) = marks.confidence() else { return Ok(None) };
-    let held = split(view)?.path_percent / 100.0;
+    let held = held_share(view, parts::LOSSES)?;
     let policed = || Policing::of(view).ok().flatten();
     if held < MIN_LIMITING_TIME_SHARE
         || dropped_at_host(view)?
@@ -305,6 +324,7 @@ mod tests {
                 tcp.data_segs_out = Some(126 * number);
                 tcp.snd_ssthresh_segments = Some(26);
                 tcp.snd_cwnd_segments = Some(26 + (last - 26) * number / 40);
+                tcp.unacked_segments = tcp.snd_cwnd_segments;
             })
         };
         let finding = fires(&RULE, case(126));
