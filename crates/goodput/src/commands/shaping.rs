@@ -76,9 +76,12 @@ fn compare_with_last(record: &mut Record) -> Result<()> {
     Ok(())
 }
 
-/// A shaper that was to be proven and could not be has no other answer. If nothing was in question, nothing failed.
 fn judged(record: &Record) -> Exit {
-    let Some(test) = &record.shaping else { return Exit::Inconclusive };
+    record.shaping.as_deref().map_or(Exit::Inconclusive, exit)
+}
+
+/// A shaper that was to be proven and could not be has no other answer. If nothing was in question, nothing failed.
+fn exit(test: &ShapingTest) -> Exit {
     let failed = test.not_proven.as_ref().filter(|not| !not.nothing_in_question);
     match (failed, test.confirmation) {
         (Some(not), _) if not.not_permitted => Exit::NotPermitted,
@@ -86,5 +89,26 @@ fn judged(record: &Record) -> Exit {
         (None, Confirmation::Confirmed) => Exit::Fine,
         (None, Confirmation::Missed) => Exit::Problem,
         (None, Confirmation::Inconclusive) => Exit::Inconclusive,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{BitRate, NotProven};
+
+    #[test]
+    fn a_proof_without_a_question_leaves_the_answer_of_the_test() {
+        let not = |not_permitted, nothing_in_question| {
+            Some(NotProven { why: "a reason".into(), not_permitted, nothing_in_question })
+        };
+        let ends = |confirmation, not_proven| {
+            exit(&ShapingTest { confirmation, not_proven, ..ShapingTest::of(BitRate(1e8)) })
+        };
+        assert_eq!(ends(Confirmation::Confirmed, not(false, true)), Exit::Fine);
+        assert_eq!(ends(Confirmation::Missed, not(false, true)), Exit::Problem);
+        assert_eq!(ends(Confirmation::Missed, not(true, false)), Exit::NotPermitted);
+        assert_eq!(ends(Confirmation::Confirmed, not(false, false)), Exit::CouldNot);
+        assert_eq!(ends(Confirmation::Confirmed, None), Exit::Fine);
     }
 }

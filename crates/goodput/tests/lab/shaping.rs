@@ -80,17 +80,23 @@ fn a_schedule_and_its_history() -> Result<(), Failed> {
     let hosts = Hosts::up("bucket.toml")?;
     let timer = hosts.on(
         hosts.lab.near(),
-        &["shaping", "nas", "--rate", "1gbit", "--show-timer=*-*-* 14:05:00"],
+        &[
+            ["shaping", "nas", "--rate", "1gbit", "--token-file", "token"].as_slice(),
+            &["--show-timer=*-*-* 14:05:00"],
+        ]
+        .concat(),
     )?;
     let units = String::from_utf8_lossy(&timer.stdout).into_owned();
     let file = "# /etc/systemd/system/goodput-shaping-nas-1-Gbit-s.timer";
-    for line in [file, "OnCalendar=*-*-* 14:05:00"] {
+    // The file with the token is sought from here.
+    let directory = format!("WorkingDirectory={}", std::env::current_dir()?.display());
+    for line in [file, "OnCalendar=*-*-* 14:05:00", &directory] {
         if !units.lines().any(|one| one == line) {
             return Err(format!("no {line} in {units}").into());
         }
     }
     let exec = units.lines().find(|line| line.starts_with("ExecStart="));
-    if exec.is_none_or(|line| !line.ends_with(" shaping nas --rate 1gbit")) {
+    if exec.is_none_or(|line| !line.ends_with(" --rate 1gbit --token-file token")) {
         return Err(units.into());
     }
     let (first, _) = hosts.shaping(&[])?;

@@ -82,8 +82,10 @@ pub(super) fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
     let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is not known"))?;
     let packet = Packet::of(inputs)?;
     let value = record.result.goodput_bits_per_s.0;
-    // Without an interval, the value counts as exact.
-    let off = record.result.precision_percent.value().copied().unwrap_or(0.0) / 100.0 * value;
+    // A rate of which nobody knows how exact it is decides nothing.
+    let inexact =
+        |why: Missing| Missing::because(format!("how exact its goodput is, is unknown: {why}"));
+    let off = record.result.precision_percent.get().map_err(inexact)? / 100.0 * value;
     Ok(TcpRate {
         goodput: Estimate { value, low: value - off, high: value + off },
         payload: packet.payload,
