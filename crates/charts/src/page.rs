@@ -134,11 +134,15 @@ pub fn limited(record: &Record, verdict: &Verdict) -> String {
 
 /// Whether a shaper gives its rate.
 pub fn in_words(shaping: &ShapingTest) -> String {
-    let told = shaping.told_bits_per_s;
+    let configured = shaping.configured_bits_per_s;
     match shaping.confirmation {
-        Confirmation::Confirmed => format!("The shaper gives the {told} that it is set to."),
-        Confirmation::Missed => format!("The shaper does not give the {told} that it is set to."),
-        Confirmation::Inconclusive => format!("Whether the shaper gives {told} is not known."),
+        Confirmation::Confirmed => format!("The shaper gives the {configured} that it is set to."),
+        Confirmation::Missed => {
+            format!("The shaper does not give the {configured} that it is set to.")
+        }
+        Confirmation::Inconclusive => {
+            format!("Whether the shaper gives {configured} is unknown.")
+        }
     }
 }
 

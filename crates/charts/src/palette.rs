@@ -6,7 +6,7 @@ use plotters::style::RGBColor;
 /// Text and axes. The style below turns it light on dark paper, so nothing else may have this colour.
 pub const INK: RGBColor = RGBColor(1, 2, 3);
 
-/// Lines of the grid, and what is not known.
+/// Lines of the grid, and what is unknown.
 pub const GREY: RGBColor = RGBColor(136, 136, 136);
 
 /// Goodput, and other lines that come first.

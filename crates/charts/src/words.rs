@@ -25,7 +25,7 @@ pub fn seconds(seconds: f64) -> String {
 /// A number with three significant digits, and no zeros at its end.
 pub fn short(value: f64) -> String {
     if !value.is_finite() {
-        return "not known".into();
+        return "unknown".into();
     }
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     let places = (2 - magnitude).clamp(0, 9) as usize;

@@ -139,7 +139,7 @@ pub struct CeilingLine {
 pub struct CeilingUnread {
     /// What was wanted.
     pub what: String,
-    /// Why it is not known.
+    /// Why it is unknown.
     pub because: String,
 }
 
@@ -156,7 +156,7 @@ pub struct CeilingReport {
     /// What this host did not report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<CeilingUnread>,
-    /// Every bound that was asked for, the lowest first, those that are not known last.
+    /// Every bound that was asked for, the lowest first, those that are unknown last.
     pub bounds: Vec<CeilingBound>,
     /// Id of the lowest bound.
     pub limit: Known<String>,

@@ -72,7 +72,7 @@ impl ClockRelation {
 /// What is known of the clocks of both ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clocks {
-    /// How they relate, or why that is not known.
+    /// How they relate, or why that is unknown.
     pub relation: Known<ClockRelation>,
     /// The exchanges by which they were compared, in the order of the answers: before, while and after
     /// the payload moved. The times of both ways under load are read from them too.

@@ -26,7 +26,7 @@ pub struct Trial {
     pub goodput_bits_per_s: Known<BitRate>,
     /// CPU seconds of both ends per 10^9 payload bytes; of this end if the target is a file.
     pub cpu_s_per_gb: Known<f64>,
-    /// How long round trips took, if the plan has them probed.
+    /// How long round trips took, if the plan has them measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// What the run's files gave and took without the network, just before it; absent if it had none.
@@ -173,7 +173,7 @@ pub struct ArmResult {
     pub goodput: Option<Effect>,
     /// CPU cost against the baseline; `None` for the baseline itself.
     pub cpu: Option<Effect>,
-    /// Round trips under load, if the plan has them probed.
+    /// Round trips under load, if the plan has them measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<ArmLatency>,
     /// Each response that was named, in their order.

@@ -1,5 +1,7 @@
 //! How much better or worse one arm of a comparison is than another.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +26,71 @@ pub struct Effect {
     pub judgement: Judgement,
 }
 
+impl Effect {
+    /// The difference itself.
+    pub fn difference(&self) -> Difference {
+        Difference(self.percent)
+    }
+
+    /// The ends of the interval, with `digits` after the point: `+1.0 to +2.5 %`.
+    pub fn interval(&self, digits: usize) -> String {
+        let ends = [self.low_percent, self.high_percent].map(Difference);
+        let [low, high] = ends.map(|end| format!("{end:.digits$}"));
+        let low = if ends[0].is_factor() == ends[1].is_factor() {
+            low.trim_end_matches(Difference::UNITS)
+        } else {
+            &low
+        };
+        format!("{low} to {high}")
+    }
+}
+
+/// A relative difference, percent of the baseline, as people read it: `+3.2 %`; from ten times as much on, a factor:
+/// `35 900 times`. The precision of a format is that of the percent, one digit if none is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference(pub f64);
+
+impl Difference {
+    /// From here on a percentage is hard to read: ten times as much.
+    const FACTOR_FROM_PERCENT: f64 = 900.0;
+    /// What follows the number.
+    const UNITS: fn(char) -> bool = |letter| letter.is_alphabetic() || " %".contains(letter);
+
+    fn is_factor(self) -> bool {
+        self.0 >= Self::FACTOR_FROM_PERCENT
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_factor() {
+            return write!(f, "{} times", grouped(self.0 / 100.0 + 1.0));
+        }
+        let digits = f.precision().unwrap_or(1);
+        let text = format!("{:+.digits$}", self.0);
+        // What rounds to zero has no sign.
+        let is_zero = !text.contains(|digit: char| ('1'..='9').contains(&digit));
+        write!(f, "{} %", if is_zero { &text[1..] } else { &text })
+    }
+}
+
+/// Three significant digits, thousands apart: `12.3`, `35 900`.
+fn grouped(number: f64) -> String {
+    if number < 100.0 {
+        return format!("{number:.1}");
+    }
+    let step = 10_f64.powi(number.log10().floor() as i32 - 2);
+    let digits = format!("{:.0}", (number / step).round() * step);
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// The outcome for one arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -41,4 +108,58 @@ pub enum Judgement {
     NoDifference,
     /// The interval is too wide to decide.
     Inconclusive,
+}
+
+impl Judgement {
+    /// The outcome in words, with those for the good and the bad side: "better" and "worse", or "faster" and "slower".
+    pub fn in_words(self, [good, bad]: [&str; 2]) -> String {
+        match self {
+            Self::Better => good.into(),
+            Self::Worse => bad.into(),
+            Self::BetterPerhapsBelowThreshold => format!("{good}, perhaps below the threshold"),
+            Self::WorsePerhapsBelowThreshold => format!("{bad}, perhaps below the threshold"),
+            Self::NoDifference => "no difference".into(),
+            Self::Inconclusive => "inconclusive".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_has_a_sign_unless_it_is_zero() {
+        let shown = [3.24, -3.26, 0.04, -0.04, 0.0, -100.0].map(|it| Difference(it).to_string());
+        assert_eq!(shown, ["+3.2 %", "-3.3 %", "0.0 %", "0.0 %", "0.0 %", "-100.0 %"]);
+        assert_eq!(format!("{:.0}", Difference(-0.4)), "0 %");
+    }
+
+    #[test]
+    fn ten_times_as_much_and_more_is_a_factor() {
+        let shown = [899.0, 900.0, 1_234.0, 10_900.0, 3_585_015.0];
+        let shown = shown.map(|percent| Difference(percent).to_string());
+        assert_eq!(shown, ["+899.0 %", "10.0 times", "13.3 times", "110 times", "35 900 times"]);
+    }
+
+    #[test]
+    fn an_interval_names_its_unit_once_if_its_ends_share_it() {
+        let interval = |low_percent, high_percent| {
+            let judgement = Judgement::Inconclusive;
+            let (percent, confidence_percent, adjusted_for) = (0.0, 95.0, Vec::new());
+            Effect {
+                percent,
+                low_percent,
+                high_percent,
+                confidence_percent,
+                n: 6,
+                adjusted_for,
+                judgement,
+            }
+            .interval(1)
+        };
+        assert_eq!(interval(-0.01, 2.5), "0.0 to +2.5 %");
+        assert_eq!(interval(1_100.0, 2_900.0), "12.0 to 30.0 times");
+        assert_eq!(interval(50.0, 2_900.0), "+50.0 % to 30.0 times");
+    }
 }

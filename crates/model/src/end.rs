@@ -27,7 +27,7 @@ impl Host {
     /// A host of which only the program is known that runs there: its name, and its version as far
     /// as that host reported them.
     pub fn foreign(program: impl Into<String>) -> Self {
-        let kernel = String::from("not told");
+        let kernel = String::from("not reported");
         Self { name: program.into(), kernel, goodput: String::new(), cpus: 0 }
     }
 

@@ -25,7 +25,7 @@ pub struct Evidence {
     /// Share of the datagrams that did not arrive, 0 to 1, by the account of a far end that is not
     /// goodput.
     pub reported_loss_share: Known<f64>,
-    /// Round trips that were probed before the flows began and while they ran, if the plan asks for it.
+    /// Round trips that were measured before the flows began and while they ran, if the plan asks for it.
     pub latency: Option<Latency>,
     /// How asking for the file went, if the target is a file.
     pub fetches: Option<Fetches>,

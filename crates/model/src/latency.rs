@@ -55,7 +55,7 @@ pub struct LoadedTimes {
     /// Median of the runs' 99th percentiles, microseconds.
     pub p99_us: Known<f64>,
     /// The runs' medians against those of the baseline, less is better; `None` for the baseline itself,
-    /// and if the medians are not known or zero.
+    /// and if the medians are unknown or zero.
     pub against: Option<Effect>,
 }
 

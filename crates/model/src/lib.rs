@@ -72,7 +72,7 @@ pub use comparison::{
     ArmResult, Comparison, DoseCurve, FactorEffect, FilesAlone, Mechanism, ResponseResult, Trial,
 };
 pub use connection::Connection;
-pub use effect::{Effect, Judgement};
+pub use effect::{Difference, Effect, Judgement};
 pub use end::{End, Host, OwnClock};
 pub use end_name::EndName;
 pub use estimate::Estimate;

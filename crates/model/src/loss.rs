@@ -56,7 +56,7 @@ pub struct Loss {
     pub needless_segments: u64,
     /// Segments that arrived after later ones and were not lost, as the sender noticed.
     pub late_segments: u64,
-    /// What explains it, or why that can't be told.
+    /// What explains it, or why there is no explanation.
     pub explanation: Known<LossModel>,
     /// Every explanation that could be tried, the best first.
     pub candidates: Vec<LossCandidate>,

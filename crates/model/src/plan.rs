@@ -1,5 +1,6 @@
 //! What one measurement shall do: a plan both ends agree on before any payload moves.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -51,7 +52,7 @@ pub struct Plan {
     /// can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<u16>,
-    /// Whether round trips are probed beside the flows, before they begin and while they run.
+    /// Whether round trips are measured beside the flows, before they begin and while they run.
     #[serde(default, skip_serializing_if = "is_off")]
     pub latency: bool,
     /// Whether the receiver of datagrams keeps when each was sent and came.
@@ -86,6 +87,15 @@ pub enum Transport {
     Tcp,
     /// Datagrams with a sequence number each.
     Udp,
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+        })
+    }
 }
 
 /// Who sends payload to whom, seen from the near end.

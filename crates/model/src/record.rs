@@ -242,7 +242,7 @@ pub struct DirectionResult {
     /// Datagrams lost, percent of those sent; only for UDP.
     pub lost_percent: Known<f64>,
     /// Interarrival jitter (RFC 3550), microseconds, the worst of the flows; only for UDP. Gaps within
-    /// a packet of several datagrams (`joined_percent`) are not known and left out.
+    /// a packet of several datagrams (`joined_percent`) are unknown and left out.
     pub jitter_us: Known<f64>,
     /// Datagrams that came after one with a higher number; only for UDP. They are not lost.
     #[serde(default = "unkept_count")]

@@ -174,7 +174,7 @@ pub struct DatagramCounts {
     /// kernel's times of arrival.
     pub jitter_us: f64,
     /// Datagrams that came joined behind another in one packet (`UDP_GRO`). The gap before each is
-    /// not known, and not part of `jitter_us`.
+    /// unknown, and not part of `jitter_us`.
     #[serde(default, skip_serializing_if = "is_none")]
     pub joined: u64,
     /// Gaps between two datagrams with consecutive numbers that came one after the other, each in a

@@ -75,7 +75,7 @@ pub struct ShapingCause {
 pub struct ShapingProof {
     /// The rate that TCP gets with each arm of the comparison, in their order.
     pub arms: Vec<ArmRate>,
-    /// The number of the arm that gives the told rate with the fewest changes, if one does.
+    /// The number of the arm that gives the configured rate with the fewest changes, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gives: Option<usize>,
     /// What was not compared, and why.

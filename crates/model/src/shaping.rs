@@ -133,11 +133,12 @@ pub struct CurvePoint {
     pub bytes: u64,
 }
 
-/// What a shaper was told, what it gives, and whether that is the same (`goodput shaping`).
+/// What a shaper is configured for, what it gives, and whether that is the same (`goodput shaping`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShapingTest {
-    /// The rate that it was told, bits per second.
-    pub told_bits_per_s: BitRate,
+    /// The rate that it is configured for, bits per second.
+    #[serde(alias = "told_bits_per_s")]
+    pub configured_bits_per_s: BitRate,
     /// By how much the rate that it gives may differ, percent.
     pub tolerance_percent: f64,
     /// The largest burst that it may let through, if there is one.
@@ -151,7 +152,7 @@ pub struct ShapingTest {
     pub datagrams_bits_per_s: Known<Estimate>,
     /// The rate that TCP gets, in what it counts, bits per second.
     pub tcp_bits_per_s: Known<Estimate>,
-    /// Whether it gives what it was told.
+    /// Whether it gives the rate that it is configured for.
     pub confirmation: Confirmation,
     /// Why, a sentence each.
     pub reasons: Vec<String>,
@@ -189,10 +190,10 @@ fn not_counted() -> Known<f64> {
 }
 
 impl ShapingTest {
-    /// A test of a shaper that was told this rate, before anything was measured.
-    pub fn of(told_bits_per_s: BitRate) -> Self {
+    /// A test of a shaper that is configured for this rate, before anything was measured.
+    pub fn of(configured_bits_per_s: BitRate) -> Self {
         Self {
-            told_bits_per_s,
+            configured_bits_per_s,
             tolerance_percent: 0.0,
             max_burst_bytes: None,
             train: Known::missing("not measured"),
@@ -262,7 +263,7 @@ impl CountedLayer {
     }
 }
 
-/// Whether a shaper gives what it was told.
+/// Whether a shaper gives the rate that it is configured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirmation {

@@ -10,7 +10,7 @@ use crate::units::BitRate;
 /// The runs of one size and one number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Transfers {
-    /// Bytes that each client is sent; `None` if the time ends a run, or the length is not known.
+    /// Bytes that each client is sent; `None` if the time ends a run, or the length is unknown.
     pub size_bytes: Option<u64>,
     /// Clients at the same time, a flow each.
     pub clients: u16,

@@ -48,7 +48,7 @@ pub struct TuningStep {
 pub enum TuningOutcome {
     /// It was proven to gain enough, and stayed for the steps after it.
     Kept,
-    /// It helped when it was tried, and makes no difference beside what was kept after it: it was let go.
+    /// It helped when it was tried, and makes no difference beside what was kept after it: it was dropped.
     Dropped,
     /// Leaving it out again was tried, and it stayed.
     Confirmed,

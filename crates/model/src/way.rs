@@ -1,5 +1,7 @@
 //! The way of the payload from the sender's application to the receiver's, step by step.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,16 @@ pub struct Step {
     pub dropped: Known<u64>,
 }
 
+impl Step {
+    /// `near socket`, `path`.
+    pub fn label(&self) -> String {
+        match self.name {
+            StepName::Path => self.name.to_string(),
+            name => format!("{} {name}", self.place),
+        }
+    }
+}
+
 /// A step of the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -41,6 +53,19 @@ pub enum StepName {
     Backlog,
 }
 
+impl fmt::Display for StepName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Application => "application",
+            Self::Socket => "socket",
+            Self::Qdisc => "qdisc",
+            Self::Device => "device",
+            Self::Path => "path",
+            Self::Backlog => "backlog",
+        })
+    }
+}
+
 /// What a step counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -54,4 +79,15 @@ pub enum StepUnit {
     /// Packets of whatever kind, other programs' too; one may be as large as 64 KiB if the device
     /// segments.
     Packets,
+}
+
+impl fmt::Display for StepUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Bytes => "payload",
+            Self::Segments => "segments",
+            Self::Datagrams => "datagrams",
+            Self::Packets => "packets",
+        })
+    }
 }

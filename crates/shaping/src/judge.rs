@@ -1,8 +1,8 @@
-//! Whether a shaper gives what it was told.
+//! Whether a shaper gives the rate that it is configured for.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, CountedLayer, Estimate, Missing, Shaping, ShapingKind,
-    ShapingTest,
+    BitRate, Bytes, Confirmation, CountedLayer, Difference, Estimate, Missing, Shaping,
+    ShapingKind, ShapingTest,
 };
 
 /// Loss below which nothing dropped what exceeds a rate, as a share.
@@ -13,9 +13,9 @@ const MIN_HELD_PERCENT: f64 = 10.0;
 /// once for all that a call sends, or for each frame if it cuts that up; one that holds nothing never does.
 const MIN_RATE_WAITS_PER_CALL: f64 = 0.5;
 
-/// What it was told, and how exactly it has to do that.
+/// What it is configured for, and how exactly it has to give that.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told {
+pub struct Configured {
     /// The rate, bits per second.
     pub rate: BitRate,
     /// By how much the rate that it gives may differ, percent.
@@ -37,18 +37,18 @@ pub struct TcpRate {
     pub packet: f64,
 }
 
-/// Holds what was seen against what it was told.
+/// Compares what was seen with what it is configured for.
 pub fn judge(
-    told: Told,
+    configured: Configured,
     train: Result<Shaping, Missing>,
     tcp: Result<TcpRate, Missing>,
 ) -> ShapingTest {
-    let counts = match told.counts {
+    let counts = match configured.counts {
         Some(layer) => Ok(layer),
-        None => counts(told, &train, &tcp),
+        None => counts(configured, &train, &tcp),
     };
     let datagrams = match (&train, &counts) {
-        (Ok(train), Ok(layer)) => datagrams_in(told, train, *layer),
+        (Ok(train), Ok(layer)) => datagrams_in(configured, train, *layer),
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     };
     let tcp = match (&tcp, &counts) {
@@ -56,10 +56,10 @@ pub fn judge(
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     };
     let found = [
-        train.as_ref().ok().and_then(|train| unlimited(&told, train)),
-        Some(within(&told, "datagrams get", &datagrams)),
-        Some(within(&told, "TCP gets", &tcp)),
-        told.max_burst.map(|most| burst(most, &train)),
+        train.as_ref().ok().and_then(|train| unlimited(&configured, train)),
+        Some(within(&configured, "datagrams get", &datagrams)),
+        Some(within(&configured, "TCP gets", &tcp)),
+        configured.max_burst.map(|most| burst(most, &train)),
     ];
     let found: Vec<(Confirmation, String)> = found.into_iter().flatten().collect();
     let any = |wanted| found.iter().any(|(confirmation, _)| *confirmation == wanted);
@@ -70,34 +70,35 @@ pub fn judge(
     };
     let reasons = found.into_iter().filter(|(own, _)| *own == confirmation);
     ShapingTest {
-        tolerance_percent: told.tolerance_percent,
-        max_burst_bytes: told.max_burst,
+        tolerance_percent: configured.tolerance_percent,
+        max_burst_bytes: configured.max_burst,
         reasons: reasons.map(|(_, why)| why).collect(),
         counts: counts.into(),
         datagrams_bits_per_s: datagrams.into(),
         tcp_bits_per_s: tcp.into(),
         train: train.into(),
         confirmation,
-        ..ShapingTest::of(told.rate)
+        ..ShapingTest::of(configured.rate)
     }
 }
 
-/// What it seems to count: the layer in which datagrams, or TCP if their rate is not known, get most nearly the rate that it was told. If they
+/// What it seems to count: the layer in which datagrams, or TCP if their rate is unknown, get most nearly the configured rate. If they
 /// get that in none, a shaper that gives another rate counts frames, as most do.
 fn counts(
-    told: Told,
+    configured: Configured,
     train: &Result<Shaping, Missing>,
     tcp: &Result<TcpRate, Missing>,
 ) -> Result<CountedLayer, Missing> {
-    let of_train =
-        |layer| train.as_ref().map_err(Clone::clone).and_then(|t| datagrams_in(told, t, layer));
+    let of_train = |layer| {
+        train.as_ref().map_err(Clone::clone).and_then(|t| datagrams_in(configured, t, layer))
+    };
     let rate = |layer: CountedLayer| match (of_train(layer), tcp) {
         (Err(_), Ok(tcp)) => Ok(tcp_in(tcp, layer)),
         (seen, _) => seen,
     };
-    let mut nearest = (told.tolerance_percent / 100.0, CountedLayer::Frame);
+    let mut nearest = (configured.tolerance_percent / 100.0, CountedLayer::Frame);
     for layer in CountedLayer::ALL {
-        let off = (rate(layer)?.value / told.rate.0 - 1.0).abs();
+        let off = (rate(layer)?.value / configured.rate.0 - 1.0).abs();
         if off < nearest.0 {
             nearest = (off, layer);
         }
@@ -106,18 +107,22 @@ fn counts(
 }
 
 /// The rate that datagrams get. If nothing held them, that at which they came, unless they were sent more slowly than the rate.
-fn datagrams_in(told: Told, train: &Shaping, layer: CountedLayer) -> Result<Estimate, Missing> {
+fn datagrams_in(
+    configured: Configured,
+    train: &Shaping,
+    layer: CountedLayer,
+) -> Result<Estimate, Missing> {
     let by = (train.packet_bytes.0 as f64 + layer.extra_bytes()) / train.frame_bytes.0 as f64;
     let too_slow = || {
         let offered = train.offered_bits_per_s;
         Missing::because(format!("the sender reached only {offered}, and that came through"))
     };
     match (train.rate_bits_per_s.get(), train.kind) {
-        (Ok(_), _) if is_senders_own(told, train) => Err(too_slow()),
+        (Ok(_), _) if is_senders_own(configured, train) => Err(too_slow()),
         (Ok(rate), _) => Ok(rate.scaled(by)),
         (Err(_), ShapingKind::None) => {
             let value = train.offered_bits_per_s.0;
-            if value < told.rate.0 * (1.0 + told.tolerance_percent / 100.0) {
+            if value < configured.rate.0 * (1.0 + configured.tolerance_percent / 100.0) {
                 return Err(too_slow());
             }
             Ok(Estimate { value, low: value, high: value }.scaled(by))
@@ -126,11 +131,11 @@ fn datagrams_in(told: Told, train: &Shaping, layer: CountedLayer) -> Result<Esti
     }
 }
 
-/// Whether a rate is the sender's own: it sent more slowly than what the shaper was told, nothing was lost, and neither it nor
+/// Whether a rate is the sender's own: it sent more slowly than the shaper's configured rate, nothing was lost, and neither it nor
 /// its queueing discipline had to wait. What waited then waited in busy hosts. A shaper whose timers take the sender's CPU
 /// leaves it no time to wait, but counts its own waits.
-fn is_senders_own(told: Told, train: &Shaping) -> bool {
-    let is_slow = train.offered_bits_per_s.0 < told.rate.0;
+fn is_senders_own(configured: Configured, train: &Shaping) -> bool {
+    let is_slow = train.offered_bits_per_s.0 < configured.rate.0;
     let lost = train.lost as f64 > MAX_CHANCE_LOSS_SHARE * train.sent as f64;
     let free = train.held_percent.value().is_some_and(|held| *held < MIN_HELD_PERCENT);
     let shaped = train.rate_waits_per_call.value().is_some_and(|w| *w >= MIN_RATE_WAITS_PER_CALL);
@@ -141,23 +146,29 @@ fn tcp_in(tcp: &TcpRate, layer: CountedLayer) -> Estimate {
     tcp.goodput.scaled((tcp.packet + layer.extra_bytes()) / tcp.payload)
 }
 
-fn unlimited(told: &Told, train: &Shaping) -> Option<(Confirmation, String)> {
-    let over = train.offered_bits_per_s.0 > told.rate.0 * (1.0 + told.tolerance_percent / 100.0);
+fn unlimited(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
+    let over = train.offered_bits_per_s.0
+        > configured.rate.0 * (1.0 + configured.tolerance_percent / 100.0);
     (train.kind == ShapingKind::None && over).then(|| {
         let came = train.offered_bits_per_s;
         (Confirmation::Missed, format!("nothing holds the rate: datagrams came at {came}"))
     })
 }
 
-fn within(told: &Told, who: &str, rate: &Result<Estimate, Missing>) -> (Confirmation, String) {
+fn within(
+    configured: &Configured,
+    who: &str,
+    rate: &Result<Estimate, Missing>,
+) -> (Confirmation, String) {
     let rate = match rate {
         Ok(rate) => rate,
-        Err(why) => return (Confirmation::Inconclusive, format!("what {who} is not known: {why}")),
+        Err(why) => return (Confirmation::Inconclusive, format!("what {who} is unknown: {why}")),
     };
-    let tolerance = told.tolerance_percent / 100.0;
-    let (least, most) = (told.rate.0 * (1.0 - tolerance), told.rate.0 * (1.0 + tolerance));
-    let share = (rate.value / told.rate.0 - 1.0) * 100.0;
-    let words = format!("{who} {}, {share:+.1} %", BitRate(rate.value));
+    let tolerance = configured.tolerance_percent / 100.0;
+    let (least, most) =
+        (configured.rate.0 * (1.0 - tolerance), configured.rate.0 * (1.0 + tolerance));
+    let off = Difference((rate.value / configured.rate.0 - 1.0) * 100.0);
+    let words = format!("{who} {}, {off}", BitRate(rate.value));
     let is_inside = rate.value >= least && rate.value <= most;
     let is_outside = rate.high < least || rate.low > most;
     match (is_inside, is_outside) {
@@ -173,7 +184,7 @@ fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String
         Err(why) => Err(why.clone()),
     };
     match bucket {
-        Err(why) => (Confirmation::Inconclusive, format!("the burst is not known: {why}")),
+        Err(why) => (Confirmation::Inconclusive, format!("the burst is unknown: {why}")),
         Ok(bucket) => {
             let words = format!("it lets a burst of {} through", Bytes(bucket.value as u64));
             let (value, most) = (bucket.value, most.0 as f64);
@@ -194,8 +205,8 @@ mod tests {
     use super::*;
     use goodput_model::{Gaps, Known};
 
-    const TOLD: Told =
-        Told { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };
+    const CONFIGURED: Configured =
+        Configured { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };
 
     fn exactly(value: f64) -> Estimate {
         Estimate { value, low: value * 0.999, high: value * 1.001 }
@@ -225,23 +236,23 @@ mod tests {
         TcpRate { goodput: exactly(goodput), payload: 1448.0, packet: 1500.0 }
     }
 
-    fn judged(told: Told, frames: f64, goodput: f64) -> ShapingTest {
-        judge(told, Ok(train(frames)), Ok(tcp(goodput)))
+    fn judged(configured: Configured, frames: f64, goodput: f64) -> ShapingTest {
+        judge(configured, Ok(train(frames)), Ok(tcp(goodput)))
     }
 
     /// 98.6 Mbit/s in frames are 100.2 on the wire; but whoever was seen to count frames gives 1.4 % less.
     #[test]
     fn what_was_read_is_not_guessed() {
-        let told = Told { counts: Some(CountedLayer::Frame), ..TOLD };
-        let seen = judged(told, 98.6e6, 94.2e6);
+        let configured = Configured { counts: Some(CountedLayer::Frame), ..CONFIGURED };
+        let seen = judged(configured, 98.6e6, 94.2e6);
         assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
         assert!((seen.datagrams_bits_per_s.value().unwrap().value - 98.6e6).abs() < 1.0);
-        assert_eq!(judged(TOLD, 98.6e6, 94.2e6).counts, Known::Value(CountedLayer::Wire));
+        assert_eq!(judged(CONFIGURED, 98.6e6, 94.2e6).counts, Known::Value(CountedLayer::Wire));
     }
 
     #[test]
     fn a_qdisc_that_gives_its_rate_is_confirmed_in_frames() {
-        let seen = judged(TOLD, 1e8, 95.6e6);
+        let seen = judged(CONFIGURED, 1e8, 95.6e6);
         assert_eq!(seen.confirmation, Confirmation::Confirmed, "{:?}", seen.reasons);
         assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
     }
@@ -249,25 +260,25 @@ mod tests {
     #[test]
     fn a_policer_of_packets_and_a_shaper_of_the_wire_are_told_apart() {
         assert_eq!(
-            judged(TOLD, 1e8 * 1514.0 / 1500.0, 96e6).counts,
+            judged(CONFIGURED, 1e8 * 1514.0 / 1500.0, 96e6).counts,
             Known::Value(CountedLayer::Packet)
         );
         assert_eq!(
-            judged(TOLD, 1e8 * 1514.0 / 1538.0, 94e6).counts,
+            judged(CONFIGURED, 1e8 * 1514.0 / 1538.0, 94e6).counts,
             Known::Value(CountedLayer::Wire)
         );
     }
 
     #[test]
     fn tcp_that_gets_77_of_100_is_a_miss_that_says_so() {
-        let seen = judged(TOLD, 1e8, 77.4e6);
+        let seen = judged(CONFIGURED, 1e8, 77.4e6);
         assert_eq!(seen.confirmation, Confirmation::Missed);
         assert_eq!(seen.reasons, ["TCP gets 80.9 Mbit/s, -19.1 %"]);
     }
 
     #[test]
     fn a_burst_above_the_largest_is_a_miss_and_an_unknown_one_is_inconclusive() {
-        let most = |bytes| Told { max_burst: Some(Bytes(bytes)), ..TOLD };
+        let most = |bytes| Configured { max_burst: Some(Bytes(bytes)), ..CONFIGURED };
         assert_eq!(judged(most(20_000), 1e8, 95.6e6).confirmation, Confirmation::Confirmed);
         assert_eq!(judged(most(14_000), 1e8, 95.6e6).confirmation, Confirmation::Inconclusive);
         assert_eq!(judged(most(10_000), 1e8, 95.6e6).confirmation, Confirmation::Missed);
@@ -284,7 +295,7 @@ mod tests {
             rate_bits_per_s: Known::missing("none"),
             ..train(1e8)
         };
-        let seen = judge(TOLD, Ok(slow), Ok(tcp(95.6e6)));
+        let seen = judge(CONFIGURED, Ok(slow), Ok(tcp(95.6e6)));
         assert_eq!(seen.confirmation, Confirmation::Inconclusive);
         assert!(seen.reasons[0].contains("only 90 Mbit/s"), "{:?}", seen.reasons);
     }
@@ -296,20 +307,20 @@ mod tests {
             held_percent: Known::Value(held),
             ..train(8e7)
         };
-        let seen = judge(TOLD, Ok(busy(0.0)), Ok(tcp(95.6e6)));
+        let seen = judge(CONFIGURED, Ok(busy(0.0)), Ok(tcp(95.6e6)));
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         let tcp_rate = seen.tcp_bits_per_s.value().unwrap().value;
         assert!((tcp_rate / 1e8 - 1.0).abs() < 1e-3, "TCP is known all the same: {tcp_rate}");
-        let held = judge(TOLD, Ok(busy(70.0)), Ok(tcp(95.6e6)));
+        let held = judge(CONFIGURED, Ok(busy(70.0)), Ok(tcp(95.6e6)));
         assert_eq!(held.confirmation, Confirmation::Missed, "its queue held it");
         let timed = Shaping { rate_waits_per_call: Known::Value(1.0), ..busy(0.0) };
-        let timed = judge(TOLD, Ok(timed), Ok(tcp(95.6e6)));
+        let timed = judge(CONFIGURED, Ok(timed), Ok(tcp(95.6e6)));
         assert_eq!(timed.confirmation, Confirmation::Missed, "its shaper took its CPU");
     }
 
     #[test]
     fn a_rate_that_fits_nowhere_is_one_of_frames() {
-        let seen = judged(TOLD, 77e6, 73e6);
+        let seen = judged(CONFIGURED, 77e6, 73e6);
         assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
         assert_eq!(seen.reasons[0], "datagrams get 77 Mbit/s, -23.0 %");
     }
@@ -322,7 +333,7 @@ mod tests {
             bucket_bytes: Known::missing("none"),
             ..train(1e8)
         };
-        let seen = judge(TOLD, Ok(free), Ok(tcp(380e6)));
+        let seen = judge(CONFIGURED, Ok(free), Ok(tcp(380e6)));
         assert_eq!(seen.confirmation, Confirmation::Missed);
         assert!(seen.reasons[0].contains("nothing holds the rate"), "{:?}", seen.reasons);
     }

@@ -106,7 +106,8 @@ pub fn proof(
 }
 
 fn gives(test: &ShapingTest, rate: &ArmRate) -> bool {
-    let off = rate.median_bits_per_s.value().map(|rate| rate.0 / test.told_bits_per_s.0 - 1.0);
+    let off =
+        rate.median_bits_per_s.value().map(|rate| rate.0 / test.configured_bits_per_s.0 - 1.0);
     off.is_some_and(|off| off.abs() <= test.tolerance_percent / 100.0)
 }
 

@@ -1,7 +1,8 @@
 //! What changed since the last test of the same shaper.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, Estimate, Known, LocalShaper, Shaping, ShapingKind, ShapingTest,
+    BitRate, Bytes, Confirmation, Difference, Estimate, Known, LocalShaper, Shaping, ShapingKind,
+    ShapingTest,
 };
 
 /// Differences of a rate that may be the measurement's own, as a share.
@@ -69,10 +70,7 @@ fn changed(
     let ratio = now.value / before.value;
     let apart = now.high < before.low || now.low > before.high;
     (apart && (ratio - 1.0).abs() > accuracy).then(|| {
-        let difference = match ratio {
-            ratio if ratio >= 10.0 => format!("{ratio:.0} times as much"),
-            ratio => format!("{:+.1} %", (ratio - 1.0) * 100.0),
-        };
+        let difference = Difference((ratio - 1.0) * 100.0);
         format!("{who} {} instead of {}, {difference}", words(now.value), words(before.value))
     })
 }
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_and_a_rate_that_is_given_again_are_told() {
+    fn another_kind_and_a_rate_that_is_given_again_are_reported() {
         let (mut before, mut now) =
             (test(ShapingKind::Policer, 1e8, 1e8), test(ShapingKind::Shaper, 1e8, 1e8));
         (before.confirmation, now.confirmation) = (Confirmation::Missed, Confirmation::Confirmed);

@@ -15,7 +15,7 @@ pub struct Sizes {
     pub frame: u64,
 }
 
-/// Datagrams of one size, sent faster than a path was told to carry.
+/// Datagrams of one size, sent faster than a path is configured to carry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Train {
     /// Those that came, in the order in which they came.

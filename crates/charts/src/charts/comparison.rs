@@ -1,6 +1,6 @@
 //! A comparison as a forest plot: each run a dot, each arm's effect with its interval, beside the threshold.
 
-use goodput_model::{ArmResult, Comparison, Effect, Judgement, Record};
+use goodput_model::{ArmResult, Comparison, Difference, Effect, Record};
 
 use super::Chart;
 use crate::clip::Point;
@@ -95,13 +95,8 @@ fn effects(comparison: &Comparison) -> Result<Option<Figure>, PlotError> {
     }
     let mut table = Table::new(["arm", "difference", "interval", "judgement"]);
     for (_, name, effect) in &known {
-        let interval = format!("{} to {}", signed(effect.low_percent), signed(effect.high_percent));
-        table.row([
-            name.clone(),
-            signed(effect.percent),
-            interval,
-            in_words(effect.judgement).into(),
-        ]);
+        let judged = effect.judgement.in_words(["better", "worse"]);
+        table.row([name.clone(), signed(effect.percent), effect.interval(1), judged]);
     }
     let said: Vec<_> =
         table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
@@ -146,16 +141,5 @@ fn forest(comparison: &Comparison, known: &[(usize, String, &Effect)]) -> Plot {
 }
 
 fn signed(percent: f64) -> String {
-    format!("{percent:+.1} %")
-}
-
-fn in_words(judgement: Judgement) -> &'static str {
-    match judgement {
-        Judgement::Better => "better",
-        Judgement::Worse => "worse",
-        Judgement::BetterPerhapsBelowThreshold => "better, perhaps below the threshold",
-        Judgement::WorsePerhapsBelowThreshold => "worse, perhaps below the threshold",
-        Judgement::NoDifference => "no difference",
-        Judgement::Inconclusive => "inconclusive",
-    }
+    Difference(percent).to_string()
 }

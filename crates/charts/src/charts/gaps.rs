@@ -11,7 +11,7 @@ use crate::words;
 
 /// The chart.
 pub const CHART: Chart =
-    Chart { id: "gaps", shows: "how many pauses between arrivals had which length", draw };
+    Chart { id: "gaps", shows: "pauses between arrivals, counted by their length", draw };
 
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     let Some(gaps) = train(record).map(|train| &train.gaps) else { return Ok(Vec::new()) };
@@ -20,7 +20,7 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     if counted.is_empty() {
         return Ok(Vec::new());
     }
-    let mut table = Table::new(["pause from", "to", "how many"]);
+    let mut table = Table::new(["pause from", "to", "count"]);
     for bin in &gaps.histogram {
         table.row([
             words::seconds(bin.from_s),

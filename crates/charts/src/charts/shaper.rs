@@ -31,8 +31,8 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     let rate = train.rate_bits_per_s.value().map(|rate| rate.value);
     let bucket = train.bucket_bytes.value().map(|bucket| bucket.value);
     let mut table = Table::new(["", "value"]);
-    table.row(["rate, in frames".into(), rate.map_or("not known".into(), words::rate)]);
-    table.row(["bucket".into(), bucket.map_or("not known".into(), words::bytes)]);
+    table.row(["rate, in frames".into(), rate.map_or("unknown".into(), words::rate)]);
+    table.row(["bucket".into(), bucket.map_or("unknown".into(), words::bytes)]);
     table.row(["sent".into(), format!("{} datagrams", train.sent)]);
     table.row(["lost".into(), format!("{} datagrams", train.lost)]);
     let alt = format!(

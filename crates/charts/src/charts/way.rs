@@ -1,6 +1,6 @@
 //! The way from application to application: what went in, what came out, what was lost where.
 
-use goodput_model::{DirectionResult, Known, Record, Step, StepName, StepUnit};
+use goodput_model::{Bytes, DirectionResult, Known, Record, Step, StepUnit};
 
 use super::{Chart, direction};
 use crate::figure::{Figure, Table};
@@ -21,9 +21,9 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
 fn figure(record: &Record, way: &DirectionResult) -> Figure {
     let mut table = Table::new(["step", "in", "out", "lost", "of"]);
     for step in &way.way {
-        let name = place(step);
-        let of = unit(step.unit).into();
-        table.row([name, count(&step.entered), count(&step.left), count(&step.dropped), of]);
+        let [entered, left, dropped] =
+            [&step.entered, &step.left, &step.dropped].map(|known| count(known, step.unit));
+        table.row([step.label(), entered, left, dropped, step.unit.to_string()]);
     }
     let lost: Vec<_> = way.way.iter().filter_map(lost).collect();
     let counted = way.way.iter().any(|step| step.dropped.value().is_some());
@@ -38,40 +38,15 @@ fn figure(record: &Record, way: &DirectionResult) -> Figure {
 }
 
 fn lost(step: &Step) -> Option<String> {
-    let dropped = step.dropped.value().filter(|count| **count > 0)?;
-    Some(format!("{dropped} {} at the {}", unit(step.unit), place(step)))
+    step.dropped.value().filter(|count| **count > 0)?;
+    let dropped = count(&step.dropped, step.unit);
+    Some(format!("{dropped} {} at the {}", step.unit, step.label()))
 }
 
-fn place(step: &Step) -> String {
-    match step.name {
-        StepName::Path => "path".into(),
-        name => format!("{} {}", step.place, in_words(name)),
-    }
-}
-
-fn count(count: &Known<u64>) -> String {
-    match count.get() {
-        Ok(count) => count.to_string(),
-        Err(_) => "not counted".into(),
-    }
-}
-
-fn in_words(name: StepName) -> &'static str {
-    match name {
-        StepName::Application => "application",
-        StepName::Socket => "socket",
-        StepName::Qdisc => "qdisc",
-        StepName::Device => "device",
-        StepName::Path => "path",
-        StepName::Backlog => "backlog",
-    }
-}
-
-fn unit(unit: StepUnit) -> &'static str {
-    match unit {
-        StepUnit::Bytes => "bytes",
-        StepUnit::Segments => "segments",
-        StepUnit::Datagrams => "datagrams",
-        StepUnit::Packets => "packets",
+fn count(count: &Known<u64>, unit: StepUnit) -> String {
+    match (count, unit) {
+        (Known::Missing(_), _) => "not counted".into(),
+        (Known::Value(count), StepUnit::Bytes) => Bytes(*count).to_string(),
+        (Known::Value(count), _) => count.to_string(),
     }
 }

@@ -23,11 +23,11 @@ const PROOF_SECONDS: &str = "40";
 pub fn run() -> Result<Exit> {
     goodput_lab::privilege::enter()?;
     let scenario = Scenario::load(SCENARIO)?;
-    let exe = env::current_exe().context("cannot find the program that runs")?;
+    let exe = env::current_exe().context("can't find the program that runs")?;
     step("two hosts and a link", &scenario.title)?;
     let lab = Lab::up(&scenario)?;
     let server = Server::start(&lab, &scenario, &exe)?;
-    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let directory = tempfile::tempdir().context("can't make a temporary directory")?;
     let demo = Demo { lab: &lab, target: server.target(), exe: &exe, directory: directory.path() };
 
     let record = demo.test()?;
@@ -74,10 +74,10 @@ impl Demo<'_> {
             .args(["--no-store", "--record"])
             .arg(&file)
             .status()
-            .with_context(|| format!("cannot run {}", self.exe.display()))?;
+            .with_context(|| format!("can't run {}", self.exe.display()))?;
         let json = fs::read_to_string(&file)
             .with_context(|| format!("goodput {} left no record: {status}", arguments.join(" ")))?;
-        Record::from_json(&json).context("cannot read the record back")
+        Record::from_json(&json).context("can't read the record back")
     }
 
     /// The value of the changed setting as a user at the near host would see it.
@@ -119,12 +119,11 @@ fn conclude(proof: &Record, change: &Change) -> Result<Exit> {
     step(
         "proven",
         &format!(
-            "{} → {} gives {:+.0} % ({:+.0} to {:+.0} %). Until the next boot:\n  goodput settings set {}={}",
+            "{} → {} gives {:.0} ({}). Until the next boot:\n  goodput settings set {}={}",
             change.setting,
             change.to,
-            effect.percent,
-            effect.low_percent,
-            effect.high_percent,
+            effect.difference(),
+            effect.interval(0),
             change.setting,
             change.to
         ),

@@ -27,7 +27,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         plan: args.traffic.plan(),
         datagram: args.traffic.datagram(&target),
         target,
-        told: args.shaper.told(),
+        configured: args.shaper.configured(),
         prove: prove(args, state)?,
         started: measured::now(),
     };
@@ -60,10 +60,11 @@ fn prove(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Option<ProveReque
 fn compare_with_last(record: &mut Record) -> Result<()> {
     let Some(now) = &record.shaping else { return Ok(()) };
     let is_same = |old: &Record| {
-        let told = |test: &ShapingTest| test.told_bits_per_s == now.told_bits_per_s;
+        let configured =
+            |test: &ShapingTest| test.configured_bits_per_s == now.configured_bits_per_s;
         let same_way =
             old.plan.direction == record.plan.direction && old.plan.socket == record.plan.socket;
-        same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(told)
+        same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(configured)
     };
     let last = history()?.newest("shaping", &record.target, is_same)?;
     let Some((started, before)) = last.and_then(|last| Some((last.started, last.shaping?))) else {

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use goodput_ceiling::{number, time};
-use goodput_model::{BitRate, CeilingBound, CeilingFit, CeilingLine, CeilingReport, Known};
+use goodput_model::{
+    BitRate, CeilingBound, CeilingFit, CeilingLine, CeilingReport, Difference, Known,
+};
 
 use super::labelled::{line, lines};
 use super::style;
@@ -25,7 +27,7 @@ pub fn text(report: &CeilingReport) -> String {
     lowest(&mut out, report);
     lines(&mut out, "read", report.read.iter().cloned());
     let unread = report.unread.iter().map(|one| format!("{}: {}", one.what, one.because));
-    lines(&mut out, "not known", unread);
+    lines(&mut out, "unknown", unread);
     lines(&mut out, "doubt", report.doubts.iter().map(style::bad));
     bars(&mut out, report);
     report.bounds.iter().for_each(|bound| arithmetic(&mut out, bound));
@@ -35,7 +37,7 @@ pub fn text(report: &CeilingReport) -> String {
 fn lowest(out: &mut String, report: &CeilingReport) {
     let Known::Value(rate) = report.ceiling_bits_per_s else {
         let why = report.ceiling_bits_per_s.get().err().map(|why| why.to_string());
-        return line(out, "ceiling", &format!("not known: {}", why.unwrap_or_default()));
+        return line(out, "ceiling", &format!("unknown: {}", why.unwrap_or_default()));
     };
     let limit = report.limit.value();
     let bound = report.bounds.iter().find(|bound| Some(&bound.id) == limit);
@@ -66,7 +68,7 @@ fn bars(out: &mut String, report: &CeilingReport) {
     let (Some(first), Some(last)) = (bars.first(), bars.last()) else { return };
     let scale = Scale::of(first.rate, last.rate);
     let ratio = scale.ratio();
-    // Writing to a String cannot fail, here and below.
+    // Writing to a String can't fail, here and below.
     let _ = writeln!(out);
     for bar in &bars {
         let rate = BitRate(bar.rate).to_string();
@@ -134,7 +136,7 @@ impl Scale {
 fn arithmetic(out: &mut String, bound: &CeilingBound) {
     let head = match &bound.bits_per_s {
         Known::Value(rate) => format!("{rate}   {}", bound.title),
-        Known::Missing(why) => format!("{}: not known, {why}", bound.title),
+        Known::Missing(why) => format!("{}: unknown, {why}", bound.title),
     };
     let _ = writeln!(out);
     line(out, &bound.id, &head);
@@ -176,7 +178,7 @@ pub fn fit(fitted: &CeilingFit) -> String {
     let _ = writeln!(out, "\n{:>14}{:>16}{:>16}{:>9}", "clock", "measured", "fitted", "off");
     for point in &fitted.points {
         let fitted = point.fitted_bits_per_s.value().map_or("-".into(), ToString::to_string);
-        let off = point.off_percent.value().map_or("-".into(), |off| format!("{off:+.1} %"));
+        let off = point.off_percent.value().map_or("-".into(), |off| Difference(*off).to_string());
         let clock = format!("{} MHz", number(point.clock_hz / 1e6));
         let measured = point.measured_bits_per_s.to_string();
         let _ = writeln!(out, "{clock:>14}{measured:>16}{fitted:>16}{off:>9}");

@@ -23,7 +23,7 @@ pub fn text(report: &CheckReport, show_undecided: bool) -> String {
     if show_undecided {
         undecided(&mut out, &report.undecided);
     }
-    line(&mut out, "in all", &summary(report, show_undecided));
+    line(&mut out, "total", &summary(report, show_undecided));
     out
 }
 

@@ -62,7 +62,7 @@ fn factor(factor: &FactorEffect) -> String {
 /// `burst=125K matters only without tso=off`, or its effect with and without.
 fn together(factor: &FactorEffect, change: &str, beside: &str) -> String {
     let percent = |effect: &Option<Effect>| {
-        effect.as_ref().map_or("unknown".into(), |effect| format!("{:+.1} %", effect.percent))
+        effect.as_ref().map_or("unknown".into(), |effect| effect.difference().to_string())
     };
     let numbers =
         format!("{} with it, {} without", percent(&factor.with), percent(&factor.without));

@@ -27,7 +27,7 @@ fn counted(direction: &DirectionResult) -> Vec<String> {
     if let Known::Value(jitter) = &direction.jitter_us {
         let joined = direction.joined_percent.value().filter(|joined| **joined > 0.0);
         let joined = joined.map(|percent| {
-            format!(" between packets ({percent:.0} % arrived joined, so their gaps are not known)")
+            format!(" between packets ({percent:.0} % arrived joined, so their gaps are unknown)")
         });
         parts.push(format!("jitter {}{}", micros(*jitter), joined.unwrap_or_default()));
     }

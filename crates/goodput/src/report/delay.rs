@@ -7,7 +7,7 @@ use super::micros::micros;
 use super::style;
 use super::table::Table;
 
-/// A column for each way to time that any arm has; empty if nothing was probed. Reasons for missing ways follow below.
+/// A column for each way to time that any arm has; empty if nothing was measured. Reasons for missing ways follow below.
 pub fn table(comparison: &Comparison) -> String {
     let arms: Vec<_> = comparison
         .arms

@@ -1,6 +1,6 @@
 //! Two earlier results side by side.
 
-use goodput_model::{Known, Record};
+use goodput_model::{Difference, Known, Record};
 
 use super::table::Table;
 
@@ -34,7 +34,7 @@ fn change(a: &Record, b: &Record) -> String {
         return "the first result received nothing, so there is no ratio".into();
     }
     format!(
-        "goodput {:+.1} %; one run of each proves nothing, `goodput compare` does",
-        (to / from - 1.0) * 100.0
+        "goodput {}; one run of each proves nothing, `goodput compare` does",
+        Difference((to / from - 1.0) * 100.0)
     )
 }

@@ -8,33 +8,25 @@ use super::style;
 pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
     let adjusted = if effect.adjusted_for.is_empty() { "" } else { ", adjusted" };
     format!(
-        "{words}: {:+.1} % ({:.1} % interval {:+.1} to {:+.1} %, n = {} pairs{adjusted})",
-        effect.percent,
+        "{words}: {} ({:.1} % interval {}, n = {} pairs{adjusted})",
+        effect.difference(),
         effect.confidence_percent,
-        effect.low_percent,
-        effect.high_percent,
+        effect.interval(1),
         effect.n
     )
 }
 
 /// The outcome, with the given words for good and bad.
-pub(super) fn word(effect: &Effect, [good, bad]: [&str; 2]) -> String {
-    named(effect.judgement, [good, bad])
+pub(super) fn word(effect: &Effect, words: [&str; 2]) -> String {
+    named(effect.judgement, words)
 }
 
-/// A judgement, with the given words for good and bad.
-pub(super) fn named(judgement: Judgement, [good, bad]: [&str; 2]) -> String {
+/// A judgement, with the given words for good and bad; coloured if it is clear.
+pub(super) fn named(judgement: Judgement, words: [&str; 2]) -> String {
+    let words = judgement.in_words(words);
     match judgement {
-        Judgement::Better => style::good(good),
-        Judgement::Worse => style::bad(bad),
-        Judgement::BetterPerhapsBelowThreshold => perhaps(good),
-        Judgement::WorsePerhapsBelowThreshold => perhaps(bad),
-        Judgement::NoDifference => "no difference".into(),
-        Judgement::Inconclusive => "inconclusive".into(),
+        Judgement::Better => style::good(words),
+        Judgement::Worse => style::bad(words),
+        _ => words,
     }
-}
-
-/// The direction is shown, but not that the effect is large enough to count.
-fn perhaps(direction: &str) -> String {
-    format!("{direction}, perhaps below the threshold")
 }

@@ -31,7 +31,7 @@ fn bucket(out: &mut String, enough: &EnoughBucket) {
     lines(out, "enough", [words].into_iter().chain(enough.lines.iter().map(step)));
     match &enough.timers {
         Known::Value(timers) => lines(out, "timers", watched(timers)),
-        Known::Missing(why) => line(out, "timers", &format!("not known: {}", why.missing)),
+        Known::Missing(why) => line(out, "timers", &format!("unknown: {}", why.missing)),
     }
 }
 

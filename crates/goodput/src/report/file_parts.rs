@@ -73,7 +73,7 @@ fn subject(part: FilePart) -> &'static str {
 
 fn sentence(parts: &FileParts) -> String {
     match &parts.limit {
-        Known::Missing(why) => format!("Which part limits is not known: {}.", why.missing),
+        Known::Missing(why) => format!("Which part limits is unknown: {}.", why.missing),
         Known::Value(part) => {
             let next = parts.parts.iter().filter(|other| is_alone(other) && other.part != *part);
             let next = next.filter_map(|other| other.against_slowest.as_ref());
@@ -157,6 +157,6 @@ mod tests {
             table(&parts).contains("+325.0 % (95.0 % interval +320.0 to +330.0 %, n = 6 pairs)")
         );
         let unknown = FileParts { limit: Known::missing("too few runs"), ..parts };
-        assert_eq!(sentence(&unknown), "Which part limits is not known: too few runs.");
+        assert_eq!(sentence(&unknown), "Which part limits is unknown: too few runs.");
     }
 }

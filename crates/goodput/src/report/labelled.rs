@@ -13,7 +13,7 @@ pub(super) const WIDTH_CHARS: usize = 12;
 
 /// One line.
 pub(super) fn line(out: &mut String, label: &str, text: &str) {
-    // Writing to a String cannot fail.
+    // Writing to a String can't fail.
     let _ = writeln!(out, "{}{text}", style::faint(format!("{label:WIDTH_CHARS$}")));
 }
 

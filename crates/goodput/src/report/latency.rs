@@ -89,7 +89,7 @@ mod tests {
             },
             udp_echo: IdleAndLoaded {
                 idle: trips(210.0, Known::Value(0)),
-                loaded: Known::missing("none of 7 probes was answered within 3 s"),
+                loaded: Known::missing("none of 7 requests was answered within 3 s"),
             },
             tcp_rtt: IdleAndLoaded::missing(&why),
             unsent: trips(9_000.0, Known::missing("samples")),
@@ -101,7 +101,7 @@ mod tests {
             texts,
             [
                 "connect  idle 200 µs (p99 600 µs, n 50) → loaded 40.0 ms (p99 120.0 ms, n 50, 2 lost)",
-                "echo     idle 210 µs (p99 630 µs, n 50) → loaded unknown (none of 7 probes was \
+                "echo     idle 210 µs (p99 630 µs, n 50) → loaded unknown (none of 7 requests was \
                  answered within 3 s)",
                 "tcp rtt  unknown: the flows are UDP",
                 "unsent   9.00 ms (p99 27.0 ms, n 50)",

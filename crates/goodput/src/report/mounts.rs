@@ -50,7 +50,7 @@ fn passes(record: &Record, fetches: &Fetches, mount: &MountUse, writes: bool) ->
             Some(part) => format!("{} of {}", Bytes(part), Bytes(bytes)),
             None => Bytes(bytes).to_string(),
         },
-        Known::Missing(_) => "length not known".into(),
+        Known::Missing(_) => "length unknown".into(),
     };
     let times = if fetches.answers == 1 { "pass" } else { "passes" };
     let how = match (mount.direct, &mount.resident_percent) {

@@ -23,7 +23,7 @@ pub fn lines(record: &Record) -> Vec<String> {
 pub fn counted(record: &Record) -> &'static str {
     match (&record.ends.far, record.plan.transport) {
         // By the receiver's count, or by this end's TCP if the count ends too early.
-        (Known::Value(_), _) if record.incomplete.is_some() => "known to have arrived",
+        (Known::Value(_), _) if record.incomplete.is_some() => "received at least",
         (Known::Value(_), _) => "received",
         (Known::Missing(_), Transport::Tcp) if record.plan.observe => "acknowledged",
         (Known::Missing(_), _) => "received, as the far end reports",

@@ -11,7 +11,7 @@ pub fn phrases(record: &Record) -> Vec<String> {
 
 fn phrase(end: &Known<End>) -> String {
     let placement = end.value().and_then(|end| end.placement.as_ref());
-    let Some(placement) = placement else { return "not told".into() };
+    let Some(placement) = placement else { return "not reported".into() };
     let (cpus, chosen) = (placement.cpus(), &placement.chosen);
     format!("CPU {} ({chosen})", CpuList(&cpus))
 }

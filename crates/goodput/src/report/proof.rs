@@ -12,7 +12,7 @@ pub(super) fn add(out: &mut String, record: &Record, test: &ShapingTest) {
     if let Some(not) = &test.not_proven {
         *out += "\nproof\n";
         match not.nothing_in_question {
-            true => line(out, "nothing", &format!("is in question: {}", not.why)),
+            true => line(out, "not needed", &not.why),
             false => line(out, "not proven", &style::bad(&not.why)),
         }
     }
@@ -26,8 +26,8 @@ pub(super) fn add(out: &mut String, record: &Record, test: &ShapingTest) {
         out.push('\n');
     }
     lines(out, "left out", proof.left_out.iter().cloned());
-    line(out, "gives it", &gives(test, proof, comparison));
-    lines(out, "by", proof.commands.iter().cloned());
+    line(out, "result", &gives(test, proof, comparison));
+    lines(out, "commands", proof.commands.iter().cloned());
     lines(out, "for good", permanent::lines(&proof.permanent));
     line(out, "runs", &compare::runs(comparison));
 }
@@ -76,12 +76,12 @@ fn alone(comparison: &Comparison, arm: &ArmResult) -> String {
 }
 
 fn gives(test: &ShapingTest, proof: &ShapingProof, comparison: &Comparison) -> String {
-    let told = format!("{} ± {} %", test.told_bits_per_s, test.tolerance_percent);
+    let configured = format!("{} ± {} %", test.configured_bits_per_s, test.tolerance_percent);
     match proof.gives {
-        Some(0) => style::good(format!("what is set now gives {told}")),
-        Some(arm) => format!("{} gives {told}", style::good(changes(comparison, arm))),
+        Some(0) => style::good(format!("what is set now gives {configured}")),
+        Some(arm) => format!("{} gives {configured}", style::good(changes(comparison, arm))),
         None => {
-            let none = style::bad(format!("none of these gives {told}"));
+            let none = style::bad(format!("none of these gives {configured}"));
             let medians = proof.arms.iter().map(|arm| arm.median_bits_per_s.value());
             let known = medians.enumerate().filter_map(|(arm, rate)| Some((arm, *rate?)));
             match known.max_by(|(_, one), (_, other)| one.0.total_cmp(&other.0)) {

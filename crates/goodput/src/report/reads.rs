@@ -43,7 +43,7 @@ fn rate(arm: Option<&ArmResult>, is_baseline: bool) -> (String, String) {
     let Some(arm) = arm else { return (unknown(), unknown()) };
     let change = match &arm.goodput {
         _ if is_baseline => "baseline".into(),
-        Some(effect) => format!("{:+.0} to {:+.0} %", effect.low_percent, effect.high_percent),
+        Some(effect) => effect.interval(0),
         None => unknown(),
     };
     (arm.goodput_bits_per_s.value().map_or_else(unknown, ToString::to_string), change)
@@ -76,7 +76,7 @@ fn bursts(reads: &ReadTable) -> Option<String> {
     let is = is.collect::<Vec<_>>().join(", ");
     let holds = match &reads.ring_frames {
         Known::Value(ring) => format!("the receive ring of this host holds {ring}"),
-        Known::Missing(why) => format!("what the receive ring holds is not known: {why}"),
+        Known::Missing(why) => format!("what the receive ring holds is unknown: {why}"),
     };
     (!sizes.is_empty()).then(|| format!("{is} back to back; {holds}."))
 }
@@ -109,7 +109,7 @@ mod tests {
         let ring = "1K is 1 frame, 8K 6 frames, 1M 725 frames back to back; the receive ring of this host holds 256.";
         assert_eq!(bursts(&reads).unwrap(), ring);
         reads.ring_frames = Known::missing("lo has no ring");
-        assert!(bursts(&reads).unwrap().ends_with("is not known: lo has no ring."));
+        assert!(bursts(&reads).unwrap().ends_with("is unknown: lo has no ring."));
         reads.arms.clear();
         assert_eq!(bursts(&reads), None);
     }

@@ -34,11 +34,11 @@ pub fn text(record: &Record) -> String {
 }
 
 fn verdict(out: &mut String, test: &ShapingTest) {
-    let told = format!("{} ± {} %", test.told_bits_per_s, test.tolerance_percent);
+    let configured = format!("{} ± {} %", test.configured_bits_per_s, test.tolerance_percent);
     let words = match test.confirmation {
-        Confirmation::Confirmed => style::good(format!("it gives {told}")),
-        Confirmation::Missed => style::bad(format!("it does not give {told}")),
-        Confirmation::Inconclusive => format!("whether it gives {told} is not known"),
+        Confirmation::Confirmed => style::good(format!("it gives {configured}")),
+        Confirmation::Missed => style::bad(format!("it does not give {configured}")),
+        Confirmation::Inconclusive => format!("whether it gives {configured} is unknown"),
     };
     lines(out, "shaper", [words].into_iter().chain(test.reasons.iter().cloned()));
 }
@@ -93,7 +93,7 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
         ShapingKind::Policer => {
             "a policer: it drops datagrams above the rate without letting them wait"
         }
-        ShapingKind::None if offered.0 < test.told_bits_per_s.0 => {
+        ShapingKind::None if offered.0 < test.configured_bits_per_s.0 => {
             "unknown: the sender stayed below the rate, and all came as fast as they were sent"
         }
         ShapingKind::None => "nothing: datagrams come as fast as they are sent",

@@ -96,7 +96,7 @@ fn number(out: &mut String, record: &Record) {
         format!("{goodput}   {counted}, {:.1} s{part}, {precision}{ceiling}", result.duration_s);
     line(out, "goodput", &text);
     if let (Some(_), Known::Missing(why)) = (&record.fetches, &result.ceiling_bits_per_s) {
-        line(out, "ceiling", &format!("not known: {}", why.missing));
+        line(out, "ceiling", &format!("unknown: {}", why.missing));
     }
 }
 

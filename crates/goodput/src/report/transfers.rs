@@ -148,7 +148,7 @@ fn speed(comparison: &Comparison) -> String {
     let goodput = |arm: &'_ ArmResult| arm.goodput.as_ref().map(|effect| effect.judgement);
     if let Some((arm, effect)) = best(comparison, |arm| arm.goodput.as_ref(), |e| e.percent) {
         let fastest = name(comparison, &comparison.arms[arm]);
-        return format!("Fastest: {fastest}, {:+.0} % against {baseline}", effect.percent);
+        return format!("Fastest: {fastest}, {:.0} against {baseline}", effect.difference());
     }
     let judged: Vec<_> = comparison.arms.iter().skip(1).map(goodput).collect();
     if judged.iter().all(|judged| *judged == Some(Judgement::NoDifference)) {
@@ -172,7 +172,7 @@ fn cost(transfers: &Transfers) -> String {
         Some(near.cpu_s_per_gb().value()? + far.cpu_s_per_gb().value()?)
     };
     let (Some(base), Some(usual)) = (comparison.arms.first(), of(0)) else {
-        return "The CPU cost at both ends is not known".into();
+        return "The CPU cost at both ends is unknown".into();
     };
     let baseline = name(comparison, base);
     let least = best(comparison, |arm| arm.cpu.as_ref(), |e| -e.percent);
@@ -182,9 +182,9 @@ fn cost(transfers: &Transfers) -> String {
         );
     };
     let cheapest = name(comparison, &comparison.arms[arm]);
-    let percent = effect.percent;
+    let difference = effect.difference();
     format!(
-        "Least CPU: {cheapest}, {least:.2} s per GB at both ends, {percent:+.0} % against {baseline}"
+        "Least CPU: {cheapest}, {least:.2} s per GB at both ends, {difference:.0} against {baseline}"
     )
 }
 
@@ -199,7 +199,7 @@ mod tests {
             user_s_per_gb: Known::Value(0.0),
             system_s_per_gb: Known::Value(system),
             calls_per_mb: Known::Value(8.0),
-            peak_memory_bytes: Known::missing("not told"),
+            peak_memory_bytes: Known::missing("not reported"),
         };
         Method {
             values: vec![name.into()],

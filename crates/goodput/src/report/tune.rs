@@ -59,10 +59,7 @@ fn gain(step: &TuningStep) -> String {
         Known::Value(comparison) => comparison.arms.get(1).and_then(ArmResult::primary),
         Known::Missing(_) => None,
     };
-    let of = |effect: &Effect| {
-        let Effect { percent, low_percent, high_percent, .. } = effect;
-        format!("{percent:+.1} % ({low_percent:+.1} to {high_percent:+.1})")
-    };
+    let of = |effect: &Effect| format!("{} ({})", effect.difference(), effect.interval(1));
     effect.map_or_else(|| "–".into(), of)
 }
 
@@ -85,7 +82,7 @@ fn assignment(Change { setting, to, .. }: &Change) -> String {
 fn outcome(step: &TuningStep) -> String {
     match step.outcome {
         TuningOutcome::Kept => style::good("kept"),
-        TuningOutcome::Dropped => "let go: no longer needed".into(),
+        TuningOutcome::Dropped => "dropped: no longer needed".into(),
         TuningOutcome::Confirmed => "stays".into(),
         TuningOutcome::NotBetter => "not proven better".into(),
         TuningOutcome::TooFewRuns => "too few runs".into(),

@@ -14,10 +14,10 @@ pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
 /// One line, if no counter shows a loss; counters that could not be read prove nothing.
 fn nothing_lost(way: &[Step]) -> String {
     let unseen = way.iter().filter(|step| drops(step, way) && step.dropped.value().is_none());
-    let unseen: Vec<_> = unseen.map(label).collect();
+    let unseen: Vec<_> = unseen.map(Step::label).collect();
     match &unseen[..] {
         [] => "nothing, according to every counter on the path".into(),
-        some => format!("nothing that was counted; not known: {}", some.join(", ")),
+        some => format!("nothing that was counted; unknown: {}", some.join(", ")),
     }
 }
 
@@ -45,7 +45,7 @@ fn table(way: &[Step]) -> Vec<String> {
         let left = if is_last { String::new() } else { amount(&step.left, step.unit) };
         let lost = step.dropped.value();
         let by = if lost.is_some() { counter(step) } else { "" };
-        let cells = [&label(step), &entered, &left, &dropped, unit(step.unit), by];
+        let cells = [&step.label(), &entered, &left, &dropped, &step.unit.to_string(), by];
         match lost.is_some_and(|count| *count > 0) {
             true => table.bad_row(&cells),
             false => table.row(&cells),
@@ -68,35 +68,12 @@ fn counter(step: &Step) -> &'static str {
     }
 }
 
-/// `near qdisc`, `path`.
-fn label(step: &Step) -> String {
-    let name = match step.name {
-        StepName::Application => "app",
-        StepName::Socket => "socket",
-        StepName::Qdisc => "qdisc",
-        StepName::Device => "device",
-        StepName::Path => return "path".into(),
-        StepName::Backlog => "backlog",
-    };
-    format!("{} {name}", step.place)
-}
-
 /// `12.3k`.
 fn amount(count: &Known<u64>, unit: StepUnit) -> String {
     match (count, unit) {
         (Known::Missing(_), _) => "not counted".into(),
         (Known::Value(count), StepUnit::Bytes) => Bytes(*count).to_string(),
         (Known::Value(count), _) => count_of(*count),
-    }
-}
-
-/// The unit of a step's numbers.
-fn unit(unit: StepUnit) -> &'static str {
-    match unit {
-        StepUnit::Bytes => "payload",
-        StepUnit::Segments => "segments",
-        StepUnit::Datagrams => "datagrams",
-        StepUnit::Packets => "packets",
     }
 }
 
@@ -137,13 +114,13 @@ mod tests {
             let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
             line.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(row("near app"), "1.20 GB payload", "{text}");
+        assert_eq!(row("near application"), "1.20 GB payload", "{text}");
         assert_eq!(row("near qdisc"), "not counted not counted not counted packets", "{text}");
         assert!(row("near device").starts_with("not counted 3 packets"), "{text}");
     }
 
     #[test]
-    fn without_a_loss_one_line_says_what_is_not_known() {
+    fn without_a_loss_one_line_says_what_is_unknown() {
         let way = |dropped| {
             let unseen = || Known::missing("not seen");
             [
@@ -157,7 +134,7 @@ mod tests {
             "nothing, according to every counter on the path"
         );
         let unseen = plain(&way(Known::missing("no qdisc")), false);
-        assert_eq!(unseen, "nothing that was counted; not known: near qdisc");
+        assert_eq!(unseen, "nothing that was counted; unknown: near qdisc");
         assert!(plain(&way(Known::Value(0)), true).lines().count() > 2, "-v shows all");
     }
 

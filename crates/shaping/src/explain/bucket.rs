@@ -11,14 +11,14 @@ use goodput_model::{
 
 use super::{Answer, Seen, Sender, say};
 
-/// The bucket that is enough for the local shaper's rate, or for the rate that a shaper was told elsewhere.
+/// The bucket that is enough for the local shaper's rate, or for the configured rate of a shaper elsewhere.
 pub(super) fn enough(
     test: &ShapingTest,
     sender: &Sender,
     shaper: Option<&LocalShaper>,
     frame: f64,
 ) -> EnoughBucket {
-    let rate = shaper.map_or(test.told_bits_per_s, |shaper| shaper.rate_bits_per_s).0;
+    let rate = shaper.map_or(test.configured_bits_per_s, |shaper| shaper.rate_bits_per_s).0;
     let counted = shaper.map_or(frame, |shaper| shaper.counted_frame_bytes.0 as f64);
     let timers = match shaper {
         Some(_) => lateness(sender, counted * 8.0 / rate),
@@ -97,7 +97,7 @@ pub(super) fn late_timers(seen: &Seen) -> Answer {
     }
     let timers = match &seen.enough?.timers {
         Known::Value(timers) => format!("timers here were up to {} late", short(timers.longest_us)),
-        Known::Missing(why) => format!("how late timers are there is not known ({why})"),
+        Known::Missing(why) => format!("how late timers are there is unknown ({why})"),
     };
     Some(say(
         "late-timers",
@@ -115,14 +115,15 @@ pub(super) fn small_elsewhere(seen: &Seen) -> Answer {
     let (train, given, enough) =
         (seen.train()?, seen.test.datagrams_bits_per_s.value()?, seen.enough?);
     let bucket = train.bucket_bytes.value()?;
-    let told = seen.test.told_bits_per_s;
-    let lacks = train.kind == ShapingKind::Shaper && given.high < told.0 * (1.0 - seen.tolerance());
+    let configured = seen.test.configured_bits_per_s;
+    let lacks =
+        train.kind == ShapingKind::Shaper && given.high < configured.0 * (1.0 - seen.tolerance());
     let is_small = bucket.value < enough.for_rate_bytes.0 as f64;
     (seen.shaper().is_none() && lacks && is_small).then(|| {
         say(
             "small-bucket-elsewhere",
             format!(
-                "the bucket there lets about {} through at once, and {} are enough for {told}: what comes in while its \
+                "the bucket there lets about {} through at once, and {} are enough for {configured}: what comes in while its \
                  timers are late may be lost",
                 Bytes(bucket.value.max(0.0) as u64),
                 enough.for_rate_bytes

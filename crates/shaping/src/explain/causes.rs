@@ -27,10 +27,10 @@ pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
     found.chain(rates::headers(seen)).collect()
 }
 
-/// What holds TCP, if it gets less than datagrams and less than the shaper was told.
+/// What holds TCP, if it gets less than datagrams and less than the shaper's configured rate.
 fn tcp_limit(seen: &Seen) -> Answer {
     let limit = seen.sender.tcp_limit.as_ref()?;
-    let least = seen.test.told_bits_per_s.0 * (1.0 - seen.tolerance());
+    let least = seen.test.configured_bits_per_s.0 * (1.0 - seen.tolerance());
     (seen.tcp_lags() && seen.test.tcp_bits_per_s.value()?.high < least)
         .then(|| say("tcp-limit", format!("TCP gets less than datagrams: {limit}")))
 }

@@ -16,7 +16,7 @@ use goodput_model::{
     Shaping, ShapingCause, ShapingTest, Snapshot,
 };
 
-use crate::judge::Told;
+use crate::judge::Configured;
 
 /// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
 /// include/net/pkt_sched.h).
@@ -43,15 +43,18 @@ pub struct Sender<'a> {
     pub tcp_limit: Option<String>,
 }
 
-/// What the shaper counts that has the rate it was `told`, if it is at the sender and so can be read; `packet` is an IP
+/// What the shaper counts that has the `configured` rate, if it is at the sender and so can be read; `packet` is an IP
 /// packet, bytes.
 #[must_use]
-pub fn counts(sender: &Sender, told: &Told, packet: f64) -> Option<CountedLayer> {
+pub fn counts(sender: &Sender, configured: &Configured, packet: f64) -> Option<CountedLayer> {
     let shaper = local::shaper(sender, packet + CountedLayer::Frame.extra_bytes()).ok()?;
-    let off_percent = (shaper.rate_bits_per_s.0 / told.rate.0 - 1.0).abs() * 100.0;
+    let off_percent = (shaper.rate_bits_per_s.0 / configured.rate.0 - 1.0).abs() * 100.0;
     let extra = shaper.counted_frame_bytes.0 as f64 - packet;
     let is_it = |layer: &CountedLayer| layer.extra_bytes() == extra;
-    CountedLayer::ALL.into_iter().find(is_it).filter(|_| off_percent <= told.tolerance_percent)
+    CountedLayer::ALL
+        .into_iter()
+        .find(is_it)
+        .filter(|_| off_percent <= configured.tolerance_percent)
 }
 
 /// Adds to a test what explains it.
@@ -92,7 +95,7 @@ pub(crate) fn larger_bucket(
     Some((change, command))
 }
 
-/// A full frame as a shaper counts it that was told of no overhead, bytes: of the train, or of TCP.
+/// A full frame as a shaper counts it that has no overhead configured, bytes: of the train, or of TCP.
 fn frame_bytes(test: &ShapingTest, sender: &Sender) -> Result<f64, Missing> {
     let header = f64::from(goodput_model::ETHERNET_HEADER_BYTES);
     match (&test.train, &sender.segment) {

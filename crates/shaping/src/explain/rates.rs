@@ -1,4 +1,4 @@
-//! Rates that differ: what was told, what is set, what classes may borrow, what datagrams get.
+//! Rates that differ: what is configured, what is set, what classes may borrow, what datagrams get.
 
 use goodput_model::{BitRate, ShapingKind};
 
@@ -6,16 +6,16 @@ use super::bucket::is_explained;
 use super::local::parents;
 use super::{Answer, Seen, say};
 
-/// A local shaper that is set to another rate than the one it was told.
+/// A local shaper that is set to another rate than the one that was asked about.
 pub(super) fn set_otherwise(seen: &Seen) -> Answer {
-    let (shaper, told) = (seen.shaper()?, seen.test.told_bits_per_s);
-    let off = (shaper.rate_bits_per_s.0 / told.0 - 1.0).abs();
+    let (shaper, configured) = (seen.shaper()?, seen.test.configured_bits_per_s);
+    let off = (shaper.rate_bits_per_s.0 / configured.0 - 1.0).abs();
     (off > seen.tolerance()).then(|| {
         say("set-otherwise", format!("{} is set to {}", name(seen), shaper.rate_bits_per_s))
     })
 }
 
-/// Overhead that the shaper was told to count.
+/// Overhead that the shaper is configured to count.
 pub(super) fn counts_more(seen: &Seen) -> Answer {
     let (shaper, train) = (seen.shaper()?, seen.train()?);
     let (counted, frame) = (shaper.counted_frame_bytes.0, train.frame_bytes.0);
@@ -37,12 +37,12 @@ pub(super) fn headers(seen: &Seen) -> Answer {
     let layer = *seen.test.counts.value()?;
     let (payload, packet) = seen.sender.segment.clone().ok()?;
     let counted = packet + layer.extra_bytes();
-    let told = seen.test.told_bits_per_s;
+    let configured = seen.test.configured_bits_per_s;
     Some(say(
         "headers",
         format!(
-            "of {counted:.0} bytes that count, {payload:.0} are payload of TCP: {told} are {} for its users",
-            BitRate(told.0 * payload / counted)
+            "of {counted:.0} bytes that count, {payload:.0} are payload of TCP: {configured} are {} for its users",
+            BitRate(configured.0 * payload / counted)
         ),
     ))
 }

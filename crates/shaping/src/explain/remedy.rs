@@ -48,12 +48,12 @@ fn short(bits: u64) -> String {
 }
 
 /// The command that makes a change: tc(8)'s if it states all that is set. tc sets all parameters of a class or a token
-/// bucket at once, and what it is not told falls back to a default; goodput writes back what it reads.
+/// bucket at once, and whatever it is not given falls back to a default; goodput writes back what it reads.
 pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
     let shaper = seen.shaper()?;
     let command = match shaper.class.is_none() && is_plain(seen) {
         true => tbf_command(seen, change)?,
-        // The priority of a class is not known here.
+        // The priority of a class is unknown here.
         false => format!("goodput settings set {}={}", near(&change.setting), quoted(&change.to)),
     };
     Some(at(shaper.end, command))

@@ -6,9 +6,9 @@ use goodput_model::{
 };
 
 use super::{Sender, counts, explain};
-use crate::judge::Told;
+use crate::judge::Configured;
 
-/// Datagrams in frames, and TCP in the same, of the told 100 Mbit/s.
+/// Datagrams in frames, and TCP in the same, of the configured 100 Mbit/s.
 pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
     let exactly = |value: f64| Estimate { value, low: value, high: value };
     let rate = Known::Value(exactly(datagrams));
@@ -133,12 +133,16 @@ fn a_bucket_reported_in_steps_may_be_as_large_as_it_was_set() {
 }
 
 #[test]
-fn what_the_shaper_counts_that_was_told_the_rate_is_read() {
+fn what_the_shaper_counts_that_has_the_rate_is_read() {
     let nothing = Snapshot::default();
     let read = |facts: &Snapshot, rate: f64| {
-        let told =
-            Told { rate: BitRate(rate), tolerance_percent: 2.0, max_burst: None, counts: None };
-        counts(&sender(facts, &nothing), &told, 1500.0)
+        let configured = Configured {
+            rate: BitRate(rate),
+            tolerance_percent: 2.0,
+            max_burst: None,
+            counts: None,
+        };
+        counts(&sender(facts, &nothing), &configured, 1500.0)
     };
     let plain = tbf(100_000_000, 1600, 1_000_000);
     assert_eq!(read(&plain, 1e8), Some(CountedLayer::Frame));

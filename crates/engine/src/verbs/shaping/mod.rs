@@ -8,7 +8,7 @@ use goodput_model::{
     Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
 };
 use goodput_settings::at_both_ends;
-use goodput_shaping::{Told, counts, explain, judge};
+use goodput_shaping::{Configured, counts, explain, judge};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -38,7 +38,7 @@ pub struct ShapingRequest {
     /// Payload of the train's datagrams.
     pub datagram: Bytes,
     /// The shaper's configuration.
-    pub told: Told,
+    pub configured: Configured,
     /// How to compare the settings in question afterwards, if that is wanted.
     pub prove: Option<ProveRequest>,
     /// When it began, RFC 3339, UTC.
@@ -94,8 +94,8 @@ fn explained(
 ) -> Record {
     let (tcp, sender) = (tcp_rate(&record), sender(&record, late));
     let read = sender.as_ref().ok().zip(tcp.as_ref().ok());
-    let counts = read.and_then(|(sender, tcp)| counts(sender, &request.told, tcp.packet));
-    let test = judge(Told { counts, ..request.told }, train, tcp);
+    let counts = read.and_then(|(sender, tcp)| counts(sender, &request.configured, tcp.packet));
+    let test = judge(Configured { counts, ..request.configured }, train, tcp);
     let mut test = explain(test, sender);
     let changed = test.changes.iter().map(|Change { setting, to, .. }| (setting, to.as_str()));
     test.permanent = at_both_ends(changed, |setting, value| {

@@ -119,7 +119,7 @@ fn comparison_of(
         responses: vec![Response::Throughput],
         ways_to_win: 1,
         precision_percent: PRECISION_PERCENT,
-        threshold_percent: request.told.tolerance_percent,
+        threshold_percent: request.configured.tolerance_percent,
         is_about_parts: false,
         turns: None,
         max_time: how.max_time,

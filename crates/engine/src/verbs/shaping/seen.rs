@@ -34,7 +34,7 @@ pub(super) async fn timers(plan: &Plan) -> Result<Vec<f64>, Missing> {
 /// A queueing discipline's timers don't wait for other threads; so this one waits as little as it may.
 fn watch() -> std::io::Result<Vec<Duration>> {
     if let Err(cause) = run_promptly() {
-        tracing::debug!("cannot get a higher priority than other threads: {cause}");
+        tracing::debug!("can't get a higher priority than other threads: {cause}");
     }
     goodput_kernel::timer_latenesses(WATCHED)
 }
@@ -51,7 +51,7 @@ pub(super) fn sender(
     };
     let seen = seen.get()?;
     let inputs = record.result.ceiling_inputs.as_ref();
-    let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is not known"));
+    let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is unknown"));
     let direction = record.result.directions.first().map(|direction| &direction.min_rtt_us);
     Ok(Sender {
         end,
@@ -79,7 +79,7 @@ fn limit(record: &Record) -> Option<String> {
 /// The rate that TCP got, and the size of its segments.
 pub(super) fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
     let inputs = record.result.ceiling_inputs.as_ref();
-    let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is not known"))?;
+    let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is unknown"))?;
     let packet = Packet::of(inputs)?;
     let value = record.result.goodput_bits_per_s.0;
     // A rate of which nobody knows how exact it is decides nothing.

@@ -51,7 +51,7 @@ pub(super) async fn send_train(
         text: format!(
             "waits {} s for the bucket to fill, then sends datagrams at {}",
             PAUSE.as_secs(),
-            plan.rate_bits_per_s.unwrap_or(request.told.rate)
+            plan.rate_bits_per_s.unwrap_or(request.configured.rate)
         ),
     });
     tokio::select! {
@@ -68,14 +68,14 @@ pub(super) async fn send_train(
 /// Length of a train, seconds: enough for a rate, but no longer than the receiver keeps the times of its datagrams.
 pub(super) fn train_length_s(request: &ShapingRequest) -> f64 {
     let bits = request.datagram.0 as f64 * 8.0;
-    let kept_s = MAX_ARRIVALS as f64 * bits / (request.told.rate.0 * OFFERED_TIMES);
-    (WANTED_ARRIVALS * bits / request.told.rate.0).max(1.0).min(kept_s).min(MAX_TRAIN_S)
+    let kept_s = MAX_ARRIVALS as f64 * bits / (request.configured.rate.0 * OFFERED_TIMES);
+    (WANTED_ARRIVALS * bits / request.configured.rate.0).max(1.0).min(kept_s).min(MAX_TRAIN_S)
 }
 
 /// The plan of a train: of the sockets, only what says which way it takes.
 fn train_plan(request: &ShapingRequest) -> Plan {
     let payload = request.datagram;
-    let rate = request.told.rate.0 * OFFERED_TIMES;
+    let rate = request.configured.rate.0 * OFFERED_TIMES;
     let base = &request.plan;
     let SocketOptions { bind, device, family, dscp, .. } = base.socket.clone();
     Plan {

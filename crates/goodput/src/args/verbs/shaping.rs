@@ -3,7 +3,7 @@
 use clap::Args;
 use goodput_engine::Target;
 use goodput_model::{BitRate, Bytes, Direction, Family, Plan, SocketOptions};
-use goodput_shaping::Told;
+use goodput_shaping::Configured;
 
 use crate::args::options::{CredentialArgs, OutputArgs, datagram_towards};
 use crate::args::values::calendar::calendar;
@@ -13,29 +13,29 @@ use crate::args::values::{percent, rate, size, time};
 /// What the longer help adds.
 const MORE: &str = "\
 How it works: goodput waits a second, so that the shaper's bucket fills. Then it sends datagrams at 4.3 times the rate. \
-Their times of arrival show whether they wait (a shaper) or are dropped (a policer), the rate, the depth of the bucket, \
-and the queue. Then it measures TCP, which is what users have: a bucket that is too small, segmentation offload, or a \
-queue of the wrong length can slow TCP down, though datagrams get the whole rate. The traffic takes 5 s at most.
+Their times of arrival show the rate, the depth of the bucket and the queue, and whether datagrams wait (a shaper) or \
+are dropped (a policer). Then it measures TCP, which most programs use: a bucket that is too small, segmentation offload \
+or a queue of the wrong length can slow TCP down although datagrams get the whole rate. The traffic takes 5 s at most.
 
-The report says which bytes the shaper counts: IP packets, Ethernet frames, or all bytes of the wire. A qdisc of Linux \
-counts frames without checksum, so 100 Mbit/s leave 95.6 Mbit/s for the payload of TCP.
+The report says which bytes the shaper counts: those of IP packets, of Ethernet frames, or all on the wire. A Linux \
+qdisc counts frames without their checksum, so 100 Mbit/s leave 95.6 Mbit/s for the payload of TCP.
 
-If this host shapes, the report holds its queueing discipline against what was measured, and computes the smallest \
-sufficient bucket from the rate, the lateness of timers and the largest super-packet. A shaper elsewhere is only seen \
-from outside: run goodput on its host, or set its bucket there.
+If this host shapes, the report compares its queueing discipline with the measurement. It computes the smallest \
+sufficient bucket from the rate, the delay of the timers and the largest super-packet. goodput can't read the settings \
+of a shaper elsewhere: run goodput on its host, or set its bucket there.
 
-The history keeps each result. The next test of the same target and rate says what changed since then.
+The history keeps each result. The next test of the same target and rate says what has changed.
 
-A far end that is not goodput does not report when datagrams come. Then only TCP is measured.
+A far end that is not goodput doesn't report when datagrams arrive. goodput then measures TCP alone.
 
 Examples:
     goodput shaping nas --rate 100mbit
-    goodput shaping nas --rate 20mbit --reverse    # what comes from there
+    goodput shaping nas --rate 20mbit --reverse     # the other direction
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
     goodput shaping nas --rate 100mbit --prove     # what costs the rate?
     goodput shaping nas --rate 100mbit --show-timer=hourly
 
-Exit codes: 0 it gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
+Exit codes: 0 the shaper gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
 
 /// `goodput shaping`
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ pub struct ShapingArgs {
     pub output: OutputArgs,
 }
 
-/// What the shaper was told.
+/// What the shaper is configured for.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Shaper")]
 pub struct ShaperArgs {
@@ -67,7 +67,9 @@ pub struct ShaperArgs {
     /// Largest difference from that rate that still passes
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::difference)]
     pub tolerance: f64,
-    /// Largest burst that the shaper may let through at line rate after a pause
+    /// Largest burst that the shaper may let through after a pause
+    ///
+    /// The shaper sends such a burst at the speed of the line.
     #[arg(long, value_name = "BYTES", value_parser = size::positive)]
     pub max_burst: Option<Bytes>,
 }
@@ -93,7 +95,7 @@ pub struct TrafficArgs {
     pub congestion: Option<String>,
     /// Mark packets with this differentiated services code point, 0 to 63
     ///
-    /// A shaper with classes chooses the class by it.
+    /// A shaper with classes may choose the class by its code point.
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64), hide_short_help = true)]
     pub dscp: Option<u8>,
 }
@@ -102,10 +104,11 @@ pub struct TrafficArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Proof")]
 pub struct ProofArgs {
-    /// Compare segmentation offload on and off, and the bucket as it is and as computed
+    /// Prove what costs the rate: segmentation offload, the bucket, or both
     ///
-    /// TCP is measured with all combinations, interleaved and in random order. goodput puts every setting back. It
-    /// prints the rate with each combination, which setting matters, and what gives the rate.
+    /// goodput measures TCP with segmentation offload on and off, and with the present and the computed bucket: all
+    /// combinations, interleaved in random order. It prints the rate of each, which setting matters, and which
+    /// combination gives the rate. It puts every setting back.
     #[arg(long)]
     pub prove: bool,
     /// Stop the comparison after this time at the latest
@@ -120,10 +123,10 @@ pub struct ProofArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Schedule")]
 pub struct ScheduleArgs {
-    /// Print a systemd service and timer that repeat this test, and don't run it
+    /// Print a systemd service and timer that repeat this test
     ///
-    /// WHEN is a time as in systemd.time(7), like weekly or "*-*-* 14:05:00" [default: daily]. The service keeps the
-    /// results in /var/lib/goodput, and each says what changed since the last one.
+    /// goodput then runs no test. WHEN is a time as in systemd.time(7), like weekly or "*-*-* 14:05:00" [default: daily].
+    /// The service keeps the results in /var/lib/goodput. Each result says what has changed since the last one.
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "daily",
           value_parser = calendar, conflicts_with = "no_store")]
     pub show_timer: Option<String>,
@@ -131,8 +134,8 @@ pub struct ScheduleArgs {
 
 impl ShaperArgs {
     /// The same for the judgement.
-    pub fn told(&self) -> Told {
-        Told {
+    pub fn configured(&self) -> Configured {
+        Configured {
             rate: self.rate,
             tolerance_percent: self.tolerance,
             max_burst: self.max_burst,
