@@ -11,9 +11,7 @@ use crate::screen;
 pub fn run(name: &str) -> Result<Exit> {
     let found = find(name);
     if found.is_empty() {
-        let kinds: Vec<_> = registries::ALL.iter().map(|registry| registry.kind).collect();
-        let kinds = kinds.join(", ").replacen(", field", " or field", 1);
-        bail!("{name:?} is no {kinds}{}", suggestion(name));
+        bail!("there is no page for {name:?}; {}", suggestion(name));
     }
     let page = found.concat();
     match screen::columns() {
@@ -49,8 +47,8 @@ fn find(name: &str) -> Vec<String> {
 fn suggestion(name: &str) -> String {
     let names = registries::ALL.iter().flat_map(|registry| (registry.names)());
     goodput_model::nearest(name, names).first().map_or_else(
-        || "; `goodput list` shows the names".into(),
-        |nearest| format!("; did you mean {nearest:?}?"),
+        || "`goodput list --help` names the lists of what it knows".into(),
+        |nearest| format!("did you mean {nearest:?}?"),
     )
 }
 
@@ -73,6 +71,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_close_is_suggested() {
-        assert!(run("path-los").unwrap_err().to_string().contains("path-loss"));
+        for (typed, meant) in [("path-los", "path-loss"), ("verdict.limt", "verdict.limit")] {
+            let why = run(typed).unwrap_err().to_string();
+            assert!(why.contains(&format!("did you mean {meant:?}?")), "{why}");
+        }
+        assert!(run("Qqqq").unwrap_err().to_string().contains("goodput list --help"));
     }
 }

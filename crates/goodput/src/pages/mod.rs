@@ -37,7 +37,7 @@ pub fn probe(probe: &Probe) -> String {
     let mut page =
         format!("\n## `{}`\n\n`goodput test --probe` may run this: {}.\n\n", probe.id, probe.title);
     for pair in probe.pairs {
-        // Writing to a String cannot fail.
+        // Writing to a String can't fail.
         let _ = writeln!(page, "- tells `{}` from `{}`: {}", pair.one, pair.other, pair.why);
     }
     page
@@ -117,9 +117,9 @@ pub fn setting(setting: &Setting) -> String {
 
 /// A way to move payload.
 pub fn mover(mover: &dyn Mover) -> String {
-    let transports: Vec<_> = mover.transports().iter().map(|t| format!("{t:?}")).collect();
+    let transports: Vec<_> = mover.transports().iter().map(ToString::to_string).collect();
     format!(
-        "\n## `{}`\n\n{}.\n\n- for: {}\n- side: {}\n",
+        "\n## `{}`\n\n{}.\n\n- transport: {}\n- what it does: {}\n",
         mover.id(),
         sentence(mover.summary()),
         transports.join(", "),

@@ -106,7 +106,7 @@ pub fn unnamed() -> String {
         "\n## Causes without a rule\n\n| cause | why neither rule nor scenario |\n|---|---|\n",
     );
     for (cause, why) in UNNAMED {
-        // Writing to a String cannot fail.
+        // Writing to a String can't fail.
         let _ = writeln!(text, "| `{cause}` | {why} |");
     }
     text
