@@ -34,7 +34,7 @@ pub const GLOBAL: &str = "Global options";
 #[command(after_help = "Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could \
                         not do it, 3 not permitted, 4 inconclusive.")]
 pub struct Cli {
-    /// Report more: all details, and progress on standard error; -vv everything
+    /// Report more: details, and progress on standard error; -vv everything
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = GLOBAL)]
     pub verbose: u8,
 

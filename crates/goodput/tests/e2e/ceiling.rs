@@ -94,10 +94,10 @@ fn nonsense_is_refused_in_words() {
         (&["--link", "1g", "--udp", "--datagram", "0"], "at least one byte"),
         (&["--link", "1g", "--tunnel", "vpn"], "wireguard"),
         (&["--link", "1g", "--flows", "0"], "1..=65535"),
-        (&["--window", "2G", "--rtt", "1"], "no window above 1G"),
+        (&["--window", "2G", "--rtt", "1s"], "no window above 1G"),
         (&["--window", "64K", "--rtt", "0"], "above 0"),
         (&["--window", "64K", "--rtt", "NaN"], "above 0"),
-        (&["--loss", "100%", "--rtt", "1"], "below 100"),
+        (&["--loss", "100%", "--rtt", "1s"], "below 100"),
         (&["--bus", "pcie9x1"], "pcie1x1 to pcie7x32"),
         (&["--hz", "1000"], "--burst-max"),
         (&["--packet-rate", "inf"], "packet rate"),
@@ -107,7 +107,7 @@ fn nonsense_is_refused_in_words() {
         (&["--here", "lo", "--fit", "1:1"], "cannot be used with"),
         (&["--fit", "1:1,2:2"], "at least 3 different clocks"),
         (&["--fit", "no-such-file"], "a series like"),
-        (&["--fit", "/"], "cannot read /"),
+        (&["--fit", "/"], "can't read /"),
         (&["--fit", "1:1,2:2,3:3", "--link", "1g"], "cannot be used with"),
     ] {
         let output = Home::new().run(&[&["ceiling"], arguments].concat());
@@ -129,6 +129,6 @@ fn contradictions_say_why_no_ceiling_is_known() {
         (&["--ring", "256"], "no longest gap"),
     ] {
         let text = computed(arguments, 2);
-        assert!(text.contains("not known") && text.contains(why), "{arguments:?}: {text}");
+        assert!(text.contains("unknown") && text.contains(why), "{arguments:?}: {text}");
     }
 }

@@ -22,8 +22,9 @@ pub struct LinkArgs {
     /// Largest IP packet of the link [default: 1500]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub mtu: Option<u64>,
-    /// What the link adds to an IP packet: ethernet 38 bytes, hdlc (T1, T3) 8, none 0
-    /// [default: ethernet]
+    /// What the link adds to an IP packet: ethernet, hdlc or none [default: ethernet]
+    ///
+    /// ethernet adds 38 bytes, hdlc (T1, T3) 8, none 0.
     #[arg(long, value_name = "KIND", value_parser = framing, hide_short_help = true)]
     pub framing: Option<String>,
     /// VLAN tags of each frame
@@ -74,15 +75,15 @@ pub struct PathArgs {
     /// Payload that each flow may have in flight
     #[arg(long, value_name = "BYTES", value_parser = size::window, conflicts_with = "udp")]
     pub window: Option<Bytes>,
-    /// Round-trip time
-    #[arg(long, value_name = "TIME", value_parser = time::seconds)]
+    /// Round-trip time, with its unit, like 20ms
+    #[arg(long, value_name = "TIME", value_parser = time::with_unit)]
     pub rtt: Option<f64>,
     /// Share of the segments that are lost
     #[arg(long, value_name = "PERCENT", value_parser = percent::share, conflicts_with = "udp")]
     pub loss: Option<f64>,
     /// Model of congestion control [default: cubic]
     ///
-    /// none stands for a sender that loss does not slow down, such as one with BBR.
+    /// none stands for a sender that does not slow down because of loss, such as BBR.
     #[arg(long, value_name = "MODEL", requires = "loss", hide_short_help = true,
           value_parser = ["mathis", "cubic", "pftk", "none"])]
     pub loss_model: Option<String>,
@@ -95,9 +96,9 @@ pub struct PathArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Host")]
 pub struct HostArgs {
-    /// Bus of the network card, like pcie3x8, pci64-66, pcix-133, usb2 or isa16
+    /// Bus of the network card, like pcie3x8, pcix-133, usb2 or isa16
     ///
-    /// PCI Express is written with its generation and lanes, pcie1x1 to pcie7x32. The others: isa8, isa16, pci,
+    /// Write PCI Express with its generation and lanes: pcie1x1 to pcie7x32. The other buses are isa8, isa16, pci,
     /// pci-66, pci64, pci64-66, pcix-66, pcix-100, pcix-133, pcix-266, pcix-533, usb1, usb2, usb3, usb3-10g,
     /// usb3-20g.
     #[arg(long, value_name = "BUS", value_parser = bus)]
@@ -112,7 +113,7 @@ pub struct HostArgs {
     /// Frames that the card's receive ring holds
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     pub ring: Option<u64>,
-    /// Size of the card's receive buffer, for a card without a ring of frames
+    /// Size of the card's receive buffer, if the card has no ring of frames
     #[arg(long, alias = "room", value_name = "BYTES", value_parser = size::positive, conflicts_with = "ring",
           hide_short_help = true)]
     pub card_buffer: Option<Bytes>,
@@ -120,8 +121,10 @@ pub struct HostArgs {
     #[arg(long, value_name = "FRAMES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub burst: Option<u64>,
-    /// Longest time for which the host does not empty the card's buffer
-    #[arg(long, value_name = "TIME", value_parser = time::seconds)]
+    /// Longest time in which the host doesn't empty the card's buffer
+    ///
+    /// The time needs a unit, like 2ms.
+    #[arg(long, value_name = "TIME", value_parser = time::with_unit)]
     pub drain_gap: Option<f64>,
     /// Packets per second that a host or device handles
     #[arg(long, value_name = "N", value_parser = per_second::packets)]

@@ -26,7 +26,8 @@ pub struct StorageArgs {
     pub cold: bool,
     /// Write the payload to this file; - is standard output
     ///
-    /// The file is at the far end, in the directory given by `serve --sinks`; with --reverse it is here. Several flows write FILE.0, FILE.1 and so on.
+    /// The file is at the far end, in the directory given by `serve --sinks`; with --reverse it is here. Several flows
+    /// write FILE.0, FILE.1 and so on.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"], hide_short_help = true)]
     pub sink: Option<String>,
     /// Bypass the page cache when writing (O_DIRECT)
@@ -35,9 +36,9 @@ pub struct StorageArgs {
     /// End a flow only when everything it wrote is on the disk (fsync)
     #[arg(long, requires = "sink", hide_short_help = true)]
     pub fsync: bool,
-    /// Write this many bytes separately before each file
+    /// Write a header of this many bytes before each file
     ///
-    /// A web server does so with its header.
+    /// The header is a write of its own, as in a web server.
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub header: Option<Bytes>,
     /// Tell the kernel that data follows the header (MSG_MORE)

@@ -11,8 +11,8 @@ use crate::args::values::{percent, size};
 pub struct FindRateArgs {
     /// Find the highest rate of datagrams whose loss stays below --max-loss
     ///
-    /// It starts at the highest rate that the sender reaches, or at --rate, and goes down. A trial takes
-    /// --time [default: 2s], and the last one three times as long.
+    /// The search starts at the highest rate that the sender reaches, or at --rate, and goes down. A trial takes
+    /// --time [default: 2s], and the last trial three times as long.
     #[arg(long, requires = "udp", conflicts_with_all = ["both", "attach", "bytes", "omit", "latency",
           "format", "probe", "no_observe", "chunk"])]
     pub find_rate: bool,

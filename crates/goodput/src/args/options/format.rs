@@ -17,7 +17,7 @@ pub struct FormatArgs {
     /// Title in that output, if the format has a place for one
     #[arg(long, value_name = "TEXT", requires = "format", hide_short_help = true)]
     pub format_title: Option<String>,
-    /// Unit of rates in iperf's tables: k, m, g or t for bits, capitals for bytes
+    /// Unit of rates in iperf's tables: k, m, g, t, or capitals for bytes
     #[arg(long, value_name = "LETTER", requires = "format", value_parser = unit, hide_short_help = true)]
     pub format_units: Option<char>,
 }
@@ -26,10 +26,10 @@ pub struct FormatArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ServedFormatArgs {
-    /// Print measurements as another program's server would (`goodput list formats`)
+    /// Print measurements as another program would (`goodput list formats`)
     #[arg(long, value_name = "FORMAT", value_parser = parser(), hide_possible_values = true)]
     pub format: Option<&'static Format>,
-    /// Unit of rates in iperf's tables: k, m, g or t for bits, capitals for bytes
+    /// Unit of rates in iperf's tables: k, m, g, t, or capitals for bytes
     #[arg(long, value_name = "LETTER", requires = "format", value_parser = unit, hide_short_help = true)]
     pub format_units: Option<char>,
     /// Time between printed intervals, at least 100ms; 0 prints none [default: 1s]

@@ -13,15 +13,14 @@ use crate::args::values::path::path;
 pub struct HostArgs {
     /// Change settings without far: on this host by SSH, like ssh://root@a
     ///
-    /// goodput still measures from here. The settings are those of a host on the path at this side, such as a
+    /// goodput still measures from here, but changes the settings of another host on this side of the path, such as a
     /// router or the host of a virtual machine.
     #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]", hide_short_help = true)]
     pub near: Option<Address>,
     /// Change settings with far: on this host by SSH, like ssh://root@b
     ///
-    /// The host needs no goodput, only a login with a key and its own programs: ip, ethtool, tc and sysctl of Linux, ifconfig
-    /// and sysctl of FreeBSD. If the connection breaks, a process of that host puts
-    /// everything back.
+    /// The host needs no goodput, only a login with a key and its own programs: ip, ethtool, tc and sysctl on Linux,
+    /// ifconfig and sysctl on FreeBSD. If the connection breaks, a process on that host puts everything back.
     #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]")]
     pub far: Option<Address>,
     #[command(flatten)]
@@ -39,9 +38,9 @@ impl HostArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Hosts without goodput")]
 pub struct AccessArgs {
-    /// Configuration of ssh for such hosts (ssh -F)
+    /// Configuration file of ssh for these hosts (ssh -F)
     ///
-    /// Your own configuration and that of this host are then not read.
+    /// ssh then ignores your own configuration and that of this host.
     #[arg(long, value_name = "FILE", env = "GOODPUT_SSH_CONFIG", value_parser = path("GOODPUT_SSH_CONFIG"), hide_short_help = true)]
     pub ssh_config: Option<PathBuf>,
 }

@@ -12,20 +12,21 @@ pub struct LengthArgs {
     /// Stop after this time: 10, 500ms, 2m [default: 2 to 10 s, as soon as the mean is known to ±2 %]
     #[arg(short = 't', long, value_name = "TIME", value_parser = time::seconds, conflicts_with = "bytes")]
     pub time: Option<f64>,
-    /// Stop after this many bytes of payload, summed over all flows of a direction
+    /// Stop after this much payload, summed over the flows of a direction
     ///
-    /// Each flow moves an even share. Of a file at a server, no more is fetched: of a long file only its beginning (from a web
-    /// server by `Range`), of a short one the whole file again and again.
+    /// Each flow moves an even share. goodput fetches no more than this from a file server: only the beginning of a
+    /// long file (by `Range` from a web server), or a short file several times.
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = size::positive)]
     pub bytes: Option<Bytes>,
     /// Stop when each flow has fetched the file this many times
     ///
-    /// The fetch before the measurement is not counted.
+    /// The fetch before the measurement does not count.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
           conflicts_with_all = ["time", "bytes", "write"], hide_short_help = true)]
     pub fetches: Option<u32>,
-    /// Leave this first part out of the rates; --time counts from its end [default: slow start is found
-    /// and left out]
+    /// Leave this first part out of the rates [default: slow start is found and left out]
+    ///
+    /// --time begins when this part ends.
     #[arg(long, value_name = "TIME", value_parser = time::seconds, requires = "time", hide_short_help = true)]
     pub omit: Option<f64>,
 }

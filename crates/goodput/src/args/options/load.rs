@@ -15,26 +15,25 @@ use crate::args::values::size;
 pub struct LoadArgs {
     /// Send at this rate; 0 or unlimited sends as fast as possible [default: 0]
     ///
-    /// 100mbit is for each direction, 100mbit/flow for each flow. Datagrams leave evenly spaced. After a stall the
-    /// sender catches up at most 10 ms, with 15 % shorter gaps, or with bursts of up to 64 KiB if the timers are too
-    /// slow for that.
+    /// 100mbit is the rate of each direction, 100mbit/flow that of each flow. Datagrams leave evenly spaced. After a
+    /// stall the sender catches up on 10 ms at most, with gaps that are 15 % shorter. If the timers are too slow for
+    /// that, it sends bursts of up to 64 KiB.
     #[arg(long, value_name = "RATE[/flow]", allow_negative_numbers = true)]
     pub rate: Option<Rate>,
     /// Send the datagrams of a flow in bursts of this size
     ///
-    /// A time stands for what the rate allows in it. Bursts cost less CPU time than even spacing. No burst is larger
-    /// than this. [default: 1 datagram, or 20us if
-    /// that is more]
+    /// No burst is larger than this. A time stands for the bytes that the rate sends in this time. Bursts cost less
+    /// CPU time than even spacing. [default: 1 datagram, or 20us if that is more]
     #[arg(long, value_name = "BYTES|TIME", requires_all = ["rate", "udp"], hide_short_help = true)]
     pub burst: Option<Burst>,
     /// How to send the payload (`goodput list movers`)
     ///
-    /// auto lets each end choose the cheapest way.
+    /// A mover is a way to get bytes into a socket, such as a system call. auto lets each end choose the cheapest.
     #[arg(long, value_name = "MOVER", default_value = "copy")]
     pub mover: String,
     /// How to receive the payload, if not like --mover
     ///
-    /// discard measures the network alone.
+    /// discard drops the payload unread, to measure the network alone.
     #[arg(long, value_name = "MOVER", hide_short_help = true)]
     pub receive_mover: Option<String>,
     /// Size of a write or a datagram [default: 128K; UDP over IPv4 1472, over IPv6 1452]
@@ -42,9 +41,9 @@ pub struct LoadArgs {
     pub chunk: Option<Bytes>,
     /// CPUs for the flows' threads: none, auto, or a list like 2,4-7
     ///
-    /// With far: in front, these are CPUs of the far end. none leaves the choice to the scheduler. auto takes CPUs on the
-    /// memory node of the path's card that do not serve its interrupts, if these are known. From a list, each flow
-    /// takes the next CPU.
+    /// far: in front means CPUs of the far end. none leaves the choice to the scheduler. auto chooses CPUs that are on the
+    /// memory node of the path's card and do not serve its interrupts, if these are known. With a list, each flow takes
+    /// the next CPU.
     #[arg(long, value_name = "[far:]CPUS", hide_short_help = true)]
     pub pin: Vec<PinArg>,
 }

@@ -16,7 +16,7 @@ pub struct NfsArgs {
     /// NFS READs or WRITEs in flight on each connection [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(NfsPlan::MOST_SLOTS)), hide_short_help = true)]
     pub slots: Option<u16>,
-    /// Size of one NFS WRITE [default: 1M or what the server allows; of a mount, its own]
+    /// Size of one NFS WRITE [default: 1M, or the most that the server allows; on a mount, that of the mount]
     #[arg(long, value_name = "BYTES", value_parser = size::nfs_read, hide_short_help = true)]
     pub wsize: Option<Bytes>,
     /// Connections of an NFS mount [default: as mounted]
@@ -24,8 +24,8 @@ pub struct NfsArgs {
     pub nconnect: Option<u16>,
     /// Read a file on a mount through the page cache, as most programs do
     ///
-    /// The file is dropped from the page cache before each pass, and the kernel reads ahead. Without this option, the file
-    /// is read past the page cache (O_DIRECT) if its file system can do that.
+    /// goodput drops the file from the page cache before each pass, and the kernel reads ahead. Without this option,
+    /// goodput reads the file past the page cache (O_DIRECT), if its file system supports that.
     #[arg(long, hide_short_help = true)]
     pub page_cache: bool,
 }

@@ -8,10 +8,12 @@ use crate::args::values::time;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Observing")]
 pub struct ObservingArgs {
-    /// Also measure round trips, for a second before the flows begin and while they run
+    /// Also measure round trips before and while the flows run
+    ///
+    /// The part before the flows takes a second.
     #[arg(long)]
     pub latency: bool,
-    /// Don't observe the run, to see what observing costs; there is no verdict then
+    /// Don't observe the run, to see what observing costs
     #[arg(long, hide = true)]
     pub no_observe: bool,
     /// Time between reported intervals, at least 100ms; 0 reports none [default: 1s]

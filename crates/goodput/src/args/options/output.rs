@@ -13,7 +13,7 @@ pub struct OutputArgs {
     /// Print one JSON record and nothing else
     #[arg(long, conflicts_with = "json_stream")]
     pub json: bool,
-    /// Print one JSON event per line while it runs, and the record as the last line
+    /// Print one JSON event per line, and the record as the last line
     #[arg(long, hide_short_help = true)]
     pub json_stream: bool,
     /// Also write the JSON record to this file
@@ -22,7 +22,9 @@ pub struct OutputArgs {
     /// Don't keep the result in the history
     #[arg(long, hide_short_help = true)]
     pub no_store: bool,
-    /// Exit with 1 unless this holds: ">=RATE", "<=RATE", limit=RULE or limit!=RULE
+    /// Exit with 1 unless this holds, like ">=900mbit" or limit=none
+    ///
+    /// A condition is ">=RATE", "<=RATE", limit=RULE or limit!=RULE. The option may be given several times.
     #[arg(long, value_name = "CONDITION")]
     pub expect: Vec<Expectation>,
 }

@@ -17,7 +17,9 @@ use crate::args::values::path::path;
 pub struct PeerArgs {
     #[command(flatten)]
     pub credentials: CredentialArgs,
-    /// Also print what an iperf3 server would have printed, and keep it in the record
+    /// Also print what an iperf3 server would have printed
+    ///
+    /// The record keeps this output.
     #[arg(long, hide_short_help = true)]
     pub peer_output: bool,
     /// Port of the first data connection at a nuttcp server
@@ -49,7 +51,7 @@ pub struct CredentialArgs {
     /// File of your private key, as `goodput key` makes it [default: goodput/key in the configuration
     /// directory]
     ///
-    /// The default key is only shown to servers that you already know, and to servers that refuse unknown clients.
+    /// goodput shows the default key only to servers that you know, and to servers that refuse unknown clients.
     #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE", value_parser = path("GOODPUT_KEY_FILE"), hide_short_help = true)]
     pub key: Option<PathBuf>,
     /// Show no key, not even the default one or that of GOODPUT_KEY_FILE
@@ -82,10 +84,13 @@ pub struct CredentialArgs {
 pub struct ProxyArgs {
     /// Reach http:// and https:// through this HTTP proxy [default: http_proxy, https_proxy, all_proxy]
     ///
-    /// As with curl: HTTP_PROXY in upper case is not read, https goes through a tunnel (CONNECT), and an empty value means none. goodput then measures the path to the proxy.
+    /// As in curl, HTTP_PROXY in upper case is ignored, https goes through a tunnel (CONNECT), and an empty value means
+    /// no proxy. With a proxy, goodput measures the path to the proxy.
     #[arg(long, value_name = "URL", hide_short_help = true)]
     pub proxy: Option<String>,
-    /// Reach these hosts, domains and networks directly, separated by commas; * is all [default: no_proxy]
+    /// Reach these hosts, domains and networks without the proxy [default: no_proxy]
+    ///
+    /// Separate them by commas; * stands for all.
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub noproxy: Option<String>,
 }

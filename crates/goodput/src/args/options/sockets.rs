@@ -18,9 +18,11 @@ pub struct SocketArgs {
     /// Bind the connections to this device
     #[arg(long, value_name = "DEVICE", hide_short_help = true)]
     pub device: Option<String>,
-    /// Local port of the first data connection; the others take the next free ports
+    /// Local port of the first data connection
     ///
-    /// The same ports always hash to the same receive queues of a card. `spread` chooses ports, from spread:PORT upwards, that spread the flows evenly over the far card's receive queues.
+    /// The other connections take the next free ports. A card always hashes the same ports to the same receive queues.
+    /// `spread` chooses ports that spread the flows evenly over the far card's receive queues; spread:PORT begins at
+    /// PORT.
     #[arg(long, value_name = "PORT|spread[:PORT]", hide_short_help = true)]
     pub source_port: Option<SourcePorts>,
     /// Congestion control at both ends
@@ -41,25 +43,27 @@ pub struct SocketArgs {
     /// Send no partial segment before the end of a file (TCP_CORK)
     #[arg(long, conflicts_with = "udp", hide_short_help = true)]
     pub cork: bool,
-    /// Let the kernel pace each flow at this rate, at both ends (SO_MAX_PACING_RATE)
+    /// Let the kernel pace each flow at this rate (SO_MAX_PACING_RATE)
+    ///
+    /// The option is set at both ends.
     #[arg(long, value_name = "RATE", conflicts_with_all = ["udp", "rate"], hide_short_help = true)]
     pub max_pacing: Option<BitRate>,
     /// Acknowledge received segments at once (TCP_QUICKACK)
     #[arg(long, conflicts_with_all = ["udp", "mptcp"], hide_short_help = true)]
     pub quickack: bool,
-    /// Write no more while this much is unsent, at both ends (TCP_NOTSENT_LOWAT)
+    /// Stop writing while this much is unsent (TCP_NOTSENT_LOWAT)
     ///
-    /// The kernel then holds little data that is not on its way yet, so new data waits less.
+    /// The kernel then holds little unsent data, so new data waits less. The option is set at both ends.
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["udp", "mptcp"], hide_short_help = true)]
     pub notsent_lowat: Option<Bytes>,
-    /// Let a reader poll the device for this time, at both ends (SO_BUSY_POLL)
+    /// Let a reader poll the device for this time, like 50us (SO_BUSY_POLL)
     ///
-    /// A number without a unit is in microseconds. On older kernels, a time above sysctl net.core.busy_read needs
-    /// CAP_NET_ADMIN. A program that waits with poll(2), as goodput does, polls longer than once only if sysctl
+    /// The time needs a unit. The option is set at both ends. On older kernels, a time above sysctl net.core.busy_read
+    /// needs CAP_NET_ADMIN. A program that waits with poll(2), as goodput does, polls more than once only if sysctl
     /// net.core.busy_poll is set too.
     #[arg(long, value_name = "TIME", value_parser = time::busy_poll, hide_short_help = true)]
     pub busy_poll: Option<u32>,
-    /// Priority of the packets in this host's queues, at both ends (SO_PRIORITY)
+    /// Priority of the packets in the queues of both hosts (SO_PRIORITY)
     ///
     /// Priorities above 6 need CAP_NET_ADMIN.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=0x7fff_ffff), hide_short_help = true)]

@@ -1,4 +1,5 @@
-//! Lengths of time, as typed: `30`, `30s`, `500ms`, `2m`, `1h30m`. A number alone is in seconds.
+//! Lengths of time, as typed: `30`, `30s`, `500ms`, `2m`, `1h30m`. A number alone is in seconds, except where such a
+//! time would be absurd: there it is refused.
 
 use jiff::SignedDuration;
 
@@ -42,20 +43,39 @@ pub fn turn(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Microseconds that a socket polls its device, at most a second. A number alone is in microseconds, as for the kernel
-/// (SO_BUSY_POLL, socket(7)).
+/// Seconds of a time that is usually far below a second, so that a number without a unit would be a mistake.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn with_unit(text: &str) -> Result<f64, String> {
+    refuse_bare(text, ["ms", "s"])?;
+    seconds(text)
+}
+
+/// Microseconds that a socket polls its device (SO_BUSY_POLL, socket(7)): 0, or a time with a unit, at most a second.
 ///
 /// # Errors
 /// A sentence that says what to write instead.
 pub fn busy_poll(text: &str) -> Result<u32, String> {
-    let microseconds = match text.parse::<u32>() {
-        Ok(microseconds) => Some(i128::from(microseconds)),
-        Err(_) => text.parse::<SignedDuration>().ok().map(|time| time.as_micros()),
-    };
+    if text == "0" {
+        return Ok(0);
+    }
+    refuse_bare(text, ["us", "ms"])?;
+    let microseconds = text.parse::<SignedDuration>().ok().map(|time| time.as_micros());
     let within = microseconds.filter(|us| (0..=1_000_000).contains(us));
     within
         .and_then(|us| us.try_into().ok())
         .ok_or_else(|| "write a time from 0 to 1s, like 50us".into())
+}
+
+/// Refuses a number alone, with the units that may be meant: other options would read seconds, the kernel microseconds.
+fn refuse_bare(text: &str, [small, large]: [&str; 2]) -> Result<(), String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => {
+            Err(format!("{text} has no unit; write {text}{small} or {text}{large}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn parsed(text: &str) -> Option<f64> {
@@ -70,14 +90,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_of_polling_without_a_unit_is_in_microseconds() {
-        for (text, expected) in
-            [("50", 50), ("50us", 50), ("1ms", 1000), ("0", 0), ("1s", 1_000_000)]
-        {
+    fn a_time_of_polling_has_a_unit() {
+        for (text, expected) in [("50us", 50), ("1ms", 1000), ("0", 0), ("1s", 1_000_000)] {
             assert_eq!(busy_poll(text), Ok(expected), "{text}");
         }
         for wrong in ["-1", "2s", "50 000 000", "fast", ""] {
             assert!(busy_poll(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_short_time_without_a_unit_is_refused_with_both_spellings() {
+        assert_eq!(with_unit("20"), Err("20 has no unit; write 20ms or 20s".into()));
+        assert_eq!(busy_poll("20"), Err("20 has no unit; write 20us or 20ms".into()));
+        assert_eq!(with_unit("20ms"), Ok(0.02));
+        for wrong in ["0", "0s", "-1", "NaN", "soon"] {
+            assert!(with_unit(wrong).unwrap_err().contains("above 0"), "{wrong}");
         }
     }
 

@@ -38,13 +38,15 @@ pub struct CeilingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Question")]
 pub struct QuestionArgs {
-    /// Fill in what this host knows about a network device; options override it
+    /// Fill in what this host knows about a network device
+    ///
+    /// Options override what is filled in.
     #[arg(long, value_name = "DEVICE")]
     pub here: Option<String>,
-    /// Fill in what this host knows about the path to a host, and time a TCP handshake
+    /// Fill in what this host knows about the path to a host
     ///
-    /// The round-trip time is that of an open connection to the host, otherwise the shortest of three TCP
-    /// handshakes. A refused connection is timed too.
+    /// The round-trip time is that of an open connection to the host. If there is none, goodput times three TCP handshakes
+    /// and takes the shortest; a refused one counts too. Options override what is filled in.
     #[arg(long, value_name = "HOST[:PORT]")]
     pub to: Option<String>,
     /// Show how long this much payload takes

@@ -10,9 +10,9 @@ pub struct CheckArgs {
     /// Network devices [default: all hardware that is up, and the devices of the default routes]
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
-    /// Watch the counters and the CPUs' wake-ups for this time
+    /// Watch the counters and the wake-ups of the CPUs for this time
     ///
-    /// Otherwise goodput checks only settings and totals.
+    /// Without this option, goodput checks only settings and totals.
     #[arg(long, value_name = "TIME", value_parser = time::seconds)]
     pub watch: Option<f64>,
     /// Print one JSON document and nothing else

@@ -31,11 +31,11 @@ pub struct CompareArgs {
     ///
     /// A file is http://HOST/FILE, nfs://HOST/EXPORT/FILE or /mnt/nas/FILE.
     pub target: String,
-    /// A setting and its values, like socket.congestion=cubic,bbr or chunk=4K..4M
+    /// A setting and its values, like socket.congestion=cubic,bbr
     ///
-    /// The first value is the baseline. 4K..4M doubles from one end to the other, 4K..4M:6 takes six values in equal
-    /// steps of the logarithm. goodput tries all combinations of several settings. `goodput list settings` has the
-    /// names. far: in front means a setting of the far end, like far:qdisc.kind@eth0=fq,fq_codel.
+    /// The first value is the baseline. chunk=4K..4M doubles from 4K to 4M; 4K..4M:6 takes six values in equal steps of
+    /// the logarithm. goodput tries all combinations of several settings. `goodput list settings` has the names. far: in
+    /// front means a setting of the far end, like far:qdisc.kind@eth0=fq,fq_codel.
     #[arg(required = true, value_name = "SETTING=A,B")]
     pub factors: Vec<String>,
     #[command(flatten)]
@@ -63,12 +63,12 @@ pub enum Combination {
 pub struct ComparisonArgs {
     /// Judge arms by these numbers, like throughput, cpu or latency
     ///
-    /// Also interrupts, loss, drops, host-cpu and per-cpu. The first one decides. host-cpu is the CPU of the whole
-    /// host that is changed, per-cpu the goodput for each 100 % of it [default: throughput; for polling also host-cpu,
-    /// interrupts and per-cpu].
+    /// The others are interrupts, loss, drops, host-cpu and per-cpu. The first one decides. host-cpu is the CPU time of
+    /// the whole host that is changed, per-cpu the goodput for each 100 % of this CPU time. [default: throughput; for
+    /// polling also host-cpu, interrupts and per-cpu]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub response: Vec<Response>,
-    /// Stop when every difference is known to within this
+    /// Stop when every difference is known this precisely
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::difference)]
     pub precision: f64,
     /// Smallest difference that counts
@@ -82,9 +82,9 @@ pub struct ComparisonArgs {
     pub design: Combination,
     /// Let the arms take turns within one connection, each for this time
     ///
-    /// Two turns differ less than two connections do, and no time is spent on connecting. This works for settings of
-    /// devices that take effect on running flows, at this host or one reached by SSH, and judges throughput only. The
-    /// warm-up still runs each arm alone.
+    /// Two turns differ less than two connections do, and need no time to connect. This works for settings of devices that
+    /// take effect on running flows, on this host or a host reached by SSH. It judges throughput only. The warm-up still
+    /// runs each arm alone.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "500ms",
           value_parser = time::turn, conflicts_with_all = ["response", "sizes", "clients", "bytes"], hide_short_help = true)]
     pub alternate: Option<f64>,
@@ -96,11 +96,13 @@ pub struct ComparisonArgs {
     pub seed: Option<u64>,
     /// Compare with files of each of these sizes
     ///
-    /// They are made up in memory or cut from --source.
+    /// goodput makes them in memory, or cuts them from --source.
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with_all = ["size", "bytes", "time"],
           hide_short_help = true)]
     pub sizes: Vec<Bytes>,
-    /// Compare with each of these numbers of simultaneous clients, one flow each
+    /// Compare with each of these numbers of clients at the same time
+    ///
+    /// Each client is one flow.
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "flows",
           value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub clients: Vec<u16>,

@@ -17,7 +17,7 @@ pub struct HistoryArgs {
     /// Print the JSON record of the chosen result
     #[arg(long, requires = "ids")]
     pub json: bool,
-    /// Print the chosen result as another program would (`goodput list formats`)
+    /// Print the result as another program would (`goodput list formats`)
     #[arg(long, value_name = "FORMAT", requires = "ids", conflicts_with = "json",
           value_parser = format_parser())]
     pub format: Option<&'static Format>,

@@ -26,7 +26,9 @@ pub enum Lab {
     },
     /// Run scenarios and compare the results with the expected ones
     Run {
-        /// Names or files, with the case if there are several, like path-loss/mild/far [default: all built-in scenarios]
+        /// Names or files, like path-loss or path-loss/mild/far [default: all built-in scenarios]
+        ///
+        /// mild/far is one case of a scenario.
         scenarios: Vec<String>,
         /// Run every case of each scenario, not only the middle one
         #[arg(long)]
@@ -61,10 +63,10 @@ pub enum Lab {
     },
     /// Keep a scenario's hosts up, to try things in them
     ///
-    /// Without a command they stay up until Ctrl-C, and goodput prints how to enter them. With a command there is a
-    /// server at the far host, and the hosts disappear when the command ends. In the command, $FAR is the
-    /// server's address, $NEAR this host's, and $ON_FAR runs a program at the far host: $ON_FAR ip link. $ON_ROUTER
-    /// does so at the router, if there is one.
+    /// Without a command, the hosts stay up until Ctrl-C, and goodput prints how to enter them. With a command, a server
+    /// runs on the far host, and the hosts disappear when the command ends. In the command, $FAR is the address of the
+    /// far host, $NEAR that of the near host, and $ON_FAR runs a program on the far host: $ON_FAR ip link. $ON_ROUTER
+    /// runs a program on the router, if there is one.
     #[command(after_help = UP_EXAMPLES)]
     Up {
         /// Name or file, with the case if there are several

@@ -30,13 +30,13 @@ pub enum Listed {
     Rules,
     /// What `goodput check` looks at
     Checks,
-    /// Short runs that tell two causes apart, for `test --probe`
+    /// Short runs of `test --probe` that tell two causes apart
     Probes,
     /// What `goodput ceiling` computes
     Bounds,
     /// Settings that can be changed
     Settings,
-    /// Settings that clients may change at a server, if `serve --allow-settings` names them
+    /// Settings that a server may let its clients change
     FarSettings,
     /// Ways to move payload
     Movers,

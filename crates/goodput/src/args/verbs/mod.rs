@@ -45,9 +45,11 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Try what could help, prove what does, and put everything back
     Tune(Box<TuneArgs>),
-    /// Test whether a shaper or a line gives its rate, and what it does to bursts
+    /// Test whether a shaper gives its rate, and what it does to bursts
     Shaping(Box<ShapingArgs>),
-    /// Find what could limit this host, from its settings and counters, without traffic
+    /// Find what could limit this host, without traffic
+    ///
+    /// goodput reads the host's settings and counters.
     Check(CheckArgs),
     /// Compute how fast a path could be at best, with the arithmetic
     Ceiling(Box<CeilingArgs>),
@@ -59,22 +61,27 @@ pub enum Command {
     Lab(Lab),
     /// List, show and compare earlier results
     History(HistoryArgs),
-    /// Draw earlier results: a page that opens anywhere, or pictures for a ticket
+    /// Draw earlier results, as a web page or as pictures for a ticket
     Report(ReportArgs),
-    /// Make a private key, and print the line for a server's file of authorized keys
+    /// Make a key that identifies you to servers
+    ///
+    /// goodput keeps the private key, and prints a line for the server's file of authorized keys.
     Key(KeyArgs),
-    /// Act as iperf3, iperf, nuttcp or ttcp, with their options and their output
+    /// Act as iperf3, iperf, nuttcp or ttcp
+    ///
+    /// goodput takes the options of these programs, and prints what they print.
     As(AsArgs),
     /// List what goodput knows
     List(ListArgs),
-    /// Explain anything by name: a rule, setting, scenario, field of the record
+    /// Explain a name: a rule, a setting, a field of the record, or others
     ///
-    /// Also checks, probes, bounds, movers, protocols, formats, faults of the lab, and sources of facts.
+    /// goodput explains everything that `goodput list` lists. A field of the record is found by its path, like
+    /// verdict.limit, or by its name alone.
     Explain {
-        /// The name, as in `goodput list`, a report or a record
+        /// Name from `goodput list`, from a report or from a record
         name: String,
     },
-    /// Show the whole loop here: plant a fault, find it, prove the fix, put it back
+    /// Show the whole loop: plant a fault, find it, prove a fix, undo it
     Demo,
     /// Generate shell completions, man pages and reference documents
     #[command(subcommand)]

@@ -13,7 +13,7 @@ pub struct AsArgs {
     /// List the programs, or what each option of one program becomes
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1, conflicts_with_all = ["line", "show"])]
     pub list: Option<Option<String>>,
-    /// Make links to goodput under the names of all programs in this directory
+    /// Make links to goodput under the programs' names in this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["line", "show", "list"])]
     pub install: Option<PathBuf>,
     /// The program, and its own options

@@ -9,13 +9,13 @@ use goodput_charts::Chart;
 /// `goodput report`
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// `last`, numbers that `goodput history` lists, or files with JSON records
+    /// `last`, numbers from `goodput history`, or files with JSON records
     #[arg(value_name = "RESULT", default_value = "last")]
     pub results: Vec<String>,
-    /// File to write: `.html`, one page; `.md`, a text; or `.svg`
+    /// File to write: `.html` for one page, `.md` for a text, or `.svg`
     ///
-    /// The pictures of an `.md` are files beside it, named after it: `page-rate.svg`. So are those of an `.svg`, if there
-    /// are several.
+    /// The pictures of `page.md` are files beside it, like `page-rate.svg`. Several pictures of an `.svg` are named in the
+    /// same way.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Draw only this chart; may be repeated

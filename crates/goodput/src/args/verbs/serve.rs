@@ -41,8 +41,8 @@ pub struct ListenArgs {
     /// Main port, which answers all protocols; 0 lets the system choose one
     #[arg(long, value_name = "PORT", default_value_t = goodput_wire::protocols::goodput::PROTOCOL.port)]
     pub port: u16,
-    /// Protocols to answer, each also on its usual port or on the one given [default: all; on their usual
-    /// ports only if --port is not changed]
+    /// Protocols to answer, each also on its usual or the given port [default: all; on their usual ports only if
+    /// --port is not changed]
     #[arg(long, value_name = "NAME[=PORT],…", value_delimiter = ',')]
     pub protocols: Vec<ServedProtocol>,
     /// Fail if a usual port is taken, instead of serving the others
@@ -98,16 +98,16 @@ pub struct ClientArgs {
     /// A token has 32 hexadecimal digits, as `openssl rand -hex 16` prints them.
     #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", value_parser = path("GOODPUT_TOKEN_FILE"), group = "proof")]
     pub token_file: Option<PathBuf>,
-    /// Refuse clients that prove neither a key nor the token, whatever their protocol
+    /// Refuse clients that prove neither a key nor the token
     ///
-    /// Users of --users-file are accepted as well.
+    /// This holds for every protocol. Users of --users-file are accepted as well.
     #[arg(long, alias = "require-token", requires = "proof")]
     pub require_credential: bool,
     /// Let trusted clients change these settings while they are connected
     ///
-    /// Clients with the token, or with a key of role settings, may read and change them. The bounds are those of
-    /// `goodput list far-settings`. Names are like sysctl.net.ipv4.tcp_rmem or offload.*@eth0, where * stands for any
-    /// characters. The option may be given several times. [default: none]
+    /// Clients with the token, or with a key of role settings, may read and change these settings, within the bounds of
+    /// `goodput list far-settings`. A pattern is a name, like sysctl.net.ipv4.tcp_rmem or offload.*@eth0; * stands for
+    /// any characters. The option may be given several times. [default: none]
     #[arg(long, value_name = "PATTERN", requires = "proof", hide_short_help = true)]
     pub allow_settings: Vec<Pattern>,
     /// Require the token or a password, which iperf3 clients can send
@@ -130,7 +130,7 @@ pub struct ClientArgs {
     pub private: bool,
     /// Measure with these servers on behalf of nuttcp clients (`nuttcp A B`)
     ///
-    /// A network stands for all its addresses, a name for itself. The server connects to no other hosts.
+    /// A network stands for all its addresses. The server connects to no other hosts.
     #[arg(
         long,
         value_name = "HOST[:PORT]|NETWORK/BITS,…",
@@ -140,8 +140,8 @@ pub struct ClientArgs {
     pub third_party: Vec<Allowed>,
     /// Send UDP payload to iperf2 clients that ask for it
     ///
-    /// They ask for it by -u with -R, -d, -r or --full-duplex. iperf2's protocol proves no address: anyone who can forge
-    /// an address can aim this host's traffic at it.
+    /// iperf2 asks for it by -u with -R, -d, -r or --full-duplex. Its protocol proves no address: anyone who can forge an
+    /// address can aim this host's traffic at it.
     #[arg(long, hide_short_help = true)]
     pub allow_unproven_udp: bool,
 }
@@ -153,7 +153,9 @@ pub struct LimitArgs {
     /// Longest measurement
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time::seconds)]
     pub max_duration: f64,
-    /// Highest rate for one client in each direction, shared by its measurements [default: unlimited]
+    /// Highest rate of one client in each direction [default: unlimited]
+    ///
+    /// All measurements of a client share this rate.
     #[arg(long, value_name = "RATE", value_parser = rate::limit)]
     pub max_rate: Option<BitRate>,
     /// Highest rate of all clients together in each direction [default: unlimited]
@@ -162,21 +164,21 @@ pub struct LimitArgs {
     /// Most measurements at the same time
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub max_clients: u32,
-    /// Largest share that one client gets of everything that clients share
+    /// Largest share of the server that one client may take
     ///
-    /// These are measurements, memory, descriptors, threads and --max-total-rate. A client is an IPv4
-    /// address or an IPv6 network of 64 bits. The networks around it (IPv4: 24 bits; IPv6: 56 and 48) get
-    /// more, but not everything. All measurements that still wait for their flows together get half.
+    /// Clients share measurements, memory, descriptors, threads and --max-total-rate. A client is an IPv4 address or an
+    /// IPv6 network of 64 bits. The larger networks around it (24 bits of IPv4, 56 and 48 bits of IPv6) may take more, but
+    /// not everything. Measurements that still wait for their flows may take half of the server together.
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100),
           hide_short_help = true)]
     pub client_share: u8,
-    /// Most connections of one address that do not belong to a measurement yet
+    /// Most connections of one address that belong to no measurement yet
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..),
           hide_short_help = true)]
     pub max_connections: u32,
-    /// End a measurement that stays slower than this for 30 s; 0 ends none
+    /// End a measurement that is slower than this for 30 s; 0 ends none
     ///
-    /// If a measurement requests a lower rate, half of that rate is enough.
+    /// A measurement that requests a lower rate must reach half of that rate.
     #[arg(long, value_name = "RATE", default_value = "1kbit", hide_short_help = true)]
     pub min_progress: BitRate,
     /// Most flows of one measurement, both directions together

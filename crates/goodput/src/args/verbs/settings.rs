@@ -13,10 +13,10 @@ use crate::args::options::AccessArgs;
 /// Which host it is about.
 #[derive(Debug, Args)]
 pub struct AtArgs {
-    /// Do it on this host by SSH, like ssh://root@b [default: this host]
+    /// Work on another host by SSH, like ssh://root@b [default: this host]
     ///
-    /// The host needs no goodput, only a login with a key and its own programs: ip, ethtool, tc and sysctl of Linux,
-    /// ifconfig and sysctl of FreeBSD.
+    /// The host needs no goodput, only a login with a key and its own programs: ip, ethtool, tc and sysctl on Linux,
+    /// ifconfig and sysctl on FreeBSD.
     #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]")]
     pub on: Option<Address>,
     #[command(flatten)]
@@ -33,9 +33,11 @@ pub enum Settings {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Print the value of a setting that is in effect
+    /// Print the current value of a setting
     Get {
-        /// NAME[@SCOPE], like offload.tso@eth0; `goodput settings list` has the names
+        /// NAME[@SCOPE], like offload.tso@eth0
+        ///
+        /// `goodput settings list` has the names.
         setting: SettingRef,
         #[command(flatten)]
         at: AtArgs,
@@ -47,10 +49,11 @@ pub enum Settings {
         /// `goodput settings list` has the names.
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
-        /// Also keep it after a reboot
+        /// Also keep the value after a reboot
         ///
-        /// goodput writes a file of its own in sysctl.d, modprobe.d or systemd/network, or a unit that sets it at boot.
-        /// With --on it writes that host's sysctl.d file, or on FreeBSD marked lines in its rc.conf and sysctl.conf.
+        /// goodput writes a file of its own in sysctl.d, modprobe.d or systemd/network, or a unit that sets the value at
+        /// boot. With --on, it writes a file in sysctl.d of that host, or on FreeBSD marked lines in rc.conf and
+        /// sysctl.conf.
         #[arg(long)]
         save: bool,
         #[command(flatten)]
@@ -61,12 +64,12 @@ pub enum Settings {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Print the files that would keep values after a reboot, without writing them
+    /// Print the files that would keep values after a reboot
     #[command(alias = "save")]
     ShowFiles {
         /// [far:]NAME[@SCOPE]=VALUE, like offload.tso@eth0=off
         ///
-        /// far: stands for a setting of the far end.
+        /// far: means a setting of the far end.
         #[arg(required = true, value_name = "SETTING=VALUE")]
         assignments: Vec<String>,
     },
@@ -74,17 +77,17 @@ pub enum Settings {
     Undo {
         /// Also forget changes and uploads that can no longer be undone
         ///
-        /// These are changes in network namespaces that no longer exist, and uploads that can't be removed.
+        /// This concerns network namespaces that no longer exist, and uploads that can't be removed.
         #[arg(long)]
         forget: bool,
         /// Also forget changes that may still be in effect
         ///
-        /// These are changes in network namespaces that may or may not exist, and changes by SSH that can't be put back.
-        /// Without root, or inside a container, goodput can overlook a process that keeps a network namespace alive. A host
-        /// that can't be reached, or that refuses, may still be changed.
+        /// Use this if goodput can't find out whether a network namespace still exists: without root, or inside a
+        /// container, it can overlook a process that keeps the namespace alive. Use it also if a host can't be reached by
+        /// SSH, or refuses to put a value back; such a host stays changed.
         #[arg(long)]
         forget_unseen: bool,
-        /// Instead remove the files that keep settings after a reboot
+        /// Remove the files that keep settings after a reboot, nothing else
         ///
         /// Files that someone has edited stay.
         #[arg(long, conflicts_with_all = ["forget", "forget_unseen"])]

@@ -7,16 +7,19 @@ use crate::args::options::{FindRateArgs, FormatArgs, MeasureArgs, OutputArgs};
 
 /// What the longer help adds.
 const MORE: &str = "\
-Attach: with --attach, goodput moves nothing. It watches another program's TCP connections from this end, through what the kernel shows to everyone, and ends when the transfer ends. Programs of the same user need no root; for other users' programs, CPU time and limits stay unknown without root. UDP and other network namespaces can't be seen. If a program has several transfers, choose one by its port.
+Attach: with --attach, goodput sends nothing. It watches another program's TCP connections from this end, through \
+what the kernel shows to everyone, and ends when the transfer ends. Your own programs need no root. For other users' \
+programs, CPU time and limits are missing without root. UDP and other network namespaces can't be seen. If a program \
+has several transfers, choose one by its port.
 
-Probes: --probe runs when the two likeliest causes look alike to the kernel's counters. A probe is a run of \
+Probes: goodput runs probes when the kernel's counters can't tell the two likeliest causes apart. A probe is a run of \
 2.5 s with one thing changed: segmentation offload off, half the window, pacing at 80 % of the rate, small \
 segments, four times the flows, another congestion control, UDP above the rate, or the direction reversed. \
 The record keeps each probe with its numbers.
 
-Files: `goodput test files HOST` measures each disk alone, the network alone and all together, interleaved and repeated. \
-The report says which is slowest, with an interval, and what a faster one would bring. --cold keeps the source out of the \
-page cache, --direct or --fsync the sink.
+Files: `goodput test files HOST` measures each disk alone, the network alone and all together, interleaved and \
+repeated. The report says which part is slowest, with an interval, and what a faster part would gain. --cold keeps the \
+source out of the page cache, --direct or --fsync the sink.
 
 Examples:
     goodput test nas                                # send to nas
@@ -35,9 +38,9 @@ Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do i
 pub struct TestArgs {
     /// The far end: HOST, HOST:PORT or SCHEME://HOST, a file, or `files`
     ///
-    /// A file is http://HOST/FILE, nfs://HOST/EXPORT/FILE or /mnt/nas/FILE. Web servers are asked in HTTP/1.1, NFS servers in
-    /// version 3. `files HOST` measures disk and network alone and together, and says which limits: --source FILE, --sink FILE
-    /// or both.
+    /// A file is http://HOST/FILE, nfs://HOST/EXPORT/FILE or /mnt/nas/FILE. goodput speaks HTTP/1.1 with web servers and
+    /// NFS version 3 with NFS servers. `files HOST` measures disk and network alone and together, and says which one limits;
+    /// name the files with --source FILE, --sink FILE or both.
     #[arg(required_unless_present = "attach")]
     pub target: Option<String>,
     /// The far end of `goodput test files`
@@ -61,14 +64,15 @@ pub struct TestArgs {
 pub struct ExplainArgs {
     /// Watch another program's TCP transfer instead of sending
     ///
-    /// Name its process id or one of its ports; write pid:N or port:N if a number could be both.
+    /// Give its process id or one of its ports. Write pid:N or port:N if a number could be both.
     #[arg(long, value_name = "PID|PORT",
           conflicts_with_all = ["target", "DirectionArgs", "LoadArgs", "SocketArgs", "StorageArgs", "PeerArgs",
                                 "username", "server_key", "bytes", "fetches", "omit", "latency"])]
     pub attach: Option<AttachTo>,
-    /// If the two likeliest causes look alike, run short probes that tell them apart
+    /// Run short probes if the two likeliest causes look alike
     ///
-    /// A probe may change a setting of this host while it runs, and puts it back.
+    /// A probe changes one thing, to tell the two causes apart. It may change a setting of this host while it runs, and
+    /// puts it back.
     #[arg(long, conflicts_with_all = ["attach", "both", "udp", "no_observe"])]
     pub probe: bool,
     /// Also show which rules could not decide, and why

@@ -8,11 +8,11 @@ use crate::args::values::{percent, time};
 
 /// What the longer help adds.
 const MORE: &str = "\
-How it works: goodput measures once. Then it tries what the findings propose, and what `goodput check` would, one change \
-after the other: interleaved runs without and with it, on top of what has helped so far. A change that is proven to \
-gain enough stays for the changes after it. In the end goodput compares all of them together with the start; only what \
+How it works: goodput measures once. Then it tries what the findings and `goodput check` propose, one change at a \
+time: interleaved runs with and without the change, on top of what has helped so far. A change that is proven to gain \
+enough stays for the next trials. In the end, goodput compares all of these changes together with the start. Only what \
 this last comparison supports counts as proven. goodput puts everything back, whatever happens. With --keep, it then \
-sets what is proven on this host again, and saves it in files of its own.
+sets the proven changes on this host again, and saves them in files of its own.
 
 Examples:
     goodput tune nas                                # try, prove, put back
@@ -20,9 +20,9 @@ Examples:
     goodput tune nas --for latency --max-time 10m
     goodput tune nas --keep                         # keep what is proven
 
-Settings of the far end can be changed if its server allows it (its option --allow-settings).
+goodput changes settings of the far end if the server there allows it (its option --allow-settings).
 
-Exit codes: 0 it came to its end, 2 could not do it, 3 not permitted.";
+Exit codes: 0 the search came to its end, 2 could not do it, 3 not permitted.";
 
 /// What `--time` means here.
 const RUN_TIME: &str = "Length of a run [default: 1s]";
@@ -49,7 +49,7 @@ pub struct TuneArgs {
 pub struct TuningArgs {
     /// What to gain: throughput, latency, cpu or balanced
     ///
-    /// balanced is any of the three if none of the others gets worse.
+    /// balanced accepts a gain in any of the three if neither of the others gets worse.
     #[arg(long = "for", value_name = "PURPOSE", default_value_t = Purpose::Throughput)]
     pub purpose: Purpose,
     /// Smallest gain for which a change is kept
@@ -58,10 +58,10 @@ pub struct TuningArgs {
     /// Stop after this time at the latest
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = time::seconds)]
     pub max_time: f64,
-    /// Measure once, then print what would be tried, with the present values
+    /// Measure once, then print what goodput would try
     #[arg(long)]
     pub dry_run: bool,
-    /// Keep what is proven on this host, now and after a reboot
+    /// Keep the proven changes on this host, now and after a reboot
     ///
     /// `goodput settings undo --saved` removes the files.
     #[arg(long, conflicts_with = "dry_run")]

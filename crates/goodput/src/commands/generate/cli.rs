@@ -6,15 +6,18 @@ use clap::{Arg, Command, CommandFactory};
 
 use crate::args::{Cli, GLOBAL};
 
+/// The verb whose options others share.
+const MEASURING: &str = "test";
+
 /// The page, below its first line.
 pub fn page() -> String {
     let mut root = Cli::command();
     root.build();
     let mut text = String::from(
         "# The command line\n\nSizes take K, M and G (powers of 1024), rates kbit, mbit, gbit or KB/s, MB/s (powers of 1000), \
-         and times\nus, ms, s, m and h; a time without a unit is in seconds.\n",
+         and times\nus, ms, s, m and h. A time without a unit is in seconds; --busy-poll, --rtt and --drain-gap need a unit.\n",
     );
-    // Writing to a String cannot fail, here and below.
+    // Writing to a String can't fail, here and below.
     let _ = write!(text, "\n## Global options\n\nEvery command takes these.\n\n");
     root.get_arguments()
         .filter(|arg| heading(arg) == GLOBAL)
@@ -22,7 +25,9 @@ pub fn page() -> String {
     if let Some(after) = root.get_after_help() {
         let _ = write!(text, "\n{}\n", after.to_string().trim());
     }
-    visible(&root).for_each(|verb| command(&mut text, verb, "##"));
+    if let Some(measuring) = root.find_subcommand(MEASURING) {
+        visible(&root).for_each(|verb| command(&mut text, verb, "##", measuring));
+    }
     text
 }
 
@@ -30,22 +35,35 @@ fn visible(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
 }
 
-fn command(text: &mut String, command_: &Command, level: &str) {
+/// One command. Groups of options that it shares with `measuring` are described there.
+fn command(text: &mut String, command_: &Command, level: &str, measuring: &Command) {
     let name = command_.get_bin_name().unwrap_or("goodput");
-    let about = command_.get_about().map(ToString::to_string).unwrap_or_default();
+    let about = command_.get_long_about().or_else(|| command_.get_about());
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    let (first, rest) = about.split_once('\n').unwrap_or((&about, ""));
+    let rest = if rest.is_empty() { String::new() } else { format!("\n{rest}") };
     let usage = command_.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
-    let _ = write!(text, "\n{level} `{name}`\n\n{about}.\n\n    {usage}\n");
+    let _ = write!(text, "\n{level} `{name}`\n\n{first}.{rest}\n\n    {usage}\n");
     for heading in headings(command_) {
-        let _ = write!(text, "\n**{heading}**\n\n");
-        options(command_)
-            .filter(|arg| self::heading(arg) == heading)
-            .for_each(|arg| option(text, arg));
+        let group = group(command_, heading);
+        let _ = match command_.get_name() != MEASURING && group == self::group(measuring, heading) {
+            true => write!(text, "\n**{heading}**: as for `goodput {MEASURING}`\n"),
+            false => write!(text, "\n**{heading}**\n\n{group}"),
+        };
     }
     if let Some(after) = command_.get_after_long_help() {
         let _ = write!(text, "\n{}\n", after.to_string().trim());
     }
-    visible(command_).for_each(|sub| command(text, sub, "###"));
+    visible(command_).for_each(|sub| command(text, sub, "###", measuring));
+}
+
+/// The options of a command under one heading.
+fn group(command: &Command, heading: &str) -> String {
+    let mut text = String::new();
+    let group = options(command).filter(|arg| self::heading(arg) == heading);
+    group.for_each(|arg| option(&mut text, arg));
+    text
 }
 
 /// The options and arguments of this command alone.

@@ -32,10 +32,9 @@ pub fn run(what: Generate) -> Result<Exit> {
 
 /// One page per verb, and one for the whole program.
 fn man(directory: &Path) -> Result<()> {
-    fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+    fs::create_dir_all(directory).with_context(|| format!("can't make {}", directory.display()))?;
     clap_mangen::generate_to(Cli::command(), directory)
-        .with_context(|| format!("cannot write man pages to {}", directory.display()))
+        .with_context(|| format!("can't write man pages to {}", directory.display()))
 }
 
 /// The JSON Schema of a record.

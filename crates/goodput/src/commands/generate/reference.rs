@@ -14,8 +14,7 @@ const MADE: &str =
 
 /// Writes every document to `directory`.
 pub fn write(directory: &Path) -> Result<()> {
-    fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+    fs::create_dir_all(directory).with_context(|| format!("can't make {}", directory.display()))?;
     let documents = [
         ("cli.md", format!("{MADE}\n\n{}", cli::page())),
         ("rules.md", rules()),
@@ -29,7 +28,7 @@ pub fn write(directory: &Path) -> Result<()> {
     ];
     for (name, text) in documents {
         let path = directory.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
     }
     Ok(())
 }
