@@ -13,7 +13,7 @@ pub const MAX_EXCESS_SHARE: f64 = 0.02;
 /// What the inputs allow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ceiling {
-    /// Every bound that was asked for, the lowest first, those that are not known last.
+    /// Every bound that was asked for, the lowest first, those that are unknown last.
     pub bounds: Vec<CeilingBound>,
 }
 

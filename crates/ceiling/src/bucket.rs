@@ -11,10 +11,10 @@ use goodput_model::CeilingLine;
 
 use crate::lines::{Lines, number, rate, time};
 
-/// A super-packet of segmentation offload as a qdisc counts it, bytes, if the device's is not known: 64 KiB and the headers of
+/// A super-packet of segmentation offload as a qdisc counts it, bytes, if the device's is unknown: 64 KiB and the headers of
 /// its 45 segments (`qdisc_pkt_len_init`, net/core/dev.c).
 pub const SUPER_PACKET_BYTES: f64 = 70_000.0;
-/// What the bucket brings in this time is enough if the lateness of timers is not known, seconds: as much as sqm-scripts
+/// What the bucket brings in this time is enough if the lateness of timers is unknown, seconds: as much as sqm-scripts
 /// gives its shapers (`get_burst` in functions.sh).
 pub const USUAL_FILL_S: f64 = 0.001;
 /// Mean lateness that high-resolution timers hardly exceed, seconds. Measured: 1 to 6 µs.

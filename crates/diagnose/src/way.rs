@@ -207,7 +207,7 @@ fn dropped_before_path(view: &View) -> Result<u64, Missing> {
     let dropped = steps.iter().map(counted_drops).fold(0, u64::saturating_add);
     if dropped > 0 && view.sender.text(names::OFFLOAD_TSO).is_ok_and(|tso| tso == "on") {
         return Err(Missing::because(
-            "the sending host dropped packets of several segments each, so the path's part is not known",
+            "the sending host dropped packets of several segments each, so the path's part is unknown",
         ));
     }
     Ok(dropped)

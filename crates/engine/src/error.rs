@@ -29,7 +29,7 @@ pub enum EngineError {
         why: String,
     },
     /// A connection or a flow's socket could not be set up as the plan asks.
-    #[error("{to}: {failure}")]
+    #[error("{}", with_target(to, failure))]
     Socket {
         /// The target, or which flow.
         to: String,
@@ -62,7 +62,7 @@ pub enum EngineError {
         not_permitted: bool,
     },
     /// An operation of the operating system failed.
-    #[error("cannot {operation}: {cause}")]
+    #[error("can't {operation}: {cause}")]
     Io {
         /// What was tried, on what.
         operation: String,
@@ -113,6 +113,14 @@ pub enum EngineError {
 impl From<RemoteError> for EngineError {
     fn from(error: RemoteError) -> Self {
         Self::Remote(Box::new(error))
+    }
+}
+
+/// The failure, after the target or flow that it is about. A target that is the address of the failure stands once.
+fn with_target(to: &str, failure: &SocketError) -> String {
+    match to.contains(&failure.object) {
+        true => failure.to_string(),
+        false => format!("{to}: {failure}"),
     }
 }
 
@@ -197,7 +205,7 @@ mod tests {
     #[test]
     fn a_file_that_may_not_be_read_is_not_permitted() {
         let failed = |kind: std::io::ErrorKind| {
-            EngineError::from(StorageError::of("cannot read x".into(), &kind.into()))
+            EngineError::from(StorageError::of("can't read x".into(), &kind.into()))
         };
         assert!(failed(std::io::ErrorKind::PermissionDenied).not_permitted());
         assert!(!failed(std::io::ErrorKind::NotFound).not_permitted());
@@ -212,7 +220,22 @@ mod tests {
             advice: None,
         };
         let error = EngineError::of_flow(0)(failure(1));
-        assert!(error.not_permitted() && error.to_string().starts_with("flow 0: cannot use"));
+        assert!(error.not_permitted() && error.to_string().starts_with("flow 0: can't use"));
         assert!(!EngineError::of_flow(0)(failure(2)).not_permitted());
+    }
+
+    #[test]
+    fn an_address_that_is_the_target_stands_once() {
+        let failure = |object: &str| SocketError {
+            operation: "connect to",
+            object: object.into(),
+            cause: std::io::Error::from_raw_os_error(111),
+            advice: None,
+        };
+        let said = |to: &str| {
+            EngineError::Socket { to: to.into(), failure: failure("127.0.0.1:9") }.to_string()
+        };
+        assert_eq!(said("127.0.0.1:9").matches("127.0.0.1:9").count(), 1);
+        assert!(said("nas").starts_with("nas: "));
     }
 }

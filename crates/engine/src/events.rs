@@ -107,7 +107,7 @@ pub struct Outlook {
     /// The block after which arms are judged next, if it counts as planned. Absent if no planned look is left.
     pub judged_after_block: Option<u32>,
     /// Time until then at the pace of the runs so far, seconds. Absent if the comparison ends before then, and before
-    /// the first run if its length is not known.
+    /// the first run if its length is unknown.
     pub judged_in_s: Option<f64>,
     /// Longest time that the comparison may still take, seconds.
     pub at_most_s: f64,

@@ -34,9 +34,9 @@ pub struct ArmAnalysis {
     pub cpu_s_per_gb: Known<f64>,
     /// Goodput against the baseline. `None` for the baseline itself and for fewer than two blocks.
     pub goodput: Option<Effect>,
-    /// CPU cost against the baseline; less is better. `None` as above, and if it is not known.
+    /// CPU cost against the baseline; less is better. `None` as above, and if it is unknown.
     pub cpu: Option<Effect>,
-    /// Round trips under load. `None` if no run was probed.
+    /// Round trips under load. `None` if no run measured them.
     pub latency: Option<ArmLatency>,
     /// The responses of the design, in their order.
     pub responses: Vec<ResponseResult>,

@@ -89,7 +89,7 @@ fn positive(trips: &RoundTrips) -> Option<f64> {
 }
 
 fn not_probed() -> Missing {
-    Missing::because("no counted run was probed")
+    Missing::because("no counted run measured round trips")
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub enum FileError {
     #[error("{0}")]
     Protocol(String),
     /// The connection failed or broke.
-    #[error("cannot {operation}: {cause}")]
+    #[error("can't {operation}: {cause}")]
     Io {
         /// What was tried, on what.
         operation: String,
@@ -69,7 +69,7 @@ impl FileError {
             Self::TimedOut(why) => Self::TimedOut(said(why)),
             Self::Later(why) => Self::Later(said(why)),
             Self::Io { operation, cause } => {
-                Self::Protocol(said(format!("cannot {operation}: {cause}")))
+                Self::Protocol(said(format!("can't {operation}: {cause}")))
             }
             Self::Stopped => Self::Stopped,
         }

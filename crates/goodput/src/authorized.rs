@@ -35,10 +35,10 @@ impl Authorized {
     /// Reads the file for the first time.
     ///
     /// # Errors
-    /// When it cannot be used: a server must not start with fewer keys than its operator listed.
+    /// When it can't be used: a server must not start with fewer keys than its operator listed.
     pub fn open(file: &Path) -> Result<Self> {
         // Later reads use the directory's real path.
-        let found = || format!("cannot read the authorized keys {}", file.display());
+        let found = || format!("can't read the authorized keys {}", file.display());
         let file = file.canonicalize().with_context(found)?;
         let owner = geteuid();
         let stamp = Mutex::new(stamp(&file).ok());
@@ -84,7 +84,7 @@ impl Authorized {
             }
         };
         let started = thread::Builder::new().name("keys".into()).spawn(look);
-        started.map(drop).context("cannot start the thread that watches the authorized keys")
+        started.map(drop).context("can't start the thread that watches the authorized keys")
     }
 
     /// Reads the file again if it has changed. Logs why it can't be used, once for each state of the file.

@@ -42,7 +42,7 @@ fn refuse_if_known(target: &Target) -> Result<()> {
     if !target.protocol.far_end.knows_keys {
         return Ok(());
     }
-    // As with a default key that cannot be read: a process run as another user, for example in root's home, has no
+    // As with a default key that can't be read: a process run as another user, for example in root's home, has no
     // keys of its own.
     let found = known.find(target).unwrap_or_else(|why| {
         screen::say(format_args!("warning: {why}; goodput trusts any server that answers"));
@@ -152,19 +152,19 @@ fn ask(username: &str) -> Result<String> {
         fs::File::options().read(true).write(true).open("/dev/tty").with_context(|| {
             format!("there is no terminal to ask for the password; use --password-file or {PASSWORD_VARIABLE}")
         })?;
-    let shown = tcgetattr(&terminal).context("cannot read the terminal's settings")?;
+    let shown = tcgetattr(&terminal).context("can't read the terminal's settings")?;
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
     hidden.local_modes.insert(LocalModes::ECHONL);
     write!(&terminal, "password of {username}: ")
-        .context("cannot ask for the password on the terminal")?;
+        .context("can't ask for the password on the terminal")?;
     tcsetattr(&terminal, OptionalActions::Flush, &hidden)
-        .context("cannot hide the typed password on the terminal")?;
+        .context("can't hide the typed password on the terminal")?;
     let mut line = String::new();
     let typed = BufReader::new(&terminal).read_line(&mut line);
     let restored = tcsetattr(&terminal, OptionalActions::Flush, &shown);
-    typed.context("cannot read from the terminal")?;
-    restored.context("cannot switch the terminal's echo back on")?;
+    typed.context("can't read from the terminal")?;
+    restored.context("can't switch the terminal's echo back on")?;
     if line.is_empty() {
         bail!("no password was typed");
     }

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_file_that_may_not_be_opened_is_not_permitted() {
-        let error = |kind| Err::<(), _>(std::io::Error::from(kind)).context("cannot write x");
+        let error = |kind| Err::<(), _>(std::io::Error::from(kind)).context("can't write x");
         assert_eq!(
             of(&error(std::io::ErrorKind::PermissionDenied).unwrap_err()),
             Exit::NotPermitted
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn a_cause_is_told_once() {
         let cause = std::io::Error::other("disk on fire");
-        let error = Err::<(), _>(cause).context("cannot write x: disk on fire").unwrap_err();
-        assert_eq!(in_words(&error), "cannot write x: disk on fire");
+        let error = Err::<(), _>(cause).context("can't write x: disk on fire").unwrap_err();
+        assert_eq!(in_words(&error), "can't write x: disk on fire");
         let error = error.context("the result was not saved");
-        assert_eq!(in_words(&error), "the result was not saved: cannot write x: disk on fire");
+        assert_eq!(in_words(&error), "the result was not saved: can't write x: disk on fire");
     }
 }

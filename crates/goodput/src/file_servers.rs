@@ -116,12 +116,12 @@ fn login_of_netrc(place: &Place) -> Result<Option<Login>> {
         Ok(text) => Ok(Login::of_netrc(&text, place)),
         Err(cause) if !is_named && cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(cause) if is_named || place.user().is_some() => {
-            Err(cause).with_context(|| format!("cannot read the logins in {}", file.display()))
+            Err(cause).with_context(|| format!("can't read the logins in {}", file.display()))
         }
         Err(cause) => {
             let file = file.display();
             screen::say(format_args!(
-                "warning: continuing without a login: cannot read {file}: {cause}"
+                "warning: continuing without a login: can't read {file}: {cause}"
             ));
             Ok(None)
         }

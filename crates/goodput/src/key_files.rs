@@ -24,7 +24,7 @@ pub fn config_dir() -> Result<PathBuf> {
     let standard = || absolute("HOME").map(|home| home.join(".config"));
     let config = absolute("XDG_CONFIG_HOME").or_else(standard);
     let config =
-        config.context("cannot find the key directory: $HOME and $XDG_CONFIG_HOME are not set")?;
+        config.context("can't find the key directory: $HOME and $XDG_CONFIG_HOME are not set")?;
     Ok(config.join("goodput"))
 }
 
@@ -48,7 +48,7 @@ pub fn read_or_make(file: &Path, name: &str) -> Result<(KeyFile, bool)> {
 /// Stores a key in a file that only this user can read; returns whether it did. An existing file stays, unless
 /// `replace` is set.
 pub fn keep(file: &Path, key: &KeyFile, replace: bool) -> Result<bool> {
-    let failed = || format!("cannot save the private key in {}", file.display());
+    let failed = || format!("can't save the private key in {}", file.display());
     let around = file.parent().filter(|around| !around.as_os_str().is_empty());
     let around = around.unwrap_or(Path::new("."));
     if !replace && file.symlink_metadata().is_ok() {

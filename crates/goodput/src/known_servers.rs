@@ -71,7 +71,7 @@ impl Servers for Known {
                 "goodput: first visit to {target}; its key {key} is saved in {shown}"
             )),
             Err(why) => screen::say(format_args!(
-                "warning: cannot save the key {key} of {target} in {shown}: {why}"
+                "warning: can't save the key {key} of {target} in {shown}: {why}"
             )),
         }
     }

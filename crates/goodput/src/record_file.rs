@@ -21,14 +21,14 @@ impl RecordFile {
     /// Opens the file, and creates it if necessary.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, is_new) =
-            open(path).with_context(|| format!("cannot write the record to {}", path.display()))?;
+            open(path).with_context(|| format!("can't write the record to {}", path.display()))?;
         Ok(Self { path: path.into(), file, is_new })
     }
 
     /// Writes the record, and nothing else.
     pub fn write(mut self, record: &Record) -> Result<()> {
         self.put(record)
-            .with_context(|| format!("cannot write the record to {}", self.path.display()))
+            .with_context(|| format!("can't write the record to {}", self.path.display()))
     }
 
     /// Written while it is serialised: as text, the record of a long measurement takes several times as much memory.
@@ -89,7 +89,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path().join("none/record"), folder.path().into()] {
             let why = RecordFile::open(&path).unwrap_err().to_string();
-            assert!(why.contains("cannot write the record to"), "{why}");
+            assert!(why.contains("can't write the record to"), "{why}");
         }
     }
 

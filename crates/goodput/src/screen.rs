@@ -140,7 +140,7 @@ fn print_now(text: &str) -> io::Result<()> {
 /// Names the failed operation. The kind stays, because it identifies a closed reader.
 pub fn unprinted(cause: io::Error) -> io::Error {
     let place = if TAKEN.load(Ordering::Relaxed) { "standard error" } else { "standard output" };
-    io::Error::new(cause.kind(), format!("cannot print the result on {place}: {cause}"))
+    io::Error::new(cause.kind(), format!("can't print the result on {place}: {cause}"))
 }
 
 /// The log, which never waits for its reader either.

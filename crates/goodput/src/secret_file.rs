@@ -26,7 +26,7 @@ const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 /// user, who may have read or chosen the secret.
 pub fn read(file: &Path, what: &str) -> Result<String> {
     let shown = file.display();
-    let failed = || format!("cannot read {what} {shown}");
+    let failed = || format!("can't read {what} {shown}");
     patiently(file, what, || {
         let opened = File::open(file).with_context(failed)?;
         // Checks the opened file, which a rename can no longer replace.
@@ -39,7 +39,7 @@ pub fn read(file: &Path, what: &str) -> Result<String> {
 /// replace. It contains no secrets, so everyone may read it.
 pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
     let shown = file.display();
-    let failed = || format!("cannot read {what} {shown}");
+    let failed = || format!("can't read {what} {shown}");
     let opened = patiently(file, what, || File::open(file)).with_context(failed)?;
     only_ours_to_write(&opened.metadata().with_context(failed)?, file, what, owner)?;
     let around = file.parent().filter(|around| !around.as_os_str().is_empty());
@@ -54,7 +54,7 @@ pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
 
 /// Reads a file without secrets or trust, `what`.
 pub fn read_open(file: &Path, what: &str) -> Result<String> {
-    let failed = || format!("cannot read {what} {}", file.display());
+    let failed = || format!("can't read {what} {}", file.display());
     patiently(file, what, || whole(File::open(file).with_context(failed)?, file, what))
 }
 
@@ -83,7 +83,7 @@ fn patiently<T>(file: &Path, what: &str, work: impl FnOnce() -> T) -> T {
 /// The whole file: a truncated list could leave restrictions out.
 fn whole(opened: File, file: &Path, what: &str) -> Result<String> {
     let mut text = String::new();
-    let failed = || format!("cannot read {what} {}", file.display());
+    let failed = || format!("can't read {what} {}", file.display());
     opened.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).with_context(failed)?;
     if text.len() as u64 > MAX_FILE_BYTES {
         bail!("{what} {} is longer than {} bytes, the maximum", file.display(), MAX_FILE_BYTES);

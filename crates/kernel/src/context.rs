@@ -54,7 +54,7 @@ impl Context {
             Subject::Ourselves => Ok(format!("proc/self/{name}")),
             Subject::Process(pid) => Ok(format!("proc/{pid}/{name}")),
             Subject::Unknown => {
-                Err(Missing::because("the process that moves the payload is not known"))
+                Err(Missing::because("the process that moves the payload is unknown"))
             }
         }
     }

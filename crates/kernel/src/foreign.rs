@@ -69,7 +69,7 @@ pub fn socket_inodes_of(pid: u32) -> Result<BTreeSet<u64>, Missing> {
             io::ErrorKind::PermissionDenied => "; run as its user or as root",
             _ => "",
         };
-        Missing::because(format!("cannot list the sockets of process {pid}: {error}{advice}"))
+        Missing::because(format!("can't list the sockets of process {pid}: {error}{advice}"))
     };
     let mut inodes = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd")).map_err(unreadable)? {

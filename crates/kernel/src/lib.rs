@@ -1,6 +1,6 @@
 //! Reads what the host knows: sockets, devices, queues, routes, settings and counters.
 //!
-//! It never writes. What cannot be read is reported as missing, with the reason. Facts belong to the network namespace
+//! It never writes. What can't be read is reported as missing, with the reason. Facts belong to the network namespace
 //! of the calling thread.
 // A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

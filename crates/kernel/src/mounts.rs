@@ -36,7 +36,7 @@ impl Mounts {
     /// The mounts that the files in a thread's folder list.
     fn of(folder: &Path) -> io::Result<Self> {
         let statistics = File::open(folder.join("mountstats"));
-        let why = |cause: io::Error| Missing::because(format!("cannot read mountstats: {cause}"));
+        let why = |cause: io::Error| Missing::because(format!("can't read mountstats: {cause}"));
         Ok(Self {
             info: File::open(folder.join("mountinfo"))?,
             statistics: statistics.map_err(why),
@@ -122,7 +122,7 @@ fn text(file: &File, name: &str) -> Result<String, Missing> {
             Ok(0) => break,
             Ok(read) => bytes.extend_from_slice(&room[..read]),
             Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
-            Err(cause) => return Err(Missing::because(format!("cannot read {name}: {cause}"))),
+            Err(cause) => return Err(Missing::because(format!("can't read {name}: {cause}"))),
         }
     }
     match bytes.last() {

@@ -56,7 +56,7 @@ pub fn owners_of(inodes: &BTreeSet<u64>) -> Vec<Owner> {
 pub fn shares_network_namespace(pid: u32) -> Result<bool, Missing> {
     let namespace = |process: &str| {
         fs::read_link(format!("/proc/{process}/ns/net")).map_err(|error| {
-            Missing::because(format!("cannot read /proc/{process}/ns/net: {error}"))
+            Missing::because(format!("can't read /proc/{process}/ns/net: {error}"))
         })
     };
     Ok(namespace(&pid.to_string())? == namespace("thread-self")?)
@@ -66,7 +66,7 @@ pub fn shares_network_namespace(pid: u32) -> Result<bool, Missing> {
 pub fn threads_of(pid: u32) -> Result<Vec<Thread>, Missing> {
     let directory = format!("/proc/{pid}/task");
     let unreadable =
-        |error: io::Error| Missing::because(format!("cannot read {directory}: {error}"));
+        |error: io::Error| Missing::because(format!("can't read {directory}: {error}"));
     let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
     let mut threads = Vec::new();
     for entry in fs::read_dir(&directory).map_err(unreadable)?.take(MAX_THREADS) {

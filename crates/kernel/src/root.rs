@@ -62,7 +62,7 @@ impl Root {
 }
 
 fn unreadable(file: &str, error: &io::Error) -> Missing {
-    Missing::because(format!("cannot read /{file}: {error}"))
+    Missing::because(format!("can't read /{file}: {error}"))
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(root.read("whole").unwrap(), "1\n");
         assert_eq!(root.read("cut").unwrap_err().to_string(), "/cut is cut short");
         assert_eq!(root.read("empty").unwrap_err().to_string(), "/empty is empty");
-        assert!(root.read("absent").unwrap_err().to_string().starts_with("cannot read /absent"));
+        assert!(root.read("absent").unwrap_err().to_string().starts_with("can't read /absent"));
         assert_eq!(root.read_if_there("absent"), Ok(None));
         assert!(root.readable("whole").is_ok() && root.readable("absent").is_err());
     }

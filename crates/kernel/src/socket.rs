@@ -22,7 +22,7 @@ pub fn socket_memory(socket: BorrowedFd<'_>) -> Known<SocketMemory> {
 /// Bytes that wait for the reader (`SIOCINQ`); for a UDP socket the size of the next datagram.
 pub fn queued_input(socket: BorrowedFd<'_>) -> Known<u64> {
     let queued = rustix::io::ioctl_fionread(socket);
-    known("the receive queue cannot be read", queued)
+    known("the receive queue can't be read", queued)
 }
 
 /// Bytes that wait to be sent or acknowledged (`SIOCOUTQ`).
@@ -34,7 +34,7 @@ pub fn queued_output(socket: BorrowedFd<'_>) -> Known<u64> {
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ as _, &mut queued) };
     if result < 0 {
         let error = io::Error::last_os_error();
-        return Known::missing(format!("the send queue cannot be read: {error}"));
+        return Known::missing(format!("the send queue can't be read: {error}"));
     }
     match u64::try_from(queued) {
         Ok(bytes) => Known::Value(bytes),
@@ -44,19 +44,19 @@ pub fn queued_output(socket: BorrowedFd<'_>) -> Known<u64> {
 
 /// Name of the congestion control in force.
 pub fn effective_congestion(socket: BorrowedFd<'_>) -> Known<String> {
-    known("the congestion control cannot be read", sockopt::tcp_congestion(socket))
+    known("the congestion control can't be read", sockopt::tcp_congestion(socket))
 }
 
 /// Send memory limit, bytes as the kernel charges them: twice the requested value (socket(7)).
 pub fn effective_sndbuf(socket: BorrowedFd<'_>) -> Known<u64> {
     let size = sockopt::socket_send_buffer_size(socket);
-    known("the send buffer cannot be read", size.map(|bytes| bytes as u64))
+    known("the send buffer can't be read", size.map(|bytes| bytes as u64))
 }
 
 /// Receive memory limit, bytes as the kernel charges them: twice the requested value (socket(7)).
 pub fn effective_rcvbuf(socket: BorrowedFd<'_>) -> Known<u64> {
     let size = sockopt::socket_recv_buffer_size(socket);
-    known("the receive buffer cannot be read", size.map(|bytes| bytes as u64))
+    known("the receive buffer can't be read", size.map(|bytes| bytes as u64))
 }
 
 fn known<T>(what: &str, result: rustix::io::Result<T>) -> Known<T> {

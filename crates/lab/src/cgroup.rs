@@ -70,7 +70,7 @@ impl Drop for Group {
         if let Err(error) = fs::remove_dir(&self.path) {
             let path = self.path.display();
             // If nobody reads standard error, nothing more can be reported.
-            let _ = writeln!(io::stderr(), "goodput lab: cannot remove {path}: {error}");
+            let _ = writeln!(io::stderr(), "goodput lab: can't remove {path}: {error}");
         }
     }
 }

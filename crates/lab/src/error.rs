@@ -26,7 +26,7 @@ pub enum LabError {
         hint: String,
     },
     /// The system does not let this user make network namespaces.
-    #[error("cannot make network namespaces: {why}; {remedy}")]
+    #[error("can't make network namespaces: {why}; {remedy}")]
     Forbidden {
         /// What forbids it.
         why: String,
@@ -35,14 +35,14 @@ pub enum LabError {
     },
     /// Privileges were requested too late.
     #[error(
-        "cannot enter a user namespace: the process already has {threads} threads, and the kernel admits only single-threaded processes (user_namespaces(7)); call privilege::enter first"
+        "can't enter a user namespace: the process already has {threads} threads, and the kernel admits only single-threaded processes (user_namespaces(7)); call privilege::enter first"
     )]
     Threads {
         /// Current number of threads.
         threads: usize,
     },
     /// Something that the scenario needs is missing.
-    #[error("scenario {scenario} cannot run here: it needs {needs}")]
+    #[error("scenario {scenario} can't run here: it needs {needs}")]
     NotHere {
         /// Its name.
         scenario: String,
@@ -51,8 +51,8 @@ pub enum LabError {
         /// Whether a permission is among the missing things.
         not_permitted: bool,
     },
-    /// A fault that cannot be planted as requested.
-    #[error("cannot plant the fault {kind} on {host}: {why}")]
+    /// A fault that can't be planted as requested.
+    #[error("can't plant the fault {kind} on {host}: {why}")]
     Fault {
         /// Kind of the fault.
         kind: &'static str,
@@ -62,7 +62,7 @@ pub enum LabError {
         why: String,
     },
     /// A system call or a file.
-    #[error("cannot {what} {object}: {source}")]
+    #[error("can't {what} {object}: {source}")]
     Io {
         /// The operation, a verb.
         what: &'static str,

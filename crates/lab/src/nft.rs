@@ -78,7 +78,7 @@ fn list(host: &Host) -> Result<String, String> {
 }
 
 fn run(host: &Host, args: &[&str], input: &str) -> Result<String, String> {
-    let output = speak(host, args, input).map_err(|error| format!("cannot run nft: {error}"))?;
+    let output = speak(host, args, input).map_err(|error| format!("can't run nft: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("nft refused it: {}", said.trim()));

@@ -15,7 +15,7 @@ pub(crate) fn skip(needs: &str) {
     goodput_testing::skip(needs);
 }
 
-/// A scenario with this body; `None`, after a report, if it cannot run here.
+/// A scenario with this body; `None`, after a report, if it can't run here.
 pub(crate) fn runnable(body: &str) -> Option<Scenario> {
     let text = format!("name = \"x\"\ntitle = \"X.\"\n{body}");
     let scenario: Scenario = text.parse().expect("a test's scenario is well-formed");

@@ -25,7 +25,7 @@ fn again_as_nobody(inside: &str) -> std::io::Result<Output> {
     command.args(["--exact", inside, "--nocapture"]).env(INSIDE, "1").uid(NOBODY).gid(NOBODY);
     command.stdout(Stdio::piped());
     let enter = || {
-        // Who changes its user cannot write to its own /proc files until the next exec.
+        // Who changes its user can't write to its own /proc files until the next exec.
         set_dumpable_behavior(DumpableBehavior::Dumpable)?;
         privilege::enter().map(drop).map_err(|error| {
             // Only an error number gets from here to the parent.
@@ -73,7 +73,7 @@ fn inside_the_user_namespace() {
     if let Some(obstacle) = emulated.obstacle() {
         assert!(obstacle.contains("/dev/net/tun") && obstacle.contains("root"), "{obstacle}");
         let error = Lab::up(&emulated).expect_err("there is an obstacle").to_string();
-        assert!(error.contains("cannot run here"), "{error}");
+        assert!(error.contains("can't run here"), "{error}");
     }
     println!("built as nobody");
 }

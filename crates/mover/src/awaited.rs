@@ -1,4 +1,4 @@
-//! Long work on a thread, which cannot be interrupted from outside: the work checks now and then whether anyone still
+//! Long work on a thread, which can't be interrupted from outside: the work checks now and then whether anyone still
 //! waits for it.
 
 use std::io;

@@ -27,7 +27,7 @@ pub trait Bodies: Send {
     /// No more is read: the flow has all the payload that it wants, the last `got` bytes of it from the last body.
     fn read_enough(&mut self, _got: u64) {}
 
-    /// For a sender: requests to send a body of this many bytes, `None` if its length is not known, and returns when
+    /// For a sender: requests to send a body of this many bytes, `None` if its length is unknown, and returns when
     /// payload can be written. The previous body is over.
     fn store(&mut self, _bytes: Option<u64>, _pause: &dyn Pause) -> Result<Body, BodyError> {
         Err(BodyError::Own("these bodies are only received".into()))

@@ -18,7 +18,7 @@ pub enum MoveError {
         cause: io::Error,
     },
     /// A system call failed.
-    #[error("flow {flow}: cannot {operation}: {cause}{}", advice(.cause))]
+    #[error("flow {flow}: can't {operation}: {cause}{}", advice(.cause))]
     System {
         /// Number of the flow.
         flow: u16,
@@ -28,7 +28,7 @@ pub enum MoveError {
         cause: io::Error,
     },
     /// The source of the flow can't be read.
-    #[error("flow {flow}: cannot read the source {name}: {cause}{}", source_advice(.cause))]
+    #[error("flow {flow}: can't read the source {name}: {cause}{}", source_advice(.cause))]
     Source {
         /// Number of the flow.
         flow: u16,
@@ -53,7 +53,7 @@ pub enum MoveError {
         has: u64,
     },
     /// The sink of the flow can't be written.
-    #[error("flow {flow}: cannot write to the sink {name} after {written} bytes: {cause}{}", sink_advice(.cause))]
+    #[error("flow {flow}: can't write to the sink {name} after {written} bytes: {cause}{}", sink_advice(.cause))]
     Sink {
         /// Number of the flow.
         flow: u16,
@@ -66,7 +66,7 @@ pub enum MoveError {
     },
     /// The flow's thread can't run on the CPU to which it should be pinned.
     #[error(
-        "flow {flow}: cannot run on CPU {cpu} only: {cause}; after the test was planned, this program lost the CPU (taskset, the cgroup's cpuset, or the CPU went offline)"
+        "flow {flow}: can't run on CPU {cpu} only: {cause}; after the test was planned, this program lost the CPU (taskset, the cgroup's cpuset, or the CPU went offline)"
     )]
     Pin {
         /// Number of the flow.

@@ -193,7 +193,7 @@ impl<'a> Passes<'a> {
             std::io::ErrorKind::PermissionDenied => BodyFault::Forbidden,
             _ => BodyFault::Own,
         };
-        let why = format!("cannot {operation} {} at byte {at}: {cause}{advice}", self.file.name);
+        let why = format!("can't {operation} {} at byte {at}: {cause}{advice}", self.file.name);
         MoveError::Body { flow: self.flow.config.id, why, fault }
     }
 }

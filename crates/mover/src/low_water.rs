@@ -68,7 +68,7 @@ pub(crate) struct LowWater {
     /// Bytes read since `from_ns`.
     judged: u64,
     from_ns: u64,
-    /// Set while the cost of the raised mark is not known yet.
+    /// Set while the cost of the raised mark is still unknown.
     trial: Option<Trial>,
     /// Bytes to come before the mark may be raised.
     spared: u64,

@@ -115,7 +115,7 @@ fn thread_name(config: &FlowConfig) -> String {
 /// The error for a thread that the system refuses to create, with advice for the user.
 pub fn no_thread(cause: &io::Error) -> io::Error {
     let words = format!(
-        "cannot start a thread: {cause}; use fewer flows, or raise the limit on processes \
+        "can't start a thread: {cause}; use fewer flows, or raise the limit on processes \
          (ulimit -u, pids.max of the control group)"
     );
     io::Error::new(cause.kind(), words)

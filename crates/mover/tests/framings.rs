@@ -57,7 +57,7 @@ fn every_byte_arrives() {
             assert!(back.received > 0 && back.received <= out.sent, "{what}: {back:?}");
             let all = back.received + back.lost;
             // Each repetition of an end that is answered takes one more number. If the end reports no number, what is
-            // missing at the tail is not known.
+            // missing at the tail is unknown.
             let own = *framing == goodput_framing::goodput();
             let fits = if own { all == out.sent } else { all < out.sent + 200 };
             assert!(fits, "{what}: {out:?} {back:?}");

@@ -123,7 +123,7 @@ fn a_buffer_the_kernel_cut_is_told_with_the_limit() {
 fn mistakes_are_named_with_a_way_out() {
     let options = SocketOptions::default;
     let congestion = refused(SocketOptions { congestion: Some("nosuch".into()), ..options() });
-    assert!(congestion.starts_with("cannot use congestion control nosuch: "), "{congestion}");
+    assert!(congestion.starts_with("can't use congestion control nosuch: "), "{congestion}");
     assert!(congestion.contains("this kernel has: "), "{congestion}");
     let dscp = refused(SocketOptions { dscp: Some(64), ..options() });
     assert!(dscp.contains("code point 64: it is not within 0 to 63"), "{dscp}");
@@ -166,7 +166,7 @@ fn a_refused_port_asks_for_the_server() {
     let error = tcp_connect(free, &SocketOptions::default(), TIMEOUT).unwrap_err();
     assert!(!error.is_not_permitted());
     let words = std::io::Error::from(error).to_string();
-    assert!(words.starts_with(&format!("cannot connect to {free}")), "{words}");
+    assert!(words.starts_with(&format!("can't connect to {free}")), "{words}");
     assert!(words.ends_with("is the server running?"), "{words}");
 }
 

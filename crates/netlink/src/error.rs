@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum NetlinkError {
     /// The kernel refused.
-    #[error("cannot {operation}: {cause}{}{}", says(.explanation), advice(.cause))]
+    #[error("can't {operation}: {cause}{}{}", says(.explanation), advice(.cause))]
     Refused {
         /// The request, with its object: "change the mtu of link 7".
         operation: String,
@@ -16,7 +16,7 @@ pub enum NetlinkError {
         explanation: Option<String>,
     },
     /// The reply contradicts the kernel's headers.
-    #[error("cannot {operation}: reply not understood: {why}; please report this kernel's version")]
+    #[error("can't {operation}: reply not understood: {why}; please report this kernel's version")]
     Malformed {
         /// The request, with its object.
         operation: String,
@@ -24,7 +24,7 @@ pub enum NetlinkError {
         why: String,
     },
     /// The request itself can't be made.
-    #[error("cannot {operation}: {why}")]
+    #[error("can't {operation}: {why}")]
     Impossible {
         /// The request, with its object.
         operation: String,
@@ -94,7 +94,7 @@ mod tests {
         };
         assert!(error.not_permitted() && !error.not_found() && !error.not_supported());
         let text = error.to_string();
-        assert!(text.starts_with("cannot set link 7 up: "), "{text}");
+        assert!(text.starts_with("can't set link 7 up: "), "{text}");
         assert!(text.contains("not yours") && text.contains("CAP_NET_ADMIN"), "{text}");
     }
 }

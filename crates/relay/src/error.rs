@@ -4,7 +4,7 @@ use std::io;
 
 /// A system call for a relay failed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {what} {object}: {source}")]
+#[error("can't {what} {object}: {source}")]
 pub struct RelayError {
     /// The operation, a verb.
     pub what: &'static str,

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 /// Lets the calling thread run as soon as a packet is there or due, before all ordinary threads, and wake without
 /// slack. If something is refused, the relay still works, only less exactly.
 ///
-/// It cannot starve the machine: it works only for packets, which others must send, and the kernel withholds 5 % of the
+/// It can't starve the machine: it works only for packets, which others must send, and the kernel withholds 5 % of the
 /// time from real-time threads (sched(7)).
 pub(super) fn go_first() {
     // The default slack of 50 us would be most of the error budget.

@@ -22,7 +22,7 @@ pub(super) fn wire_bytes(packet: &[u8]) -> u64 {
 }
 
 /// How many further segments a super-packet stands for, and the IP and TCP header bytes that each repeats. `None` for a
-/// single packet, or if the headers cannot be read.
+/// single packet, or if the headers can't be read.
 fn segments_after_the_first(packet: &[u8]) -> Option<(u64, u64)> {
     let header = packet.first_chunk::<HEADER_BYTES>()?;
     let segment_bytes = u64::from(u16::from_ne_bytes([header[4], header[5]]));

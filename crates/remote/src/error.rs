@@ -26,9 +26,9 @@ pub enum RemoteError {
         /// Why.
         cause: std::io::Error,
     },
-    /// The host's key is not known.
+    /// The host's key is unknown.
     #[error(
-        "can't log in to {host}: its host key is not known ({said}); log in once with ssh, and compare the key's fingerprint"
+        "can't log in to {host}: its host key is unknown ({said}); log in once with ssh, and compare the key's fingerprint"
     )]
     HostKey {
         /// The host.

@@ -21,11 +21,11 @@ pub enum SandboxError {
         id: u32,
     },
     /// The process has more threads than the calling one.
-    #[error("cannot give up privileges while {0} threads run")]
+    #[error("can't give up privileges while {0} threads run")]
     Threads(usize),
     /// The user that the server becomes has no access to a directory that the server needs.
     #[error(
-        "user {user} cannot {purpose} {directory}: {cause}; change its owner or its mode, or choose \
+        "user {user} can't {purpose} {directory}: {cause}; change its owner or its mode, or choose \
          another `--user`"
     )]
     Closed {
@@ -39,7 +39,7 @@ pub enum SandboxError {
         cause: io::Error,
     },
     /// Something that this kernel should support failed.
-    #[error("cannot {what}: {cause}; --no-sandbox serves without it")]
+    #[error("can't {what}: {cause}; --no-sandbox serves without it")]
     Failed {
         /// The operation.
         what: String,

@@ -33,11 +33,11 @@ pub struct Keep {
     pub resolves_names: bool,
 }
 
-/// Drops everything else for good. Returns a sentence for each privilege that this kernel cannot remove; the rest is
+/// Drops everything else for good. Returns a sentence for each privilege that this kernel can't remove; the rest is
 /// gone.
 ///
 /// # Errors
-/// When the process has more than one thread (a user and capabilities belong to a thread), when it cannot become the
+/// When the process has more than one thread (a user and capabilities belong to a thread), when it can't become the
 /// user, or when the kernel fails at something that it should support.
 pub fn enter(keep: &Keep) -> Result<Vec<String>, SandboxError> {
     check_alone()?;

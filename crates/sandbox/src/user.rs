@@ -48,7 +48,7 @@ impl User {
         }
     }
 
-    /// Why this process cannot become the user, if it can't: its user namespace does not have the user, or it is root
+    /// Why this process can't become the user, if it can't: its user namespace does not have the user, or it is root
     /// without the capabilities to change its user, as in many containers.
     pub fn obstacle(&self) -> Option<String> {
         let name = &self.name;
@@ -104,7 +104,7 @@ impl User {
     }
 }
 
-/// Refuses a directory that this process, as its present user, cannot use for the purpose. A server calls this when it
+/// Refuses a directory that this process, as its present user, can't use for the purpose. A server calls this when it
 /// starts, so that its operator gets the error instead of the first client.
 pub fn check_open(directory: &Path, writes: bool) -> Result<(), SandboxError> {
     let (purpose, access) = match writes {

@@ -1,4 +1,4 @@
-//! What a process can and cannot do once it has given up the rest. The process is this program, started
+//! What a process can and can't do once it has given up the rest. The process is this program, started
 //! again: what it gives up is gone for good, and no other thread may run.
 #![forbid(unsafe_code)]
 

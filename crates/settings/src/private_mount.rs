@@ -29,10 +29,10 @@ pub struct MountAgain {
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateMountError {
     /// It requires a privilege.
-    #[error("cannot mount {0} once more, with other options: that takes root (CAP_SYS_ADMIN)")]
+    #[error("can't mount {0} once more, with other options: that takes root (CAP_SYS_ADMIN)")]
     NotPermitted(String),
     /// A step failed.
-    #[error("cannot {operation}: {cause}{}", advice(cause))]
+    #[error("can't {operation}: {cause}{}", advice(cause))]
     Failed {
         /// What was tried on what.
         operation: String,

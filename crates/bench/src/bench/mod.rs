@@ -104,7 +104,7 @@ pub fn enter_namespace() -> Result<()> {
 
 fn measure(options: &Options, contests: &[&'static Contest]) -> Result<Kept> {
     let goodput = goodput(options)?;
-    let build = if options.program.is_some() { "named by --program" } else { "profile dist" };
+    let build = if options.program.is_some() { "given by --program" } else { "profile dist" };
     let machine = Machine::read(&goodput, build, options.seconds)?;
     let keep = match (&options.keep, options.only.is_empty()) {
         (None, true) => Some(root().join("target/bench.jsonl")),

@@ -214,7 +214,7 @@ fn report(rounds: &[Round]) {
 
 fn shown(estimate: Option<Estimate>) -> String {
     match estimate {
-        None => "not known".into(),
+        None => "unknown".into(),
         Some(Estimate { median, interval: None }) => {
             format!("{median:.3}, too few rounds for an interval")
         }

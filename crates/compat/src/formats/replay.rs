@@ -22,7 +22,7 @@ pub fn print(format: &Format, record: &Record, style: Style) -> String {
     for event in events(record) {
         text.push_str(&writer.event(&event));
     }
-    // Writing to a String cannot fail.
+    // Writing to a String can't fail.
     let _ = write!(text, "{}", writer.finish(record));
     text
 }

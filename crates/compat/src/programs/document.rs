@@ -43,7 +43,7 @@ pub fn document() -> String {
 
 fn section(text: &mut String, program: &Program) {
     let [client, server] = program.usage;
-    // Writing to a String cannot fail, here and below.
+    // Writing to a String can't fail, here and below.
     let _ = write!(
         text,
         "\n## {}\n\nThe options are those of {}; it speaks `{}`.\n\n    {client}\n    {server}\n\n\

@@ -34,7 +34,7 @@ impl Files {
     pub fn begin(&self) -> Result<Option<PidFile>> {
         if let Some(path) = &self.log {
             let file = appended(path)?;
-            let to = || format!("cannot print to {}", path.display());
+            let to = || format!("can't print to {}", path.display());
             rustix::stdio::dup2_stdout(&file).with_context(to)?;
             rustix::stdio::dup2_stderr(&file).with_context(to)?;
         }
@@ -51,7 +51,7 @@ impl Files {
         match &self.log {
             Some(path) => {
                 let file = appended(path)?;
-                let again = file.try_clone().context("cannot share the log file")?;
+                let again = file.try_clone().context("can't share the log file")?;
                 command.stdout(file).stderr(again);
             }
             None => {
@@ -79,7 +79,7 @@ impl Drop for PidFile {
 
 fn appended(path: &Path) -> Result<File> {
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.with_context(|| format!("cannot open the log file {}", path.display()))
+    file.with_context(|| format!("can't open the log file {}", path.display()))
 }
 
 fn write_pid(path: &Path, id: u32) -> Result<File> {
@@ -88,7 +88,7 @@ fn write_pid(path: &Path, id: u32) -> Result<File> {
         file.write_all(id.to_string().as_bytes())?;
         Ok::<_, std::io::Error>(file)
     };
-    write().with_context(|| format!("cannot write the process id to {}", path.display()))
+    write().with_context(|| format!("can't write the process id to {}", path.display()))
 }
 
 #[cfg(test)]

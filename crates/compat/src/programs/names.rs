@@ -11,7 +11,7 @@ use super::ALL;
 /// Creates a symbolic link to this program for every name, and returns the links. Existing files are
 /// never replaced; only links of ours may be there already.
 pub fn install(directory: &Path) -> Result<Vec<PathBuf>> {
-    let program = std::env::current_exe().context("cannot find goodput's own file")?;
+    let program = std::env::current_exe().context("can't find goodput's own file")?;
     let links: Vec<_> = ALL.iter().map(|program| directory.join(program.name)).collect();
     // All or none: otherwise, names that are already taken would show only later.
     for link in &links {
@@ -20,11 +20,10 @@ pub fn install(directory: &Path) -> Result<Vec<PathBuf>> {
             bail!("{} already exists; remove it, or choose another directory", link.display());
         }
     }
-    fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+    fs::create_dir_all(directory).with_context(|| format!("can't make {}", directory.display()))?;
     for link in &links {
         if fs::symlink_metadata(link).is_err() {
-            let to = || format!("cannot link {} to {}", link.display(), program.display());
+            let to = || format!("can't link {} to {}", link.display(), program.display());
             symlink(&program, link).with_context(to)?;
         }
     }

@@ -58,7 +58,7 @@ fn is_behind(sample: &FlowSample, bytes_per_s: f64) -> bool {
     backlog > 0 || queued >= TRAIN_BYTES.max(WAKE_UP_S * bytes_per_s)
 }
 
-/// Share of the window in which a quota kept the process from running; none if that is not known.
+/// Share of the window in which a quota kept the process from running; none if that is unknown.
 pub fn throttled_share(side: &Side) -> f64 {
     let share: Result<f64, Missing> = side.throttled_share();
     share.unwrap_or(0.0).clamp(0.0, 1.0)

@@ -1,4 +1,4 @@
-//! Which explanation is told.
+//! Which explanation is reported.
 
 use goodput_model::{Loss, LossModel, Missing};
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each explanation is a generative model of how many segments each step loses. They are compared by penalised
-//! likelihood, so the number of samples decides how much can be told. `path-loss` is sure only if no limit explains them as well.
+//! likelihood, so the number of samples decides how much can be concluded. `path-loss` is sure only if no limit explains them as well.
 
 mod bucket;
 mod chance;

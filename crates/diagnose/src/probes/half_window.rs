@@ -46,7 +46,7 @@ fn set_up(record: &Record) -> Result<SetUp, Missing> {
         let ends = ends.iter().filter_map(|end| end.as_ref().ok());
         ends.filter_map(|end| last_of(end, role)).map(size).max()
     };
-    let missing = || Missing::because("the size of the sockets' buffers is not known");
+    let missing = || Missing::because("the size of the sockets' buffers is unknown");
     let rcvbuf = largest(Role::Receiver, |m| m.rcvbuf_bytes).ok_or_else(missing);
     let sndbuf = largest(Role::Sender, |m| m.sndbuf_bytes).ok_or_else(missing);
     if rcvbuf.is_err() && sndbuf.is_err() {

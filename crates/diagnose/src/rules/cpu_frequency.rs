@@ -105,7 +105,7 @@ fn lower(own: Option<f64>, next: Known<BitRate>) -> Known<BitRate> {
     match (own, next) {
         (Some(own), Known::Value(next)) => Known::Value(BitRate(own.min(next.0))),
         (Some(own), Known::Missing(_)) => Known::Value(BitRate(own)),
-        (None, _) => Known::missing("the cost of heat is not known"),
+        (None, _) => Known::missing("the cost of heat is unknown"),
     }
 }
 

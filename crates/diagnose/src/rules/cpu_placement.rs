@@ -82,7 +82,7 @@ fn is_elsewhere(side: &Side) -> Result<bool, Missing> {
     }
     let node = format!("{:.0}", side.number("bus.numa_node")?);
     let ours = side.words("numa.process_nodes");
-    let ours = ours.ok_or_else(|| Missing::because("the process's memory nodes are not known"))?;
+    let ours = ours.ok_or_else(|| Missing::because("the process's memory nodes are unknown"))?;
     Ok(!ours.is_empty() && ours.split(',').all(|one| one != node))
 }
 

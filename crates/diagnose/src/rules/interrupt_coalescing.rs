@@ -156,7 +156,7 @@ fn witness(view: &View) -> Result<f64, Missing> {
         let known: Vec<f64> = us.into_iter().flatten().collect();
         let base_us = view.sender.min_rtt_s()? * 1e6;
         match known.is_empty() {
-            true => Err(Missing::because("the cards' waits are not known")),
+            true => Err(Missing::because("the cards' waits are unknown")),
             false => Ok(known.iter().sum::<f64>() / base_us),
         }
     };

@@ -131,7 +131,7 @@ fn words(reason: &Reason) -> String {
         Reason::Degraded(both) => {
             format!("both ends offer {}, and the link runs slower", rate(*both))
         }
-        Reason::Unknown => "what the other end of the cable offers is not known".into(),
+        Reason::Unknown => "what the other end of the cable offers is unknown".into(),
     }
 }
 

@@ -124,7 +124,7 @@ mod tests {
     fn fires_where_the_device_dropped_what_was_sent_again() {
         let finding = fires(&RULE, dropping());
         assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Likely));
-        assert!(finding.changes.is_empty(), "its length is not known");
+        assert!(finding.changes.is_empty(), "its length is unknown");
         let change = |packets: u64| {
             let finding = fires(&RULE, dropping().fact(Near, LINK_TX_QUEUE_LEN, packets));
             finding.changes.first().map(goodput_model::Change::as_argument)

@@ -8,9 +8,9 @@
 //!
 //! # How it is seen
 //! The path or the sender's shaper gives its rate, and round trips take at least twice as long
-//! under load as on the idle path, and at least 50 ms longer. The round trips are those of the
-//! probes (`--latency`) if there are any, otherwise those of the flows' own acknowledgements
-//! (tcp_info). Probes can also rule it out: if they are answered fast while the flows' own packets
+//! under load as on the idle path, and at least 50 ms longer. The round trips are those that
+//! `--latency` measures, otherwise those of the flows' own acknowledgements (tcp_info).
+//! `--latency` can also rule the cause out: if its round trips are short while the flows' own packets
 //! wait, a fair queue spares other traffic. The finding always stands beside the one that names the
 //! rate.
 //!
@@ -67,11 +67,11 @@ struct Waits {
 }
 
 impl Waits {
-    /// By probes if there are any: they are others that cross the path. By the flows' own round trips
-    /// else.
+    /// By the round trips beside the flows, if they were measured: other traffic has them too. Otherwise by the
+    /// flows' own.
     fn of(view: &View) -> Result<Self, Missing> {
         if let Ok(Probed { way, idle_s, loaded_s }) = view.probed() {
-            let seen_by = format!("median of probes beside the flows, {way}");
+            let seen_by = format!("median beside the flows, {way}");
             return Ok(Self { idle_s, loaded_s, seen_by, place: Place::Near });
         }
         view.needs_tcp()?;

@@ -17,7 +17,7 @@
 //! # When it is wrong
 //! The server's retransmissions, its congestion window, its send buffer, its CPU and its disk can't be seen from here. A
 //! server that sends steadily at a low rate and a path that carries this rate look the same, unless packets are lost or
-//! wait in a queue. See path-rate and server-stalls for what can be told.
+//! wait in a queue. See path-rate and server-stalls for what this end can see.
 //!
 //! # Source
 //! Siekkinen, Urvoy-Keller, Biersack, Collange 2008 (what the receiving side of a connection shows).

@@ -76,7 +76,7 @@ pub(super) struct Small {
     mss: f64,
     /// What the MTUs of both ends allow, bytes of payload.
     pub(super) possible: f64,
-    /// Goodput with full segments over the measured; `None` if it is not known.
+    /// Goodput with full segments over the measured; `None` if it is unknown.
     gain: Option<f64>,
     confidence: Confidence,
 }

@@ -112,7 +112,7 @@ fn segments_each(view: &View) -> f64 {
 fn backlog(side: &Side) -> Result<f64, Missing> {
     let text = side.words(BACKLOG);
     let number = text.and_then(|text| text.parse::<u64>().ok());
-    number.map(|n| n as f64).ok_or_else(|| Missing::because("the backlog's length is not known"))
+    number.map(|n| n as f64).ok_or_else(|| Missing::because("the backlog's length is unknown"))
 }
 
 fn longer(side: &Side) -> Option<Change> {

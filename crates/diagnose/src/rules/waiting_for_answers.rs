@@ -1,19 +1,19 @@
 //! # What it means
-//! A server of files was asked again and again, and much of the time passed before it answered.
+//! The client spent much of the time waiting for a file server's answers.
 //!
 //! # Why it limits
-//! A flow that has asked and was not yet answered moves no payload.
+//! A flow moves no payload while it waits for an answer.
 //!
 //! # How it is seen
-//! For at least 30 % of the flows' time a question was on its way or not yet answered: from the last byte of a file to the
-//! first byte of the next. Of uploads, the time counts in which the kernel had nothing left to send.
+//! For at least 30 % of the flows' time, goodput waited from the last byte of one file to the first byte of the next. For
+//! uploads, only the time counts in which the kernel had nothing left to send.
 //!
 //! # What to try
 //! Fetch one long file instead of many short ones, keep the connection, or ask on several connections at once (`--flows`).
-//! If the first byte takes many round trips, look at the server: its disk, its program, what it has to look up.
+//! If the first byte takes many round trips, look at the server: its disk, its program, the names it looks up.
 //!
 //! # When it is wrong
-//! Nobody tells what the server did meanwhile: its disk, its program and a proxy on the way look alike. Connecting again
+//! goodput can't see what the server does meanwhile: its disk, its program and a proxy on the way look alike. Connecting again
 //! for each file, as FTP does, is part of the time.
 //!
 //! # Source
@@ -31,7 +31,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "waiting-for-answers",
-    title: "The server of files takes long to answer",
+    title: "The file server takes long to answer",
     stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,

@@ -24,7 +24,7 @@ impl Case {
             far: if self.far { far } else { Known::missing("the peer does not report") },
             reported_loss_share: self
                 .reported_loss_share
-                .map_or(Known::missing("not told"), Known::Value),
+                .map_or(Known::missing("not reported"), Known::Value),
             latency: self.latency.clone(),
             fetches: self.fetches.clone(),
             clocks: self.clocks(),

@@ -318,7 +318,7 @@ impl Case {
         let first = Fetch { bytes: 1000, whole: true, first_byte_us, took_s: 0.001, cpu_wait_us };
         self.fetches = Some(Fetches {
             version: Known::Value("HTTP/1.1".into()),
-            server: Known::missing("not told"),
+            server: Known::missing("not reported"),
             tls: None,
             proxy: None,
             moved_to: None,

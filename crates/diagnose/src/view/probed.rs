@@ -34,10 +34,11 @@ impl View<'_> {
     }
 
     /// The probes that waited less, connections or echoes: both cross the same queues, and a longer wait of
-    /// one kind is due to a host. Missing if nobody probed, or no probe was answered.
+    /// one kind is due to a host. Missing if none were measured, or no request was answered.
     pub fn probed(&self) -> Result<Probed, Missing> {
         let latency = self.evidence.latency.as_ref();
-        let latency = latency.ok_or_else(|| Missing::because("nothing was probed (--latency)"))?;
+        let latency =
+            latency.ok_or_else(|| Missing::because("no round trips were measured (--latency)"))?;
         let connect = Probed::of("connections", &latency.tcp_connect);
         let echo = Probed::of("echoes", &latency.udp_echo);
         match (connect, echo) {

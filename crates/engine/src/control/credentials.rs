@@ -47,7 +47,7 @@ pub trait Servers: Send + Sync {
     /// If what is known can't be read.
     fn find(&self, target: &Target) -> Result<ServerIs, EngineError>;
 
-    /// Remembers the key of a server that was not known.
+    /// Remembers the key of a server that was unknown.
     fn remember(&self, target: &Target, key: PublicKey);
 }
 

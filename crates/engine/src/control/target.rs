@@ -192,7 +192,7 @@ impl Target {
     fn resolve(&self) -> Result<Vec<SocketAddr>, EngineError> {
         let all = (self.host.as_str(), self.port).to_socket_addrs();
         all.map(Iterator::collect).map_err(|cause| {
-            EngineError::Target(format!("cannot resolve {}: {cause}; check the name", self.host))
+            EngineError::Target(format!("can't resolve {}: {cause}; check the name", self.host))
         })
     }
 }

@@ -22,7 +22,7 @@ use crate::run::watched::Failure;
 /// How often this end sends a sign of life to a far end that sends datagrams, seconds: several times within the 15 s
 /// after which it stops.
 const SHOW_LIFE_EVERY_S: f64 = 3.0;
-/// Why the far end's observations are not known. [`Incomplete`] says once what kept the report away.
+/// Why the far end's observations are unknown. [`Incomplete`] says once what kept the report away.
 const UNREPORTED: &str = "the far end did not report";
 
 /// Both ends, while they run.

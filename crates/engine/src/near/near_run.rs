@@ -129,7 +129,7 @@ impl<'a> NearRun<'a> {
         ends.check_source()?;
         let comparing = probes.last_exchanges();
         let loaded = probed(&mut ends, loaded, listener).await.unwrap_or_else(|why| {
-            ends.doubts.push(format!("the latency under load is not known: {why}"));
+            ends.doubts.push(format!("the latency under load is unknown: {why}"));
             None
         });
         let after = ends.run.look_again().await.unwrap_or_else(|why| {

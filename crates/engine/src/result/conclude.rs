@@ -107,7 +107,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
 fn undiagnosed(measurement: &Measurement) -> Diagnosis {
     let sender = measurement.senders().first().copied().unwrap_or(EndName::Near);
     let why = match measurement.partly_counted(sender) {
-        Some(silence) => format!("not known: {silence}"),
+        Some(silence) => format!("unknown: {silence}"),
         None => "no end reports what arrived".into(),
     };
     Diagnosis {

@@ -92,7 +92,7 @@ mod tests {
         FlowTotals {
             bytes: Known::Value(bytes),
             duration_s: Known::Value(duration_s),
-            ..FlowTotals::unreported(0, Role::Receiver, "not told")
+            ..FlowTotals::unreported(0, Role::Receiver, "not reported")
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let near = End { samples, ..End::unobserved(Host::foreign("near")) };
         let far_totals = Some(Totals {
             program: "iperf 2.1.8".into(),
-            cpu_percent: Known::missing("not told"),
+            cpu_percent: Known::missing("not reported"),
             cpu_user_percent: None,
             cpu_system_percent: None,
             congestion: None,
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn without_its_duration_the_time_of_sending_counts() {
-        let untimed = FlowTotals { duration_s: Known::missing("not told"), ..flow(1000, 0.0) };
+        let untimed = FlowTotals { duration_s: Known::missing("not reported"), ..flow(1000, 0.0) };
         let mut measurement = sent_over_udp(vec![untimed]);
         let near = Arc::make_mut(&mut measurement.near);
         let sample = |at_s, sent_bytes| Sample { at_s, sent_bytes, ..near.samples[0].clone() };

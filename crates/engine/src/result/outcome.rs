@@ -16,7 +16,7 @@ use crate::result::storage;
 /// Why nothing is known about the flows of an end that did report.
 const UNREPORTED: &str = "this end did not report its flows";
 
-/// Why the sums of a far end without a report are not known.
+/// Why the sums of a far end without a report are unknown.
 const UNFINISHED: &str = "its last count did not come";
 
 /// Computes the outcome of a measurement. `ceiling` is the most that the path could carry.

@@ -60,7 +60,7 @@ impl Affinity {
 }
 
 fn allowed() -> Result<Vec<u16>, String> {
-    goodput_mover::allowed_cpus().map_err(|cause| format!("cannot ask for the CPUs: {cause}"))
+    goodput_mover::allowed_cpus().map_err(|cause| format!("can't ask for the CPUs: {cause}"))
 }
 
 #[cfg(test)]

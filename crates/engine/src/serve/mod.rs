@@ -186,7 +186,7 @@ impl Shared {
 fn stranger_host() -> goodput_model::Host {
     goodput_model::Host {
         name: "private".into(),
-        kernel: "not told".into(),
+        kernel: "not reported".into(),
         goodput: env!("CARGO_PKG_VERSION").into(),
         cpus: 0,
     }
@@ -264,7 +264,7 @@ pub async fn serve(
     }
     answering.shutdown().await;
     shared.denied.rest().iter().for_each(|dropped| tracing::info!("{dropped}"));
-    // The receiver lives in `shared`, so this cannot fail.
+    // The receiver lives in `shared`, so this can't fail.
     let _ = tell_stop.send(true);
     tasks.join().await;
     datagram_thread.close();

@@ -52,7 +52,7 @@ async fn whole_source(
     let storage = record.result.directions.first().and_then(|only| only.storage.as_ref());
     let Some(Known::Value(bytes)) = storage.map(|storage| &storage.source_bytes) else {
         let whose = if plan.direction == Direction::Send { "source" } else { "far end's source" };
-        let words = format!("the length of the {whose} is not known; add -n or -t");
+        let words = format!("the length of the {whose} is unknown; add -n or -t");
         return Err(EngineError::Flow(words));
     };
     Ok(Length::Bytes(Bytes(bytes.saturating_mul(u64::from(plan.flows)))))

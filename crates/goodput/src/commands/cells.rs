@@ -67,7 +67,7 @@ fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
 
 /// Fails if a file of this end is shorter than the bytes to send. A device has no size here.
 fn has_so_much(name: &str, size: Bytes) -> Result<()> {
-    let file = std::fs::metadata(name).with_context(|| format!("cannot read {name}"))?;
+    let file = std::fs::metadata(name).with_context(|| format!("can't read {name}"))?;
     if file.is_file() && file.len() < size.0 {
         bail!("--sizes: {name} has {} bytes, fewer than {}", file.len(), size.0);
     }

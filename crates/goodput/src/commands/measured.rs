@@ -45,7 +45,7 @@ pub fn block_on<T>(
 /// This thread runs the conversations; blocking calls get threads of their own.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     if let Err(cause) = goodput_engine::run_promptly() {
-        tracing::debug!("cannot get a higher priority than busy flows: {cause}");
+        tracing::debug!("can't get a higher priority than busy flows: {cause}");
     }
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -54,7 +54,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
             Some(Errno::MFILE) => anyhow!("{cause}; raise the limit on open files (ulimit -n)"),
             _ => cause.into(),
         })
-        .context("cannot start the runtime")
+        .context("can't start the runtime")
 }
 
 /// Ctrl-C, SIGTERM and, unless it is ignored as under nohup(1), SIGHUP, caught as soon as this exists.
@@ -67,7 +67,7 @@ pub struct Signals {
 impl Signals {
     /// Catches the signals. Must be called within the runtime.
     pub fn listen() -> Result<Self> {
-        let take = |kind| signal(kind).context("cannot handle signals");
+        let take = |kind| signal(kind).context("can't handle signals");
         let interrupt = take(SignalKind::interrupt())?;
         let (terminate, hangup) = (SignalKind::terminate(), SignalKind::hangup());
         let hangup = if hangup_is_ignored() { None } else { Some(take(hangup)?) };
@@ -204,7 +204,7 @@ fn end_at_the_next_signal() {
     };
     let thread = std::thread::Builder::new().name("signals".into()).spawn(wait);
     if let Err(cause) = thread {
-        tracing::debug!("cannot wait for signals while it prints: {cause}");
+        tracing::debug!("can't wait for signals while it prints: {cause}");
     }
 }
 

@@ -37,7 +37,7 @@ use crate::exit::Exit;
 /// Carries the command out.
 pub fn run(cli: Cli) -> Result<Exit> {
     if let Err(cause) = goodput_mover::raise_open_files() {
-        tracing::warn!("cannot raise the limit on open files: {cause}");
+        tracing::warn!("can't raise the limit on open files: {cause}");
     }
     let (state_dir, verbose) = (cli.state_dir, cli.verbose > 0);
     match cli.command {

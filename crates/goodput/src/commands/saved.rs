@@ -18,7 +18,7 @@ pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Ve
             changes.apply(setting, value)?;
         }
     }
-    let program = std::env::current_exe().context("cannot find the program that runs")?;
+    let program = std::env::current_exe().context("can't find the program that runs")?;
     // If this fails, dropping `changes` restores the old values.
     let files = goodput_settings::save(assignments, &program)?;
     changes.keep()?;

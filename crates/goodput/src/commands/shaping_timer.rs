@@ -19,7 +19,7 @@ const OPTION: &str = "--show-timer";
 pub fn show(args: &ShapingArgs, state: Option<&Path>, calendar: &str) -> Result<Exit> {
     let (target, rate) = (&args.target, args.shaper.rate);
     let words = command(std::env::args_os().skip(1))?;
-    let program = std::env::current_exe().context("the path of goodput is not known")?;
+    let program = std::env::current_exe().context("the path of goodput is unknown")?;
     let program = program_word(program.to_str().context("the path of goodput is not UTF-8")?)?;
     let plan = args.traffic.plan();
     let dscp = plan.socket.dscp.map(|dscp| format!("dscp{dscp}"));
@@ -29,7 +29,7 @@ pub fn show(args: &ShapingArgs, state: Option<&Path>, calendar: &str) -> Result<
     let exec = [vec![program], words].concat().join(" ");
     let mut context = environment(|name| std::env::var_os(name))?;
     if names_a_relative_path(args, state) {
-        let directory = std::env::current_dir().context("the current directory is not known")?;
+        let directory = std::env::current_dir().context("the current directory is unknown")?;
         context +=
             &format!("WorkingDirectory={}\n", specifiers(plain_text(directory.as_os_str())?));
     }

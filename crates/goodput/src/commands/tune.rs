@@ -82,7 +82,7 @@ fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
                 files.iter().map(|file| file.path.display().to_string()).collect()
             }),
         };
-        tuning.kept_in.extend(kept.context("cannot keep what is proven")?);
+        tuning.kept_in.extend(kept.context("can't keep what is proven")?);
     }
     Ok(())
 }

@@ -115,7 +115,7 @@ fn raise_locked_memory() {
         let maximum = now.maximum.map(|maximum| maximum.max(share));
         let raised = Rlimit { current: Some(share), maximum };
         if let Err(cause) = setrlimit(Resource::Memlock, raised) {
-            tracing::debug!("cannot raise the limit on locked memory: {cause}");
+            tracing::debug!("can't raise the limit on locked memory: {cause}");
         }
     }
 }

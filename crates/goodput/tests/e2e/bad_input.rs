@@ -208,7 +208,7 @@ fn a_full_disk_is_named_with_what_was_to_be_printed_there() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
         let mut command = home.goodput(&line.split(' ').collect::<Vec<_>>());
         let output = command.stdout(full).output().expect("it starts");
-        fails(&output, 2, &["cannot print the result on standard output", "No space left"]);
+        fails(&output, 2, &["can't print the result on standard output", "No space left"]);
     }
 }
 

@@ -23,10 +23,10 @@ fn an_unreadable_file_of_logins_stops_only_who_wants_one() {
     assert!(code == Some(2) && said.contains("refused") && !said.contains(".netrc"), "{said}");
     for scheme in ["http", "ftp"] {
         let (code, said) = test(&home, &format!("{scheme}://{address}/file"), None);
-        let goes_on = said.contains("warning: continuing without a login: cannot read ");
+        let goes_on = said.contains("warning: continuing without a login: can't read ");
         assert!(code == Some(2) && goes_on && said.contains("refused"), "{said}");
         let (code, said) = test(&home, &format!("{scheme}://me@{address}/file"), None);
-        let stops = said.contains("cannot read the logins in ") && !said.contains("refused");
+        let stops = said.contains("can't read the logins in ") && !said.contains("refused");
         assert!(code == Some(2) && stops, "{said}");
     }
     let named = home.path().join("none").display().to_string();

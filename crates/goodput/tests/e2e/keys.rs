@@ -109,7 +109,7 @@ fn a_key_is_withdrawn_and_given_while_the_server_runs() {
     let list = authorize(&home, &[]);
     let server = Server::start(&home, &["--authorized-keys", &list, "--require-credential"]);
     let try_it = || test(&home, &server.address, &["--key", &ann]);
-    refused(&try_it(), &["not known", "`goodput key`"]);
+    refused(&try_it(), &["unknown", "`goodput key`"]);
     // The file is looked at once a second.
     let changes = |lines: &[&str], noticed: &str, times| {
         authorize(&home, lines);
@@ -118,8 +118,8 @@ fn a_key_is_withdrawn_and_given_while_the_server_runs() {
     changes(&[&line], "1 clients are known", 1);
     record(&try_it());
     changes(&["# ", &line], "0 clients are known", 1);
-    refused(&try_it(), &["not known", "`goodput key`"]);
-    // What cannot be read says nothing of anyone.
+    refused(&try_it(), &["unknown", "`goodput key`"]);
+    // What can't be read says nothing of anyone.
     changes(&[&line, "bob measure\n"], "line 2", 1);
     refused(&try_it(), &["its log"]);
     changes(&[&line], "1 clients are known", 2);

@@ -145,6 +145,6 @@ fn where_nothing_can_be_written_is_said() {
     let output = home.run(&["test", "/proc/", "--write", "-n", "1M"]);
     let said = stderr(&output);
     assert!(matches!(output.status.code(), Some(2 | 3)), "{said}");
-    assert!(said.contains("cannot write /proc/.goodput-write-"), "{said}");
+    assert!(said.contains("can't write /proc/.goodput-write-"), "{said}");
     assert!(names(&home.path().join("state/uploads")).is_empty());
 }

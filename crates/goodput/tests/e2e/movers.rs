@@ -115,7 +115,7 @@ fn a_server_without_a_descriptor_left_says_so_and_goes_on() {
     limit_descriptors(&server, before.current);
     record(&test(&home, &server, &[]));
     let log = std::fs::read_to_string(home.path().join("server.log")).expect("it writes one");
-    assert_eq!(log.matches("cannot accept connections for now").count(), 1, "{log}");
+    assert_eq!(log.matches("can't accept connections for now").count(), 1, "{log}");
 }
 
 /// Runs the program as a user without other processes and with this limit of threads; root has no limit.
@@ -142,7 +142,7 @@ fn a_limit_on_threads_that_is_too_low_is_named() {
     let server = Server::start(&home, &[]);
     for threads in ["1", "2"] {
         let output = with_threads(&home, &server, threads);
-        refused(&output, &["cannot start a thread", "ulimit -u"]);
+        refused(&output, &["can't start a thread", "ulimit -u"]);
         assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
     }
 }

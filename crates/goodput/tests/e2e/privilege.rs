@@ -97,7 +97,7 @@ fn works(home: &Home, server: &Server, mover: &dyn Mover, role: Role) {
     let plan = Plan { transport, mover: mover.id().into(), ..Plan::standard() };
     if let Err(why) = mover.can_run(&plan) {
         // That this host lacks it says its own test.
-        eprintln!("{} cannot run here: {why}", mover.id());
+        eprintln!("{} can't run here: {why}", mover.id());
         return;
     }
     let mut all = vec!["test", &server.address, "--json", "--no-store", "-n", "100K"];

@@ -129,7 +129,7 @@ fn a_port_that_is_taken_is_told_and_the_others_are_served() {
     let log = std::fs::read_to_string(home.path().join("server.log")).unwrap();
     assert!(
         log.contains(&format!(
-            "iperf3 is served only on goodput's port: cannot listen on 127.0.0.1:{port}"
+            "iperf3 is served only on goodput's port: can't listen on 127.0.0.1:{port}"
         )),
         "{log}"
     );

@@ -87,7 +87,7 @@ impl Space {
         let child =
             self.within(|| self.command(program, arguments, variables, stdout, stderr).spawn())?;
         let what = format!("{program} {}", arguments.join(" "));
-        let child = child.map_err(|cause| format!("cannot start {what}: {cause}"))?;
+        let child = child.map_err(|cause| format!("can't start {what}: {cause}"))?;
         Ok(Running { child, what, stdout: stdout_path, stderr: stderr_path })
     }
 

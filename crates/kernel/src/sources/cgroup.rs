@@ -292,7 +292,7 @@ mod tests {
         write(&host, "proc/self/cgroup", "4:cpu,cpuacct:/a\n0::/else\n");
         let context = Context { root: Root::at(host.path()), ..Context::default() };
         let why = Cgroup.snapshot(&context, &mut Snapshot::default()).unwrap_err().to_string();
-        assert!(why.contains("cannot read /proc/7/root/cg"), "{why}");
+        assert!(why.contains("can't read /proc/7/root/cg"), "{why}");
         write(&host, "proc/7/root/cg/a/cpu.cfs_quota_us", "20000\n");
         write(&host, "proc/7/root/cg/a/cpu.cfs_period_us", "100000\n");
         write(&host, "proc/7/root/cg/a/cpu.stat", "nr_throttled 3\nthrottled_time 4000\n");

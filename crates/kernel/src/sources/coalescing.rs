@@ -29,7 +29,7 @@ impl Source for CoalescingSource {
     }
 }
 
-/// The structure can't express "not known": a driver without a parameter leaves it 0, and a wait of 0 with 0 frames
+/// The structure can't express "unknown": a driver without a parameter leaves it 0, and a wait of 0 with 0 frames
 /// would mean that no interrupt ever comes.
 fn put(snapshot: &mut Snapshot, coalescing: Coalescing) {
     let sides = [

@@ -30,7 +30,7 @@ impl Source for RouteSource {
         let mut netlink = Netlink::open().map_err(missing)?;
         let chosen = netlink.route_to(peer, context.scope).map_err(missing)?;
         decision(snapshot, &mut netlink, &chosen);
-        // Kernels before 4.13 (IPv4) and 4.20 (IPv6) cannot name the matching entry.
+        // Kernels before 4.13 (IPv4) and 4.20 (IPv6) can't name the matching entry.
         match netlink.entry_for(peer, context.scope) {
             Ok(entry) => {
                 snapshot.put("route.destination", destination_text(&entry));

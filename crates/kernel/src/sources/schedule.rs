@@ -41,9 +41,8 @@ impl Source for Schedule {
 }
 
 fn all_threads(directory: &str) -> Result<(u64, Schedstat), Missing> {
-    let unreadable = |error: io::Error| {
-        Missing::because(format!("cannot read {directory}/*/schedstat: {error}"))
-    };
+    let unreadable =
+        |error: io::Error| Missing::because(format!("can't read {directory}/*/schedstat: {error}"));
     let (mut threads, mut sum) = (0, Schedstat::default());
     for entry in fs::read_dir(directory).map_err(unreadable)?.take(MAX_THREADS) {
         let text = match fs::read_to_string(entry.map_err(unreadable)?.path().join("schedstat")) {

@@ -57,7 +57,7 @@ impl Process {
         let started = command.spawn();
         let mut child = started.map_err(|error| LabError::Process {
             what: what.into(),
-            problem: format!("cannot start {}: {error}", command.get_program().display()),
+            problem: format!("can't start {}: {error}", command.get_program().display()),
             output: String::new(),
         })?;
         let (lines, stderr) = (child.stdout.take(), child.stderr.take());
@@ -119,14 +119,14 @@ impl Process {
         // A child that nobody has waited for keeps its number, so this can hit no other process.
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM)
-            .map_err(|errno| self.failed(format!("cannot be asked to stop: {errno}")))?;
+            .map_err(|errno| self.failed(format!("can't be asked to stop: {errno}")))?;
         self.wait(within).map(drop)
     }
 
     /// Waits for its end; returns its exit code, unless a signal ended it.
     fn wait(&mut self, within: Duration) -> Result<Option<i32>, LabError> {
         let ended = poll_end(&self.child, within)
-            .map_err(|errno| self.failed(format!("cannot be waited for: {errno}")))?;
+            .map_err(|errno| self.failed(format!("can't be waited for: {errno}")))?;
         if !ended {
             return Err(self.failed(format!("did not end within {within:?}")));
         }
@@ -134,7 +134,7 @@ impl Process {
         // Its last output may still be in the pipe; a grandchild may keep the pipe open for ever.
         let _ = self.stderr_closed.recv_timeout(Duration::from_secs(1));
         let status =
-            status.map_err(|error| self.failed(format!("cannot be waited for: {error}")))?;
+            status.map_err(|error| self.failed(format!("can't be waited for: {error}")))?;
         Ok(status.code())
     }
 

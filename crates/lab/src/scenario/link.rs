@@ -168,7 +168,7 @@ impl Link {
         }
         if differs.is_some_and(|b| b.back.is_some() || b.mtu.is_some() || b.segmentation.is_some())
         {
-            return Some("back cannot have a back, an mtu or a segmentation of its own".into());
+            return Some("back can't have a back, an mtu or a segmentation of its own".into());
         }
         let whole = self.segmentation == Some(Switch::On);
         [forward, back].iter().find_map(|way| way.problem(whole))
@@ -224,7 +224,7 @@ impl LinkDirection {
 
     fn problem(&self, whole: bool) -> Option<String> {
         if self.jitter > self.delay {
-            return Some("jitter cannot be more than the delay that it varies".into());
+            return Some("jitter can't be more than the delay that it varies".into());
         }
         let overtakes = self.reorder_percent > 0.0 && self.displace.is_zero();
         if overtakes && self.delay.is_zero() {

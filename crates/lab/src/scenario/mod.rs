@@ -102,7 +102,7 @@ impl Scenario {
         scenario.problem().map_or(Ok(scenario), Err)
     }
 
-    /// Problems that the types alone cannot exclude.
+    /// Problems that the types alone can't exclude.
     fn problem(&self) -> Option<String> {
         if !is_kebab_case(&self.name) {
             return Some(format!("name {:?} must be kebab-case, like path-loss", self.name));

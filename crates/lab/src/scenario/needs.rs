@@ -31,7 +31,7 @@ fn tun_missing() -> Option<Lack> {
         io::ErrorKind::NotFound => {
             format!("there is no {CLONE_DEVICE}: load the module tun, or give it to the container")
         }
-        _ => format!("{CLONE_DEVICE} cannot be opened: {error}"),
+        _ => format!("{CLONE_DEVICE} can't be opened: {error}"),
     };
     Some(Lack { why, not_permitted: error.kind() == io::ErrorKind::PermissionDenied })
 }
@@ -62,7 +62,7 @@ impl Scenario {
         }
     }
 
-    /// Why it cannot run here: what is missing, and the remedy. `None` if it can.
+    /// Why it can't run here: what is missing, and the remedy. `None` if it can.
     pub fn obstacle(&self) -> Option<String> {
         let missing = |need: Need| Some(format!("{need} ({})", need.missing()?.why));
         let all: Vec<_> = self.needs().into_iter().filter_map(missing).collect();

@@ -105,7 +105,7 @@ fn what_cannot_be_together_is_refused_with_the_reason() {
     says("[link.path]\nqueue = \"1M\"", &["queue needs a rate"]);
     says("[link.path]\nloss = 1\nsegmentation = \"on\"", &["segmentation = \"off\""]);
     says("[link.path]\nmtu = 100", &["1280"]);
-    says("[link.path]\nback = { mtu = 1500 }", &["back cannot"]);
+    says("[link.path]\nback = { mtu = 1500 }", &["back can't"]);
     says("[expect]\ngoodput = { min = \"2M\", max = \"1M\" }", &["min 2 Mbit/s"]);
     let error = Scenario::parse("t", "name = \"A b\"\ntitle = \"\"").unwrap_err();
     assert!(error.to_string().contains("kebab-case"), "{error}");

@@ -6,7 +6,7 @@ use std::io;
 
 /// A socket that could not be set up as requested.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {operation} {object}: {cause}{}", .advice.as_ref().map(|a| format!("; {a}")).unwrap_or_default())]
+#[error("can't {operation} {object}: {cause}{}", .advice.as_ref().map(|a| format!("; {a}")).unwrap_or_default())]
 pub struct SocketError {
     /// What was tried: "connect to".
     pub operation: &'static str,
@@ -142,7 +142,7 @@ mod tests {
         let error = SocketError::of_congestion("cubic")(forbidden);
         assert!(error.is_not_permitted());
         let words = error.to_string();
-        assert!(words.starts_with("cannot use congestion control cubic: "), "{words}");
+        assert!(words.starts_with("can't use congestion control cubic: "), "{words}");
         assert!(words.contains("only these are allowed: "), "{words}");
     }
 

@@ -43,7 +43,7 @@ impl Session {
     /// Logs in.
     ///
     /// # Errors
-    /// When ssh is missing, the host's key is not known, the login needs a password, the host does not answer, or
+    /// When ssh is missing, the host's key is unknown, the login needs a password, the host does not answer, or
     /// it gives no POSIX shell.
     pub fn open(address: &Address, access: &Access) -> Result<Self, RemoteError> {
         Self::through(Client::start(address, access)?, address.to_string())

@@ -18,7 +18,7 @@ use crate::error::SandboxError;
 /// The operation, for errors.
 const WHAT: &str = "restrict the system calls of this process";
 
-/// Restricts this thread, and the threads that it starts, to the listed calls. If this processor or kernel cannot
+/// Restricts this thread, and the threads that it starts, to the listed calls. If this processor or kernel can't
 /// filter calls, returns a message.
 pub(crate) fn restrict(resolves_names: bool) -> Result<Option<String>, SandboxError> {
     let Ok(processor) = TargetArch::try_from(std::env::consts::ARCH) else {
@@ -58,7 +58,7 @@ fn allowed(processor: TargetArch, resolves_names: bool) -> Result<BpfProgram, Ba
     SeccompFilter::new(rules, refused, SeccompAction::Allow, processor)?.try_into()
 }
 
-/// clone3(2), whose flags are in memory that a filter cannot read, is hidden from this process: the C library then
+/// clone3(2), whose flags are in memory that a filter can't read, is hidden from this process: the C library then
 /// uses clone(2).
 fn absent(processor: TargetArch) -> Result<BpfProgram, BackendError> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);

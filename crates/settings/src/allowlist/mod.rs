@@ -125,7 +125,7 @@ fn short(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String> {
         Bounds::Queue(most) if fifo::counts_packets(setting) => (FEWEST_PACKETS, most),
         Bounds::Queue(most) | Bounds::Frames(most) => match device::mtu(setting) {
             Ok(mtu) => (two_frames(mtu), most),
-            Err(why) => return Some(format!("its minimum is not known: {why}")),
+            Err(why) => return Some(format!("its minimum is unknown: {why}")),
         },
         _ => return None,
     };
@@ -147,11 +147,11 @@ fn long(setting: &SettingRef, bounds: RangeInclusive<u32>, value: &str) -> Optio
         // Shorter frames than now fit better.
         Ok(mtu) if wanted <= mtu => return None,
         Ok(_) => {}
-        Err(why) => return Some(format!("the MTU now is not known: {why}")),
+        Err(why) => return Some(format!("the MTU now is unknown: {why}")),
     }
     let smallest = match queue_bytes::smallest(setting) {
         Ok(smallest) => smallest?,
-        Err(why) => return Some(format!("the device's queues are not known: {why}")),
+        Err(why) => return Some(format!("the device's queues are unknown: {why}")),
     };
     let least = two_frames(wanted);
     (smallest < least).then(|| {

@@ -162,7 +162,7 @@ fn the_least_of_a_queue_follows_its_device_and_its_unit() {
         assert!(check("qdisc.fifo.limit@eth3", "10").is_ok());
         assert!(check("qdisc.fifo.limit@eth3", "9").is_err());
         let unknown = check("qdisc.tbf.burst@eth9", "1M").unwrap_err().to_string();
-        assert!(unknown.contains("its minimum is not known"), "{unknown}");
+        assert!(unknown.contains("its minimum is unknown"), "{unknown}");
     });
 }
 
@@ -181,6 +181,6 @@ fn frames_longer_than_a_queue_of_their_device_are_refused() {
         assert!(check("link.mtu@eth2", "9200").is_ok());
         assert!(check("link.mtu@eth2", "9201").is_err());
         let unknown = check("link.mtu@eth9", "1500").unwrap_err().to_string();
-        assert!(unknown.contains("is not known"), "{unknown}");
+        assert!(unknown.contains("is unknown"), "{unknown}");
     });
 }

@@ -33,7 +33,7 @@ impl Helper {
     /// is ready. It keeps the user and the privileges that this process has now.
     ///
     /// # Errors
-    /// When it cannot be started, or does not say that it is ready.
+    /// When it can't be started, or does not say that it is ready.
     pub fn start(program: &GuardProgram) -> Result<Self, SettingError> {
         let name = program.exe.display();
         let failed =

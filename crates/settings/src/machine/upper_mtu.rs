@@ -34,7 +34,7 @@ pub(super) fn falls_below(links: &[Link], index: u32, mtu: u32, smallest: u32) -
                 let kind = upper.kind.as_deref().unwrap_or("without a kind");
                 format!(
                     "the MTU of {}, on top of it, might fall below {smallest} bytes; how a \
-                     device of its kind ({kind}) follows is not known",
+                     device of its kind ({kind}) follows is unknown",
                     upper.name
                 )
             })

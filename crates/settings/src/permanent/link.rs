@@ -16,9 +16,9 @@ pub(crate) fn link_file(setting: &SettingRef, keys: &str) -> Permanent {
     let device = device(setting);
     let found = match address(setting, &device) {
         Some(address) => format!("MACAddress={address}"),
-        None => format!(
-            "# its MACAddress is better: it stays when the name changes\nOriginalName={device}"
-        ),
+        None => {
+            format!("# MACAddress=… would be safer: the name may change\nOriginalName={device}")
+        }
     };
     entry(
         format!("/etc/systemd/network/10-goodput-{device}.link"),

@@ -74,7 +74,7 @@ pub enum SaveError {
         exposed: String,
     },
     /// The system refused.
-    #[error("cannot {operation} {}: {cause}", path.display())]
+    #[error("can't {operation} {}: {cause}", path.display())]
     Io {
         /// What was tried.
         operation: &'static str,

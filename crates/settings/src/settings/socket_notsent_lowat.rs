@@ -9,7 +9,7 @@ use crate::value;
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "socket.notsent_lowat",
-    title: "most that is unsent in a data socket",
+    title: "largest amount of unsent data in a data socket",
     why: "What waits in the kernel delays what is written after it, and fills caches; a mark too low keeps the writer from filling the path.",
     scope: Scope::Plan,
     values: "a size in bytes like 16K, or default for sysctl net.ipv4.tcp_notsent_lowat",

@@ -160,7 +160,7 @@ impl AuthorizedKeys {
     pub fn find(&self, key: &PublicKey, from: IpAddr) -> Result<Arc<AuthorizedKey>, String> {
         let known = self.0.get(key).ok_or_else(|| {
             format!(
-                "the key {key} is not known here; have the server's operator add your line to --authorized-keys \
+                "the key {key} is unknown here; have the server's operator add your line to --authorized-keys \
                  (`goodput key` prints it)"
             )
         })?;
@@ -181,7 +181,7 @@ impl AuthorizedKeys {
     }
 }
 
-const UNUSABLE: &str = "the list of keys cannot be used at the moment";
+const UNUSABLE: &str = "the list of keys can't be used at the moment";
 
 /// The present list of clients, shared by all holders; the reader of the file replaces it.
 #[derive(Debug, Clone, Default)]
@@ -220,7 +220,7 @@ impl Clients {
     /// The present entry of a client that was known before.
     ///
     /// # Errors
-    /// When its key was removed from the list, or the list cannot be used.
+    /// When its key was removed from the list, or the list can't be used.
     pub fn again(
         &self,
         client: &AuthorizedKey,

@@ -51,7 +51,7 @@ pub enum KeyError {
         why: String,
     },
     /// The system has no random numbers, or the library no X25519.
-    #[error("cannot make a key: {0}")]
+    #[error("can't make a key: {0}")]
     Unable(String),
 }
 

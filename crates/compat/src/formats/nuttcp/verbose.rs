@@ -144,7 +144,7 @@ impl EndLine<'_> {
         self.direction.sender == self.end
     }
 
-    /// Empty if this end's counts are not known.
+    /// Empty if this end's counts are unknown.
     fn lines(&self) -> Vec<String> {
         let Some(perf) = self.perf() else { return Vec::new() };
         let lines = [
@@ -288,7 +288,7 @@ impl EndLine<'_> {
         Some(format!("io_calls={calls} msec_per_call={each:.2} calls_per_sec={per_s:.2}"))
     }
 
-    /// Absent if this end's CPU time is not known.
+    /// Absent if this end's CPU time is unknown.
     fn cpu(&self) -> Option<String> {
         let end = self.seen()?;
         let grown = |name: &str| end.before.grown(&end.after, name).ok().map(|us| us as f64 / 1e6);

@@ -175,7 +175,7 @@ fn handed_on(
         Extent::ToClose => mover::Extent::ToClose,
         Extent::Decoded => mover::Extent::Decoded,
     };
-    let failed = |cause| BodyError::Own(format!("cannot hand on a connection: {cause}"));
+    let failed = |cause| BodyError::Own(format!("can't hand on a connection: {cause}"));
     let socket = match conversation.socket() {
         Some(socket) if body.anew => Some(socket.try_clone().map_err(failed)?),
         Some(_) => None,

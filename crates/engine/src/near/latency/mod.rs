@@ -48,7 +48,7 @@ impl Prober {
     pub fn of(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
         let answers = client.far_end().answers_probes;
         let why = Missing::because(
-            "only a goodput server answers probes; another server would treat them as clients",
+            "only a goodput server answers these requests; another server would treat them as clients",
         );
         let no_echo = || Missing::because("the far end's goodput is older and has no echo");
         let mut to = client.addresses.first().copied();

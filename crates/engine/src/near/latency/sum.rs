@@ -47,9 +47,9 @@ impl Phase {
 fn probed(found: &ProbesResult) -> Known<RoundTrips> {
     let counted = found.as_ref().map_err(Clone::clone).and_then(|probes| {
         let none = || match probes.lost {
-            0 => Missing::because("nothing was probed: the test was too short"),
+            0 => Missing::because("no request was sent: the test was too short"),
             lost => Missing::because(format!(
-                "none of {lost} probes was answered within {} s",
+                "none of {lost} requests was answered within {} s",
                 ANSWER_TIMEOUT.as_secs()
             )),
         };
@@ -85,7 +85,7 @@ fn per_minute(phase: &Phase) -> Known<f64> {
         .filter(|mean| *mean > 0.0)
         .collect();
     let why = found.iter().find_map(|found| found.as_ref().err().cloned());
-    let why = why.unwrap_or_else(|| Missing::because("no probe was answered"));
+    let why = why.unwrap_or_else(|| Missing::because("no request was answered"));
     let mean = trimmed_mean(&means, 0.0).ok_or(why);
     mean.map(|mean| MINUTE_US / mean).into()
 }
@@ -109,7 +109,7 @@ fn sending(measurement: &Measurement) -> Result<Vec<(f64, &FlowSample)>, Missing
 /// The statistics of sampled times, in any order.
 fn sampled(mut times: Vec<f64>) -> Result<RoundTrips, Missing> {
     times.sort_by(f64::total_cmp);
-    let lost = Known::missing("these are samples of an estimate, not probes");
+    let lost = Known::missing("these are samples of an estimate, not requests");
     let none = || Missing::because("no sample has tcp_info of a sending flow");
     round_trips(&times, lost).ok_or_else(none)
 }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn what_nobody_answered_says_how_many_were_asked() {
         let lost = probed(&Ok(probes(&[], 7)));
-        assert_eq!(lost, Known::missing("none of 7 probes was answered within 3 s"));
+        assert_eq!(lost, Known::missing("none of 7 requests was answered within 3 s"));
         let Known::Value(seen) = probed(&Ok(probes(&[1.0, 2.0, 9.0], 2))) else {
             panic!("three were answered");
         };

@@ -122,7 +122,7 @@ impl Opening<'_> {
         }
         let mounts = Mounts::here().map_err(|cause| cannot("find the mount of", path, &cause))?;
         let mount = FileMount::of(file.as_fd(), Arc::new(mounts))
-            .map_err(|why| EngineError::Flow(format!("cannot find the mount of {name}: {why}")))?;
+            .map_err(|why| EngineError::Flow(format!("can't find the mount of {name}: {why}")))?;
         let direct = self.can_be_direct(&mount)?;
         let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
         let open = |path: &PathBuf| self.once(path, flags).map(OwnedFd::from);
@@ -174,7 +174,7 @@ fn read_page(file: &File) -> io::Result<()> {
 }
 
 pub fn cannot(what: &str, path: &Path, cause: &io::Error) -> EngineError {
-    StorageError::of(format!("cannot {what} {}: {cause}", path.display()), cause).into()
+    StorageError::of(format!("can't {what} {}: {cause}", path.display()), cause).into()
 }
 
 /// The same file on this measurement's own mount with the changed options.

@@ -16,7 +16,7 @@ use crate::threads::blocking;
 /// that most are free.
 const FIRST_PORT: u16 = 20_000;
 
-/// How the card of an end spreads received traffic, or why that is not known.
+/// How the card of an end spreads received traffic, or why that is unknown.
 pub type Hash = Known<Box<ReceiveHash>>;
 
 /// How this end's card does this, on the path of `context`.
@@ -54,7 +54,7 @@ impl Hashes {
         if flow.sender == EndName::Near { &self.far } else { &self.near }
     }
 
-    /// The queue on which the payload of a flow is expected; `None` if that is not known.
+    /// The queue on which the payload of a flow is expected; `None` if that is unknown.
     pub fn queue(&self, flow: FlowPlan, local: SocketAddr, remote: SocketAddr) -> Option<u16> {
         let hash = self.of(flow).value()?;
         let (from, to) =
@@ -87,7 +87,7 @@ impl Hashes {
         let first = plan.socket.source_port.unwrap_or(FIRST_PORT);
         let chosen = match (local, remote) {
             (Some(local), (Some(remote), apart)) => self.choose(&own, first, local, *remote, apart),
-            _ => Err("the flows' addresses are not known before they are open".into()),
+            _ => Err("the flows' addresses are unknown before they are open".into()),
         };
         chosen.map_or_else(
             |why| Chosen {

@@ -106,7 +106,7 @@ impl OpenFiles {
         let (Some(sink), Some((_, first))) = (sink, self.sinks.first()) else { return Ok(()) };
         self.facts.push(ready::write_sink_alone(first, plan, awaited)?);
         first.empty().map_err(|cause| {
-            StorageError::of(format!("cannot empty {}: {cause}", first.name), &cause)
+            StorageError::of(format!("can't empty {}: {cause}", first.name), &cause)
         })?;
         self.sinks.clear();
         self.sinks = open::sinks(sink, plan, end, reach)?;
@@ -163,7 +163,7 @@ pub fn for_memory_only(plan: &Plan, near: &OpenFiles) -> Result<Plan, EngineErro
     }
     let whole = near.source_bytes().map(|bytes| bytes.saturating_mul(u64::from(plan.flows)));
     let whole = whole.ok_or_else(|| {
-        let words = "the source's length is not known, and the far end's protocol needs it in advance; add -n or -t";
+        let words = "the source's length is unknown, and the far end's protocol needs it in advance; add -n or -t";
         EngineError::Flow(words.into())
     })?;
     Ok(Plan { length: Length::Bytes(Bytes(whole)), ..plan.clone() })

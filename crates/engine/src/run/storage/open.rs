@@ -52,7 +52,7 @@ fn nonblock() -> i32 {
 }
 
 fn cannot(what: &str, name: &str, cause: &io::Error) -> StorageError {
-    StorageError::of(format!("cannot {what} {name}: {cause}"), cause)
+    StorageError::of(format!("can't {what} {name}: {cause}"), cause)
 }
 
 /// A source whose kind and length are known.
@@ -98,7 +98,7 @@ fn beneath(directory: &Path, name: &str, flags: OFlags) -> Result<OwnedFd, Stora
     let mode = if flags.contains(OFlags::CREATE) { Mode::RUSR | Mode::WUSR } else { Mode::empty() };
     openat2(directory.as_fd(), name, flags, mode, within).map_err(|cause| match cause {
         rustix::io::Errno::XDEV => {
-            format!("cannot open {name:?}: it is not beneath the directory for files").into()
+            format!("can't open {name:?}: it is not beneath the directory for files").into()
         }
         cause => cannot("open", &format!("{name:?}"), &cause.into()),
     })

@@ -45,7 +45,7 @@ pub fn make_ready(
         return Ok(Ready { facts: facts("input", None, unknown, no_pages()), ..Ready::default() });
     };
     let failed =
-        |cause: io::Error| StorageError::of(format!("cannot read {}: {cause}", file.name), &cause);
+        |cause: io::Error| StorageError::of(format!("can't read {}: {cause}", file.name), &cause);
     let read = |limit| read_alone(&file.file, bytes, chunk, limit, awaited).map_err(failed);
     let (kind, alone) = match source {
         Source::File { cache: Cache::Cold, .. } => {
@@ -81,18 +81,17 @@ pub fn write_sink_alone(
         Length::Bytes(all) => all.0.div_ceil(u64::from(plan.flows.max(1))),
         Length::Seconds(_) | Length::Auto { .. } | Length::Source => u64::MAX,
     };
-    sink.empty().map_err(|cause| {
-        StorageError::of(format!("cannot empty {}: {cause}", sink.name), &cause)
-    })?;
+    sink.empty()
+        .map_err(|cause| StorageError::of(format!("can't empty {}: {cause}", sink.name), &cause))?;
     let alone = write_alone(sink, chunk_bytes, most_bytes, WRITE_ALONE_TIME, awaited);
     let alone = alone.map_err(|cause| {
-        StorageError::of(format!("cannot write to {}: {cause}", sink.name), &cause)
+        StorageError::of(format!("can't write to {}: {cause}", sink.name), &cause)
     })?;
     Ok(("sink.alone_bits_per_s".into(), alone.map(|rate| Fact::Real(rate.0))))
 }
 
 fn no_drop(name: &str, cause: &io::Error) -> StorageError {
-    let why = format!("cannot drop {name} from the page cache: {cause}; leave out --cold");
+    let why = format!("can't drop {name} from the page cache: {cause}; leave out --cold");
     StorageError::of(why, cause)
 }
 
@@ -129,7 +128,7 @@ fn doubt(name: &str, kind: &str, resident: &Known<f64>) -> Option<String> {
             "{percent:.0} % of {name} is still in the page cache after goodput dropped it: another program has it mapped, or its file system keeps pages in memory (tmpfs)"
         )),
         ("cold", Known::Missing(why)) => Some(format!(
-            "whether {name} was dropped from the page cache is not known: {}",
+            "whether {name} was dropped from the page cache is unknown: {}",
             why.missing
         )),
         ("warm", Known::Value(percent)) if *percent < 100.0 - IGNORED_RESIDENT_PERCENT => {

@@ -75,7 +75,7 @@ impl Sinks {
 
     /// A file called `name` that was just opened and emptied. Returns the allowance for writes to it.
     pub fn opened(&self, file: &OwnedFd, name: &str) -> Result<Arc<dyn Allowance>, String> {
-        let stat = fstat(file).map_err(|cause| format!("cannot ask about {name:?}: {cause}"))?;
+        let stat = fstat(file).map_err(|cause| format!("can't ask about {name:?}: {cause}"))?;
         let id = (stat.st_dev, stat.st_ino);
         let mut all = lock(&self.all);
         all.release(id);

@@ -125,7 +125,7 @@ fn what_is_written_alone_is_not_taken_from_a_clients_allowance() {
 fn what_can_not_be_sent_is_told() {
     let directory = Directory::new("bad");
     let near = |name: &str| refused(&sending(name), EndName::Near, &FileAccess::User);
-    assert!(near("/no/such/file").contains("cannot read /no/such/file"));
+    assert!(near("/no/such/file").contains("can't read /no/such/file"));
     assert!(near(&directory.file("empty", b"")).contains("is empty"));
     assert!(near(directory.0.to_str().unwrap()).contains("is a directory"));
 }

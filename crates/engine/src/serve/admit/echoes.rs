@@ -133,7 +133,7 @@ mod tests {
         let echoing = echoes.expect(cookie);
         assert!(!echoes.admit(&Cookie([6; 16]), now));
         assert!(echoes.admit(&cookie, now));
-        assert_eq!(echoing.last_heard().ago_ms(), None, "who it came from is not known yet");
+        assert_eq!(echoing.last_heard().ago_ms(), None, "who it came from is still unknown");
         echoes.hear(&cookie);
         assert!(echoing.last_heard().ago_ms().is_some(), "asking is a sign of life");
         drop(echoing);

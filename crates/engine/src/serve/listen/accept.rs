@@ -100,7 +100,7 @@ pub async fn accept(
             Ok((stream, peer)) => welcome(stream, plain(peer), &endpoint, &shared, &alive),
             Err(cause) => {
                 if told.is_none_or(|told| told.elapsed() > LOG_INTERVAL) {
-                    tracing::warn!("cannot accept connections for now: {cause}");
+                    tracing::warn!("can't accept connections for now: {cause}");
                     told = Some(Instant::now());
                 }
                 if let Some(why) = lacking(&cause)

@@ -60,7 +60,7 @@ impl OpenedPorts {
         }
         endpoints.retain(|_, entry| !entry.task.is_finished());
         let task = listen(local, transport, shared)
-            .map_err(|cause| format!("cannot listen on port {}: {cause}", local.port()))?;
+            .map_err(|cause| format!("can't listen on port {}: {cause}", local.port()))?;
         let opened = Arc::new(Opened { accepting: task.abort_handle() });
         endpoints.insert((local, transport), Entry { opened: Arc::downgrade(&opened), task });
         Ok(opened)

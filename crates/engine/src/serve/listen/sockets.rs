@@ -246,7 +246,7 @@ mod tests {
             unheard(([192, 0, 2, 1], 81).into(), "--port")(kind.into()).to_string()
         };
         let taken = said(ErrorKind::AddrInUse);
-        assert!(taken.starts_with("cannot listen on 192.0.2.1:81: "), "{taken}");
+        assert!(taken.starts_with("can't listen on 192.0.2.1:81: "), "{taken}");
         assert!(taken.contains("another program") && taken.contains("--port"), "{taken}");
         let elsewhere = said(ErrorKind::AddrNotAvailable);
         assert!(elsewhere.contains("--bind") && !elsewhere.contains("--port"), "{elsewhere}");

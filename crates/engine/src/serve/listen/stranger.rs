@@ -42,7 +42,7 @@ enum Is {
 /// acknowledgement (Nagle, RFC 896), which a Linux peer delays by 40 ms.
 fn let_through(stream: &TcpStream, peer: SocketAddr) {
     if let Err(cause) = stream.set_nodelay(true) {
-        tracing::debug!(%peer, "cannot set TCP_NODELAY: {cause}");
+        tracing::debug!(%peer, "can't set TCP_NODELAY: {cause}");
     }
     if let Err(why) = goodput_mover::socket::apply_control(stream) {
         tracing::debug!(%peer, "the control connection can't get priority over payload: {why}");

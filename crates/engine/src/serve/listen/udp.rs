@@ -47,7 +47,7 @@ pub async fn answer(socket: UdpSocket, endpoint: Arc<Endpoint>, shared: Arc<Shar
     let port_socket = match PortSocket::new(socket) {
         Ok(port_socket) => port_socket,
         Err(cause) => {
-            tracing::error!("cannot serve UDP: {cause}");
+            tracing::error!("can't serve UDP: {cause}");
             return std::future::pending().await;
         }
     };
@@ -191,7 +191,7 @@ impl Demultiplexer {
     }
 
     fn hand_over(&mut self, peer: SocketAddr) -> Result<HandedOver, String> {
-        self.port_socket.hand_over(peer).map_err(|cause| format!("cannot make its socket: {cause}"))
+        self.port_socket.hand_over(peer).map_err(|cause| format!("can't make its socket: {cause}"))
     }
 
     /// Begins a conversation that has no connection, only a flow.

@@ -122,6 +122,6 @@ fn connect_tcp(
         }
     };
     let mut stream = TcpStream::from(socket);
-    stream.write_all(&ticket.proof.0).map_err(|e| format!("cannot send its proof: {e}"))?;
+    stream.write_all(&ticket.proof.0).map_err(|e| format!("can't send its proof: {e}"))?;
     Ok(stream.into())
 }

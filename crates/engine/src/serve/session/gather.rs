@@ -172,7 +172,7 @@ impl Gathering {
         let mut flows = vec![arrival];
         for ticket in self.tickets.iter().filter(|ticket| ticket.shares == Some(id)) {
             let socket = flows[0].socket.try_clone();
-            let socket = socket.map_err(|cause| format!("cannot share a connection: {cause}"))?;
+            let socket = socket.map_err(|cause| format!("can't share a connection: {cause}"))?;
             let mut early = EarlyPayload::default();
             if ticket.flow.sender == EndName::Near {
                 early = std::mem::take(&mut flows[0].early);

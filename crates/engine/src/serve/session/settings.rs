@@ -77,9 +77,9 @@ pub fn watch(helper: &Helper) {
         Ok(status) => tracing::error!(
             "the settings helper (process {pid}) ended, {status}: the server changes no more settings, and has put back those it changed"
         ),
-        Err(why) => tracing::warn!("cannot wait for the settings helper (process {pid}): {why}"),
+        Err(why) => tracing::warn!("can't wait for the settings helper (process {pid}): {why}"),
     };
     if let Err(why) = std::thread::Builder::new().name("helper-watch".into()).spawn(wait) {
-        tracing::warn!("cannot watch the settings helper: {why}");
+        tracing::warn!("can't watch the settings helper: {why}");
     }
 }

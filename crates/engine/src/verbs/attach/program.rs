@@ -37,7 +37,7 @@ impl Program {
         match &self.owner {
             Some(owner) => format!("{} (process {})", owner.name, owner.pid),
             None => {
-                "no permission to inspect the program: its CPU time and its limits are not known; run as its user or as root"
+                "no permission to inspect the program: its CPU time and its limits are unknown; run as its user or as root"
                     .into()
             }
         }
@@ -50,7 +50,7 @@ impl Program {
         self.looks.push(threads.into_iter().map(|thread| (thread.tid, thread)).collect());
     }
 
-    /// Fills in the CPU time of the flows' threads. Which thread serves which flow is not known: the
+    /// Fills in the CPU time of the flows' threads. Which thread serves which flow is unknown: the
     /// busiest is assigned to the first flow, the next to the second. If there are more flows than
     /// threads, a flow is served by a thread that already counts.
     pub fn enter(&self, samples: &mut [Sample]) {

@@ -40,7 +40,7 @@ impl CeilingFacts {
         self.read.push((input, what));
     }
 
-    /// A fact's name before its reason adds nothing to `what`.
+    /// Notes an input that could not be read. A fact's name before the reason is left out: `what` says the same.
     fn lack(&mut self, input: &'static str, what: &str, because: impl ToString) {
         let because = because.to_string();
         let reason = match because.split_once(": ") {

@@ -14,7 +14,7 @@ const HANDSHAKES: usize = 3;
 /// How long one handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Notes the round-trip time, or why it is not known.
+/// Notes the round-trip time, or why it is unknown.
 pub(super) fn note(address: SocketAddr, found: &mut CeilingFacts) {
     let open = foreign_sockets(&SocketFilter::default()).map(|all| shortest(&all, address));
     let (us, how) = match open {

@@ -114,7 +114,7 @@ fn second_half(samples: &[Sample]) -> Option<f64> {
 fn lost(record: &Record) -> Result<f64, EngineError> {
     let direction = record.result.directions.first();
     let direction = direction.ok_or_else(|| EngineError::Flow("nothing was counted".into()))?;
-    let unknown = |why| EngineError::Flow(format!("the loss is not known: {why}"));
+    let unknown = |why| EngineError::Flow(format!("the loss is unknown: {why}"));
     let by_number = direction.lost_percent.get().map_err(unknown)? / 100.0;
     // Sequence numbers don't show losses after the last arrival. Both ends' counts show them, if both count the whole
     // run; a foreign far end stops reading when it is asked to.

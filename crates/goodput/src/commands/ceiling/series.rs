@@ -14,7 +14,7 @@ const MAX_SERIES_FILE_BYTES: u64 = 4 << 20;
 /// The points of a series, or of the file with this name.
 pub fn read(text: &str) -> Result<Vec<(f64, BitRate)>> {
     match File::open(text) {
-        Ok(file) => lines(&content(file, text)?).with_context(|| format!("cannot read {text}")),
+        Ok(file) => lines(&content(file, text)?).with_context(|| format!("can't read {text}")),
         Err(cause) if cause.kind() == ErrorKind::NotFound => match text.contains(':') {
             true => series(text),
             false => bail!(
@@ -22,7 +22,7 @@ pub fn read(text: &str) -> Result<Vec<(f64, BitRate)>> {
                  6.7MHz:740KB/s,13.4MHz:970KB/s,20MHz:1030KB/s"
             ),
         },
-        Err(cause) => Err(cause).with_context(|| format!("cannot open {text}")),
+        Err(cause) => Err(cause).with_context(|| format!("can't open {text}")),
     }
 }
 
@@ -30,7 +30,7 @@ fn content(file: File, name: &str) -> Result<String> {
     let mut text = String::new();
     file.take(MAX_SERIES_FILE_BYTES + 1)
         .read_to_string(&mut text)
-        .with_context(|| format!("cannot read {name}"))?;
+        .with_context(|| format!("can't read {name}"))?;
     if text.len() as u64 > MAX_SERIES_FILE_BYTES {
         bail!("{name} is larger than {MAX_SERIES_FILE_BYTES} bytes, too large for a series");
     }

@@ -55,7 +55,7 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
             false => scenarios.push(Scenario::load(name)?),
         }
     }
-    let exe = env::current_exe().context("cannot find the program that runs")?;
+    let exe = env::current_exe().context("can't find the program that runs")?;
     let mut counted = Counted::default();
     for scenario in &scenarios {
         let ran = run_one(scenario, &exe);
@@ -114,8 +114,8 @@ impl ChangeStage {
         goodput_lab::privilege::enter()?;
         Ok(Self {
             scenario: Scenario::load(name)?,
-            exe: env::current_exe().context("cannot find the program that runs")?,
-            folder: tempfile::tempdir().context("cannot make a temporary directory")?,
+            exe: env::current_exe().context("can't find the program that runs")?,
+            folder: tempfile::tempdir().context("can't make a temporary directory")?,
         })
     }
 

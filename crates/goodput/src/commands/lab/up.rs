@@ -23,7 +23,7 @@ pub fn run(name: &str, command: &[OsString]) -> Result<Exit> {
     let mut signals = runtime.block_on(async { Signals::listen() })?;
     let lab = Lab::up(&scenario)?;
     if let Some((program, arguments)) = command.split_first() {
-        let exe = env::current_exe().context("cannot find the program that runs")?;
+        let exe = env::current_exe().context("can't find the program that runs")?;
         let server = Server::start(&lab, &scenario, &exe)?;
         let mut command = in_near(&lab, &scenario, &server, &exe, program)?;
         command.args(arguments);
@@ -71,7 +71,7 @@ async fn attend(
 ) -> Result<ExitStatus> {
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(why) => bail!("cannot run {} in the near host: {why}", program.display()),
+        Err(why) => bail!("can't run {} in the near host: {why}", program.display()),
     };
     // A descriptor can't come to mean another process, as a number can.
     let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;

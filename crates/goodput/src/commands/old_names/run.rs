@@ -108,16 +108,16 @@ pub fn parsed(arguments: &[String]) -> Result<Cli> {
 fn in_background(arguments: &[String], files: &Files) -> Result<Exit> {
     use std::os::unix::process::CommandExt;
     parsed(arguments)?;
-    let program = std::env::current_exe().context("cannot find goodput's own file")?;
+    let program = std::env::current_exe().context("can't find goodput's own file")?;
     // The server reports that it listens in the same way as to systemd (sd_notify(3)).
-    let place = tempfile::tempdir().context("cannot make a directory for the server's socket")?;
+    let place = tempfile::tempdir().context("can't make a directory for the server's socket")?;
     let socket = place.path().join("listens");
-    let hears = UnixDatagram::bind(&socket).context("cannot listen to the server")?;
-    hears.set_read_timeout(Some(POLL_INTERVAL)).context("cannot wait for the server")?;
+    let hears = UnixDatagram::bind(&socket).context("can't listen to the server")?;
+    hears.set_read_timeout(Some(POLL_INTERVAL)).context("can't wait for the server")?;
     let mut server = Process::new(program);
     server.args(arguments).env("NOTIFY_SOCKET", &socket).stdin(Stdio::null()).process_group(0);
     files.give_to(&mut server)?;
-    let mut child = server.spawn().context("cannot start the server")?;
+    let mut child = server.spawn().context("can't start the server")?;
     files.note_pid(child.id())?;
     loop {
         let mut said = [0; 256];
@@ -125,7 +125,7 @@ fn in_background(arguments: &[String], files: &Files) -> Result<Exit> {
         if String::from_utf8_lossy(&said[..length]).contains("READY=1") {
             return Ok(Exit::Fine);
         }
-        if let Some(status) = child.try_wait().context("cannot wait for the server")? {
+        if let Some(status) = child.try_wait().context("can't wait for the server")? {
             bail!("the server ended with {status} before it listened");
         }
     }

@@ -173,7 +173,7 @@ fn directions(case: &Case, record: &Record, told: &Totals) -> Result<Vec<Counts>
         let near_role = if sender == EndName::Near { FlowRole::Sender } else { FlowRole::Receiver };
         let far_role = if sender == EndName::Near { FlowRole::Receiver } else { FlowRole::Sender };
         let near: u64 = last.flows.iter().filter(|f| f.role == near_role).map(|f| f.bytes).sum();
-        let far_bytes = far(far_role, |flow| &flow.bytes).ok_or("bytes that were not told")?;
+        let far_bytes = far(far_role, |flow| &flow.bytes).ok_or("bytes that were not reported")?;
         let ours = last.flows.iter().filter(|f| f.role == near_role).filter_map(|f| f.datagrams);
         let (lost, seen) = ours.fold((0, 0), |(lost, seen), counts| {
             (lost + counts.lost, seen + counts.lost + counts.received)

@@ -94,7 +94,7 @@ fn counts(record: &Record) -> Result<Counts, Failed> {
     let [direction] = &record.result.directions[..] else {
         return Err("there are not one but several directions".into());
     };
-    let known = |count: &Known<u64>| count.value().copied().ok_or("a count was not told");
+    let known = |count: &Known<u64>| count.value().copied().ok_or("a count was not reported");
     let FlowTotals { bytes, lost, datagrams, .. } = told;
     let is_tcp = record.plan.transport == Transport::Tcp;
     let near = |bytes: u64| if is_tcp { as_printed(bytes as f64 / MEGABYTE) } else { bytes };
