@@ -57,7 +57,9 @@ const MIN_MARKS_PER_LOSS: f64 = 2.0;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let answered = view.sender.marked_segments()?;
-    let marks = view.receiver.marks_received().map_or(answered, |all| all.min(answered));
+    // The receiving host counts marks of IPv4 only (InCEPkts of /proc/net/netstat): none of it says nothing of IPv6.
+    let counted = view.receiver.marks_received().ok().filter(|marks| *marks > 0.0);
+    let marks = counted.map_or(answered, |marks| marks.min(answered));
     let lost = view.sender.retransmitted_segments()?;
     if marks < MIN_MARKS || marks < MIN_MARKS_PER_LOSS * lost || !view.backs_off_at_loss()? {
         return Ok(None);
@@ -109,6 +111,12 @@ mod tests {
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
         let asked = Case::ecn_marking().fact(Near, TCP_ECN, "1");
         assert_eq!(fires(&RULE, asked).changes[0].to, "0");
+    }
+
+    #[test]
+    fn marks_of_ipv6_are_known_by_their_answers() {
+        let finding = fires(&RULE, Case::ecn_marking().grows(Far, RECEIVED_CE, 0));
+        assert!(finding.evidence[0].value > 7.0, "{finding:?}");
     }
 
     #[test]
