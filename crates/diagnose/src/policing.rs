@@ -123,17 +123,29 @@ fn queue_showed(view: &View) -> Result<bool, Missing> {
 
 /// What a limit without a queue leaves behind.
 pub struct Marks {
+    /// What was lost in equal steps since slow start, if enough was.
     pub losses: Option<Losses>,
+    /// What slow start lost.
     pub startup: LossStep,
+    /// What is sent above a constant rate is lost.
     pub elastic: bool,
+    /// Slow start lost a large part of its last window.
     pub overshot: bool,
+    /// The same beyond doubt.
     pub overshot_by_far: bool,
+    /// The window met the same level again and again.
     pub regular: bool,
+    /// The same by losses in clusters.
     pub level: bool,
+    /// Losses came more evenly than chance allows.
     pub even: bool,
+    /// Losses came in clusters at a constant rate.
     pub clustered: bool,
+    /// Heavy losses came in clusters.
     pub severe: bool,
+    /// Nothing was lost since slow start.
     pub ended: bool,
+    /// Bursts between time-outs in which the same amount passed.
     pub metered: Option<Bursts>,
 }
 
