@@ -82,7 +82,9 @@ struct Waiting {
 
 impl Pipeline {
     pub fn new(reads: Reads, credential: Credential, log: Arc<RpcLog>, xid: u32) -> Self {
-        log.begin(reads.call_bytes, reads.slots);
+        // A file that is shorter than a call gives the length of its answers.
+        let longest = u64::from(reads.call_bytes).min(reads.file_bytes);
+        log.begin(u32::try_from(longest).unwrap_or(u32::MAX), reads.slots);
         Self {
             reads,
             credential,

@@ -129,6 +129,13 @@ fn the_file_is_asked_for_in_pieces_and_again() {
 }
 
 #[test]
+fn calls_are_no_longer_than_the_file() {
+    for (call_bytes, told) in [(400, 400), (1 << 20, FILE as u32)] {
+        assert_eq!(pipeline(call_bytes, 4).log.so_far().call_bytes, told);
+    }
+}
+
+#[test]
 fn a_slot_is_free_when_its_answer_is_whole() {
     let now = Instant::now();
     let mut pipeline = pipeline(400, 1);
