@@ -13,6 +13,7 @@ const VALUES: &[&str] = &[
     "64K",
     "192.0.2.1",
     "500mbit",
+    "50us",
     "44.21mbit/flow",
     "auto",
     "far:2,4-7",
@@ -59,7 +60,8 @@ impl Options {
 
     /// The plan with this option and value, and with what it requires; and the plan with only the latter.
     fn with(&self, name: &str, value: &str) -> Option<(Plan, Result<Plan, ErrorKind>)> {
-        for context in CONTEXTS {
+        let own = format!("--{name} ");
+        for context in CONTEXTS.iter().filter(|context| !context.contains(&own)) {
             match self.plan(&format!("{context} --{name} {value}")) {
                 Ok(plan) => return Some((plan, self.plan(context))),
                 Err(ErrorKind::MissingRequiredArgument) => {}

@@ -127,7 +127,7 @@ impl SocketArgs {
             .value("max-pacing", options.max_pacing_bits_per_s.map(rate::typed))
             .flag("quickack", options.quickack == Some(true))
             .value("notsent-lowat", bytes(options.notsent_lowat_bytes))
-            .value("busy-poll", options.busy_poll_us)
+            .value("busy-poll", options.busy_poll_us.map(|us| format!("{us}us")))
             .value("priority", options.priority)
             .value("dscp", options.dscp)
             .flag("dont-fragment", options.dont_fragment)

@@ -91,7 +91,9 @@ mod tests {
 
     #[test]
     fn a_time_of_polling_has_a_unit() {
-        for (text, expected) in [("50us", 50), ("1ms", 1000), ("0", 0), ("1s", 1_000_000)] {
+        for (text, expected) in
+            [("50us", 50), ("1ms", 1000), ("0", 0), ("0us", 0), ("1s", 1_000_000)]
+        {
             assert_eq!(busy_poll(text), Ok(expected), "{text}");
         }
         for wrong in ["-1", "2s", "50 000 000", "fast", ""] {
