@@ -15,6 +15,7 @@
 mod charts;
 mod clip;
 mod figure;
+mod forest;
 mod page;
 mod palette;
 mod plot;

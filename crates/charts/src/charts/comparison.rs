@@ -1,16 +1,13 @@
 //! A comparison as a forest plot: each run a dot, each arm's effect with its interval, beside the threshold.
 
-use goodput_model::{ArmResult, Comparison, Difference, Effect, Record};
+use goodput_model::{ArmResult, Comparison, Record};
 
 use super::Chart;
-use crate::clip::Point;
 use crate::figure::{Figure, Table};
+use crate::forest::{ROW_PIXELS, Row, forest};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::words;
-
-/// Height of an arm, pixels.
-const ARM_PIXELS: u32 = 46;
 
 /// The chart.
 pub const CHART: Chart = Chart {
@@ -74,7 +71,7 @@ fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
     let arms = comparison.arms.len();
     let x = Axis { title: "", range: 0.0..top.max(1.0) * 1.05, label: words::rate };
     let y = Axis { title: "", range: -(arms as f64)..0.1, label: |_| String::new() };
-    let svg = Plot { height: 60 + ARM_PIXELS * arms as u32, x, y, layers }.svg(&alt)?;
+    let svg = Plot { height: 60 + ROW_PIXELS * arms as u32, x, y, layers }.svg(&alt)?;
     Ok(Figure { id: "runs".into(), title: "Every run".into(), alt, svg: Some(svg), table })
 }
 
@@ -84,62 +81,17 @@ fn colour(arm: usize) -> plotters::style::RGBColor {
 
 /// The difference of each arm from the baseline; nothing if none is known.
 fn effects(comparison: &Comparison) -> Result<Option<Figure>, PlotError> {
-    let known: Vec<_> = comparison
-        .arms
-        .iter()
-        .enumerate()
-        .filter_map(|(number, arm)| Some((number, name(comparison, arm), arm.primary()?)))
+    let arms = comparison.arms.iter().enumerate();
+    let rows: Vec<_> = arms
+        .filter_map(|(number, arm)| {
+            let name = name(comparison, arm);
+            Some(Row { name, colour: colour(number), effect: arm.primary()? })
+        })
         .collect();
-    if known.is_empty() {
+    if rows.is_empty() {
         return Ok(None);
     }
-    let mut table = Table::new(["arm", "difference", "interval", "judgement"]);
-    for (_, name, effect) in &known {
-        let judged = effect.judgement.in_words(["better", "worse"]);
-        table.row([name.clone(), signed(effect.percent), effect.interval(1), judged]);
-    }
-    let said: Vec<_> =
-        table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
     let response = comparison.responses.first().map_or("throughput", |response| response.name());
-    let alt = format!("Difference in {response} from the baseline. {}.", said.join("; "));
-    let svg = forest(comparison, &known).svg(&alt)?;
     let title = format!("Difference in {response} from the baseline");
-    Ok(Some(Figure { id: "effects".into(), title, alt, svg: Some(svg), table }))
-}
-
-fn forest(comparison: &Comparison, known: &[(usize, String, &Effect)]) -> Plot {
-    let threshold = comparison.threshold_percent;
-    let ends = known.iter().flat_map(|(_, _, effect)| [effect.low_percent, effect.high_percent]);
-    let (low, high) = ends.fold((-2.0 * threshold, 2.0 * threshold), |(low, high), end| {
-        (low.min(end), high.max(end))
-    });
-    let margin = (high - low) * 0.08;
-    let floor = -(known.len() as f64);
-    let mut layers = vec![
-        Layer::named(
-            "below the threshold",
-            palette::GREY,
-            Shape::Shades(vec![[(-threshold, floor), (threshold, 0.1)]]),
-        ),
-        Layer::unnamed(palette::INK, Shape::Line(vec![(0.0, floor), (0.0, 0.1)])),
-    ];
-    let mut names = Vec::new();
-    for (row, (number, name, effect)) in known.iter().enumerate() {
-        let y = -(row as f64) - 0.65;
-        let interval: Vec<Point> = vec![(effect.low_percent, y), (effect.high_percent, y)];
-        layers.push(Layer::unnamed(colour(*number), Shape::Line(interval)));
-        layers.push(Layer::unnamed(colour(*number), Shape::Dots(vec![(effect.percent, y)])));
-        names.push((
-            (low - margin, -(row as f64) - 0.05),
-            format!("{name}: {}", signed(effect.percent)),
-        ));
-    }
-    layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
-    let x = Axis { title: "", range: low - margin..high + margin, label: signed };
-    let y = Axis { title: "", range: floor..0.1, label: |_| String::new() };
-    Plot { height: 70 + ARM_PIXELS * known.len() as u32, x, y, layers }
-}
-
-fn signed(percent: f64) -> String {
-    Difference(percent).to_string()
+    forest("effects", title, comparison.threshold_percent, &rows).map(Some)
 }

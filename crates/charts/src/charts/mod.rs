@@ -4,6 +4,7 @@ mod account;
 mod comparison;
 mod cpu;
 mod dose;
+mod factors;
 mod gaps;
 mod latency;
 mod losses;
@@ -32,6 +33,7 @@ pub struct Chart {
 pub const ALL: &[Chart] = &[
     comparison::CHART,
     dose::CHART,
+    factors::CHART,
     shaper::CHART,
     gaps::CHART,
     rate::CHART,

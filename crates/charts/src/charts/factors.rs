@@ -1,0 +1,40 @@
+//! Combined settings: what each value does over all combinations, and what it does with and without another.
+
+use goodput_model::{FactorEffect, Record};
+
+use super::Chart;
+use crate::figure::Figure;
+use crate::forest::{Row, forest};
+use crate::palette;
+use crate::plot::PlotError;
+
+/// The chart.
+pub const CHART: Chart = Chart {
+    id: "factors",
+    shows: "what each value of combined settings does, with and without the others",
+    draw,
+};
+
+fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+    let Some(comparison) = &record.comparison else { return Ok(Vec::new()) };
+    let rows: Vec<_> = comparison.factors.iter().flat_map(rows).collect();
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let response = comparison.responses.first().map_or("throughput", |response| response.name());
+    let title = format!("What each value does to {response}");
+    Ok(vec![forest("factors", title, comparison.threshold_percent, &rows)?])
+}
+
+/// One over all combinations; two if another value beside it was looked at.
+fn rows(factor: &FactorEffect) -> Vec<Row<'_>> {
+    let FactorEffect { change, beside, effect, without, with } = factor;
+    let Some(beside) = beside else {
+        return vec![Row { name: format!("{change}, over all"), colour: palette::BLUE, effect }];
+    };
+    let row =
+        |word, colour, effect| Row { name: format!("{change} {word} {beside}"), colour, effect };
+    let without = without.as_ref().map(|effect| row("without", palette::GREY, effect));
+    let with = with.as_ref().map(|effect| row("with", palette::ORANGE, effect));
+    without.into_iter().chain(with).collect()
+}

@@ -1,0 +1,78 @@
+//! A forest plot: differences with their intervals, one below the other, beside the threshold.
+
+use goodput_model::{Difference, Effect};
+use plotters::style::RGBColor;
+
+use crate::clip::Point;
+use crate::figure::{Figure, Table};
+use crate::palette;
+use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+
+/// Height of a row, pixels.
+pub const ROW_PIXELS: u32 = 46;
+
+/// A difference.
+pub struct Row<'a> {
+    /// What makes it.
+    pub name: String,
+    /// Its colour.
+    pub colour: RGBColor,
+    /// How large it is.
+    pub effect: &'a Effect,
+}
+
+/// The figure with this id and title; differences within `threshold_percent` don't count.
+///
+/// # Errors
+/// When a difference is no finite number.
+pub fn forest(
+    id: &str,
+    title: String,
+    threshold_percent: f64,
+    rows: &[Row<'_>],
+) -> Result<Figure, PlotError> {
+    let mut table = Table::new(["what", "difference", "interval", "judgement"]);
+    for Row { name, effect, .. } in rows {
+        let judged = effect.judgement.in_words(["better", "worse"]);
+        table.row([name.clone(), signed(effect.percent), effect.interval(1), judged]);
+    }
+    let said: Vec<_> =
+        table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
+    let alt = format!("{title}. {}.", said.join("; "));
+    let svg = plot(threshold_percent, rows).svg(&alt)?;
+    Ok(Figure { id: id.into(), title, alt, svg: Some(svg), table })
+}
+
+fn plot(threshold: f64, rows: &[Row<'_>]) -> Plot {
+    let ends = rows.iter().flat_map(|row| [row.effect.low_percent, row.effect.high_percent]);
+    let (low, high) = ends.fold((-2.0 * threshold, 2.0 * threshold), |(low, high), end| {
+        (low.min(end), high.max(end))
+    });
+    let margin = (high - low) * 0.08;
+    let floor = -(rows.len() as f64);
+    let mut layers = vec![
+        Layer::named(
+            "below the threshold",
+            palette::GREY,
+            Shape::Shades(vec![[(-threshold, floor), (threshold, 0.1)]]),
+        ),
+        Layer::unnamed(palette::INK, Shape::Line(vec![(0.0, floor), (0.0, 0.1)])),
+    ];
+    let mut names = Vec::new();
+    for (number, Row { name, colour, effect }) in rows.iter().enumerate() {
+        let y = -(number as f64) - 0.65;
+        let interval: Vec<Point> = vec![(effect.low_percent, y), (effect.high_percent, y)];
+        layers.push(Layer::unnamed(*colour, Shape::Line(interval)));
+        layers.push(Layer::unnamed(*colour, Shape::Dots(vec![(effect.percent, y)])));
+        let name = format!("{name}: {}", signed(effect.percent));
+        names.push(((low - margin, -(number as f64) - 0.05), name));
+    }
+    layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
+    let x = Axis { title: "", range: low - margin..high + margin, label: signed };
+    let y = Axis { title: "", range: floor..0.1, label: |_| String::new() };
+    Plot { height: 70 + ROW_PIXELS * rows.len() as u32, x, y, layers }
+}
+
+fn signed(percent: f64) -> String {
+    Difference(percent).to_string()
+}
