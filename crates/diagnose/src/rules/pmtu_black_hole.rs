@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     stage: Stage::Counted,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &["rto-bound"],
+    explains: &["rto-bound", "link-flap"],
     check,
     witness: unanswered_percent,
     witness_name: "unanswered_percent",
