@@ -5,6 +5,7 @@
 // A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod amount;
 mod build;
 mod cgroup;
 pub mod error;
@@ -12,6 +13,7 @@ pub mod faults;
 mod host;
 mod host_name;
 mod lab;
+pub mod limits;
 mod need;
 mod netem;
 mod nft;
@@ -30,5 +32,5 @@ pub use host_name::HostName;
 pub use lab::Lab;
 pub use need::{Lack, Need};
 pub use run::{Expectation, Failed, Observed, Server, compare, run, tune};
-pub use scenario::Scenario;
-pub use scenarios::{Builtin, builtin, scenario_source};
+pub use scenario::{Scenario, source as scenario_source};
+pub use scenarios::{Builtin, builtin};

@@ -95,7 +95,7 @@ mod tests {
     use goodput_model::BitRate;
 
     use super::*;
-    use crate::scenario::amount::Queue;
+    use crate::amount::Queue;
 
     /// What tc of iproute2 6.1 sent, according to strace, for `netem limit 1234 loss 1% reorder 3% delay 0 rate
     /// 100mbit`; tc puts the delay into the structure, ours follows as attributes.

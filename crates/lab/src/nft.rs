@@ -10,8 +10,8 @@ use crate::error::LabError;
 use crate::faults::{Fault, FaultTarget, Kind, Undo};
 use crate::host::Host;
 use crate::host_name::HostName;
+use crate::limits::Limits;
 use crate::need::Need;
-use crate::scenario::Limits;
 
 /// A fault that consists only of rules of a host's packet filter. The rules disappear with the host.
 pub(crate) trait FilterRules: fmt::Debug + Send + Sync {

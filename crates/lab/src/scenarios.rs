@@ -1,8 +1,5 @@
 //! The built-in scenarios: the ground truth for judging the diagnosis.
 
-use crate::error::LabError;
-use crate::scenario;
-
 /// A scenario that comes with goodput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Builtin {
@@ -80,11 +77,6 @@ builtin!(
 /// All built-in scenarios, by name.
 pub fn builtin() -> &'static [Builtin] {
     BUILTIN
-}
-
-/// The text of a scenario, as a start for one's own; the text of one case, if the name names a case.
-pub fn scenario_source(name: &str) -> Result<String, LabError> {
-    scenario::source(name)
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, PlantTime, Undo, read};
+use crate::amount::{self, Percent};
 use crate::cgroup::Group;
 use crate::error::LabError;
 use crate::host_name::HostName;
 use crate::need::Need;
-use crate::scenario::amount::{self, Percent};
 
 pub(super) const KIND: Kind = Kind {
     id: "cpu-quota",

@@ -6,9 +6,10 @@ use goodput_netlink::{HtbClass, Qdisc, handle_text};
 use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, Undo, read};
+use crate::amount;
 use crate::error::LabError;
 use crate::host_name::HostName;
-use crate::scenario::{Limits, amount};
+use crate::limits::Limits;
 
 pub(super) const KIND: Kind = Kind {
     id: "htb",

@@ -11,9 +11,9 @@ use goodput_netlink::{Netlink, NetlinkError, namespace};
 use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, Undo, read};
+use crate::amount::{self, Time};
 use crate::error::LabError;
 use crate::host_name::HostName;
-use crate::scenario::amount::{self, Time};
 
 pub(super) const KIND: Kind = Kind {
     id: "link-flap",

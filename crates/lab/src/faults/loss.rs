@@ -6,9 +6,9 @@
 use serde::Deserialize;
 
 use super::{Kind, read};
+use crate::amount::{self, Percent};
 use crate::host_name::HostName;
 use crate::nft::FilterRules;
-use crate::scenario::amount::{self, Percent};
 
 pub(super) const KIND: Kind = Kind {
     id: "loss",

@@ -28,8 +28,8 @@ mod txqueuelen;
 use crate::error::LabError;
 use crate::host::Host;
 use crate::host_name::HostName;
+use crate::limits::Limits;
 use crate::need::Need;
-use crate::scenario::Limits;
 
 /// Every kind of fault.
 pub const ALL: &[&Kind] = &[

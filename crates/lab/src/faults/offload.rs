@@ -7,9 +7,9 @@ use goodput_netlink::{NetlinkError, Offload, get_offload, set_offload};
 use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, Undo, read};
+use crate::amount::{self, Switch};
 use crate::error::LabError;
 use crate::host_name::HostName;
-use crate::scenario::amount::{self, Switch};
 
 pub(super) const KIND: Kind = Kind {
     id: "offload",

@@ -9,9 +9,10 @@ use goodput_model::units::BitRate;
 use serde::Deserialize;
 
 use super::{Kind, read};
+use crate::amount;
 use crate::host_name::HostName;
+use crate::limits::Limits;
 use crate::nft::FilterRules;
-use crate::scenario::{Limits, amount};
 
 pub(super) const KIND: Kind = Kind {
     id: "policer",

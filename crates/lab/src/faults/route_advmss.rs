@@ -5,8 +5,8 @@ use serde::Deserialize;
 use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::host_name::HostName;
+use crate::limits::Limits;
 use crate::route_metrics;
-use crate::scenario::Limits;
 
 pub(super) const KIND: Kind = Kind {
     id: "route-advmss",

@@ -4,10 +4,10 @@ use goodput_model::units::Bytes;
 use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, Undo, read};
+use crate::amount;
 use crate::error::LabError;
 use crate::host_name::HostName;
 use crate::route_metrics;
-use crate::scenario::amount;
 
 pub(super) const KIND: Kind = Kind {
     id: "route-window",

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::{Kind, read};
 use crate::host_name::HostName;
+use crate::limits::Limits;
 use crate::nft::FilterRules;
-use crate::scenario::Limits;
 
 pub(super) const KIND: Kind = Kind {
     id: "syn-mss",

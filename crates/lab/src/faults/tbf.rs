@@ -5,9 +5,10 @@ use goodput_netlink::{Qdisc, QdiscOptions, Tbf};
 use serde::Deserialize;
 
 use super::{Fault, FaultTarget, Kind, Undo, read};
+use crate::amount;
 use crate::error::LabError;
 use crate::host_name::HostName;
-use crate::scenario::{Limits, amount};
+use crate::limits::Limits;
 
 pub(super) const KIND: Kind = Kind {
     id: "tbf",

@@ -7,7 +7,7 @@ use goodput_model::units::BitRate;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::amount;
+use crate::amount;
 
 /// The expected outcome; whatever is left out is not judged.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use goodput_model::units::BitRate;
 use serde::Deserialize;
 
-use super::amount::{self, Percent, Queue, Switch, Time};
+use crate::amount::{self, Percent, Queue, Switch, Time};
 
 /// Default MTU of a link, bytes: that of Ethernet.
 pub const DEFAULT_MTU: u32 = 1500;

@@ -92,8 +92,8 @@ impl File {
     }
 }
 
-/// The text of a built-in scenario or of a file; the text of one case, if the name names a case.
-pub(crate) fn source(name: &str) -> Result<String, LabError> {
+/// The text of a built-in scenario or of a file, as a start for one's own; the text of one case, if the name names a case.
+pub fn source(name: &str) -> Result<String, LabError> {
     let whole = own_file(name).map_or(!name.contains('/'), |(_, rest)| rest.is_empty());
     Ok(File::find(name)?.source(whole))
 }

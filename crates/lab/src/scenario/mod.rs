@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-pub mod amount;
 mod cases;
 mod expect;
 mod link;
@@ -14,17 +13,17 @@ mod payload_path;
 mod placeholder;
 mod plan;
 
-pub use amount::Switch;
+pub use crate::amount::Switch;
 pub use expect::{Expect, GoodputRange};
 pub use link::{DEFAULT_MTU, Link, LinkDirection, Links};
-pub use payload_path::{Limits, PayloadPath};
+pub use payload_path::PayloadPath;
 pub use plan::Run;
 
 use crate::error::LabError;
 use crate::faults::Planned;
 use crate::host_name::HostName;
 use load::File;
-pub(crate) use load::source;
+pub use load::source;
 
 /// One scenario; if its file contains several, one case of it.
 #[derive(Debug, Clone, Deserialize)]

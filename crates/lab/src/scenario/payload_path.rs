@@ -7,15 +7,6 @@ use goodput_model::units::{BitRate, Bytes};
 
 use super::{LinkDirection, Scenario, Topology};
 
-/// What a fault leaves of the direction from near to far. The default leaves everything.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Limits {
-    /// Highest rate, bits per second.
-    pub rate: Option<BitRate>,
-    /// Largest TCP segment, bytes.
-    pub segment_bytes: Option<u32>,
-}
-
 /// The path from the sender of the payload to its receiver, as planted. What the hosts' CPUs can do is unknown here.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PayloadPath {

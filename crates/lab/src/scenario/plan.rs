@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::amount::{self, Time};
+use crate::amount::{self, Time};
 
 /// What to run in the hosts.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
