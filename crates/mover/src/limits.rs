@@ -28,6 +28,12 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// A flow that sends from a file: that of the plan, or one of its own in memory.
+    pub fn own_file(plan: &Plan) -> Self {
+        let memory_bytes = if plan.storage.source.is_some() { 0 } else { plan.chunk_bytes.0 };
+        Self { descriptors: 1, memory_bytes, ..Self::default() }
+    }
+
     /// A flow that receives into a chunk of memory, or that reads a source into one. Flows that send from memory share
     /// theirs; so do flows that receive streams, if a chunk fits into a buffer of the pool (`buffer_pool.rs`).
     pub fn chunk(plan: &Plan, role: Role) -> Self {

@@ -33,9 +33,7 @@ impl Mover for MmapSend {
     }
 
     fn needs(&self, plan: &Plan, _role: Role) -> Needs {
-        // Each flow has its own file.
-        let memory_bytes = if plan.storage.source.is_some() { 0 } else { plan.chunk_bytes.0 };
-        Needs { descriptors: 1, memory_bytes, ..Needs::default() }
+        Needs::own_file(plan)
     }
 
     fn takes(&self, source: &Source) -> bool {

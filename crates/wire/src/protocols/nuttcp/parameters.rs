@@ -202,6 +202,12 @@ impl Parameters {
         })
     }
 
+    /// Whether the server connects, and the client listens: a sender connects, unless reversed.
+    /// Over UDP the sender begins.
+    pub fn connects(&self) -> bool {
+        self.client_sends == self.reverse
+    }
+
     /// The code point of the packets, if a type of service is asked for.
     pub fn dscp(&self) -> Result<Option<u8>, String> {
         let class = u8::try_from(self.tos).map_err(|_| "invalid tos")?;

@@ -145,14 +145,6 @@ fn socket(asked: &Parameters) -> Result<SocketOptions, String> {
     })
 }
 
-impl Parameters {
-    /// Whether the server connects, and the client listens: a sender connects, unless reversed.
-    /// Over UDP the sender begins.
-    pub fn connects(&self) -> bool {
-        self.client_sends == self.reverse
-    }
-}
-
 /// What of a plan the protocol can't express, if anything.
 pub fn unspoken(plan: &Plan) -> Option<String> {
     let far_sends = plan.direction == Direction::Reverse;
