@@ -1,5 +1,6 @@
 //! The place of a file: its URL, without secrets.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,8 @@ use crate::scheme::Scheme;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Place {
     url: Url,
+    /// The zone of a link-local address, which a URL of the WHATWG does not have (RFC 6874).
+    zone: Option<String>,
     scheme: &'static Scheme,
 }
 
@@ -23,17 +26,18 @@ impl Place {
         text: &str,
         find: impl Fn(&str) -> Option<&'static Scheme>,
     ) -> Result<Self, FileError> {
-        let url = Url::parse(text).map_err(|why| {
+        let (text, zone) = without_zone(text);
+        let url = Url::parse(&text).map_err(|why| {
             // The text may contain a password.
             FileError::Place(format!("the URL of the file can't be read: {why}"))
         })?;
         let scheme = find(url.scheme()).ok_or_else(|| {
             FileError::Place(format!("no files are fetched from {}://", url.scheme()))
         })?;
-        Self::of(url, scheme)
+        Self::of(url, zone, scheme)
     }
 
-    fn of(url: Url, scheme: &'static Scheme) -> Result<Self, FileError> {
+    fn of(url: Url, zone: Option<String>, scheme: &'static Scheme) -> Result<Self, FileError> {
         if url.password().is_some() {
             return Err(FileError::Place(
                 "a password in a URL can be read by other users of this host; put it into ~/.netrc (machine HOST \
@@ -44,7 +48,7 @@ impl Place {
         if url.host_str().is_none_or(str::is_empty) {
             return Err(FileError::Place(format!("{url} has no host")));
         }
-        Ok(Self { url, scheme })
+        Ok(Self { url, zone, scheme })
     }
 
     /// The place to which a server's redirect resolves here, if it has one of these schemes.
@@ -62,7 +66,9 @@ impl Place {
             let scheme = url.scheme();
             FileError::Refused(format!("the server redirects to {scheme}://, which is no web page"))
         })?;
-        Self::of(url, scheme)
+        // The zone means something on this host alone, so no server can name one.
+        let zone = self.zone.clone().filter(|_| url.host() == self.url.host());
+        Self::of(url, zone, scheme)
     }
 
     /// The file with this name beside this one, or in this directory if the path ends with a slash.
@@ -72,7 +78,7 @@ impl Place {
         })?;
         url.set_query(self.url.query().filter(|_| self.scheme.server_query));
         url.set_fragment(None);
-        Self::of(url, self.scheme)
+        Self::of(url, self.zone.clone(), self.scheme)
     }
 
     /// The scheme of the place.
@@ -80,7 +86,15 @@ impl Place {
         self.scheme
     }
 
-    /// Name or address of the host, an IPv6 address without brackets.
+    /// Name or address of the host to connect to: as [`host`](Self::host), with the zone of a link-local address.
+    pub fn address(&self) -> String {
+        match &self.zone {
+            Some(zone) => format!("{}%{zone}", self.host()),
+            None => self.host().into(),
+        }
+    }
+
+    /// Name or address of the host, an IPv6 address without brackets and zone.
     pub fn host(&self) -> &str {
         let host = self.url.host_str().unwrap_or_default();
         host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
@@ -146,6 +160,26 @@ impl Place {
     }
 }
 
+/// A URL without the zone of its address, and the zone: `http://[fe80::1%25eth0]/` (RFC 6874), or with a bare `%`, as
+/// people type it.
+fn without_zone(text: &str) -> (Cow<'_, str>, Option<String>) {
+    let found = || {
+        let authority = text.find("://")? + 3;
+        let length = text[authority..].find(['/', '?', '#']);
+        let end = length.map_or(text.len(), |length| authority + length);
+        let close = authority + text[authority..end].find(']')?;
+        let open = authority + text[authority..close].find('[')?;
+        let percent = open + text[open..close].find('%')?;
+        let zone = &text[percent + 1..close];
+        let zone = zone.strip_prefix("25").filter(|rest| !rest.is_empty()).unwrap_or(zone);
+        Some((format!("{}{}", &text[..percent], &text[close..]), zone.to_owned()))
+    };
+    match found() {
+        Some((url, zone)) => (Cow::Owned(url), Some(zone).filter(|zone| !zone.is_empty())),
+        None => (Cow::Borrowed(text), None),
+    }
+}
+
 /// The path of a URL `file:///PATH` on this host.
 pub fn path_of_url(text: &str) -> Result<PathBuf, FileError> {
     let url =
@@ -184,6 +218,15 @@ mod tests {
         };
         assert_eq!(parts("http://nas/a b"), ("nas".into(), 80, None));
         assert_eq!(parts("http://me@[::1]:81/x"), ("::1".into(), 81, Some("me".into())));
+        let zone = |text: &str| {
+            let place = schemes::parse(text).unwrap();
+            (place.host().to_owned(), place.address())
+        };
+        for text in ["http://me@[fe80::1%25eth0]:81/x%2f", "http://[fe80::1%eth0]/[y%25z]"] {
+            assert_eq!(zone(text), ("fe80::1".into(), "fe80::1%eth0".into()), "{text}");
+        }
+        assert_eq!(zone("http://[::1]/[y%25z]").1, "::1");
+        assert_eq!(zone("http://nas/[y%25z]").1, "nas");
         let place = schemes::parse("http://me@nas/größe 1?x#y").unwrap();
         assert_eq!(place.request(), "http://nas/gr%C3%B6%C3%9Fe%201?x");
         assert!(schemes::parse("http://nas").unwrap().is_directory());

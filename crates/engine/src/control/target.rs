@@ -120,7 +120,7 @@ impl Target {
             file_schemes::parse(text).map_err(|why| EngineError::Target(why.to_string()))?;
         Ok(Self {
             text: text.into(),
-            host: place.host().into(),
+            host: place.address(),
             port: place.port(),
             protocol: &file_server::PROTOCOL,
             file: Some(FileTarget {

@@ -89,7 +89,12 @@ impl Dialler {
     fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, FileError> {
         if host.eq_ignore_ascii_case(&self.host) {
             let all = self.reached.map_or_else(|| self.addresses.in_order(), |one| vec![one]);
-            return Ok(all.iter().map(|address| SocketAddr::new(address.ip(), port)).collect());
+            let with_port = |mut address: SocketAddr| {
+                // The zone of a link-local address stays.
+                address.set_port(port);
+                address
+            };
+            return Ok(all.into_iter().map(with_port).collect());
         }
         let all = (host, port).to_socket_addrs();
         let operation = format!("resolve {host}");
@@ -176,6 +181,15 @@ impl Dial for Dialler {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_zone_of_an_address_stays_with_another_port() {
+        let target: Target = "nfs://[fe80::1%25lo]/export".parse().unwrap();
+        let addresses = Addresses::new(vec!["[fe80::1%7]:2049".parse().unwrap()]);
+        let dialler = Dialler::new(&target, &addresses, &SocketOptions::default());
+        let with_port = dialler.addresses("fe80::1%lo", 20_048).unwrap();
+        assert_eq!(with_port, ["[fe80::1%7]:20048".parse::<SocketAddr>().unwrap()]);
+    }
 
     #[test]
     fn everyone_begins_with_the_address_that_was_reached() {

@@ -36,7 +36,7 @@ impl Control {
         dial: &mut dyn Dial,
         wait: &dyn Wait,
     ) -> Result<Self, FileError> {
-        let socket = dial.connect(place.host(), place.port(), wait)?;
+        let socket = dial.connect(&place.address(), place.port(), wait)?;
         let mut connection = Connection::new(socket)?;
         connection.be_prompt();
         let (knows_extended, knows_size) = (true, true);

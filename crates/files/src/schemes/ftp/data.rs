@@ -31,7 +31,7 @@ impl Data {
         wait: &dyn Wait,
     ) -> Result<Self, FileError> {
         let port = control.passive(wait)?;
-        let connection = Connection::new(dial.connect(place.host(), port, wait)?)?;
+        let connection = Connection::new(dial.connect(&place.address(), port, wait)?)?;
         Ok(Self { connection, announced: None, read: 0 })
     }
 

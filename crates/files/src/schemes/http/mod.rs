@@ -187,10 +187,11 @@ impl Http {
         if self.connection.is_some() {
             return Ok(());
         }
-        let (host, until) = (self.place.host(), Instant::now() + RESPONSE_TIMEOUT);
+        let (host, address) = (self.place.host(), self.place.address());
+        let until = Instant::now() + RESPONSE_TIMEOUT;
         let proxy = self.options.proxy.as_ref();
         let (to, port) =
-            proxy.map_or((host, self.place.port()), |proxy| (proxy.host.as_str(), proxy.port));
+            proxy.map_or((&*address, self.place.port()), |proxy| (proxy.host.as_str(), proxy.port));
         let mut connection = Connection::new(self.dial.connect(to, port, wait)?)?;
         if self.place.scheme() == &HTTPS.scheme {
             if let Some(proxy) = proxy {

@@ -32,7 +32,7 @@ pub fn find(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<Direc
         return Err(FileError::Place(format!("{place} has more than {MAX_NAMES} names")));
     }
     let (port, mount_port) = ports(place, dial, wait)?;
-    let mut mounting = Dialogue::connect(dial, place.host(), mount_port, wait)?;
+    let mut mounting = Dialogue::connect(dial, &place.address(), mount_port, wait)?;
     let mounted = mount(&mut mounting, directories, wait);
     let (mut handle, exported) = mounted.map_err(|why| match why {
         FileError::Refused(why) if port == mount_port => FileError::Refused(format!(
@@ -41,7 +41,7 @@ pub fn find(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<Direc
         why => why,
     })?;
     drop(mounting);
-    let mut dialogue = Dialogue::connect(dial, place.host(), port, wait)?;
+    let mut dialogue = Dialogue::connect(dial, &place.address(), port, wait)?;
     for name in &directories[exported..] {
         handle = dialogue.lookup(wait, &handle, name)?.0;
     }
@@ -86,7 +86,7 @@ fn ports(place: &Place, dial: &mut dyn Dial, wait: &dyn Wait) -> Result<(u16, u1
         (None, Some(mount)) => Ok((place.port(), mount)),
         (None, None) => {
             let of = [(FSINFO, "NFS"), (MNT, "MOUNT")];
-            let ports = mapper::ports(dial, place.host(), &of, wait)?;
+            let ports = mapper::ports(dial, &place.address(), &of, wait)?;
             Ok((ports[0], ports[1]))
         }
     }

@@ -285,7 +285,7 @@ impl Nfs {
             self.broke = Some(broke);
             self.fruitless += 1;
             wait.rest(Instant::now() + *rest)?;
-            match self.dial.connect(self.place.host(), self.port, wait) {
+            match self.dial.connect(&self.place.address(), self.port, wait) {
                 Ok(socket) => return self.reading()?.renew(dialogue::connection(socket)?),
                 Err(FileError::Stopped) => return Err(FileError::Stopped),
                 Err(why) => broke = why.to_string(),
