@@ -46,7 +46,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     }
     doubt_what_was_inferred(&view, &mut findings);
     drop_what_held_nothing(&view, &mut findings);
-    drop_explained(&mut findings);
+    drop_explained(&view, &mut findings);
     rank(&view, &mut findings);
     doubt(&mut findings, &undecided);
     Diagnosis {
@@ -99,7 +99,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             limit: Verdict::NO_LIMIT.into(),
             end: Place::Path,
             share_percent: Known::missing("no rule found a limit"),
-            summary: nothing_found(&split, undecided.len()),
+            summary: nothing_found(&split, findings.is_empty(), undecided.len()),
             split: split.into(),
             account: account(view).cloned().into(),
             loss: loss(view).into(),
@@ -108,11 +108,12 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
     }
 }
 
-/// The summary if no rule fired: where the time went, and how many rules could not decide.
-fn nothing_found(split: &Result<Split, Missing>, undecided: usize) -> String {
+/// The summary if no finding limits: where the time went, and how many rules could not decide.
+fn nothing_found(split: &Result<Split, Missing>, nothing_at_all: bool, undecided: usize) -> String {
+    let found = if nothing_at_all { "nothing found" } else { "nothing found that took time" };
     let time = match split {
-        Ok(split) => format!("nothing found; {}", largest_part(split)),
-        Err(_) => "nothing found".into(),
+        Ok(split) => format!("{found}; {}", largest_part(split)),
+        Err(_) => found.into(),
     };
     match undecided {
         0 => time,

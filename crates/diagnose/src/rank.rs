@@ -43,10 +43,16 @@ pub fn drop_what_held_nothing(view: &View, findings: &mut Vec<Finding>) {
 }
 
 /// Removes findings whose reason is another finding, as [`crate::Rule::explains`] says. A merely
-/// possible reason explains only findings that are merely possible themselves.
-pub fn drop_explained(findings: &mut Vec<Finding>) {
+/// possible reason explains only findings that are merely possible themselves, and a reason for what took no time only
+/// findings of the same kind.
+pub fn drop_explained(view: &View, findings: &mut Vec<Finding>) {
     let reasons = findings.clone();
-    findings.retain(|effect| !reasons.iter().any(|reason| explains(reason, effect)));
+    let is_vain = |reason: &Finding, effect: &Finding| {
+        held_nothing(view, reason) && !held_nothing(view, effect)
+    };
+    findings.retain(|effect| {
+        !reasons.iter().any(|reason| explains(reason, effect) && !is_vain(reason, effect))
+    });
 }
 
 fn explains(reason: &Finding, effect: &Finding) -> bool {

@@ -100,7 +100,7 @@ impl Place {
         host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
-    /// The port, if the URL has one.
+    /// The URL's port, or else the scheme's.
     pub fn port(&self) -> u16 {
         self.url.port().unwrap_or(self.scheme.port)
     }
@@ -194,14 +194,19 @@ pub fn url_of_path(path: &Path) -> Option<String> {
 }
 
 impl fmt::Display for Place {
+    /// The URL, with the zone of its address (RFC 6874).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.url.fmt(f)
+        let url = self.url.as_str();
+        match self.zone.as_ref().zip(url.split_once(']')) {
+            Some((zone, (before, after))) => write!(f, "{before}%25{zone}]{after}"),
+            None => f.write_str(url),
+        }
     }
 }
 
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.url.fmt(f)
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -224,6 +229,8 @@ mod tests {
         };
         for text in ["http://me@[fe80::1%25eth0]:81/x%2f", "http://[fe80::1%eth0]/[y%25z]"] {
             assert_eq!(zone(text), ("fe80::1".into(), "fe80::1%eth0".into()), "{text}");
+            let shown = schemes::parse(text).unwrap().to_string();
+            assert_eq!(zone(&shown), zone(text), "{shown}");
         }
         assert_eq!(zone("http://[::1]/[y%25z]").1, "::1");
         assert_eq!(zone("http://nas/[y%25z]").1, "nas");

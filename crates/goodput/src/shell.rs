@@ -2,7 +2,7 @@
 
 /// `text` as one word for a shell: quoted only if necessary, so that commands stay readable.
 pub fn word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%@+[]".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%@+".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.into();
     }
@@ -19,5 +19,6 @@ mod tests {
         assert_eq!(word("4096 65536"), "'4096 65536'");
         assert_eq!(word("it's"), r"'it'\''s'");
         assert_eq!(word(""), "''");
+        assert_eq!(word("http://[::1]/f?a=1&b=2"), "'http://[::1]/f?a=1&b=2'");
     }
 }

@@ -76,6 +76,9 @@ impl fmt::Display for Difference {
 
 /// Three significant digits, thousands apart: `12.3`, `35 900`.
 fn grouped(number: f64) -> String {
+    if !number.is_finite() {
+        return "countless".into();
+    }
     if number < 100.0 {
         return format!("{number:.1}");
     }

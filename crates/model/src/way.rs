@@ -56,7 +56,7 @@ pub enum StepName {
 impl fmt::Display for StepName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Application => "application",
+            Self::Application => "app",
             Self::Socket => "socket",
             Self::Qdisc => "qdisc",
             Self::Device => "device",

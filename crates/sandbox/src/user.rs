@@ -14,7 +14,7 @@ use crate::error::SandboxError;
 
 /// The default users for answering strangers: the server's own user if a package made one, else the user that every
 /// system has.
-const USUAL: [&str; 2] = ["goodput", "nobody"];
+const USUAL_NAMES: [&str; 2] = ["goodput", "nobody"];
 
 /// A user of this host, with its group in /etc/passwd.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl User {
         match named {
             None if !now.is_root() => Ok(None),
             None => {
-                let usual = USUAL.iter().find_map(|name| Self::find(name).transpose());
-                usual.unwrap_or_else(|| Err(SandboxError::NoUser(USUAL[1].into()))).map(Some)
+                let usual = USUAL_NAMES.iter().find_map(|name| Self::find(name).transpose());
+                usual.unwrap_or_else(|| Err(SandboxError::NoUser(USUAL_NAMES[1].into()))).map(Some)
             }
             Some(name) => {
                 let user = Self::find(name)?.ok_or_else(|| SandboxError::NoUser(name.into()))?;

@@ -128,17 +128,20 @@ impl Setting {
 
     /// Refuses a scope that this setting does not have, and a missing scope that it needs.
     pub(crate) fn check_scope(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        let like = |what: &str, scope: &str| {
+            format!("which {what}? write it like {}@{scope}", setting.name)
+        };
         let why = match (self.scope, setting.scope.as_deref()) {
             (Scope::Plan | Scope::Host, None)
             | (Scope::Device | Scope::Class | Scope::Route, Some(_)) => {
                 return Ok(());
             }
-            (Scope::Plan, Some(_)) => "it applies to the whole measurement; leave out the @",
-            (Scope::Host, Some(_)) => "it applies to the whole host; leave out the @",
-            (Scope::Device, None) => "which device? write it like offload.tso@eth0",
-            (Scope::Class, None) => "which class? write it like qdisc.htb.burst@eth0:1:10",
-            (Scope::Route, None) => "which route? write it like route.window@192.0.2.0/24",
+            (Scope::Plan, Some(_)) => "it applies to the whole measurement; leave out the @".into(),
+            (Scope::Host, Some(_)) => "it applies to the whole host; leave out the @".into(),
+            (Scope::Device, None) => like("device", "eth0"),
+            (Scope::Class, None) => like("class", "eth0:1:10"),
+            (Scope::Route, None) => like("route", "192.0.2.0/24"),
         };
-        Err(SettingError::Scope { setting: setting.clone(), why: why.into() })
+        Err(SettingError::Scope { setting: setting.clone(), why })
     }
 }

@@ -9,7 +9,7 @@ use crate::trace::Trace;
 /// Wait at the first drop, as a share of the wait at most drops, below which the queue was not full yet.
 const MAX_EARLY_SHARE: f64 = 0.75;
 /// The share of the waits at drops that the longest of "most" has.
-const MOST: f64 = 0.9;
+const MOST_WAITS_QUANTILE: f64 = 0.9;
 
 /// `rate` in bytes per second.
 pub(crate) fn queue(trace: &Trace, empty: &Empty, rate: f64) -> Result<ShapingQueue, Missing> {
@@ -26,7 +26,7 @@ fn discipline(trace: &Trace) -> QueueDiscipline {
     let mut at_drops: Vec<f64> = waits_at_drops(trace).collect();
     let Some(first) = at_drops.first().copied() else { return QueueDiscipline::Unfilled };
     at_drops.sort_by(f64::total_cmp);
-    let most = at_drops[((at_drops.len() - 1) as f64 * MOST) as usize];
+    let most = at_drops[((at_drops.len() - 1) as f64 * MOST_WAITS_QUANTILE) as usize];
     match first < MAX_EARLY_SHARE * most {
         true => QueueDiscipline::ActiveManagement,
         false => QueueDiscipline::DropTail,

@@ -41,21 +41,25 @@ impl Outages {
             let all = pair.flows.iter().all(|(_, to)| silences.cover(number, to.flow));
             all && !pair.flows.is_empty() && view.sender.is_measured(pair.from_s)
         };
-        let (mut outages, mut began) = (Self::default(), None);
-        for (number, pair) in pairs.iter().enumerate() {
-            began = match (began, silent(number, pair)) {
-                (None, true) => Some((pair.from_s, pair.in_flight_segments())),
-                (Some(began), false) => {
-                    outages.enter(began, pair.from_s);
-                    None
-                }
-                (began, _) => began,
-            };
-        }
-        Ok(outages)
+        Ok(Self::among(&pairs, silent))
     }
 
-    fn enter(&mut self, (from_s, in_flight_segments): (f64, f64), to_s: f64) {
+    /// Of these pairs, if `silent` says of which all flows waited for a time-out.
+    fn among(pairs: &[Pair], silent: impl Fn(usize, &Pair) -> bool) -> Self {
+        let (mut outages, mut began) = (Self::default(), None);
+        for (number, pair) in pairs.iter().enumerate() {
+            if silent(number, pair) {
+                let (from_s, _, in_flight) =
+                    began.unwrap_or((pair.from_s, pair.to_s, pair.in_flight_segments()));
+                began = Some((from_s, pair.to_s, in_flight));
+            } else if pair.flows.iter().any(|(from, to)| is_delivering(from, to)) {
+                began.take().into_iter().for_each(|outage| outages.enter(outage));
+            }
+        }
+        outages
+    }
+
+    fn enter(&mut self, (from_s, to_s, in_flight_segments): (f64, f64, f64)) {
         if in_flight_segments >= MIN_IN_FLIGHT_SEGMENTS {
             self.count += 1;
             self.seconds += to_s - from_s;
@@ -93,6 +97,10 @@ fn is_silent(from: &FlowSample, to: &FlowSample) -> bool {
         && grown(from, to, |tcp| tcp.delivered_segments) == Some(0)
 }
 
+fn is_delivering(from: &FlowSample, to: &FlowSample) -> bool {
+    grown(from, to, |tcp| tcp.delivered_segments).is_some_and(|segments| segments > 0)
+}
+
 fn timed_out(from: &FlowSample, to: &FlowSample) -> bool {
     grown(from, to, |tcp| tcp.total_rto).is_some_and(|timeouts| timeouts > 0)
 }
@@ -114,6 +122,9 @@ mod tests {
     fn sample(delivered: u64, timeouts: u64) -> FlowSample {
         let tcp = TcpInfo {
             unacked_segments: Some(10),
+            sacked_segments: Some(0),
+            lost_segments: Some(0),
+            retrans_out_segments: Some(0),
             delivered_segments: Some(delivered),
             total_rto: Some(timeouts),
             ..TcpInfo::default()
@@ -121,7 +132,7 @@ mod tests {
         FlowSample { tcp: Known::Value(tcp), ..FlowSample::unreported(0, Role::Sender, 0, "") }
     }
 
-    fn silences(series: &[(u64, u64)]) -> Vec<bool> {
+    fn pairs_of(series: &[(u64, u64)], read: impl FnOnce(&[Pair])) {
         let samples: Vec<_> =
             series.iter().map(|(segments, rto)| sample(*segments, *rto)).collect();
         let pair = |two: &'_ [FlowSample]| (two[0].clone(), two[1].clone());
@@ -134,8 +145,33 @@ mod tests {
                 flows: vec![(from, to)],
             })
             .collect();
-        let silences = Silences::of(&pairs);
-        (0..pairs.len()).map(|number| silences.cover(number, 0)).collect()
+        read(&pairs);
+    }
+
+    fn silences(series: &[(u64, u64)]) -> Vec<bool> {
+        let mut silent = Vec::new();
+        pairs_of(series, |pairs| {
+            let silences = Silences::of(pairs);
+            silent.extend((0..pairs.len()).map(|number| silences.cover(number, 0)));
+        });
+        silent
+    }
+
+    fn outages(series: &[(u64, u64)]) -> usize {
+        let mut count = 0;
+        pairs_of(series, |pairs| {
+            let silences = Silences::of(pairs);
+            count = Outages::among(pairs, |number, _| silences.cover(number, 0)).count;
+        });
+        count
+    }
+
+    #[test]
+    fn a_path_that_never_delivers_again_has_no_outage() {
+        let again = [(1, 0), (9, 0), (9, 0), (9, 1), (20, 1)];
+        assert_eq!(outages(&again), 1);
+        assert_eq!(outages(&again[..4]), 0);
+        assert_eq!(outages(&[(1, 0), (9, 0), (9, 1), (9, 1), (9, 1)]), 0);
     }
 
     #[test]

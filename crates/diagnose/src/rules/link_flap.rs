@@ -65,8 +65,8 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let confidence = if outages.count > 1 { Confidence::Likely } else { Confidence::Possible };
     let place = view.sender.place();
     let text = format!(
-        "nothing was delivered {} times, {} of the time, with {:.0} segments in flight (tcp_info delivered, unacked, total_rto)",
-        outages.count,
+        "nothing was delivered {}, {} of the time, at last with {:.0} segments in flight (tcp_info delivered, unacked, total_rto)",
+        if outages.count == 1 { "once".into() } else { format!("{} times", outages.count) },
         percent(share),
         outages.in_flight_segments
     );

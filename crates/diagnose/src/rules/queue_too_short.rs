@@ -48,6 +48,7 @@ use crate::parts;
 use crate::policing::Policing;
 use crate::rule::{Depth, Rule, Stage};
 use crate::short_queue::{ShortQueue, needed_bytes};
+use crate::split::split;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 
@@ -149,7 +150,10 @@ fn fitted(view: &View) -> Option<LossModel> {
 fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let marks = Marks::of(view)?;
     let Some(confidence) = marks.confidence() else { return Ok(None) };
-    let held = held_share(view, parts::LOSSES)?;
+    let held = match held_share(view, parts::LOSSES) {
+        Ok(share) => share,
+        Err(_) => split(view)?.path_percent / 100.0,
+    };
     let policed = || Policing::of(view).ok().flatten();
     if held < MIN_LIMITING_TIME_SHARE
         || dropped_at_host(view)?

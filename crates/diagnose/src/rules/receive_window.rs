@@ -25,6 +25,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
+use crate::account::held_share;
 use crate::bounds::{is_tuned, next_after};
 use crate::change::{larger_rmem, of_host, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
@@ -111,7 +112,10 @@ fn seen_from_the_receiver(view: &View) -> Result<Option<Finding>, Missing> {
 /// Whether the peer's window is what limits, whatever keeps it small.
 pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
     view.needs_tcp()?;
-    let share = split(view)?.receive_window_percent / 100.0;
+    let share = match held_share(view, RULE.refines) {
+        Ok(share) => share,
+        Err(_) => split(view)?.receive_window_percent / 100.0,
+    };
     if share < MIN_LIMITING_TIME_SHARE && !contributes(view, share)? {
         return Ok(None);
     }

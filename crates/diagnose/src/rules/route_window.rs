@@ -151,7 +151,11 @@ mod tests {
     fn a_window_that_the_metric_does_not_hold_is_left_to_receive_window() {
         quiet(&RULE, routed(10_000_000, 131_072, 8));
         quiet(&RULE, routed(20_000, 32_768, 0));
-        quiet(&RULE, routed(20_000, 65_535, 0).shares(1.0, 0.0, 0.0).goodput(800e6));
+        let unfilled = routed(20_000, 65_535, 0).tcp(|tcp, _| {
+            tcp.unacked_segments = Some(10);
+            tcp.pacing_rate_bytes_per_s = Some(1_000_000);
+        });
+        quiet(&RULE, unfilled.shares(1.0, 0.0, 0.0).goodput(800e6));
         quiet(&RULE, Case::receive_window());
     }
 

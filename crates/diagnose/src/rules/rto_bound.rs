@@ -54,7 +54,7 @@ const MIN_TIMEOUTS: f64 = 2.0;
 const MIN_TIMEOUT_RTT_RATIO: f64 = 5.0;
 /// Least time-out that leaves room for a delayed acknowledgement of 40 ms (`TCP_DELACK_MIN`),
 /// microseconds.
-const SHORT_US: f64 = 50_000.0;
+const MIN_RTO_MIN_US: f64 = 50_000.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
@@ -82,7 +82,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 }
 
 fn change(view: &View, rtt: f64) -> Option<Change> {
-    let wanted = (4.0 * rtt * 1e6).max(SHORT_US).round();
+    let wanted = (4.0 * rtt * 1e6).max(MIN_RTO_MIN_US).round();
     let now = view.sender.words(TCP_RTO_MIN_US)?;
     let lower = now.parse().is_ok_and(|now: f64| now >= 2.0 * wanted);
     let why = "a time-out that fits this round-trip time";

@@ -49,7 +49,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Share of the samples from which a state of the thread is part of the evidence, percent.
-const OFTEN_PERCENT: f64 = 10.0;
+const MIN_SHOWN_PERCENT: f64 = 10.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.sender;
@@ -124,7 +124,11 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
 /// How often another program's thread was seen in a state, percent, if that is worth a word.
 fn state(view: &View, name: &str) -> Result<f64, Missing> {
     let percent = view.sender.end()?.after.number(&format!("process.{name}_percent"))?;
-    if percent >= OFTEN_PERCENT { Ok(percent) } else { Err(Missing::because("it hardly ever was")) }
+    if percent >= MIN_SHOWN_PERCENT {
+        Ok(percent)
+    } else {
+        Err(Missing::because("it hardly ever was"))
+    }
 }
 
 fn percents(share: Result<f64, Missing>) -> Result<f64, Missing> {

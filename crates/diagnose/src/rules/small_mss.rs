@@ -33,6 +33,7 @@ use crate::change::of_host;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
+use crate::loss::{loss, may_be_a_limit};
 use crate::names::{LINK_MTU, ROUTE_ADVMSS, ROUTE_DESTINATION, ROUTE_MTU};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
@@ -147,9 +148,11 @@ pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
     Ok((gain >= MIN_FULL_SEGMENT_RATE_RATIO).then_some(small))
 }
 
-/// Whether losses hold the sender most of the time; the rate at a loss is proportional to the segment size.
+/// Whether losses by chance hold the sender most of the time; the rate at such a loss is proportional to the segment size. A
+/// limit that drops what exceeds it counts bytes, and leaves as much to small segments.
 fn loss_limits(view: &View) -> bool {
-    view.backs_off_at_loss().unwrap_or(false) && holds(view, parts::LOSSES)
+    let by_a_limit = loss(view).is_ok_and(|lost| may_be_a_limit(&lost));
+    view.backs_off_at_loss().unwrap_or(false) && holds(view, parts::LOSSES) && !by_a_limit
 }
 
 fn holds(view: &View, parts: &[Part]) -> bool {

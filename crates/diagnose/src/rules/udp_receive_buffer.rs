@@ -55,7 +55,7 @@ pub const RULE: Rule = Rule {
 const MIN_DROPPED_BY_SOCKET_SHARE: f64 = 0.5;
 /// A buffer that holds less than this of what arrives is short: a reader was measured to wait for a
 /// CPU for some milliseconds on a busy host, seconds.
-const SHORT_S: f64 = 0.02;
+const MIN_BUFFERED_S: f64 = 0.02;
 /// Memory that a datagram of 1472 bytes is charged for (`skb->truesize`), over its payload: measured
 /// 2304 of a driver that gives each packet half a page.
 const CHARGED_MEMORY_RATIO: f64 = 1.6;
@@ -92,7 +92,7 @@ fn dropped_share(view: &View) -> Result<f64, Missing> {
 fn confidence(view: &View, share: f64) -> Result<Option<Confidence>, Missing> {
     let side = &view.receiver;
     let waits = side.blocked_share()? >= MAX_WAIT_SHARE_OF_SLOW_THREAD;
-    let short = holds_s(view)? < SHORT_S;
+    let short = holds_s(view)? < MIN_BUFFERED_S;
     let paced = side.paced_share()? >= MIN_LIMITING_TIME_SHARE;
     // No buffer holds what arrives while the reader waits for an operator's limit.
     let held = side.held_to(view.plan().flows).ok().flatten();
@@ -166,7 +166,8 @@ fn predicted(view: &View) -> Result<Known<BitRate>, Missing> {
 
 /// A power of two, as buffer sizes are commonly written, yet at least four times the present.
 fn wanted_bytes(view: &View) -> Result<u64, Missing> {
-    let each = arriving(view)? * SHORT_S * CHARGED_MEMORY_RATIO / view.receiver.flow_count()?;
+    let each =
+        arriving(view)? * MIN_BUFFERED_S * CHARGED_MEMORY_RATIO / view.receiver.flow_count()?;
     let bytes = each.max(4.0 * view.receiver.receive_buffer_bytes()?);
     // The kernel takes a signed 32-bit number, and doubles it (socket(7)).
     Ok((bytes.min(f64::from(1 << 29)).ceil() as u64).next_power_of_two())

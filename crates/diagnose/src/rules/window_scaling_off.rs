@@ -148,7 +148,11 @@ mod tests {
         let off = || unscaled().fact(Far, TCP_WINDOW_SCALING, "0");
         quiet(&RULE, off().tcp(|tcp, _| tcp.options = Some(7)));
         quiet(&RULE, off().tcp(|tcp, _| tcp.snd_wnd_bytes = Some(30_000)));
-        quiet(&RULE, off().shares(1.0, 0.0, 0.0).goodput(800e6));
+        let unfilled = off().tcp(|tcp, _| {
+            tcp.unacked_segments = Some(10);
+            tcp.pacing_rate_bytes_per_s = Some(1_000_000);
+        });
+        quiet(&RULE, unfilled.shares(1.0, 0.0, 0.0).goodput(800e6));
         // Both offer it: something on the path takes it away.
         quiet(&RULE, unscaled());
     }

@@ -102,7 +102,8 @@ impl<'a> NearRun<'a> {
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
-        let Self { mut ends, mut probes, log, scratch } = self;
+        // What is named last is dropped first, if this ends early: the flows end before their files are removed.
+        let Self { scratch, log, mut probes, mut ends } = self;
         let idle = probes.idle(&mut ends, interrupt, listener).await?;
         probes.first_exchanges(&mut ends, listener).await?;
         ends.starts = Starts::told(Instant::now());

@@ -47,7 +47,7 @@ fn find(name: &str) -> Vec<String> {
 fn suggestion(name: &str) -> String {
     let names = registries::ALL.iter().flat_map(|registry| (registry.names)());
     goodput_model::nearest(name, names).first().map_or_else(
-        || "`goodput list --help` names the lists of what it knows".into(),
+        || "`goodput list --help` names the lists of everything that has a page".into(),
         |nearest| format!("did you mean {nearest:?}?"),
     )
 }

@@ -37,7 +37,7 @@ impl<'a> Listing<'a> {
     fn print(self) -> Result<()> {
         match &self.narrowed.containing {
             Some(text) if self.rows == 0 => {
-                bail!("no row of this list contains {text:?}; leave it out to see all rows")
+                bail!("no row of this list contains {text:?}; without it, the list shows all rows")
             }
             _ => Ok(self.table.print()?),
         }

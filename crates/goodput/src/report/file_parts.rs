@@ -8,6 +8,7 @@ use super::compare::{notes, runs};
 use super::effect::with_interval;
 use super::style;
 use super::table::Table;
+use crate::shell;
 
 /// Arms, sizes and clients that show the differences between ways to send files.
 const WAYS_TO_SEND: &str = "mover=copy,sendfile socket.cork=off,on socket.nodelay=off,on --sizes 9M,32M,64M --clients 1,16";
@@ -30,6 +31,7 @@ pub fn text(record: &Record) -> String {
 
 /// The command that compares ways to send files, for users who can't change disks and network.
 fn ways_to_send(target: &str, direction: Direction) -> String {
+    let target = shell::word(target);
     let reverse = if direction == Direction::Reverse { " --reverse" } else { "" };
     format!(
         "ways to send files, by size and number of clients, with what they cost:\n    goodput compare {target}{reverse} {WAYS_TO_SEND}"

@@ -2,19 +2,19 @@
 
 use goodput_model::{Loss, LossCandidate, LossParameter};
 
-/// `116 of 35585 segments: chance, in runs; lost_share 0.0033 (0.0020-0.0050), …`; nothing if none was lost or late.
+/// `116 of 35585 segments: chance, in runs; lost 0.33 % (0.20 to 0.50), …`; nothing if none was lost or late.
 pub fn lines(loss: &Loss) -> Vec<(&'static str, String)> {
     if loss.lost_segments == 0 && loss.candidates.is_empty() {
         return Vec::new();
     }
-    let told = match loss.explanation.get() {
+    let explained = match loss.explanation.get() {
         Ok(model) => model.to_string(),
         Err(why) => why.to_string(),
     };
     let parameters =
         loss.explanation.value().and_then(|model| of(loss, |one| one.model == *model)).into_iter();
     let parts = parameters.flat_map(|one| &one.parameters).map(parameter);
-    let lost = format!("{} of {} segments: {told}", loss.lost_segments, loss.sent_segments);
+    let lost = format!("{} of {} segments: {explained}", loss.lost_segments, loss.sent_segments);
     vec![("lost", [lost].into_iter().chain(parts).collect::<Vec<_>>().join("; "))]
 }
 
@@ -22,8 +22,18 @@ fn of(loss: &Loss, is_it: impl Fn(&LossCandidate) -> bool) -> Option<&LossCandid
     loss.candidates.iter().find(|one| is_it(one))
 }
 
+/// A name ends in its unit: `queue_s`, `lost_share`, `rate_segments_per_s`.
 fn parameter(of: &LossParameter) -> String {
-    format!("{} {} ({} to {})", of.name, short(of.value), short(of.least), short(of.most))
+    const UNITS: [(&str, &str, f64); 4] = [
+        ("_segments_per_s", " segments/s", 1.0),
+        ("_segments", " segments", 1.0),
+        ("_share", " %", 100.0),
+        ("_s", " ms", 1e3),
+    ];
+    let of_unit = |(suffix, unit, scale)| Some((of.name.strip_suffix(suffix)?, unit, scale));
+    let (name, unit, scale) = UNITS.into_iter().find_map(of_unit).unwrap_or((&of.name, "", 1.0));
+    let [value, least, most] = [of.value, of.least, of.most].map(|number| short(number * scale));
+    format!("{name} {value}{unit} ({least} to {most})")
 }
 
 /// Three significant digits.
@@ -41,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_explanation_is_told_with_its_numbers() {
+    fn the_explanation_has_its_numbers_and_units() {
         let share = LossParameter {
             name: "lost_share".into(),
             value: 0.003_26,
@@ -61,8 +71,8 @@ mod tests {
                 parameters: vec![share],
             }],
         };
-        let told = "116 of 35585 segments: chance; lost_share 0.00326 (0.00200 to 0.00497)";
-        assert_eq!(lines(&loss), [("lost", told.to_owned())]);
+        let expected = "116 of 35585 segments: chance; lost 0.326 % (0.200 to 0.497)";
+        assert_eq!(lines(&loss), [("lost", expected.to_owned())]);
         loss.explanation = Known::missing("too little was lost");
         assert_eq!(lines(&loss)[0].1, "116 of 35585 segments: too little was lost");
         (loss.lost_segments, loss.candidates) = (0, Vec::new());

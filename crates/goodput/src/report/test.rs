@@ -183,7 +183,7 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
     if let Some(change) = finding.changes.first()
         && record.kind != Kind::Attach
     {
-        let (target, change) = (&record.target, shell::word(&change.as_argument()));
+        let (target, change) = (shell::word(&record.target), shell::word(&change.as_argument()));
         let command = format!(
             "goodput compare {target} {change}{}",
             MeasureArgs::words(&record.plan, record.fetches.is_some())
@@ -212,7 +212,14 @@ fn contributing(out: &mut String, record: &Record) {
 
 fn ways(out: &mut String, record: &Record, every_step: bool) {
     for direction in record.result.directions.iter().filter(|d| !d.way.is_empty()) {
-        lines(out, "lost", way::lines(&direction.way, every_step));
+        let (label, way) = ("lost", way::lines(&direction.way, every_step));
+        match record.result.directions.len() {
+            1 => lines(out, label, way),
+            _ => {
+                let sender = format!("of what the {} host sent:", direction.sender);
+                lines(out, label, [sender].into_iter().chain(way));
+            }
+        }
     }
 }
 

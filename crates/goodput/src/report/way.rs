@@ -114,7 +114,7 @@ mod tests {
             let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
             line.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(row("near application"), "1.20 GB payload", "{text}");
+        assert_eq!(row("near app"), "1.20 GB payload", "{text}");
         assert_eq!(row("near qdisc"), "not counted not counted not counted packets", "{text}");
         assert!(row("near device").starts_with("not counted 3 packets"), "{text}");
     }

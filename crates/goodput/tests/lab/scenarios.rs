@@ -12,7 +12,7 @@ use goodput_lab::{Observed, Scenario};
 use goodput_testing::{as_test, not_judged};
 use libtest_mimic::Failed;
 
-use crate::disturbed::{CPUS, Watch};
+use crate::disturbed::{CPUS, Judgement, Watch, outcome};
 use crate::neighbours::{Needs, Test};
 
 /// Runs of a scenario at most.
@@ -39,35 +39,26 @@ fn scenario(name: &'static str) -> Test {
     }
 }
 
-/// What one run comes to.
-enum Run {
-    Expected,
-    /// Otherwise than expected: how.
-    Unexpected(String),
-    /// Otherwise than expected, and the machine may have been too busy or too slow: how.
-    NotJudged(String),
-}
-
 fn run(name: &'static str, scenario: &Scenario, needs: Needs) -> Result<(), Failed> {
-    let (mut expected, mut unexpected) = (0, Vec::new());
-    loop {
+    let (mut expected, mut unexpected, mut undecided) = (0, Vec::new(), None);
+    for _ in 0..RUNS {
         match run_once(scenario, needs)? {
-            Run::Expected => expected += 1,
-            Run::Unexpected(how) => {
+            Ok(None) => expected += 1,
+            Ok(Some(how)) => undecided = Some(how),
+            Err(how) => {
                 eprintln!("NOT AS EXPECTED {name}: {how}");
                 unexpected.push(how);
             }
-            Run::NotJudged(how) => {
-                not_judged(&how);
-                return Ok(());
-            }
         }
         match passes(expected, unexpected.len()) {
-            Some(true) => return Ok(()),
+            Some(true) if expected > 0 => return Ok(()),
+            Some(true) => break,
             Some(false) => return Err(unexpected.join("\n").into()),
             None => {}
         }
     }
+    undecided.iter().for_each(|how| not_judged(how));
+    Ok(())
 }
 
 /// Whether a scenario passes whose runs came out like this, if that is decided: the first run is as expected, or most are.
@@ -79,19 +70,22 @@ fn passes(expected: usize, unexpected: usize) -> Option<bool> {
     (unexpected == most).then_some(false)
 }
 
-fn run_once(scenario: &Scenario, needs: Needs) -> Result<Run, Failed> {
+/// What one run comes to, as [`outcome`] has it.
+fn run_once(scenario: &Scenario, needs: Needs) -> Result<Result<Option<String>, String>, Failed> {
     let goodput = Path::new(env!("CARGO_BIN_EXE_goodput"));
     let watch = Watch::begin(needs);
     let observed = goodput_lab::run(scenario, goodput, &[])?;
-    let taken = watch.taken();
+    let machine = watch.end();
     let record = observed.record.as_ref().map_err(|failed| format!("no record: {failed:?}"))?;
-    // This may be true of any path on a slow machine.
-    let cpus = CPUS.contains(&record.verdict.limit.as_str()).then(|| "its CPUs limit".to_owned());
-    Ok(match taken.or(cpus) {
-        _ if observed.is_as_expected() => Run::Expected,
-        Some(why) => Run::NotJudged(format!("{why}: {}", explain(&observed))),
-        None => Run::Unexpected(explain(&observed)),
-    })
+    let judgement = match observed.is_as_expected() {
+        true => Judgement::Right,
+        false if CPUS.contains(&record.verdict.limit.as_str()) => {
+            Judgement::Cpus(explain(&observed))
+        }
+        // A wrong one, too: the path was not what the scenario planted if others took the CPUs.
+        false => Judgement::Open(explain(&observed)),
+    };
+    Ok(outcome(judgement, &machine))
 }
 
 /// What was missed, and the evidence of what was found instead.

@@ -8,7 +8,7 @@ use crate::names::{LINK_SPEED, TCP_RMEM, TCP_WMEM};
 use crate::view::positive;
 
 /// A round trip across a continent, seconds: a host on the Internet should be able to fill it.
-const FAR_S: f64 = 0.05;
+const FAR_ROUND_TRIP_S: f64 = 0.05;
 
 /// Speed assumed for a device without its own speed, bits per second: slow for any host today.
 const ASSUMED_SPEED_BITS_PER_S: f64 = 1e8;
@@ -48,7 +48,7 @@ impl Ask for Buffer {
             let why = format!("{} is {text:?}, not three numbers", self.name);
             return Err(Missing::because(why));
         };
-        let allowed = most * self.payload * 8.0 / FAR_S;
+        let allowed = most * self.payload * 8.0 / FAR_ROUND_TRIP_S;
         if allowed >= speed {
             return Ok(None);
         }
@@ -62,7 +62,7 @@ impl Ask for Buffer {
                 Err(_) => format!("{} is low for any link", rate(speed)),
             }
         );
-        let needed = (speed / 8.0 * FAR_S / self.payload).min(f64::from(1 << 30)) as u64;
+        let needed = (speed / 8.0 * FAR_ROUND_TRIP_S / self.payload).min(f64::from(1 << 30)) as u64;
         let to = format!("{least} {usual} {}", needed.next_power_of_two());
         let name = self.name.trim_start_matches("sysctl.");
         let change = host.sysctl(name, text, &to, "one bandwidth-delay product of 50 ms");

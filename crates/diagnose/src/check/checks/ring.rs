@@ -11,7 +11,7 @@ use crate::view::positive;
 /// Bits of a full frame of MTU 1500 on the wire: 1518 bytes, preamble and gap (IEEE 802.3).
 const FRAME_BITS: f64 = 1538.0 * 8.0;
 /// A ring that lasts this long bridges the usual gaps of a busy Linux host, seconds.
-const ENOUGH_S: f64 = 0.001;
+const MIN_RING_S: f64 = 0.001;
 
 pub(super) const RING: Check = Check {
     id: "ring-size",
@@ -27,7 +27,7 @@ fn ring(check: &Check, host: &HostView) -> Answer {
     let gap = host.number(LONGEST).map(|us| us / 1e6);
     let confidence = match gap {
         Ok(gap) if gap > lasts => Confidence::Likely,
-        Err(_) if lasts < ENOUGH_S => Confidence::Possible,
+        Err(_) if lasts < MIN_RING_S => Confidence::Possible,
         _ => return Ok(None),
     };
     let ring = format!("receive ring of {frames} frames = {} at {}", time(lasts), rate(speed));

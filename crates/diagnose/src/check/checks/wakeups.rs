@@ -8,7 +8,7 @@ use crate::finding::time;
 /// Fact: the longest delay of a wake-up on any CPU while it was watched.
 pub(super) const LONGEST: &str = "wakeup.longest_us";
 /// A gap that a window of data in flight on a local network does not bridge, seconds.
-const LONG_S: f64 = 0.02;
+const MIN_GAP_S: f64 = 0.02;
 
 /// Late wake-ups.
 pub(super) const WAKEUPS: Check = Check {
@@ -20,7 +20,7 @@ pub(super) const WAKEUPS: Check = Check {
 
 fn wakeups(check: &Check, host: &HostView) -> Answer {
     let gap = host.number(LONGEST)? / 1e6;
-    if gap < LONG_S {
+    if gap < MIN_GAP_S {
         return Ok(None);
     }
     let text = format!("a thread that was ready waited up to {} for a CPU", time(gap));

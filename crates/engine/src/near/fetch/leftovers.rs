@@ -92,5 +92,5 @@ fn undo(
 /// Whether two places are of one server.
 fn is_same(one: &Place, other: &Place) -> bool {
     let server = |place: &Place| (place.scheme().id, place.port());
-    server(one) == server(other) && one.host().eq_ignore_ascii_case(other.host())
+    server(one) == server(other) && one.address().eq_ignore_ascii_case(&other.address())
 }

@@ -209,7 +209,7 @@ impl Http {
     }
 
     fn ask_and_follow(&mut self, wait: &dyn Wait) -> Result<Body, FileError> {
-        for _ in 0..=redirect::MOST {
+        for _ in 0..=redirect::MAX_REDIRECTS {
             let (answer, asked, first) = self.ask(wait)?;
             match answer.outcome {
                 Outcome::Body { extent, announced_bytes } => {
@@ -222,7 +222,7 @@ impl Http {
                 }
             }
         }
-        let most = redirect::MOST;
+        let most = redirect::MAX_REDIRECTS;
         Err(FileError::Protocol(format!("the server redirects more than {most} times")))
     }
 

@@ -7,7 +7,7 @@ use crate::place::Place;
 use crate::words::shown;
 
 /// Most consecutive redirects.
-pub(super) const MOST: usize = 10;
+pub(super) const MAX_REDIRECTS: usize = 10;
 
 /// The place to which `location` resolves at `from`, if a request may go there; the user named
 /// `named`.

@@ -45,7 +45,7 @@ fn computed(args: &CeilingArgs) -> Result<CeilingReport> {
     };
     if !asks_for_something(&inputs) && unread.is_empty() {
         bail!(
-            "nothing bounds the goodput by what was given; give --link RATE, --window with --rtt, --loss with --rtt, \
+            "too little was given to compute a ceiling; give --link RATE, --window with --rtt, --loss with --rtt, \
              --bus, --packet-rate, --hz with --burst-max, --ring with --drain-gap, or --here DEVICE"
         );
     }
