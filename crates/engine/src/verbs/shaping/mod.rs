@@ -57,7 +57,7 @@ pub async fn shaping(
     let ShapingRequest { target, credentials, plan, .. } = request;
     if target.file.is_some() || target.mounted.is_some() {
         return Err(EngineError::Flow(format!(
-            "{}: a file server can't test a shaper; name a server that measures: HOST or SCHEME://HOST",
+            "{}: only a server that measures can test a shaper: name HOST or SCHEME://HOST",
             target.text
         )));
     }
