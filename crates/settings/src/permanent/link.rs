@@ -17,7 +17,7 @@ pub(crate) fn link_file(setting: &SettingRef, keys: &str) -> Permanent {
     let found = match address(setting, &device) {
         Some(address) => format!("MACAddress={address}"),
         None => {
-            format!("# MACAddress=… would be safer: the name may change\nOriginalName={device}")
+            format!("# The MAC address would be safer: the name may change.\nOriginalName={device}")
         }
     };
     entry(
