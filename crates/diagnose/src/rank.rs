@@ -12,9 +12,9 @@ use crate::view::View;
 /// A predicted rate below this multiple of the goodput gains nothing worth a change.
 const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
 
-/// Share of the flows' time from which a part of the account may hold the verdict: what took less gains less when it is
-/// removed.
-const MIN_HELD_SHARE: f64 = 0.05;
+/// Share of the flows' time from which a part of the account may hold the verdict. Without a part that took the share s, the
+/// same bytes take 1 - s of the time, so the rate grows to 1 / (1 - s) at most: less than this is not worth a change.
+const MIN_HELD_SHARE: f64 = 1.0 - 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 
 /// Limits whose reason may sit at the other end: both ends agree on windows and segments, and a setting at
 /// one end applies to both.

@@ -1,7 +1,6 @@
 //! How goodput depends on a value: the curve through arms that are numbers of one setting.
 //!
-//! goodput(x) = asymptote * min(x / knee, 1): a window lets its size through per round trip, a burst its size per
-//! tick, until something else is the limit. The fit is by least squares of logarithms.
+//! goodput(x) = asymptote * share(x, knee), as [`DoseCurve::share`] has it. The fit is by least squares of logarithms.
 
 use goodput_model::{BitRate, DoseCurve, Known};
 
@@ -52,7 +51,7 @@ fn described(n: u32, knee: f64, asymptote: BitRate, misfit: f64, rises: Known<bo
 /// The asymptote that fits best for this knee, and the root mean square of the residuals, in logarithms.
 fn fit(points: &[(f64, f64)], knee: f64) -> (f64, f64) {
     let above: Vec<f64> =
-        points.iter().map(|(dose, rate)| rate.ln() - (dose / knee).min(1.0).ln()).collect();
+        points.iter().map(|(dose, rate)| rate.ln() - DoseCurve::share(*dose, knee).ln()).collect();
     let n = above.len() as f64;
     let mean = above.iter().sum::<f64>() / n;
     let square = above.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / n;

@@ -119,6 +119,14 @@ pub struct DoseCurve {
     pub rises: Known<bool>,
 }
 
+impl Comparison {
+    /// Goodput of an arm's runs that count and have one, in the order in which they were made.
+    pub fn counted_rates(&self, arm: usize) -> impl Iterator<Item = BitRate> {
+        let counted = self.trials.iter().filter(move |t| t.arm == arm && t.discarded.is_none());
+        counted.filter_map(|trial| trial.goodput_bits_per_s.value().copied())
+    }
+}
+
 impl DoseCurve {
     /// A value as a number: as it is read back, or with the units that people write. `None` if it is none above zero.
     #[must_use]
@@ -134,8 +142,14 @@ impl DoseCurve {
     #[must_use]
     pub fn goodput_at(&self, value: f64) -> Option<f64> {
         let asymptote = self.asymptote_bits_per_s.value()?.0;
-        let share = self.knee.value().map_or(1.0, |knee| (value / knee).min(1.0));
-        Some(asymptote * share)
+        Some(asymptote * self.knee.value().map_or(1.0, |knee| Self::share(value, *knee)))
+    }
+
+    /// Share of the asymptote that a value gives if the knee is there, 0 to 1: a window lets its size through per round trip,
+    /// a burst its size per tick, until something else is the limit.
+    #[must_use]
+    pub fn share(value: f64, knee: f64) -> f64 {
+        (value / knee).min(1.0)
     }
 }
 

@@ -42,11 +42,7 @@ fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
     let mut top: f64 = 0.0;
     for (number, arm) in comparison.arms.iter().enumerate() {
         let y = -(number as f64);
-        let counted = comparison.trials.iter().filter(|t| t.arm == number && t.discarded.is_none());
-        let rates: Vec<f64> = counted
-            .filter_map(|trial| trial.goodput_bits_per_s.value())
-            .map(|rate| rate.0)
-            .collect();
+        let rates: Vec<f64> = comparison.counted_rates(number).map(|rate| rate.0).collect();
         top = rates.iter().copied().fold(top, f64::max);
         layers.push(Layer::unnamed(
             colour(number),

@@ -39,12 +39,10 @@ struct Dose<'a> {
 fn doses(comparison: &Comparison) -> Vec<Dose<'_>> {
     let each = comparison.arms.iter().enumerate().filter_map(|(number, arm)| {
         let text = arm.values.first()?;
-        let counted = comparison.trials.iter().filter(|t| t.arm == number && t.discarded.is_none());
-        let runs = counted.filter_map(|trial| trial.goodput_bits_per_s.value()).map(|rate| rate.0);
         Some(Dose {
             text,
             number: DoseCurve::number(text)?,
-            runs: runs.collect(),
+            runs: comparison.counted_rates(number).map(|rate| rate.0).collect(),
             median: arm.goodput_bits_per_s.value().map(|rate| rate.0),
         })
     });
