@@ -19,8 +19,6 @@ pub const SUPER_PACKET_BYTES: f64 = 70_000.0;
 pub const USUAL_FILL_S: f64 = 0.001;
 /// Mean lateness that high-resolution timers hardly exceed, seconds. Measured: 1 to 6 µs.
 pub const PLAUSIBLE_LATENESS_S: f64 = 100e-6;
-/// Share of the rate that late timers may cost.
-pub const MAX_LOST_SHARE: f64 = 0.01;
 
 /// What the size follows from.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,32 +86,6 @@ pub fn super_packet(max_bytes: f64, max_segments: f64, payload: f64, frame: f64)
     (max_bytes / payload).floor().min(max_segments).max(1.0) * frame
 }
 
-/// How late timers are at most, as far as it matters, seconds: a bucket that bridges this loses at most
-/// [`MAX_LOST_SHARE`] of its rate. `latenesses` in any order, each of a timer of `interval_s`, one after the other; `cycle_s` is
-/// the time of one frame or super-packet at the rate. `None` without latenesses.
-///
-/// With the lateness `δ` of each timer and the bridged `x`, a frame takes `C + E[max(δ - x, 0)]` instead of its cycle `C`.
-/// A timer that is later than its whole interval met a pause of the machine. However often a shaper's timers run,
-/// each pause delays only one of them: `δ - x` is then lost of all the time in which timers were watched, not of each cycle.
-pub fn lateness_to_bridge(latenesses: &[f64], interval_s: f64, cycle_s: f64) -> Option<f64> {
-    let mut late: Vec<f64> = latenesses.to_vec();
-    late.sort_by(|a, b| b.total_cmp(a));
-    let watched_s: f64 = late.iter().map(|one| interval_s + one).sum();
-    let cycles_s = cycle_s * late.len() as f64;
-    let (mut lost, mut slope) = (0.0, 0.0);
-    for (place, one) in late.iter().enumerate() {
-        let of_s = if *one > interval_s { watched_s } else { cycles_s };
-        lost += one / of_s;
-        slope += 1.0 / of_s;
-        // As far as those that exceed it are the ones up to here, `x` loses `lost - slope × x`.
-        let bridged = (lost - MAX_LOST_SHARE) / slope;
-        if late.get(place + 1).is_none_or(|next| *next <= bridged) {
-            return Some(bridged.max(0.0));
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,35 +121,5 @@ mod tests {
         assert_eq!(super_packet(65_536.0, 65_535.0, 1448.0, 1514.0), 45.0 * 1514.0);
         assert_eq!(super_packet(65_536.0, 1.0, 1448.0, 1514.0), 1514.0);
         assert_eq!(super_packet(100.0, 8.0, 1448.0, 1514.0), 1514.0);
-    }
-
-    #[test]
-    fn what_is_bridged_leaves_the_allowed_excess() {
-        let late: Vec<f64> = (0..1000).map(|n| f64::from(n) * 1e-7).collect();
-        let cycle = 121e-6;
-        let interval = 100e-6;
-        let bridged = lateness_to_bridge(&late, interval, cycle).unwrap();
-        let excess: f64 = late.iter().map(|one| (one - bridged).max(0.0)).sum();
-        assert!((excess / 1000.0 - MAX_LOST_SHARE * cycle).abs() < 1e-12, "{bridged} {excess}");
-        assert_eq!(lateness_to_bridge(&[1e-9, 2e-9], interval, cycle), Some(0.0));
-        assert_eq!(lateness_to_bridge(&[], interval, cycle), None);
-        let one = lateness_to_bridge(&[9e-5], interval, cycle).unwrap();
-        assert!((one - (9e-5 - 1.21e-6)).abs() < 1e-12, "{one}");
-    }
-
-    /// A pause of 3 ms in half a second costs 0.6 % at any rate, and one of 8 ms costs 1 % if 3 ms are bridged.
-    #[test]
-    fn a_pause_counts_once_however_fast_the_shaper_is() {
-        let watched = |pause: f64| {
-            let usual = (0.5 - 100e-6 - pause) / 105e-6;
-            let mut late = vec![5e-6; usual as usize];
-            late.push(pause);
-            late
-        };
-        for cycle in [6e-6, 12e-6, 121e-6] {
-            let bridged = |pause| lateness_to_bridge(&watched(pause), 100e-6, cycle).unwrap();
-            assert!(bridged(3e-3) <= 5e-6, "{}", bridged(3e-3));
-            assert!((bridged(8e-3) - 3e-3).abs() < 1e-5, "{}", bridged(8e-3));
-        }
     }
 }

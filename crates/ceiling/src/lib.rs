@@ -15,6 +15,7 @@ pub mod buses;
 pub mod fit;
 pub mod framings;
 mod inputs;
+pub mod lateness;
 mod lines;
 pub mod models;
 mod packet;

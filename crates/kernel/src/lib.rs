@@ -39,5 +39,5 @@ pub use socket::{
 };
 pub use sources::{snapshot, usage};
 pub use tcp_info::{decode, tcp_info};
-pub use timers::{WATCHED_TIMER, timer_latenesses};
+pub use timers::timer_latenesses;
 pub use wakeups::longest_wakeup_delay;

@@ -41,8 +41,15 @@ pub struct EnoughBucket {
     pub bytes: Bytes,
     /// The arithmetic.
     pub lines: Vec<CeilingLine>,
-    /// How late the timers of the shaper's host are.
+    /// How late timers of the shaper's host are that run as long as a frame takes at the rate.
     pub timers: Known<TimerLateness>,
+    /// The same of timers that run as long as a super-packet takes.
+    #[serde(default = "not_watched")]
+    pub super_packet_timers: Known<TimerLateness>,
+}
+
+fn not_watched() -> Known<TimerLateness> {
+    Known::missing("an older goodput made this record")
 }
 
 /// How late timers were, before the traffic.
@@ -50,13 +57,16 @@ pub struct EnoughBucket {
 pub struct TimerLateness {
     /// How many timers were watched.
     pub count: u64,
+    /// How long each ran, microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_us: Option<f64>,
     /// The lateness that half of them exceed, microseconds.
     pub median_us: f64,
     /// The longest, microseconds.
     pub longest_us: f64,
     /// What a bucket has to bridge, so that late timers cost at most 1 % of the rate, microseconds.
     pub bridged_us: f64,
-    /// How many were late by more than they were to run: the machine did something else meanwhile.
+    /// How many were later than timers of an idle machine are: it did something else first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<u64>,
 }

@@ -30,7 +30,7 @@ mod windows;
 
 use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKind};
 
-pub use explain::{Sender, counts, explain};
+pub use explain::{Sender, Timers, Watched, counts, explain};
 pub use judge::{Configured, TcpRate, judge};
 pub use proof::{Question, Questions, proof, questions};
 pub use since::since;

@@ -29,16 +29,19 @@ fn bucket(out: &mut String, enough: &EnoughBucket) {
         false => format!("a bucket of {shown}, for the rate and for whole super-packets"),
     };
     lines(out, "enough", [words].into_iter().chain(enough.lines.iter().map(step)));
+    let both = [&enough.timers, &enough.super_packet_timers];
+    let watched: Vec<_> = both.iter().filter_map(|timers| timers.value()).map(watched).collect();
     match &enough.timers {
-        Known::Value(timers) => lines(out, "timers", watched(timers)),
+        Known::Value(_) => lines(out, "timers", watched.concat()),
         Known::Missing(why) => line(out, "timers", &format!("unknown: {}", why.missing)),
     }
 }
 
 /// How late timers were, and whether the machine was busy meanwhile.
 fn watched(timers: &TimerLateness) -> Vec<String> {
+    let length = timers.timer_us.map(|us| format!(" of {}", micros(us))).unwrap_or_default();
     let mut words = vec![format!(
-        "of {} timers half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate",
+        "of {} timers{length} half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate",
         timers.count,
         micros(timers.median_us),
         micros(timers.longest_us),

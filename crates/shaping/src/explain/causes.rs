@@ -2,14 +2,15 @@
 
 use goodput_model::ShapingCause;
 
-use super::{Answer, Seen, bucket, queue, rates, say};
+use super::{Answer, Seen, bucket, late_timers, queue, rates, say};
 
 /// All that explain what was seen.
 pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
-    const ALL: [fn(&Seen) -> Answer; 15] = [
+    const ALL: [fn(&Seen) -> Answer; 16] = [
         rates::set_otherwise,
         bucket::below_a_frame,
-        bucket::late_timers,
+        late_timers::of_frames,
+        late_timers::of_super_packets,
         rates::second_shaper,
         rates::ignored,
         rates::elsewhere,
@@ -27,10 +28,11 @@ pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
     found.chain(rates::headers(seen)).collect()
 }
 
-/// What holds TCP, if it gets less than datagrams and less than the shaper's configured rate.
+/// What holds TCP, if it gets less than datagrams and less than the shaper's configured rate, and not for late timers.
 fn tcp_limit(seen: &Seen) -> Answer {
     let limit = seen.sender.tcp_limit.as_ref()?;
     let least = seen.test.configured_bits_per_s.0 * (1.0 - seen.tolerance());
-    (seen.tcp_lags() && seen.test.tcp_bits_per_s.value()?.high < least)
+    let is_timers = late_timers::of_super_packets(seen).is_some();
+    (seen.tcp_lags() && seen.test.tcp_bits_per_s.value()?.high < least && !is_timers)
         .then(|| say("tcp-limit", format!("TCP gets less than datagrams: {limit}")))
 }

@@ -2,14 +2,17 @@
 
 mod bucket;
 mod causes;
+mod late_timers;
 mod local;
 mod queue;
 mod rates;
 mod remedy;
 #[cfg(test)]
 pub(crate) mod tests;
+mod timers;
 
 pub(crate) use remedy::at;
+pub use timers::{Timers, Watched};
 
 use goodput_model::{
     Bytes, Change, CountedLayer, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing,
@@ -31,10 +34,8 @@ pub struct Sender<'a> {
     pub before: &'a Snapshot,
     /// The same facts afterwards.
     pub after: &'a Snapshot,
-    /// How late each of many timers was there, seconds.
-    pub latenesses_s: Result<Vec<f64>, Missing>,
-    /// How long each of these timers was to run, seconds.
-    pub timer_s: f64,
+    /// How late timers were there.
+    pub timers: Result<Timers, Missing>,
     /// Payload of a TCP segment, bytes, and its IP packet.
     pub segment: Result<(f64, f64), Missing>,
     /// Smallest round-trip time of TCP, seconds.
@@ -151,6 +152,21 @@ impl<'a> Seen<'a> {
     fn shortfall(&self) -> Option<f64> {
         let short = 1.0 - self.given()?.value / self.set_in_frames()?;
         (short > self.tolerance()).then_some(short)
+    }
+
+    /// The share of the local shaper's rate that TCP lacks, if it is more than what is tolerated.
+    fn tcp_shortfall(&self) -> Option<f64> {
+        let (shaper, (_, packet)) = (self.shaper()?, self.sender.segment.as_ref().ok()?);
+        let layer = self.test.counts.value()?;
+        let by = shaper.counted_frame_bytes.0 as f64 / (packet + layer.extra_bytes());
+        let short = 1.0 - self.test.tcp_bits_per_s.value()?.value * by / shaper.rate_bits_per_s.0;
+        (short > self.tolerance()).then_some(short)
+    }
+
+    /// Timers that were watched at the shaper's host.
+    fn watched(&self, which: fn(&Timers) -> &Watched) -> Option<&'a Watched> {
+        self.shaper()?;
+        self.sender.timers.as_ref().ok().map(which)
     }
 
     /// The local shaper's bucket, bytes: the least that the kernel may have, which reports it in steps.

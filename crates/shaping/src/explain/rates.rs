@@ -2,7 +2,7 @@
 
 use goodput_model::{BitRate, ShapingKind};
 
-use super::bucket::is_explained;
+use super::late_timers::is_explained;
 use super::local::parents;
 use super::{Answer, Seen, say};
 

@@ -2,11 +2,16 @@
 
 use goodput_model::{Bytes, Change, EndName, SettingRef};
 
-use super::{Seen, bucket};
+use super::{Seen, bucket, late_timers};
 
 /// A larger bucket, if the present one costs rate or CPU time.
 pub(super) fn changes(seen: &Seen) -> Vec<Change> {
-    let costs = [bucket::below_a_frame, bucket::late_timers, bucket::cuts_batches];
+    let costs = [
+        bucket::below_a_frame,
+        late_timers::of_frames,
+        late_timers::of_super_packets,
+        bucket::cuts_batches,
+    ];
     let change = costs.iter().any(|cause| cause(seen).is_some()).then(|| larger(seen)).flatten();
     change.into_iter().collect()
 }

@@ -5,7 +5,7 @@ use goodput_model::{
     QueueDiscipline, Shaping, ShapingKind, ShapingQueue, ShapingTest, Snapshot,
 };
 
-use super::{Sender, counts, explain};
+use super::{Sender, Timers, Watched, counts, explain};
 use crate::judge::Configured;
 
 /// Datagrams in frames, and TCP in the same, of the configured 100 Mbit/s.
@@ -80,12 +80,18 @@ pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a
         end: EndName::Near,
         before,
         after,
-        latenesses_s: Ok((0..1000).map(|n| f64::from(n) * 1e-7).collect()),
-        timer_s: 1e-4,
+        timers: Ok(Timers {
+            frame: watched(121e-6, |n| f64::from(n) * 1e-7),
+            super_packet: watched(5.45e-3, |n| f64::from(n) * 1e-7),
+        }),
         segment: Ok((1448.0, 1500.0)),
         min_rtt_s: Ok(0.02),
         tcp_limit: Some("the super-packets that something drops".into()),
     }
+}
+
+fn watched(timer_s: f64, late: impl Fn(u32) -> f64) -> Watched {
+    Watched { timer_s, latenesses_s: (0..1000).map(late).collect() }
 }
 
 fn ids(test: &ShapingTest) -> Vec<&str> {
@@ -120,6 +126,34 @@ fn a_bucket_of_one_frame_loses_what_late_timers_leave() {
     let enough = seen.enough_bucket.value().unwrap();
     assert!((1514..3000).contains(&enough.for_rate_bytes.0), "{enough:?}");
     assert!(seen.causes[0].text.contains("6.88 µs late at 100 Mbit/s"), "{:?}", seen.causes[0]);
+}
+
+/// Timers of 12 µs are hardly late, those of 545 µs by 27 µs: a bucket of just a super-packet gives datagrams their
+/// rate, and TCP 95.3 % of it.
+#[test]
+fn late_timers_of_super_packets_cost_tcp_alone() {
+    let local = |burst| tbf(1_000_000_000, burst, 10_000_000);
+    let explained = |burst, tcp: f64| {
+        let test = ShapingTest { configured_bits_per_s: BitRate(1e9), ..test(SHAPER, 1e9, tcp) };
+        let (before, after) = (local(burst), Snapshot::default());
+        let timers =
+            Timers { frame: watched(12.1e-6, |_| 1e-7), super_packet: watched(545e-6, |_| 27e-6) };
+        explain(test, Ok(Sender { timers: Ok(timers), ..sender(&before, &after) }))
+    };
+    let seen = explained(68_128, 955e6);
+    assert_eq!(ids(&seen), ["late-timers-tcp", "headers"], "{:#?}", seen.causes);
+    assert!(
+        seen.causes[0]
+            .text
+            .contains("4.5 % of the rate; the timers that were watched would lose 4.7 %"),
+        "{:?}",
+        seen.causes
+    );
+    let enough = seen.enough_bucket.value().unwrap();
+    assert_eq!((enough.for_rate_bytes, enough.bytes), (Bytes(1514), Bytes(70_817)));
+    assert_eq!(seen.changes[0].to, "70817");
+    let with_enough = explained(70_817, 955e6);
+    assert_eq!(ids(&with_enough), ["tcp-limit", "headers"], "{:#?}", with_enough.causes);
 }
 
 /// At 1 Gbit/s a step of 64 ns is 8 bytes: the kernel reports 68130 bytes as 68128.

@@ -8,7 +8,7 @@ use goodput_model::{
     Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
 };
 use goodput_settings::at_both_ends;
-use goodput_shaping::{Configured, counts, explain, judge};
+use goodput_shaping::{Configured, Timers, counts, explain, judge};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -64,7 +64,7 @@ pub async fn shaping(
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
     // Before any traffic: what it costs is not the timers'.
-    let late = timers(&request.plan).await;
+    let late = timers(request).await;
     let train = match send_train(request, &mut client, interrupt, listener).await {
         Ok(train) => train,
         Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
@@ -90,7 +90,7 @@ fn explained(
     request: &ShapingRequest,
     record: Record,
     train: Result<Shaping, Missing>,
-    late: Result<Vec<f64>, Missing>,
+    late: Result<Timers, Missing>,
 ) -> Record {
     let (tcp, sender) = (tcp_rate(&record), sender(&record, late));
     let read = sender.as_ref().ok().zip(tcp.as_ref().ok());

@@ -3,46 +3,65 @@
 use std::time::Duration;
 
 use goodput_ceiling::Packet;
-use goodput_model::{Direction, EndName, Estimate, Finding, Known, Missing, Plan, Record, Verdict};
+use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
+use goodput_model::{
+    BitRate, Direction, EndName, Estimate, Finding, Known, Missing, Record, Verdict,
+};
 use goodput_mover::run_promptly;
-use goodput_shaping::{Sender, TcpRate};
+use goodput_shaping::{Sender, TcpRate, Timers, Watched};
 
+use super::ShapingRequest;
 use crate::threads::blocking;
 
-/// How long timers are watched: a few thousand of them.
+/// How long timers of each length are watched: at 1 Gbit/s, some hundreds that run as long as a super-packet takes.
 const WATCHED: Duration = Duration::from_millis(500);
 
-/// How late timers of this host are, seconds, if it is the one that sends.
-pub(super) async fn timers(plan: &Plan) -> Result<Vec<f64>, Missing> {
-    if plan.direction == Direction::Reverse {
+/// How late timers of this host are that run as long as the shaper's, if it is the one that sends.
+pub(super) async fn timers(request: &ShapingRequest) -> Result<Timers, Missing> {
+    if request.plan.direction == Direction::Reverse {
         return Err(Missing::because(
             "the far host sends, and only this host's timers are watched",
         ));
     }
-    let watched = || {
+    let takes = |bytes: f64| timer(bytes, request.configured.rate);
+    let (frame, super_packet) = (takes(request.datagram.0 as f64), takes(SUPER_PACKET_BYTES));
+    let watched = move || {
+        let watch = move || watch_both(frame, super_packet);
         let thread = std::thread::Builder::new().name("timers".into()).spawn(watch);
         thread.map_or_else(|why| Ok(Err(why)), std::thread::JoinHandle::join)
     };
     match blocking(watched).await {
-        Ok(Ok(Ok(late))) => Ok(late.iter().map(Duration::as_secs_f64).collect()),
+        Ok(Ok(Ok(timers))) => Ok(timers),
         Ok(Ok(Err(why))) => Err(Missing::because(format!("timers can't be watched: {why}"))),
         Ok(Err(_)) => Err(Missing::because("the thread that watches timers panicked")),
         Err(why) => Err(Missing::because(why.to_string())),
     }
 }
 
+/// How long a shaper sleeps before it sends so many bytes: as long as they take at its rate. A timer that is longer than
+/// the watch itself is watched as far as that goes.
+fn timer(bytes: f64, rate: BitRate) -> Duration {
+    Duration::from_secs_f64((bytes * 8.0 / rate.0).min(WATCHED.as_secs_f64()))
+}
+
 /// A queueing discipline's timers don't wait for other threads; so this one waits as little as it may.
-fn watch() -> std::io::Result<Vec<Duration>> {
+fn watch_both(frame: Duration, super_packet: Duration) -> std::io::Result<Timers> {
     if let Err(cause) = run_promptly() {
         tracing::debug!("can't get a higher priority than other threads: {cause}");
     }
-    goodput_kernel::timer_latenesses(WATCHED)
+    Ok(Timers { frame: watch(frame)?, super_packet: watch(super_packet)? })
+}
+
+fn watch(timer: Duration) -> std::io::Result<Watched> {
+    let late = goodput_kernel::timer_latenesses(timer, WATCHED)?;
+    let latenesses_s = late.iter().map(Duration::as_secs_f64).collect();
+    Ok(Watched { timer_s: timer.as_secs_f64(), latenesses_s })
 }
 
 /// The end that sent, if it reports.
 pub(super) fn sender(
     record: &Record,
-    latenesses_s: Result<Vec<f64>, Missing>,
+    timers: Result<Timers, Missing>,
 ) -> Result<Sender<'_>, Missing> {
     let reverse = record.plan.direction == Direction::Reverse;
     let (end, seen) = match reverse {
@@ -57,8 +76,7 @@ pub(super) fn sender(
         end,
         before: &seen.before,
         after: &seen.after,
-        latenesses_s,
-        timer_s: goodput_kernel::WATCHED_TIMER.as_secs_f64(),
+        timers,
         segment: inputs.and_then(Packet::of).map(|packet| (packet.payload, packet.ip)),
         min_rtt_s: match direction {
             Some(Known::Value(us)) => Ok(us / 1e6),
