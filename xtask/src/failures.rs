@@ -125,7 +125,7 @@ stack backtrace:
     }
 
     #[test]
-    fn of_a_binary_that_broke_off_the_last_lines_are_told() {
+    fn of_a_binary_that_broke_off_the_last_lines_are_reported() {
         let mut failures = Failures::default();
         let lines: Vec<_> = (0..100).map(|n| n.to_string()).collect();
         failures.broke_off(&lines);

@@ -55,22 +55,22 @@ impl BucketNeeds {
 
     /// The same in whole bytes, with its arithmetic.
     pub fn worked_out(&self) -> (u64, Vec<CeilingLine>) {
-        let (mut lines, frame, told) = (Lines::default(), number(self.frame), rate(self.rate));
+        let (mut lines, frame, rate_text) = (Lines::default(), number(self.frame), rate(self.rate));
         let (label, formula) = match self.lateness_s {
             Some(late) => (
                 "a frame, and what comes in while a timer is late",
-                format!("{frame} + {told} × {} / 8", time(late)),
+                format!("{frame} + {rate_text} × {} / 8", time(late)),
             ),
             None => (
                 "what comes in within 1 ms, and a frame at least",
-                format!("the larger of {told} × {} / 8 and {frame}", time(USUAL_FILL_S)),
+                format!("the larger of {rate_text} × {} / 8 and {frame}", time(USUAL_FILL_S)),
             ),
         };
         lines.add(label, formula, self.for_rate().ceil(), "bytes");
         if self.super_packet > self.frame {
             let segments = self.super_packet / self.frame;
             let late = self.super_lateness_s.filter(|late| *late > 0.0);
-            let late = late.map(|late| format!(" + {told} × {} / 8", time(late)));
+            let late = late.map(|late| format!(" + {rate_text} × {} / 8", time(late)));
             let formula = format!("{} × {frame}{}", number(segments), late.unwrap_or_default());
             let bytes = self.for_super_packets().ceil();
             lines.add("a super-packet of segmentation offload", formula, bytes, "bytes");

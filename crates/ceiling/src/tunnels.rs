@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_told_by_the_kernel_s_word() {
+    fn devices_are_recognised_by_the_kernel_s_word() {
         assert_eq!([of_device("vxlan"), of_device("veth")], [Some("vxlan"), None]);
     }
 }

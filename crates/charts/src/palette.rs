@@ -1,4 +1,4 @@
-//! Colours that a reader with any colour vision tells apart, on light and on dark paper.
+//! Colours that a reader with any colour vision can distinguish, on light and on dark paper.
 
 use goodput_model::Limiter;
 use plotters::style::RGBColor;

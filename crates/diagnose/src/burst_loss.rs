@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn few_losses_are_none_and_a_window_that_never_returns_is_told() {
+    fn few_losses_are_none_and_a_window_that_never_returns_is_reported() {
         assert_eq!(burst(3, 126), None);
         assert!(!burst(11, 40).unwrap().outgrown);
         assert_eq!(burst(0, 126), None);

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_reasons_the_near_ends_is_told_whoever_sends() {
+    fn of_two_reasons_the_near_ends_is_reported_whoever_sends() {
         let case = Case::healthy().fact(Near, LINK_KIND, "veth").fact(Far, LINK_KIND, "tun");
         let mut evidence = case.evidence();
         for sender in [Near, Far] {

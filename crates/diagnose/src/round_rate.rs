@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_measured_shaper_and_policer_are_told_apart() {
+    fn the_measured_shaper_and_policer_are_distinguished() {
         let shaper = of(95.64e6).unwrap();
         assert_eq!(
             (shaper.rate.round(), shaper.counts),

@@ -63,11 +63,11 @@ impl<'a> Shaper<'a> {
         let kind = side.text(names::QDISC_KIND)?;
         // An htb class sends up to its ceil as long as its parent lends.
         let class = used_class(side, kind);
-        let told = match &class {
+        let configured = match &class {
             Some(class) => Ok(class.ceil),
             None => side.count(names::QDISC_CEIL).or_else(|_| side.count(names::QDISC_RATE)),
         };
-        let rate = match told {
+        let rate = match configured {
             Ok(rate) if rate > 0.0 => rate,
             Err(why) if SHAPERS.contains(&kind) => return Err(why),
             _ => return Ok(None),

@@ -109,9 +109,10 @@ fn shadow(verdict: &Verdict) -> String {
                 .iter()
                 .map(|fit| format!("{} +{:.0}", fit.model, fit.behind))
                 .collect();
-            let told = loss.explanation.get().map_or_else(|why| why.to_string(), |m| m.to_string());
+            let explained =
+                loss.explanation.get().map_or_else(|why| why.to_string(), |m| m.to_string());
             format!(
-                "{} of {}: {told} [{}]",
+                "{} of {}: {explained} [{}]",
                 loss.lost_segments,
                 loss.sent_segments,
                 fits.join(", ")

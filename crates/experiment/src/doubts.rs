@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_made_again_is_told_and_its_block_counts() {
+    fn a_run_that_was_made_again_is_reported_and_its_block_counts() {
         let failed = Trial { discarded: Some("failed: reset".into()), ..trial(2, 1, 0.0) };
         let mut trials = blocks(|_| 150.0);
         trials.push(failed);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placebo_that_seems_to_help_is_told() {
+    fn a_placebo_that_seems_to_help_is_reported() {
         let values = vec![vec!["off".into()], vec!["off".into()]];
         let design = Design::default();
         let comparison = conclude(vec![], values, &design, blocks(|_| 150.0), "time was up");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn discards_silence_and_shortage_are_told() {
+    fn discards_silence_and_shortage_are_reported() {
         let mut trials = vec![trial(1, 0, 0.0), trial(1, 1, 10.0), trial(2, 0, 10.0)];
         trials.push(Trial { discarded: Some("the peer left".into()), ..trial(2, 1, 0.0) });
         trials.push(Trial { discarded: Some("warm-up".into()), ..trial(WARM_UP_BLOCK, 0, 1.0) });

@@ -230,7 +230,7 @@ mod tests {
         let trials = (1..=10).flat_map(|block| {
             let alone = FilesAlone {
                 source_bits_per_s: Some(Known::Value(BitRate(4e9))),
-                sink_bits_per_s: Some(Known::missing("the far end does not tell it")),
+                sink_bits_per_s: Some(Known::missing("the far end does not report it")),
             };
             let files = trial(block, FILES_ARM, 9e7);
             [trial(block, MEMORY_ARM, 9e8), Trial { files_alone: Some(alone), ..files }]

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_is_told_in_percent_of_the_baseline() {
+    fn an_effect_is_reported_in_percent_of_the_baseline() {
         let effect = effect(&pairs(1.25f64.ln(), 6), FIRST, UP).unwrap();
         assert!((effect.percent - 25.0).abs() < 1e-9);
         assert_eq!(effect.judgement, Judgement::Better);

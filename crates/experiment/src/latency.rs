@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_until_the_delay_is_told_as_well() {
+    fn it_goes_on_until_the_delay_is_reported_as_well() {
         let next = |us: fn(u32, usize) -> f64| {
             let trials: Vec<_> =
                 (1..=6).flat_map(|b| [0, 1].map(|arm| probed(b, arm, us(b, arm)))).collect();

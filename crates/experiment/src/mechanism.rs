@@ -104,8 +104,8 @@ fn median_of(witnesses: &BTreeMap<u32, f64>, whose: &str) -> Known<f64> {
 
 /// Whether the second of each pair is below the first by a tenth, and not by chance alone.
 pub(crate) fn known_by_signs(pairs: &[(f64, f64)]) -> Known<bool> {
-    let most_telling = 0.5f64.powi(pairs.len() as i32);
-    if most_telling > MAX_CHANCE_PROBABILITY {
+    let smallest_chance = 0.5f64.powi(pairs.len() as i32);
+    if smallest_chance > MAX_CHANCE_PROBABILITY {
         return Known::missing(format!("{} pairs of runs are too few to decide", pairs.len()));
     }
     let fell = pairs.iter().filter(|(before, after)| after < before).count();

@@ -140,7 +140,7 @@ impl Connection {
                 Err(cause) => return Err(FileError::io("shake hands by TLS")(cause)),
             }
             if let Err(why) = session.process_new_packets() {
-                // Tells the server why, if it listens.
+                // Sends the server the reason, if it listens.
                 let _ = session.write_tls(&mut Raw(&self.socket, SendFlags::empty()));
                 return Err(tls::refused(host, &why));
             }

@@ -216,7 +216,7 @@ mod tests {
     use crate::schemes::http::{HTTP, HTTPS};
 
     #[test]
-    fn hosts_ports_and_users_are_told_apart() {
+    fn hosts_ports_and_users_are_distinguished() {
         let parts = |text: &str| {
             let place = schemes::parse(text).unwrap();
             (place.host().to_owned(), place.port(), place.user().map(str::to_owned))

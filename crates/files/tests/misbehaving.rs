@@ -137,7 +137,7 @@ fn what_has_no_end_is_given_up() {
 }
 
 #[test]
-fn what_is_forbidden_is_told_apart_and_no_password_is_shown() {
+fn what_is_forbidden_is_distinguished_and_no_password_is_shown() {
     let forbids = says!(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     let denies = |mut socket: TcpStream| {
         let _ = socket.write_all(b"220 hello\r\n");

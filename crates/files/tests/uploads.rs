@@ -166,7 +166,7 @@ impl Wait for Late {
 }
 
 #[test]
-fn a_web_server_that_takes_a_file_and_says_nothing_is_told_from_one_that_is_silent() {
+fn a_web_server_that_takes_a_file_and_says_nothing_is_distinguished_from_one_that_is_silent() {
     let (mut conversation, _) = serve("http", "", |_, reader| {
         let mut body = Vec::new();
         reader.read_to_end(&mut body).ok()?;

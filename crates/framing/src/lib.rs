@@ -56,7 +56,7 @@ pub trait Layout: Debug + Send + Sync {
 
     /// Whether datagrams themselves show when the payload's clock begins, by a marker or by the first datagram, not
     /// something that both ends agreed on before.
-    fn tells_its_beginning(&self) -> bool {
+    fn announces_its_beginning(&self) -> bool {
         false
     }
 

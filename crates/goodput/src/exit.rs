@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_reported_once() {
         let cause = std::io::Error::other("disk on fire");
         let error = Err::<(), _>(cause).context("can't write x: disk on fire").unwrap_err();
         assert_eq!(in_words(&error), "can't write x: disk on fire");

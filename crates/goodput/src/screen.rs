@@ -325,7 +325,7 @@ mod tests {
 
     /// Each piece that is read restarts the full patience.
     #[test]
-    fn a_slow_reader_gets_everything_and_one_that_stops_is_told_of() {
+    fn a_slow_reader_gets_everything_and_one_that_stops_is_reported() {
         let line = "x".repeat(PIECE_BYTES - 1) + "\n";
         SLOW.add(&line.repeat(3));
         for _ in 0..3 {

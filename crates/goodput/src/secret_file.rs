@@ -16,7 +16,7 @@ use crate::screen;
 /// Largest size of such a file, bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// How long to wait for a pipe before telling the user.
+/// How long to wait for a pipe before the user gets a message.
 const NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// Names the directory with the credentials of a service (systemd.exec(5)).

@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn places_are_told_apart_by_their_form() {
+    fn places_are_distinguished_by_their_form() {
         assert_eq!(Place::parse("0000:00:03.0"), Place::Pci("0000:00:03.0".into()));
         let usb = Place::parse("usb-0000:00:14.0-1.2");
         assert_eq!(usb, Place::Usb { controller: "0000:00:14.0".into(), ports: "1.2".into() });

@@ -75,7 +75,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn subflows_are_counted_as_the_kernel_tells_them() {
+    fn subflows_are_counted_as_the_kernel_reports_them() {
         let mut info = [0; INFO_BYTES];
         (info[SUBFLOWS_AT], info[TOTAL_SUBFLOWS_AT]) = (2, 3);
         assert_eq!(subflows(&info), Ok(3));

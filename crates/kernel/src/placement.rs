@@ -72,9 +72,9 @@ fn interrupted(root: &Root, wanted: DeviceMatch<'_>) -> BTreeSet<u16> {
     let vectors = of_device(&table, wanted);
     let effective =
         |interrupt: &u32| list(root, &format!("proc/irq/{interrupt}/effective_affinity_list"));
-    let told: Option<Vec<_>> =
+    let lists: Option<Vec<_>> =
         vectors.interrupts.iter().take(MAX_INTERRUPTS).map(effective).collect();
-    match told {
+    match lists {
         Some(cpus) => cpus.into_iter().flatten().collect(),
         None => {
             let counted = table.cpus.iter().zip(&vectors.counts).filter(|(_, count)| **count > 0);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_tells_by_its_counts_where_interrupts_go() {
+    fn an_older_kernel_shows_by_its_counts_where_interrupts_go() {
         let (host, _) = machine(&[6]);
         std::fs::remove_dir_all(host.path().join("proc/irq")).unwrap();
         std::fs::write(host.path().join("sys/class/net/eth0/device/numa_node"), "-1\n").unwrap();

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_cut_and_absent_files_are_told_apart() {
+    fn empty_cut_and_absent_files_are_distinguished() {
         let directory = tempfile::tempdir().unwrap();
         let root = Root::at(directory.path());
         for (name, content) in [("whole", "1\n"), ("cut", "1"), ("empty", "")] {

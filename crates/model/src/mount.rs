@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_type_tells_where_the_files_are() {
+    fn the_type_says_where_the_files_are() {
         assert_eq!(MountReach::of("nfs4"), MountReach::Network);
         assert_eq!(MountReach::of("fuse.sshfs"), MountReach::Network);
         assert_eq!(MountReach::of("fuse.unheard"), MountReach::Unknown);

@@ -49,7 +49,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "is_off")]
     pub peer_output: bool,
     /// Port at which the first flow meets the end that awaits it, the others next to it, which only nuttcp
-    /// can be told.
+    /// can be asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<u16>,
     /// Whether round trips are measured beside the flows, before they begin and while they run.

@@ -63,7 +63,7 @@ pub struct RateTrial {
     pub lost_percent: f64,
     /// What reached the receiver, whose socket had no room for it: part of `lost_percent`, percent of what
     /// was sent, too.
-    #[serde(default = "not_told")]
+    #[serde(default = "unreported")]
     pub dropped_by_receiver_percent: Known<f64>,
     /// How long it sent, seconds.
     pub duration_s: f64,
@@ -78,7 +78,7 @@ pub struct RateTrial {
 }
 
 /// What a record of an earlier version leaves us with.
-fn not_told() -> Known<f64> {
+fn unreported() -> Known<f64> {
     Known::missing("earlier versions did not ask the receiving socket")
 }
 

@@ -52,7 +52,7 @@ pub struct FlowSample {
     /// Time that the flow's thread was ready to run and waited for a CPU (run-queue delay, second
     /// number of /proc/PID/task/TID/schedstat, Documentation/scheduler/sched-stats.rst). Part of it
     /// counts as blocked too: what woke it came before it ran.
-    #[serde(default = "not_told")]
+    #[serde(default = "unreported")]
     pub cpu_wait_us: Known<u64>,
     /// Time that the flow's thread took to get payload from its source, if that is not memory: in
     /// the calls that read it. If one call reads and sends, the time that the thread slept in it,
@@ -124,7 +124,7 @@ impl FlowSample {
 }
 
 /// What a peer that knows no `cpu_wait_us` leaves us with.
-fn not_told() -> Known<u64> {
+fn unreported() -> Known<u64> {
     Known::missing("the peer does not report how long its threads waited for a CPU")
 }
 

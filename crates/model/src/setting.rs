@@ -65,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_three_parts_are_told_apart() {
+    fn the_three_parts_are_distinguished() {
         let setting: SettingRef = "far:route.window@192.0.2.0/24".parse().unwrap();
         assert_eq!(setting.end, EndName::Far);
         assert_eq!(setting.name, "route.window");

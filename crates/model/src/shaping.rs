@@ -162,7 +162,7 @@ pub struct ShapingTest {
     /// The bucket that would be enough for the rate.
     #[serde(default = "not_computed")]
     pub enough_bucket: Known<EnoughBucket>,
-    /// What explains what was seen, the most telling first.
+    /// What explains what was seen, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<ShapingCause>,
     /// What to change at the sending host.

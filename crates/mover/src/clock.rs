@@ -180,14 +180,14 @@ mod tests {
     fn the_time_of_a_thread_is_known_while_it_runs_and_stays_after_its_end() {
         let cpu = Arc::new(ThreadCpu::new());
         assert!(cpu.used_us().get().is_err(), "not begun");
-        let (inner, (tell, told)) = (Arc::clone(&cpu), std::sync::mpsc::channel::<()>());
+        let (inner, (sender, receiver)) = (Arc::clone(&cpu), std::sync::mpsc::channel::<()>());
         let thread = std::thread::spawn(move || {
             inner.begin();
             while inner.used_us().value().is_none_or(|us| *us < 2000) {}
-            tell.send(()).unwrap();
+            sender.send(()).unwrap();
             inner.end();
         });
-        told.recv().unwrap();
+        receiver.recv().unwrap();
         assert!(*cpu.used_us().get().unwrap() >= 2000);
         thread.join().unwrap();
         let after = *cpu.used_us().get().unwrap();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_as_it_is() {
+    fn an_error_is_reported_as_it_is() {
         let file = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         assert_eq!(Multishot::new(1).unwrap().read(&file, |_| {}), Err(Errno::NOTSOCK));
     }

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_stall_is_lost_but_for_the_slack_and_told() {
+    fn the_time_of_a_stall_is_lost_but_for_the_slack_and_reported() {
         let mut schedule = Schedule::new(BitRate(1e8), 0).unwrap();
         let mut now = 0;
         for stall in [0, 0, 1_000_000_000, 0, 0, 0] {

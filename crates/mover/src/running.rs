@@ -207,10 +207,10 @@ impl RunningFlow {
         self.thread.is_finished()
     }
 
-    /// When its payload's clock began, if [`tells_its_beginning`]; `None` until this is known, and if the clock begins
+    /// When its payload's clock began, if [`announces_its_beginning`]; `None` until this is known, and if the clock begins
     /// with the gate.
     ///
-    /// [`tells_its_beginning`]: goodput_framing::Layout::tells_its_beginning
+    /// [`announces_its_beginning`]: goodput_framing::Layout::announces_its_beginning
     pub fn began_at(&self) -> Option<Instant> {
         self.began.get().copied()
     }

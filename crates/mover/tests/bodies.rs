@@ -129,7 +129,7 @@ fn fetch_up_to(
     (counters.bytes(), result)
 }
 
-/// Takes bodies, each on the connection before it or on one of its own, and is told the end of each by a byte.
+/// Takes bodies, each on the connection before it or on one of its own, and learns of the end of each by a byte.
 struct Taking {
     server: std::net::SocketAddr,
     socket: TcpStream,
@@ -137,7 +137,7 @@ struct Taking {
     anew: bool,
     most_bytes: u64,
     patience: Duration,
-    /// How much later it hears that it is told the end of one.
+    /// How much later than the end of a body the byte comes.
     hears_after: Duration,
 }
 

@@ -41,8 +41,8 @@ fn every_byte_arrives() {
             pair.finish();
         }
         patience(|| pair.receiver.is_finished());
-        let tells = transport == Transport::Udp && framing.tells_its_beginning();
-        assert_eq!(pair.receiver.began_at().is_some(), tells, "{} {framing:?}", mover.id());
+        let announced = transport == Transport::Udp && framing.announces_its_beginning();
+        assert_eq!(pair.receiver.began_at().is_some(), announced, "{} {framing:?}", mover.id());
         let (sent, received) = pair.join();
         sent.result.unwrap();
         received.result.unwrap();

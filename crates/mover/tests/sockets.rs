@@ -54,7 +54,7 @@ fn both_ends_get_what_was_asked_for_before_the_handshake() {
 }
 
 #[test]
-fn both_ends_wait_poll_and_queue_as_they_were_told() {
+fn both_ends_wait_poll_and_queue_as_asked() {
     let options = SocketOptions {
         notsent_lowat_bytes: Some(Bytes(16_384)),
         busy_poll_us: Some(0),
@@ -111,7 +111,7 @@ fn what_comes_after_the_handshake_is_doubted() {
 }
 
 #[test]
-fn a_buffer_the_kernel_cut_is_told_with_the_limit() {
+fn a_buffer_the_kernel_cut_is_reported_with_the_limit() {
     let asked = SocketOptions { sndbuf_bytes: Some(Bytes(1 << 30)), ..SocketOptions::default() };
     let (near, _far) = connect(&asked).unwrap();
     let doubts = check_effective(&near, &asked);

@@ -21,17 +21,17 @@ fn uring_zerocopy() -> &'static dyn Mover {
 
 #[test]
 fn copies_are_counted_and_a_limit_on_locked_memory_is_named() {
-    every_copy_on_loopback_is_told(zerocopy());
+    every_copy_on_loopback_is_reported(zerocopy());
     if let Err(why) = uring_zerocopy().can_run(&Plan::standard()) {
         goodput_testing::skip(&why.needs);
     } else {
-        every_copy_on_loopback_is_told(uring_zerocopy());
+        every_copy_on_loopback_is_reported(uring_zerocopy());
     }
     std::thread::spawn(a_limit_too_low_is_named).join().expect("the test holds");
 }
 
 /// The kernel copies what comes back to this host (`skb_orphan_frags_rx`, net/core/dev.c).
-fn every_copy_on_loopback_is_told(mover: &'static dyn Mover) {
+fn every_copy_on_loopback_is_reported(mover: &'static dyn Mover) {
     let pair = Pair::start(mover, Transport::Tcp, |_| {});
     pair.gate.open();
     patience(|| pair.receiver.counters().bytes() > 10_000_000);

@@ -26,7 +26,7 @@ pub struct Lasting {
 
 impl Lasting {
     /// The lifetime in the attributes of an object; `None` if it lasts for good, or can't end.
-    pub(crate) fn told(kind: ObjectKind, attributes: &[(u16, Vec<u8>)]) -> Option<Self> {
+    pub(crate) fn from_attributes(kind: ObjectKind, attributes: &[(u16, Vec<u8>)]) -> Option<Self> {
         let find = |wanted| attributes.iter().find(|(kind, _)| *kind == wanted).map(|(_, v)| v);
         let lasting = match kind {
             ObjectKind::Address => {
@@ -61,16 +61,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_of_addresses_and_ticks_of_routes_are_told() {
+    fn seconds_of_addresses_and_ticks_of_routes_are_reported() {
         let words = |words: [u32; 4]| words.map(u32::to_ne_bytes).concat();
-        let address = |words_of| Lasting::told(ObjectKind::Address, &[(6, words(words_of))]);
+        let address =
+            |words_of| Lasting::from_attributes(ObjectKind::Address, &[(6, words(words_of))]);
         let lasting = Lasting { preferred_s: Some(500), valid_s: Some(1000) };
         assert_eq!(address([500, 1000, 7, 8]), Some(lasting));
         assert_eq!(address([FOR_GOOD, FOR_GOOD, 7, 8]), None);
         let deprecated = Lasting { preferred_s: Some(0), valid_s: None };
         assert_eq!(address([0, FOR_GOOD, 0, 0]), Some(deprecated));
         assert_eq!(lasting.attribute(ObjectKind::Address), (6, words([500, 1000, 0, 0])));
-        let route = |expires| Lasting::told(ObjectKind::Route, &[(12, words([1, 2, expires, 3]))]);
+        let route = |expires| {
+            Lasting::from_attributes(ObjectKind::Route, &[(12, words([1, 2, expires, 3]))])
+        };
         let left = Lasting { preferred_s: Some(6), valid_s: Some(6) };
         assert_eq!((route(0), route(501)), (None, Some(left)));
         assert_eq!(left.attribute(ObjectKind::Route), (23, 6u32.to_ne_bytes().to_vec()));

@@ -98,7 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_code_its_sums_and_the_absence_of_either_are_told_apart() {
+    fn a_code_its_sums_and_the_absence_of_either_are_distinguished() {
         let lanes = [9u64, 4, 5].map(u64::to_ne_bytes).concat();
         let stats = attribute(ETHTOOL_A_FEC_STAT_CORRECTED, &lanes);
         let body = [

@@ -50,8 +50,8 @@ impl Netlink {
     /// When the kernel refuses.
     pub fn link_attributes(&mut self) -> Result<Vec<LinkAttributes>, NetlinkError> {
         let question = RawMessage { kind: libc::RTM_GETLINK, body: vec![0; HEADER_BYTES] };
-        let told = self.dump_raw("list what is set of the links", question)?;
-        Ok(told.iter().filter_map(attributes_of).collect())
+        let messages = self.dump_raw("list what is set of the links", question)?;
+        Ok(messages.iter().filter_map(attributes_of).collect())
     }
 
     /// Sets one of the attributes that [`Netlink::link_attributes`] reports.
@@ -100,8 +100,8 @@ fn attributes_of(message: &RawMessage) -> Option<LinkAttributes> {
     if message.kind != libc::RTM_NEWLINK {
         return None;
     }
-    let told: Vec<(u16, &[u8])> = message.attributes(HEADER_BYTES).collect();
-    let value = |kind: u16| told.iter().find(|(told, _)| *told == kind).map(|(_, value)| *value);
+    let all: Vec<(u16, &[u8])> = message.attributes(HEADER_BYTES).collect();
+    let value = |kind: u16| all.iter().find(|(other, _)| *other == kind).map(|(_, value)| *value);
     let set = ATTRIBUTES.iter().filter_map(|(kind, name)| Some((*name, value(*kind)?.to_vec())));
     let inner =
         |bytes, wanted| attributes(bytes).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
@@ -121,7 +121,7 @@ mod tests {
     use goodput_testing::in_namespace;
 
     #[test]
-    fn every_attribute_is_written_as_it_was_told() {
+    fn every_attribute_is_written_as_reported() {
         in_namespace(|| {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();

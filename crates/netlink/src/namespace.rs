@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_can_be_made_entered_and_told_apart() {
+    fn a_namespace_can_be_made_entered_and_distinguished() {
         in_namespace(|| {
             let here = current().unwrap();
             let other = create().unwrap();

@@ -63,8 +63,8 @@ impl Netlink {
             body.resize(kind.header_bytes(), 0);
             // RTM_GET… is two after RTM_NEW….
             let question = RawMessage { kind: kind.new_message() + 2, body };
-            let told = self.dump_raw(&operation, question)?;
-            all.extend(told.iter().filter_map(|message| object(kind, message)));
+            let messages = self.dump_raw(&operation, question)?;
+            all.extend(messages.iter().filter_map(|message| object(kind, message)));
         }
         Ok(all)
     }
@@ -142,7 +142,7 @@ fn object(kind: ObjectKind, message: &RawMessage) -> Option<Object> {
         .attributes(kind.header_bytes())
         .map(|(attribute, value)| (attribute, value.to_vec()))
         .collect();
-    let lasting = Lasting::told(kind, &attributes);
+    let lasting = Lasting::from_attributes(kind, &attributes);
     attributes.retain(|(attribute, _)| !kind.passing_attributes().contains(attribute));
     let links = links(kind, &header, &attributes);
     let kept = match kind {
@@ -293,8 +293,8 @@ fn key(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8
         // Link and handle.
         ObjectKind::Class => header[4..12].to_vec(),
     };
-    let told = attributes.iter().filter(|(kind_of, _)| kind.key_attributes().contains(kind_of));
-    told.for_each(|attribute| put(&mut key, attribute));
+    let keys = attributes.iter().filter(|(kind_of, _)| kind.key_attributes().contains(kind_of));
+    keys.for_each(|attribute| put(&mut key, attribute));
     key
 }
 

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drops_is_told_from_what_lets_pass() {
+    fn what_drops_is_distinguished_from_what_lets_pass() {
         let counter = expression(b"counter", &attribute(2, &7u64.to_be_bytes()));
         let replies = [
             rule(&[counter.clone(), expression(b"immediate", &verdict(0))]),

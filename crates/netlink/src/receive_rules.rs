@@ -57,8 +57,8 @@ fn list(operation: &str, card: Card<'_>) -> Result<Vec<ReceiveRule>, NetlinkErro
         card(ETHTOOL_GRXCLSRLALL, &mut all)?;
     }
     // There may be fewer rules by now.
-    let told = (word_or_zero(&all, COUNT_AT) as usize).min(count);
-    let places = all[PLACES_AT..].as_chunks().0.iter().take(told);
+    let filled = (word_or_zero(&all, COUNT_AT) as usize).min(count);
+    let places = all[PLACES_AT..].as_chunks().0.iter().take(filled);
     let mut rules = Vec::new();
     for place in places.map(|place| u32::from_ne_bytes(*place)) {
         let mut whole = [0u8; WHOLE_BYTES];
@@ -96,8 +96,8 @@ mod tests {
             ETHTOOL_GRXCLSRLALL => {
                 assert_eq!(word_or_zero(data, COUNT_AT) as usize, rules.len());
                 let places = rules.keys().flat_map(|place| place.to_ne_bytes());
-                for (byte, told) in data[PLACES_AT..].iter_mut().zip(places) {
-                    *byte = told;
+                for (byte, place) in data[PLACES_AT..].iter_mut().zip(places) {
+                    *byte = place;
                 }
             }
             ETHTOOL_GRXCLSRULE => {
@@ -119,14 +119,14 @@ mod tests {
         };
         let mut rules = BTreeMap::from([rule(3), rule(1023)]);
         let before = rules.clone();
-        let told = list("x", &mut |command, data| {
+        let listed = list("x", &mut |command, data| {
             card(&mut rules, command, data);
             Ok(())
         });
-        let told = told.unwrap();
-        assert_eq!(told.iter().map(|rule| rule.place).collect::<Vec<_>>(), [3, 1023]);
+        let listed = listed.unwrap();
+        assert_eq!(listed.iter().map(|rule| rule.place).collect::<Vec<_>>(), [3, 1023]);
         let mut empty = BTreeMap::new();
-        for rule in &told {
+        for rule in &listed {
             add("x", rule, &mut |command, data| {
                 card(&mut empty, command, data);
                 Ok(())
@@ -139,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_tells_too_much_is_not_believed() {
-        let told = list("x", &mut |_, data| {
+    fn a_card_that_reports_too_much_is_not_believed() {
+        let listed = list("x", &mut |_, data| {
             data[COUNT_AT..PLACES_AT].copy_from_slice(&u32::MAX.to_ne_bytes());
             Ok(())
         });
-        assert!(told.is_err());
+        assert!(listed.is_err());
     }
 
     #[test]

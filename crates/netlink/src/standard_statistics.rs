@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_told_by_group_and_number_and_unknown_ones_passed_over() {
+    fn counters_are_reported_by_group_and_number_and_unknown_ones_passed_over() {
         let mac = group(1, &[(4, 70), (8, 3), (99, 5)]);
         let control = group(2, &[(1, 9)]);
         let novel = group(17, &[(4, 1)]);

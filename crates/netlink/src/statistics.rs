@@ -29,7 +29,7 @@ pub fn statistics(device: &str) -> Result<Vec<(String, u64)>, NetlinkError> {
     let mut data = vec![0u8; 8 + 8 * count as usize];
     data[4..8].copy_from_slice(&count.to_ne_bytes());
     call(&operation, device, ETHTOOL_GSTATS, &mut data)?;
-    if told(&data) != Some(count) {
+    if count_of(&data) != Some(count) {
         let why = "the number of counters changed while they were read";
         return Err(NetlinkError::malformed(operation, why));
     }
@@ -37,7 +37,7 @@ pub fn statistics(device: &str) -> Result<Vec<(String, u64)>, NetlinkError> {
 }
 
 /// `struct ethtool_stats`: the command, the count, the values.
-fn told(data: &[u8]) -> Option<u32> {
+fn count_of(data: &[u8]) -> Option<u32> {
     data.get(4..8)?.first_chunk().map(|count| u32::from_ne_bytes(*count))
 }
 
@@ -69,7 +69,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(data in prop::collection::vec(any::<u8>(), 0..100)) {
-            let _ = told(&data);
+            let _ = count_of(&data);
             prop_assert!(values(&data).count() <= data.len() / 8);
         }
     }

@@ -18,7 +18,7 @@ pub struct Host {
     pub(crate) system: &'static dyn System,
     /// Output that differs after a reboot, and in another network namespace or jail there.
     pub(crate) identity: Vec<String>,
-    /// Tells this machine from another one that answers at the same name, if the host reports this.
+    /// Distinguishes this machine from another one that answers at the same name, if the host reports this.
     pub(crate) machine: Option<String>,
     pub(crate) address: Address,
     pub(crate) access: Access,
@@ -50,9 +50,9 @@ impl Host {
         let mut session = login()?;
         let system = systems::of(&mut session)?;
         let identity = system.identity();
-        let told = identity.iter().map(|command| session.output(command));
-        let told = told.map(|told| told.map(|text| text.trim().to_owned()));
-        let identity = told.collect::<Result<_, _>>()?;
+        let words = identity.iter().map(|command| session.output(command));
+        let words = words.map(|words| words.map(|text| text.trim().to_owned()));
+        let identity = words.collect::<Result<_, _>>()?;
         let machine = session.output(&system.machine())?.trim().to_owned();
         let machine = Some(machine).filter(|machine| !machine.is_empty());
         let (address, access) = (address.clone(), access.clone());

@@ -65,7 +65,7 @@ pub(crate) struct Owner {
     pub(crate) access: Access,
     /// What the host reported about its boot and the place of the session.
     pub(crate) identity: Vec<String>,
-    /// Tells that machine from every other one, if the host reports this.
+    /// Distinguishes that machine from every other one, if the host reports this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) machine: Option<String>,
     /// Process id of the dead-man there.
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_and_a_torn_line_is_none() {
+    fn damage_is_reported_and_a_torn_line_is_none() {
         let line = serde_json::to_string(&Line::Begin(owner(FORMAT, 1))).unwrap();
         assert_eq!(Contents::parse(format!("{line}\n{{\"li").as_bytes()).problem(), None);
         assert!(

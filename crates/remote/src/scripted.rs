@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_apart() {
+    fn failures_are_distinguished() {
         let mut shell = Scripted::default()
             .prints("uname -s", "Linux\n")
             .fails("sysctl -w a=1", 1, "sysctl: permission denied on key 'a'")

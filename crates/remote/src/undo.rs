@@ -218,7 +218,7 @@ fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restor
         Relation::OtherMachine => Some("another machine answers at this name now"),
         Relation::Unknown => Some(
             "the host has rebooted, which has undone it, or another machine answers at this name now; \
-             it has no /etc/machine-id that would tell",
+             the host has no /etc/machine-id to identify it",
         ),
     };
     if let Some(why) = why {

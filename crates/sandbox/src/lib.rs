@@ -74,6 +74,6 @@ mod tests {
         let refused = std::thread::spawn(|| enter(&Keep::default())).join();
         let refused = refused.expect("it does not panic");
         assert!(matches!(refused, Err(SandboxError::Threads(2..))), "{refused:?}");
-        assert!(!rustix::thread::no_new_privs().expect("every kernel tells"));
+        assert!(!rustix::thread::no_new_privs().expect("every kernel reports it"));
     }
 }

@@ -241,7 +241,7 @@ fn without_the_capability_it_is_named_and_nothing_is_changed() {
 }
 
 #[test]
-fn what_a_device_does_not_have_is_told_as_such() {
+fn what_a_device_does_not_have_is_reported_as_such() {
     in_scene(|state_dir| {
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         for setting in settings::ALL.iter().filter(|s| HARDWARE.contains(&s.id)) {
@@ -257,7 +257,7 @@ fn what_a_device_does_not_have_is_told_as_such() {
 }
 
 #[test]
-fn a_read_only_parameter_is_told_as_such() {
+fn a_read_only_parameter_is_reported_as_such() {
     in_scene(|state_dir| {
         let setting = "sysctl.net.ipv4.tcp_available_congestion_control".parse().unwrap();
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
@@ -267,7 +267,7 @@ fn a_read_only_parameter_is_told_as_such() {
 }
 
 #[test]
-fn an_object_that_is_not_there_is_told_with_those_that_are() {
+fn an_object_that_is_not_there_is_reported_with_those_that_are() {
     in_scene(|_| {
         for (text, hint) in [
             ("offload.tso@eth7", "eth0"),
@@ -313,9 +313,9 @@ fn undo_in_another_namespace_keeps_the_entry_and_says_so() {
         let outcome = &elsewhere[0].entries[0].outcome;
         assert!(matches!(outcome, Outcome::OtherNamespace { enter: Some(_) }), "{outcome:?}");
         // Its own eth0 is a different one; this process is in the right namespace.
-        let told = left[0].to_string();
-        assert!(told.contains("in another network namespace (net:["), "{told}");
-        assert!(told.contains("--net=/proc/"), "{told}");
+        let text = left[0].to_string();
+        assert!(text.contains("in another network namespace (net:["), "{text}");
+        assert!(text.contains("--net=/proc/"), "{text}");
         assert_eq!(read(&setting).unwrap(), "off");
 
         assert!(undo(state_dir).unwrap()[0].is_clean());

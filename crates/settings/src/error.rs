@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_privilege_is_told_from_everything_else() {
+    fn a_missing_privilege_is_distinguished_from_everything_else() {
         for errno in [libc::EPERM, libc::EACCES, libc::EROFS] {
             assert!(said(errno).not_permitted(), "{errno}");
         }

@@ -27,8 +27,8 @@ pub struct Patience {
     /// When the first wait began.
     began: Option<Instant>,
     /// Is called for a journal that is waited for longer than a moment.
-    tell: fn(&Awaited),
-    told: Option<PathBuf>,
+    notify: fn(&Awaited),
+    notified: Option<PathBuf>,
 }
 
 /// A journal that is waited for.
@@ -57,12 +57,13 @@ impl std::fmt::Display for Awaited {
 
 impl Patience {
     /// Waits for nobody, for callers that others wait for.
-    pub const NONE: Self = Self { longest: Duration::ZERO, began: None, tell: |_| {}, told: None };
+    pub const NONE: Self =
+        Self { longest: Duration::ZERO, began: None, notify: |_| {}, notified: None };
 
     /// Waits as long as a guard may take (30 s), for a person who asked for the changes. If a wait takes more than a
-    /// second, `tell` is called once per journal with what is awaited.
-    pub fn for_a_guard(tell: fn(&Awaited)) -> Self {
-        Self { longest: GUARD_TIMEOUT, tell, ..Self::NONE }
+    /// second, `notify` is called once per journal with what is awaited.
+    pub fn for_a_guard(notify: fn(&Awaited)) -> Self {
+        Self { longest: GUARD_TIMEOUT, notify, ..Self::NONE }
     }
 
     /// Waits a moment for the holder of a journal, unless all patience is spent.
@@ -71,10 +72,10 @@ impl Patience {
         if waited >= self.longest {
             return false;
         }
-        if waited >= NOTICE_DELAY && self.told.as_deref() != Some(path) {
+        if waited >= NOTICE_DELAY && self.notified.as_deref() != Some(path) {
             let settings = contents.entries.iter().map(|entry| entry.setting.clone()).collect();
-            (self.tell)(&Awaited { journal: path.into(), settings, longest: self.longest });
-            self.told = Some(path.into());
+            (self.notify)(&Awaited { journal: path.into(), settings, longest: self.longest });
+            self.notified = Some(path.into());
         }
         #[cfg(test)]
         crate::testing::waiting();

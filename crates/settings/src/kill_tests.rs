@@ -49,9 +49,9 @@ fn undo_leaves_a_live_run_alone_and_finishes_a_dead_one() {
     let scene = Scene::new();
     let mut victim = scene.victim(&["b"], -1);
     victim.wait_until_applied();
-    let told = undo(&scene.state_dir()).unwrap();
-    assert!(matches!(told[0].entries[0].outcome, Outcome::InUse { .. }), "{told:?}");
-    assert!(!told[0].is_clean());
+    let left = undo(&scene.state_dir()).unwrap();
+    assert!(matches!(left[0].entries[0].outcome, Outcome::InUse { .. }), "{left:?}");
+    assert!(!left[0].is_clean());
     assert_eq!(scene.value(), "b");
 
     victim.kill_with_guard();
@@ -176,22 +176,22 @@ fn when_patience_is_spent_the_journal_is_held() {
 }
 
 #[test]
-fn a_long_wait_is_told_with_what_is_waited_for() {
-    static TOLD: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+fn a_long_wait_is_reported_with_what_is_waited_for() {
+    static NOTICES: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
     let scene = Scene::new();
     let path = leave_dead_journal(&scene, &Place::here().unwrap());
     let guard_of_it = JournalFile::take_over(&path).unwrap().unwrap();
     // The guard is slow, and ends once the notice was given.
     let waiting = std::thread::spawn({
         let state = scene.state_dir();
-        let tell = |awaited: &crate::Awaited| TOLD.lock().unwrap().push(awaited.to_string());
-        move || undo_and_forget(&state, Forget::Nothing, Patience::for_a_guard(tell)).unwrap()
+        let notify = |awaited: &crate::Awaited| NOTICES.lock().unwrap().push(awaited.to_string());
+        move || undo_and_forget(&state, Forget::Nothing, Patience::for_a_guard(notify)).unwrap()
     });
-    crate::testing::wait_for("the word", || !TOLD.lock().unwrap().is_empty());
+    crate::testing::wait_for("the word", || !NOTICES.lock().unwrap().is_empty());
     assert!(settle(guard_of_it, Forget::Nothing).is_clean());
     assert!(waiting.join().unwrap()[0].is_clean());
-    let told = TOLD.lock().unwrap();
-    let [said] = &told[..] else { panic!("{told:?}") };
+    let notices = NOTICES.lock().unwrap();
+    let [said] = &notices[..] else { panic!("{notices:?}") };
     assert!(said.contains(&scene.setting().to_string()), "{said}");
     assert!(said.contains(path.to_str().unwrap()) && said.contains("guard"), "{said}");
 }
@@ -249,8 +249,8 @@ fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
         }
         _ => assert_eq!(outcome, Outcome::OtherNamespace { enter: None }),
     }
-    let told = leftovers(&scene.state_dir())[0].to_string();
-    assert!(told.contains("network namespace") && told.contains("--forget"), "{told}");
+    let left = leftovers(&scene.state_dir())[0].to_string();
+    assert!(left.contains("network namespace") && left.contains("--forget"), "{left}");
     assert_eq!(scene.journals().len(), 1);
 
     // In a container, or as another user, this can't be known.
@@ -312,9 +312,9 @@ fn what_a_dead_run_left_does_not_pass_for_the_original() {
     let mut victim = scene.victim(&["b"], -1);
     victim.wait_until_applied();
     victim.kill_with_guard();
-    let told = leftovers(&scene.state_dir());
-    assert_eq!(told[0].settings, [scene.setting()]);
-    assert!(told[0].to_string().contains("settings undo"), "{}", told[0]);
+    let left = leftovers(&scene.state_dir());
+    assert_eq!(left[0].settings, [scene.setting()]);
+    assert!(left[0].to_string().contains("settings undo"), "{}", left[0]);
 
     let mut changes = scene.begin();
     assert_eq!(changes.settled()[0].entries[0].outcome, Outcome::PutBack { to: "a".into() });

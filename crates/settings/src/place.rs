@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn root_of_a_user_namespace_is_told_from_the_real_one() {
+    fn root_of_a_user_namespace_is_distinguished_from_the_real_one() {
         assert!(is_initial("         0          0 4294967295\n"));
         assert!(!is_initial("         0       1000          1\n"));
     }
 
     #[test]
-    fn a_namespace_is_told_by_its_cookie_and_without_one_by_its_inode() {
+    fn a_namespace_is_recognised_by_its_cookie_and_without_one_by_its_inode() {
         let place = |boot_id: &str, netns, netns_cookie| Place {
             boot_id: boot_id.into(),
             netns,

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_of_packets_and_a_shaper_of_the_wire_are_told_apart() {
+    fn a_policer_of_packets_and_a_shaper_of_the_wire_are_distinguished() {
         assert_eq!(
             judged(CONFIGURED, 1e8 * 1514.0 / 1500.0, 96e6).counts,
             Known::Value(CountedLayer::Packet)

@@ -36,7 +36,7 @@ pub struct FarEnd {
     /// It sends datagrams only while it hears from the other end.
     pub needs_life_signs: bool,
     /// This end reports its own counts without the warm-up; the session takes the warm-up from its samples.
-    pub is_told_without_warm_up: bool,
+    pub gets_counts_without_warm_up: bool,
 }
 
 impl FarEnd {
@@ -57,6 +57,6 @@ impl FarEnd {
         ends_as_planned: false,
         finishes_soon: false,
         needs_life_signs: false,
-        is_told_without_warm_up: true,
+        gets_counts_without_warm_up: true,
     };
 }

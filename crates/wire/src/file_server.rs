@@ -35,7 +35,7 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
         }
         Direction::Reverse if plan.rate_bits_per_s.is_some() || plan.burst_bytes.is_some() => {
             return Err(
-                "nobody can tell a server of files how fast to send: leave out --rate and --burst, or add --write".into()
+                "a file server takes no rate: leave out --rate and --burst, or add --write".into(),
             );
         }
         Direction::Send if plan.storage.sink.is_some() => {

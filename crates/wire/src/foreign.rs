@@ -113,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn greetings_are_told_apart() {
+    fn greetings_are_distinguished() {
         assert_eq!(server(b"220 mx.example.org ESMTP Postfix\r\n"), "a mail server (SMTP)");
         assert_eq!(server(b"220 (vsFTPd 3.0.3)\r\n"), "an FTP server");
         assert!(server(b"220 welcome\r\n").contains("FTP or mail"));

@@ -18,7 +18,7 @@ pub(crate) trait StateMachine: Send {
     /// When the state must have ended, or something is due in it.
     fn due(&self) -> Option<Instant>;
 
-    /// Ends the session after an error of [`StateMachine::take`] or [`StateMachine::expire`]: tells the host to forget
+    /// Ends the session after an error of [`StateMachine::take`] or [`StateMachine::expire`]: asks the host to forget
     /// the running measurement, sends the peer a reason that it can understand, and closes.
     fn fail(&mut self, now: Instant, error: &WireError);
 

@@ -46,7 +46,7 @@ pub const ALL: &[Chart] = &[
     way::CHART,
 ];
 
-/// The part of an id or a title that tells one direction from the other; nothing if there is only one.
+/// The part of an id or a title that names the direction; nothing if there is only one.
 fn direction(record: &Record, sender: goodput_model::EndName) -> (String, String) {
     match record.result.directions.len() {
         0 | 1 => (String::new(), String::new()),

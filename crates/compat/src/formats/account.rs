@@ -153,7 +153,7 @@ fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
             EndName::Far => record.ends.far.value(),
         };
         seen.and_then(|end| counted(end, record.plan.omit_s, flow.id, role))
-            .or_else(|| told(record, at, flow.id, role))
+            .or_else(|| reported(record, at, flow.id, role))
             .unwrap_or_default()
     };
     let mut sent = side(flow.sender, Role::Sender);
@@ -192,16 +192,16 @@ fn counted(end: &End, omit_s: f64, flow: u16, role: Role) -> Option<Side> {
     })
 }
 
-fn told(record: &Record, at: EndName, flow: u16, role: Role) -> Option<Side> {
+fn reported(record: &Record, at: EndName, flow: u16, role: Role) -> Option<Side> {
     let totals = record.far_totals.as_ref().filter(|_| at == EndName::Far)?;
-    let told: &FlowTotals = totals.flows.iter().find(|f| f.flow == flow && f.role == role)?;
+    let totals: &FlowTotals = totals.flows.iter().find(|f| f.flow == flow && f.role == role)?;
     Some(Side {
-        bytes: told.bytes.value().copied(),
-        seconds: told.duration_s.value().copied(),
-        retransmits: told.retransmits.value().copied(),
-        packets: told.datagrams.value().copied(),
-        lost: told.lost.value().copied(),
-        reordered: told.reordered.value().copied(),
-        jitter_ms: told.jitter_us.value().map(|us| us / 1000.0),
+        bytes: totals.bytes.value().copied(),
+        seconds: totals.duration_s.value().copied(),
+        retransmits: totals.retransmits.value().copied(),
+        packets: totals.datagrams.value().copied(),
+        lost: totals.lost.value().copied(),
+        reordered: totals.reordered.value().copied(),
+        jitter_ms: totals.jitter_us.value().map(|us| us / 1000.0),
     })
 }

@@ -34,7 +34,7 @@ const UDP_LENGTH_BYTES: &str = "1470";
 /// The same over IPv6.
 const UDP_LENGTH_V6_BYTES: &str = "1450";
 
-/// Surrounds the line that tells scripts that the server listens (2.1.8).
+/// Surrounds the line from which scripts learn that the server listens (2.1.8).
 const RULE: &str = "------------------------------------------------------------";
 
 const NO_BOUNCE: &str = "goodput answers bouncebacks, and sends none";

@@ -36,7 +36,7 @@ const UDP_LENGTH_V6_BYTES: u64 = 1428;
 /// Default bytes of a TCP write (iperf3 -h).
 const TCP_LENGTH_BYTES: u64 = 128 * 1024;
 
-/// Surrounds the line that tells scripts that the server listens (iperf_server_api.c).
+/// Surrounds the line from which scripts learn that the server listens (iperf_server_api.c).
 const RULE: &str = "-----------------------------------------------------------";
 
 const LOG_FILE: &str = "what is printed goes to the end of that file";

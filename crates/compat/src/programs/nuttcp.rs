@@ -22,7 +22,7 @@ pub const PROGRAM: Program = Program {
     mode,
     client: as_client,
     server: as_server,
-    // nuttcp -S forks unless told not to.
+    // nuttcp -S forks unless an option forbids it.
     background: |typed| !typed.has("--nofork"),
     files: |_| Files::default(),
     again: |_| None,

@@ -25,7 +25,7 @@ pub use share::{Part, Seat};
 pub use silence::Outages;
 pub use state::in_flight_segments;
 
-/// Share of the time of which nothing may be known, if shares are to be told.
+/// Share of the time of which nothing may be known, if shares are to be reported.
 const MAX_UNKNOWN_SHARE: f64 = 0.5;
 /// Shortest stretch of the timeline, as a share of the time that was looked at.
 const MIN_SPAN_SHARE: f64 = 0.1;
@@ -95,7 +95,7 @@ fn place(view: &View, seat: Seat) -> Place {
 }
 
 /// Who limited when, over the whole run: the limiter that held most of all flows, interval by interval; a stretch that is
-/// too short to be told belongs to the one before it.
+/// too short to be shown belongs to the one before it.
 fn timeline(view: &View, entries: &[Entry]) -> Vec<AccountSpan> {
     let mut spans: Vec<(f64, f64, Limiter, Seat)> = Vec::new();
     let mut from = 0;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_too_short_to_be_told_belongs_to_the_one_before() {
+    fn a_stretch_too_short_to_be_shown_belongs_to_the_one_before() {
         let span = |from, to, limiter| (from, to, limiter, Seat::Path);
         let spans = vec![
             span(0.0, 3.0, Limiter::Startup),

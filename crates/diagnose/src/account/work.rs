@@ -66,9 +66,9 @@ impl Work {
 
     /// Time in which it neither ran nor waited, microseconds.
     fn unreported_us(&self, duration_us: f64) -> f64 {
-        let told =
+        let known_us =
             self.paced_us + self.stored_us + self.ran_us + self.waited_us + self.throttled_us;
-        (duration_us - self.blocked_us - told).max(0.0)
+        (duration_us - self.blocked_us - known_us).max(0.0)
     }
 
     /// How the thread's own turn divides over the time in which it did not wait for its socket, shares of 1. What is left

@@ -34,7 +34,7 @@ pub fn explanation(flows: &[&[Step]], fits: &[Fit], late_s: f64) -> Result<LossM
         (None, _) => return Err(Missing::because("no explanation could be tried")),
     };
     match (best(true), best(false)) {
-        (Some(chance), _) if apart <= -MIN_APART && would_tell(flows) => Ok(chance.model),
+        (Some(chance), _) if apart <= -MIN_APART && would_show(flows) => Ok(chance.model),
         (_, Some(limit)) if apart >= MIN_APART => Ok(named(limit.model, queues(flows, late_s))),
         _ => Err(Missing::because("chance and a limit explain the losses about as well")),
     }
@@ -51,10 +51,10 @@ pub fn may_be_a_limit(loss: &Loss) -> bool {
     known || chance.zip(limit).is_some_and(|(chance, limit)| limit - chance < MIN_APART)
 }
 
-/// Whether a limit of what is in flight would have been told, had there been one: it loses only near the most, so each
+/// Whether a limit of what is in flight would have shown, had there been one: it loses only near the most, so each
 /// loss is the likelier under it the more was sent with less in flight. If that hardly varied, or too little was
 /// lost, that chance needs fewer parameters says nothing.
-fn would_tell(flows: &[&[Step]]) -> bool {
+fn would_show(flows: &[&[Step]]) -> bool {
     let (mut nats, mut steps) = (0.0, 0);
     for flow in flows {
         let most = flow.iter().map(|step| step.flight).fold(0.0, f64::max);

@@ -96,12 +96,12 @@ fn loss(path: Path, seed: u64) -> Loss {
     fitted(&[run(path, &mut Xoshiro256PlusPlus::seed_from_u64(seed)).0], 0.001)
 }
 
-/// How often each is told as chance, as a limit, and not at all.
-fn told(make: impl Fn(f64) -> Path) -> [usize; 3] {
+/// How often each is reported as chance, as a limit, and not at all.
+fn verdicts(make: impl Fn(f64) -> Path) -> [usize; 3] {
     let mut counts = [0; 3];
     for seed in 0..RUNS {
-        let told = loss(make(seed as f64 / (RUNS - 1) as f64), seed).explanation;
-        counts[match told.get() {
+        let explanation = loss(make(seed as f64 / (RUNS - 1) as f64), seed).explanation;
+        counts[match explanation.get() {
             Ok(LossModel::Random | LossModel::Runs) => 0,
             Ok(_) => 1,
             Err(Missing { .. }) => 2,
@@ -117,13 +117,13 @@ fn between(at: f64, least: f64, most: f64) -> f64 {
     least * (most / least).powf(at)
 }
 
-/// Rows: what was simulated; columns: told as chance, as a limit, not told.
+/// Rows: what was simulated; columns: reported as chance, as a limit, not reported.
 fn table() -> [[usize; 3]; 4] {
     [
-        told(|at| Path::Random(between(at, 0.000_5, 0.05))),
-        told(|at| Path::Runs(between(at, 0.000_5, 0.01), 2.0 + 6.0 * at)),
-        told(|at| Path::Bucket(between(at, 5.0, 100.0))),
-        told(|at| Path::Queue(2_500.0, between(at, 5.0, 50.0))),
+        verdicts(|at| Path::Random(between(at, 0.000_5, 0.05))),
+        verdicts(|at| Path::Runs(between(at, 0.000_5, 0.01), 2.0 + 6.0 * at)),
+        verdicts(|at| Path::Bucket(between(at, 5.0, 100.0))),
+        verdicts(|at| Path::Queue(2_500.0, between(at, 5.0, 50.0))),
     ]
 }
 
@@ -171,7 +171,7 @@ fn parameters_come_out_near_what_was_simulated() {
 }
 
 #[test]
-fn without_losses_nothing_is_told() {
+fn without_losses_nothing_is_reported() {
     let none = loss(Path::Random(0.0), 1);
     assert_eq!((none.lost_segments, none.candidates.len()), (0, 0));
     assert!(none.explanation.get().is_err());

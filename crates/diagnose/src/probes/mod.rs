@@ -1,4 +1,4 @@
-//! Probes: short runs that each change one thing, to tell apart two causes that look alike in the kernel's
+//! Probes: short runs that each change one thing, to distinguish two causes that look alike in the kernel's
 //! counters. A probe gives one bit: goodput, or a witness, moves as one cause or as the
 //! other predicts.
 //!
@@ -23,7 +23,7 @@ pub use rivals::{Rivals, doubt, rivals, settle};
 /// How long a probe runs, seconds: slow start on a path of 100 ms, and a second to measure.
 const LENGTH_S: f64 = 2.5;
 
-/// One thing to change, and the causes that the change tells apart.
+/// One thing to change, and the causes that the change distinguishes.
 #[derive(Debug)]
 pub struct Probe {
     /// Kebab-case name; also the name of its file.
@@ -32,7 +32,7 @@ pub struct Probe {
     pub title: &'static str,
     /// Makes the change, or says why that is not possible here.
     pub set_up: fn(&Record) -> Result<SetUp, Missing>,
-    /// The pairs that it tells apart.
+    /// The pairs that it distinguishes.
     pub pairs: &'static [Pair],
 }
 
@@ -71,7 +71,7 @@ pub const ALL: &[&Probe] = &[
 ];
 
 impl Probe {
-    /// The pair of `a` and `b`, in either order, if this probe tells them apart.
+    /// The pair of `a` and `b`, in either order, if this probe distinguishes them.
     pub fn pair(&self, a: &str, b: &str) -> Option<&'static Pair> {
         let same =
             |pair: &&Pair| (pair.one == a && pair.other == b) || (pair.one == b && pair.other == a);
@@ -79,7 +79,7 @@ impl Probe {
     }
 }
 
-/// The probes that tell two causes apart.
+/// The probes that distinguish two causes.
 pub fn splitting(a: &str, b: &str) -> Vec<&'static Probe> {
     ALL.iter().copied().filter(|probe| probe.pair(a, b).is_some()).collect()
 }

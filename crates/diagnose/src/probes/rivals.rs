@@ -1,4 +1,4 @@
-//! Which two causes can't be told apart, and what a probe's answer decides.
+//! Which two causes can't be distinguished, and what a probe's answer decides.
 
 use goodput_model::{Confidence, Finding, Known, Place, Undecided, Verdict, Witness};
 
@@ -15,11 +15,11 @@ const CLOSE: [(&str, &str); 3] =
 pub struct Rivals {
     /// The first finding's rule.
     pub first: String,
-    /// Each probe that would decide, and the rule that it tells the first from; never empty.
+    /// Each probe that would decide, and the rule from which it distinguishes the first; never empty.
     pub splits: Vec<(String, &'static Probe)>,
 }
 
-/// Causes that the kernel's counters do not tell apart: the best two findings if a probe does and
+/// Causes that the kernel's counters do not distinguish: the best two findings if a probe does and
 /// neither is certain; else a merely possible first finding and a rule that could not decide; else
 /// the first finding's known look-alikes.
 pub fn rivals(findings: &[Finding], undecided: &[Undecided]) -> Option<Rivals> {

@@ -173,8 +173,8 @@ impl<'a> Shaped<'a> {
     fn of(side: &Side<'a>) -> Option<Self> {
         let kind = side.text(QDISC_KIND).ok()?;
         let leaf = (kind == "htb").then(|| htb::used(&htb::leaves(side).ok()?).ok()).flatten();
-        let told = || side.count(QDISC_CEIL).or_else(|_| side.count(QDISC_RATE)).ok();
-        let rate = leaf.as_ref().map(|leaf| leaf.ceil).or_else(told)?;
+        let configured = || side.count(QDISC_CEIL).or_else(|_| side.count(QDISC_RATE)).ok();
+        let rate = leaf.as_ref().map(|leaf| leaf.ceil).or_else(configured)?;
         let sent = side.grown(QDISC_SENT_BYTES).ok()? as f64;
         let packets = positive(side.grown(QDISC_PACKETS).ok()? as f64, "the packets sent").ok()?;
         let could = positive(rate * side.span_s().ok()?, "the rate of the shaper").ok()?;
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_queue_is_too_near_to_tell() {
+    fn half_of_the_queue_is_too_near_to_decide() {
         let why = cannot_tell(&RULE, late(0.014));
         assert!(why.contains("too close"), "{why}");
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_isa_card_is_told_by_its_address() {
+    fn an_isa_card_is_recognised_by_its_address() {
         let case = Case::healthy().goodput(38e6).fact(Far, "bus.kind", "other");
         assert!(fires(&RULE, case.fact(Far, "bus.address", "ISA 0x300")).summary.ends_with("ISA"));
     }

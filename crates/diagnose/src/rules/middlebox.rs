@@ -112,9 +112,9 @@ fn changed(view: &View) -> Result<Option<Changed>, Missing> {
 
 /// Whether both ends report and neither wants small segments.
 fn is_by_neither_end(view: &View, small: &Small) -> bool {
-    let told = view.receiver.end().is_ok_and(|end| end.before.get("route.device").is_ok());
+    let reports = view.receiver.end().is_ok_and(|end| end.before.get("route.device").is_ok());
     let nothing = matches!(Cause::of(view, small), Cause::OnTheWay);
-    told && nothing && view.receiver.count(ROUTE_ADVMSS).is_err()
+    reports && nothing && view.receiver.count(ROUTE_ADVMSS).is_err()
 }
 
 fn taken(view: &View, mut draft: Draft, name: &str, what: &str) -> Draft {

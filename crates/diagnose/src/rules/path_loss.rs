@@ -445,11 +445,11 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_only_tells_afterwards_may_have_lost_them_itself() {
-        let told = |share| Case::healthy_udp().without_far().reported_loss(share);
-        let finding = fires(&RULE, told(0.05));
+    fn a_receiver_that_only_reports_afterwards_may_have_lost_them_itself() {
+        let lossy = |share| Case::healthy_udp().without_far().reported_loss(share);
+        let finding = fires(&RULE, lossy(0.05));
         assert!(finding.summary.contains("receiving host"), "{}", finding.summary);
-        quiet(&RULE, told(0.001));
+        quiet(&RULE, lossy(0.001));
         cannot_tell(&RULE, Case::healthy_udp().without_far());
     }
 

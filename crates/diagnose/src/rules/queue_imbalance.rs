@@ -73,7 +73,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let fewer = more_queues(side);
     let uneven = match uneven(side) {
         Err(_) if fewer.is_some() => None,
-        told => told?,
+        found => found?,
     };
     let confidence = match uneven {
         _ if fewer.is_some() => Confidence::Likely,

@@ -122,7 +122,7 @@ impl Marks {
         lost.then_some(Confidence::Possible)
     }
 
-    fn tell(&self, mut draft: Draft, place: Place) -> Draft {
+    fn describe(&self, mut draft: Draft, place: Place) -> Draft {
         if let Some(burst) = &self.burst {
             draft = of_burst(draft, place, burst);
         }
@@ -167,7 +167,7 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let summary = "a queue or policer's bucket on the path, too short for bursts";
     let draft = Draft::new(RULE.id, Place::Path, confidence, summary).share(held);
     marks
-        .tell(draft, view.sender.place())
+        .describe(draft, view.sender.place())
         .predicted(next_after(view, &[RULE.id]))
         .changes(pacing_congestion_control(view))
         .advice("at the bottleneck, set a queue of one round trip at its rate")

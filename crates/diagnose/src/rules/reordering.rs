@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn later_than_a_round_trip_only_the_report_tells() {
+    fn later_than_a_round_trip_only_the_report_shows_it() {
         fires(
             &RULE,
             Case::reordering().tcp(|tcp, _| {

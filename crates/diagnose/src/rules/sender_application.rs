@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn another_program_that_waits_for_its_disk_is_told_so() {
+    fn another_program_that_waits_for_its_disk_is_reported_so() {
         let case = Case::sender_application().send_queue(0.05).watched().without_far();
         let finding = fires(&RULE, case.fact(Near, "process.disk_wait_percent", 80.0));
         assert!(finding.evidence.iter().any(|w| w.text.contains("a disk in 80 %")), "{finding:?}");

@@ -94,7 +94,7 @@ mod tests {
     use crate::testing::{Case, fires, quiet};
 
     #[test]
-    fn says_that_either_may_be_it_and_what_would_tell() {
+    fn says_that_either_may_be_it_and_what_would_decide() {
         let case = || Case::healthy().without_links().silent_sender(|_, _| ());
         let finding = fires(&RULE, case());
         assert_eq!(finding.confidence, Confidence::Possible);

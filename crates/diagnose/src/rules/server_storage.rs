@@ -52,8 +52,8 @@ pub const RULE: Rule = Rule {
 const MIN_LATER_FETCHES: u64 = 3;
 /// Of fetches like the first, so many are worth more than those of the measurement.
 const MIN_ALONE_FETCHES: u64 = 5;
-/// What storage costs at least, seconds, to be told from the first use of a connection, a program and its memory: disks that
-/// turn need several milliseconds to find a place.
+/// What storage costs at least, seconds, to be distinguished from the first use of a connection, a program and its memory:
+/// disks that turn need several milliseconds to find a place.
 const MIN_STORAGE_TIME_S: f64 = 0.001;
 /// The same on a host whose threads wait for a CPU, seconds: a wait is several time slices long (sched(7); base_slice_ns of
 /// EEVDF is about 3 ms, and each program that is ready takes one), and the first fetch starts more threads than the others.
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_chance_is_not_told() {
+    fn what_may_be_chance_is_not_reported() {
         assert!(cannot_tell(&RULE, fetched(1.5, 20, 1.3)).contains("chance"));
         assert!(cannot_tell(&RULE, fetched(1.5, 3, 1.1)).contains("chance"));
         assert!(cannot_tell(&RULE, fetched(3.0, 2, 1.01)).contains("only 2"));
     }
 
     #[test]
-    fn one_that_is_not_the_longest_is_not_told() {
+    fn one_that_is_not_the_longest_is_not_reported() {
         let case = fetched(1.5, 60, 1.1).fetched(|fetches| {
             let Known::Value(times) = &mut fetches.whole_times else { return };
             times.longest_s = Known::Value(1.4);
@@ -317,7 +317,7 @@ mod tests {
                 times.geometric_mean_s = 0.2;
             }),
         );
-        // What a few microseconds more are can't be told from here.
+        // What a few microseconds more are can't be seen from here.
         quiet(&RULE, alone(20, 0.9995));
     }
 

@@ -52,10 +52,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let goodput = view.goodput()?;
     let Some(confidence) = confidence(view, &shaper, goodput)? else { return Ok(None) };
     let place = view.sender.place();
-    let told = rate(shaper.rate);
-    let summary = format!("the {} shaper on {}, at its rate of {told}", shaper.kind, shaper.device);
+    let limit = rate(shaper.rate);
+    let summary =
+        format!("the {} shaper on {}, at its rate of {limit}", shaper.kind, shaper.device);
     let text = format!(
-        "{} of the {} that {told} leaves for payload",
+        "{} of the {} that {limit} leaves for payload",
         percent(goodput / shaper.ceiling),
         rate(shaper.ceiling)
     );

@@ -88,7 +88,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if matches!(cause, Cause::OnTheWay) {
         return Ok(None);
     }
-    let draft = cause.tell(view, draft(view, &RULE, cause.place(view), &small));
+    let draft = cause.describe(view, draft(view, &RULE, cause.place(view), &small));
     draft.found()
 }
 
@@ -215,7 +215,7 @@ impl<'v, 'a> Cause<'v, 'a> {
         }
     }
 
-    fn tell(&self, view: &View, draft: Draft) -> Draft {
+    fn describe(&self, view: &View, draft: Draft) -> Draft {
         match self {
             Self::Plan(asked) => draft.advice(format!("drop --mss {asked}")),
             Self::Route(side, name, value) => {

@@ -247,7 +247,7 @@ mod tests {
 
     /// 95.64 Mbit/s is 11.955 MB a second; both curves are linear, and idle ways take 21 ms each.
     #[test]
-    fn where_exchanges_pass_the_queue_the_flows_own_bytes_tell() {
+    fn where_exchanges_pass_the_queue_the_flows_own_bytes_decide() {
         for end in [None, Some(EndName::Near), Some(EndName::Far)] {
             let case = Case::path_rate().wobble(0.0).waits(0.0, 0.0).delivered(0.021);
             let case = case.tcp(|tcp, _| {

@@ -23,9 +23,9 @@ impl<'a> Side<'a> {
     /// The limits that held the `flows` of this side; `None` if none did.
     pub fn held_to(&self, flows: u16) -> Result<Option<Held<'a>>, Missing> {
         let end = self.end()?;
-        let untold =
+        let unreported =
             || Missing::because(format!("the {} end does not report its limits", self.name));
-        let held = end.held_to.as_ref().ok_or_else(untold)?;
+        let held = end.held_to.as_ref().ok_or_else(unreported)?;
         let own: Vec<_> = held.iter().filter(|held| held.role == self.role).collect();
         let Some(longest) = own.iter().max_by_key(|held| held.held_us) else { return Ok(None) };
         for limit in &own {

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_are_told_apart_by_their_threshold() {
+    fn cuts_are_distinguished_by_their_threshold() {
         let case = Case::healthy().tcp(|tcp, number| {
             tcp.snd_ssthresh_segments = Some(match number {
                 0..5 => TcpInfo::INFINITE_SSTHRESH,

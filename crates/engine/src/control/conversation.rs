@@ -84,7 +84,7 @@ impl Conversation {
 
     /// Gives the session an input. A failure shows in the next [`Conversation::next`], after what the
     /// session still wanted done.
-    pub fn tell(&mut self, input: Input) {
+    pub fn feed(&mut self, input: Input) {
         let outcome = self.session.handle(Instant::now(), input);
         self.note(outcome);
     }
@@ -172,7 +172,7 @@ impl Conversation {
 
     /// Sends the rest and closes, for a driver that wants no more actions.
     pub async fn leave(mut self, why: &str) {
-        self.tell(Input::Leave(why.into()));
+        self.feed(Input::Leave(why.into()));
         self.say_goodbye().await;
     }
 
@@ -222,7 +222,7 @@ impl Conversation {
             Err(_) => Input::Closed,
         };
         self.heard_all = matches!(input, Input::Closed);
-        self.tell(input);
+        self.feed(input);
     }
 
     fn write_now(&mut self) {

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_ports_and_schemes_are_told_apart() {
+    fn hosts_ports_and_schemes_are_distinguished() {
         let port = goodput_wire::protocols::ALL[0].port;
         assert_eq!(parsed("nas"), ("nas".into(), port));
         assert_eq!(parsed("192.0.2.7:99"), ("192.0.2.7".into(), 99));

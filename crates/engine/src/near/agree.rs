@@ -113,7 +113,7 @@ pub async fn flows(
             Ok(opened) => break opened,
             Err(failure) => failure,
         };
-        client.conversation.tell(Input::FlowsFailed(failure.to_string()));
+        client.conversation.feed(Input::FlowsFailed(failure.to_string()));
         match client.conversation.said() {
             Some(Action::OpenFlows { tickets: others, flow_setup: other }) => {
                 (tickets, flow_setup) = (others, other);
@@ -129,7 +129,7 @@ pub async fn flows(
         address.set_port(client.target.port);
         client.addresses = vec![address];
     }
-    client.conversation.tell(Input::FlowsReady);
+    client.conversation.feed(Input::FlowsReady);
     Ok(Agreed { opened, log, scratch, mount, heard, hashes })
 }
 
@@ -202,7 +202,7 @@ async fn open(
             let peer = client.addresses.first().copied();
             let peer = peer.ok_or_else(|| EngineError::Target("no address to await".into()))?;
             let listeners = FlowListeners::open(plan, &tickets, client.local, peer, first_port)?;
-            client.conversation.tell(Input::Expecting { data_port: None });
+            client.conversation.feed(Input::Expecting { data_port: None });
             Ok((beside(client, listeners.take(), heard).await??, Beside::default()))
         }
         flow_setup @ (FlowSetup::Arrive | FlowSetup::ThisConnection { .. }) => {

@@ -119,7 +119,7 @@ impl<'a> BothEnds<'a> {
         let soon = soon && self.client.far_end().finishes_soon;
         self.run.finish(soon);
         if self.hears {
-            self.client.conversation.tell(if soon {
+            self.client.conversation.feed(if soon {
                 Input::FinishSoon
             } else {
                 Input::Finish(None)
@@ -149,15 +149,16 @@ impl<'a> BothEnds<'a> {
         });
         match seen? {
             Seen::Sample(sample) => {
-                if self.run.plan().omit_s > 0.0 && self.client.far_end().is_told_without_warm_up {
-                    self.client.conversation.tell(Input::Sampled(sample.clone()));
+                if self.run.plan().omit_s > 0.0 && self.client.far_end().gets_counts_without_warm_up
+                {
+                    self.client.conversation.feed(Input::Sampled(sample.clone()));
                 }
                 self.show_life(&sample);
                 self.kept.take(EndName::Near, *sample, listener);
             }
             Seen::Limit => {}
             Seen::Ended { last, totals } => {
-                self.client.conversation.tell(Input::Ended(last));
+                self.client.conversation.feed(Input::Ended(last));
                 self.account.came_on_flows(totals);
             }
         }
@@ -174,7 +175,7 @@ impl<'a> BothEnds<'a> {
         if plan.transport == Transport::Udp && sends && is_due && wants {
             self.life_shown_s = sample.at_s;
             let sample = Sample { flows: Vec::new(), ..sample.clone() };
-            self.client.conversation.tell(Input::Sampled(Box::new(sample)));
+            self.client.conversation.feed(Input::Sampled(Box::new(sample)));
         }
     }
 
@@ -261,7 +262,7 @@ impl<'a> BothEnds<'a> {
     fn part(&mut self) {
         self.hears = false;
         if !self.client.conversation.is_over() {
-            self.client.conversation.tell(Input::Leave("the measurement is over".into()));
+            self.client.conversation.feed(Input::Leave("the measurement is over".into()));
         }
     }
 
@@ -306,7 +307,7 @@ impl<'a> BothEnds<'a> {
             // The far end needs to know that this end is done, not what it saw: short enough for a path that lets no
             // full-sized packet through.
             let done = End::unobserved(near.host.clone());
-            self.client.conversation.tell(Input::Report(Known::Value(Box::new(done))));
+            self.client.conversation.feed(Input::Report(Known::Value(Box::new(done))));
         }
         let doubts = self.incomplete.iter().map(|incomplete| incomplete.why.clone());
         Measurement {

@@ -181,7 +181,7 @@ impl Client {
 
     /// Reads or changes a setting of the far end. Returns the effective value.
     pub async fn setting(&mut self, request: SettingRequest) -> Result<String, EngineError> {
-        self.conversation.tell(Input::AskSetting(request));
+        self.conversation.feed(Input::AskSetting(request));
         match self.next().await? {
             Action::SettingAnswered(answer) => answer.map_err(|refusal| EngineError::FarSetting {
                 not_permitted: refusal.not_permitted,
@@ -205,7 +205,7 @@ impl Client {
 
     fn ping(&mut self) {
         if self.pings.is_wanting() && !self.conversation.is_over() {
-            self.conversation.tell(Input::AskClock);
+            self.conversation.feed(Input::AskClock);
         }
     }
 

@@ -79,12 +79,12 @@ impl LiveIntervals {
     /// from the near end's `samples` so far.
     pub fn do_without_far(&mut self, samples: &[Sample], listener: &mut Listener<'_>) {
         let without_far = self.without_far;
-        let told = |way: &&mut DirectionIntervals| {
+        let received_there = |way: &&mut DirectionIntervals| {
             way.sender == EndName::Near && way.series == Series::Received
         };
-        for way in self.ways.iter_mut().filter(told) {
+        for way in self.ways.iter_mut().filter(received_there) {
             let kept = std::mem::take(&mut way.kept);
-            let told_s = kept.until_s();
+            let reported_s = kept.until_s();
             *way = DirectionIntervals {
                 kept,
                 ..DirectionIntervals::new(way.sender, without_far, way.every_s)
@@ -92,7 +92,7 @@ impl LiveIntervals {
             for interval in samples.iter().filter_map(|sample| way.push(sample)).collect::<Vec<_>>()
             {
                 // Both ends cut at their own samples: an interval that is mostly new is the next one.
-                if interval.to_s - told_s > told_s - interval.from_s {
+                if interval.to_s - reported_s > reported_s - interval.from_s {
                     way.show(interval, listener);
                 }
             }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_far_end_that_falls_silent_leaves_what_was_sent_after_what_it_told() {
+    fn a_far_end_that_falls_silent_leaves_what_was_sent_after_its_last_report() {
         let listener = &mut |_| {};
         let mut live = LiveIntervals::new(&udp(goodput_model::Direction::Send), true);
         live.take(EndName::Far, &sample(1.01, 0, 500), listener);

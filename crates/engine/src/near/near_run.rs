@@ -57,7 +57,7 @@ impl<'a> NearRun<'a> {
         };
         let movers = movers.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
         let proposed = movers::for_peer(&plan, client.far_end().chooses_movers)?;
-        client.conversation.tell(Input::Propose(Box::new(storage::for_peer(&proposed))));
+        client.conversation.feed(Input::Propose(Box::new(storage::for_peer(&proposed))));
         let order = agree::order(client).await?;
         let early = HostBefore::early(client, &plan).await?;
         let agreed = agree::flows(client, &plan, order).await?;
@@ -106,8 +106,8 @@ impl<'a> NearRun<'a> {
         let Self { scratch, log, mut probes, mut ends } = self;
         let idle = probes.idle(&mut ends, interrupt, listener).await?;
         probes.first_exchanges(&mut ends, listener).await?;
-        ends.starts = Starts::told(Instant::now());
-        ends.client.conversation.tell(Input::Begin);
+        ends.starts = Starts::asked(Instant::now());
+        ends.client.conversation.feed(Input::Begin);
         let loaded = probes.start();
         if let Err(why) = ends.move_payload(interrupt, listener).await {
             let why = ends.own_reason(&why, interrupt, listener).await.unwrap_or(why);

@@ -14,7 +14,7 @@ pub struct Starts {
 
 impl Starts {
     /// The far end is being asked now.
-    pub fn told(now: Instant) -> Self {
+    pub fn asked(now: Instant) -> Self {
         Self { near: Some((now, now)), latest_s: None }
     }
 
@@ -36,7 +36,8 @@ impl Starts {
 
     /// The far end began at least this much later than this end; usually negative.
     pub fn earliest_s(&self) -> f64 {
-        self.near.map_or(0.0, |(told, began)| -began.saturating_duration_since(told).as_secs_f64())
+        self.near
+            .map_or(0.0, |(asked, began)| -began.saturating_duration_since(asked).as_secs_f64())
     }
 
     /// The far end began no later than this. Before its first sample this is not a bound yet, and is not used.
@@ -55,14 +56,14 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_lies_between_what_was_told_and_the_fastest_sample() {
-        let told = Instant::now();
-        let mut starts = Starts::told(told);
-        starts.began(told + ms(5));
+    fn the_beginning_lies_between_what_was_asked_and_the_fastest_sample() {
+        let asked = Instant::now();
+        let mut starts = Starts::asked(asked);
+        starts.began(asked + ms(5));
         assert_eq!(starts.earliest_s(), -0.005);
         // Began 40 ms after this end; its samples take 20 ms, the second 300 ms.
         for (at_ms, takes_ms) in [(100, 20), (200, 300), (300, 20)] {
-            starts.heard(told + ms(5 + 40 + at_ms + takes_ms), at_ms as f64 / 1e3);
+            starts.heard(asked + ms(5 + 40 + at_ms + takes_ms), at_ms as f64 / 1e3);
         }
         assert!((starts.latest_s() - 0.06).abs() < 1e-9, "{starts:?}");
         assert!((starts.earliest_s()..=starts.latest_s()).contains(&0.04));
@@ -70,11 +71,11 @@ mod tests {
 
     #[test]
     fn a_far_end_that_makes_its_times_up_is_held_to_what_is_possible() {
-        let told = Instant::now();
-        let mut starts = Starts::told(told);
-        starts.began(told);
+        let asked = Instant::now();
+        let mut starts = Starts::asked(asked);
+        starts.began(asked);
         for at_s in [1e9, f64::INFINITY, f64::NAN] {
-            starts.heard(told + ms(10), at_s);
+            starts.heard(asked + ms(10), at_s);
             assert!(starts.latest_s().is_finite(), "{at_s} {starts:?}");
         }
         assert_eq!((starts.earliest_s(), starts.latest_s()), (0.0, 0.0));

@@ -74,9 +74,9 @@ impl<'a> FarCounts<'a> {
 }
 
 /// What was seen here, or else what the far end reported.
-pub fn seen_or_reported<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
-    match (seen, told) {
-        (Known::Missing(_), told @ Known::Value(_)) => told,
+pub fn seen_or_reported<T>(seen: Known<T>, reported: Known<T>) -> Known<T> {
+    match (seen, reported) {
+        (Known::Missing(_), reported @ Known::Value(_)) => reported,
         (seen, _) => seen,
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_goodput_of_what_was_sent_is_what_the_far_end_told() {
+    fn the_goodput_of_what_was_sent_is_what_the_far_end_reported() {
         let measurement = sent_over_udp(vec![flow(1000, 1.0), flow(2000, 2.0)]);
         let measured = measurement.measured(EndName::Near).unwrap();
         assert!((measured.goodput.0 - 12_000.0).abs() < 1e-6, "{measured:?}");

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_mark_can_be_told_however_much_comes_after() {
+    fn what_came_before_the_mark_can_be_reported_however_much_comes_after() {
         let mut kept = kept(30_001, 2);
         kept.mark();
         (30_002..60_000).for_each(|tenth| kept.push(sample(tenth, 2)));

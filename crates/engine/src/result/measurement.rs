@@ -213,9 +213,9 @@ impl Measurement {
 
     /// Goodput of what this end sent, as the far end reported it afterwards: one number for the whole run.
     pub(super) fn reported(&self) -> Option<Measured> {
-        let told = self.far_counts(Role::Receiver);
-        let bytes = *told.sum(|flow| &flow.bytes).value()?;
-        let counted_for = told.duration_s().value().copied().filter(|s| *s > 0.0);
+        let counts = self.far_counts(Role::Receiver);
+        let bytes = *counts.sum(|flow| &flow.bytes).value()?;
+        let counted_for = counts.duration_s().value().copied().filter(|s| *s > 0.0);
         let (duration_s, whose) = match counted_for {
             Some(duration_s) => (duration_s, ""),
             None => (self.sent_for_s()?, ", and no time: this end sent for so long"),

@@ -91,11 +91,11 @@ fn direction(
 }
 
 fn far_result(measurement: &Measurement) -> EndResult {
-    let told = measurement.far_totals.as_ref().map(|totals| totals.cpu_percent.clone());
+    let reported = measurement.far_totals.as_ref().map(|totals| totals.cpu_percent.clone());
     let seen = end_result(measurement.far.get().map(Arc::as_ref));
     let unreported = || Known::missing("it reported nothing");
     EndResult {
-        cpu_percent: seen_or_reported(seen.cpu_percent, told.unwrap_or_else(unreported)),
+        cpu_percent: seen_or_reported(seen.cpu_percent, reported.unwrap_or_else(unreported)),
         ..seen
     }
 }
@@ -122,7 +122,7 @@ impl<'a> Flows<'a> {
     }
 
     fn reported(&self, count: impl Fn(&FlowTotals) -> &Known<u64>) -> Known<u64> {
-        self.reported.as_ref().map_or(Known::missing(UNREPORTED), |told| told.sum(count))
+        self.reported.as_ref().map_or(Known::missing(UNREPORTED), |counts| counts.sum(count))
     }
 
     fn sum(&self, count: impl Fn(&FlowSample) -> Result<u64, Missing>) -> Known<u64> {
@@ -142,9 +142,9 @@ impl<'a> Flows<'a> {
     }
 
     fn lost_percent(&self, sent_bytes: &Known<u64>) -> Known<f64> {
-        let told = self.reported.as_ref().filter(|_| self.transport == Transport::Udp);
-        let told = told.map(|told| told.lost_percent(sent_bytes));
-        seen_or_reported(self.seen_lost_percent(), told.unwrap_or(Known::missing(UNREPORTED)))
+        let reported = self.reported.as_ref().filter(|_| self.transport == Transport::Udp);
+        let reported = reported.map(|counts| counts.lost_percent(sent_bytes));
+        seen_or_reported(self.seen_lost_percent(), reported.unwrap_or(Known::missing(UNREPORTED)))
     }
 
     fn seen_lost_percent(&self) -> Known<f64> {
@@ -188,8 +188,8 @@ impl<'a> Flows<'a> {
     fn jitter_us(&self) -> Known<f64> {
         let jitter = self.each(|f| datagrams(f)?.jitter_us());
         let seen = jitter.map(|all| all.into_iter().fold(0.0, f64::max)).into();
-        let told = self.reported.as_ref().filter(|_| self.transport == Transport::Udp);
-        seen_or_reported(seen, told.map_or(Known::missing(UNREPORTED), FarCounts::jitter_us))
+        let reported = self.reported.as_ref().filter(|_| self.transport == Transport::Udp);
+        seen_or_reported(seen, reported.map_or(Known::missing(UNREPORTED), FarCounts::jitter_us))
     }
 
     fn each<T>(&self, read: impl Fn(&FlowSample) -> Result<T, Missing>) -> Result<Vec<T>, Missing> {

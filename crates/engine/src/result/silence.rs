@@ -58,7 +58,7 @@ pub(in crate::result) mod tests {
         let dead = silence(&samples(17), 0.0).expect("3.3 s are more than two steps");
         assert_eq!((dead.from_s, dead.to_s), (1.7, 5.0));
         assert_eq!(dead.to_string(), "the far end fell silent after 1.7 s of 5.0 s");
-        assert_eq!(silence(&[], 0.0), None, "it never told anything");
+        assert_eq!(silence(&[], 0.0), None, "it never reported anything");
     }
 
     /// A measurement of this many tenths of a second, of which the far end has reported `far`.
@@ -84,10 +84,10 @@ pub(in crate::result) mod tests {
         assert_eq!((whole.silence(), whole.partly_counted(EndName::Near)), (None, None));
         assert!(whole.evidence(EndName::Near).is_some());
         // These samples lack TCP's acknowledgements: only the reported time is known.
-        let silence = part.partly_counted(EndName::Near).expect("it told 1.7 s of 5 s");
+        let silence = part.partly_counted(EndName::Near).expect("it reported 1.7 s of 5 s");
         assert_eq!((silence.from_s, silence.to_s), (1.7, 5.0));
         assert!(part.evidence(EndName::Near).is_none(), "no verdict on a third of the time");
-        let measured = part.measured(EndName::Near).expect("what was told");
+        let measured = part.measured(EndName::Near).expect("what was reported");
         assert_eq!((measured.from_s, measured.to_s), (0.0, 1.7));
         // This end counted all the time what it received.
         let evidence = part.evidence(EndName::Far).expect("it is counted here");

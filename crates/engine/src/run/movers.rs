@@ -156,15 +156,15 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_peer_is_told_of_each_side_by_itself() {
-        let told = |mover, receive| {
+    fn a_foreign_peer_gets_each_side_alone() {
+        let chosen = |mover, receive| {
             let plan = for_peer(&plan(mover, receive, Direction::Send), false).unwrap();
             (plan.mover, plan.receive_mover)
         };
-        assert_eq!(told("auto", None), ("copy".into(), None));
-        assert_eq!(told("splice", None), ("splice".into(), None));
-        assert_eq!(told("discard", None), ("copy".into(), Some("discard".into())));
-        assert_eq!(told("auto", Some("discard")), ("copy".into(), Some("discard".into())));
+        assert_eq!(chosen("auto", None), ("copy".into(), None));
+        assert_eq!(chosen("splice", None), ("splice".into(), None));
+        assert_eq!(chosen("discard", None), ("copy".into(), Some("discard".into())));
+        assert_eq!(chosen("auto", Some("discard")), ("copy".into(), Some("discard".into())));
         assert!(for_peer(&plan("teleport", None, Direction::Send), false).is_err());
     }
 }

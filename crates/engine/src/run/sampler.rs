@@ -161,10 +161,10 @@ fn beginning(
     limit: &mut Limit,
     report: &UnboundedSender<FlowsEvent>,
 ) -> Instant {
-    let tells = |flow: &RunningFlow| {
-        flow.config().transport == Transport::Udp && flow.config().framing.tells_its_beginning()
+    let announces = |flow: &RunningFlow| {
+        flow.config().transport == Transport::Udp && flow.config().framing.announces_its_beginning()
     };
-    while flows.iter().any(tells) {
+    while flows.iter().any(announces) {
         let over = flows.iter().all(RunningFlow::is_finished);
         if let Some(began) = flows.iter().filter_map(RunningFlow::began_at).min() {
             return began;
@@ -338,7 +338,7 @@ mod tests {
 
     /// A sender that counts nothing goes on until it is stopped; the next sample is a day away.
     #[test]
-    fn what_is_enough_is_told_at_once() {
+    fn what_is_enough_is_reported_at_once() {
         let listener = TcpListener::bind("localhost:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let stop = Arc::new(Stop::new().unwrap());

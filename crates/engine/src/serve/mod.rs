@@ -206,7 +206,7 @@ pub async fn serve(
     if let Some(helper) = &config.settings_helper {
         session::settings::watch(helper);
     }
-    let (tell_stop, stopping) = watch::channel(false);
+    let (stop_sender, stopping) = watch::channel(false);
     let one_off = config.one_off;
     let Sockets { pairs } = sockets;
     let endpoints = endpoints(&pairs, &config.protocols)?;
@@ -265,7 +265,7 @@ pub async fn serve(
     answering.shutdown().await;
     shared.denied.rest().iter().for_each(|dropped| tracing::info!("{dropped}"));
     // The receiver lives in `shared`, so this can't fail.
-    let _ = tell_stop.send(true);
+    let _ = stop_sender.send(true);
     tasks.join().await;
     datagram_thread.close();
     echo_thread.close();

@@ -1,4 +1,4 @@
-//! Runs the probes that tell the two likeliest causes of a test apart, then gives the verdict.
+//! Runs the probes that distinguish the two likeliest causes of a test, then gives the verdict.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::verbs::compare::near_far::Appliers;
 /// Most probes that are run.
 const MAX_PROBES: usize = 3;
 
-/// Tells the two likeliest causes of `record` apart, if a probe can, on the same conversation. A probe
+/// Distinguishes the two likeliest causes of `record`, if a probe can, on the same conversation. A probe
 /// that can't run says so in the record and decides nothing. Settings are put back after each, always.
 pub async fn probe(
     client: &mut Client,
@@ -128,7 +128,9 @@ fn decide(record: &mut Record, rivals: &Rivals) {
         ([], false) => (first, losers),
         _ => {
             let names = [&[first][..], &seconds].concat().join(", ");
-            record.doubts.push(format!("the probes could not tell which of these it is: {names}"));
+            record
+                .doubts
+                .push(format!("the probes could not decide between these causes: {names}"));
             return;
         }
     };

@@ -148,7 +148,7 @@ fn fails(manner: Manner, path: &str) -> FileError {
 }
 
 #[test]
-fn what_a_server_does_not_permit_is_told_apart() {
+fn what_a_server_does_not_permit_is_distinguished() {
     let denied = fails(Manner::NoMount(13), "/export/file");
     assert!(denied.not_permitted() && denied.to_string().contains("insecure"), "{denied}");
     let weak = fails(Manner::TooWeak, "/export/file");

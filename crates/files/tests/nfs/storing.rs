@@ -24,9 +24,9 @@ fn store(
     announced: bool,
     piece: usize,
 ) -> Result<(), String> {
-    let told = |why: FileError| why.to_string();
+    let text = |why: FileError| why.to_string();
     let bytes = announced.then_some(payload.len() as u64);
-    conversation.store(bytes, &Patient).map_err(told)?;
+    conversation.store(bytes, &Patient).map_err(text)?;
     let mut left = payload;
     while !left.is_empty() {
         match conversation.write(&left[..left.len().min(piece)]) {
@@ -35,12 +35,12 @@ fn store(
                 let socket = conversation.socket().expect("there is one").as_fd();
                 Patient
                     .wait(socket, conversation.awaits(), ready_at(conversation))
-                    .map_err(told)?;
+                    .map_err(text)?;
             }
             Err(why) => return Err(why.to_string()),
         }
     }
-    conversation.stored(&Patient).map_err(told)
+    conversation.stored(&Patient).map_err(text)
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_file_that_was_made_and_not_filled_is_taken_back() {
 }
 
 #[test]
-fn what_a_server_refuses_is_told_apart() {
+fn what_a_server_refuses_is_distinguished() {
     let refused = |status| {
         let server = Server::start(Manner::NoCreate(status));
         let mut conversation = converse(&server, "/export/new", writes(1000, 4));

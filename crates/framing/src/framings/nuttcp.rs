@@ -62,7 +62,7 @@ impl Layout for Marked {
         true
     }
 
-    fn tells_its_beginning(&self) -> bool {
+    fn announces_its_beginning(&self) -> bool {
         true
     }
 

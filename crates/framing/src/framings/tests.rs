@@ -34,14 +34,14 @@ fn payload_that_is_written_is_read_as_payload() {
                 panic!("{framing:?}: {number} is not read as payload");
             };
             assert_eq!(read, framing.numbers_datagrams().then_some(number), "{framing:?}");
-            let told = framing.times_datagrams().then_some(sent.at_ns);
-            assert_eq!(sent_ns, told, "{framing:?}");
+            let expected = framing.times_datagrams().then_some(sent.at_ns);
+            assert_eq!(sent_ns, expected, "{framing:?}");
         }
     }
 }
 
 #[test]
-fn an_end_that_is_told_is_heard_and_told_a_bounded_number_of_times() {
+fn an_end_that_is_sent_is_heard_and_sent_a_bounded_number_of_times() {
     for framing in examples() {
         let mut datagrams = framing.datagrams(3, 100);
         let (mut room, sent) = ([0; 100], Sent { number: 0, bytes: 0, at_ns: 0 });

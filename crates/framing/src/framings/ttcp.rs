@@ -43,7 +43,7 @@ impl Layout for TtcpDatagrams {
         b" !\"#$%&'()*+,-./0123456789:;<=>?"
     }
 
-    fn tells_its_beginning(&self) -> bool {
+    fn announces_its_beginning(&self) -> bool {
         true
     }
 

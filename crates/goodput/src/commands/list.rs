@@ -106,7 +106,7 @@ fn checks(narrowed: &Narrowed) -> Result<()> {
 }
 
 fn probes(narrowed: &Narrowed) -> Result<()> {
-    let mut list = Listing::new(narrowed, &["probe", "what it changes"], &["tells apart"]);
+    let mut list = Listing::new(narrowed, &["probe", "what it changes"], &["distinguishes"]);
     for probe in goodput_diagnose::probes::ALL {
         let pairs = probe.pairs.iter().map(|pair| format!("{} from {}", pair.one, pair.other));
         list.row(&[probe.id, probe.title], &[&pairs.collect::<Vec<_>>().join(", ")]);

@@ -26,7 +26,7 @@ impl Notifier {
     }
 
     /// Sends the state, if systemd listens.
-    pub fn tell(&self, state: &str) {
+    pub fn notify(&self, state: &str) {
         if let Some(socket) = &self.0 {
             // The process that started the server may be gone.
             let _ = socket.send(state.as_bytes());

@@ -67,10 +67,10 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         let ready = || {
             // The parent process may have gone without waiting for this.
             let _ = listening.iter().try_for_each(screen::line);
-            notifier.tell("READY=1");
+            notifier.notify("READY=1");
         };
         let served = serve(config, sockets, ready, signals.next()).await;
-        notifier.tell("STOPPING=1");
+        notifier.notify("STOPPING=1");
         anyhow::Ok(served?)
     })?;
     Ok(Exit::Fine)

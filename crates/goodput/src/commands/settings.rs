@@ -113,7 +113,7 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
 /// it; warns of anything that remains.
 pub fn settle_leftovers(state_dir: &Path) {
     // The same error comes again, and is reported, when the changes begin.
-    let settled = goodput_settings::settle_before(state_dir, Patience::for_a_guard(tell));
+    let settled = goodput_settings::settle_before(state_dir, Patience::for_a_guard(report_awaited));
     for report in settled.unwrap_or_default() {
         screen::say(format_args!(
             "left changed by an interrupted run, settled before anything else:\n{report}"
@@ -160,7 +160,7 @@ fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setti
 }
 
 /// Reports what the program waits for.
-fn tell(awaited: &Awaited) {
+fn report_awaited(awaited: &Awaited) {
     screen::say(awaited);
 }
 
@@ -214,8 +214,11 @@ fn undo_all(state_dir: &Path, forget: Forget) -> Result<Exit> {
 
 /// Restores what dead runs left changed, and reports it; if there is nothing, returns the message for this.
 fn undo(state_dir: &Path, forget: Forget) -> Result<(Exit, Option<&'static str>)> {
-    let reports =
-        goodput_settings::undo_and_forget(state_dir, forget, Patience::for_a_guard(tell))?;
+    let reports = goodput_settings::undo_and_forget(
+        state_dir,
+        forget,
+        Patience::for_a_guard(report_awaited),
+    )?;
     let mut left = goodput_settings::leftovers(state_dir);
     left.retain(|leftover| reports.iter().all(|report| report.journal != leftover.journal));
     let nothing = match (reports.is_empty(), left.is_empty()) {

@@ -81,7 +81,7 @@ fn finish(
     let (Conclusion { record, incomplete, .. }, interrupted) =
         outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
     let incomplete = incomplete.filter(|_| !interrupted);
-    let detail = Detail { failure_is_told: incomplete.is_some(), ..detail };
+    let detail = Detail { failure_is_reported: incomplete.is_some(), ..detail };
     let text = || {
         live.rest(&record).unwrap_or_else(|| screen::fitted(&report::test::text(&record, detail)))
     };

@@ -38,7 +38,8 @@ pub fn probe(probe: &Probe) -> String {
         format!("\n## `{}`\n\n`goodput test --probe` may run this: {}.\n\n", probe.id, probe.title);
     for pair in probe.pairs {
         // Writing to a String can't fail.
-        let _ = writeln!(page, "- tells `{}` from `{}`: {}", pair.one, pair.other, pair.why);
+        let _ =
+            writeln!(page, "- distinguishes `{}` from `{}`: {}", pair.one, pair.other, pair.why);
     }
     page
 }

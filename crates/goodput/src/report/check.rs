@@ -50,7 +50,7 @@ mod tests {
     use goodput_model::{Host, Undecided};
 
     #[test]
-    fn nothing_found_is_said_and_what_could_not_be_told_is_counted() {
+    fn nothing_found_is_said_and_what_could_not_be_decided_is_counted() {
         let host =
             Host { name: "box".into(), kernel: "Linux 6.1".into(), goodput: "0".into(), cpus: 2 };
         let report = CheckReport {

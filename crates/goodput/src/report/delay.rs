@@ -72,14 +72,14 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
             (effect.judgement == Judgement::Better).then_some((arm, effect.percent))
         };
         let best = (1..comparison.arms.len()).filter_map(better).min_by(|a, b| a.1.total_cmp(&b.1));
-        let told = best.and_then(|(arm, _)| {
+        let shorter = best.and_then(|(arm, _)| {
             let (now, was) = (times(arm)?.p50_us.value()?, usual.p50_us.value()?);
             let values = comparison.arms[arm].values.join(" ");
             let (now, was) = (micros(*now), micros(*was));
             Some(format!("Least delay: {values}, {name} {now} under load instead of {was}."))
         });
-        if told.is_some() {
-            return told;
+        if shorter.is_some() {
+            return shorter;
         }
     }
     Some(format!("Least delay: none is shown to be shorter than {}.", base.values.join(" ")))

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fetch_is_told_in_three_lines() {
+    fn a_fetch_is_reported_in_three_lines() {
         let fetches = fetches();
         let text = "12 times, 1 MB each, over 1 connection   HTTP/1.1, nginx";
         assert_eq!(moved(&fetches, None), text);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_has_its_line_and_a_reason_is_told_once() {
+    fn each_way_has_its_line_and_a_reason_is_reported_once() {
         let why = Missing::because("the flows are UDP");
         let latency = Latency {
             tcp_connect: IdleAndLoaded {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_is_told_by_its_options() {
+    fn a_mount_is_shown_by_its_options() {
         assert_eq!(
             mounted(&mount()),
             "nas:/export on /mnt/nas (nfs4)   vers=4.2, proto=tcp, rsize=1M, wsize=64K, nconnect=4   mounted for this test alone"
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_with_what_went_wrong() {
+    fn calls_are_reported_with_what_went_wrong() {
         let calls = MountCalls {
             name: "READ".into(),
             calls: 100,

@@ -5,8 +5,8 @@ use goodput_model::{End, EndName, Known, Record, Role};
 /// One phrase for each choice.
 pub fn phrases(record: &Record) -> Vec<String> {
     let ends = [(EndName::Near, &record.ends.near), (EndName::Far, &record.ends.far)];
-    let told = ends.into_iter().flat_map(|(name, end)| of(name, end));
-    told.chain(unreported(record)).collect()
+    let chosen = ends.into_iter().flat_map(|(name, end)| of(name, end));
+    chosen.chain(unreported(record)).collect()
 }
 
 /// Choices left to a far end that is goodput and does not report them.

@@ -41,7 +41,7 @@ fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> 
         EndName::Near => (Role::Receiver, Role::Sender),
         EndName::Far => (Role::Sender, Role::Receiver),
     };
-    let (bytes, duration_s) = told(totals, theirs)?;
+    let (bytes, duration_s) = reported(totals, theirs)?;
     let last = record.ends.near.value()?.samples.last()?;
     let ours_bytes = if ours == Role::Sender { last.sent_bytes } else { last.received_bytes };
     let (their_rate, our_rate) =
@@ -65,7 +65,7 @@ fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> 
 }
 
 /// Bytes and seconds over all flows of a role, if each of them reports both.
-fn told(totals: &Totals, role: Role) -> Option<(u64, f64)> {
+fn reported(totals: &Totals, role: Role) -> Option<(u64, f64)> {
     let mut sum: Option<(u64, f64)> = None;
     for flow in totals.flows.iter().filter(|flow| flow.role == role) {
         let (bytes, seconds) = sum.unwrap_or_default();

@@ -58,7 +58,7 @@ mod tests {
     use goodput_model::BitRate;
 
     #[test]
-    fn a_source_is_told_with_its_own_rate_and_what_was_slower() {
+    fn a_source_is_reported_with_its_own_rate_and_what_was_slower() {
         let storage = StorageResult {
             source: Some("big".into()),
             source_bytes: Known::Value(64_000_000),

@@ -21,7 +21,7 @@ pub struct Detail {
     /// Details for experts: every step of the path, even if nothing was lost.
     pub verbose: bool,
     /// The reason for an incomplete result is printed elsewhere, as an error.
-    pub failure_is_told: bool,
+    pub failure_is_reported: bool,
 }
 
 /// The whole report.
@@ -51,7 +51,7 @@ pub fn text(record: &Record, detail: Detail) -> String {
     probes(&mut out, record);
     ways(&mut out, record, detail.verbose);
     record.thinned.iter().for_each(|thinned| line(&mut out, "detail", &thinned::phrase(thinned)));
-    doubts(&mut out, record, detail.failure_is_told);
+    doubts(&mut out, record, detail.failure_is_reported);
     if detail.undecided {
         undecided(&mut out, &record.undecided);
     }
@@ -245,15 +245,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_in_the_report_unless_it_is_told_elsewhere_and_the_number_says_that_it_is_part()
-    {
+    fn a_failure_is_in_the_report_unless_it_is_reported_elsewhere_and_the_number_says_that_it_is_part()
+     {
         let mut record: Record =
             serde_json::from_str(include_str!("example/record.json")).expect("a record");
         record.incomplete = Some("cut short after 1.2 s: it is gone".into());
         record.doubts = ["a doubt".into()].into_iter().chain(record.incomplete.clone()).collect();
-        for failure_is_told in [false, true] {
-            let text = text(&record, Detail { failure_is_told, ..Detail::default() });
-            assert_eq!(text.matches("cut short").count(), usize::from(!failure_is_told), "{text}");
+        for failure_is_reported in [false, true] {
+            let text = text(&record, Detail { failure_is_reported, ..Detail::default() });
+            assert_eq!(
+                text.matches("cut short").count(),
+                usize::from(!failure_is_reported),
+                "{text}"
+            );
             assert!(text.contains("a doubt") && text.contains("s, incomplete, "), "{text}");
         }
     }

@@ -114,7 +114,7 @@ fn text_says_what_is_watched_and_the_history_keeps_it() {
 }
 
 #[test]
-fn an_idle_connection_and_a_port_without_one_are_told_apart() {
+fn an_idle_connection_and_a_port_without_one_are_distinguished() {
     let home = Home::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -51,7 +51,7 @@ fn a_peer_that_is_not_goodput_is_recognised() {
 }
 
 #[test]
-fn a_peer_that_hangs_up_at_once_is_told() {
+fn a_peer_that_hangs_up_at_once_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let stranger = std::thread::spawn(move || drop(listener.accept().unwrap()));

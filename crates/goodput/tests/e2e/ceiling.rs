@@ -72,7 +72,7 @@ fn what_this_host_knows_is_read_and_what_it_does_not_is_said() {
     assert_eq!(report["limit"], "window", "{report}");
     let typed = json(&["--here", "lo", "--mtu", "1400", "--link", "1gbit"]);
     assert_eq!(typed["inputs"]["mtu_bytes"], 1400, "what was typed counts");
-    let about = |told: &str| typed[told].to_string();
+    let about = |list: &str| typed[list].to_string();
     assert!(!about("read").contains("MTU") && !about("unread").contains("link speed"), "{typed}");
     assert!(typed["inputs"]["rtt_us"].is_null(), "nobody was named to send a packet to");
 }

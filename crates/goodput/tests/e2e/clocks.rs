@@ -34,7 +34,7 @@ fn ends_of_one_kernel_have_one_clock() {
 }
 
 #[test]
-fn who_does_not_tell_its_clock_is_known_for_it() {
+fn who_does_not_report_its_clock_is_known_for_it() {
     let home = Home::new();
     let (open, private) = (Server::start(&home, &[]), Server::start(&home, &["--private"]));
     for (server, target, expected) in [
@@ -84,16 +84,16 @@ fn where_no_udp_comes_through_the_control_connection_compares_the_clocks() {
         let target = format!("127.0.0.1:{port}");
         record(&home.run(&["test", &target, "-t", "1", "--json", "--no-store"]))
     };
-    let told = through(&open);
-    let relation = told.clocks.relation.get().unwrap_or_else(|why| panic!("{why}"));
+    let record = through(&open);
+    let relation = record.clocks.relation.get().unwrap_or_else(|why| panic!("{why}"));
     assert_eq!(relation.error_ns, 0.0, "one kernel");
-    for exchange in &told.clocks.exchanges {
+    for exchange in &record.clocks.exchanges {
         let [sent, received, answered, back]: [u64; 4] = (*exchange).into();
         assert!(sent <= received && received <= answered && answered <= back, "{exchange:?}");
     }
-    let near = told.ends.near.get().unwrap();
+    let near = record.ends.near.get().unwrap();
     let began_ns = near.clock.as_ref().unwrap().began_ns;
-    assert!(told.clocks.exchanges.iter().any(|exchange| exchange.back_ns <= began_ns));
+    assert!(record.clocks.exchanges.iter().any(|exchange| exchange.back_ns <= began_ns));
     let kept = through(&private);
     let Known::Missing(why) = &kept.clocks.relation else { panic!("{:?}", kept.clocks) };
     assert!(why.to_string().contains("firewall"), "{why}");

@@ -87,7 +87,7 @@ fn what_may_be_the_server_or_the_network_is_said_to_be_either() {
 }
 
 #[test]
-fn a_server_with_a_slow_disk_is_told_from_its_cache() {
+fn a_server_with_a_slow_disk_is_distinguished_from_its_cache() {
     let cold = |answer, _| Duration::from_millis(if answer == 0 { 60 } else { 0 });
     let target = serve(16, cold);
     let first = test(&target, &["-n", "30000000"]);

@@ -166,8 +166,8 @@ fn a_file_is_warm_unless_it_shall_be_cold() {
     assert_eq!(storage(&cold).cache, Known::Value("cold".into()));
     // If the temporary directory is in memory, nothing can be dropped, and that is said.
     let resident = *storage(&cold).resident_percent.get().unwrap();
-    let told = cold.doubts.iter().any(|doubt| doubt.contains("still in the page cache"));
-    assert_eq!(resident > 1.0, told, "{resident} {:?}", cold.doubts);
+    let doubted = cold.doubts.iter().any(|doubt| doubt.contains("still in the page cache"));
+    assert_eq!(resident > 1.0, doubted, "{resident} {:?}", cold.doubts);
 }
 
 /// Header and file are a segment each with TCP_NODELAY; cork or MSG_MORE make one of them. The proof

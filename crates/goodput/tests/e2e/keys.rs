@@ -321,7 +321,7 @@ fn a_list_that_cannot_be_trusted_keeps_the_server_from_starting() {
 }
 
 #[test]
-fn a_token_that_comes_from_a_pipe_is_waited_for_and_the_user_is_told() {
+fn a_token_that_comes_from_a_pipe_is_waited_for_and_the_user_is_informed() {
     let home = Home::new();
     let token = home.secret("token", TOKEN);
     let server = Server::start(&home, &["--token-file", token.to_str().expect("it is UTF-8")]);

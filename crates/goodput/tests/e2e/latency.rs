@@ -32,7 +32,7 @@ fn every_way_to_time_round_trips_has_its_numbers() {
 
 /// How many UDP sockets of this port are connected, each to one client.
 fn connected(port: u16) -> usize {
-    let table = std::fs::read_to_string("/proc/net/udp").expect("the kernel tells");
+    let table = std::fs::read_to_string("/proc/net/udp").expect("the kernel reports it");
     let own = format!(":{port:04X}");
     let is_connected = |line: &&str| {
         let mut words = line.split_whitespace().skip(1);
@@ -68,7 +68,7 @@ fn echoes_wait_for_a_processor_less_long_than_other_things() {
     // This thread is always there, and those of the server come one after the other.
     let Some(usual) = slice_ns(Path::new("/proc/thread-self")) else {
         return goodput_testing::skip(
-            "a kernel that tells the time slices of threads (Linux 6.12)",
+            "a kernel that reports the time slices of threads (Linux 6.12)",
         );
     };
     let of_server = |name| thread(&server, name).and_then(|thread| slice_ns(&thread));
@@ -99,7 +99,7 @@ fn a_comparison_has_the_times_under_load_of_every_arm() {
 }
 
 #[test]
-fn another_program_is_not_probed_and_the_reason_is_told() {
+fn another_program_is_not_probed_and_the_reason_is_reported() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let target = format!("iperf3://{}", server.address);

@@ -34,7 +34,7 @@ fn is_sent_no_faster(record: &Record, bits_per_s: f64) {
     for direction in &record.result.directions {
         let ends = [&record.ends.near, &record.ends.far];
         let end = ends[usize::from(direction.sender == EndName::Far)].value();
-        let last = end.and_then(|end| end.samples.last()).expect("the sender's end tells");
+        let last = end.and_then(|end| end.samples.last()).expect("the sender's end reports");
         let sent = last.sent_bytes as f64 * 8.0;
         assert!(sent > 0.0 && sent < bits_per_s * 1.02 * last.at_s, "{sent} bits, {last:?}");
         assert!(direction.received_bytes.value().is_some_and(|bytes| *bytes > 0), "{direction:?}");

@@ -15,11 +15,11 @@ fn test(home: &Home, server: &Server, options: &[&str]) -> Output {
 
 fn chosen(record: &Record, end: EndName) -> &[MoverChoice] {
     let end = if end == EndName::Near { &record.ends.near } else { &record.ends.far };
-    &end.value().expect("both ends tell").movers
+    &end.value().expect("both ends report it").movers
 }
 
 #[test]
-fn each_end_tells_what_it_chose_and_why() {
+fn each_end_reports_what_it_chose_and_why() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let record = record(&test(&home, &server, &["--mover", "auto"]));

@@ -154,7 +154,7 @@ fn what_a_killed_upload_left_is_removed(home: &Home) {
 }
 
 #[test]
-fn what_an_nfs_server_gives_and_refuses_is_told_by_the_exit_code() {
+fn what_an_nfs_server_gives_and_refuses_is_reported_by_the_exit_code() {
     if !has_servers() {
         return;
     }
@@ -224,8 +224,8 @@ fn an_export_that_goes_away_makes_the_handle_stale() {
         wait_for("payload", || fs::read_to_string(&log).is_ok_and(|text| text.contains("bit/s")));
         configure(&home, &exports[0]);
         let pid = server_pid(&servers).expect("the server runs");
-        let told = Command::new("kill").args(["-HUP", &pid]).status();
-        assert!(told.expect("kill is there").success());
+        let reloaded = Command::new("kill").args(["-HUP", &pid]).status();
+        assert!(reloaded.expect("kill is there").success());
         let output = child.wait_with_output().expect("it ends");
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");

@@ -6,7 +6,7 @@ use crate::common::{Home, Server, record, stderr, stdout};
 
 /// CPUs that this process may use (`Cpus_allowed_list`, proc_pid_status(5)).
 fn allowed() -> Vec<u16> {
-    let status = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
+    let status = std::fs::read_to_string("/proc/self/status").expect("the kernel reports it");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     let ranges = list.expect("it has a list").trim().split(',').flat_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -43,7 +43,7 @@ fn the_flows_of_each_end_run_where_they_were_put_and_nowhere_else() {
 }
 
 #[test]
-fn without_a_wish_the_record_tells_where_the_scheduler_put_them() {
+fn without_a_wish_the_record_says_where_the_scheduler_put_them() {
     let record = measure(&[]);
     assert!(record.plan.pin.are_none());
     let near = flows(record.ends.near.value());
@@ -55,7 +55,12 @@ fn without_a_wish_the_record_tells_where_the_scheduler_put_them() {
 fn loopback_has_no_card_to_be_near_to() {
     let record = measure(&["--pin", "auto"]);
     assert_eq!(record.plan.pin.near, Pin::Auto);
-    let near = record.ends.near.value().and_then(|end| end.placement.clone()).expect("told");
+    let near = record
+        .ends
+        .near
+        .value()
+        .and_then(|end| end.placement.clone())
+        .expect("the near end reports its placement");
     assert!(near.chosen.contains("virtual") && near.chosen.contains("scheduler"), "{near:?}");
     assert_eq!(near.flows[0].pinned_to, None);
 }

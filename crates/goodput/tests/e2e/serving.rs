@@ -60,7 +60,7 @@ fn threads_that_come_and_go_leave_no_heap_each_behind() {
 }
 
 #[test]
-fn more_measurements_than_allowed_are_told_that_it_is_busy() {
+fn more_measurements_than_allowed_are_refused_as_busy() {
     let home = Home::new();
     let server = Server::start(&home, &["--max-clients", "1"]);
     let mut long = home
@@ -118,7 +118,7 @@ fn an_exclusive_server_with_a_queue_serves_one_after_the_other() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_and_the_others_are_served() {
+fn a_port_that_is_taken_is_reported_and_the_others_are_served() {
     let home = Home::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -167,7 +167,7 @@ fn a_signal_stops_the_server_cleanly() {
 }
 
 #[test]
-fn systemd_is_told_when_the_server_is_ready() {
+fn systemd_is_notified_when_the_server_is_ready() {
     let home = Home::new();
     let path = home.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -252,7 +252,7 @@ fn a_token_that_others_can_read_is_refused() {
 }
 
 #[test]
-fn a_private_server_tells_nothing_and_is_measured_all_the_same() {
+fn a_private_server_reports_nothing_and_is_measured_all_the_same() {
     let home = Home::new();
     let server = Server::start(&home, &["--private"]);
     for direction in [&[][..], &["--reverse"], &["--both"]] {

@@ -138,7 +138,7 @@ fn an_effective_value_can_be_read() {
 }
 
 #[test]
-fn what_a_dead_run_left_is_told_and_can_be_forgotten() {
+fn what_a_dead_run_left_is_reported_and_can_be_forgotten() {
     let home = Home::new();
     let folder = home.path().join("journals");
     std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();

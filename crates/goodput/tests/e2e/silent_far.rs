@@ -113,8 +113,8 @@ fn an_interrupt_waits_only_shortly_for_a_far_end_that_is_gone() {
     let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("\"event\":\"interval\"")), "payload moves");
     signal("-STOP", &server);
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(told.is_ok_and(|status| status.success()));
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupted.is_ok_and(|status| status.success()));
     let record = record(lines);
     child.wait().expect("it was a child");
     signal("-CONT", &server);

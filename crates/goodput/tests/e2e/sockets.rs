@@ -102,7 +102,7 @@ fn has_mptcp() -> bool {
 }
 
 #[test]
-fn mptcp_is_used_at_both_ends_and_its_subflows_are_told() {
+fn mptcp_is_used_at_both_ends_and_its_subflows_are_reported() {
     if !has_mptcp() {
         return;
     }
@@ -126,7 +126,7 @@ fn mptcp_is_used_at_both_ends_and_its_subflows_are_told() {
 
 /// A server of another protocol listens for TCP: the kernel falls back, and the record says so.
 #[test]
-fn a_fallback_to_tcp_is_told() {
+fn a_fallback_to_tcp_is_reported() {
     if !has_mptcp() {
         return;
     }
@@ -135,8 +135,8 @@ fn a_fallback_to_tcp_is_told() {
     let target = format!("iperf3://{}", server.next_address());
     let options = ["--json", "--no-store", "-t", "1", "--mptcp"];
     let record = record(&home.run(&[&["test", &target][..], &options].concat()));
-    let told = record.doubts.iter().any(|doubt| doubt.contains("fell back to TCP"));
-    assert!(told, "{:?}", record.doubts);
+    let doubted = record.doubts.iter().any(|doubt| doubt.contains("fell back to TCP"));
+    assert!(doubted, "{:?}", record.doubts);
     let near = record.ends.near.value().expect("this end is known");
     let flow = near.samples.iter().flat_map(|sample| &sample.flows).next().expect("a flow");
     assert!(matches!(flow.mptcp_subflows, Some(Known::Missing(_))), "{flow:?}");

@@ -180,9 +180,9 @@ fn stopping_midway_is_no_success(direction: &[&str]) {
 fn datagrams_that_nobody_counted_have_no_verdict() {
     let (output, record) = stopped_midway(&["-u", "--rate", "50mbit", "-t", "8"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    let told =
+    let doubted =
         record.doubts.iter().any(|doubt| doubt.contains("no end reports what arrived afterwards"));
-    assert!(told && record.findings.is_empty(), "{:?} {:?}", record.doubts, record.verdict);
+    assert!(doubted && record.findings.is_empty(), "{:?} {:?}", record.doubts, record.verdict);
     assert!(record.verdict.summary.contains("fell silent"), "{:?}", record.verdict);
 }
 
@@ -200,8 +200,8 @@ fn a_very_short_test_has_the_rate_of_its_whole_time() {
         let record = record(&output);
         let result = &record.result;
         let received = result.directions[0].received_bytes.value().copied().expect("it is counted");
-        let told = result.goodput_bits_per_s.0 / 8.0 * result.duration_s;
-        assert!(told <= received as f64 * 1.000_001, "{told} of {received}");
+        let counted = result.goodput_bits_per_s.0 / 8.0 * result.duration_s;
+        assert!(counted <= received as f64 * 1.000_001, "{counted} of {received}");
         assert!(result.duration_s > 0.05, "{}", result.duration_s);
         let receiver = if direction.is_empty() { &record.ends.far } else { &record.ends.near };
         let steps = receiver.value().expect("it is known").samples.len() - 1;

@@ -242,7 +242,10 @@ fn allowed(status: &str) -> Option<Vec<usize>> {
 pub fn all() -> Vec<Test> {
     vec![
         Test::of_facts("disturbed::a_wrong_answer_fails_on_any_machine", wrong_fails),
-        Test::of_facts("disturbed::what_others_take_is_told_from_our_own", others_are_told_apart),
+        Test::of_facts(
+            "disturbed::what_others_take_is_distinguished_from_our_own",
+            others_are_distinguished,
+        ),
     ]
 }
 
@@ -263,7 +266,7 @@ fn wrong_fails() -> Result<(), Failed> {
     check(outcome(Judgement::Right, &taken) == Ok(None), "right, busy")
 }
 
-fn others_are_told_apart() -> Result<(), Failed> {
+fn others_are_distinguished() -> Result<(), Failed> {
     let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 5 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\n";
     check(machine(stat, &[0]) == Some((27, 45)), "the first CPU alone")?;
     let line = "7 (a) b) S 3 7 7 0 -1 2129984 1 2 3 4 10 20 30 40 20 0 1 0 5";

@@ -15,7 +15,7 @@ use crate::stage::{ORIGINAL, Stage, exe};
 pub fn all() -> Vec<Test> {
     vec![
         Test::of_facts("verbs::a_setting_is_set_and_stays", a_setting_is_set_and_stays),
-        Test::of_facts("verbs::a_lab_stays_up_until_it_is_told", a_lab_stays_up_until_it_is_told),
+        Test::of_facts("verbs::a_lab_stays_up_until_it_is_ended", a_lab_stays_up_until_it_is_ended),
         Test::of_facts("verbs::runs_are_judged_and_counted", runs_are_judged_and_counted),
         Test::of_facts("verbs::a_change_is_compared_in_a_lab", a_change_is_compared_in_a_lab),
         disturbed::judged(
@@ -25,8 +25,8 @@ pub fn all() -> Vec<Test> {
         ),
         Test::of_facts("verbs::a_plan_of_tuning_changes_nothing", a_plan_of_tuning_changes_nothing),
         Test::of_facts(
-            "verbs::tuning_that_is_interrupted_tells_what_it_tried",
-            tuning_that_is_interrupted_tells_what_it_tried,
+            "verbs::tuning_that_is_interrupted_reports_what_it_tried",
+            tuning_that_is_interrupted_reports_what_it_tried,
         ),
         Test::of_facts(
             "verbs::tuning_of_a_dead_path_ends_in_time",
@@ -69,7 +69,7 @@ fn a_setting_is_set_and_stays() -> Result<(), Failed> {
     check(stage.journals() == 0, "a journal is left")
 }
 
-fn a_lab_stays_up_until_it_is_told() -> Result<(), Failed> {
+fn a_lab_stays_up_until_it_is_ended() -> Result<(), Failed> {
     let mut command = Command::new(exe());
     command.args(["lab", "up", "burst-too-small"]).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut lab = command.spawn()?;
@@ -166,7 +166,7 @@ fn a_plan_of_tuning_changes_nothing() -> Result<(), Failed> {
 }
 
 /// Between two runs of a change: so few can show nothing, and all is as it was.
-fn tuning_that_is_interrupted_tells_what_it_tried() -> Result<(), Failed> {
+fn tuning_that_is_interrupted_reports_what_it_tried() -> Result<(), Failed> {
     let stage = Stage::set(&[])?;
     let words = ["tune", stage.target(), "--no-store", "--json-stream", "-t", "0.5"];
     let mut child = stage.goodput(&words)?.stdout(Stdio::piped()).spawn()?;

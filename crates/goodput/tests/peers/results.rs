@@ -52,7 +52,7 @@ fn of_direction(case: &Case, counts: &Counts, unread: u64) -> Result<String, Fai
     match (case.transport, counts.lost) {
         (Transport::Tcp, _) => of_stream(case, counts),
         (Transport::Udp, Some((lost, of))) => of_datagrams(counts, (lost, of), unread),
-        (Transport::Udp, None) => Err("the receiver does not tell what it missed".into()),
+        (Transport::Udp, None) => Err("the receiver does not report what it missed".into()),
     }
 }
 
@@ -71,7 +71,7 @@ fn of_stream(case: &Case, counts: &Counts) -> Result<String, Failed> {
     Err(format!("{sent} bytes sent, {received} received").into())
 }
 
-/// What was lost makes up for the difference. A receiver that misses the last ones can't tell: those that
+/// What was lost makes up for the difference. A receiver that misses the last ones can't know: those that
 /// the kernel kept for it or had to drop, because it got no CPU, are `unread`.
 fn of_datagrams(counts: &Counts, (lost, of): (u64, u64), unread: u64) -> Result<String, Failed> {
     let Counts { sent_bytes: sent, received_bytes: received, .. } = *counts;

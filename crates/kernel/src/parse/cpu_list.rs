@@ -27,7 +27,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ranges_and_single_cpus_are_told_apart() {
+    fn ranges_and_single_cpus_are_distinguished() {
         assert_eq!(parse("t", "0-2,8\n"), Ok(vec![0, 1, 2, 8]));
         assert_eq!(parse("t", "0\n"), Ok(vec![0]));
         for wrong in ["", "2-1", "0-", "a", "0-99999999", "0,,1"] {

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_of_a_recent_kernel_tells_all() {
+    fn a_mount_of_a_recent_kernel_reports_all() {
         let mounts = parse(NFS4).unwrap();
         assert!(mounts.len() > 1 && mounts[0].nfs.is_none(), "others count nothing: {mounts:?}");
         let nfs = nfs(NFS4, "/tmp/mnt");

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_kernel_tells_steering_and_the_number_of_the_cpu() {
+    fn a_newer_kernel_reports_steering_and_the_number_of_the_cpu() {
         let line = "1 2 3 0 0 0 0 0 0 9 0 0 5 0 0\n";
         let sum = parse(line).unwrap();
         assert_eq!(sum.steered, Some(9));

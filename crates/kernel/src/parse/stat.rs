@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_are_told_apart_and_unknown_lines_passed_over() {
+    fn cpus_are_distinguished_and_unknown_lines_passed_over() {
         let text =
             "cpu  3 0 2 9 1 0 5 7 0 0 99\ncpu3 1 0 2 3 4 5 6 7 8 9\nintr 5 5\nctxt 42\nnew 1\n";
         let stat = parse(text).unwrap();

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_card_tells_no_link_and_no_node() {
+    fn an_emulated_card_reports_no_link_and_no_node() {
         let (_directory, root) = host(&[("sys/bus/pci/devices/0000:00:03.0/numa_node", "-1\n")]);
         let mut snapshot = Snapshot::default();
         put(&mut snapshot, &root, &Place::parse("0000:00:03.0"));

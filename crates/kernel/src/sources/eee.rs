@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_are_words_and_what_is_not_told_is_missing() {
+    fn switches_are_words_and_what_is_not_reported_is_missing() {
         let mut snapshot = Snapshot::default();
         put(&mut snapshot, Eee { enabled: Some(true), active: None, tx_timer_us: Some(17) });
         assert_eq!(snapshot.text("eee.enabled"), Ok("on"));

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_driver_does_not_tell_is_missing() {
+    fn what_the_driver_does_not_report_is_missing() {
         let mut snapshot = Snapshot::default();
         put(&mut snapshot, Fec { code: Some("RS"), corrected_blocks: Some(3), ..<_>::default() });
         assert_eq!(snapshot.text("fec.code"), Ok("RS"));

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_tells_its_sizes() {
+    fn a_mount_reports_its_sizes() {
         let line = "90 30 0:50 / /home rw,relatime shared:1 - nfs4 server:/home \
                     rw,vers=4.2,rsize=1048576,wsize=524288,proto=tcp,timeo=600\n";
         let mut snapshot = Snapshot::default();

@@ -75,10 +75,10 @@ impl Fault for TwoClasses {
             let index = netlink.link(device)?.index;
             netlink.classes(index)
         })?;
-        let told = classes.iter().filter_map(|class| {
+        let rates = classes.iter().filter_map(|class| {
             let htb = class.htb?;
             Some(format!("htb {} rate {}", handle_text(class.handle), htb.rate_bytes_per_s))
         });
-        Ok(told.collect::<Vec<_>>().join(", "))
+        Ok(rates.collect::<Vec<_>>().join(", "))
     }
 }

@@ -69,7 +69,7 @@ fn a_rate_is_kept_by_the_router_and_not_at_the_ends() {
 }
 
 #[test]
-fn the_relay_loses_the_share_it_was_told() {
+fn the_relay_loses_its_share() {
     let links = "[link.path]\nloss = \"10%\"\nback = { loss = 0 }";
     let Some(scenario) = runnable(links) else { return };
     let lab = Lab::up(&scenario).unwrap();
@@ -98,7 +98,7 @@ fn counted(lab: &Lab) -> u64 {
 }
 
 #[test]
-fn the_relay_delays_by_no_less_than_it_was_told() {
+fn the_relay_delays_by_no_less_than_asked() {
     let Some(scenario) = runnable("[link.path]\ndelay = \"5ms\"") else { return };
     let lab = Lab::up(&scenario).unwrap();
     let target = lab.far().address(Family::V4);

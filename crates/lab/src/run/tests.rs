@@ -37,7 +37,7 @@ const WAITS: &str = "exec tail -f /dev/null";
 const SERVES: &str = "echo \"goodput: listening on $4\"; exec tail -f /dev/null";
 
 #[test]
-fn a_client_without_a_record_is_told_with_code_and_words() {
+fn a_client_without_a_record_is_reported_with_code_and_words() {
     let Some(scenario) = runnable("") else { return };
     let (folder, path) = stand_in(SERVES, "echo \"no route: $*\" >&2; exit 2");
     let observed = run(&scenario, &path, &["--extra".into()]).unwrap();
@@ -108,7 +108,7 @@ fn a_client_that_does_not_end_is_given_up_and_killed() {
 }
 
 #[test]
-fn what_it_said_is_told_of_a_program_that_is_given_up() {
+fn what_it_said_is_reported_of_a_program_that_is_given_up() {
     let (_folder, path) = stand_in("", &format!("echo stuck >&2; echo said; {WAITS}"));
     let mut command = Command::new(path);
     command.arg("test");

@@ -148,7 +148,7 @@ impl<'a> Uploads<'a> {
         if is_in_time || self.source.resumes_at().is_some() {
             return Ok(());
         }
-        Err(self.told(BodyError::Peer(self.stalled(self.source.patience_ns))))
+        Err(self.in_peers_words(BodyError::Peer(self.stalled(self.source.patience_ns))))
     }
 
     /// Whether the whole body was sent, so that the flow only waits for the peer's confirmation.
@@ -165,10 +165,10 @@ impl<'a> Uploads<'a> {
     pub(crate) fn broke(&self, cause: Errno) -> MoveError {
         let failure = self.source.inner().failure.take();
         match (failure, cause) {
-            (Some(why), _) => self.told(why),
+            (Some(why), _) => self.in_peers_words(why),
             (None, Errno::CONNRESET | Errno::PIPE) => {
                 let why = format!("the server broke the connection off {}", self.so_far());
-                self.told(BodyError::Peer(why))
+                self.in_peers_words(BodyError::Peer(why))
             }
             (None, cause) => self.flow.failed("send", cause),
         }
@@ -188,7 +188,7 @@ impl<'a> Uploads<'a> {
     }
 
     /// An error in the peer's words if there are any, otherwise in these.
-    fn told(&self, why: BodyError) -> MoveError {
+    fn in_peers_words(&self, why: BodyError) -> MoveError {
         let words = self.source.inner().bodies.refusal(&FlowPause::to_deadline(self.flow));
         self.flow.body_failed(words.unwrap_or(why))
     }

@@ -61,7 +61,7 @@ impl Mover for ZerocopyReceive {
         stream::receive(flow, MAPPING_BYTES, |want: usize| {
             let Mapped { bytes, unmappable, ended } = window.map(flow, want)?;
             flow.counters.mapped(bytes as u64);
-            // If there is no data at all, only this call tells the end of the stream from a pause.
+            // If there is no data at all, only this call distinguishes the end of the stream from a pause.
             let copy = if bytes == 0 && unmappable == 0 { want } else { unmappable };
             if copy == 0 || (ended && bytes > 0) {
                 return Ok(bytes);

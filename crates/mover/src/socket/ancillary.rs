@@ -112,7 +112,7 @@ mod tests {
     use std::net::UdpSocket;
 
     #[test]
-    fn a_datagram_tells_where_it_was_sent_and_is_answered_from_there() {
+    fn a_datagram_carries_where_it_was_sent_and_is_answered_from_there() {
         for (bind, asked) in
             [("0.0.0.0:0", "127.0.0.9"), ("[::]:0", "127.0.0.9"), ("[::]:0", "::1")]
         {
@@ -143,7 +143,7 @@ mod tests {
 
     /// No control messages are requested, and none come.
     #[test]
-    fn what_the_kernel_was_not_asked_to_tell_is_not_known() {
+    fn what_the_kernel_was_not_asked_to_report_is_unknown() {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         near.send_to(b"hello", far.local_addr().unwrap()).unwrap();
         let received = receive_with_ancillary(&far, &mut [0; 3]).unwrap();

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_cut_is_told_with_its_limit() {
+    fn what_the_kernel_cut_is_reported_with_its_limit() {
         let asked = SocketOptions {
             sndbuf_bytes: Some(Bytes(64 << 20)),
             congestion: Some("cubic".into()),

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forbidden_congestion_control_tells_which_are_allowed() {
+    fn a_forbidden_congestion_control_error_names_which_are_allowed() {
         let forbidden = io::Error::from_raw_os_error(libc::EPERM);
         let error = SocketError::of_congestion("cubic")(forbidden);
         assert!(error.is_not_permitted());

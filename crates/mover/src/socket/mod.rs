@@ -109,8 +109,8 @@ fn tcp_info(socket: BorrowedFd<'_>, at: usize) -> Option<u32> {
             &raw mut len,
         )
     };
-    let told = info.get(..len as usize).filter(|_| result == 0)?;
-    told.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+    let info = info.get(..len as usize).filter(|_| result == 0)?;
+    info.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
 /// Current payload of a segment of a TCP connection, bytes (`TCP_MAXSEG`, tcp(7)); zero if unknown.

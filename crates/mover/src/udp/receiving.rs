@@ -56,7 +56,7 @@ pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
         marked_ns: None,
         last_ns: now_ns(),
     }
-    .run_and_tell(how.joined.unwrap_or(longest), how.batch)
+    .run_and_publish(how.joined.unwrap_or(longest), how.batch)
 }
 
 /// A receiving flow and what it has counted.
@@ -73,7 +73,7 @@ struct Receiver<'a> {
 
 impl Receiver<'_> {
     /// Runs to its end, and publishes the arrival log.
-    fn run_and_tell(mut self, size: usize, batch: usize) -> Result<(), MoveError> {
+    fn run_and_publish(mut self, size: usize, batch: usize) -> Result<(), MoveError> {
         let ended = self.run(size, batch);
         let arrivals = self.tally.arrivals.take();
         arrivals.into_iter().for_each(|log| self.flow.counters.keep_arrivals(log.into_inner()));
@@ -157,7 +157,7 @@ impl Receiver<'_> {
         }
         if self.tally.batch > 0 {
             self.quiet.iter_mut().for_each(Quiet::heard);
-            if self.flow.config.framing.tells_its_beginning() {
+            if self.flow.config.framing.announces_its_beginning() {
                 self.flow.payload_began(self.marked_ns.unwrap_or(self.last_ns));
             }
         }

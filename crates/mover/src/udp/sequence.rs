@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_late_ones_and_twins_are_told_apart() {
+    fn gaps_late_ones_and_twins_are_distinguished() {
         assert_eq!(after([0, 1, 2]), [3, 0, 0, 0]);
         assert_eq!(after([0, 3]), [2, 2, 0, 0]);
         assert_eq!(after([0, 3, 1]), [3, 1, 1, 0]);

@@ -57,7 +57,7 @@ impl Features {
     }
 
     /// `struct ethtool_sset_info`; `None` if it asks for other names.
-    pub(super) fn tell_count(data: &mut [u8]) -> Option<io::Result<()>> {
+    pub(super) fn write_count(data: &mut [u8]) -> Option<io::Result<()>> {
         let asked = data.get(8..16)?.first_chunk().map(|mask| u64::from_ne_bytes(*mask))?;
         if asked != 1 << SET {
             return None;
@@ -67,7 +67,7 @@ impl Features {
     }
 
     /// `struct ethtool_gstrings`; `None` if it asks for other names.
-    pub(super) fn tell_names(data: &mut [u8]) -> Option<io::Result<()>> {
+    pub(super) fn write_names(data: &mut [u8]) -> Option<io::Result<()>> {
         let [set] = read_words(data.get(4..)?).ok()?;
         if set != SET {
             return None;
@@ -79,7 +79,7 @@ impl Features {
     }
 
     /// `struct ethtool_gfeatures` of one block: available, requested, active, never changed.
-    pub(super) fn tell(&self, data: &mut [u8]) -> io::Result<()> {
+    pub(super) fn write(&self, data: &mut [u8]) -> io::Result<()> {
         let block = [ALL, self.requested, self.active(), 0].map(u32::to_ne_bytes);
         data.get_mut(8..24).ok_or_else(invalid)?.copy_from_slice(block.as_flattened());
         Ok(())

@@ -147,13 +147,13 @@ impl Card {
         Ok(())
     }
 
-    fn tell_queues(&self, data: &mut [u8]) -> io::Result<()> {
+    fn write_queues(&self, data: &mut [u8]) -> io::Result<()> {
         let queues = u64::from(self.channels[COMBINED_NOW]).to_ne_bytes();
         data.get_mut(QUEUES_AT..QUEUES_AT + 8).ok_or_else(invalid)?.copy_from_slice(&queues);
         Ok(())
     }
 
-    fn tell_hash(&self, data: &mut [u8]) -> io::Result<()> {
+    fn write_hash(&self, data: &mut [u8]) -> io::Result<()> {
         let asked = read_words::<2>(&data[LENGTHS_AT..])?;
         let table: Vec<u8> = self.table.iter().flat_map(|queue| queue.to_ne_bytes()).collect();
         let lengths = [self.table.len() as u32, self.key.len() as u32];
@@ -245,20 +245,20 @@ impl Card {
             return Some(Err(io::Error::from_raw_os_error(libc::ENODEV)));
         }
         Some(match command {
-            GET_RINGS => tell(&self.rings, data),
-            GET_COALESCE => tell(&self.coalescing, data),
-            GET_PAUSE => tell(&self.pause, data),
-            GET_CHANNELS => tell(&self.channels, data),
-            GET_QUEUES => self.tell_queues(data),
-            GET_HASH => self.tell_hash(data),
+            GET_RINGS => write_words(&self.rings, data),
+            GET_COALESCE => write_words(&self.coalescing, data),
+            GET_PAUSE => write_words(&self.pause, data),
+            GET_CHANNELS => write_words(&self.channels, data),
+            GET_QUEUES => self.write_queues(data),
+            GET_HASH => self.write_hash(data),
             SET_RINGS => read_words(&data[4..]).and_then(|words| self.set_rings(words)),
             SET_COALESCE => read_words(&data[4..]).map(|words| self.set_coalescing(words)),
             SET_PAUSE => read_words(&data[4..]).map(|words| self.pause = words),
             SET_CHANNELS => read_words(&data[4..]).and_then(|words| self.set_channels(words)),
             SET_HASH => self.set_hash(data),
-            GET_NAME_COUNT => return Features::tell_count(data),
-            GET_NAMES => return Features::tell_names(data),
-            GET_FEATURES => self.features.tell(data),
+            GET_NAME_COUNT => return Features::write_count(data),
+            GET_NAMES => return Features::write_names(data),
+            GET_FEATURES => self.features.write(data),
             SET_FEATURES => self.features.set(data),
             _ => return None,
         })
@@ -273,7 +273,7 @@ fn make_queues(device: &str, queues: u32) -> io::Result<()> {
     asked.map_err(|error| io::Error::other(error.to_string()))
 }
 
-fn tell<const N: usize>(words: &[u32; N], data: &mut [u8]) -> io::Result<()> {
+fn write_words<const N: usize>(words: &[u32; N], data: &mut [u8]) -> io::Result<()> {
     let room = data.get_mut(4..4 + 4 * N).ok_or_else(invalid)?;
     room.copy_from_slice(words.map(u32::to_ne_bytes).as_flattened());
     Ok(())

@@ -237,7 +237,7 @@ impl RemoteChanges {
         Ok(self.entries.len() - 1)
     }
 
-    /// Tells both hosts what is about to change; returns all values right after that.
+    /// Announces to both hosts what is about to change; returns all values right after that.
     fn note(&mut self, index: usize, to: &str) -> Result<Values, RemoteError> {
         let mut seen = self.look()?;
         for _ in 0..NOTES {

@@ -276,7 +276,7 @@ fn what_queues_are_spread_over_comes_back_with_the_channels() {
 
 /// The parameter belongs to the whole machine, so this test only looks at it.
 #[test]
-fn a_discipline_that_the_kernel_chose_is_told_by_its_kind() {
+fn a_discipline_that_the_kernel_chose_is_recognised_by_its_kind() {
     in_namespace(|| {
         sh("ip tuntap add v0 mode tap && ip link set v0 up");
         let look = "tc qdisc show dev v0 | cut -d ' ' -f 2,3";
@@ -346,7 +346,7 @@ fn what_someone_else_sets_around_a_setting_between_two_changes_stays() {
 }
 
 #[test]
-fn a_damaged_journal_is_told_and_nothing_is_changed() {
+fn a_damaged_journal_is_reported_and_nothing_is_changed() {
     in_scene(|folder| {
         let mut changes = begin(&folder);
         changes.apply(&setting(PARAMETER), OURS).unwrap();

@@ -58,7 +58,7 @@ impl DeadMan {
             write_line(session, &format!("more {piece}"));
             rest = behind;
         }
-        self.tell(session, &format!("undo {number} {rest}"), "armed", number)
+        self.exchange(session, &format!("undo {number} {rest}"), "armed", number)
     }
 
     /// Makes the dead-man put back number `number` after some seconds, unless it is confirmed before.
@@ -68,7 +68,7 @@ impl DeadMan {
         number: usize,
         seconds: u32,
     ) -> Result<(), RemoteError> {
-        self.tell(session, &format!("confirm {number} {seconds}"), "waiting", number)
+        self.exchange(session, &format!("confirm {number} {seconds}"), "waiting", number)
     }
 
     /// Confirms number `number`. Returns whether that was in time; if not, it is put back already.
@@ -77,7 +77,7 @@ impl DeadMan {
         session: &mut Session,
         number: usize,
     ) -> Result<bool, RemoteError> {
-        let said = self.tell(session, &format!("confirmed {number}"), "confirmed", number);
+        let said = self.exchange(session, &format!("confirmed {number}"), "confirmed", number);
         match said {
             Ok(()) => Ok(true),
             Err(RemoteError::Unexpected { words, .. }) if words == format!("late {number}") => {
@@ -89,10 +89,10 @@ impl DeadMan {
 
     /// Releases the dead-man without putting anything back. On an error it may have put back, or may still do so.
     pub(crate) fn release(&self, session: &mut Session) -> Result<(), RemoteError> {
-        self.tell(session, "bye", "released", 0)
+        self.exchange(session, "bye", "released", 0)
     }
 
-    fn tell(
+    fn exchange(
         &self,
         session: &mut Session,
         line: &str,
@@ -100,7 +100,7 @@ impl DeadMan {
         number: usize,
     ) -> Result<(), RemoteError> {
         write_line(session, line);
-        let words = session.answer("tell the process that puts settings back")?;
+        let words = session.answer("send a command to the process that puts settings back")?;
         match words == [answer, &number.to_string()] {
             true => Ok(()),
             false => Err(unexpected(session, answer, &words)),
@@ -270,16 +270,16 @@ mod tests {
             .spawn()
             .unwrap();
         let mut input = dead_man.stdin.take().unwrap();
-        let mut tell = |line: &str| writeln!(input, "{line}").unwrap();
-        tell(&format!("main {}", session.id()));
-        tell(&format!("undo 1 echo $phase first >>'{}'", file.display()));
-        tell(&format!("undo 2 echo $phase second >>'{}'", file.display()));
-        ["tick", "tick", "beat", "tick", "tick"].iter().for_each(|line| tell(line));
+        let mut send = |line: &str| writeln!(input, "{line}").unwrap();
+        send(&format!("main {}", session.id()));
+        send(&format!("undo 1 echo $phase first >>'{}'", file.display()));
+        send(&format!("undo 2 echo $phase second >>'{}'", file.display()));
+        ["tick", "tick", "beat", "tick", "tick"].iter().for_each(|line| send(line));
         assert!(
             session.try_wait().unwrap().is_none() && !file.exists(),
             "it was heard of meanwhile"
         );
-        tell("tick");
+        send("tick");
         assert!(dead_man.wait().unwrap().success());
         let said = "judge second\njudge first\nback second\nback first\n";
         assert_eq!(

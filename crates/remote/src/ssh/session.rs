@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_ends_is_told_with_what_was_under_way() {
+    fn a_connection_that_ends_is_reported_with_what_was_under_way() {
         let mut session = Session::with_shell(["sh"]).unwrap();
         session.cut();
         let error = run(&mut session, "echo x").unwrap_err();

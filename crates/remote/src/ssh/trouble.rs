@@ -1,4 +1,4 @@
-//! Why ssh ended: finds the messages of ssh that tell the user what to do.
+//! Why ssh ended: finds the messages of ssh from which the user learns what to do.
 
 use std::process::ExitStatus;
 

@@ -70,7 +70,7 @@ fn what_someone_else_put_back_is_already_back() {
 }
 
 #[test]
-fn a_value_that_did_not_take_effect_is_put_back_and_told() {
+fn a_value_that_did_not_take_effect_is_put_back_and_reported() {
     let scene = Scene::new();
     let mut changes = scene.begin();
     let error = changes.apply(&scene.setting(), "clamp").unwrap_err();
@@ -240,9 +240,9 @@ fn what_a_damaged_journal_names_is_not_taken_for_an_original() {
     let said = error.to_string();
     assert!(said.contains(path.to_str().unwrap()) && said.contains("by hand"), "{said}");
     let left = crate::leftovers(&scene.state_dir());
-    let told = left[0].to_string();
+    let text = left[0].to_string();
     assert_eq!(left[0].place, crate::Whereabouts::Damaged);
-    assert!(told.contains("by hand") && !told.contains("settings undo"), "{told}");
+    assert!(text.contains("by hand") && !text.contains("settings undo"), "{text}");
     let report = crate::undo(&scene.state_dir()).unwrap().swap_remove(0).to_string();
     assert!(report.contains("by hand"), "{report}");
     assert_eq!(scene.value(), "b");
@@ -380,7 +380,7 @@ fn parameters_that_alter_each_other_are_not_changed_by_two_runs() {
 }
 
 #[test]
-fn what_a_card_rounds_is_told_and_put_back() {
+fn what_a_card_rounds_is_reported_and_put_back() {
     in_scene(|state_dir| {
         let card = scripted::install("eth0", scripted::Card::with_queues(4));
         let before = card.card();

@@ -18,7 +18,7 @@ pub fn guard_main(journal: &Path) -> i32 {
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     match JournalFile::take_over(journal) {
         Ok(None) => 0,
-        Ok(Some(journal)) => tell(&settle(journal, Forget::Nothing)),
+        Ok(Some(journal)) => report(&settle(journal, Forget::Nothing)),
         Err(error) => {
             say(&format!("goodput: can't read {}: {error}", journal.display()));
             2
@@ -35,7 +35,7 @@ fn announce() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdout(&null)?)
 }
 
-fn tell(report: &RestoreReport) -> i32 {
+fn report(report: &RestoreReport) -> i32 {
     for entry in &report.entries {
         say(&format!(
             "goodput: the run ended without putting this back: {} {}",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use goodput_model::{EndName, SettingRef};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, told};
+use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, answer_packet};
 use crate::allowlist::AllowedSettings;
 use crate::changes::Changes;
 use crate::guard::GuardProgram;
@@ -43,8 +43,8 @@ struct Client {
 
 impl Worker<'_> {
     fn run(mut self, server: BorrowedFd<'_>) -> i32 {
-        // Tells the server that it is ready.
-        if send(server, &told(Ok(String::new())), SendFlags::NOSIGNAL).is_err() {
+        // Reports to the server that the helper is ready.
+        if send(server, &answer_packet(Ok(String::new())), SendFlags::NOSIGNAL).is_err() {
             return 2;
         }
         let mut packet = vec![0; LONGEST_PACKET_BYTES + 1];
@@ -56,7 +56,7 @@ impl Worker<'_> {
                 Ok((0, _)) | Err(_) => break,
                 Ok((length, _)) => self.answer(&packet[..length]),
             };
-            if send(server, &told(answer), SendFlags::NOSIGNAL).is_err() {
+            if send(server, &answer_packet(answer), SendFlags::NOSIGNAL).is_err() {
                 break;
             }
         }

@@ -78,7 +78,7 @@ enum Word {
 /// A packet from the helper.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
-enum Told {
+enum Reply {
     Done(String),
     Refused(Refusal),
 }
@@ -117,32 +117,32 @@ impl Request {
 }
 
 /// An answer as a packet. A text that does not fit is cut.
-pub(super) fn told(answer: Answer) -> Vec<u8> {
-    let told = match answer {
-        Ok(value) => Told::Done(value),
-        Err(refusal) => Told::Refused(refusal),
+pub(super) fn answer_packet(answer: Answer) -> Vec<u8> {
+    let reply = match answer {
+        Ok(value) => Reply::Done(value),
+        Err(refusal) => Reply::Refused(refusal),
     };
-    let whole = serde_json::to_vec(&told).unwrap_or_default();
+    let whole = serde_json::to_vec(&reply).unwrap_or_default();
     if !whole.is_empty() && whole.len() <= LONGEST_PACKET_BYTES {
         return whole;
     }
-    let cut = match told {
-        Told::Done(_) => {
+    let cut = match reply {
+        Reply::Done(_) => {
             Refusal { not_permitted: false, why: "the value is too long to report".into() }
         }
-        Told::Refused(Refusal { not_permitted, why }) => {
+        Reply::Refused(Refusal { not_permitted, why }) => {
             let end = why.floor_char_boundary(LONGEST_REASON_BYTES);
             Refusal { not_permitted, why: why[..end].into() }
         }
     };
     // JSON of a text of this length is always shorter than a packet.
-    serde_json::to_vec(&Told::Refused(cut)).unwrap_or_default()
+    serde_json::to_vec(&Reply::Refused(cut)).unwrap_or_default()
 }
 
 /// An answer from its packet.
 pub(super) fn hear(packet: &[u8]) -> Result<Answer, serde_json::Error> {
     Ok(match serde_json::from_slice(packet)? {
-        Told::Done(value) => Ok(value),
-        Told::Refused(refusal) => Err(refusal),
+        Reply::Done(value) => Ok(value),
+        Reply::Refused(refusal) => Err(refusal),
     })
 }

@@ -20,7 +20,7 @@ pub(crate) fn any_packet(bytes: &[u8]) {
         assert!(Request::parse(&packet).is_ok());
     }
     if let Ok(answer) = message::hear(bytes) {
-        let _ = message::told(answer);
+        let _ = message::answer_packet(answer);
     }
 }
 

@@ -3,7 +3,7 @@
 use goodput_model::{EndName, SettingRef};
 use proptest::prelude::*;
 
-use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, hear, told};
+use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, answer_packet, hear};
 
 fn setting() -> impl Strategy<Value = SettingRef> {
     let scope = proptest::option::of("[a-z0-9.:/]{1,12}");
@@ -61,7 +61,7 @@ proptest! {
     fn an_answer_fits_into_a_packet(why in "\\PC{0,4000}", not_permitted: bool, done: bool) {
         let answer: Answer =
             if done { Ok(why) } else { Err(Refusal { not_permitted, why }) };
-        let packet = told(answer.clone());
+        let packet = answer_packet(answer.clone());
         prop_assert!(packet.len() <= LONGEST_PACKET_BYTES);
         let heard = hear(&packet).expect("it is an answer");
         prop_assert!(heard == answer || heard.is_err());

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_line_in_the_middle_is_told_and_the_rest_counts() {
+    fn a_damaged_line_in_the_middle_is_reported_and_the_rest_counts() {
         let mut bytes = b"{\"line\":\"inte\n".to_vec();
         bytes.extend(written(&[intent("off")]));
         let contents = Contents::parse(&bytes);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_without_frequencies_is_told_as_such() {
+    fn a_host_without_frequencies_is_reported_as_such() {
         let _host = MadeUp::host(&[]);
         let said = read_setting(&"cpu.governor".parse().unwrap()).unwrap_err().to_string();
         assert!(said.contains("there is no cpufreq"), "{said}");

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_the_kernel_lacks_is_told_as_such() {
+    fn a_kind_that_the_kernel_lacks_is_reported_as_such() {
         let error = NetlinkError::Refused {
             operation: "set qdisc".into(),
             cause: std::io::Error::from_raw_os_error(libc::ENOENT),

@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(why(&upper("macsec", 8968), 1500), None);
         assert_eq!(why(&upper("macvlan", 8000), 1500), None, "it becomes 1500, not 500");
         assert_eq!(why(&upper("vlan", 1300), 1280), None);
-        assert_eq!(why(&upper("vxlan", 8950), 1300), None, "it is not told");
+        assert_eq!(why(&upper("vxlan", 8950), 1300), None, "it is not notified");
         assert_eq!(why(&upper("veth", 8968), 1300), None, "a peer stands on nothing");
         assert_eq!(why(&upper("ipvlan", 9000), 1280), None);
         assert!(why(&upper("rmnet", 8968), 1300).unwrap().contains("rmnet"));

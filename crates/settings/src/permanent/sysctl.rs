@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_polling_is_told_with_freebsd_s_device_polling() {
+    fn busy_polling_is_reported_with_freebsd_s_device_polling() {
         let files = of("sysctl.net.core.busy_poll", "50");
         assert!(files.iter().any(|(_, lines)| lines.contains("polling\"")), "{files:?}");
         assert_eq!(of("sysctl.net.core.busy_poll", "0").len(), 1);

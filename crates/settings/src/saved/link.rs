@@ -2,7 +2,7 @@
 //!
 //! Only the first file that matches a device is applied. So an administrator's file gets a drop-in if it applies to
 //! this device alone, and the distribution's default gets a copy for this device, with our keys added. Files that
-//! match several devices, or can't be told apart from others, are left to the unit that sets values at boot.
+//! match several devices, or can't be distinguished from others, are left to the unit that sets values at boot.
 
 use std::fs;
 use std::path::Path;

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sections_of_a_file_are_told_apart() {
+    fn the_sections_of_a_file_are_distinguished() {
         let text = "[Match]\nOriginalName=*\n\n[Link]\n# why\nMTUBytes=9000\n[SR-IOV]\nVLANId=1\n";
         assert_eq!(sections(text, "Match", true), "OriginalName=*");
         assert!(sections(text, "Match", false).ends_with("MTUBytes=9000\n[SR-IOV]\nVLANId=1"));

@@ -1,4 +1,4 @@
-//! The causes that are looked for, the most telling first.
+//! The causes that are looked for, the likeliest first.
 
 use goodput_model::ShapingCause;
 

@@ -272,14 +272,14 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_without_a_rate_is_told_of_the_servers() {
+    fn a_plan_without_a_rate_gets_a_note_of_the_servers() {
         let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
         assert_eq!(within(&Plan::standard(), &capped), Ok(()));
         assert!(note(&Plan::standard(), &capped).unwrap().contains("1 Gbit/s"));
     }
 
     #[test]
-    fn a_plan_with_a_receive_buffer_is_told_that_a_limit_may_cut_it() {
+    fn a_plan_with_a_receive_buffer_gets_a_note_that_a_limit_may_cut_it() {
         let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
         let plan = |transport, direction| {
             changed(|p| {

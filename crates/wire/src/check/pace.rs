@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_at_which_nothing_more_than_one_packet_leaves_is_told_with_what_would_do() {
+    fn a_rate_at_which_nothing_more_than_one_packet_leaves_is_reported_with_what_would_do() {
         let ten = Length::Seconds(10.0);
         let why = too_slow(&udp(1.0, 1, ten)).unwrap();
         assert!(why.contains("1472 bytes every 11776 s"), "{why}");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_take_longer_than_any_test_are_told() {
+    fn bytes_that_take_longer_than_any_test_are_reported() {
         let why = too_slow(&udp(1.0, 1, Length::Bytes(Bytes(1_000_000)))).unwrap();
         assert!(why.starts_with("1 MB take 93 days"), "{why}");
         assert_eq!(too_slow(&udp(1.0, 1, Length::Bytes(Bytes(1000)))), None);

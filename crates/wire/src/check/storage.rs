@@ -37,7 +37,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     }
     // If the source is sent repeatedly, the receiver can't know which bytes are header.
     if storage.header_bytes > 0 && storage.sink.is_some() && plan.length != Length::Source {
-        problems.push("in a sink, repeated headers can't be told apart from data".into());
+        problems.push("in a sink, repeated headers look like data".into());
     }
     if storage.source == Some(Source::Memory(goodput_model::Bytes(0))) {
         problems.push("a source of 0 bytes measures nothing".into());
@@ -91,15 +91,15 @@ mod tests {
     #[test]
     fn a_file_with_a_header_and_a_sink_makes_sense() {
         let sink = Sink { name: "copy".into(), direct: true, fsync: true };
-        let told = problems(|plan| {
+        let found = problems(|plan| {
             plan.storage.sink = Some(sink);
             plan.storage.header_bytes = 512;
         });
-        assert_eq!(told, Problems::new());
+        assert_eq!(found, Problems::new());
     }
 
     #[test]
-    fn what_makes_no_sense_is_told() {
+    fn what_makes_no_sense_is_reported() {
         let bad: [&dyn Fn(&mut Plan); 7] = [
             &|p| p.storage.source = None,
             &|p| p.transport = Transport::Udp,

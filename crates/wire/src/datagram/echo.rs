@@ -42,15 +42,15 @@ pub fn echoed(cookie: &Cookie, datagram: &[u8]) -> Option<Echoed> {
     let (number, rest) = rest.split_first_chunk::<8>()?;
     // Servers that predate the times sent zeros here, or nothing in a shorter reply.
     let time = |at: usize| Some(u64::from_be_bytes(*rest.get(at..)?.first_chunk()?));
-    let told = |(received, answered): &(u64, u64)| *received != 0 && *received <= *answered;
-    let times_ns = time(0).zip(time(8)).filter(told);
+    let are_set = |(received, answered): &(u64, u64)| *received != 0 && *received <= *answered;
+    let times_ns = time(0).zip(time(8)).filter(are_set);
     let number = u64::from_be_bytes(*number);
     (kind == TYPE_ECHOED && *given == cookie.0).then_some(Echoed { number, times_ns })
 }
 
 /// Server: writes into a reply when its request was received and when the reply leaves, nanoseconds of the server's
 /// monotonic clock.
-pub fn tell_times(reply: &mut [u8], received_ns: u64, answered_ns: u64) {
+pub fn write_times(reply: &mut [u8], received_ns: u64, answered_ns: u64) {
     let times = [received_ns.to_be_bytes(), answered_ns.to_be_bytes()].concat();
     if let Some(room) = reply.get_mut(TIMES_RANGE) {
         room.copy_from_slice(&times);
@@ -88,10 +88,10 @@ mod tests {
         assert_eq!((cookie, reply.len()), (COOKIE, request.len()));
         let untimed = Echoed { number: 77, times_ns: None };
         assert_eq!(echoed(&COOKIE, &reply), Some(untimed));
-        tell_times(&mut reply, 5, 7);
+        write_times(&mut reply, 5, 7);
         assert_eq!(reply.len(), request.len());
         assert_eq!(echoed(&COOKIE, &reply), Some(Echoed { times_ns: Some((5, 7)), ..untimed }));
-        tell_times(&mut reply, 8, 7);
+        write_times(&mut reply, 8, 7);
         assert_eq!(echoed(&COOKIE, &reply), Some(untimed), "an answer before the question");
         assert_eq!(echoed(&Cookie([4; 16]), &reply), None);
         assert_eq!(echoed(&COOKIE, &request), None);

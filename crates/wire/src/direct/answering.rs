@@ -282,7 +282,7 @@ impl Answering {
         })
     }
 
-    /// Tells the host to forget the running measurement, if there is one.
+    /// Asks the host to forget the running measurement, if there is one.
     fn abandon(&mut self) {
         if !matches!(self.state, State::Opening(_)) {
             self.outbox.act(Action::Abandon);

@@ -34,11 +34,11 @@ impl<S: Session> Alone<S> {
 
     /// Passes these bytes to the session.
     pub fn hear(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), WireError> {
-        self.tell(Input::Received(bytes.as_ref().to_vec()))
+        self.feed(Input::Received(bytes.as_ref().to_vec()))
     }
 
     /// Passes an input to the session.
-    pub fn tell(&mut self, input: Input) -> Result<(), WireError> {
+    pub fn feed(&mut self, input: Input) -> Result<(), WireError> {
         let outcome = self.session.handle(self.now, input);
         self.collect();
         outcome

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_program_is_told_the_load() {
+    fn every_program_gets_the_load() {
         for load in [Load::tcp(1500), Load::udp(1472)] {
             let job = Job { load: &load, address: "192.0.2.2", port: 10_000, seconds: 7 };
             for program in ALL {

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_are_told_from_what_is_beside_them() {
+    fn flows_are_distinguished_from_what_is_beside_them() {
         let mut threads = Threads::default();
         let lines =
             [("flow-0-send", "300 5 1"), ("goodput", "100 0 7"), ("flow-0-recv", "100 2 1")];

@@ -205,8 +205,9 @@ fn cpu(record: &Record) -> Cpu {
     let total = |end: &EndResult| end.cpu_percent.value().copied();
     let host_total = total(&record.result.near);
     let share = |part: &str| Some(host_total? * process_share(record, part)?);
-    let told = record.far_totals.as_ref().and_then(|t| t.cpu_percent.value().copied());
-    let told_part = |read: fn(&Totals) -> Option<f64>| record.far_totals.as_ref().and_then(read);
+    let reported = record.far_totals.as_ref().and_then(|t| t.cpu_percent.value().copied());
+    let reported_part =
+        |read: fn(&Totals) -> Option<f64>| record.far_totals.as_ref().and_then(read);
     let far = |part: &str| {
         let far = record.ends.far.value()?;
         Some(total(&record.result.far)? * share_of(&far.before, &far.after, part)?)
@@ -215,9 +216,10 @@ fn cpu(record: &Record) -> Cpu {
         host_total,
         host_user: share("process.user_us"),
         host_system: share("process.system_us"),
-        remote_total: total(&record.result.far).or(told),
-        remote_user: far("process.user_us").or(told_part(|told| told.cpu_user_percent)),
-        remote_system: far("process.system_us").or(told_part(|told| told.cpu_system_percent)),
+        remote_total: total(&record.result.far).or(reported),
+        remote_user: far("process.user_us").or(reported_part(|totals| totals.cpu_user_percent)),
+        remote_system: far("process.system_us")
+            .or(reported_part(|totals| totals.cpu_system_percent)),
     }
 }
 
@@ -245,9 +247,9 @@ fn congestion(
     of: fn(EndName) -> EndName,
 ) -> Option<String> {
     let at = of(direction?.sender);
-    let told = record.far_totals.as_ref().filter(|_| at == EndName::Far);
-    if let Some(told) = told.and_then(|told| told.congestion.clone()) {
-        return Some(told);
+    let reported = record.far_totals.as_ref().filter(|_| at == EndName::Far);
+    if let Some(reported) = reported.and_then(|totals| totals.congestion.clone()) {
+        return Some(reported);
     }
     let end = match at {
         EndName::Near => &record.ends.near,

@@ -128,7 +128,7 @@ pub fn of_record(record: &Record, served: Option<SocketAddr>) -> Start {
         connections: &record.connections,
         first: near.and_then(|end| end.samples.iter().find(|s| !s.flows.is_empty())),
         host: near.map(|end| &end.host),
-        cookie: record.far_totals.as_ref().and_then(|told| told.cookie.as_deref()),
+        cookie: record.far_totals.as_ref().and_then(|totals| totals.cookie.as_deref()),
     })
 }
 

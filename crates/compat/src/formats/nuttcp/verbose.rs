@@ -60,8 +60,9 @@ impl Writer for Verbose {
         let mut texts = Vec::new();
         for direction in account::directions(record, &flows) {
             for end in [EndName::Near, EndName::Far] {
-                let told = record.far_totals.as_ref().filter(|_| end == EndName::Far);
-                let own = told.and_then(|told| told.text.as_deref()).filter(|t| is_nuttcp(t));
+                let reported = record.far_totals.as_ref().filter(|_| end == EndName::Far);
+                let own =
+                    reported.and_then(|reported| reported.text.as_deref()).filter(|t| is_nuttcp(t));
                 let side = EndLine { record, context: &self.context, direction: &direction, end };
                 let said = match own {
                     Some(text) => passed_on(text, side.drops()),

@@ -112,7 +112,7 @@ fn iperf3_has_each_count_where_it_belongs() {
 }
 
 #[test]
-fn what_the_far_end_did_not_tell_is_left_out_of_iperf3() {
+fn what_the_far_end_did_not_report_is_left_out_of_iperf3() {
     let silent = Made { far: Far::Silent, ..Made::plain() };
     let tree: Value = serde_json::from_str(&printed("iperf3", silent)).unwrap();
     assert_eq!(tree["end"]["sum_sent"]["bytes"], 2_000_000);
@@ -148,8 +148,8 @@ fn nuttcp_lines_are_those_of_6_1_2() {
     let expected = "    0.9537 MB /   1.00 sec =    8.0000 Mbps     2 retrans\n    \
                     0.9537 MB /   1.00 sec =    8.0000 Mbps     2 retrans\n\n    \
                     1.9073 MB /   2.00 sec =    8.0000 Mbps 40 %TX 12 %RX 4 retrans 1.00 msRTT\n";
-    let told = Made { far: Far::Reported, ..Made::plain() };
-    assert_eq!(printed("nuttcp", told), expected);
+    let reported = Made { far: Far::Reported, ..Made::plain() };
+    assert_eq!(printed("nuttcp", reported), expected);
     let udp = Made { transport: Transport::Udp, far: Far::Reported, ..Made::plain() };
     let line = "megabytes=1.9073 real_seconds=2.00 rate_Mbps=8.0000 tx_cpu=40 rx_cpu=12 drop=4 \
                 pkt=400 data_loss=1.00000 rtt_ms=1.00\n";

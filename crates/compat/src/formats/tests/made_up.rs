@@ -101,7 +101,7 @@ impl Made {
         });
         if self.far == Far::Reported {
             record["far_totals"] = json!({
-                "program": "made up 1.0", "cpu_percent": 12.5, "flows": self.told(),
+                "program": "made up 1.0", "cpu_percent": 12.5, "flows": self.reported_flows(),
                 "cpu_user_percent": 2.5, "cpu_system_percent": 10.0, "congestion": "cubic",
                 "cookie": "to6orkg3aukzfrx3ka2w4iqdn6fkb3iztjdq",
             });
@@ -185,7 +185,7 @@ impl Made {
         sample
     }
 
-    fn told(&self) -> Vec<Value> {
+    fn reported_flows(&self) -> Vec<Value> {
         let udp = self.transport == Transport::Udp;
         let known = |yes: bool, value: Value| match yes {
             true => value,

@@ -11,7 +11,7 @@ use super::{ALL, Intervals, Style, find, print};
 use made_up::{Far, Made, all_kinds};
 
 #[test]
-fn ids_are_told_apart_and_found() {
+fn ids_are_distinguished_and_found() {
     for format in ALL {
         assert_eq!(find(format.id).unwrap().id, format.id);
         assert_eq!(ALL.iter().filter(|other| other.id == format.id).count(), 1);

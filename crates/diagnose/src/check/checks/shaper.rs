@@ -25,10 +25,10 @@ fn bucket(check: &Check, host: &HostView) -> Answer {
     if !["tbf", "htb"].contains(&kind) {
         return Ok(None);
     }
-    let told = host.count(QDISC_CEIL).or_else(|_| host.count(QDISC_RATE))?;
+    let configured = host.count(QDISC_CEIL).or_else(|_| host.count(QDISC_RATE))?;
     let (burst, mtu) = (host.count(QDISC_BURST)?, host.count(LINK_MTU)?);
     let frame = mtu + ETHERNET_HEADER_BYTES;
-    let needed = needed_burst(told, frame);
+    let needed = needed_burst(configured, frame);
     let confidence = match burst {
         b if b < frame => Confidence::Certain,
         b if b < MAX_SMALL_BURST_SHARE * needed => Confidence::Likely,
@@ -36,7 +36,7 @@ fn bucket(check: &Check, host: &HostView) -> Answer {
     };
     let text = format!(
         "{kind} of {} with a burst of {}: it needs {} to reach that rate at low CPU cost",
-        rate(told),
+        rate(configured),
         bytes(burst),
         bytes(needed)
     );

@@ -275,7 +275,7 @@ fn receive(socket: &UdpSocket, time: Duration) -> std::io::Result<Option<(Vec<u8
     socket.set_read_timeout(Some(time.max(Duration::from_micros(1))))?;
     let mut datagram = [0; 128];
     match receive_with_ancillary(socket, &mut datagram) {
-        Ok(told) => Ok(Some((datagram[..told.length].to_vec(), told.wall_ns))),
+        Ok(received) => Ok(Some((datagram[..received.length].to_vec(), received.wall_ns))),
         Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock | Interrupted) => Ok(None),
         // An ICMP error for an earlier question, which counts as lost.
         Err(cause) if cause.kind() == ConnectionRefused => Ok(None),

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_has_the_user_whom_its_server_is_told() {
+    fn a_place_has_the_user_whom_its_server_gets() {
         assert_eq!(own(Some("me"), "http://nas/a"), "http://me@nas/a");
         assert_eq!(own(Some("me"), "ftp://you@nas/a"), "ftp://me@nas/a");
         assert_eq!(own(None, "http://me@nas/a"), "http://nas/a");

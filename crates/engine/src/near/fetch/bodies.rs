@@ -72,7 +72,7 @@ impl Bodies for FileBodies {
             let Some(fewer) = left.checked_sub(1) else { return Ok(None) };
             *left = fewer;
         }
-        let body = self.conversation.fetch(&Paused(pause)).map_err(told)?;
+        let body = self.conversation.fetch(&Paused(pause)).map_err(body_error)?;
         if goes_on {
             self.log.went_on(self.flow, over, &body);
             return handed_on(self.conversation.as_ref(), &body).map(Some);
@@ -99,7 +99,7 @@ impl Bodies for FileBodies {
     fn store(&mut self, bytes: Option<u64>, pause: &dyn Pause) -> Result<Body, BodyError> {
         // Asking for room is part of the wait, even for the first file.
         self.log.over(self.flow, Instant::now());
-        let body = self.conversation.store(bytes, &Paused(pause)).map_err(told)?;
+        let body = self.conversation.store(bytes, &Paused(pause)).map_err(body_error)?;
         self.log.answered(self.flow, &body, self.conversation.about());
         handed_on(self.conversation.as_ref(), &body)
     }
@@ -122,7 +122,7 @@ impl Bodies for FileBodies {
         let busy_us = || tcp_info(socket.as_ref()?.as_fd()).value()?.busy_us;
         let busy = || busy_us().map(Duration::from_micros);
         let (written, busy_before) = (Instant::now(), busy());
-        self.conversation.stored(&Paused(pause)).map_err(told)?;
+        self.conversation.stored(&Paused(pause)).map_err(body_error)?;
         let took = written.elapsed();
         // The time for what the kernel still had to send was not a wait for the server.
         let sending = busy().zip(busy_before).map(|(after, before)| after.saturating_sub(before));
@@ -133,7 +133,7 @@ impl Bodies for FileBodies {
     }
 
     fn refusal(&mut self, pause: &dyn Pause) -> Option<BodyError> {
-        self.conversation.refusal(&Paused(pause)).map(told)
+        self.conversation.refusal(&Paused(pause)).map(body_error)
     }
 
     fn trouble(&self) -> Option<String> {
@@ -157,7 +157,7 @@ impl Bodies for FileBodies {
     }
 }
 
-fn told(why: FileError) -> BodyError {
+fn body_error(why: FileError) -> BodyError {
     match why {
         FileError::Stopped => BodyError::Stopped,
         FileError::NotPermitted(why) => BodyError::Forbidden(why),
@@ -230,9 +230,9 @@ impl Bodies for OneBody {
         let body = match fetched {
             Ok(body) => body,
             Err(why) => {
-                let told = BodyError::Peer(why.to_string());
+                let error = BodyError::Peer(why.to_string());
                 question.failure = Some(why);
-                return Err(told);
+                return Err(error);
             }
         };
         question.asked_and_answered.get_or_insert((body.asked, body.answered));

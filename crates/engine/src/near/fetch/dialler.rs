@@ -126,9 +126,9 @@ impl Dialler {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 wait.wait(socket, Ready::Write, until).map_err(|why| {
-                    let told = io::Error::other(why.to_string());
+                    let error = io::Error::other(why.to_string());
                     waited = Some(why);
-                    told
+                    error
                 })?;
             }
             Ok(())

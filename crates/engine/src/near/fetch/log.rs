@@ -172,7 +172,9 @@ impl FetchLog {
         let announced = inner.announced.filter(|(least, most)| least < most);
         Fetches {
             version: about.version.map_or(Known::missing("no answer came"), Known::Value),
-            server: about.server.map_or(Known::missing("the server does not tell"), Known::Value),
+            server: about
+                .server
+                .map_or(Known::missing("the server does not report it"), Known::Value),
             tls: about.tls,
             proxy: inner.proxy.clone(),
             moved_to: about.moved_to,

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_answered_late_or_not_at_all_is_told_apart() {
+    fn what_is_answered_late_or_not_at_all_is_distinguished() {
         let halt = Halt::default();
         let mut waiting = Waiting::new(&halt);
         let began = Instant::now();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_phase_is_told_by_as_many_spread_over_all_of_it() {
+    fn a_long_phase_is_shown_by_as_many_spread_over_all_of_it() {
         let mut probes = Probes::default();
         let day = 24 * 60 * 60 * 50_u32;
         (0..day).for_each(|number| probes.take(f64::from(number)));

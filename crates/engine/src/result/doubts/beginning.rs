@@ -16,7 +16,7 @@ pub fn counted(measurement: &Measurement) -> Option<String> {
     let steps = measurement.senders().into_iter().filter_map(|sender| measurement.steps(sender));
     let fewest = steps.min().filter(|steps| *steps <= MIN_INTERVALS_LEFT)?;
     Some(format!(
-        "the test was too short ({fewest} steps between samples) to tell slow start from the rest: the goodput \
+        "the test was too short ({fewest} steps between samples) to separate slow start from the rest: the goodput \
          may include it; a longer -t leaves it out"
     ))
 }
@@ -31,12 +31,12 @@ mod tests {
     #[test]
     fn a_test_of_a_few_samples_may_hold_slow_start() {
         let timed = Plan { length: Length::Seconds(0.5), ..Plan::standard() };
-        let told = |tenths, plan: &Plan| counted(&measurement(tenths, tenths, plan.clone()));
-        let doubt = told(2, &timed).expect("two steps are few");
+        let doubt_of = |tenths, plan: &Plan| counted(&measurement(tenths, tenths, plan.clone()));
+        let doubt = doubt_of(2, &timed).expect("two steps are few");
         assert!(doubt.contains("too short (2 steps"), "{doubt}");
-        assert_eq!(told(6, &timed), None);
-        assert_eq!(told(2, &Plan { omit_s: 0.1, ..timed.clone() }), None);
+        assert_eq!(doubt_of(6, &timed), None);
+        assert_eq!(doubt_of(2, &Plan { omit_s: 0.1, ..timed.clone() }), None);
         let bytes = Length::Bytes(Bytes(2000));
-        assert_eq!(told(2, &Plan { length: bytes, ..timed }), None);
+        assert_eq!(doubt_of(2, &Plan { length: bytes, ..timed }), None);
     }
 }

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_copied_anyway_is_told_with_its_share() {
+    fn what_the_kernel_copied_anyway_is_reported_with_its_share() {
         let words = sent(&[sender(100, Some(100)), sender(100, Some(20))], EndName::Near).unwrap();
         assert!(
             words.contains("the near end's kernel copied 60 % of the zero-copy sends"),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_mapped_is_told_with_what_it_takes() {
+    fn what_could_not_be_mapped_is_reported_with_what_it_takes() {
         let words = received(&[receiver(8192, Some(4096))], EndName::Far).unwrap();
         assert!(words.starts_with("the far end mapped 50 % of the received data"), "{words}");
         let quiet = [receiver(4096, Some(4096)), receiver(9, None), sender(1, None)];

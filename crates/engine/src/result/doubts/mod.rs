@@ -23,10 +23,11 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
         [EndName::Near, EndName::Far].into_iter().flat_map(|end| copies::made(measurement, end));
     let cut = cut.into_iter().flatten();
     let fallen = fell_back(measurement).into_iter();
-    let told =
+    let doubts =
         stolen.chain(fallen).chain(unreported(measurement)).chain(silent(measurement)).chain(cut);
-    let told = told.chain(disagreements).chain(copied).chain(coarse(&measurement.plan));
-    told.chain(senders_times(measurement))
+    let doubts = doubts.chain(disagreements).chain(copied).chain(coarse(&measurement.plan));
+    doubts
+        .chain(senders_times(measurement))
         .chain(measurement.omitted_nothing())
         .chain(beginning::counted(measurement))
         .collect()
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_far_kernel_cut_is_told_once_with_its_limit() {
+    fn what_the_far_kernel_cut_is_reported_once_with_its_limit() {
         let mut before = Snapshot::default();
         before.put("sysctl.net.core.wmem_max", "212992");
         let flows = vec![flow(425_984), flow(425_984)];
@@ -172,10 +173,10 @@ mod tests {
         let far = End { before, samples, ..End::unobserved(host) };
         let asked =
             |bytes| SocketOptions { sndbuf_bytes: Some(Bytes(bytes)), ..SocketOptions::default() };
-        let told = cut(&far, &asked(1 << 20));
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("at the far end a send buffer of 1048576 bytes"), "{told:?}");
-        assert!(told[0].contains("net.core.wmem_max = 212992"), "{told:?}");
+        let cuts = cut(&far, &asked(1 << 20));
+        assert_eq!(cuts.len(), 1, "{cuts:?}");
+        assert!(cuts[0].starts_with("at the far end a send buffer of 1048576 bytes"), "{cuts:?}");
+        assert!(cuts[0].contains("net.core.wmem_max = 212992"), "{cuts:?}");
         assert!(cut(&far, &asked(212_992)).is_empty());
         assert!(cut(&far, &SocketOptions::default()).is_empty());
     }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hypervisor_that_takes_much_is_told_once() {
+    fn a_hypervisor_that_takes_much_is_reported_once() {
         let words = |near, far| steal([("near", &end(near)), ("far", &end(far))]);
         let unknown = || Known::missing("no /proc/stat");
         assert!(words(Known::Value(1.0), unknown()).is_none());

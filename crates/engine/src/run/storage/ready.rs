@@ -145,12 +145,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_where_it_should_be_is_told() {
-        let told = |kind, percent| doubt("big", kind, &Known::Value(percent));
-        assert!(told("cold", 0.0).is_none() && told("warm", 100.0).is_none());
-        assert!(told("memory", 3.0).is_none());
-        assert!(told("cold", 40.0).unwrap().contains("40 % of big is still"));
-        assert!(told("warm", 43.0).unwrap().contains("only 43 %"));
+    fn what_is_not_where_it_should_be_is_reported() {
+        let doubt_of = |kind, percent| doubt("big", kind, &Known::Value(percent));
+        assert!(doubt_of("cold", 0.0).is_none() && doubt_of("warm", 100.0).is_none());
+        assert!(doubt_of("memory", 3.0).is_none());
+        assert!(doubt_of("cold", 40.0).unwrap().contains("40 % of big is still"));
+        assert!(doubt_of("warm", 43.0).unwrap().contains("only 43 %"));
         let why = Known::missing("the kernel reports it only to the owner of the file");
         assert!(doubt("big", "cold", &why).unwrap().contains("only to the owner"));
     }

@@ -122,7 +122,7 @@ fn what_is_written_alone_is_not_taken_from_a_clients_allowance() {
 }
 
 #[test]
-fn what_can_not_be_sent_is_told() {
+fn what_can_not_be_sent_is_reported() {
     let directory = Directory::new("bad");
     let near = |name: &str| refused(&sending(name), EndName::Near, &FileAccess::User);
     assert!(near("/no/such/file").contains("can't read /no/such/file"));
@@ -181,7 +181,7 @@ fn a_stranger_learns_nothing_of_what_a_host_has() {
 }
 
 #[test]
-fn another_protocol_is_told_how_much_will_come() {
+fn another_protocol_learns_how_much_will_come() {
     let directory = Directory::new("foreign");
     let plan = Plan { flows: 3, ..sending(&directory.file("big", b"content")) };
     let near = open(&plan, EndName::Near, &FileAccess::User).unwrap();

@@ -128,13 +128,13 @@ mod tests {
 
     /// What every client learns about this host, without any right to read settings.
     #[test]
-    fn no_snapshot_tells_of_a_sysctl_that_others_may_not_read() {
+    fn no_snapshot_has_a_sysctl_that_others_may_not_read() {
         let context = goodput_kernel::Context::towards(([127, 0, 0, 1], 0).into());
         let snapshot = goodput_kernel::snapshot(&context);
-        let told: Vec<_> =
+        let readable: Vec<_> =
             snapshot.facts.keys().filter(|name| name.starts_with("sysctl.")).collect();
-        assert!(told.len() > 10, "{told:?}");
-        for name in told {
+        assert!(readable.len() > 10, "{readable:?}");
+        for name in readable {
             assert!(goodput_settings::allowlist::listed(name).is_some(), "{name}");
         }
     }

@@ -94,14 +94,14 @@ pub async fn accept(
     alive: Alive,
 ) {
     let Listening { listener, mut reserve } = listening;
-    let mut told: Option<Instant> = None;
+    let mut warned: Option<Instant> = None;
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => welcome(stream, plain(peer), &endpoint, &shared, &alive),
             Err(cause) => {
-                if told.is_none_or(|told| told.elapsed() > LOG_INTERVAL) {
+                if warned.is_none_or(|warned| warned.elapsed() > LOG_INTERVAL) {
                     tracing::warn!("can't accept connections for now: {cause}");
-                    told = Some(Instant::now());
+                    warned = Some(Instant::now());
                 }
                 if let Some(why) = lacking(&cause)
                     && !reserve::turn_away(&listener, &mut reserve, &endpoint, &shared, &why).await

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use goodput_mover::socket::{enable_arrival_times, receive_with_ancillary};
 use goodput_mover::{Arrivals, monotonic_ns};
-use goodput_wire::datagram::echo::tell_times;
+use goodput_wire::datagram::echo::write_times;
 use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES};
 use goodput_wire::session::Cookie;
 use socket2::SockRef;
@@ -28,7 +28,7 @@ pub struct EchoSocket {
     /// Every valid cookie.
     pub echoes: Echoes,
     /// Whether the answers contain this end's time.
-    pub tells_times: bool,
+    pub reports_times: bool,
 }
 
 impl EchoSocket {
@@ -51,17 +51,17 @@ impl EchoSocket {
             tokio::time::sleep_until(free.into()).await;
             let receive = || receive_with_ancillary(&socket, &mut buffer);
             // An error here is an earlier answer that nobody received.
-            let Ok(told) = socket.async_io(Interest::READABLE, receive).await else { continue };
+            let Ok(received) = socket.async_io(Interest::READABLE, receive).await else { continue };
             if !self.echoes.admit(&self.cookie, Instant::now()) {
                 continue;
             }
-            let datagram = &buffer[..told.length.min(REQUEST_BYTES)];
+            let datagram = &buffer[..received.length.min(REQUEST_BYTES)];
             let Some(mut reply) = self.reply(datagram) else { continue };
             self.echoes.hear(&self.cookie);
-            if self.tells_times {
+            if self.reports_times {
                 let arrived = |wall_ns| arrivals.monotonic_ns(wall_ns);
-                if let Some(received_ns) = told.wall_ns.map_or(Some(monotonic_ns()), arrived) {
-                    tell_times(&mut reply, received_ns, monotonic_ns());
+                if let Some(received_ns) = received.wall_ns.map_or(Some(monotonic_ns()), arrived) {
+                    write_times(&mut reply, received_ns, monotonic_ns());
                 }
             }
             // Never wait for buffer space: datagrams may be lost anyway.
@@ -123,7 +123,7 @@ mod tests {
             cookie: COOKIE,
             challenger,
             echoes: echoes.clone(),
-            tells_times: false,
+            reports_times: false,
         };
         let answering = tokio::spawn(own.answer(socket));
         echoes.has_socket(&COOKIE, peer, answering.abort_handle());

@@ -95,23 +95,23 @@ impl PortSocket {
     /// The next datagram of a peer without a socket of its own. Cancelling loses nothing.
     pub async fn next(&mut self) -> Datagram {
         loop {
-            if let Some((datagram, told)) = self.waiting.pop_front() {
+            if let Some((datagram, received)) = self.waiting.pop_front() {
                 self.waiting_bytes -= charge(&datagram);
-                self.given_out(&told);
-                return (datagram, plain(told.from));
+                self.given_out(&received);
+                return (datagram, plain(received.from));
             }
             let (socket, buffer) = (&self.socket, &mut self.buffer);
             let receive = || receive_with_ancillary(socket, buffer);
             // An error here belongs to an earlier reply that nobody received; it concerns no one else.
-            if let Ok(told) = socket.async_io(Interest::READABLE, receive).await {
-                self.given_out(&told);
-                return (self.buffer[..told.length].to_vec(), plain(told.from));
+            if let Ok(received) = socket.async_io(Interest::READABLE, receive).await {
+                self.given_out(&received);
+                return (self.buffer[..received.length].to_vec(), plain(received.from));
             }
         }
     }
 
-    fn given_out(&mut self, told: &Received) {
-        (self.asked_at, self.arrived) = (told.to, told.wall_ns);
+    fn given_out(&mut self, received: &Received) {
+        (self.asked_at, self.arrived) = (received.to, received.wall_ns);
     }
 
     /// When the datagram that was returned last came, nanoseconds of this end's monotonic clock; never too early.
@@ -187,7 +187,7 @@ impl PortSocket {
     fn take_waiting(&mut self, peer: SocketAddr) -> Vec<Vec<u8>> {
         let waiting = std::mem::take(&mut self.waiting);
         let (its, others): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|(_, told)| plain(told.from) == peer);
+            waiting.into_iter().partition(|(_, received)| plain(received.from) == peer);
         self.waiting = others.into();
         self.waiting_bytes -= its.iter().map(|(datagram, ..)| charge(datagram)).sum::<usize>();
         its.into_iter().map(|(datagram, ..)| datagram).collect()
@@ -203,13 +203,13 @@ impl PortSocket {
     ) {
         for _ in 0..most {
             match receive_with_ancillary(socket, &mut self.buffer) {
-                Ok(told) => {
-                    let datagram = self.buffer[..told.length].to_vec();
-                    if Some(plain(told.from)) == peer {
+                Ok(received) => {
+                    let datagram = self.buffer[..received.length].to_vec();
+                    if Some(plain(received.from)) == peer {
                         early.push(datagram);
                     } else if self.waiting_bytes + charge(&datagram) <= MAX_WAITING_BYTES {
                         self.waiting_bytes += charge(&datagram);
-                        self.waiting.push_back((datagram, told));
+                        self.waiting.push_back((datagram, received));
                     }
                 }
                 Err(cause) if cause.kind() == std::io::ErrorKind::WouldBlock => return,

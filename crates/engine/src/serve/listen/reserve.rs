@@ -44,9 +44,9 @@ pub async fn turn_away(
             tokio::time::timeout(ACCEPT_TIMEOUT, listener.accept()).await
         && shared.config.access.allows(plain(peer).ip())
     {
-        let told = stranger::turn_away(stream, plain(peer), endpoint, shared, why);
+        let refused = stranger::turn_away(stream, plain(peer), endpoint, shared, why);
         // A client that does not read gets no answer.
-        let _ = tokio::time::timeout(HEARING_TIMEOUT, told).await;
+        let _ = tokio::time::timeout(HEARING_TIMEOUT, refused).await;
     }
     reserve.fill(listener);
     spent

@@ -124,7 +124,7 @@ fn begin(
     }
     let budget = shared.hearing.of(caller.peer.ip());
     let mut conversation = Conversation::new(session, Some(stream)).within(budget);
-    conversation.tell(Input::Received(first));
+    conversation.feed(Input::Received(first));
     conversation
 }
 
@@ -147,7 +147,7 @@ pub async fn turn_away(
             let mut conversation = begin(stream, &Caller { protocol, peer, local }, first, shared);
             while let Ok(Some(action)) = conversation.next().await {
                 let why = why.into();
-                conversation.tell(match action {
+                conversation.feed(match action {
                     Action::Setting(_) => {
                         Input::SettingDone(Err(SettingRefusal { not_permitted: false, why }))
                     }

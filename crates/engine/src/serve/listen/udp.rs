@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use goodput_model::Transport;
 use goodput_mover::{EarlyPayload, monotonic_ns};
-use goodput_wire::datagram::echo::tell_times;
+use goodput_wire::datagram::echo::write_times;
 use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES, is_proof, welcome};
 use goodput_wire::protocols::datagram_opening;
 use goodput_wire::protocols::goodput::PROTOCOL;
@@ -123,7 +123,7 @@ impl Demultiplexer {
         }
         let received = self.port_socket.arrived_ns().filter(|_| !self.shared.config.private);
         if let Some(received_ns) = received {
-            tell_times(&mut reply, received_ns, monotonic_ns());
+            write_times(&mut reply, received_ns, monotonic_ns());
         }
         self.port_socket.reply(&reply, peer);
         if self.shared.echoes.lacks_socket(&cookie, peer) {
@@ -144,7 +144,7 @@ impl Demultiplexer {
             cookie,
             challenger: Arc::clone(&self.challenger),
             echoes: self.shared.echoes.clone(),
-            tells_times: !self.shared.config.private,
+            reports_times: !self.shared.config.private,
         };
         let answering = self.shared.echo_thread.spawn(own.answer(socket));
         self.shared.echoes.has_socket(&cookie, peer, answering.abort_handle());
@@ -184,10 +184,10 @@ impl Demultiplexer {
             drop(ticket.to.send(Ok(ticket.connected(socket.into(), early))));
             Ok(second)
         });
-        let tell = |why: &String| {
+        let report = |why: &String| {
             drop(ticket.to.send(Err(format!("flow {} from {peer}: {why}", ticket.flow.id))));
         };
-        begun.inspect_err(tell).ok()
+        begun.inspect_err(report).ok()
     }
 
     fn hand_over(&mut self, peer: SocketAddr) -> Result<HandedOver, String> {
@@ -230,7 +230,7 @@ impl Demultiplexer {
             let session = (protocol.server)(Instant::now(), config);
             let mut conversation = Conversation::new(session, None);
             let received = datagram.len();
-            conversation.tell(Input::Received(datagram));
+            conversation.feed(Input::Received(datagram));
             let answer = conversation.take_unheard();
             // A lost answer is not repeated: the client waits as it would for any other loss.
             if (1..=received).contains(&answer.len()) {

@@ -123,10 +123,10 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
 /// come while this end inspects itself.
 fn may_observe(shared: &Shared, protocol: &Protocol) -> bool {
     let config = &shared.config;
-    let to_tell = protocol.far_end.reports && !config.private;
+    let to_report = protocol.far_end.reports && !config.private;
     // Such a client may send only when this end is ready.
     let to_show = config.watcher.is_some() && protocol.has_control;
-    to_tell || to_show
+    to_report || to_show
 }
 
 /// Opens and prepares what the plan reads and writes at this end; both take time.

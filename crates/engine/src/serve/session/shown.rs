@@ -104,7 +104,7 @@ impl Shown {
         }
         connections.sort_by_key(|c| c.flow);
         shown.connections.clone_from(&connections);
-        shown.tell(What::Began { peer, plan: Box::new(shown.plan.clone()), connections });
+        shown.emit(What::Began { peer, plan: Box::new(shown.plan.clone()), connections });
         shown
     }
 
@@ -115,7 +115,7 @@ impl Shown {
         }
         let mut sample = sample.clone();
         sample.flows.iter_mut().for_each(|flow| flow.flow = self.flow(flow.flow));
-        self.tell(What::Sampled(Box::new(sample.clone())));
+        self.emit(What::Sampled(Box::new(sample.clone())));
         // Everything is counted from the counts at the end of a warm-up.
         let omit_s = self.plan.omit_s;
         let last_s = self.samples.last().map_or(0.0, |last| last.at_s);
@@ -140,12 +140,12 @@ impl Shown {
     }
 
     /// What the client reported about itself.
-    pub fn told(&mut self, mut totals: Totals) {
+    pub fn reported(&mut self, mut totals: Totals) {
         totals.flows.iter_mut().for_each(|flow: &mut FlowTotals| flow.flow = self.flow(flow.flow));
         self.far_totals = Some(totals);
     }
 
-    fn tell(&self, what: What) {
+    fn emit(&self, what: What) {
         (self.watcher.0)(Served { measurement: self.measurement, what });
     }
 
@@ -185,7 +185,7 @@ impl Drop for Shown {
             true => What::Ended(Box::new(self.measurement())),
             false => What::BrokenOff,
         };
-        self.tell(what);
+        self.emit(what);
     }
 }
 

@@ -64,7 +64,7 @@ pub fn counts(sockets: &[ForeignSocket]) -> Counts {
 }
 
 /// The one transfer that moved data between two looks. `None` if nothing moved; an error if several
-/// can't be told apart.
+/// can't be distinguished.
 pub fn choose(before: &Counts, after: &Counts) -> Result<Option<TransferConnections>, EngineError> {
     let mut transfers = transfers(&moving(before, after));
     transfers.sort_by_key(|transfer| std::cmp::Reverse(transfer.bytes));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_moves_is_told_from_several() {
+    fn nothing_that_moves_is_distinguished_from_several() {
         let flow = |peer: &str, port: u16| key(&format!("10.0.0.1:{port}"), peer);
         assert_eq!(chosen(&[(flow("10.0.0.2:80", 7), (100, 100))]).unwrap(), None);
         let error = chosen(&[

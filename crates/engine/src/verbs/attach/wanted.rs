@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_and_a_port_can_be_told_apart() {
+    fn a_process_and_a_port_can_be_distinguished() {
         let read = |text: &str| text.parse::<AttachTo>().ok();
         assert_eq!(read("5201"), Some(AttachTo::Number(5201)));
         assert_eq!(read("pid:70000"), Some(AttachTo::Process(70_000)));

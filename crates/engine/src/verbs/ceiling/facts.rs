@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_tells_its_link_its_ring_and_its_bus() {
+    fn a_card_reports_its_link_its_ring_and_its_bus() {
         let found = of(&[card()], Some([192, 0, 2, 1].into()), true);
         let inputs = found.inputs;
         assert_eq!(inputs.link_bits_per_s, Some(BitRate(1e10)));

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_connection_tells_its_round_trip() {
+    fn an_open_connection_reports_its_round_trip() {
         use std::io::{Read, Write};
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

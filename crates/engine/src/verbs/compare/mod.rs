@@ -107,11 +107,11 @@ pub(crate) async fn compare_whole(
     // Put back first, then report what went wrong, if anything did.
     let restored = appliers.restore(&mut client).await;
     client.leave().await;
-    both_told(outcome, restored)
+    with_restored(outcome, restored)
 }
 
 /// What was measured, or why nothing was, and what could not be put back.
-fn both_told(
+fn with_restored(
     outcome: Result<Compared, EngineError>,
     restored: Result<(), EngineError>,
 ) -> Result<Compared, EngineError> {
@@ -350,14 +350,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_put_back_is_told_with_what_failed() {
+    fn what_is_not_put_back_is_reported_with_what_failed() {
         let not_back =
             || Err(EngineError::Flow("not everything was put back: link.mtu@eth0".into()));
         let failed = EngineError::Incomplete { why: "no token".into(), not_permitted: true };
-        let Err(told) = both_told(Err(failed), not_back()) else { panic!("a failure") };
-        let said = told.to_string();
+        let Err(error) = with_restored(Err(failed), not_back()) else { panic!("a failure") };
+        let said = error.to_string();
         assert!(said.contains("no token") && said.contains("link.mtu@eth0"), "{said}");
-        assert!(told.not_permitted(), "the exit code is that of the first failure");
-        assert!(both_told(Err(EngineError::Interrupted), Ok(())).is_err());
+        assert!(error.not_permitted(), "the exit code is that of the first failure");
+        assert!(with_restored(Err(EngineError::Interrupted), Ok(())).is_err());
     }
 }

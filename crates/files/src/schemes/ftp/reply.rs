@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_permitted_is_told_apart() {
+    fn what_is_not_permitted_is_distinguished() {
         let permitted =
             |code, words: &str| !Reply { code, words: words.into() }.refused("it").not_permitted();
         assert!(!permitted(530, "Login incorrect.") && !permitted(550, "Permission denied."));

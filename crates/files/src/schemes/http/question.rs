@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_told_the_whole_url() {
+    fn a_proxy_gets_the_whole_url() {
         let place = schemes::parse("http://me@nas:81/a b").unwrap();
         let proxy = Proxy::parse("http://you:y@cache").unwrap();
         let question =

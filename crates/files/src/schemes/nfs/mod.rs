@@ -167,13 +167,13 @@ impl Conversation for Nfs {
             Ok(0) => Err(io::ErrorKind::WouldBlock.into()),
             Ok(written) => Ok(written),
             Err(why) => {
-                let told = match why.not_permitted() {
+                let kind = match why.not_permitted() {
                     true => io::ErrorKind::PermissionDenied,
                     false => io::ErrorKind::Other,
                 };
-                let told = io::Error::new(told, why.to_string());
+                let error = io::Error::new(kind, why.to_string());
                 self.refused = Some(why);
-                Err(told)
+                Err(error)
             }
         }
     }

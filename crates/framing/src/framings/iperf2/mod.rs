@@ -95,7 +95,7 @@ impl Layout for Tested {
         b"01234567890123456789012345678901"
     }
 
-    fn tells_its_beginning(&self) -> bool {
+    fn announces_its_beginning(&self) -> bool {
         true
     }
 
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_sends_is_read_though_no_flags_tell_its_width() {
+    fn what_a_server_sends_is_read_though_no_flags_give_its_width() {
         let mut format = Iperf2::new(Vec::new(), false);
         assert_eq!(read(&mut format, 1, 0, b"6789"), payload(0));
         assert_eq!(read(&mut format, 0xffff_fffe, u32::MAX, b"6789"), end(2, true));

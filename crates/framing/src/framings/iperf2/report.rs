@@ -127,11 +127,14 @@ mod tests {
     #[test]
     fn what_the_real_server_answered_is_read() {
         let mut datagram = [&[0; 16][..], &CAPTURED, &[7; 60], &[0; 12]].concat();
-        let told = read(3, &datagram).unwrap();
-        assert_eq!((told.flow, told.bytes, told.lost), (3, Known::Value(2560), Known::Value(0)));
-        assert_eq!(told.datagrams, Known::Value(5));
-        assert_eq!(told.duration_s, Known::Value(0.011_779));
-        assert!(told.retransmits.get().is_err());
+        let totals = read(3, &datagram).unwrap();
+        assert_eq!(
+            (totals.flow, totals.bytes, totals.lost),
+            (3, Known::Value(2560), Known::Value(0))
+        );
+        assert_eq!(totals.datagrams, Known::Value(5));
+        assert_eq!(totals.duration_s, Known::Value(0.011_779));
+        assert!(totals.retransmits.get().is_err());
         datagram[36..40].copy_from_slice(&[0xff; 4]);
         datagram[116..120].copy_from_slice(&[0xff; 4]);
         assert!(read(3, &datagram).unwrap().lost.get().is_err(), "negative");
@@ -142,9 +145,9 @@ mod tests {
     #[test]
     fn an_old_server_has_it_behind_12_bytes() {
         let (short, pattern) = (write(&[9; 12], false, &SUMMARY), [b'7'; 1000]);
-        let told = read(0, &[&short[..60], &pattern].concat()).unwrap();
-        assert_eq!((told.bytes, told.datagrams), (Known::Value(2560), Known::Value(5)));
-        assert_eq!(told.jitter_us, Known::Value(4.0));
+        let totals = read(0, &[&short[..60], &pattern].concat()).unwrap();
+        assert_eq!((totals.bytes, totals.datagrams), (Known::Value(2560), Known::Value(5)));
+        assert_eq!(totals.jitter_us, Known::Value(4.0));
     }
 
     #[test]
@@ -161,11 +164,11 @@ mod tests {
             let summary = Summary {
                 bytes, took_ns: took_us * 1000, lost, reordered, datagrams, jitter_us: 7.0
             };
-            let told = read(0, &write(&[0; 16], true, &summary)).unwrap();
-            prop_assert_eq!(told.bytes, Known::Value(bytes));
-            prop_assert_eq!(told.lost, Known::Value(lost));
-            prop_assert_eq!(told.reordered, Known::Value(reordered));
-            prop_assert_eq!(told.datagrams, Known::Value(datagrams));
+            let totals = read(0, &write(&[0; 16], true, &summary)).unwrap();
+            prop_assert_eq!(totals.bytes, Known::Value(bytes));
+            prop_assert_eq!(totals.lost, Known::Value(lost));
+            prop_assert_eq!(totals.reordered, Known::Value(reordered));
+            prop_assert_eq!(totals.datagrams, Known::Value(datagrams));
         }
 
         #[test]

@@ -29,7 +29,7 @@ pub fn run(data: &[u8]) {
         let words = words::words(protocol.id);
         let mut talk = Talk { session, words, now, secured: false, ended: false };
         if token.is_none() && protocol.far_end.knows_keys {
-            talk.tell(Input::Received(b"goodputc".to_vec()));
+            talk.feed(Input::Received(b"goodputc".to_vec()));
         }
         talk.follow(script);
         talk.outlive();
@@ -68,7 +68,7 @@ impl Talk {
         let Some((length, rest)) = script.split_first_chunk::<2>() else { return &[] };
         let length = usize::from(u16::from_be_bytes(*length) % 1024).min(rest.len());
         let (said, rest) = rest.split_at(length);
-        self.tell(Input::Received(shape(said)));
+        self.feed(Input::Received(shape(said)));
         rest
     }
 
@@ -81,7 +81,7 @@ impl Talk {
             Some(Word::Bytes(bytes)) => bytes.to_vec(),
             None => return rest,
         };
-        self.tell(Input::Received(said));
+        self.feed(Input::Received(said));
         rest
     }
 
@@ -98,16 +98,16 @@ impl Talk {
             14 => Input::AskSetting(SettingRequest::Restore),
             _ => return self.wait(),
         };
-        self.tell(input);
+        self.feed(input);
     }
 
     /// The end of the payload: by this end's wish, or of the flows themselves.
     fn finish(&mut self) -> Input {
-        self.tell(Input::Finish(None));
+        self.feed(Input::Finish(None));
         Input::Ended(Box::new(sample(2.0, 2)))
     }
 
-    fn tell(&mut self, input: Input) {
+    fn feed(&mut self, input: Input) {
         self.now += Duration::from_millis(1);
         self.ended |= self.session.handle(self.now, input).is_err();
         self.collect();

@@ -30,7 +30,7 @@ pub enum Listed {
     Rules,
     /// What `goodput check` looks at
     Checks,
-    /// Short runs of `test --probe` that tell two causes apart
+    /// Short runs of `test --probe` that distinguish two causes
     Probes,
     /// What `goodput ceiling` computes
     Bounds,

@@ -34,7 +34,7 @@ fn refusal(name: &str, typed: &str) -> String {
 }
 
 #[test]
-fn names_and_options_are_told_apart() {
+fn names_and_options_are_distinguished() {
     for program in ALL {
         command(program).debug_assert();
         for option in program.options {

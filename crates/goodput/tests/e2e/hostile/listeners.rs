@@ -122,7 +122,7 @@ fn the_silent_and_the_slow_are_turned_away_and_leave_nothing() {
         assert_eq!(until_closed(&mut one), b"");
     }
     wait_for("all is given back", || held(&listeners.server).1 <= descriptors);
-    wait_for("the log tells of it", || log(&home).contains("it sent nothing for 5 s"));
+    wait_for("the log reports it", || log(&home).contains("it sent nothing for 5 s"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn what_nobody_speaks_is_closed_without_a_word() {
             assert_eq!(until_closed(&mut stream), b"", "{address}");
         }
     }
-    wait_for("the log tells of it", || log(&home).contains("a web client (HTTP)"));
+    wait_for("the log reports it", || log(&home).contains("a web client (HTTP)"));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_reservation_ends_and_is_only_for_ports_without_signs() {
     // Another one of the same address waits for its turn meanwhile, and gets it.
     let _second = nuttcp_client(2, &listeners.nuttcp, port(&listeners.rest));
     until_closed(&mut never_comes);
-    wait_for("the log tells of it", || log(&home).contains("0 of 1 data connections came"));
+    wait_for("the log reports it", || log(&home).contains("0 of 1 data connections came"));
 }
 
 #[test]

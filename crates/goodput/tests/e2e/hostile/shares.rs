@@ -68,8 +68,8 @@ fn who_does_not_send_its_flows_waits_the_next_time() {
     for one in &mut idle {
         assert!(!refusal_or_goodbye(&one.hear_of(&["finish"])).is_empty());
     }
-    // It may be told before the last one is noted.
-    wait_for("it is told to wait", || {
+    // The refusal may come before the last measurement is noted.
+    wait_for("the client has to wait", || {
         let again = from(2, &server).propose(1, &seconds(1.0));
         again["refuse"]["why"].as_str().is_some_and(|why| why.starts_with("busy: the flows of "))
     });
@@ -162,7 +162,7 @@ fn networks_that_are_denied_are_not_talked_to() {
     let (silent, answered) = (ask("127.0.9.1"), ask("127.0.8.1"));
     // They are looked at in their order.
     assert!(answered.recv(&mut [0; 2000]).is_ok());
-    silent.set_nonblocking(true).expect("a socket can be told so");
+    silent.set_nonblocking(true).expect("a socket can be set nonblocking");
     let cause = silent.recv(&mut [0; 2000]).expect_err("no answer came");
     assert_eq!(cause.kind(), ErrorKind::WouldBlock);
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));

@@ -70,7 +70,7 @@ impl Stranger {
         self.send(&message(what));
     }
 
-    /// Says `what` repeatedly without ever listening. Tells after how many bytes the peer had
+    /// Says `what` repeatedly without ever listening. Returns after how many bytes the peer had
     /// enough, or `None` if it took `limit` bytes.
     pub fn flood(&mut self, what: &Value, limit: usize) -> Option<usize> {
         const AT_ONCE_BYTES: usize = 64 << 10;
@@ -141,6 +141,6 @@ impl Stranger {
     /// Vanishes as a killed process does whose bytes were not all read: with a reset.
     pub fn vanish(self) {
         let socket = socket2::SockRef::from(&self.stream);
-        socket.set_linger(Some(Duration::ZERO)).expect("a socket can be told not to linger");
+        socket.set_linger(Some(Duration::ZERO)).expect("lingering can be switched off");
     }
 }

@@ -147,7 +147,7 @@ fn logged(server: &mut Running, measurements: usize) -> Result<Logged, Failed> {
             let (_, rest) = line.split_once(text)?;
             rest.split_whitespace().next()?.parse().ok()
         };
-        let unreported = || format!("{line:?} does not tell");
+        let unreported = || format!("{line:?} does not report it");
         sums.received_bytes += after(": received ").ok_or_else(unreported)?;
         sums.sent_bytes += after(", sent ").ok_or_else(unreported)?;
         if let Some((lost, all)) = after(" missed ").zip(after(" of ")) {
@@ -222,14 +222,14 @@ fn ours(record: &Record) -> Result<Ours, Failed> {
 
 /// The server's account in our record is the one that it prints.
 fn tells_what_it_prints(record: &Record, printed: &Counts) -> Result<(), Failed> {
-    let told = record.far_totals.as_ref().ok_or("the record has no account of the server")?;
-    let bytes: Option<u64> = told.flows.iter().map(|flow| flow.bytes.value().copied()).sum();
-    let lost: Option<u64> = told.flows.iter().map(|flow| known(&flow.lost)).sum();
+    let totals = record.far_totals.as_ref().ok_or("the record has no account of the server")?;
+    let bytes: Option<u64> = totals.flows.iter().map(|flow| flow.bytes.value().copied()).sum();
+    let lost: Option<u64> = totals.flows.iter().map(|flow| known(&flow.lost)).sum();
     let printed = (Some(printed.received_bytes), printed.lost.map(|(lost, _)| lost));
     if (bytes, lost) == printed {
         return Ok(());
     }
-    Err(format!("{printed:?} printed, {:?} told", (bytes, lost)).into())
+    Err(format!("{printed:?} printed, {:?} reported", (bytes, lost)).into())
 }
 
 fn known(count: &Known<u64>) -> Option<u64> {

@@ -23,7 +23,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("our_bytes_arrive_there", our_bytes),
         ("a_stream_without_header_is_ttcp_to_both", plain),
         ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
-        ("a_server_that_is_killed_is_told_of", killed_server),
+        ("a_server_that_is_killed_is_reported", killed_server),
     ]
 }
 
@@ -142,8 +142,8 @@ fn options() -> Result<(), Failed> {
     ] {
         let arguments = [&["-t", "1"], options].concat();
         let said = client(&space, &arguments).map_err(|why| format!("{options:?}: {why:?}"))?;
-        let told = said.contains(" Bytes ") || said.contains(",127.0.0.1,5001,");
-        check(told, format!("{options:?}: {said}"))?;
+        let printed = said.contains(" Bytes ") || said.contains(",127.0.0.1,5001,");
+        check(printed, format!("{options:?}: {said}"))?;
         let unreported = options.contains(&"-u") && !said.contains("Server Report");
         check(!unreported, format!("{options:?}: {said}"))?;
     }
@@ -157,8 +157,8 @@ fn bounceback() -> Result<(), Failed> {
         let arguments = [&["--bounceback", "-t", "1"], more].concat();
         let said = client(&space, &arguments)?;
         // 2.1 reports "2562 rps" of them, 2.2 "RPS=24272".
-        let told = said.contains(" rps") || said.contains("RPS=");
-        check(told && bounced(&said) > 0, format!("{more:?}: {said}"))?;
+        let printed = said.contains(" rps") || said.contains("RPS=");
+        check(printed && bounced(&said) > 0, format!("{more:?}: {said}"))?;
     }
     Ok(())
 }

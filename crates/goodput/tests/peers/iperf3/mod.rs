@@ -129,18 +129,20 @@ fn we_connect(case: &Case) -> Result<Found, Failed> {
     });
     let record = space.test(&arguments)?;
     let printed: Value = serde_json::from_str(&server.finish()?.stdout)?;
-    let told = record.far_totals.as_ref().ok_or("the record has no account of the server")?;
-    tells_what_it_prints(told, &printed["end"], case)?;
-    Found::new(&space, directions(case, &record, told)?)
+    let totals = record.far_totals.as_ref().ok_or("the record has no account of the server")?;
+    reports_what_it_prints(totals, &printed["end"], case)?;
+    Found::new(&space, directions(case, &record, totals)?)
 }
 
 /// The server's account in our record is the one that it prints, but for a last block of a sender.
-fn tells_what_it_prints(told: &Totals, end: &Value, case: &Case) -> Result<(), Failed> {
+fn reports_what_it_prints(totals: &Totals, end: &Value, case: &Case) -> Result<(), Failed> {
     let streams = end["streams"].as_array().ok_or("the server prints no streams")?;
-    if streams.len() != told.flows.len() {
-        return Err(format!("{} streams, and {} told", streams.len(), told.flows.len()).into());
+    if streams.len() != totals.flows.len() {
+        return Err(
+            format!("{} streams, and {} reported", streams.len(), totals.flows.len()).into()
+        );
     }
-    for (flow, stream) in told.flows.iter().zip(streams) {
+    for (flow, stream) in totals.flows.iter().zip(streams) {
         let (count, printed) = match (case.transport, flow.role) {
             (Transport::Tcp, FlowRole::Sender) => (&flow.bytes, &stream["sender"]["bytes"]),
             (Transport::Tcp, FlowRole::Receiver) => (&flow.bytes, &stream["receiver"]["bytes"]),
@@ -150,20 +152,21 @@ fn tells_what_it_prints(told: &Totals, end: &Value, case: &Case) -> Result<(), F
         };
         let printed = number(printed)?;
         let last = if flow.role == FlowRole::Sender { uncounted(case).min(BLOCK) } else { 0 };
-        let is_same = |told: &u64| (printed..=printed + last).contains(told);
+        let is_same = |reported: &u64| (printed..=printed + last).contains(reported);
         if !count.value().is_some_and(is_same) {
-            return Err(format!("flow {}: {printed} printed, {count:?} told", flow.flow).into());
+            return Err(format!("flow {}: {printed} printed, {count:?} reported", flow.flow).into());
         }
     }
     Ok(())
 }
 
 /// Both sides' counts of each direction.
-fn directions(case: &Case, record: &Record, told: &Totals) -> Result<Vec<Counts>, Failed> {
+fn directions(case: &Case, record: &Record, totals: &Totals) -> Result<Vec<Counts>, Failed> {
     let samples = record.ends.near.value().map(|near| &near.samples);
     let last = samples.and_then(|samples| samples.last()).ok_or("this end has no samples")?;
     let far = |role: FlowRole, count: fn(&FlowTotals) -> &Known<u64>| -> Option<u64> {
-        told.flows
+        totals
+            .flows
             .iter()
             .filter(|flow| flow.role == role)
             .map(|flow| count(flow).value().copied())

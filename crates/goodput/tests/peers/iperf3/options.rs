@@ -21,7 +21,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
     vec![
         ("what_the_server_printed_reaches_the_client", server_output),
         ("a_warm_up_is_left_out", warm_up),
-        ("its_server_leaves_our_warm_up_out_and_tells_what_it_printed", our_warm_up),
+        ("its_server_leaves_our_warm_up_out_and_reports_what_it_printed", our_warm_up),
         ("we_print_as_its_server_does", printed_here),
         ("bytes_and_blocks_end_a_test", bytes_and_blocks),
         ("socket_options_are_taken", socket_options),
@@ -31,8 +31,8 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("its_users_log_in_here", users_here),
         ("our_users_log_in_there", users_there),
         ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
-        ("a_server_that_is_killed_is_told_of", killed_server),
-        ("a_refusal_is_told_in_words", refusals),
+        ("a_server_that_is_killed_is_reported", killed_server),
+        ("a_refusal_is_reported_in_words", refusals),
     ]
 }
 
@@ -84,11 +84,11 @@ fn our_warm_up() -> Result<(), Failed> {
     for more in [&[][..], &["--reverse"], &["--udp"]] {
         arguments.extend(more);
         let record = space.test(&arguments)?;
-        let told = record.far_totals.as_ref().ok_or("there is no account of the server")?;
-        let text = told.text.as_deref().unwrap_or_default();
+        let totals = record.far_totals.as_ref().ok_or("there is no account of the server")?;
+        let text = totals.text.as_deref().unwrap_or_default();
         check(text.contains("(omitted)"), format!("{more:?}: the server printed {text:?}"))?;
-        // A busy host holds no rate, so that only less than all can be told.
-        let bytes = told.flows[0].bytes.value().copied().unwrap_or(0);
+        // A busy host holds no rate, so only a shortfall can be checked.
+        let bytes = totals.flows[0].bytes.value().copied().unwrap_or(0);
         let samples = record.ends.near.value().and_then(|near| near.samples.last());
         let all = samples.map_or(0, |last| last.sent_bytes.max(last.received_bytes));
         check((1..all).contains(&bytes), format!("{more:?}: {bytes} of {all} bytes"))?;
@@ -273,7 +273,7 @@ fn users_there() -> Result<(), Failed> {
 }
 
 fn killed_client() -> Result<(), Failed> {
-    for (signal, told) in [(Signal::KILL, "ended: "), (Signal::INT, "disconnected after 0")] {
+    for (signal, complaint) in [(Signal::KILL, "ended: "), (Signal::INT, "disconnected after 0")] {
         let space = Space::new()?;
         // With room for one: the killed one's has to be free.
         let mut server = space.serve(&["--exclusive"])?;
@@ -282,7 +282,7 @@ fn killed_client() -> Result<(), Failed> {
         killed.wait_for_line("bits/sec")?;
         killed.signal(signal)?;
         killed.finish()?;
-        server.wait_for_complaint(told)?;
+        server.wait_for_complaint(complaint)?;
         client(&space, &["-t", "1"])?;
     }
     Ok(())
@@ -302,8 +302,8 @@ fn killed_server() -> Result<(), Failed> {
         ours.wait_for_line("interval")?;
         server.signal(signal)?;
         let ended = ours.finish()?;
-        let is_told = wanted.iter().any(|words| ended.stderr.contains(words));
-        check(!ended.status.success() && is_told, &ended.stderr)?;
+        let is_printed = wanted.iter().any(|words| ended.stderr.contains(words));
+        check(!ended.status.success() && is_printed, &ended.stderr)?;
     }
     Ok(())
 }
@@ -320,8 +320,8 @@ fn refusals() -> Result<(), Failed> {
         let all = [&["-c", "127.0.0.1"], arguments].concat();
         let finished = space.start("iperf3", &all)?.finish()?;
         let said = finished.stdout + &finished.stderr;
-        let is_told = wanted.iter().any(|wanted| said.contains(wanted));
-        check(is_told, format!("{arguments:?}: {said}"))?;
+        let is_printed = wanted.iter().any(|wanted| said.contains(wanted));
+        check(is_printed, format!("{arguments:?}: {said}"))?;
     }
     Ok(())
 }

@@ -89,13 +89,13 @@ fn serve(space: &Space, arguments: &[&str]) -> Result<crate::space::Running, Fai
 fn counts(record: &Record) -> Result<Counts, Failed> {
     let samples = record.ends.near.value().map(|near| &near.samples);
     let last = samples.and_then(|samples| samples.last()).ok_or("this end has no samples")?;
-    let told = record.far_totals.as_ref().and_then(|told| told.flows.first());
-    let told = told.ok_or("the record has no account of the server")?;
+    let totals = record.far_totals.as_ref().and_then(|totals| totals.flows.first());
+    let totals = totals.ok_or("the record has no account of the server")?;
     let [direction] = &record.result.directions[..] else {
         return Err("there are not one but several directions".into());
     };
     let known = |count: &Known<u64>| count.value().copied().ok_or("a count was not reported");
-    let FlowTotals { bytes, lost, datagrams, .. } = told;
+    let FlowTotals { bytes, lost, datagrams, .. } = totals;
     let is_tcp = record.plan.transport == Transport::Tcp;
     let near = |bytes: u64| if is_tcp { as_printed(bytes as f64 / MEGABYTE) } else { bytes };
     Ok(match direction.sender {

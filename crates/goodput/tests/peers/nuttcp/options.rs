@@ -26,7 +26,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("a_third_party_is_measured_with_where_it_is_allowed", third_party),
         ("what_is_not_served_is_refused_in_words", refusals),
         ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
-        ("a_server_that_is_killed_is_told_of", killed_server),
+        ("a_server_that_is_killed_is_reported", killed_server),
         ("a_server_of_something_else_is_named", wrong_server),
         ("chunks_bytes_and_options_reach_its_server", our_options),
     ]
@@ -284,18 +284,18 @@ fn wrong_server() -> Result<(), Failed> {
 fn our_options() -> Result<(), Failed> {
     let space = Space::new()?;
     let _server = serve(&space, &[])?;
-    let told = |arguments: &[&str]| -> Result<String, Failed> {
+    let account = |arguments: &[&str]| -> Result<String, Failed> {
         let record = space.test(&[&[TARGET], arguments].concat())?;
-        let totals = record.far_totals.ok_or("it told nothing")?;
-        check(matches!(totals.cpu_percent, Known::Value(_)), "no CPU was told")?;
+        let totals = record.far_totals.ok_or("nuttcp reported nothing")?;
+        check(matches!(totals.cpu_percent, Known::Value(_)), "no CPU was reported")?;
         Ok(totals.text.unwrap_or_default())
     };
     let reverse = ["-n", "1M", "--reverse", "--chunk", "8192", "--rate", "100mbit"];
-    let said = told(&reverse)?;
+    let said = account(&reverse)?;
     for words in ["buflen=8192 nbuf=128 ", "rate_limit=100.000 ", "rate_mode=instantaneous"] {
         check(said.contains(words), format!("{words:?} is not in {said}"))?;
     }
-    let said = told(&["-t", "1", "--dscp", "46", "--rcvbuf", "100000"])?;
+    let said = account(&["-t", "1", "--dscp", "46", "--rcvbuf", "100000"])?;
     for words in ["tos=0xB8", "receive_window_size=200000"] {
         check(said.contains(words), format!("{words:?} is not in {said}"))?;
     }

@@ -84,7 +84,7 @@ mod tests {
 ";
 
     #[test]
-    fn options_and_capabilities_are_told_apart_from_other_lines() {
+    fn options_and_capabilities_are_distinguished_from_other_lines() {
         let interface = parse("em0", EM0).unwrap();
         assert_eq!(interface.mtu, 1500);
         assert!(interface.enabled.contains("TXCSUM") && !interface.enabled.contains("POLLING"));

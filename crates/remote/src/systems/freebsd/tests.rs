@@ -112,7 +112,7 @@ fn what_changes_along_is_named() {
 }
 
 #[test]
-fn a_kernel_without_polling_is_told_what_to_build() {
+fn a_kernel_without_polling_says_what_to_build() {
     let mut host = Host::new(Userland::without_kernel_polling);
     for result in [host.read("polling@em0"), host.normalise("polling@em0", "on")] {
         let said = said(result);
@@ -173,7 +173,7 @@ fn values_out_of_range_and_read_only_ones_change_nothing() {
 }
 
 #[test]
-fn a_range_is_told_before_the_kernel_refuses() {
+fn a_range_is_reported_before_the_kernel_refuses() {
     let mut host = Host::new(|userland| userland.hz(100));
     for (name, value, range) in [
         ("user_frac", "100", "0 to 99"),
@@ -252,7 +252,7 @@ fn processes_of_this_jail_are_found_by_their_mark() {
 }
 
 #[test]
-fn a_clock_that_is_too_slow_and_the_most_that_polling_carries_are_told() {
+fn a_clock_that_is_too_slow_and_the_most_that_polling_carries_are_reported() {
     let mut host = Host::new(|userland| userland.hz(100));
     assert_eq!(polling::rates(&mut host, "em0").unwrap(), None, "it is not polled");
     host.write("polling@em0", "on").unwrap();
@@ -288,7 +288,7 @@ fn what_the_host_counts_follows_polling() {
 }
 
 #[test]
-fn what_the_host_does_not_tell_is_missing_with_its_reason() {
+fn what_the_host_does_not_report_is_missing_with_its_reason() {
     let mut host = Host::plain();
     let none = FreeBsd.counters(&mut host, None).unwrap();
     assert!(none.cpu.value().is_some() && none.interrupts.value().is_none());

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_tells_the_value_by_the_same_line() {
+    fn the_host_reports_the_value_by_the_same_line() {
         let holds = |name: &str, value: &str| {
             let condition = at(name, |row, at| row.holds(at, value)).unwrap().to_string();
             let report = [("-g", RINGS), ("-k", FEATURE), ("-c", TIMES)];

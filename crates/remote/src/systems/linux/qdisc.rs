@@ -137,7 +137,7 @@ mod tests {
     use crate::scripted::Scripted;
 
     #[test]
-    fn the_kinds_that_the_kernel_attached_are_told_apart() {
+    fn the_kinds_that_the_kernel_attached_are_distinguished() {
         let kinds = |printed: &str| {
             let script =
                 format!("tc() {{ printf '%s' \"$PRINTED\"; }}; set -- eth0; {KINDS_ATTACHED}");

@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(at("route.ecn", LINE, |row, at| row.read(at)).unwrap(), "default");
         let write = |id: &str, value: &str, line: &str| {
             let command = at(id, LINE, |row, at| row.write(at, value)).unwrap();
-            told(&command[0].to_string(), line).0
+            run(&command[0].to_string(), line).0
         };
         let begin = "-4 route replace 192.0.2.0/24 via 198.51.100.1 dev eth0 proto static onlink";
         let ten = "initcwnd 10";
@@ -316,7 +316,7 @@ mod tests {
     }
 
     /// What `script` would make ip do if it printed `line`, and whether it succeeds.
-    fn told(script: &str, line: &str) -> (String, bool) {
+    fn run(script: &str, line: &str) -> (String, bool) {
         let folder = tempfile::tempdir().unwrap();
         let ip = "#!/bin/sh\ncase $* in *show*) printf %s \"$LINE\";; *) echo \"$*\";; esac\n";
         let program = folder.path().join("ip");
@@ -333,7 +333,7 @@ mod tests {
     fn the_host_looks_at_one_metric_only() {
         let holds = |id: &str, value: &str, line: &str| {
             let condition = at(id, LINE, |row, at| row.holds(at, value)).unwrap();
-            told(&condition.to_string(), line).1
+            run(&condition.to_string(), line).1
         };
         let other = LINE.replace("5ms", "9ms");
         assert!(holds("route.initcwnd", "20", &other));

@@ -104,7 +104,7 @@ impl<P> Measurements<P> {
         }
     }
 
-    /// Tells the peer that the measurement is off.
+    /// Informs the peer that the measurement is off.
     pub(super) fn break_off(
         &mut self,
         now: Instant,

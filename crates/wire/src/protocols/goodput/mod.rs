@@ -61,7 +61,7 @@ pub const PROTOCOL: Protocol = Protocol {
         ends_as_planned: true,
         finishes_soon: true,
         needs_life_signs: true,
-        is_told_without_warm_up: false,
+        gets_counts_without_warm_up: false,
     },
     takes_the_rest: false,
     recognises: preamble::recognises,

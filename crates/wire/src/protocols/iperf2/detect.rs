@@ -57,8 +57,8 @@ pub(super) fn settings_at(datagram: &[u8]) -> Option<usize> {
     if seconds < 1_000_000_000 || microseconds >= 1_000_000 {
         return None;
     }
-    let told = datagram.get(LONG_BYTES..)?;
-    if matches!(extent(told, LONG_BYTES), Extent::Whole(_)) {
+    let rest = datagram.get(LONG_BYTES..)?;
+    if matches!(extent(rest, LONG_BYTES), Extent::Whole(_)) {
         return Some(LONG_BYTES);
     }
     // `-d` and `-r` of 2.0.4 have a header with flags behind a short number.

@@ -183,8 +183,8 @@ fn announced(flags: u32, before: usize) -> Option<usize> {
         return None;
     }
     if flags & LENGTH_PRESENT != 0 {
-        let told = ((flags & LENGTH_MASK) >> 1) as usize;
-        return told
+        let length = ((flags & LENGTH_MASK) >> 1) as usize;
+        return length
             .checked_sub(before)
             .filter(|length| (BASE_BYTES..=MAX_HEADER_BYTES).contains(length));
     }
@@ -263,8 +263,8 @@ pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
 
 /// Writes a header of 60 bytes, as 2.1 does, for a flow whose datagrams have `before` bytes ahead of it.
 pub(super) fn write(header: &Header, threads: u16, before: usize) -> Vec<u8> {
-    let told = ((EXTENDED_BYTES + before) as u32) << 1 & LENGTH_MASK;
-    let flags = header.flags | EXTEND | LENGTH_PRESENT | told;
+    let length = ((EXTENDED_BYTES + before) as u32) << 1 & LENGTH_MASK;
+    let flags = header.flags | EXTEND | LENGTH_PRESENT | length;
     let (version, release) = header.version.unwrap_or_default();
     let amount = match header.length {
         Some(Length::Bytes(bytes)) => i32::try_from(bytes.0).unwrap_or(0),

@@ -202,9 +202,9 @@ impl Maker<'_> {
     fn socket(&self, sends: bool) -> SocketOptions {
         let Some(header) = self.header.filter(|_| sends) else { return SocketOptions::default() };
         let window = u64::from(header.window);
-        let told = window > 0 && self.config.transport == Transport::Tcp;
+        let reported = window > 0 && self.config.transport == Transport::Tcp;
         SocketOptions {
-            sndbuf_bytes: told.then_some(Bytes(window)),
+            sndbuf_bytes: reported.then_some(Bytes(window)),
             dscp: (header.tos > 0).then_some(dscp(header.tos)),
             ..SocketOptions::default()
         }

@@ -128,7 +128,7 @@ fn datagrams_are_sent_only_where_the_operator_allows_it() {
 }
 
 #[test]
-fn trip_times_are_told_where_this_end_sends() {
+fn trip_times_are_reported_where_this_end_sends() {
     let mut first = bytes(TIMED_BYTES);
     first[32..36].copy_from_slice(&bytes("04100000"));
     let ClientRequest::Measure { orders, answer, .. } = read(&server_config(None), &first) else {
@@ -274,7 +274,7 @@ fn both_ways_share_their_connections() {
 }
 
 #[test]
-fn what_iperf2_cannot_be_told_is_refused_by_name() {
+fn what_iperf2_cannot_express_is_refused_by_name() {
     let mut plan = Plan { direction: Direction::Reverse, ..Plan::standard() };
     plan.socket.congestion = Some("bbr".into());
     assert!(ticket::tickets(&plan).unwrap_err().contains("--congestion"));

@@ -36,10 +36,10 @@ pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
 
 fn ticket(plan: &Plan, flow: FlowPlan) -> Result<FlowTicket, String> {
     let second = plan.direction == Direction::Both && flow.sender == EndName::Far;
-    let told = header(plan, flow)?;
+    let header = header(plan, flow)?;
     let (proof, settings) = match plan.transport {
-        Transport::Tcp => (write(&told, plan.flows, 0), Vec::new()),
-        Transport::Udp => (Vec::new(), write(&told, plan.flows, DATAGRAM_HEADER_BYTES)),
+        Transport::Tcp => (write(&header, plan.flows, 0), Vec::new()),
+        Transport::Udp => (Vec::new(), write(&header, plan.flows, DATAGRAM_HEADER_BYTES)),
     };
     // The flow on which this end sends has already requested a shared connection.
     let (proof, settings) = if second { Default::default() } else { (proof, settings) };

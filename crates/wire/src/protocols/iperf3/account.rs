@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_are_told_with_the_warm_up_and_that_apart() {
+    fn datagrams_are_reported_with_the_warm_up_and_that_apart() {
         let plan = Plan { transport: Transport::Udp, ..Plan::standard() };
         let mut account = Account::new(EndName::Far, 1.0);
         account.sampled(&udp(1.0, 100, 90, 10));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn every_stream_is_told_of_even_where_nothing_was_counted() {
+    fn every_stream_is_reported_even_where_nothing_was_counted() {
         let plan = Plan { direction: Direction::Both, flows: 2, ..Plan::standard() };
         let results = Account::new(EndName::Near, 0.0).results(&plan, None);
         let ids: Vec<_> = results.streams.iter().map(|stream| stream.id).collect();

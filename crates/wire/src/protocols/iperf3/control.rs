@@ -64,7 +64,7 @@ impl Control {
         self.close();
     }
 
-    /// Tells a client that the server is busy, and closes.
+    /// Informs a client that the server is busy, and closes.
     pub fn deny(&mut self) {
         self.send(vec![ACCESS_DENIED]);
         self.close();

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_in_words_and_the_unknown_as_a_number() {
+    fn numbers_are_reported_in_words_and_the_unknown_as_a_number() {
         assert!(words(37, 0).starts_with("the duration is above its limit"));
         assert!(words(205, 32).contains("errno 32"));
         assert!(words(9999, 0).contains("9999"));

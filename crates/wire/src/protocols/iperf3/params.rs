@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_no_amount_are_told_by_their_key() {
+    fn numbers_that_are_no_amount_are_reported_by_their_key() {
         for (json, key) in [(r#"{"TOS":-1}"#, "TOS"), (r#"{"num":1e300,"bandwidth":-5}"#, "num")] {
             assert_eq!(read(json), Params { absurd: Some(key), ..Params::default() }, "{json}");
         }

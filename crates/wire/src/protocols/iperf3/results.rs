@@ -97,13 +97,13 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
 fn of_stream(json: &Value, flow: FlowPlan, transport: Transport, peer: EndName) -> FlowTotals {
     let role = if flow.sender == peer { Role::Sender } else { Role::Receiver };
     let count = |key: &str| {
-        let told = json.get(key).and_then(counted);
-        told.map_or_else(|| Known::missing("it did not report it"), Known::Value)
+        let reported = json.get(key).and_then(counted);
+        reported.map_or_else(|| Known::missing("it did not report it"), Known::Value)
     };
     // Both include the warm-up, which is also reported separately.
     let without_omitted = |key: &str, omitted: &str| {
         let omitted = json.get(omitted).and_then(counted).unwrap_or(0);
-        count(key).map(|told| told.saturating_sub(omitted))
+        count(key).map(|count| count.saturating_sub(omitted))
     };
     let second = |key: &str| json.get(key).and_then(finite);
     let duration = second("end_time").and_then(|end| Some(end - second("start_time")?));
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use goodput_model::Direction;
 
-    fn told(json: &str, plan: &Plan) -> Result<Totals, String> {
+    fn totals_of(json: &str, plan: &Plan) -> Result<Totals, String> {
         read(&serde_json::from_str(json).unwrap(), plan, EndName::Far, "iperf3")
     }
 
@@ -159,7 +159,7 @@ mod tests {
             "sender_has_retransmits":18446744073709551615,"congestion_used":"bbr","streams":[{"id":1,
             "bytes":2048,"retransmits":18446744073709551615,"jitter":0,"errors":0,"packets":0,
             "start_time":0,"end_time":8.2e-05}]}"#;
-        let totals = told(json, &Plan::standard()).unwrap();
+        let totals = totals_of(json, &Plan::standard()).unwrap();
         assert_eq!(totals.cpu_percent, Known::Value(12.5));
         assert_eq!((totals.cpu_user_percent, totals.cpu_system_percent), (Some(1.0), Some(11.5)));
         assert_eq!(totals.congestion.as_deref(), Some("bbr"));
@@ -176,7 +176,7 @@ mod tests {
         let plan = Plan { transport: Transport::Udp, ..Plan::standard() };
         let json = r#"{"streams":[{"id":1,"bytes":1e3,"retransmits":-1,"jitter":0.0005,"errors":7,
             "omitted_errors":2,"packets":100,"omitted_packets":10}]}"#;
-        let totals = told(json, &plan).unwrap();
+        let totals = totals_of(json, &plan).unwrap();
         let flow = &totals.flows[0];
         assert_eq!((&flow.datagrams, &flow.lost), (&Known::Value(90), &Known::Value(5)));
         assert_eq!((&flow.bytes, &flow.jitter_us), (&Known::Value(1000), &Known::Value(500.0)));
@@ -184,11 +184,11 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_are_told_apart_by_their_numbers() {
+    fn both_directions_are_distinguished_by_their_numbers() {
         let plan = Plan { direction: Direction::Both, flows: 2, ..Plan::standard() };
         let stream = |id: u16| format!(r#"{{"id":{id},"bytes":{id},"retransmits":3}}"#);
         let streams = [1, 3, 4, 5].map(stream).join(",");
-        let totals = told(&format!(r#"{{"streams":[{streams}]}}"#), &plan).unwrap();
+        let totals = totals_of(&format!(r#"{{"streams":[{streams}]}}"#), &plan).unwrap();
         let flows: Vec<_> =
             totals.flows.iter().map(|f| (f.flow, f.role, f.retransmits.value())).collect();
         use Role::{Receiver, Sender};
@@ -211,7 +211,7 @@ mod tests {
             r#"{"streams":[{}]}"#,
             r#"{"streams":[{"id":1},{"id":1}]}"#,
         ] {
-            assert!(told(odd, &plan).is_err(), "{odd}");
+            assert!(totals_of(odd, &plan).is_err(), "{odd}");
         }
     }
 
@@ -219,8 +219,8 @@ mod tests {
     fn what_a_server_printed_is_plain_text() {
         let json = "{\"streams\":[],\"server_output_text\":\"a\\u001b[2J\\n[  5] b\\n\"}";
         let plan = Plan { peer_output: true, ..Plan::standard() };
-        let totals = told(json, &plan).unwrap();
+        let totals = totals_of(json, &plan).unwrap();
         assert_eq!(totals.text.as_deref(), Some("a\u{fffd}[2J\n[  5] b"));
-        assert_eq!(told(json, &Plan::standard()).unwrap().text, None);
+        assert_eq!(totals_of(json, &Plan::standard()).unwrap().text, None);
     }
 }

@@ -62,11 +62,12 @@ impl Account {
         if line.contains("Error") {
             self.complaint.get_or_insert_with(|| line.into());
         }
-        let Some(told) = line.strip_prefix("nuttcp-r: ").or(line.strip_prefix("nuttcp-t: ")) else {
+        let Some(items) = line.strip_prefix("nuttcp-r: ").or(line.strip_prefix("nuttcp-t: "))
+        else {
             return;
         };
         let value = |name: &str| {
-            let items = told.split_whitespace().filter_map(|item| item.split_once('='));
+            let items = items.split_whitespace().filter_map(|item| item.split_once('='));
             items.filter(|(key, _)| *key == name).map(|(_, value)| value).next()
         };
         let number = |name: &str| value(name).and_then(at_least_zero);
@@ -113,7 +114,7 @@ impl Account {
         });
         let known = |value: Option<u64>| value.map_or(Known::missing(UNREPORTED), Known::Value);
         let unreported = FlowTotals::unreported(first.id, role, UNREPORTED);
-        let told = FlowTotals {
+        let totals = FlowTotals {
             together_with: flows.len() as u16 - 1,
             bytes: known(bytes),
             duration_s: self.seconds.map_or(Known::missing(UNREPORTED), Known::Value),
@@ -123,7 +124,7 @@ impl Account {
             lost: known(lost),
             ..unreported
         };
-        self.totals_of(theirs, vec![told])
+        self.totals_of(theirs, vec![totals])
     }
 
     fn totals_of(&self, theirs: Version, flows: Vec<FlowTotals>) -> Totals {
@@ -182,7 +183,7 @@ mod tests {
         "nuttcp-t: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=7% memory=0i+0d-764maxrss io=0+15pf swaps=40+1csw",
     ];
 
-    fn told(lines: &[&str]) -> Account {
+    fn account_of(lines: &[&str]) -> Account {
         let mut account = Account::default();
         lines.iter().for_each(|line| account.hear(line).unwrap());
         account
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_senders_account_is_read() {
-        let account = told(&LINES);
+        let account = account_of(&LINES);
         assert!(account.is_complete());
         let plan = Plan { direction: Direction::Reverse, ..Plan::standard() };
         let totals = account.totals(&plan, Version::new(6, 1, 2), &sample(1.0, 0));
@@ -209,17 +210,17 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_the_rate_belies_is_taken_as_it_was_told() {
-        let account = told(&["nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_Mbps=7.0"]);
+    fn a_time_that_the_rate_belies_is_taken_as_reported() {
+        let account = account_of(&["nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_Mbps=7.0"]);
         assert_eq!(account.seconds, Some(1.02));
-        let short = told(&["nuttcp-r: megabytes=0.0039 real_seconds=0.00 rate_Mbps=163.84"]);
+        let short = account_of(&["nuttcp-r: megabytes=0.0039 real_seconds=0.00 rate_Mbps=163.84"]);
         assert!(short.seconds.is_some_and(|s| s > 1.9e-4 && s < 2.1e-4), "{:?}", short.seconds);
     }
 
     #[test]
     fn it_is_complete_only_with_its_last_line() {
         for lines in 0..LINES.len() {
-            assert!(!told(&LINES[..lines]).is_complete(), "{lines}");
+            assert!(!account_of(&LINES[..lines]).is_complete(), "{lines}");
         }
     }
 
@@ -227,13 +228,14 @@ mod tests {
     fn datagrams_are_counted_exactly_although_bytes_are_rounded() {
         let perf = "nuttcp-r: megabytes=0.0401 real_seconds=1.02 rate_KBps=2438.62 rate_Mbps=19.9";
         let plan = Plan { transport: Transport::Udp, chunk_bytes: Bytes(1400), ..Plan::standard() };
-        let totals = told(&[perf]).totals(&plan, Version::new(8, 2, 2), &sample(1.0, 0));
+        let totals = account_of(&[perf]).totals(&plan, Version::new(8, 2, 2), &sample(1.0, 0));
         assert_eq!(totals.flows[0].bytes, Known::Value(42_000));
     }
 
     #[test]
     fn what_this_end_has_sent_is_what_was_received_where_it_prints_alike() {
-        let account = told(&["nuttcp-r: megabytes=0.9537 real_seconds=0.01 rate_Mbps=1815.7"]);
+        let account =
+            account_of(&["nuttcp-r: megabytes=0.9537 real_seconds=0.01 rate_Mbps=1815.7"]);
         let bytes = |sent| {
             let totals =
                 account.totals(&Plan::standard(), Version::new(8, 2, 2), &sample(1.0, sent));
@@ -245,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_servers_text_is_made_plain_and_its_complaint_remembered() {
-        let account = told(&["nuttcp-r: v6.1.2: \x1b[31mError: bind: Address already in use"]);
+        let account =
+            account_of(&["nuttcp-r: v6.1.2: \x1b[31mError: bind: Address already in use"]);
         let complaint = account.complaint().unwrap();
         assert!(complaint.ends_with("Address already in use") && !complaint.contains('\x1b'));
         let flood = "x".repeat(1000);

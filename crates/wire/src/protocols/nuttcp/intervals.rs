@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_are_told_with_their_loss_and_the_total_where_it_is_wanted() {
+    fn datagrams_are_reported_with_their_loss_and_the_total_where_it_is_wanted() {
         let counts = DatagramCounts { received: 14, lost: 1, ..DatagramCounts::default() };
         let sample = received(0.5, 14 * 1024, Some(counts));
         let classic = |asked: &mut Parameters| (asked.udp, asked.format) = (true, 0x5);

@@ -42,9 +42,9 @@ fn another_program_is_not_taken_for_goodput() {
         pair.run();
         let ours = protocol.id == "goodput";
         for peer in [&pair.client, &pair.server] {
-            let told =
+            let greeted =
                 |a: &Action| matches!(a, Action::Greeted { peer, .. } if peer.is_goodput() == ours);
-            assert_eq!(peer.count(told), 1, "{}: Host::foreign says who it is", protocol.id);
+            assert_eq!(peer.count(greeted), 1, "{}: Host::foreign says who it is", protocol.id);
         }
     }
 }

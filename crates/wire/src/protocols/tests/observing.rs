@@ -79,7 +79,7 @@ fn clocks_are_compared_over_the_control_connection() {
 }
 
 #[test]
-fn a_private_server_does_not_tell_its_clock() {
+fn a_private_server_does_not_report_its_clock() {
     for (protocol, token) in observing_with_tokens() {
         let mut server = server_config(token);
         server.clock.monotonic_ns = None;
@@ -240,7 +240,7 @@ fn who_has_no_token_is_turned_away_where_one_is_required() {
 }
 
 #[test]
-fn who_brings_a_token_to_a_server_without_one_is_told() {
+fn who_brings_a_token_to_a_server_without_one_gets_a_note() {
     for protocol in observing() {
         let (ours, theirs) = (client_config(Some("mine")), server_config(None));
         let mut pair = Pair::new(protocol, ours, theirs, vec![measure()]);

@@ -168,10 +168,10 @@ fn measurements_of_one_client_share_its_rate_and_all_share_the_total() {
     assert!(free.rates(Role::Sender).is_empty());
 }
 
-/// A client is admitted, perhaps `told` so, and leaves before its flows have come.
-fn leaves(admission: &Admission, client: IpAddr, told: bool) -> Result<(), String> {
+/// A client is admitted, learns of it if `accepted`, and leaves before its flows have come.
+fn leaves(admission: &Admission, client: IpAddr, accepted: bool) -> Result<(), String> {
     let mut place = admission.flows(client, &Plan::standard())?;
-    if told {
+    if accepted {
         place.expecting();
     }
     place.end(Instant::now() + Duration::from_secs(60));

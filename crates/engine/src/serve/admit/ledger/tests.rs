@@ -27,9 +27,9 @@ fn a_client_gets_its_share_and_leaves_the_rest_to_others() {
     let ledger = ledger();
     let first = ledger.charge(address("192.0.2.1"), true, memory(40)).unwrap();
     let why = refused(&ledger, "192.0.2.1", 1);
-    let told = "busy: this takes 1 B of memory, and one client may have 40 B, of which 40 B are in use; \
+    let expected = "busy: this takes 1 B of memory, and one client may have 40 B, of which 40 B are in use; \
                 try again later, or use fewer flows";
-    assert!(why.starts_with(told), "{why}");
+    assert!(why.starts_with(expected), "{why}");
     let other = ledger.charge(address("192.0.2.2"), true, memory(30)).unwrap();
     let why = refused(&ledger, "192.0.2.3", 1);
     assert!(why.contains("the network 192.0.2.0/24 may have 70 B"), "{why}");
@@ -42,8 +42,8 @@ fn a_client_gets_its_share_and_leaves_the_rest_to_others() {
 #[test]
 fn what_never_fits_is_not_called_busy() {
     let why = refused(&ledger(), "192.0.2.1", 41);
-    let told = "this takes 41 B of memory, and one client may have 40 B; ";
-    assert!(why.starts_with(told), "{why}");
+    let expected = "this takes 41 B of memory, and one client may have 40 B; ";
+    assert!(why.starts_with(expected), "{why}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(super) enum Happened {
 
 /// Why a measurement does not go on.
 enum Stop {
-    /// The client is told why.
+    /// The client gets the reason.
     Refused(String),
     /// The conversation ends.
     Broken(EngineError),
@@ -146,7 +146,7 @@ impl Measuring {
                 self.forget();
                 let Caller { peer, protocol, .. } = visitor.caller;
                 tracing::info!(%peer, "{}: refused: {why}", protocol.id);
-                visitor.tell(Input::FlowsFailed(why));
+                visitor.feed(Input::FlowsFailed(why));
                 Ok(())
             }
         }
@@ -214,11 +214,11 @@ impl Measuring {
                 Ok(()) => source_ports::own(run.plan(), run.context()).await,
                 Err(why) => Known::missing(why),
             };
-            visitor.tell(Input::ReceiveHash(hash));
+            visitor.feed(Input::ReceiveHash(hash));
         }
         self.echoing = self.echo.take().map(|cookie| visitor.shared.echoes.expect(cookie));
         let data_port = run.expecting();
-        visitor.tell(Input::Expecting { data_port });
+        visitor.feed(Input::Expecting { data_port });
         run.connect(visitor);
         if let Some(bytes) = taken {
             let own = self.own_flow(visitor, bytes, &run.plan().socket).await?;
@@ -264,7 +264,7 @@ impl Measuring {
             self.show(visitor, run.plan(), &flows);
             let echoes = self.echoing.as_ref().map(Echoing::last_heard).unwrap_or_default();
             run.start(flows, before, visitor, echoes).map_err(|why| why.to_string())?;
-            visitor.tell(Input::FlowsReady);
+            visitor.feed(Input::FlowsReady);
         }
         self.run = Run::Going(run);
         Ok(())
@@ -321,13 +321,13 @@ impl Measuring {
         let Run::Going(run) = &mut self.run else { return };
         run.moved(&sample);
         let far_end = &visitor.caller.protocol.far_end;
-        let told = match (far_end.reports, visitor.shared.config.private) {
+        let to_send = match (far_end.reports, visitor.shared.config.private) {
             (true, true) => None,
             (true, false) => run.shed(sample, visitor.conversation.unsent_bytes()),
             (false, _) => Some(sample),
         };
-        if let Some(sample) = told {
-            visitor.tell(Input::Sampled(sample));
+        if let Some(sample) = to_send {
+            visitor.feed(Input::Sampled(sample));
         }
     }
 
@@ -344,20 +344,20 @@ impl Measuring {
         }
         if visitor.reads_reports() {
             for sample in run.left_out(&last) {
-                visitor.tell(Input::Sampled(Box::new(sample)));
+                visitor.feed(Input::Sampled(Box::new(sample)));
             }
         }
-        visitor.tell(Input::Ended(last));
+        visitor.feed(Input::Ended(last));
         if visitor.shared.config.private {
             let why = "the far end keeps its facts to itself";
-            visitor.tell(Input::Report(Known::missing(why)));
+            visitor.feed(Input::Report(Known::missing(why)));
             return Ok(());
         }
         let Some(end) = run.into_end().await? else { return Ok(()) };
         if let Some(shown) = &mut self.shown {
             shown.observed(end.before.clone(), end.after.clone());
         }
-        visitor.tell(Input::Report(Known::Value(Box::new(end))));
+        visitor.feed(Input::Report(Known::Value(Box::new(end))));
         Ok(())
     }
 
@@ -388,7 +388,7 @@ impl Measuring {
         let [sent, received] = [Role::Sender, Role::Receiver].map(|role| place.rates(role));
         visitor.conversation.keep_to(sent, received);
         self.run = Run::Conversing { _place: Box::new(place) };
-        visitor.tell(Input::Expecting { data_port: None });
+        visitor.feed(Input::Expecting { data_port: None });
         Ok(())
     }
 
@@ -406,7 +406,7 @@ impl Measuring {
         let outcome = begun.await.map(|running| {
             tracing::info!(%peer, "{}: measures for it with {what}", protocol.id);
             self.run = Run::ThirdParty(Box::new(running));
-            visitor.tell(Input::Expecting { data_port: None });
+            visitor.feed(Input::Expecting { data_port: None });
         });
         self.settle(visitor, outcome.map_err(Stop::Refused))
     }
@@ -414,14 +414,14 @@ impl Measuring {
     /// Handles the outcome of a measurement with a third party.
     fn third_party_said(&mut self, visitor: &mut Visitor, said: Said) {
         match said {
-            Said::Lines(lines) => visitor.tell(Input::ThirdPartyOutput(lines)),
+            Said::Lines(lines) => visitor.feed(Input::ThirdPartyOutput(lines)),
             Said::Over(outcome) => {
                 self.run = Run::None;
                 match &outcome {
                     Ok(()) => self.count += 1,
                     Err(why) => tracing::info!(peer = %visitor.caller.peer, "failed: {why}"),
                 }
-                visitor.tell(Input::ThirdPartyDone(outcome));
+                visitor.feed(Input::ThirdPartyDone(outcome));
             }
         }
     }

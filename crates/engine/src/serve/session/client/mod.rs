@@ -39,7 +39,7 @@ pub async fn serve_client(
         outcome = client.converse() => outcome,
         () = shared.stopping() => {
             let conversation = &mut client.visitor.conversation;
-            conversation.tell(Input::Leave("the server is stopping".into()));
+            conversation.feed(Input::Leave("the server is stopping".into()));
             // Lets the goodbye out; the client's answer no longer matters.
             let _ = tokio::time::timeout(Duration::from_secs(1), conversation.next()).await;
             Ok(())
@@ -110,7 +110,7 @@ impl ServedClient {
             Action::Abandon => measuring.forget(),
             Action::PeerTotals(totals) => {
                 if let Some(shown) = measuring.shown() {
-                    shown.told(*totals);
+                    shown.reported(*totals);
                 }
             }
             Action::PeerReported(_) => measuring.reported(visitor),
@@ -136,7 +136,7 @@ impl ServedClient {
         let peer = self.visitor.caller.peer;
         if let Err(why) = self.visitor.renew() {
             tracing::warn!(%peer, "setting: {request}: denied: {why}");
-            self.visitor.tell(Input::Denied(why));
+            self.visitor.feed(Input::Denied(why));
             return;
         }
         let (may, by) = (self.visitor.may_ask(&request), self.visitor.who());
@@ -144,7 +144,7 @@ impl ServedClient {
             Ok(()) => self.settings.answer(peer, &by, request).await,
             Err(refusal) => Err(refusal),
         };
-        self.visitor.tell(Input::SettingDone(answer));
+        self.visitor.feed(Input::SettingDone(answer));
     }
 
     /// Finds out whose login it is. If it is nobody's, only this end's log says why.
@@ -157,6 +157,6 @@ impl ServedClient {
         if let Err(why) = &user {
             tracing::warn!(%peer, "{}: not logged in: {why}", protocol.id);
         }
-        self.visitor.tell(Input::LoginChecked(user.ok()));
+        self.visitor.feed(Input::LoginChecked(user.ok()));
     }
 }

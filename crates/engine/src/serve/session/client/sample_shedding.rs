@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_on_a_fast_way_is_told_everything_once() {
+    fn a_client_on_a_fast_way_gets_everything_once() {
         let mut shedding = SampleShedding::default();
         assert_eq!(shedding.next(sample(0.1), 0), Some(sample(0.1)));
         assert_eq!(shedding.last(&sample(0.2)), []);
@@ -60,11 +60,11 @@ mod tests {
 
     /// Ten samples a second of a megabyte each, on a path that carries 12 500 bytes a second.
     #[test]
-    fn on_a_slow_way_what_waits_is_bounded_and_the_last_counts_are_told() {
+    fn on_a_slow_way_what_waits_is_bounded_and_the_last_counts_are_reported() {
         let (mut shedding, mut waiting, mut most) = (SampleShedding::default(), 0usize, 0);
         for tick in 1..=1000 {
-            let told = shedding.next(sample(f64::from(tick) / 10.0), waiting);
-            let bytes = told.map_or(0, |told| if told.flows.is_empty() { 150 } else { 1 << 20 });
+            let sent = shedding.next(sample(f64::from(tick) / 10.0), waiting);
+            let bytes = sent.map_or(0, |sent| if sent.flows.is_empty() { 150 } else { 1 << 20 });
             waiting = (waiting + bytes).saturating_sub(1250);
             most = most.max(waiting);
         }

@@ -33,8 +33,8 @@ impl Visitor {
     }
 
     /// Gives the client's session an input.
-    pub(super) fn tell(&mut self, input: Input) {
-        self.conversation.tell(input);
+    pub(super) fn feed(&mut self, input: Input) {
+        self.conversation.feed(input);
     }
 
     /// The client has proven this about itself.
@@ -65,7 +65,7 @@ impl Visitor {
             Err(why) => why,
         };
         tracing::info!(%peer, "{}: denied: {why}", protocol.id);
-        self.tell(Input::Denied(why));
+        self.feed(Input::Denied(why));
         None
     }
 

@@ -2,7 +2,7 @@
 //! and their payload.
 //!
 //! The file is read from beginning to end, again and again. Answers may arrive in any order. The pipeline never holds
-//! payload: it tells the reader of the connection how many of the next bytes are payload.
+//! payload: it informs the reader of the connection how many of the next bytes are payload.
 
 mod answers;
 #[cfg(test)]

@@ -130,8 +130,8 @@ fn the_file_is_asked_for_in_pieces_and_again() {
 
 #[test]
 fn calls_are_no_longer_than_the_file() {
-    for (call_bytes, told) in [(400, 400), (1 << 20, FILE as u32)] {
-        assert_eq!(pipeline(call_bytes, 4).log.so_far().call_bytes, told);
+    for (call_bytes, reported) in [(400, 400), (1 << 20, FILE as u32)] {
+        assert_eq!(pipeline(call_bytes, 4).log.so_far().call_bytes, reported);
     }
 }
 

@@ -105,7 +105,7 @@ impl ClientMeasurements {
             channel.act(Action::Echo(echo.0));
         }
         if plan.socket.spread_ports {
-            channel.act(Action::PeerHash(told(accept.receive_hash)));
+            channel.act(Action::PeerHash(checked(accept.receive_hash)));
         }
         let flow_setup = FlowSetup::Connect { port: accept.data_port.map(Into::into), apart: 0 };
         channel.act(Action::OpenFlows { tickets, flow_setup });
@@ -212,7 +212,7 @@ impl ClientMeasurements {
 }
 
 /// The server's report of its card, made safe to show and to compute with.
-fn told(hash: Option<Known<Box<ReceiveHash>>>) -> Known<Box<ReceiveHash>> {
+fn checked(hash: Option<Known<Box<ReceiveHash>>>) -> Known<Box<ReceiveHash>> {
     match hash {
         Some(Known::Value(hash)) if hash.is_sound() => Known::Value(hash),
         Some(Known::Value(_)) => Known::missing("it reports a hash that makes no sense"),

@@ -102,7 +102,7 @@ fn said(message: &Message) -> Vec<u8> {
 }
 
 #[test]
-fn another_version_is_told_by_both_numbers() {
+fn another_version_is_reported_by_both_numbers() {
     let mut hello = Hello::of(&host("far"), 0).unwrap();
     hello.version = 2;
     let bytes = said(&Message::Hello(hello));

@@ -162,7 +162,7 @@ impl ServerMeasurements {
         Ok(())
     }
 
-    /// Tells the host to forget the running measurement, if there is one.
+    /// Asks the host to forget the running measurement, if there is one.
     pub(super) fn abandon(&self, channel: &mut Channel) {
         if !self.common.is_idle() {
             channel.act(Action::Abandon);

@@ -245,7 +245,7 @@ fn a_stream_is_not_inflated_for_a_peer_that_did_not_say_so() {
 }
 
 #[test]
-fn another_version_is_told_at_once_and_by_both_numbers() {
+fn another_version_is_reported_at_once_and_by_both_numbers() {
     let mut rig = Rig::new(limits());
     rig.take(Input::Received(Role::Control.preamble().to_vec())).unwrap();
     let body = br#"{"hello":{"version":7,"host":"a later shape"}}"#;
@@ -347,13 +347,13 @@ fn cookies_go_out_only_when_the_host_expects_them() {
 }
 
 #[test]
-fn a_rate_limit_is_told_to_a_plan_without_a_rate() {
+fn a_rate_limit_is_reported_to_a_plan_without_a_rate() {
     let capped = Limits { rate_bits_per_s: Some(1e8), ..limits() };
-    for (rate, told) in [(None, true), (Some(BitRate(1e7)), false)] {
+    for (rate, expected) in [(None, true), (Some(BitRate(1e7)), false)] {
         let mut rig = Rig::greeted(capped);
         rig.propose(1, Plan { rate_bits_per_s: rate, ..Plan::standard() }).unwrap();
         rig.take(Input::Expecting { data_port: None }).unwrap();
-        assert_eq!(rig.last_said().contains("100 Mbit/s"), told, "{}", rig.last_said());
+        assert_eq!(rig.last_said().contains("100 Mbit/s"), expected, "{}", rig.last_said());
     }
 }
 

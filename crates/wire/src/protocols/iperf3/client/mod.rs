@@ -140,7 +140,7 @@ impl ClientSession {
                         return Ok(());
                     };
                     let totals = results::read(&json, &run.plan, EndName::Far, PROGRAM);
-                    self.told(now, totals.map_err(broken)?);
+                    self.results_received(now, totals.map_err(broken)?);
                 }
                 State::Failing if self.control.has_both_words() => self.failed()?,
                 State::Failing => return Ok(()),
@@ -170,7 +170,7 @@ impl ClientSession {
             }
             (EXCHANGE_RESULTS, State::Ending { asked, .. }) => {
                 *asked = true;
-                self.tell_results()?;
+                self.send_results()?;
             }
             (EXCHANGE_RESULTS, State::Running(_)) => self.ended_by_server(now)?,
             (DISPLAY_RESULTS, State::ResultsSent) => self.done(),
@@ -260,14 +260,14 @@ impl ClientSession {
             run.account.ended(last);
         }
         self.finish(now);
-        self.tell_results()
+        self.send_results()
     }
 
     /// The server ends the test because of its own limit.
     fn ended_by_server(&mut self, now: Instant) -> Result<(), WireError> {
         self.control.act(Action::Note("the server ended the measurement".into()));
         self.end(now, true);
-        self.tell_results()
+        self.send_results()
     }
 
     fn end(&mut self, now: Instant, asked: bool) {
@@ -281,7 +281,7 @@ impl ClientSession {
     }
 
     /// Called once the server asks for our results and our flows have ended.
-    fn tell_results(&mut self) -> Result<(), WireError> {
+    fn send_results(&mut self) -> Result<(), WireError> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Ending { run, asked: true } if run.account.is_complete() => {
                 self.control.send_json(&run.account.results(&run.plan, None))?;
@@ -292,7 +292,7 @@ impl ClientSession {
         Ok(())
     }
 
-    fn told(&mut self, now: Instant, totals: Totals) {
+    fn results_received(&mut self, now: Instant, totals: Totals) {
         let totals = Totals { cookie: text(&self.cookie), ..totals };
         self.control.act(Action::PeerTotals(Box::new(totals)));
         self.enter(State::ResultsSent, Some(now + RESULTS_TIMEOUT));
@@ -333,7 +333,7 @@ impl ClientSession {
         self.control.close();
     }
 
-    /// Tells the server that the measurement is aborted, if there is one.
+    /// Informs the server that the measurement is aborted, if there is one.
     fn break_off(&mut self) {
         if self.state.is_measuring() {
             self.control.send(vec![CLIENT_TERMINATE]);

@@ -18,7 +18,7 @@ impl Talk {
     /// Runs until the parameters are sent.
     fn proposed(config: ClientConfig, plan: Plan) -> Self {
         let mut talk = Self::begin(config);
-        talk.tell(Input::Propose(Box::new(plan))).unwrap();
+        talk.feed(Input::Propose(Box::new(plan))).unwrap();
         talk.hear([PARAM_EXCHANGE]).unwrap();
         talk
     }
@@ -27,9 +27,9 @@ impl Talk {
     fn running(plan: Plan) -> Self {
         let mut talk = Self::proposed(client_config(None), plan);
         talk.hear([CREATE_STREAMS]).unwrap();
-        talk.tell(Input::FlowsReady).unwrap();
+        talk.feed(Input::FlowsReady).unwrap();
         talk.hear([TEST_START, TEST_RUNNING]).unwrap();
-        talk.tell(Input::Begin).unwrap();
+        talk.feed(Input::Begin).unwrap();
         talk.said.clear();
         talk
     }
@@ -44,11 +44,11 @@ fn error(words: &[u32]) -> Vec<u8> {
 #[test]
 fn the_conversation_of_3_12_goes_to_its_end() {
     let mut talk = Talk::running(Plan { length: Length::Seconds(1.0), ..Plan::standard() });
-    talk.tell(Input::Finish(None)).unwrap();
+    talk.feed(Input::Finish(None)).unwrap();
     assert_eq!(std::mem::take(&mut talk.said), [TEST_END]);
     talk.hear([EXCHANGE_RESULTS]).unwrap();
     assert!(talk.said.is_empty(), "results before the flows have ended");
-    talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
+    talk.feed(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
     let ours: serde_json::Value = serde_json::from_slice(&talk.said[4..]).unwrap();
     assert_eq!(ours["streams"][0]["id"], 1);
     talk.said.clear();
@@ -60,25 +60,25 @@ fn the_conversation_of_3_12_goes_to_its_end() {
     talk.hear([DISPLAY_RESULTS]).unwrap();
     assert_eq!(talk.said, [IPERF_DONE]);
     let last_two = &talk.did[talk.did.len() - 2..];
-    let [Action::PeerTotals(told), Action::PeerReported(Known::Missing(_))] = last_two else {
+    let [Action::PeerTotals(totals), Action::PeerReported(Known::Missing(_))] = last_two else {
         panic!("{last_two:?}");
     };
-    assert_eq!(told.cookie.as_ref().map(String::len), Some(36));
-    talk.tell(Input::Closed).unwrap();
+    assert_eq!(totals.cookie.as_ref().map(String::len), Some(36));
+    talk.feed(Input::Closed).unwrap();
     assert!(talk.closed && !talk.ended_sending);
 }
 
 #[test]
 fn flows_that_end_by_themselves_end_the_test() {
     let mut talk = Talk::running(Plan { length: Length::Bytes(Bytes(4096)), ..Plan::standard() });
-    talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
+    talk.feed(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
     assert_eq!(talk.said, [TEST_END]);
-    talk.tell(Input::Finish(None)).unwrap();
+    talk.feed(Input::Finish(None)).unwrap();
     assert_eq!(talk.said, [TEST_END], "said once");
 }
 
 #[test]
-fn a_refusal_is_told_in_words() {
+fn a_refusal_is_reported_in_words() {
     let mut busy = Talk::begin(client_config(None));
     busy.hear([ACCESS_DENIED]).unwrap();
     assert!(busy.refusal().contains("busy") && busy.closed);
@@ -91,11 +91,11 @@ fn a_refusal_is_told_in_words() {
 }
 
 #[test]
-fn an_error_without_all_its_words_is_told_at_the_end_or_in_time() {
+fn an_error_without_all_its_words_is_reported_at_the_end_or_in_time() {
     let mut closed = Talk::proposed(client_config(None), Plan::standard());
     closed.hear(error(&[142])).unwrap();
     assert_eq!(closed.refusal(), "");
-    let why = closed.tell(Input::Closed).unwrap_err();
+    let why = closed.feed(Input::Closed).unwrap_err();
     assert!(matches!(why, WireError::NotPermitted(_)), "{why}");
     let mut silent = Talk::proposed(client_config(None), Plan::standard());
     silent.hear(error(&[])).unwrap();
@@ -110,12 +110,12 @@ fn a_login_goes_with_the_parameters_and_3_21_hangs_up_on_a_wrong_one() {
     let mut talk = Talk::proposed(config, Plan::standard());
     let params: serde_json::Value = serde_json::from_slice(&talk.said[4..]).unwrap();
     assert!(params["authtoken"].as_str().is_some_and(|token| token.len() > 100), "{params}");
-    let hung_up = talk.tell(Input::Closed).unwrap_err();
+    let hung_up = talk.feed(Input::Closed).unwrap_err();
     assert!(matches!(hung_up, WireError::NotPermitted(_)), "{hung_up}");
 }
 
 #[test]
-fn a_login_that_lacks_is_told_apart_from_one_that_is_wrong() {
+fn a_login_that_lacks_is_distinguished_from_one_that_is_wrong() {
     let refused = |login| {
         let config = ClientConfig { login, ..client_config(None) };
         let mut talk = Talk::proposed(config, Plan::standard());
@@ -148,16 +148,16 @@ fn a_plan_that_cannot_be_said_leaves_room_for_another_and_one_is_measured() {
     let mut talk = Talk::proposed(client_config(None), odd);
     assert!(talk.refusal().contains("--mover uring") && talk.said.is_empty());
     talk.did.clear();
-    talk.tell(Input::Propose(Box::new(Plan::standard()))).unwrap();
+    talk.feed(Input::Propose(Box::new(Plan::standard()))).unwrap();
     assert!(!talk.said.is_empty());
-    talk.tell(Input::Propose(Box::new(Plan::standard()))).unwrap();
+    talk.feed(Input::Propose(Box::new(Plan::standard()))).unwrap();
     assert_eq!(talk.refusal(), ONCE);
 }
 
 #[test]
-fn a_measurement_that_is_broken_off_is_told_to_the_server() {
+fn a_measurement_that_is_broken_off_is_reported_to_the_server() {
     let mut talk = Talk::running(Plan::standard());
-    talk.tell(Input::Leave("done".into())).unwrap();
+    talk.feed(Input::Leave("done".into())).unwrap();
     assert_eq!(talk.said, [CLIENT_TERMINATE]);
     assert!(talk.closed);
 }

@@ -164,7 +164,7 @@ impl ServerSession {
                     let cookie = text(&self.cookie);
                     let totals = Totals { cookie, ..totals.map_err(broken)? };
                     self.control.act(Action::PeerTotals(Box::new(totals)));
-                    self.tell_results(now)?;
+                    self.send_results(now)?;
                 }
                 Stage::Judging(_) | Stage::Denied => return self.control.stay_small(),
                 _ => {
@@ -268,9 +268,9 @@ impl ServerSession {
 
     /// How long payload may move before this end ends it.
     fn lasts(&self, agreed: &Agreed) -> Duration {
-        let told = agreed.lasts_s.map(|seconds| Duration::from_secs_f64(seconds) + GRACE_TIME);
+        let planned = agreed.lasts_s.map(|seconds| Duration::from_secs_f64(seconds) + GRACE_TIME);
         let limit = self.config.limits.duration_s.min(MAX_PLAN_S);
-        told.unwrap_or(Duration::from_secs_f64(limit))
+        planned.unwrap_or(Duration::from_secs_f64(limit))
     }
 
     /// The client's end condition is reached.
@@ -309,7 +309,7 @@ impl ServerSession {
         }
     }
 
-    fn tell_results(&mut self, now: Instant) -> Result<(), WireError> {
+    fn send_results(&mut self, now: Instant) -> Result<(), WireError> {
         let why = "an iperf3 client reports only totals";
         self.control.act(Action::PeerReported(Known::missing(why)));
         if let Stage::Asking(run) = &self.stage {
@@ -350,7 +350,7 @@ impl ServerSession {
         self.control.close();
     }
 
-    /// Tells the host to forget the running measurement, if there is one.
+    /// Asks the host to forget the running measurement, if there is one.
     fn abandon(&mut self) {
         if self.stage.is_measuring() {
             self.control.act(Action::Abandon);

@@ -25,9 +25,9 @@ impl Talk {
     fn running(params: &str) -> Self {
         let mut talk = Self::begin(server_config(None));
         talk.hear(framed(params)).unwrap();
-        talk.tell(Input::Expecting { data_port: Some(9) }).unwrap();
+        talk.feed(Input::Expecting { data_port: Some(9) }).unwrap();
         assert_eq!(std::mem::take(&mut talk.said), [CREATE_STREAMS]);
-        talk.tell(Input::FlowsReady).unwrap();
+        talk.feed(Input::FlowsReady).unwrap();
         assert_eq!(std::mem::take(&mut talk.said), [TEST_START, TEST_RUNNING]);
         talk
     }
@@ -47,7 +47,7 @@ fn the_conversation_of_3_12_goes_to_its_end() {
     talk.hear([TEST_END]).unwrap();
     assert!(talk.did(|action| matches!(action, Action::Finish)));
     assert!(talk.said.is_empty(), "asked before the flows have ended");
-    talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
+    talk.feed(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
     assert_eq!(std::mem::take(&mut talk.said), [EXCHANGE_RESULTS]);
     talk.hear(framed(RESULTS_JSON)).unwrap();
     assert_eq!(talk.said.pop(), Some(DISPLAY_RESULTS));
@@ -71,7 +71,7 @@ fn the_conversation_of_3_12_goes_to_its_end() {
 #[test]
 fn flows_that_end_first_wait_for_the_client_s_end() {
     let mut talk = Talk::running("{}");
-    talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
+    talk.feed(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
     assert!(talk.said.is_empty());
     talk.hear([TEST_END]).unwrap();
     assert_eq!(talk.said, [EXCHANGE_RESULTS]);
@@ -102,12 +102,12 @@ fn what_is_refused_has_iperf3_s_number() {
     for (why, wanted) in [("busy: 1 measurement", vec![0xff]), ("no memory", error(200))] {
         let mut full = Talk::begin(server_config(None));
         full.hear(framed("{}")).unwrap();
-        full.tell(Input::FlowsFailed(why.into())).unwrap();
+        full.feed(Input::FlowsFailed(why.into())).unwrap();
         assert_eq!(full.said, wanted, "{why}");
     }
     let mut odd = Talk::begin(server_config(None));
     odd.hear(framed(r#"{"congestion":"bic"}"#)).unwrap();
-    odd.tell(Input::FlowsFailed("it is not available".into())).unwrap();
+    odd.feed(Input::FlowsFailed("it is not available".into())).unwrap();
     assert_eq!(odd.said, error(134));
 }
 
@@ -130,7 +130,7 @@ fn a_client_that_is_interrupted_leaves_nothing_behind() {
         assert!(talk.closed && talk.did(|action| matches!(action, Action::Abandon)));
     }
     let mut killed = Talk::running("{}");
-    assert!(killed.tell(Input::Closed).is_err());
+    assert!(killed.feed(Input::Closed).is_err());
     assert!(killed.did(|action| matches!(action, Action::Abandon)));
 }
 
@@ -166,7 +166,7 @@ fn a_login_goes_to_the_host_as_it_came() {
 #[test]
 fn a_user_is_let_in() {
     let mut talk = asking(r#"{"authtoken":"AAAA"}"#);
-    talk.tell(Input::LoginChecked(Some("mario".into()))).unwrap();
+    talk.feed(Input::LoginChecked(Some("mario".into()))).unwrap();
     let user = Credential::User("mario".into());
     assert!(talk.did(|action| matches!(action, Action::Proven(proven) if *proven == user)));
     assert!(talk.did(|action| matches!(action, Action::ExpectFlows { .. })));
@@ -179,7 +179,7 @@ fn whoever_is_not_hears_the_same_on_a_grid_of_time() {
     {
         let mut talk = asking("{}");
         talk.wait(Duration::from_millis(looked_at_ms)).unwrap();
-        talk.tell(Input::LoginChecked(None)).unwrap();
+        talk.feed(Input::LoginChecked(None)).unwrap();
         talk.wait(Duration::from_millis(answered_ms - looked_at_ms - 1)).unwrap();
         assert!(talk.said.is_empty(), "{looked_at_ms}");
         assert!(matches!(talk.wait(Duration::from_millis(1)), Err(WireError::NotPermitted(_))));
@@ -193,24 +193,24 @@ fn a_login_that_nobody_looks_at_lets_nobody_in() {
     let mut talk = asking("{}");
     assert!(talk.wait(LOGIN_TIMEOUT).is_err());
     assert_eq!(talk.said, error(142));
-    talk.tell(Input::LoginChecked(Some("mario".into()))).unwrap();
+    talk.feed(Input::LoginChecked(Some("mario".into()))).unwrap();
     assert!(!talk.did(|action| matches!(action, Action::ExpectFlows { .. })));
 }
 
 #[test]
 fn an_answer_to_no_login_means_nothing() {
     let mut talk = Talk::begin(server_config(None));
-    talk.tell(Input::LoginChecked(Some("mario".into()))).unwrap();
+    talk.feed(Input::LoginChecked(Some("mario".into()))).unwrap();
     talk.hear(framed("{}")).unwrap();
     assert!(!talk.did(|action| matches!(action, Action::Proven(_))));
 }
 
 #[test]
-fn a_client_without_a_credential_is_told_in_iperf3s_words() {
+fn a_client_without_a_credential_is_refused_in_iperf3s_words() {
     let mut talk = Talk::begin(server_config(None));
     talk.hear(framed("{}")).unwrap();
     assert!(!talk.did(|action| matches!(action, Action::Proven(_))));
-    let denied = talk.tell(Input::Denied("no credential".into()));
+    let denied = talk.feed(Input::Denied("no credential".into()));
     assert_eq!(denied, Err(WireError::NotPermitted("no credential".into())));
     assert_eq!(talk.said, error(142));
 }

@@ -107,7 +107,7 @@ struct Transfer {
     /// The last sample of this end, once its flows have ended.
     ended: Option<Box<Sample>>,
     /// Whether the server has reported everything, and closed.
-    told: bool,
+    reported: bool,
 }
 
 impl StateMachine for ClientSession {
@@ -370,7 +370,7 @@ impl ClientSession {
         let plan = plan.clone();
         let until =
             after_s(now, check::duration_s(&plan).unwrap_or(f64::MAX)) + DRAIN_TIMEOUT + GRACE_TIME;
-        let running = Transfer { plan, finishing: false, ended: None, told: false };
+        let running = Transfer { plan, finishing: false, ended: None, reported: false };
         self.enter(State::Running(running), Some(until));
         self.out.act(Action::Begin);
     }
@@ -382,7 +382,7 @@ impl ClientSession {
         if std::mem::replace(&mut running.finishing, true) {
             return;
         }
-        if running.plan.direction == Direction::Reverse && !running.told {
+        if running.plan.direction == Direction::Reverse && !running.reported {
             self.out.end_sending();
         }
         self.out.act(Action::Finish);
@@ -396,7 +396,7 @@ impl ClientSession {
             return;
         }
         running.ended = Some(last);
-        if running.plan.transport == Transport::Udp && !running.told {
+        if running.plan.transport == Transport::Udp && !running.reported {
             self.out.end_sending();
         }
         self.deadline = Some(now + DRAIN_TIMEOUT);
@@ -405,7 +405,7 @@ impl ClientSession {
 
     /// Continues when both ends have ended.
     fn conclude(&mut self) {
-        let State::Running(Transfer { plan, ended: Some(last), told: true, .. }) = &self.state
+        let State::Running(Transfer { plan, ended: Some(last), reported: true, .. }) = &self.state
         else {
             return;
         };
@@ -446,7 +446,7 @@ impl ClientSession {
             }
             State::Agreeing(_) | State::Ready(_) => "before the measurement began",
             State::Running(running) if self.account.is_complete() => {
-                running.told = true;
+                running.reported = true;
                 self.conclude();
                 return Ok(());
             }

@@ -19,17 +19,17 @@ impl Asking {
 
     fn proposed(version: &str, plan: &Plan) -> Self {
         let mut asking = Self::greeted(version);
-        asking.tell(Input::Propose(Box::new(plan.clone()))).unwrap();
+        asking.feed(Input::Propose(Box::new(plan.clone()))).unwrap();
         asking
     }
 
     /// Runs up to moving payload.
     fn begun(plan: &Plan) -> Self {
         let mut asking = Self::proposed("6.1.2", plan);
-        asking.tell(Input::Expecting { data_port: None }).unwrap();
+        asking.feed(Input::Expecting { data_port: None }).unwrap();
         asking.hear("OK v6.1.2\n").unwrap();
-        asking.tell(Input::FlowsReady).unwrap();
-        asking.tell(Input::Begin).unwrap();
+        asking.feed(Input::FlowsReady).unwrap();
+        asking.feed(Input::Begin).unwrap();
         asking
     }
 
@@ -40,12 +40,12 @@ impl Asking {
         })
     }
 
-    fn told(&self) -> (&Totals, &FlowTotals) {
-        let told = self.did.iter().find_map(|action| match action {
+    fn totals(&self) -> (&Totals, &FlowTotals) {
+        let totals = self.did.iter().find_map(|action| match action {
             Action::PeerTotals(totals) => Some(&**totals),
             _ => None,
         });
-        (told.unwrap(), &told.unwrap().flows[0])
+        (totals.unwrap(), &totals.unwrap().flows[0])
     }
 }
 
@@ -84,7 +84,7 @@ fn the_data_goes_to_the_port_that_was_asked_for_or_nowhere() {
     let (transport, direction, chunk_bytes) = (Transport::Udp, Direction::Reverse, Bytes(1400));
     let mut udp = Asking::proposed("6.1.2", &Plan { transport, direction, chunk_bytes, ..plan });
     assert_eq!(udp.flow_setup(), Some(&FlowSetup::Listen { first_port: 6000 }));
-    udp.tell(Input::FlowsFailed("taken".into())).unwrap();
+    udp.feed(Input::FlowsFailed("taken".into())).unwrap();
     assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 1);
 }
 
@@ -103,11 +103,11 @@ fn a_far_sender_is_connected_to_over_tcp_and_awaited_over_udp() {
     let mut udp = Asking::proposed("6.1.2", &Plan { transport, chunk_bytes, ..reverse });
     assert_eq!(udp.flow_setup(), Some(&FlowSetup::Listen { first_port: 5101 }));
     assert_eq!(udp.text(), "HELO nuttcp v8.2.2\n", "no port is named before this end has it");
-    udp.tell(Input::FlowsFailed("taken".into())).unwrap();
+    udp.feed(Input::FlowsFailed("taken".into())).unwrap();
     assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 2);
-    udp.tell(Input::Expecting { data_port: None }).unwrap();
+    udp.feed(Input::Expecting { data_port: None }).unwrap();
     assert!(udp.text().contains("port = 5102, trans = 0"), "{}", udp.text());
-    udp.tell(Input::FlowsFailed("nobody came".into())).unwrap();
+    udp.feed(Input::FlowsFailed("nobody came".into())).unwrap();
     assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 2);
 }
 
@@ -120,8 +120,8 @@ fn flows_that_come_before_the_ok_are_not_ready_before_it() {
         ..seconds(1.0)
     };
     let mut asking = Asking::proposed("8.2.2", &plan);
-    asking.tell(Input::Expecting { data_port: None }).unwrap();
-    asking.tell(Input::FlowsReady).unwrap();
+    asking.feed(Input::Expecting { data_port: None }).unwrap();
+    asking.feed(Input::FlowsReady).unwrap();
     assert!(!asking.did.iter().any(|action| matches!(action, Action::PeerReady)));
     asking.hear("OK v8.2.2\n").unwrap();
     assert!(matches!(asking.did.last(), Some(Action::PeerReady)));
@@ -136,7 +136,7 @@ fn a_no_is_passed_on_with_its_reasons_made_plain() {
     let why = asking.refusal();
     assert!(why.contains("bind() on data stream failed Error: Address already"), "{why}");
     assert!(!why.contains('\x1b'));
-    asking.tell(Input::Propose(Box::new(seconds(1.0)))).unwrap();
+    asking.feed(Input::Propose(Box::new(seconds(1.0)))).unwrap();
     assert!(asking.refusal().contains("one measurement per connection"));
 }
 
@@ -151,17 +151,17 @@ fn what_has_no_words_is_refused_before_anything_is_said() {
 #[test]
 fn an_account_ends_the_measurement_when_both_ends_have_ended() {
     let mut asking = Asking::begun(&seconds(1.0));
-    asking.tell(Input::Finish(None)).unwrap();
+    asking.feed(Input::Finish(None)).unwrap();
     asking.hear(ACCOUNT).unwrap();
-    asking.tell(Input::Closed).unwrap();
+    asking.feed(Input::Closed).unwrap();
     assert!(!asking.did.iter().any(|action| matches!(action, Action::PeerTotals(_))));
-    asking.tell(Input::Ended(Box::new(sample(1.0, 2_555_904)))).unwrap();
+    asking.feed(Input::Ended(Box::new(sample(1.0, 2_555_904)))).unwrap();
     assert!(matches!(asking.did.last(), Some(Action::PeerReported(Known::Missing(_)))));
-    let (totals, flow) = asking.told();
+    let (totals, flow) = asking.totals();
     assert_eq!((&totals.cpu_percent, &flow.bytes), (&Known::Value(3.0), &Known::Value(2_555_904)));
     assert!(!asking.ended_sending, "a sender over TCP says and ends nothing");
     assert!(!asking.closed);
-    asking.tell(Input::Report(Known::Value(Box::new(end("near"))))).unwrap();
+    asking.feed(Input::Report(Known::Value(Box::new(end("near"))))).unwrap();
     assert!(asking.closed);
 }
 
@@ -170,14 +170,14 @@ fn half_an_account_is_an_error_with_the_servers_complaint() {
     let mut asking = Asking::begun(&seconds(1.0));
     asking.hear("nuttcp-r: v6.1.2: Error: bind: Address already in use\n").unwrap();
     asking.hear(ACCOUNT.lines().next().unwrap()).unwrap();
-    let why = asking.tell(Input::Closed).unwrap_err().to_string();
+    let why = asking.feed(Input::Closed).unwrap_err().to_string();
     assert!(why.contains("all its counts; it reported: nuttcp-r: v6.1.2: Error: bind"), "{why}");
 }
 
 #[test]
 fn a_far_sender_is_stopped_by_the_end_of_the_control_connection() {
     let mut asking = Asking::begun(&Plan { direction: Direction::Reverse, ..seconds(9.0) });
-    asking.tell(Input::Finish(None)).unwrap();
+    asking.feed(Input::Finish(None)).unwrap();
     assert!(asking.ended_sending && !asking.closed);
 }
 

@@ -129,7 +129,7 @@ impl StateMachine for ServerSession {
             Input::Expecting { .. } => self.expecting(now),
             Input::FlowsReady => self.flows_ready(now),
             Input::FlowsFailed(why) | Input::Denied(why) => self.refuse(&why),
-            Input::ThirdPartyOutput(lines) => self.told(&lines),
+            Input::ThirdPartyOutput(lines) => self.pass_on(&lines),
             Input::ThirdPartyDone(outcome) => self.third_party_done(outcome),
             Input::Leave(why) => self.leave(&why),
             input => self.take_running(now, input),
@@ -284,7 +284,7 @@ impl ServerSession {
     }
 
     /// Passes on the measurement's output, some of which may come from the third party.
-    fn told(&mut self, lines: &str) {
+    fn pass_on(&mut self, lines: &str) {
         if matches!(self.state, State::ThirdParty(ThirdPartyStage::Under { .. })) {
             self.out.send(lines.lines().map(|line| phrase(line) + "\n").collect::<String>());
         }
@@ -455,7 +455,7 @@ impl ServerSession {
         Err(WireError::Closed(when.into()))
     }
 
-    /// Tells the host to forget the running measurement, if there is one.
+    /// Asks the host to forget the running measurement, if there is one.
     fn abandon(&mut self) {
         let idle = matches!(self.state, State::Greeting | State::Asking | State::Over);
         if !idle {

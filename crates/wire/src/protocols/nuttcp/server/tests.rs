@@ -33,11 +33,11 @@ impl Served {
 
     fn run(changes: &[(&str, &str)], last: Sample) -> Self {
         let mut served = Self::asked(changes);
-        served.tell(Input::Expecting { data_port: None }).unwrap();
-        served.tell(Input::FlowsReady).unwrap();
-        served.tell(Input::Sampled(Box::new(last.clone()))).unwrap();
-        served.tell(Input::Ended(Box::new(last))).unwrap();
-        served.tell(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
+        served.feed(Input::Expecting { data_port: None }).unwrap();
+        served.feed(Input::FlowsReady).unwrap();
+        served.feed(Input::Sampled(Box::new(last.clone()))).unwrap();
+        served.feed(Input::Ended(Box::new(last))).unwrap();
+        served.feed(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
         assert!(served.closed && !served.ended_sending);
         assert!(matches!(served.did.last(), Some(Action::PeerReported(_))));
         served
@@ -89,7 +89,7 @@ fn sent(flows: Vec<FlowSample>) -> Sample {
 }
 
 #[test]
-fn a_client_that_sends_is_told_what_came() {
+fn a_client_that_sends_learns_what_came() {
     let served = Served::run(&[], received(1 << 20));
     assert_eq!(served.flow_setup().1, &FlowSetup::Listen { first_port: 5001 });
     let lines: Vec<_> = served.text().lines().collect();
@@ -109,7 +109,7 @@ fn a_client_that_sends_is_told_what_came() {
 }
 
 #[test]
-fn a_client_that_receives_is_connected_to_and_told_of_the_path() {
+fn a_client_that_receives_is_connected_to_and_learns_of_the_path() {
     let changes = [("trans = 1", "trans = 0"), ("nstream = 1", "nstream = 2"), ("2048", "2112")];
     let served = Served::run(&changes, sent(vec![flow(1 << 20, Role::Sender); 2]));
     let (plan, flow_setup) = served.flow_setup();
@@ -157,7 +157,7 @@ fn no_is_said_between_two_kos() {
         assert!(served.closed && matches!(served.did.last(), Some(Action::Refused(_))));
     }
     let mut busy = Served::asked(&[]);
-    busy.tell(Input::FlowsFailed("busy:\nDONE".into())).unwrap();
+    busy.feed(Input::FlowsFailed("busy:\nDONE".into())).unwrap();
     assert!(busy.text().ends_with("KO\nnuttcp-r: v8.2.2: busy: DONE\nKO\n"), "{}", busy.text());
 }
 
@@ -168,19 +168,19 @@ fn third_party(answer: Input) -> Served {
     assert!(
         matches!(served.did.last(), Some(Action::MeasureWithThirdParty(test)) if test.host == "b.example")
     );
-    served.tell(answer).unwrap();
+    served.feed(answer).unwrap();
     served
 }
 
 #[test]
 fn what_a_third_party_brings_is_said_up_to_done() {
     let mut served = third_party(Input::Expecting { data_port: None });
-    served.tell(Input::ThirdPartyOutput("    1.0000 MB\n".into())).unwrap();
-    served.tell(Input::ThirdPartyDone(Ok(()))).unwrap();
+    served.feed(Input::ThirdPartyOutput("    1.0000 MB\n".into())).unwrap();
+    served.feed(Input::ThirdPartyDone(Ok(()))).unwrap();
     assert!(served.text().ends_with("OK v8.2.2\n    1.0000 MB\nDONE\n"), "{}", served.text());
     assert!(served.closed);
     let mut failed = third_party(Input::Expecting { data_port: None });
-    failed.tell(Input::ThirdPartyDone(Err("refused\nDONE".into()))).unwrap();
+    failed.feed(Input::ThirdPartyDone(Err("refused\nDONE".into()))).unwrap();
     let why = "OK v8.2.2\nnuttcp-t: v8.2.2: Error: refused DONE\nDONE\n";
     assert!(failed.text().ends_with(why), "{}", failed.text());
     let refused = third_party(Input::FlowsFailed("doesn't allow 3rd party nuttcp".into()));
@@ -192,7 +192,7 @@ fn what_a_third_party_brings_is_said_up_to_done() {
 fn a_third_party_ends_with_its_client_and_in_time() {
     for input in [Input::Closed, Input::Received(b"x".to_vec())] {
         let mut served = third_party(Input::Expecting { data_port: None });
-        assert!(served.tell(input).is_err());
+        assert!(served.feed(input).is_err());
         assert!(matches!(served.did.last(), Some(Action::Abandon)));
     }
     let mut served = third_party(Input::Expecting { data_port: None });
@@ -204,8 +204,8 @@ fn a_third_party_ends_with_its_client_and_in_time() {
 #[test]
 fn what_a_client_says_is_never_said_back() {
     let mut served = Served::unasked();
-    let told = served.hear("GET /\x1b[2Jevil HTTP/1.1\r\n").unwrap_err().to_string();
-    assert!(told.contains("a web client"), "{told}");
+    let why = served.hear("GET /\x1b[2Jevil HTTP/1.1\r\n").unwrap_err().to_string();
+    assert!(why.contains("a web client"), "{why}");
     assert_eq!(served.text(), "KO\nnuttcp-r: v8.2.2: error scanning parameters\nKO\n");
     let strange = Served::asked(&[("thirdparty = _NULL_", "thirdparty = \x1b[2J;evil")]);
     assert!(!strange.text().contains("evil"), "{}", strange.text());
@@ -215,14 +215,14 @@ fn what_a_client_says_is_never_said_back() {
 fn parameters_without_a_greeting_are_served() {
     let mut served = Served::unasked();
     served.hear(LINE).unwrap();
-    served.tell(Input::Expecting { data_port: None }).unwrap();
+    served.feed(Input::Expecting { data_port: None }).unwrap();
     assert_eq!(served.text(), "OK v8.2.2\n");
 }
 
 #[test]
 fn a_server_that_asks_for_a_token_says_so() {
     let mut served = Served::asked(&[]);
-    served.tell(Input::Denied(CREDENTIAL_REQUIRED.into())).unwrap();
+    served.feed(Input::Denied(CREDENTIAL_REQUIRED.into())).unwrap();
     assert!(served.text().contains("requires a token") && served.closed);
 }
 
@@ -230,14 +230,14 @@ fn a_server_that_asks_for_a_token_says_so() {
 fn a_receiving_client_ends_it_with_anything_that_can_be_read() {
     for input in [Input::Closed, Input::Received(b"x".to_vec())] {
         let mut served = Served::asked(&[("trans = 1", "trans = 0")]);
-        served.tell(Input::Expecting { data_port: None }).unwrap();
-        served.tell(Input::FlowsReady).unwrap();
-        served.tell(input).unwrap();
+        served.feed(Input::Expecting { data_port: None }).unwrap();
+        served.feed(Input::FlowsReady).unwrap();
+        served.feed(input).unwrap();
         assert!(matches!(served.did.last(), Some(Action::Finish)));
     }
     let mut served = Served::asked(&[]);
-    served.tell(Input::Expecting { data_port: None }).unwrap();
-    served.tell(Input::FlowsReady).unwrap();
-    assert!(served.tell(Input::Closed).is_err(), "a sender over TCP that is gone");
+    served.feed(Input::Expecting { data_port: None }).unwrap();
+    served.feed(Input::FlowsReady).unwrap();
+    assert!(served.feed(Input::Closed).is_err(), "a sender over TCP that is gone");
     assert!(served.did.iter().any(|action| matches!(action, Action::Abandon)));
 }
