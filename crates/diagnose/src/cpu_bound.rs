@@ -137,24 +137,24 @@ pub fn describe(draft: Draft, side: &Side) -> Draft {
     let place = side.place();
     let shared = side.cpu_wait_share().is_ok_and(|share| share >= MIN_CPU_WAIT_SHARE);
     let draft = match shared {
-        true => draft.advice("give it a CPU of its own: taskset -c N, or a cpuset"),
+        true => draft.advice("give the thread a CPU of its own: taskset -c N, or a cpuset"),
         false => draft,
     };
     draft
         .saw_if(place, "cpu_wait_share", side.cpu_wait_share(), |share| {
             format!(
-                "it was ready to run and waited for a CPU {} of the time (schedstat of its thread)",
+                "the flow's thread waited for a CPU {} of the time, ready to run (schedstat)",
                 percent(share)
             )
         })
         .saw_if(place, "host_busy_share", side.host_busy_share(), |share| {
-            format!("the CPUs of its host were busy {} of the time (/proc/stat)", percent(share))
+            format!("the host's CPUs were busy {} of the time (/proc/stat)", percent(share))
         })
         .saw_if(place, "softirq_share", side.softirq_share(), |share| {
             format!("softirqs took {} of the busiest CPU", percent(share))
         })
         .saw_if(place, PROCESS_CPUS, few_cpus(side), |cpus| {
-            format!("the process may run on only {cpus:.0} of its host's CPUs")
+            format!("the process may run on only {cpus:.0} of the host's CPUs")
         })
         .saw_if(place, PROCESS_NICE, low_priority(side), |nice| {
             format!("the process yields to others: its nice value is {nice:.0}")
@@ -174,13 +174,17 @@ fn few_cpus(side: &Side) -> Result<f64, Missing> {
 /// Nice value of the process, if it yields to others.
 fn low_priority(side: &Side) -> Result<f64, Missing> {
     let nice = side.number(PROCESS_NICE)?;
-    if nice > 0.0 { Ok(nice) } else { Err(Missing::because("it no longer yields to others")) }
+    if nice > 0.0 {
+        Ok(nice)
+    } else {
+        Err(Missing::because("the process no longer yields to others"))
+    }
 }
 
 /// 1 if the process runs only when no other process wants to.
 fn gives_way(side: &Side) -> Result<f64, Missing> {
     let idle = side.text(PROCESS_POLICY)? == "idle";
-    if idle { Ok(1.0) } else { Err(Missing::because("it is scheduled normally")) }
+    if idle { Ok(1.0) } else { Err(Missing::because("the process is scheduled like any other")) }
 }
 
 #[cfg(test)]

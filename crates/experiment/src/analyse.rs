@@ -140,7 +140,7 @@ fn is_precise(design: &Design, effect: &Effect) -> bool {
 fn median_goodput(runs: &Runs, arm: usize) -> Known<BitRate> {
     match median(runs.compared(arm).map(goodput)) {
         Some(goodput) => Known::Value(BitRate(goodput)),
-        None => Known::missing("no block has a counted run of it and of the baseline"),
+        None => Known::missing("no block has a counted run of this arm and of the baseline"),
     }
 }
 

@@ -24,7 +24,7 @@ pub struct LocalShaper {
     pub class: Option<String>,
     /// The rate that it may reach, in what it counts: of a class, the lowest ceil from there to the root.
     pub rate_bits_per_s: BitRate,
-    /// What its bucket holds at that rate.
+    /// What the bucket holds at that rate.
     pub burst_bytes: Known<Bytes>,
     /// What its queue holds.
     pub limit_bytes: Known<Bytes>,

@@ -186,7 +186,7 @@ fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String
     match bucket {
         Err(why) => (Confirmation::Inconclusive, format!("the burst is unknown: {why}")),
         Ok(bucket) => {
-            let words = format!("it lets a burst of {} through", Bytes(bucket.value as u64));
+            let words = format!("a burst of {} gets through", Bytes(bucket.value as u64));
             let (value, most) = (bucket.value, most.0 as f64);
             match (value <= most, bucket.low > most) {
                 (true, _) => (Confirmation::Confirmed, words),

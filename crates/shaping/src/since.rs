@@ -23,7 +23,7 @@ pub fn since(before: &ShapingTest, now: &ShapingTest) -> Vec<String> {
         kind(before, now),
         rate("datagrams get", &before.datagrams_bits_per_s, &now.datagrams_bits_per_s),
         rate("TCP gets", &before.tcp_bits_per_s, &now.tcp_bits_per_s),
-        changed("its bucket holds", &bucket(before), &bucket(now), BUCKET_ACCURACY, bytes),
+        changed("the bucket holds", &bucket(before), &bucket(now), BUCKET_ACCURACY, bytes),
         set(before.shaper.value(), now.shaper.value()),
     ];
     all.into_iter().flatten().collect()
@@ -38,8 +38,8 @@ fn of_train(test: &ShapingTest, what: impl Fn(&Shaping) -> Known<Estimate>) -> K
 
 fn confirmation(before: Confirmation, now: Confirmation) -> Option<String> {
     let words = match (before, now) {
-        (Confirmation::Missed, Confirmation::Confirmed) => "it gives its rate again",
-        (Confirmation::Confirmed, Confirmation::Missed) => "it gave its rate then",
+        (Confirmation::Missed, Confirmation::Confirmed) => "the shaper gives its rate again",
+        (Confirmation::Confirmed, Confirmation::Missed) => "the shaper gave its rate then",
         _ => return None,
     };
     Some(words.into())
@@ -47,7 +47,7 @@ fn confirmation(before: Confirmation, now: Confirmation) -> Option<String> {
 
 fn kind(before: &ShapingTest, now: &ShapingTest) -> Option<String> {
     let (before, now) = (before.train.value()?.kind, now.train.value()?.kind);
-    (before != now).then(|| format!("it is {}, and was {}", kind_words(now), kind_words(before)))
+    (before != now).then(|| format!("now {}, before {}", kind_words(now), kind_words(before)))
 }
 
 fn kind_words(kind: ShapingKind) -> &'static str {
@@ -119,7 +119,7 @@ mod tests {
         (before.confirmation, now.confirmation) = (Confirmation::Missed, Confirmation::Confirmed);
         assert_eq!(
             since(&before, &now),
-            ["it gives its rate again", "it is a shaper, and was a policer"]
+            ["the shaper gives its rate again", "now a shaper, before a policer"]
         );
     }
 }

@@ -18,7 +18,7 @@ pub fn add(program: &LabProgram, case: &str, line: &str) -> Result<String> {
     let arm = &compared["record"]["comparison"]["arms"][1];
     let mut fix = json!({ "change": change, "effect": arm["goodput"] });
     if arm["goodput"].is_null() {
-        let why = compared["failed"].as_str().unwrap_or("no run of it counts");
+        let why = compared["failed"].as_str().unwrap_or("no run of this arm counts");
         fix["failed"] = why.lines().next().unwrap_or(why).into();
     }
     println!("   {}", fix["effect"]);

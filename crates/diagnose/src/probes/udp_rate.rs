@@ -37,7 +37,7 @@ pub const PROBE: Probe = Probe {
 fn set_up(record: &Record) -> Result<SetUp, Missing> {
     let goodput = record.result.goodput_bits_per_s.0;
     if record.plan.transport == Transport::Udp || goodput <= 0.0 {
-        return Err(Missing::because("it needs a rate reached by TCP"));
+        return Err(Missing::because("the probe needs a rate reached by TCP"));
     }
     Ok(SetUp::plan(record, |plan| {
         plan.transport = Transport::Udp;

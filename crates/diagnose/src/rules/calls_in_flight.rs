@@ -68,7 +68,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             )
         })
         .saw(own, "round_trip_us", *mean, {
-            format!("a READ took {} (mean): they did not wait for each other", time(mean / 1e6))
+            format!("a READ took {} (mean): READs did not wait for each other", time(mean / 1e6))
         })
         .predicted(next_after(view, &[RULE.id, "sender-application"]))
         .changes(more_slots(calls, idle))
@@ -97,7 +97,7 @@ fn more_slots(calls: &Rpcs, idle: f64) -> Option<Change> {
     let wanted = f64::from(calls.slots) / (1.0 - idle).max(f64::EPSILON);
     let wanted = wanted.min(f64::from(NfsPlan::MOST_SLOTS)).ceil() as u32;
     let slots = wanted.next_power_of_two().min(u32::from(NfsPlan::MOST_SLOTS));
-    let why = "ask for more before the first answer comes";
+    let why = "request more before the first answer comes";
     let from = Some(calls.slots.to_string());
     (slots > u32::from(calls.slots)).then(|| of_plan("nfs.slots", from, &slots.to_string(), why))
 }

@@ -56,18 +56,16 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     Draft::new(RULE.id, Place::Path, Confidence::Likely, summary)
         .share(share)
         .saw(own, RULE.witness_name, share * 100.0, {
-            format!("{} of the time there was no connection that brought payload", percent(share))
+            format!("no connection brought payload {} of the time", percent(share))
         })
         .saw_if(own, "reconnects", count(&rpcs.reconnects), |times| {
-            format!("{times} connections took the place of one that broke")
+            format!("{times} broken connections were replaced")
         })
         .saw_if(own, "calls_sent_again", count(&rpcs.retransmitted), |calls| {
-            format!("{calls} calls were made again")
+            format!("{calls} calls were sent again")
         })
         .predicted(next_after(view, &[RULE.id, "sender-application"]))
-        .advice(
-            "look in the server's log and at middleboxes on the way for who ends the connection",
-        )
+        .advice("find out who ends the connection: the server's log, middleboxes on the path")
         .found()
 }
 
@@ -102,7 +100,7 @@ mod tests {
     #[test]
     fn fires_if_much_of_the_time_there_is_no_connection() {
         let finding = fires(&RULE, broken(7, Known::Value(0.6)));
-        assert!(finding.evidence.iter().any(|saw| saw.text.contains("7 connections")));
+        assert!(finding.evidence.iter().any(|saw| saw.text.contains("7 broken connections")));
         let diagnosis = diagnose(&broken(7, Known::Value(0.6)).evidence());
         assert_eq!(diagnosis.verdict.limit, RULE.id);
     }

@@ -94,7 +94,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let summary = format!("the {role}'s CPU, taken by other programs");
     let place = side.place();
     let text = format!(
-        "other programs used {others:.1} CPUs of its host, both ends of the measurement {ours:.1} (/proc/stat, getrusage)"
+        "other programs used {others:.1} CPUs of the host, both ends of the measurement {ours:.1} (/proc/stat, getrusage)"
     );
     let draft = Draft::new(RULE.id, place, confidence, summary)
         .share(bound.map_or(wait, |bound| bound.turn))
@@ -102,7 +102,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let draft = match (behind, view.plan().rate_bits_per_s) {
         (true, Some(asked)) => {
             draft.saw_if(place, "sent_bits_per_s", side.payload_rate(), |sent| {
-                format!("it sent {} of the requested {}", rate(sent), rate(asked.0))
+                format!("the sender sent {} of the requested {}", rate(sent), rate(asked.0))
             })
         }
         _ => draft,

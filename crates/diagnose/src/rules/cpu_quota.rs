@@ -81,7 +81,7 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
         _ => Confidence::Possible,
     };
     let summary = format!("the CPU quota of the {role}'s cgroup");
-    let text = format!("{} (cpu.stat of its cgroup)", stopped(share));
+    let text = format!("{} (cpu.stat of the cgroup)", stopped(share));
     let own_cpu = if side.role == Role::Sender { "sender-cpu" } else { "receiver-cpu" };
     Draft::new(RULE.id, place, confidence, summary)
         .share(share.min(1.0))
@@ -104,7 +104,7 @@ fn stopped(share: f64) -> String {
         part if share <= 1.0 => {
             format!("the process was out of quota {part} of the time")
         }
-        part => format!("its threads were out of quota {part} of the time (all threads added up)"),
+        part => format!("the threads were out of quota {part} of the time (all threads added up)"),
     }
 }
 

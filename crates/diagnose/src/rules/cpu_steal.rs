@@ -74,7 +74,7 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
         .share(share.min(1.0))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("its thread used {} of a CPU (CPU time of its thread)", percent(share))
+            format!("the flow's thread used {} of a CPU (CPU time of the thread)", percent(share))
         });
     describe(draft, side)
         .predicted(next_after(view, &[RULE.id, cpu]))

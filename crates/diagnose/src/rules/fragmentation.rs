@@ -85,7 +85,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             "lost_percent",
             lost * 100.0,
             format!(
-                "{} of the datagrams never arrived; losing {} of the fragments is enough for that",
+                "{} of the datagrams never arrived; a loss of {} of the fragments explains this",
                 percent(lost),
                 percent(each)
             ),

@@ -120,7 +120,7 @@ fn too_often(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let place = side.place();
     let text =
         format!("the card interrupted CPU {cpu} {each_s:.0} times a second (/proc/interrupts)");
-    Draft::new(RULE.id, place, Confidence::Likely, "interrupts for nearly each packet")
+    Draft::new(RULE.id, place, Confidence::Likely, "an interrupt for nearly every packet")
         .saw(place, "interrupts_per_s", each_s, text)
         .saw(place, "packets_for_each", packets, format!("{packets:.1} packets for each"))
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))

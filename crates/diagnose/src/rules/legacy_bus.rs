@@ -78,14 +78,14 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         if share >= MIN_LIMITING_SHARE_OF_BUS { Confidence::Likely } else { Confidence::Possible };
     let (place, device) = (side.place(), side.device()?);
     let text = format!(
-        "{device} is on {name}, which gives {}; {} of it is used",
+        "{device} is on {name}, which carries {}; {} of this rate is used",
         rate(gives),
         percent(share)
     );
     Draft::new(RULE.id, place, confidence, format!("the bus of {device}, {name}"))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw_if(place, "link_bits_per_s", link.ok_or_else(|| Missing::because("unknown")), |link| {
-            format!("its network link could carry {}", rate(link))
+            format!("the network link of {device} could carry {}", rate(link))
         })
         .predicted(next_after(view, &[RULE.id]))
         .advice(

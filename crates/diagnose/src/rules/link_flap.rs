@@ -74,7 +74,7 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
         .share(share)
         .saw(place, "outages", outages.count as f64, text)
         .predicted(next_after(view, &[RULE.id]))
-        .advice("look for the link that goes down: the carrier counts and logs of the switches and routers between")
+        .advice("look for the link that goes down: the carrier counts and logs of the switches and routers on the path")
         .found()
 }
 

@@ -80,7 +80,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         (side.count(LINK_SPEED)?, side.count("negotiation.supported_bits_per_s")?);
     let Some((reason, confidence)) = reason(side, speed, supported) else { return Ok(None) };
     let (place, device) = (side.place(), side.device()?);
-    let summary = format!("the link of {device}, at {} though it could be faster", rate(speed));
+    let summary = format!("the link of {device}, at {} although it could be faster", rate(speed));
     let text = format!(
         "{} of the {} that {} Ethernet can carry",
         percent(goodput / ceiling),
@@ -126,8 +126,8 @@ fn reason(side: &Side, speed: f64, supported: f64) -> Option<(Reason, Confidence
 
 fn words(reason: &Reason) -> String {
     match reason {
-        Reason::Forced => "its autonegotiation is off (ethtool)".into(),
-        Reason::OffersLess(offer) => format!("it offers {} at most (ethtool)", rate(*offer)),
+        Reason::Forced => "the card's autonegotiation is off (ethtool)".into(),
+        Reason::OffersLess(offer) => format!("the card offers {} at most (ethtool)", rate(*offer)),
         Reason::Degraded(both) => {
             format!("both ends offer {}, and the link runs slower", rate(*both))
         }

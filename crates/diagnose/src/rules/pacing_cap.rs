@@ -64,7 +64,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let place = view.sender.place();
     let summary = format!("a cap on the socket's pacing rate: {}", rate(cap));
     let text = format!(
-        "the socket may send {} (tcp_info max_pacing_rate); the goodput is {} of it",
+        "the socket may send {} (tcp_info max_pacing_rate); the goodput is {} of this rate",
         rate(cap),
         percent(of_cap)
     );

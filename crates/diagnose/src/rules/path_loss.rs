@@ -253,7 +253,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     Draft::new(RULE.id, Place::Path, confidence, "loss on the path")
         .share(share)
         .saw(place, "lost_percent", share * 100.0, text)
-        .saw(place, "dropped_at_hosts", host, format!("{host:.0} of them were dropped at a host"))
+        .saw(place, "dropped_at_hosts", host, format!("{host:.0} datagrams were dropped at a host"))
         .predicted(next_after(view, &[RULE.id]))
         .advice("lower --rate until nothing is lost: that is the path's rate")
         .found()
@@ -279,12 +279,12 @@ fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
             view.sender.place(),
             "dropped_at_sender",
             here,
-            format!("{here:.0} of them were dropped at this host"),
+            format!("{here:.0} datagrams were dropped at this host"),
         )
         .predicted(next_after(view, &[RULE.id]))
         .advice("lower --rate until nothing is lost: that is the rate of path and host together")
         .advice(
-            "check if the receiving host drops them: nstat UdpRcvbufErrors there, before and after",
+            "check if the receiving host drops datagrams: nstat UdpRcvbufErrors there, before and after",
         )
         .found()
 }

@@ -98,7 +98,7 @@ fn draft(view: &View, seen: &StandingRate) -> Result<Draft, Missing> {
     }
     Ok(draft
         .predicted(next_after(view, &[RULE.id]))
-        .advice("nothing at the hosts: ask for more, or use another path"))
+        .advice("nothing to change at the hosts: get a higher rate, or use another path"))
 }
 
 /// If the sender reports nothing: the queue and the losses that the receiver sees.
@@ -122,7 +122,7 @@ fn seen_from_the_receiver(view: &View) -> Result<Option<Finding>, Missing> {
             view.receiver.waits_text(waits)
         })
         .predicted(next_after(view, &[RULE.id]))
-        .advice("nothing at this host: ask for more, or use another path")
+        .advice("nothing to change at this host: get a higher rate, or use another path")
         .found()
 }
 

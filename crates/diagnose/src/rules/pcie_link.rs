@@ -93,7 +93,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let (place, device) = (side.place(), side.device()?);
     let (now, most) = (words(link.now), words(link.most));
     let text = format!(
-        "{device} runs at {now}, about {}; {} of that is used (lspci -vv: LnkSta)",
+        "{device} runs at {now}, about {}; {} of this rate is used (lspci -vv: LnkSta)",
         rate(pcie(link.now.0, link.now.1)),
         percent(share)
     );

@@ -72,8 +72,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
                 "short packets pass in both directions: the handshake and the control connection",
             );
     if let Some(gateway) = view.sender.words(ROUTE_GATEWAY) {
-        let text =
-            format!("the path leads over a router, {gateway}, that could have reported it (ICMP)");
+        let text = format!(
+            "the path leads over a router, {gateway}, that could have reported the size (ICMP)"
+        );
         draft = draft.saw(place, "route.gateway", 1.0, text);
     }
     draft

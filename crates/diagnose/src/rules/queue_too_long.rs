@@ -103,7 +103,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let goodput = view.goodput()?;
     let (place, waits) = (view.sender.place(), seen.waits_s());
     let summary = format!("a queue that delays all traffic by {}", time(waits));
-    let holds = format!("{} wait in it at this rate", bytes(waits * goodput / 8.0));
+    let holds = format!("{} wait in the queue at this rate", bytes(waits * goodput / 8.0));
     let draft = Draft::new(RULE.id, end, confidence, summary)
         .saw(seen.place, RULE.witness_name, waits * 1e6, seen.in_words())
         .saw(place, "queue_bytes", waits * goodput / 8.0, holds)

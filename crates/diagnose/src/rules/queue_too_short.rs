@@ -195,7 +195,7 @@ fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
         )
     } else {
         format!(
-            "the window, cut then, has been full most of the time since, at up to {:.0} segments, with {since} of the packets lost",
+            "the window was cut then, and has been full most of the time since, at up to {:.0} segments, with {since} of the packets lost",
             burst.passed
         )
     };
@@ -209,7 +209,7 @@ fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
 
 fn of_level(draft: Draft, place: Place, level: &Level) -> Draft {
     let met = format!(
-        "the window met loss {} times at the level that leaves {:.0} segments; the rate fell to {} of its best on average",
+        "losses cut the window {} times to the same level, {:.0} segments; the rate fell to {} of the best on average",
         level.losses,
         level.left,
         percent(level.used)

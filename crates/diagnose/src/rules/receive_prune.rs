@@ -74,10 +74,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft
         .saw(view.sender.place(), "lost", lost.lost, lost.text(view))
         .saw_if(place, TCP_PRUNE_CALLED, side.grown(TCP_PRUNE_CALLED).map(|n| n as f64), |times| {
-            format!("its queue was pruned {times:.0} times (PruneCalled)")
+            format!("the socket's queue was pruned {times:.0} times (PruneCalled)")
         })
         .saw_if(place, "receive_buffer_bytes", side.receive_buffer_bytes(), |bytes| {
-            format!("its receive buffer is {bytes:.0} bytes")
+            format!("the socket's receive buffer is {bytes:.0} bytes")
         })
         .predicted(next_after(view, &[RULE.id]))
         .changes(larger_buffer(view))

@@ -61,15 +61,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("{kind}s waited {} of their time before they were sent", percent(queued.share))
         })
         .saw(own, "queue_us", queued.mean_s * 1e6, {
-            format!("that is {} for each (mean)", time(queued.mean_s))
+            format!("each waited {} (mean)", time(queued.mean_s))
         })
         .saw_if(own, "mean_backlog", backlog(near), |calls| match calls {
-            0.0 => "none waited for a slot of the connection: the connection was busy, or the slots of the session".into(),
+            0.0 => "no call waited for a slot of the connection: the connection was busy, or the slots of the session".into(),
             calls => format!("{calls:.1} calls waited for a slot of the connection (mean)"),
         })
         .saw_if(own, "calls_sent_again", sent_again(near, queued.kind), |calls| match calls {
-            0.0 => "none was sent again".into(),
-            calls => format!("{calls} were sent again: the connection broke, or the server was silent (dmesg)"),
+            0.0 => "no call was sent again".into(),
+            calls => format!("{calls} calls were sent again: the connection broke, or the server was silent (dmesg)"),
         })
         .predicted(next_after(view, &[RULE.id]));
     if let Ok(connections) = near.number("mount.connections")
@@ -149,7 +149,7 @@ mod tests {
     fn fires_if_calls_wait_here_and_says_for_what() {
         let finding = fires(&RULE, reads(12, 1));
         assert_eq!(finding.changes[0].as_argument(), "nfs.nconnect=1,4");
-        for words in ["60 %", "12.0 ms", "7.0 calls waited for a slot", "3 were sent again"] {
+        for words in ["60 %", "12.0 ms", "7.0 calls waited for a slot", "3 calls were sent again"] {
             assert!(finding.evidence.iter().any(|saw| saw.text.contains(words)), "{finding:?}");
         }
         assert!(fires(&RULE, reads(12, 8)).changes.is_empty());

@@ -90,7 +90,7 @@ pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
         .share(share)
         .saw(place, RULE.witness_name, share * 100.0, held)
         .saw_if(place, "retransmitted_segments", side.retransmitted_segments(), |segments| {
-            format!("it sent {segments:.0} segments again")
+            format!("the sender sent {segments:.0} segments again")
         })
         .saw_if(place, "timeouts", side.timeouts(), |timeouts| {
             format!("{timeouts:.0} retransmission time-outs (tcp_info total_rto)")

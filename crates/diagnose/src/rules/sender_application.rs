@@ -82,7 +82,7 @@ fn holds_its_rate(view: &View, paced: f64) -> Result<bool, Missing> {
 
 fn on_purpose(view: &View) -> String {
     match view.plan().rate_bits_per_s {
-        Some(limit) => format!("its own pacing (--rate {})", rate_argument(limit.0)),
+        Some(limit) => format!("the sender's own pacing (--rate {})", rate_argument(limit.0)),
         None => "the sender's own pacing".into(),
     }
 }
@@ -104,10 +104,12 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
             )
         })
         .saw_if(place, "process.disk_wait_percent", state(view, "disk_wait"), |value| {
-            format!("its thread waited for a disk in {value:.0} % of the samples (state D)")
+            format!(
+                "the program's thread waited for a disk in {value:.0} % of the samples (state D)"
+            )
         })
         .saw_if(place, "process.stopped_percent", state(view, "stopped"), |value| {
-            format!("its thread was stopped in {value:.0} % of the samples (state T)")
+            format!("the program's thread was stopped in {value:.0} % of the samples (state T)")
         })
         .predicted(next_after(view, &[RULE.id]));
     let reader = percents(view.receiver.blocked_share());
@@ -197,7 +199,7 @@ mod tests {
         let busy = |case: Case| case.writer(0.0, 0.45, 0.55);
         let case = busy(Case::healthy_udp()).plan(|plan| plan.rate_bits_per_s = Some(BitRate(5e7)));
         let finding = fires(&RULE, case);
-        assert_eq!(finding.summary, "its own pacing (--rate 50mbit)");
+        assert_eq!(finding.summary, "the sender's own pacing (--rate 50mbit)");
     }
 
     #[test]

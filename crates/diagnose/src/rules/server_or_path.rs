@@ -72,7 +72,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         })
         .predicted(next_after(view, &[RULE.id]))
         .advice("repeat with --flows 2: faster together means a limit of each connection, at the server")
-        .advice("goodput serve on the server would show which of the two it is")
+        .advice("goodput serve on the server would show which of the two limits")
         .found()
 }
 

@@ -59,8 +59,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let early = side.out_of_order_share()?;
     if early >= MIN_HEAVY_LOSS_SHARE {
         return Err(Missing::because(format!(
-            "nothing arrived {} of the time, but {} of the segments came out of order: the server may have waited to send \
-             lost ones again",
+            "nothing arrived {} of the time, but {} of the segments came out of order: the server may have waited to send lost segments again",
             percent(share),
             percent(early)
         )));
@@ -80,7 +79,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw_if(own, "reader_blocked_percent", side.blocked_share(), |waits| side.waits_text(waits))
         .saw(own, "out_of_order_percent", early * 100.0, in_order(early))
         .predicted(next_after(view, &[RULE.id, "sender-application"]))
-        .advice("look at the server's disk, its CPU and rate limits of its program: from here they look alike")
+        .advice("look at the server's disk, CPU and the rate limits of its program: from here, these look alike")
         .found()
 }
 

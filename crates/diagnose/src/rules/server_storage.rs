@@ -169,7 +169,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     if waits_for_cpu(view) && first.longer_s() < busy_time_s(view, fetch, &first)? {
         return Err(Missing::because(format!(
-            "the first fetch took {ratio:.1} times as long, which the wait for a CPU of this busy host may be"
+            "the first fetch took {ratio:.1} times as long, perhaps because it waited for a CPU of this busy host"
         )));
     }
     if first.may_be_chance() {
@@ -214,7 +214,7 @@ fn draft(view: &View, fetches: &Fetches, fetch: &Fetch, first: &First) -> Draft 
         "the first fetch took {:.1} times as long as the {} others{}; chance explains {:.2} times",
         first.ratio(),
         others.n,
-        if first.alike { ", which were made like it" } else { ", slow start subtracted" },
+        if first.alike { ", which were made in the same way" } else { ", slow start subtracted" },
         first.bound()
     );
     let summary = format!(

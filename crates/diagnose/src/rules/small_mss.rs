@@ -230,7 +230,7 @@ impl<'v, 'a> Cause<'v, 'a> {
                     *mtu,
                     format!("a hop of the path carries packets of at most {mtu:.0} bytes (tcp_info pmtu)"),
                 )
-                .advice("raise the MTU of that hop: tracepath ADDRESS shows where it falls"),
+                .advice("raise the MTU of that hop: tracepath ADDRESS shows where the MTU falls"),
             Self::OnTheWay => draft,
         }
     }

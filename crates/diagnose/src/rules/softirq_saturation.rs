@@ -70,14 +70,14 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("softirqs ran out of budget {squeezes:.0} times a second (softnet_stat)")
         })
         .saw_if(place, "interrupts_part", part_of_interrupts(side, cpu), |part| {
-            format!("it handles {} of the card's interrupts", percent(part))
+            format!("this CPU handles {} of the card's interrupts", percent(part))
         })
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(gro(side))
         .changes(more_queues(side))
         .changes(spread(side))
         .changes(threaded(side))
-        .advice("use several flows (-P) to use several CPUs; one flow stays on one")
+        .advice("use several flows (-P) to use several CPUs; one flow stays on one CPU")
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP polling\"")
         .found()
 }

@@ -67,13 +67,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .share(share.min(1.0))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw_if(place, TCP_MEMORY_PAGES, held(side), |pages| {
-            format!("its sockets hold {pages:.0} pages in total (/proc/net/sockstat)")
+            format!("the host's TCP sockets hold {pages:.0} pages in total (/proc/net/sockstat)")
         })
         .saw_if(place, TCP_MEMORY_PRESSURE_PAGES, side.count(TCP_MEMORY_PRESSURE_PAGES), |pages| {
             format!("pressure begins at {pages:.0} pages (net.ipv4.tcp_mem)")
         })
         .predicted(next_after(view, &[RULE.id, "receive-window", "send-buffer"]))
-        .advice("double its three numbers: sysctl -w net.ipv4.tcp_mem=\"LOW PRESSURE MAX\"")
+        .advice("double the three numbers: sysctl -w net.ipv4.tcp_mem=\"LOW PRESSURE MAX\"")
         .permanent("/etc/sysctl.d/90-goodput.conf", "net.ipv4.tcp_mem = LOW PRESSURE MAX")
         .found()
 }

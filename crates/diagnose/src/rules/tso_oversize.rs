@@ -162,7 +162,7 @@ fn without_offload(view: &View, device: &str) -> Vec<Change> {
     };
     let offloads = [
         (OFFLOAD_TSO, "each packet that leaves the device is then one segment"),
-        (OFFLOAD_GSO, "its own queue then sees one segment per packet, too"),
+        (OFFLOAD_GSO, "the device's own queue then sees one segment per packet, too"),
     ];
     let on = offloads.into_iter().filter(|(name, _)| view.sender.text(name) == Ok("on"));
     on.map(|(name, why)| off(name, why)).collect()

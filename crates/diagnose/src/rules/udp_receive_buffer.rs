@@ -127,7 +127,8 @@ fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Findi
     let holds = holds_s(view)?;
     let buffer = side.receive_buffer_bytes()?;
     let dropped = format!("the socket itself dropped {} of the datagrams", percent(share));
-    let text = format!("its buffer of {buffer:.0} bytes holds {} of what arrived", time(holds));
+    let text =
+        format!("the socket's buffer of {buffer:.0} bytes holds {} of what arrived", time(holds));
     let wanted = wanted_bytes(view)?;
     let most = side.count(RMEM_MAX).ok().map(|most| most as u64).filter(|most| *most < wanted);
     let draft = Draft::new(RULE.id, place, confidence, "the receiving socket's buffer")

@@ -66,7 +66,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("each file has {}", bytes(length))
         })
         .predicted(next_after(view, &[RULE.id, "sender-application"]))
-        .advice("move a longer file, or several at the same time (--flows); what the server did meanwhile can't be seen from here")
+        .advice("move a longer file, or several at the same time (--flows); what the server did in the meantime can't be seen from here")
         .found()
 }
 

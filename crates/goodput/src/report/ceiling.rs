@@ -136,7 +136,7 @@ impl Scale {
 fn arithmetic(out: &mut String, bound: &CeilingBound) {
     let head = match &bound.bits_per_s {
         Known::Value(rate) => format!("{rate}   {}", bound.title),
-        Known::Missing(why) => format!("{}: unknown, {why}", bound.title),
+        Known::Missing(why) => format!("{} unknown: {why}", bound.title),
     };
     let _ = writeln!(out);
     line(out, &bound.id, &head);

@@ -42,7 +42,7 @@ fn cell(times: &LoadedTimes) -> String {
 /// One line for each way that the baseline is missing.
 fn unknown(latency: &ArmLatency) -> String {
     let line = |(name, times): (&str, &LoadedTimes)| match &times.p50_us {
-        Known::Missing(why) => Some(style::faint(format!("{name}: unknown, {why}")) + "\n"),
+        Known::Missing(why) => Some(style::faint(format!("{name} unknown: {why}")) + "\n"),
         Known::Value(_) => None,
     };
     latency.ways().into_iter().filter_map(line).collect()
@@ -136,7 +136,7 @@ mod tests {
         let comparison = comparison(Some(-97.0));
         let text = table(&comparison);
         assert!(text.contains("fq_codel") && text.contains("1.20 ms (2.40 ms)"), "{text}");
-        assert!(text.contains("echo: unknown, no echo"), "{text}");
+        assert!(text.contains("echo unknown: no echo"), "{text}");
         assert_eq!(
             sentence(&comparison).unwrap(),
             "Least delay: fq_codel, connect 1.20 ms under load instead of 40.0 ms."

@@ -17,7 +17,11 @@ pub fn lines(latency: &Latency) -> Vec<(&'static str, String)> {
         lines.push((label, format!("{name:8} {}", way_text(way))));
         label = "";
     }
-    lines.push(("", format!("{:8} {}", "unsent", phase(&latency.unsent))));
+    let unsent = match &latency.unsent {
+        Known::Missing(why) => format!("unknown: {why}"),
+        known => phase(known),
+    };
+    lines.push(("", format!("{:8} {unsent}", "unsent")));
     lines.push(("responsive", responsiveness(latency)));
     lines
 }

@@ -26,7 +26,7 @@ fn because(mechanism: &Mechanism) -> String {
     let moved = match &mechanism.moved {
         Known::Value(true) => style::good("confirmed"),
         Known::Value(false) => "NOT confirmed: the witness did not change".into(),
-        Known::Missing(why) => return format!("{}: unknown, {why}", mechanism.rule),
+        Known::Missing(why) => return format!("{} unknown: {why}", mechanism.rule),
     };
     let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == mechanism.rule);
     format!(

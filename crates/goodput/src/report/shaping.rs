@@ -36,8 +36,8 @@ pub fn text(record: &Record) -> String {
 fn verdict(out: &mut String, test: &ShapingTest) {
     let configured = format!("{} ± {} %", test.configured_bits_per_s, test.tolerance_percent);
     let words = match test.confirmation {
-        Confirmation::Confirmed => style::good(format!("it gives {configured}")),
-        Confirmation::Missed => style::bad(format!("it does not give {configured}")),
+        Confirmation::Confirmed => style::good(format!("gives {configured}")),
+        Confirmation::Missed => style::bad(format!("does not give {configured}")),
         Confirmation::Inconclusive => format!("whether it gives {configured} is unknown"),
     };
     lines(out, "shaper", [words].into_iter().chain(test.reasons.iter().cloned()));
@@ -114,8 +114,8 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
     if let Known::Value(queue) = &train.queue {
         let drops = match queue.discipline {
             QueueDiscipline::Unfilled => "it was never full",
-            QueueDiscipline::DropTail => "it drops what comes when it is full",
-            QueueDiscipline::ActiveManagement => "it drops before it is full",
+            QueueDiscipline::DropTail => "a full queue drops what comes",
+            QueueDiscipline::ActiveManagement => "drops before the queue is full",
         };
         let wait = micros(queue.longest_wait_s * 1e6);
         line(out, "queue", &format!("{}   up to {wait}; {drops}", queue.bytes));

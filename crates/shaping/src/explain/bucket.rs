@@ -64,7 +64,7 @@ pub(super) fn below_a_frame(seen: &Seen) -> Answer {
         say(
             "below-a-frame",
             format!(
-                "the bucket of {burst:.0} bytes is smaller than a frame of {} bytes: it drops every full frame",
+                "the bucket of {burst:.0} bytes is smaller than a frame of {} bytes: the shaper drops every full frame",
                 frame.0
             ),
         )

@@ -35,7 +35,7 @@ fn queue_bytes(seen: &Seen) -> Option<(f64, &'static str)> {
     let filled = seen.train()?.queue.value();
     let filled = filled.filter(|queue| queue.discipline == QueueDiscipline::DropTail);
     match (limit, filled) {
-        (Some(limit), _) => Some((limit.0 as f64, "its queue")),
+        (Some(limit), _) => Some((limit.0 as f64, "the shaper's queue")),
         (None, Some(queue)) => Some((queue.bytes.0 as f64, "the queue on the way")),
         (None, None) => None,
     }
@@ -49,8 +49,7 @@ pub(super) fn too_long(seen: &Seen) -> Answer {
         say(
             "long-queue",
             format!(
-                "its queue lets packets wait for {}, and all traffic waits as long while one transfer fills it: a \
-                 shorter limit, or fq_codel below it, keeps that low",
+                "the shaper's queue lets packets wait for {}; while one transfer fills the queue, all traffic waits as long: a shorter limit, or fq_codel below the shaper, keeps this wait short",
                 time((queue.longest_wait_s * 1e3).round() / 1e3)
             ),
         )
@@ -67,8 +66,7 @@ pub(super) fn policed_tcp(seen: &Seen) -> Answer {
         say(
             "policed-bursts",
             format!(
-                "TCP sends bursts, and the policer drops what exceeds its bucket of {}: it needs about {}, or a shaper \
-                 before it",
+                "TCP sends bursts, and the policer drops what exceeds its bucket of {}: TCP needs about {}, or a shaper before the policer",
                 Bytes(bucket as u64),
                 Bytes(wanted as u64)
             ),

@@ -74,7 +74,7 @@ pub(super) fn ignored(seen: &Seen) -> Answer {
         say(
             "ignored",
             format!(
-                "{} would give {}, datagrams get {}: they don't pass it, or the device does not keep to it",
+                "{} would give {}, datagrams get {}: they don't pass the shaper, or the device does not keep to the rate",
                 name(seen),
                 BitRate(set),
                 BitRate(came)
@@ -131,8 +131,8 @@ pub(super) fn never_borrows(seen: &Seen) -> Answer {
     let at_rate = (given / rate - 1.0).abs() <= seen.tolerance();
     (ceil > rate * (1.0 + seen.tolerance()) && at_rate).then(|| {
         let why = match parents(seen.sender, class).first() {
-            None => "it has no class above it that lends",
-            Some(_) => "the class above it has nothing to lend",
+            None => "no class above lends",
+            Some(_) => "the class above has nothing to lend",
         };
         say(
             "never-borrows",

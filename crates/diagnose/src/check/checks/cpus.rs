@@ -66,7 +66,7 @@ fn quota(check: &Check, host: &HostView) -> Answer {
     let share = host.number(QUOTA_PERCENT)?;
     let held_back = host.grown(THROTTLED_US).is_ok_and(|growth| growth.count > 0);
     let (confidence, held) = match held_back {
-        true => (Confidence::Likely, ", and it was held back while watched"),
+        true => (Confidence::Likely, ", and the quota held programs back while watched"),
         false => (Confidence::Possible, ""),
     };
     let text = format!("programs started here may use {share:.0} % of one CPU ({quota}){held}");

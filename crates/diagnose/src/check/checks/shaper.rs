@@ -35,7 +35,7 @@ fn bucket(check: &Check, host: &HostView) -> Answer {
         _ => return Ok(None),
     };
     let text = format!(
-        "{kind} of {} with a burst of {}: it needs {} to reach that rate at low CPU cost",
+        "{kind} of {} with a burst of {}: to reach this rate at low CPU cost, it needs {}",
         rate(configured),
         bytes(burst),
         bytes(needed)

@@ -88,8 +88,8 @@ fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpI
     let number = u16::try_from(number).unwrap_or(u16::MAX);
     let unseen = "another program's waiting and calls are not counted";
     FlowSample {
-        cpu_us: Known::missing("not yet known which thread moves the payload"),
-        cpu_wait_us: Known::missing("not yet known which thread moves the payload"),
+        cpu_us: Known::missing("the thread that moves the payload is unknown so far"),
+        cpu_wait_us: Known::missing("the thread that moves the payload is unknown so far"),
         tcp: Known::Value(tcp),
         memory: socket.memory.clone(),
         queued_bytes: Known::Value(match role {

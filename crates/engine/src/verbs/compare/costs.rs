@@ -191,7 +191,7 @@ fn end_cost(runs: &[&RunCost], of: fn(&RunCost) -> &EndUsage) -> EndCost {
 
 fn median(runs: &[&RunCost], read: impl Fn(&RunCost) -> Result<f64, Missing>) -> Known<f64> {
     let all: Result<Vec<f64>, Missing> = runs.iter().map(|run| read(run)).collect();
-    let none = || Missing::because("no run of it counts");
+    let none = || Missing::because("no run of this arm counts");
     all.and_then(|all| goodput_model::median(all).ok_or_else(none)).into()
 }
 

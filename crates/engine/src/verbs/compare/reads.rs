@@ -78,7 +78,7 @@ pub fn table(comparison: &Comparison, runs: &[(usize, ReadRun)]) -> Option<ReadT
 }
 
 fn arm(values: Vec<String>, runs: &[&ReadRun]) -> ReadArm {
-    let none = || Missing::because("no run of it counts");
+    let none = || Missing::because("no run of this arm counts");
     let first = runs.first().ok_or_else(none);
     let sum = |read: fn(&ReadRun) -> &Result<u64, Missing>| -> Known<u64> {
         let all: Result<Vec<u64>, Missing> = runs.iter().map(|run| read(run).clone()).collect();

@@ -204,7 +204,7 @@ impl Trials {
         let last = self.tried.last().filter(|trial| !of_path && trial.falls_short());
         if let Some((asked, sent)) = last.and_then(|trial| Some((trial.asked?, trial.sent))) {
             return format!(
-                "the requested rate was {}, but it sent {}",
+                "the requested rate was {}, but the sender sent {}",
                 BitRate(asked),
                 BitRate(sent)
             );

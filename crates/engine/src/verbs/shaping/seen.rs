@@ -102,7 +102,7 @@ pub(super) fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
     let value = record.result.goodput_bits_per_s.0;
     // A rate of which nobody knows how exact it is decides nothing.
     let inexact =
-        |why: Missing| Missing::because(format!("how exact its goodput is, is unknown: {why}"));
+        |why: Missing| Missing::because(format!("the precision of its goodput is unknown: {why}"));
     let off = record.result.precision_percent.get().map_err(inexact)? / 100.0 * value;
     Ok(TcpRate {
         goodput: Estimate { value, low: value - off, high: value + off },
