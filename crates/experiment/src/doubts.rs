@@ -97,7 +97,8 @@ fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
                 )
             }
             Some(more) if effect.n as u32 + more > last => format!(
-                "{name}: about {} blocks would decide it, more than a comparison runs; try longer runs, a quieter time or a larger threshold",
+                "{name}: about {} blocks would decide it, more than a comparison runs; try longer runs, a quieter time or \
+                 a larger threshold",
                 effect.n as u32 + more
             ),
             Some(more) => format!("{name}: about {more} more blocks would decide it"),

@@ -177,7 +177,8 @@ pub enum SettingError {
     },
     /// Another process than the run itself holds the journal of the run that changed the setting.
     #[error(
-        "{setting} is still as process {pid} set it: the guard of that run is putting it back, or the run can't be seen from here; wait until it is done (journal {})",
+        "{setting} is still as process {pid} set it: the guard of that run is putting it back, or the run can't be seen \
+         from here; wait until it is done (journal {})",
         journal.display()
     )]
     Held {
@@ -190,7 +191,8 @@ pub enum SettingError {
     },
     /// A dead run left the setting changed, and it is not put back yet.
     #[error(
-        "{setting} is still as an interrupted run left it; put it back first with `goodput --state-dir {} settings undo` (journal {})",
+        "{setting} is still as an interrupted run left it; put it back first with `goodput --state-dir {} settings undo` \
+         (journal {})",
         journal.parent().unwrap_or(journal).display(),
         journal.display()
     )]

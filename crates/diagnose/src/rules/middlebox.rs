@@ -86,7 +86,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     };
     draft
         .advice(
-            "find what normalises TCP on the path: tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0' at both ends shows which options differ",
+            "find what normalises TCP on the path: tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0' at both ends shows which \
+             options differ",
         )
         .found()
 }

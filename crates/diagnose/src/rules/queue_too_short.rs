@@ -195,7 +195,8 @@ fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
         )
     } else {
         format!(
-            "the window was cut then, and has been full most of the time since, at up to {:.0} segments, with {since} of the packets lost",
+            "the window was cut then, and has been full most of the time since, at up to {:.0} segments, with {since} of \
+             the packets lost",
             burst.passed
         )
     };

@@ -83,7 +83,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
     let (side, place) = (&view.sender, view.sender.place());
     let held = format!(
-        "the sender was recovering lost segments {} of the time since the first loss (tcp_info ca_state), without selective acknowledgements (tcp_info options)",
+        "the sender was recovering lost segments {} of the time since the first loss (tcp_info ca_state), without \
+         selective acknowledgements (tcp_info options)",
         percent(share)
     );
     draft

@@ -59,7 +59,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let early = side.out_of_order_share()?;
     if early >= MIN_HEAVY_LOSS_SHARE {
         return Err(Missing::because(format!(
-            "nothing arrived {} of the time, but {} of the segments came out of order: the server may have waited to send lost segments again",
+            "nothing arrived {} of the time, but {} of the segments came out of order: the server may have waited to send \
+             lost segments again",
             percent(share),
             percent(early)
         )));

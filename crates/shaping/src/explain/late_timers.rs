@@ -99,7 +99,8 @@ fn explain(seen: &Seen, passing: &Passing, short: f64) -> Option<String> {
         Some(format!("; the timers that were watched would lose {:.1} %", lost * 100.0))
     };
     Some(format!(
-        "the bucket of {burst:.0} bytes bridges timers that are up to {} late at {rate}; {timers}, and what comes in while the bucket is full is lost: {:.1} % of the rate{}",
+        "the bucket of {burst:.0} bytes bridges timers that are up to {} late at {rate}; {timers}, and what comes in \
+         while the bucket is full is lost: {:.1} % of the rate{}",
         micros(bridged_s * 1e6),
         short * 100.0,
         passing.watched.and_then(cost).unwrap_or_default()

@@ -49,7 +49,8 @@ pub(super) fn too_long(seen: &Seen) -> Answer {
         say(
             "long-queue",
             format!(
-                "the shaper's queue lets packets wait for {}; while one transfer fills the queue, all traffic waits as long: a shorter limit, or fq_codel below the shaper, keeps this wait short",
+                "the shaper's queue lets packets wait for {}; while one transfer fills the queue, all traffic waits as \
+                 long: a shorter limit, or fq_codel below the shaper, keeps this wait short",
                 time((queue.longest_wait_s * 1e3).round() / 1e3)
             ),
         )
@@ -66,7 +67,8 @@ pub(super) fn policed_tcp(seen: &Seen) -> Answer {
         say(
             "policed-bursts",
             format!(
-                "TCP sends bursts, and the policer drops what exceeds its bucket of {}: TCP needs about {}, or a shaper before the policer",
+                "TCP sends bursts, and the policer drops what exceeds its bucket of {}: TCP needs about {}, or a shaper \
+                 before the policer",
                 Bytes(bucket as u64),
                 Bytes(wanted as u64)
             ),

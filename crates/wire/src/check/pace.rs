@@ -22,7 +22,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
             problems.push(format!("a rate of {} bit/s moves nothing", rate.0));
         }
         Some(rate) if chunk.0 as f64 * 8.0 / rate.0 < CLOCK_RESOLUTION_S => problems.push(format!(
-            "a rate of {rate} per flow leaves less than 1 ns for {} bytes, finer than any clock here; without a rate goodput sends as fast as it can",
+            "a rate of {rate} per flow leaves less than 1 ns for {} bytes, finer than any clock here; without a rate \
+             goodput sends as fast as it can",
             chunk.0
         )),
         Some(_) => {}

@@ -31,7 +31,9 @@ fn received(flows: &[FlowSample], end: EndName) -> Option<String> {
         of_receivers.filter_map(|f| Some((f.bytes.checked_sub(f.mapped_bytes?)?, f.bytes)));
     let percent = share_percent(counts).filter(|percent| *percent > USUAL_COPIED_PERCENT)?;
     Some(format!(
-        "the {end} end mapped {:.0} % of the received data and copied the rest: only whole pages can be mapped, which needs a card that splits headers from payload, and segments of a multiple of 4096 bytes (--mss 4108 if the MTU allows it)",
+        "the {end} end mapped {:.0} % of the received data and copied the rest: only whole pages can be mapped, which \
+         needs a card that splits headers from payload, and segments of a multiple of 4096 bytes (--mss 4108 if the MTU \
+         allows it)",
         100.0 - percent
     ))
 }

@@ -220,7 +220,8 @@ fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
     let sends = tickets.iter().any(|ticket| ticket.is_sender(EndName::Far));
     if plan.transport == Transport::Udp && sends && !wish.proven {
         return Err(format!(
-            "{} does not prove the client's address, so {} could be sent unwanted datagrams; let the client send, use TCP, or serve with --allow-unproven-udp",
+            "{} does not prove the client's address, so {} could be sent unwanted datagrams; let the client send, use \
+             TCP, or serve with --allow-unproven-udp",
             caller.protocol.id,
             caller.peer.ip()
         ));
