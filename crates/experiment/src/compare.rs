@@ -20,7 +20,7 @@ pub fn conclude(
 ) -> Comparison {
     let suspect = Suspect::of(&trials);
     let runs = Runs::of(&trials, design.arms);
-    let curve = doses(&settings, &values).and_then(|doses| curve(&runs, &doses));
+    let curve = curve(&runs, &doses(&settings, &values));
     let factors = factors(design, &runs, &Cells { settings: &settings, values: &values });
     // An arm without values is a bug of the caller; its numbers are still shown.
     let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));
@@ -46,10 +46,15 @@ pub fn conclude(
     }
 }
 
-/// The arms' numbers, if one setting was compared and all its values are numbers.
-fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Option<Vec<f64>> {
-    let of_arm = |values: &Vec<String>| DoseCurve::number(values.first()?);
-    (settings.len() == 1).then(|| values.iter().map(of_arm).collect())?
+/// The arms of a single setting whose values are numbers above zero: `0` and `default` often mean something else than
+/// a small amount.
+fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Vec<(usize, f64)> {
+    let of_arm = |(arm, values): (usize, &Vec<String>)| match &values[..] {
+        [value] => Some((arm, DoseCurve::number(value)?)),
+        _ => None,
+    };
+    let numbers = values.iter().enumerate().filter_map(of_arm);
+    if settings.len() == 1 { numbers.collect() } else { Vec::new() }
 }
 
 fn arm_result(analysis: ArmAnalysis, values: Vec<String>) -> ArmResult {

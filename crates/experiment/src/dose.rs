@@ -13,13 +13,13 @@ const MIN_VALUES: usize = 3;
 /// Candidate knees, evenly spaced in the logarithm, ends included.
 const KNEES: u32 = 400;
 
-/// The curve through the medians of all arms, whose values are `doses`. `None` if there are fewer than three different
-/// values, or if an arm has no goodput.
-pub(crate) fn curve(runs: &Runs, doses: &[f64]) -> Option<DoseCurve> {
+/// The curve through the medians of the arms of `doses`, each with its value. `None` if there are fewer than three
+/// different values, or if one of these arms has no goodput.
+pub(crate) fn curve(runs: &Runs, doses: &[(usize, f64)]) -> Option<DoseCurve> {
     let median = |arm: usize| goodput_model::median(runs.compared(arm).map(goodput));
     let mut points: Vec<(f64, f64)> = Vec::new();
-    for (arm, dose) in doses.iter().enumerate() {
-        points.push((*dose, median(arm).filter(|rate| *rate > 0.0)?));
+    for (arm, dose) in doses {
+        points.push((*dose, median(*arm).filter(|rate| *rate > 0.0)?));
     }
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points.dedup_by(|a, b| a.0 == b.0);
@@ -59,15 +59,16 @@ fn fit(points: &[(f64, f64)], knee: f64) -> (f64, f64) {
 }
 
 /// Compares the lowest value with the highest below the knee (or the first above it), block by block: a sign test.
-fn rises(runs: &Runs, doses: &[f64], knee: f64) -> Known<bool> {
-    let arms = 0..doses.len();
-    let low = arms.clone().min_by(|a, b| doses[*a].total_cmp(&doses[*b]));
-    let below = arms.clone().filter(|arm| doses[*arm] <= knee);
-    let next = arms.filter(|arm| doses[*arm] > knee).min_by(|a, b| doses[*a].total_cmp(&doses[*b]));
-    let high =
-        below.max_by(|a, b| doses[*a].total_cmp(&doses[*b])).filter(|high| Some(*high) != low);
+fn rises(runs: &Runs, doses: &[(usize, f64)], knee: f64) -> Known<bool> {
+    let by_dose = |a: &&(usize, f64), b: &&(usize, f64)| a.1.total_cmp(&b.1);
+    let low = doses.iter().min_by(by_dose);
+    let below = doses.iter().filter(|(_, dose)| *dose <= knee);
+    let next = doses.iter().filter(|(_, dose)| *dose > knee).min_by(by_dose);
+    let high = below.max_by(by_dose).filter(|high| Some(*high) != low);
     match (low, high.or(next)) {
-        (Some(low), Some(high)) if low != high => known_by_signs(&runs.of_both(high, low)),
+        (Some((low, _)), Some((high, _))) if low != high => {
+            known_by_signs(&runs.of_both(*high, *low))
+        }
         _ => Known::missing("no two values are below the knee"),
     }
 }
@@ -89,10 +90,15 @@ mod tests {
 
     const DOSES: [f64; 6] = [4096.0, 8192.0, 16_384.0, 32_768.0, 65_536.0, 131_072.0];
 
+    /// All arms, with these values.
+    fn numbered(doses: &[f64]) -> Vec<(usize, f64)> {
+        doses.iter().copied().enumerate().collect()
+    }
+
     #[test]
     fn a_window_that_limits_up_to_the_line_has_its_knee_there() {
         let trials = trials(&DOSES, |window| (window * 1e4).min(2.5e8));
-        let curve = curve(&Runs::of(&trials, 6), &DOSES).unwrap();
+        let curve = curve(&Runs::of(&trials, 6), &numbered(&DOSES)).unwrap();
         let knee = *curve.knee.value().unwrap();
         assert!((24_000.0..26_000.0).contains(&knee), "{knee}");
         assert!((curve.asymptote_bits_per_s.value().unwrap().0 / 2.5e8 - 1.0).abs() < 0.02);
@@ -101,15 +107,24 @@ mod tests {
     }
 
     #[test]
+    fn arms_without_a_dose_are_left_out() {
+        let doses = [&[1.0], &DOSES[..]].concat();
+        let trials = trials(&doses, |window| if window == 1.0 { 3e8 } else { 1e8 });
+        let curve = curve(&Runs::of(&trials, 7), &numbered(&doses)[1..]).unwrap();
+        assert_eq!(curve.knee, Known::missing("the smallest value is enough"));
+        assert!(curve.misfit_percent < 0.1, "{}", curve.misfit_percent);
+    }
+
+    #[test]
     fn a_curve_without_a_knee_says_on_which_side_it_is() {
         let of = |goodput: fn(f64) -> f64| {
-            curve(&Runs::of(&trials(&DOSES, goodput), 6), &DOSES).unwrap()
+            curve(&Runs::of(&trials(&DOSES, goodput), 6), &numbered(&DOSES)).unwrap()
         };
         let flat = of(|_| 1e8);
         assert_eq!(flat.knee, Known::missing("the smallest value is enough"));
         assert!(flat.asymptote_bits_per_s.value().is_some());
         let rising = of(|dose| dose * 1e4);
         assert_eq!(rising.asymptote_bits_per_s.value(), None);
-        assert!(curve(&Runs::of(&trials(&DOSES[..2], |x| x), 2), &DOSES[..2]).is_none());
+        assert!(curve(&Runs::of(&trials(&DOSES[..2], |x| x), 2), &numbered(&DOSES[..2])).is_none());
     }
 }

@@ -91,7 +91,7 @@ pub struct Comparison {
     /// What the arms are judged by; the first is what decides. Empty in older records: throughput.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// How goodput follows the value, if the arms are at least three numbers of one setting.
+    /// How goodput follows the value, if one setting was compared and at least three values are numbers above zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<DoseCurve>,
     /// What each value does on all combinations of the others together, and which values change what others do, if

@@ -1,4 +1,4 @@
-//! `4K..4M`: a range of values, in equal steps of the logarithm.
+//! `4K..4M`: a range of values, in equal steps of the logarithm; after a first value of 0 they go from 1.
 
 use goodput_model::{BitRate, Bytes};
 
@@ -39,8 +39,8 @@ fn steps(from: &str, to: &str) -> Result<Vec<String>, String> {
     };
     let example = "write two numbers with the same kind of unit, like 4K..4M or 1mbit..1gbit:5";
     let (Some(low), Some(high)) = (number(from), number(to)) else { return Err(example.into()) };
-    if low == 0 || high <= low {
-        return Err("a range goes from a number above 0 to a larger one".into());
+    if high <= low {
+        return Err("a range goes from a number to a larger one".into());
     }
     let between = match count {
         None => doubled(low, high),
@@ -61,16 +61,24 @@ fn number_of_values(text: &str) -> Result<u32, String> {
 
 /// What lies between the ends, twice the one before each.
 fn doubled(low: u64, high: u64) -> Vec<u64> {
-    std::iter::successors(low.checked_mul(2), |value| value.checked_mul(2))
+    std::iter::successors(Some(first_step(low)), |value| value.checked_mul(2))
         .take_while(|value| *value < high)
+        .filter(|value| *value > low)
         .collect()
 }
 
 /// What lies between the ends, `count` values with them, rounded to whole numbers.
 fn spaced(low: u64, high: u64, count: u32) -> Vec<u64> {
-    let step = (high as f64 / low as f64).ln() / f64::from(count - 1);
-    let value = |n: u32| (low as f64 * (step * f64::from(n)).exp()).round() as u64;
-    (1..count - 1).map(value).filter(|value| (low + 1..high).contains(value)).collect()
+    let first = first_step(low) as f64;
+    let steps = count - 1 - u32::from(low == 0);
+    let step = (high as f64 / first).ln() / f64::from(steps);
+    let value = |n: u32| (first * (step * f64::from(n)).exp()).round() as u64;
+    (0..steps).map(value).filter(|value| (low + 1..high).contains(value)).collect()
+}
+
+/// The number from which the steps go: 0 has no logarithm, so that it stands alone before 1.
+fn first_step(low: u64) -> u64 {
+    low.max(1)
 }
 
 /// A whole number, of bytes or of bits per second.
@@ -95,6 +103,14 @@ mod tests {
     }
 
     #[test]
+    fn a_range_from_zero_goes_on_from_one() {
+        assert_eq!(values("0..10").unwrap(), ["0", "1", "2", "4", "8", "10"]);
+        assert_eq!(values("0..100:4").unwrap(), ["0", "1", "10", "100"]);
+        assert_eq!(values("0..256:2").unwrap(), ["0", "256"]);
+        assert_eq!(values("0..1").unwrap(), ["0", "1"]);
+    }
+
+    #[test]
     fn a_baseline_before_a_range_stays_first() {
         assert_eq!(values("16K, 4K..32K").unwrap(), ["16K", "4K", "8192", "32K"]);
         assert_eq!(values("on,off").unwrap(), ["on", "off"]);
@@ -105,7 +121,6 @@ mod tests {
         for (text, why) in [
             ("on..off", "write two numbers"),
             ("4M..4K", "to a larger one"),
-            ("0..8", "above 0"),
             ("1..8:1", "2 to 32"),
             ("1..8:x", "2 to 32"),
             ("1..18446744073709551615", "at most 32"),
