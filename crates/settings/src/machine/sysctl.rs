@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 use goodput_model::SettingRef;
 
@@ -78,14 +79,28 @@ pub(crate) fn fitting(
 
 /// The kernel's answer to a value, with the values that it accepts.
 fn refused(setting: &SettingRef, value: &str, what: &str, cause: std::io::Error) -> SettingError {
-    let out_of_range = [libc::EINVAL, libc::ERANGE].map(Some).contains(&cause.raw_os_error());
+    let accepted = match cause.raw_os_error() {
+        Some(libc::EINVAL | libc::ERANGE) => sysctl_range::of(setting)
+            .map(|range| format!("this kernel takes {} to {}", range.start(), range.end())),
+        // The parameter is there, so the kernel does not know what the value names.
+        Some(libc::ENOENT) if Path::new(what).exists() => Some(offered(what)),
+        _ => None,
+    };
     let operation = format!("change it to {value:?}");
-    match sysctl_range::of(setting).filter(|_| out_of_range) {
-        Some(range) => {
-            let cause = format!("this kernel takes {} to {}", range.start(), range.end());
+    match accepted {
+        Some(cause) => {
             SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() }
         }
         None => from_io(setting, operation, what, cause),
+    }
+}
+
+/// What a parameter can name, if the kernel lists it in a file beside it.
+fn offered(what: &str) -> String {
+    let list = what.replace("/tcp_congestion_control", "/tcp_available_congestion_control");
+    match fs::read_to_string(&list) {
+        Ok(names) if list != what => format!("this kernel offers {}", one_space(&names)),
+        _ => "this kernel has nothing of this name".into(),
     }
 }
 
@@ -115,6 +130,7 @@ fn is_numbers(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::in_scene;
 
     fn setting(name: &str) -> SettingRef {
         name.parse().unwrap()
@@ -139,6 +155,15 @@ mod tests {
     fn a_missing_file_is_gone() {
         let error = Sysctl.read(&setting("sysctl.net.ipv4.no_such_thing")).unwrap_err();
         assert!(matches!(error, SettingError::Gone { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_the_kernel_does_not_know_is_refused_with_those_it_does() {
+        in_scene(|_| {
+            let congestion = setting("sysctl.net.ipv4.tcp_congestion_control");
+            let said = Sysctl.write(&congestion, "no_such_name").unwrap_err().to_string();
+            assert!(said.contains("this kernel offers") && said.contains("reno"), "{said}");
+        });
     }
 
     #[test]
