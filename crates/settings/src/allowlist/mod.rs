@@ -44,6 +44,16 @@ impl AllowedSettings {
         self.entry(setting).map(|_| ())
     }
 
+    /// Whether others may change a setting at all.
+    pub fn check_change(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        let entry = self.entry(setting)?;
+        if entry.bounds != Bounds::ReadOnly {
+            return Ok(());
+        }
+        let why = format!("a client may only read it ({})", entry.why);
+        Err(SettingError::NotForOthers { setting: setting.clone(), why })
+    }
+
     /// Whether others may give a setting this value.
     pub fn check_apply(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
         let entry = self.entry(setting)?;

@@ -146,6 +146,13 @@ impl Changes {
         &self.settled
     }
 
+    /// The value of a setting before these changes touched it; `None` for a setting that was never applied.
+    pub(crate) fn original(&self, setting: &SettingRef) -> Option<&str> {
+        let entry = self.contents.entries.iter().find(|entry| entry.setting == *setting);
+        let watched = || self.watched.first(setting);
+        entry.map(|entry| entry.original.as_str()).or_else(watched)
+    }
+
     /// Process id of the guard, for messages. `None` once everything is put back or kept.
     pub fn guard_pid(&self) -> Option<u32> {
         self.open.as_ref().and_then(|open| open.guard.pid())

@@ -35,6 +35,12 @@ impl AllWatched {
         self.0.iter().map(|watched| &watched.setting)
     }
 
+    /// The value of a setting when the run first looked at it.
+    pub(super) fn first(&self, setting: &SettingRef) -> Option<&str> {
+        let watched = self.0.iter().find(|watched| watched.setting == *setting)?;
+        Some(&watched.value)
+    }
+
     /// Notes the values that other settings of the run gave to some of them.
     pub(super) fn drag(&mut self, altered: &Values) {
         for (setting, value) in altered {

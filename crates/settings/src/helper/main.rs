@@ -11,8 +11,10 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, answer_packet};
 use crate::allowlist::AllowedSettings;
 use crate::changes::Changes;
+use crate::error::SettingError;
 use crate::guard::GuardProgram;
 use crate::journal::Asker;
+use crate::lookup::machine;
 
 /// Clients with changed settings at the same time; each has a journal and a guard.
 const MOST_CLIENTS: usize = 32;
@@ -67,11 +69,13 @@ impl Worker<'_> {
         let Request { client, is_here, work } = Request::parse(packet).map_err(refused)?;
         match work {
             Work::Read(setting) => {
-                let setting = self.permitted(setting, None)?;
+                let setting = SettingRef { end: EndName::Near, ..setting };
+                self.allowed.check_read(&setting)?;
                 crate::lookup::read(&setting).map_err(Refusal::from)
             }
             Work::Apply(setting, value) => {
-                let setting = self.permitted(setting, Some(&value))?;
+                let setting = SettingRef { end: EndName::Near, ..setting };
+                self.check_apply(client, &setting, &value)?;
                 let asker = if is_here { Asker::ClientHere } else { Asker::ClientElsewhere };
                 self.apply((client, asker), &setting, &value)
             }
@@ -79,14 +83,35 @@ impl Worker<'_> {
         }
     }
 
-    /// The setting as one of this host, if clients may use it this way.
-    fn permitted(&self, setting: SettingRef, value: Option<&str>) -> Result<SettingRef, Refusal> {
-        let setting = SettingRef { end: EndName::Near, ..setting };
-        let checked = match value {
-            None => self.allowed.check_read(&setting),
-            Some(value) => self.allowed.check_apply(&setting, value),
+    /// Whether a client may give a setting this value. What was there before the client came may always return, even
+    /// if it is out of bounds.
+    fn check_apply(
+        &self,
+        client: u64,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<(), SettingError> {
+        self.allowed.check_change(setting)?;
+        let out_of_bounds = match self.allowed.check_apply(setting, value) {
+            Ok(()) => return Ok(()),
+            Err(why) => why,
         };
-        checked.map(|()| setting).map_err(Refusal::from)
+        match self.was_there(client, setting, value) {
+            Ok(true) => Ok(()),
+            _ => Err(out_of_bounds),
+        }
+    }
+
+    fn was_there(
+        &self,
+        client: u64,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<bool, SettingError> {
+        let machine = machine(setting)?;
+        let known = self.clients.get(&client).and_then(|client| client.changes.original(setting));
+        let before = known.map_or_else(|| machine.read(setting), |value| Ok(value.to_owned()))?;
+        Ok(machine.same(&before, &machine.normalise(setting, value)?))
     }
 
     fn apply(&mut self, who: (u64, Asker), setting: &SettingRef, value: &str) -> Answer {
@@ -139,4 +164,33 @@ impl Worker<'_> {
 
 fn refused(why: String) -> Refusal {
     Refusal { not_permitted: false, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{guard, in_scene};
+
+    #[test]
+    fn what_was_there_may_return_though_it_is_out_of_bounds() {
+        in_scene(|state_dir| {
+            let allowed = AllowedSettings::new(vec!["*".parse().unwrap()]);
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            // The bucket of eth0 is shorter than two of its frames.
+            let burst: SettingRef = "qdisc.tbf.burst@eth0".parse().unwrap();
+            let before = crate::read(&burst).unwrap();
+            changes.apply(&burst, "200000").unwrap();
+            let client = Client { changes, settings: BTreeSet::new() };
+            let clients = BTreeMap::from([(1, client)]);
+            let worker = Worker { state_dir: state_dir.into(), allowed: &allowed, clients };
+            assert!(worker.check_apply(1, &burst, &before).is_ok(), "{before}");
+            assert!(worker.check_apply(1, &burst, "1500").unwrap_err().not_permitted());
+            assert!(worker.check_apply(2, &burst, &before).is_err(), "another client's change");
+            let limit: SettingRef = "qdisc.tbf.limit@eth0".parse().unwrap();
+            assert!(worker.check_apply(2, &limit, &crate::read(&limit).unwrap()).is_ok());
+            // What may only be read is not even set to what it is.
+            let offered = "sysctl.net.ipv4.tcp_available_congestion_control".parse().unwrap();
+            assert!(worker.check_apply(2, &offered, &crate::read(&offered).unwrap()).is_err());
+        });
+    }
 }

@@ -1,7 +1,7 @@
 //! The settings helper: a process that keeps the privileges which a server gives up, and uses them for one thing
 //! only: the setting requests of that server's clients.
 //!
-//! It doesn't trust the server: each request is parsed strictly and checked again. It has a journal and
+//! It doesn't trust the server: it parses each request strictly and checks it. It has a journal and
 //! a guard for each client, as every run has, and puts everything back when the server is gone.
 
 mod client;

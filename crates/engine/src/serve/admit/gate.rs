@@ -53,7 +53,8 @@ impl Gate<'_> {
         }))
     }
 
-    /// Whether this end may carry out a setting request for a client with this credential.
+    /// Whether this end may carry out a setting request for a client with this credential. The settings helper, which
+    /// knows what was there before, checks the value.
     pub fn may_ask(
         &self,
         proven: Option<&Credential>,
@@ -74,7 +75,7 @@ impl Gate<'_> {
         }
         let checked = match request {
             SettingRequest::Read(setting) => self.settings.check_read(setting),
-            SettingRequest::Apply(setting, value) => self.settings.check_apply(setting, value),
+            SettingRequest::Apply(setting, _) => self.settings.check_change(setting),
             SettingRequest::Restore => Ok(()),
         };
         checked.map_err(|error| SettingRefusal {
@@ -117,7 +118,7 @@ mod tests {
             (Some(&Credential::Token { settings: false }), read(rmem)),
             (Some(&token), read(wmem)),
             (Some(&token), read("sysctl.net.ipv4.tcp_fastopen_key")),
-            (Some(&token), SettingRequest::Apply(rmem.parse().unwrap(), "1 1 1".into())),
+            (Some(&token), SettingRequest::Apply(wmem.parse().unwrap(), "1 1 1".into())),
         ] {
             assert!(why(proven, request.clone()).unwrap().not_permitted, "{proven:?} {request:?}");
         }
