@@ -9,7 +9,6 @@ use goodput_engine::compare::{
 };
 use goodput_model::{Comparison, Judgement, Length, Record, Response};
 use goodput_remote::Hosts;
-use goodput_settings::SettingError;
 
 use super::cells::{Tables, cells};
 use super::measured;
@@ -144,8 +143,8 @@ fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
     };
     let setting: goodput_model::SettingRef = setting.parse()?;
     // A host reached by SSH knows its own settings.
-    let is_plan = match goodput_settings::find_for(&setting) {
-        Ok(known) => known.is_plan(),
+    let is_known = match goodput_settings::find_for(&setting) {
+        Ok(known) => known.is_plan() || hosts.at(setting.end).is_none(),
         Err(_) if hosts.at(setting.end).is_some() => false,
         Err(error) => return Err(error.into()),
     };
@@ -156,22 +155,11 @@ fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
              compares the baseline with itself"
         );
     }
-    if is_plan {
-        check_plan_values(&setting, &values)?;
+    if is_known {
+        // Before anything runs or changes.
+        values.iter().try_for_each(|value| goodput_settings::check_value(&setting, value))?;
     }
     Ok(Factor { setting, values })
-}
-
-/// Values of the plan can be checked before anything runs.
-fn check_plan_values(
-    setting: &goodput_model::SettingRef,
-    values: &[String],
-) -> Result<(), SettingError> {
-    for value in values {
-        let mut scratch = goodput_model::Plan::standard();
-        goodput_settings::apply_to_plan(setting, value, &mut scratch)?;
-    }
-    Ok(())
 }
 
 fn conclusive(record: &Record) -> Exit {

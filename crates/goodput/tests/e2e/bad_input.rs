@@ -189,6 +189,7 @@ fn every_verb_answers_nonsense_in_words() {
         ("check nonsense", &["nonsense", "no device"]),
         ("ceiling nonsense", &["nonsense", "--help"]),
         ("compare localhost nonsense=1,2", &["nonsense", "settings list"]),
+        ("compare localhost link.mtu@lo=65535,99", &["\"99\"", "from 1280 to 65535"]),
         ("shaping localhost --rate 0", &["above 0"]),
         ("shaping http://localhost/x --rate 1mbit", &["name HOST"]),
         ("shaping /nowhere/x --rate 1mbit", &["name HOST"]),
