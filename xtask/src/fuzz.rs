@@ -15,7 +15,7 @@ pub struct Options {
     /// Seconds for each target.
     #[arg(default_value_t = 60)]
     seconds: u32,
-    /// Instead of searching, keep of what was found the inputs that reach code which no seed does.
+    /// Don't search: keep the found inputs that reach code which no seed reaches.
     #[arg(long)]
     keep: bool,
     /// Only this target; can be repeated.

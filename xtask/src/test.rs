@@ -104,9 +104,9 @@ fn rustdoc() -> Result<Tally> {
     one(doc.arg("--document-private-items").env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// Tests of a binary at once for each CPU, as libtest takes it from [`THREADS`]. Those of programs and hosts wait for
-/// three quarters of their time, for a far end, for payload that is paced or for an end that comes late; so that many are
-/// enough to keep every CPU busy. Those that only compute lose nothing. `lab` and `peers` choose for themselves.
+/// Tests of a binary that run at once for each CPU; libtest takes the number from [`THREADS`]. Tests of programs and hosts
+/// spend three quarters of their time waiting, for a far end, for paced payload or for a late end, so this number keeps
+/// every CPU busy. Tests that only compute lose nothing. `lab` and `peers` choose for themselves.
 const TESTS_PER_CPU: usize = 4;
 /// The user's own choice has priority.
 const THREADS: &str = "RUST_TEST_THREADS";

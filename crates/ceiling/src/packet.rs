@@ -1,4 +1,4 @@
-//! What of a packet is payload, and what it takes on the way.
+//! The payload of a packet, and the bytes that the packet takes on the way.
 
 use goodput_model::{CeilingInputs, Family, Missing, Transport};
 

@@ -7,7 +7,7 @@ pub struct Figure {
     pub id: String,
     /// What it shows, as a heading.
     pub title: String,
-    /// The same in a sentence or two with the figures that matter, for whoever can't see it.
+    /// The same in a sentence or two with the figures that matter, for people who can't see it.
     pub alt: String,
     /// The picture, an SVG document; `None` if a table says it better.
     pub svg: Option<String>,

@@ -12,7 +12,7 @@ pub const GREY: RGBColor = RGBColor(136, 136, 136);
 /// Goodput, and other lines that come first.
 pub const BLUE: RGBColor = RGBColor(0, 114, 178);
 
-/// What is held against it.
+/// What is compared with it.
 pub const ORANGE: RGBColor = RGBColor(213, 94, 0);
 
 /// A third line.

@@ -21,7 +21,7 @@ const WIDTH: u32 = 760;
 /// Size of text.
 const TEXT_SIZE: u32 = 13;
 
-/// Width of a character of this size, on the safe side.
+/// Width of a character of this size, at least.
 const CHARACTER_PIXELS: i32 = 7;
 
 /// Height of the row of names.
@@ -64,11 +64,11 @@ pub enum Shape {
     Line(Vec<Point>),
     /// A fainter line, for parts of a whole.
     Thin(Vec<Point>),
-    /// A broken line, for what is held against the rest.
+    /// A dashed line, for what the rest is compared with.
     Dashed(Vec<Point>),
     /// Filled rectangles between two corners.
     Boxes(Vec<[Point; 2]>),
-    /// Rectangles that other things are seen through.
+    /// Translucent rectangles.
     Shades(Vec<[Point; 2]>),
     /// Dots.
     Dots(Vec<Point>),
@@ -84,7 +84,7 @@ pub struct Plot {
     pub x: Axis,
     /// From bottom to top.
     pub y: Axis,
-    /// What is in it, the hindmost first.
+    /// What is in it, from back to front.
     pub layers: Vec<Layer>,
 }
 
@@ -183,7 +183,7 @@ impl Plot {
 }
 
 impl Layer {
-    /// Draws what of it is in the panel.
+    /// Draws the part that is in the panel.
     fn draw(
         &self,
         chart: &mut Chart<'_>,

@@ -34,7 +34,7 @@ pub trait Conversation: Send {
     fn fetch(&mut self, wait: &dyn Wait) -> Result<Body, FileError>;
 
     /// From now on the caller reads at most this many bytes, of all bodies together: no more need be asked for. A server
-    /// may send more all the same.
+    /// may send more anyway.
     fn want(&mut self, _bytes: u64) {}
 
     /// Reads payload of a body that is [`Extent::Decoded`], without waiting: an error of the kind `WouldBlock` if

@@ -1,4 +1,4 @@
-//! On which CPUs the threads of flows shall run, and on which they were seen.
+//! The CPUs on which the threads of flows are to run, and those on which they were seen.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::end_name::EndName;
 use crate::sample::Role;
 
-/// Where the flows' threads of each end shall run.
+/// Where the flows' threads of each end are to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pins {
@@ -19,7 +19,7 @@ pub struct Pins {
     pub far: Pin,
 }
 
-/// Where the flows' threads of one end shall run.
+/// Where the flows' threads of one end are to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {

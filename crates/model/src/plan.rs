@@ -1,4 +1,4 @@
-//! What one measurement shall do: a plan both ends agree on before any payload moves.
+//! What one measurement is to do: a plan that both ends agree on before any payload moves.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -42,7 +42,7 @@ pub struct Plan {
     pub burst_bytes: Option<Bytes>,
     /// Seconds after payload begins to move that the rates leave out, at most 600; the length counts from
     /// their end. 0: what the measurement itself finds to be slow start. Counts of bytes and packets in
-    /// a record are those of the whole run all the same.
+    /// a record are those of the whole run even so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omit_s: f64,
     /// Whether the far end is asked for what it would have printed, which only iperf3 can be.

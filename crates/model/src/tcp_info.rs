@@ -141,8 +141,8 @@ impl TcpInfo {
     /// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): no loss or mark has set the slow-start threshold yet, segments.
     pub const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 
-    /// The same with what `past` connections had counted, of which this one took the place: counters are sums, all else is
-    /// of this one.
+    /// The same after this connection replaced the `past` ones: counters are sums over all of them, everything else is of
+    /// this one.
     pub fn after(mut self, past: &Self) -> Self {
         add_counts!(self, past: total_retrans_segments acked_bytes received_bytes segs_out segs_in data_segs_in
             data_segs_out busy_us rwnd_limited_us sndbuf_limited_us delivered_segments delivered_ce_segments

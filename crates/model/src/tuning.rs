@@ -1,4 +1,4 @@
-//! What tuning tried, what each change gained, and what of it is proven.
+//! What tuning tried, what each change gained, and which gains are proven.
 
 use std::fmt;
 use std::str::FromStr;
@@ -48,7 +48,7 @@ pub struct TuningStep {
 pub enum TuningOutcome {
     /// It was proven to gain enough, and stayed for the steps after it.
     Kept,
-    /// It helped when it was tried, and makes no difference beside what was kept after it: it was dropped.
+    /// It helped when it was tried, but makes no difference beside the changes kept after it: it was dropped.
     Dropped,
     /// Leaving it out again was tried, and it stayed.
     Confirmed,
@@ -58,7 +58,7 @@ pub enum TuningOutcome {
     TooFewRuns,
     /// It could not be tried.
     Failed,
-    /// It could not be tried for want of a privilege, here or at the far end.
+    /// It could not be tried, because a privilege is missing here or at the far end.
     NotPermitted,
     /// It was not tried, because only a plan was asked for.
     Planned,

@@ -136,7 +136,7 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, cpus: &CpusSeen) -> Resu
         flow.stop.abort();
     }
     if matches!(result, Err(MoveError::Aborted { .. })) {
-        // Queued data shall not linger in the kernel. Fails only if the peer has reset the connection already.
+        // Queued data must not linger in the kernel. Fails only if the peer has reset the connection already.
         let _ = rustix::net::sockopt::set_socket_linger(&flow.socket, Some(Duration::ZERO));
     }
     flow.payload_is_over();
@@ -181,7 +181,7 @@ impl RunningFlow {
         self.cpu.waited_us()
     }
 
-    /// Notes on which CPU its thread is now.
+    /// Notes the CPU that its thread is on now.
     pub fn look_where(&self) {
         // Only a running thread is certain to own its id.
         if let Some(cpu) = self.cpu.thread().and_then(affinity::cpu_of)

@@ -13,7 +13,7 @@ pub enum Saved {
     /// Nothing: the first piece of a flow, so that no measurement begins faster than the rate.
     Nothing,
     /// Enough for a late reader on a busy host, a few time slices of others: 50 ms of the rate. Anything beyond it
-    /// shall not count: datagrams that a path has held up are lost, not late.
+    /// must not count: datagrams that a path has held up are lost, not late.
     Lateness,
     /// Also enough for a lost segment that the sender retransmits after 200 ms (`TCP_RTO_MIN`, include/net/tcp.h): 300
     /// ms of the rate. A stream then brings all of it at once, and a reader that held it to the rate would look like
@@ -92,7 +92,7 @@ impl SharedRate {
     }
 
     /// Takes a turn for `bytes` that have already come, if it is so near that they could wait for it in a socket. If
-    /// not, the bytes shall not count.
+    /// not, the bytes must not count.
     pub fn admit(&self, bytes: usize) -> bool {
         self.admit_at(bytes, now_ns())
     }
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(queue_bytes(BitRate(1e6), 1, 65_507), 2 * (131_072 + 2048));
     }
 
-    /// The kernel counts what is requested for a socket: as many datagrams fit as shall wait.
+    /// The kernel counts what is requested for a socket: as many datagrams fit as are to wait.
     #[test]
     fn a_socket_holds_what_may_wait_whatever_the_size_of_its_datagrams() {
         for (rate, size, fit) in

@@ -26,7 +26,7 @@ impl Turn {
         Self { lockstep, chunk: flow.config.chunk, begun: 0, left: 0 }
     }
 
-    /// Whether the flow shall continue sending: after the stop only to catch up with the others, and never beyond the
+    /// Whether the flow is to continue sending: after the stop only to catch up with the others, and never beyond the
     /// deadline.
     pub(crate) fn may_send(&mut self, flow: &Flow) -> Result<bool, MoveError> {
         let runs = flow.may_send();

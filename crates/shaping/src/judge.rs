@@ -240,7 +240,7 @@ mod tests {
         judge(configured, Ok(train(frames)), Ok(tcp(goodput)))
     }
 
-    /// 98.6 Mbit/s in frames are 100.2 on the wire; but whoever was seen to count frames gives 1.4 % less.
+    /// 98.6 Mbit/s in frames are 100.2 on the wire; but a shaper that was seen to count frames gives 1.4 % less.
     #[test]
     fn what_was_read_is_not_guessed() {
         let configured = Configured { counts: Some(CountedLayer::Frame), ..CONFIGURED };
@@ -310,7 +310,7 @@ mod tests {
         let seen = judge(CONFIGURED, Ok(busy(0.0)), Ok(tcp(95.6e6)));
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         let tcp_rate = seen.tcp_bits_per_s.value().unwrap().value;
-        assert!((tcp_rate / 1e8 - 1.0).abs() < 1e-3, "TCP is known all the same: {tcp_rate}");
+        assert!((tcp_rate / 1e8 - 1.0).abs() < 1e-3, "TCP is known anyway: {tcp_rate}");
         let held = judge(CONFIGURED, Ok(busy(70.0)), Ok(tcp(95.6e6)));
         assert_eq!(held.confirmation, Confirmation::Missed, "its queue held it");
         let timed = Shaping { rate_waits_per_call: Known::Value(1.0), ..busy(0.0) };

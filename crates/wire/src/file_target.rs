@@ -1,5 +1,5 @@
-//! What the protocols of targets that are files have in common: whoever has the file does not know goodput, so no server of
-//! ours speaks them, and they are not in the list.
+//! What the protocols of file targets have in common: the host of the file does not know goodput, so no server of ours
+//! speaks these protocols, and they are not in the list.
 
 use std::time::{Duration, Instant};
 

@@ -76,7 +76,7 @@ fn judged() -> Result<String> {
 
 /// The lines with the verdicts and findings of today's rules.
 fn judge_again(lines: &str) -> Result<String> {
-    // Of the whole workspace: asked for alone, it would be built with other features of its dependencies, and so once more.
+    // Built with the whole workspace: alone, it would get other features of its dependencies, and so a second build.
     shell::run(&mut cargo(["build", "--quiet", "--workspace", "--example=rejudge"]))?;
     let mut judge = command("target/debug/examples/rejudge");
     judge.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -55,7 +55,8 @@ pub fn check() -> Result<Tally> {
         let waits = scope.spawn(|| guest.wait(SUITE_TIMEOUT));
         (transcribe(stdout, stderr), waits.join())
     });
-    let status = status.map_err(|_| anyhow::anyhow!("whoever waits for the guest died"))?;
+    let status =
+        status.map_err(|_| anyhow::anyhow!("the thread that waits for the guest panicked"))?;
     let mut tally = transcript?.tally(matches!(status, Ok(0)), &BTreeSet::new());
     if let Err(error) = status {
         println!("  {error:#}");

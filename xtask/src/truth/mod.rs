@@ -29,8 +29,8 @@ pub struct Options {
     /// One case of each scenario, shown only; the default.
     #[arg(long)]
     quick: bool,
-    /// Only scenarios or cases whose name begins so; nothing is written then. Of random faults, only these classes are
-    /// run.
+    /// Only scenarios or cases whose name begins with this; nothing is written then. Of random faults, only these
+    /// classes are run.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// This many faults drawn at random instead, each beside its path without the fault.
@@ -51,7 +51,7 @@ pub struct Options {
     /// The program to judge instead of the one built here.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Keep what each run said, one JSON line a run, in this file.
+    /// Keep each run's result in this file, one JSON line a run.
     #[arg(long, value_name = "FILE", default_value = "target/truth.jsonl")]
     keep: PathBuf,
     /// Run nothing: make the tables of what an earlier run kept in this file.

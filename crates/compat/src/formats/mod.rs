@@ -1,8 +1,8 @@
 //! Output of other programs, for any measurement and for scripts written against those programs. Each
 //! format has its own file.
 //!
-//! If a format can't express "unknown", the value is left out if the format allows that. Otherwise the
-//! value is what the real program prints when it does not know, and the code says so.
+//! An unknown value is left out if the format allows that. Otherwise it is what the real program prints
+//! when it does not know, and the code says so.
 
 mod account;
 mod csv;

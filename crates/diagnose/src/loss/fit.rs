@@ -22,7 +22,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// An explanation with this many free parameters and this likelihood of what so many steps lost.
+    /// An explanation with this many free parameters and this likelihood of what this many steps lost.
     pub fn new(model: LossModel, free: f64, nats: f64, steps: usize) -> Self {
         let criterion = free * (steps.max(1) as f64).ln() - 2.0 * nats;
         Self { model, criterion, parameters: Vec::new() }

@@ -25,7 +25,7 @@ enum Path {
     Runs(f64, f64),
     /// A bucket of this many, filled in less than a round trip.
     Bucket(f64),
-    /// So many a second pass, and so many may wait.
+    /// Segments that pass each second, and segments that may wait.
     Queue(f64, f64),
 }
 

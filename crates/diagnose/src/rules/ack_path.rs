@@ -7,7 +7,7 @@
 //! full path, they set the pace, and the data's direction is never full, however wide it is.
 //!
 //! # How it is seen
-//! The path holds the sender, a queue lengthens the round trip, and more than half of that is spent
+//! The path holds the sender, a queue lengthens the round trip, and more than half of the wait is spent
 //! on the way back. Both directions are timed separately, by exchanges of the two hosts' clocks
 //! before, during and after the flows, or by when the same byte was sent, arrived and was
 //! acknowledged. The delay on the way back has an error bound, and the rule reports nothing within
@@ -87,7 +87,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft(view, confidence, &halves, shaper.as_ref())?.share(held).found()
 }
 
-/// Whether the way back has more than half of what both ways wait. One way is held against the other, not
+/// Whether the way back has more than half of what both ways wait. One way is compared with the other, not
 /// against the flows' round trips: these vary as much as the queue does, which both ways add up to anyway.
 fn is_mostly_back(halves: &Halves) -> Result<bool, Missing> {
     let more = halves.back_s - halves.there_s;

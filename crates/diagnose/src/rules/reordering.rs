@@ -118,7 +118,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Whether so many segments overtake others, by so much, that round trips no longer show what is
+/// Whether enough segments overtake others, far enough, that round trips no longer show what is
 /// on its way: slow start takes the late ones for a queue (net/ipv4/tcp_cubic.c, `hystart_update`).
 fn overtakes(view: &View, share: f64) -> Result<bool, Missing> {
     Ok(share >= MIN_UNORDERED_SHARE && view.sender.rtt_inflation()? >= MIN_OVERTAKING_RTT_RATIO)

@@ -1,26 +1,27 @@
 //! # What it means
-//! The first copy of the file took longer than the copies that followed. The server had to bring the file from its disk, or
-//! from where it keeps it, before it could send it from memory.
+//! The first copy of the file took longer than the later ones. The server had to bring the file from its disk, or from
+//! where it keeps the file, before it could send the file from memory.
 //!
 //! # Why it limits
 //! It does not limit this measurement, which fetches the file again and again. It limits a copy of a file that nobody has
 //! read lately: such a copy is as slow as the first fetch, however fast the network is.
 //!
 //! # How it is seen
-//! The first fetch took at least 15 % longer than the longest of the others, 1 ms longer than they took on average, and longer
-//! than 99 % of fetches that vary as they do (a prediction interval of the logarithms of their times). A file that comes soon is fetched
-//! up to 20 times more before the measurement, each time just as the first: these are the others then. Otherwise they are
-//! those of the measurement, and what slow start costs the first connection is subtracted before.
+//! The first fetch took at least 15 % longer than the longest of the others, at least 1 ms longer than their average, and
+//! longer than 99 % of fetches that vary as the others do (a prediction interval of the logarithms of their times). A short
+//! file is fetched up to 20 times more before the measurement, each time in the same way as at first. These fetches are
+//! the others. For a long file, the others are the measurement's fetches, and the first connection's slow start is
+//! subtracted.
 //!
 //! # What to try
 //! A faster disk, larger read-ahead or more memory for the cache at the server. A faster network does little for cold copies.
 //!
 //! # When it is wrong
-//! On a host whose threads wait for a CPU, the first fetch must be 0.1 s slower, and by more than twice as much as its own
-//! thread waited longer: the server may have waited as long, if it is as busy or on the same host. A server that is busier can't be seen,
-//! and looks like a slow disk. So do a proxy that fetches the file from elsewhere and a program that opens
-//! it for the first time. If the file was in the server's cache already, the first fetch is as fast as the others and says
-//! nothing of the disk.
+//! If threads of this host wait for a CPU, the first fetch must be at least 0.1 s slower, and by more than twice the extra
+//! wait of its own thread: a server that is as busy, or on the same host, may have waited as long. A busier server can't be
+//! seen, and looks like a slow disk. So do a proxy that fetches the file from elsewhere and a server's program that opens
+//! the file for the first time. If the file was already in the server's cache, the first fetch is as fast as the others
+//! and shows nothing about the disk.
 //!
 //! # Source
 //! Hahn, Meeker: Statistical Intervals (1991), section 4.8 (prediction of one further observation); RFC 6928 (initial window).
@@ -48,9 +49,9 @@ pub const RULE: Rule = Rule {
     source: include_str!("server_storage.rs"),
 };
 
-/// Fewer fetches than this after the first say too little of how they vary.
+/// Fewer fetches than this after the first show too little of how they vary.
 const MIN_LATER_FETCHES: u64 = 3;
-/// Of fetches like the first, so many are worth more than those of the measurement.
+/// This many fetches like the first are worth more than those of the measurement.
 const MIN_ALONE_FETCHES: u64 = 5;
 /// What storage costs at least, seconds, to be distinguished from the first use of a connection, a program and its memory:
 /// disks that turn need several milliseconds to find a place.

@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(full(300), Confidence::Likely);
         let absurd = route(segments(Case::receive_window(), 300)).fact(Far, ROUTE_ADVMSS, 312u64);
         assert_eq!(fires(&RULE, absurd).confidence, Confidence::Possible);
-        // Whoever rewrites the size on the way is another rule's.
+        // A device that rewrites the size on the way is another rule's.
         quiet(&RULE, small());
     }
 

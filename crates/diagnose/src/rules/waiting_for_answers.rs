@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    // Whoever asks is this end, whether it fetches or stores.
+    // This end asks, whether it fetches or stores.
     let (server, own) = (Place::Far, Place::Near);
     view.side(EndName::Near).elapsed_s()?;
     let Some(fetches) = view.fetches() else { return Ok(None) };

@@ -240,8 +240,8 @@ fn neither(target: &Target, refused: &EngineError, with_key: &EngineError) -> En
         other => other.to_string(),
     };
     let why = format!(
-        "{}. Then your usual key was shown to it, and it did not let you in either: {}. If it has a token, give \
-         that (--token-file); else have its administrator add your key (`goodput key` prints the line)",
+        "{}. Then the server saw your usual key, and refused that, too: {}. If the server has a token, give the token \
+         (--token-file); otherwise have its administrator add your key (`goodput key` prints the line)",
         own(refused),
         own(with_key)
     );

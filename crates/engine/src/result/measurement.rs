@@ -218,14 +218,14 @@ impl Measurement {
         let counted_for = counts.duration_s().value().copied().filter(|s| *s > 0.0);
         let (duration_s, whose) = match counted_for {
             Some(duration_s) => (duration_s, ""),
-            None => (self.sent_for_s()?, ", and no time: this end sent for so long"),
+            None => (self.sent_for_s()?, " and no duration, so this end's is used"),
         };
         Some(Measured {
             goodput: BitRate::over(bytes, duration_s)?,
             from_s: 0.0,
             to_s: duration_s,
             precision_percent: Known::missing(format!(
-                "the far end reported one number for the whole run{whose}, which shows no variation"
+                "the far end reported one number for the whole run{whose}; one number shows no variation"
             )),
         })
     }

@@ -78,7 +78,7 @@ pub fn decoded(plan: &mut Plan, end: EndName) -> Result<(), EngineError> {
             return Ok(());
         }
         Ok(named) => named,
-        // Whoever uses the mover reports this.
+        // The user of the mover reports this.
         Err(_) => return Ok(()),
     };
     let blind = movers::ALL.iter().find(|mover| mover.id() == named && !mover.decodes());

@@ -95,7 +95,7 @@ pub fn watch(
         let due = next_detail.checked_sub(cadence.period / 2).unwrap_or(next_detail);
         let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
         let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
-        // Nobody listens after the measurement was broken off; the flows end all the same.
+        // Nobody listens after the measurement was broken off; the flows end anyway.
         let _ = report.send(FlowsEvent::Sample(Box::new(sample)));
         if finished {
             break now;

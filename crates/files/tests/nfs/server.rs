@@ -71,7 +71,7 @@ pub enum Manner {
     WriteCloses {
         after: u32,
     },
-    /// Each READ or WRITE of so many is put off (`NFS3ERR_JUKEBOX`).
+    /// Each n-th READ or WRITE is put off (`NFS3ERR_JUKEBOX`).
     Later {
         every: u32,
     },

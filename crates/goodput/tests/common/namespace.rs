@@ -1,6 +1,6 @@
 //! What can be seen of a network namespace, to find any change that was not put back.
 
-/// A script that prints all of it, except what counts or changes by itself.
+/// A script that prints all of it, except what counts or changes on its own.
 pub fn look(devices: &[&str]) -> String {
     let devices = devices.join(" ");
     format!(

@@ -146,7 +146,7 @@ fn the_usual_key_is_shown_to_servers_that_ask_and_to_those_that_are_known() {
     let home = Home::new();
     let line = stdout(&home.run(&["key", "--name", "ann"]));
     let open = Server::start(&home, &[]);
-    // It knows no keys, and is measured all the same.
+    // It knows no keys, and is measured anyway.
     assert!(moved(&record(&test(&home, &open.address, &[]))));
     refused(
         &test(&home, &open.address, &["--key", home.path().join("goodput/key").to_str().unwrap()]),

@@ -81,7 +81,7 @@ fn end(host: &Host, run: &mut Child, victim: usize) {
         run.wait().expect("it has ended");
         return;
     }
-    // It ends by itself, or is interrupted as by a user.
+    // It ends on its own, or is interrupted as by a user.
     let pid = run.id().to_string();
     wait_for("the run to end", || {
         let _ =

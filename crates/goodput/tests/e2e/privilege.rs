@@ -1,4 +1,4 @@
-//! What a server gives up before it answers, and that it measures all the same.
+//! What a server gives up before it answers, and that it measures anyway.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -1,11 +1,11 @@
-//! Whether the machine had other things to do during a test. Hosts of a lab share its CPUs: if others take
-//! them, the path is no longer limited by what the scenario planted, and "can't tell" is a right answer.
+//! Whether other programs used the machine during a test. Hosts of a lab share the machine's CPUs: if other programs
+//! take them, the path is no longer limited by what the scenario planted, and "can't tell" is a right answer.
 //!
-//! A wrong answer fails, however busy the machine is. That the machine's own CPUs limit is not judged here if they
-//! were busy, because it may then be true of any path on a slow machine; `cargo xtask truth` judges it. An answer that decides nothing fails on a machine that was left alone, and is printed as `NOT JUDGED`
-//! on one that was not. `cargo xtask test` counts these apart from what passed. They do not fail in CI: CI
-//! runs on machines that others share, on which a failure would say more about the neighbours than about
-//! goodput.
+//! A wrong answer fails, however busy the machine is. A verdict that names the machine's own busy CPUs is not judged here,
+//! because it may be true of any path on a slow machine; `cargo xtask truth` judges it. An answer that decides nothing
+//! fails on an undisturbed machine. On a disturbed one it is printed as `NOT JUDGED`, and `cargo xtask test` counts it
+//! separately. It does not fail in CI, whose machines are shared: a failure there would show more about the neighbours
+//! than about goodput.
 
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
@@ -17,14 +17,13 @@ use libtest_mimic::Failed;
 
 use crate::neighbours::{MAX_BUSY_SHARE, Needs, Test};
 
-/// Share of the CPUs that others take of a machine that is left alone, at most.
+/// Largest share of the CPUs that other programs take on an undisturbed machine.
 const MAX_OTHERS_SHARE: f64 = 0.05;
-/// Share of the time that CPUs which limit a path are busy, at least: of two that both hosts of the lab share, one is full
-/// then.
+/// Smallest share of the time for which CPUs that limit a path are busy: of two CPUs that both hosts of the lab share, one
+/// is then full.
 const MIN_LIMITING_SHARE: f64 = 0.5;
 
-/// Flag of kernel threads (`PF_KTHREAD`, include/linux/sched.h), which work for the process that causes their
-/// work.
+/// Flag of kernel threads (`PF_KTHREAD`, include/linux/sched.h), which work on behalf of a process.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Limits that are true of any path if the machine is too busy: its CPUs.
@@ -37,16 +36,16 @@ pub const CPUS: [&str; 6] = [
     "softirq-saturation",
 ];
 
-/// What the record of a test comes to.
+/// How the record of a test is judged.
 #[derive(Debug, PartialEq)]
 pub enum Judgement {
-    /// It says what the test planted.
+    /// The record names what the test planted.
     Right,
-    /// It says nothing false, and not what it should.
+    /// The record names nothing false, and not what it should.
     Open(String),
     /// The machine's CPUs limit, by the kernel's own counters.
     Cpus(String),
-    /// It says something that is not true.
+    /// The record names something false.
     Wrong(String),
 }
 
@@ -94,7 +93,7 @@ pub fn judged_in(
     }
 }
 
-/// Whether a test fails, and if not, why it proves nothing, if it does not.
+/// Whether a test fails. If it neither fails nor proves anything, the reason.
 pub fn outcome(judgement: Judgement, machine: &Machine) -> Result<Option<String>, String> {
     match (judgement, &machine.taken) {
         (Judgement::Right, _) => Ok(None),
@@ -107,7 +106,7 @@ pub fn outcome(judgement: Judgement, machine: &Machine) -> Result<Option<String>
 
 /// What the machine did during a test.
 pub struct Machine {
-    /// What others took of its CPUs, in words, if it was much; unknown is not much.
+    /// What other programs took of the CPUs, in words, if it was much; unknown is not much.
     taken: Option<String>,
     /// Whether its CPUs were busy enough to limit a path. Unknown counts as busy.
     busy: bool,
@@ -116,7 +115,7 @@ pub struct Machine {
 /// The CPU time from a moment on.
 pub struct Watch {
     begin: Option<Ticks>,
-    /// Whether tests of this suite run beside this one. Their CPU time counts as our own: they are no strangers.
+    /// Whether tests of this suite run beside this one. Their CPU time counts as our own.
     has_neighbours: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A limit of the server's operator is the verdict, whoever sends and however.
+//! A limit of the server's operator is the verdict, whichever end sends and in whatever way.
 
 use goodput_lab::{Lab, Scenario, Server};
 use goodput_model::Record;

@@ -130,7 +130,7 @@ fn a_change_is_compared_in_a_lab() -> Result<(), Failed> {
 }
 
 /// Which limit a busy machine has, and how clear an effect is, is its own business; what was changed is put
-/// back all the same.
+/// back anyway.
 fn the_demo_proves_its_change() -> Result<Judgement, Failed> {
     let output = Command::new(exe()).arg("demo").output()?;
     let said = text(&output.stdout) + &text(&output.stderr);

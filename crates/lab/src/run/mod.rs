@@ -94,7 +94,7 @@ impl Server {
     pub fn start(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Self, LabError> {
         let mut command = command(lab.far(), goodput)?;
         pin(&mut command, scenario);
-        // The far host of a lab answers only its near host, and shall see everything that it can.
+        // The far host of a lab answers only its near host, and is to see everything that it can.
         command.args(["serve", "--no-sandbox", "--bind"]);
         command.arg(target(lab, scenario)).args(&scenario.run.server);
         command.args(scenario.run.private.then_some("--private"));

@@ -16,8 +16,8 @@ pub struct Run {
     pub client: Vec<String>,
     /// Length of the test; 4 s by default.
     pub seconds: Option<f64>,
-    /// The far end keeps its facts and samples to itself, as a public server may: only the near host's view is
-    /// available for the verdict.
+    /// The far end reports neither facts nor samples, as a public server may: only the near host's view is available
+    /// for the verdict.
     pub private: bool,
     /// Over IPv6 instead of IPv4.
     pub ipv6: bool,

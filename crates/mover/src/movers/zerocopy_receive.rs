@@ -75,7 +75,7 @@ impl Mover for ZerocopyReceive {
                     flow.show(&room[..copied]);
                     Ok(bytes + copied)
                 }
-                // The mapped bytes have left the socket all the same.
+                // The mapped bytes have left the socket anyway.
                 Err(_) if bytes > 0 => Ok(bytes),
                 Err(cause) => Err(cause),
             }

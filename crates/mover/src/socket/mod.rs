@@ -60,7 +60,7 @@ pub(crate) fn limit_pacing_rate(socket: BorrowedFd<'_>, rate: BitRate) -> io::Re
     }
     let value = (bytes_per_s as u64).to_ne_bytes();
     match set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value) {
-        // MPTCP does not support this option (6.18). The rate is held all the same, only less smoothly.
+        // MPTCP does not support this option (6.18). The rate is held anyway, only less smoothly.
         Err(cause) if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
         done => done,
     }

@@ -72,7 +72,7 @@ fn move_bytes(
 fn first_difference(bytes: &[u8], framing: &Framing, chunk: usize) -> Option<usize> {
     let mut expected = vec![0; chunk];
     payload_at(framing, 0, &mut expected);
-    bytes.iter().zip(expected.iter().cycle()).position(|(is, shall)| is != shall)
+    bytes.iter().zip(expected.iter().cycle()).position(|(is, should)| is != should)
 }
 
 fn check_stream(bytes: &[u8], framing: &Framing, chunk: usize, who: &str) {

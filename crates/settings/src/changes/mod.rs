@@ -55,7 +55,7 @@ impl Changes {
         Self::begin_for(Asker::User, state_dir, guard)
     }
 
-    /// The same for whoever asks for the changes. Changes that others ask for are not waited for.
+    /// The same, on behalf of `asker`. Changes that others ask for are not waited for.
     pub(crate) fn begin_for(
         asker: Asker,
         state_dir: &Path,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
-    /// Whoever started the process.
+    /// The user who started the process.
     #[default]
     User,
     /// A client of the server here that also runs on this host.
@@ -16,7 +16,7 @@ pub enum Asker {
 }
 
 impl Asker {
-    /// Whether it is whoever started the process.
+    /// Whether it is the user who started the process.
     pub(super) fn is_user(&self) -> bool {
         *self == Self::User
     }

@@ -93,7 +93,7 @@ impl JournalFile {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             other => other?,
         }
-        // Whoever held the lock before may have closed the journal meanwhile.
+        // The process that held the lock before may have closed the journal in the meantime.
         let status = file.metadata()?;
         if status.nlink() == 0 {
             return Ok(None);

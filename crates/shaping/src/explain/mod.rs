@@ -1,4 +1,4 @@
-//! Why a shaper gives what it gives: what the sending host's queueing discipline is set to, held against what was measured.
+//! Why a shaper gives what it gives: the settings of the sending host's queueing discipline, compared with what was measured.
 
 mod bucket;
 mod causes;

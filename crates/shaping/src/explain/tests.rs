@@ -1,4 +1,4 @@
-//! What was measured, held against queueing disciplines that explain it.
+//! What was measured, compared with queueing disciplines that explain it.
 
 use goodput_model::{
     BitRate, Bytes, Confirmation, CountedLayer, EndName, Estimate, Gaps, Known, Missing,

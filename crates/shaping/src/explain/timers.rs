@@ -1,10 +1,10 @@
-//! How late timers of the sending host are that run as long as its shaper's.
+//! How late those timers of the sending host are that run as long as its shaper's.
 
 use goodput_ceiling::bucket::PLAUSIBLE_LATENESS_S;
 use goodput_ceiling::lateness::lateness_to_bridge;
 use goodput_model::{Missing, TimerLateness, median};
 
-/// Timers that were watched before the traffic: a shaper waits for the tokens of its next packet, and that may be a super-packet.
+/// Timers that were watched before the traffic: a shaper waits for the tokens of its next packet, which may be a super-packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timers {
     /// Those that ran about as long as a frame takes at the rate.

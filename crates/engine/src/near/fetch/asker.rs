@@ -42,7 +42,7 @@ impl Asker {
         let Some(ip) = reached else { return Ok(self.clone()) };
         let addresses = self.addresses.only(ip).ok_or_else(|| {
             let host = &self.target.host;
-            format!("{host} does not lead to {ip} any more, where it was stored; if that machine is gone for good: goodput settings undo --forget")
+            format!("{host} no longer leads to {ip}, where the file was stored; if that machine is gone for good: goodput settings undo --forget")
         })?;
         Ok(Self { addresses, ..self.clone() })
     }

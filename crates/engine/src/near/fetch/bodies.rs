@@ -208,7 +208,7 @@ impl Question {
 /// The only body of a flow.
 pub struct OneBody {
     pub question: Arc<Mutex<Question>>,
-    /// When it was answered, for whoever waits for its end.
+    /// When it was answered, for the thread that waits for its end.
     pub answered: Arc<OnceLock<Instant>>,
 }
 

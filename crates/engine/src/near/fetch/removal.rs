@@ -29,7 +29,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Whoever ended a measurement, or begins one, waits for something else.
+    /// The person who ended a measurement, or begins one, waits for something else.
     pub const BESIDE_A_RUN: Self =
         Self { all: Duration::from_secs(10), one: Duration::from_secs(5) };
     /// For a user who asked for nothing else.

@@ -22,14 +22,14 @@ use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::run::traffic::byte_limit;
 
-/// How long payload is read. The measurement itself brings what does not come in this time.
+/// How long payload is read. The measurement itself reads the rest.
 const MAX_READ_TIME: Duration = Duration::from_secs(10);
 /// Most further fetches like the first, and how long they may take together.
 const MAX_FURTHER_FETCHES: usize = 20;
 const MAX_FURTHER_TIME: Duration = Duration::from_millis(500);
-/// How long one of them may take: fewer than five say nothing of how they vary.
+/// How long one of them may take: fewer than five prove nothing about how they vary.
 const MAX_FURTHER_FETCH_TIME: Duration = Duration::from_millis(100);
-/// How often to check for its end. The time of the end is known exactly all the same.
+/// How often to check for its end. The time of the end is known exactly anyway.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How long a wait lasts before it checks whether anyone still waits for the result.

@@ -13,7 +13,7 @@ use crate::error::EngineError;
 const MAX_READING_TIME: Duration = Duration::from_secs(10);
 /// How long a call may go on after the pass was asked to stop. On a dead mount it never ends.
 const MAX_STOPPING_TIME: Duration = Duration::from_secs(5);
-/// How often to check for its end. The time of the end is known exactly all the same.
+/// How often to check for its end. The time of the end is known exactly anyway.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Default)]

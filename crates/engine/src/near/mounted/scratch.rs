@@ -17,7 +17,7 @@ use crate::near::notes::{Meeting, Note, Noted};
 const FILE_BYTES: u64 = 64 << 20;
 /// Prefix of the names of such files.
 const NAME: &str = ".goodput-write-";
-/// How long their removal may take: whoever ended the measurement waits, and a dead mount never answers.
+/// How long their removal may take: the person who ended the measurement waits, and a dead mount never answers.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Noted for PathBuf {

@@ -111,7 +111,7 @@ impl Appliers {
                 let own = SettingRef { end: EndName::Near, ..setting.clone() };
                 let request = SettingRequest::Apply(own, value.into());
                 let applied = client.setting(request).await.map(drop);
-                // A far end that lets nobody change anything lets nobody put anything back.
+                // A far end that allows no changes has nothing to put back.
                 let refused = applied.as_ref().is_err_and(EngineError::not_permitted);
                 self.far_touched |= client.far_end().changes_settings && !refused;
                 applied

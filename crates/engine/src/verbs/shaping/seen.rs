@@ -38,7 +38,7 @@ pub(super) async fn timers(request: &ShapingRequest) -> Result<Timers, Missing> 
     }
 }
 
-/// How long a shaper sleeps before it sends so many bytes: as long as they take at its rate. A timer that is longer than
+/// How long a shaper sleeps before it sends this many bytes: as long as they take at its rate. A timer that is longer than
 /// the watch itself is watched as far as that goes.
 fn timer(bytes: f64, rate: BitRate) -> Duration {
     Duration::from_secs_f64((bytes * 8.0 / rate.0).min(WATCHED.as_secs_f64()))

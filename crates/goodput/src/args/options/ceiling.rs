@@ -230,7 +230,7 @@ fn bus(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// The help can't be made from the tables, so it is held against them.
+    /// The help can't be made from the tables, so it is compared with them.
     #[test]
     fn the_help_names_every_tunnel_and_bus() {
         let command = CeilingInputArgs::augment_args(clap::Command::new("x"));

@@ -229,7 +229,7 @@ fn rate_of(said: &str) -> Result<f64> {
     Ok(sum(|fetch| fetch.0) * 8.0 / sum(|fetch| fetch.1))
 }
 
-/// The values of a client that has ended after so many fetches; other children took `before` seconds of CPU time.
+/// The values of a client that has ended after this many fetches; other children took `before` seconds of CPU time.
 fn values(bits_per_s: f64, fetches: u64, before: f64) -> Result<Values> {
     let all_bytes = (FILE_BYTES * fetches) as f64;
     let cpu = (children_cpu_s()? - before) / (all_bytes / 1e9);

@@ -349,7 +349,7 @@ impl Measuring {
         }
         visitor.feed(Input::Ended(last));
         if visitor.shared.config.private {
-            let why = "the far end keeps its facts to itself";
+            let why = "the far end reports none of its facts (--private)";
             visitor.feed(Input::Report(Known::missing(why)));
             return Ok(());
         }

@@ -113,7 +113,7 @@ impl Visitor {
             return Err("the far end receives no payload");
         }
         if self.shared.config.private {
-            return Err("the server keeps its facts to itself (--private)");
+            return Err("the server reports none of its facts (--private)");
         }
         if self.credential.is_none() {
             return Err("the server shows its card's hash key only to clients with a token");

@@ -162,7 +162,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Whether a call has been unanswered for longer than `patience`, although the server answered so many later calls
+    /// Whether a call has been unanswered for longer than `patience`, although the server answered this many later calls
     /// that it must have lost this one. A long time alone proves nothing: many large answers may be ahead of it.
     pub fn is_overdue(&self, patience: Duration, now: Instant) -> bool {
         // Calls are sent in order, and all of them are repeated on a new connection.

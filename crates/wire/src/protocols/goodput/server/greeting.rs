@@ -175,8 +175,8 @@ impl Greeting {
             }
             Some(false) => "this server can't use its list of keys at the moment; its log says why",
             None => {
-                "this server knows no keys: it was started without --authorized-keys; to be measured by it all the \
-                 same, connect without a key (--no-key)"
+                "this server knows no keys: it was started without --authorized-keys; to measure anyway, connect \
+                 without a key (--no-key)"
             }
         };
         answer_plainly(now, channel);
