@@ -53,6 +53,7 @@ const LAB: &str = "goodput-lab";
 const SANDBOX: &str = "goodput-sandbox";
 const ENGINE: &str = "goodput-engine";
 const COMPAT: &str = "goodput-compat";
+const CAPTURE: &str = "goodput-capture";
 const CHARTS: &str = "goodput-charts";
 
 /// From the bottom up. The tests of a crate may use all crates before it.
@@ -72,6 +73,7 @@ const LAYERS: &[Layer] = &[
     layer(STORE, &[MODEL]),
     near_kernel(MOVER, &[MODEL, FRAMING]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),
+    near_kernel(CAPTURE, &[]),
     near_kernel(SETTINGS, &[MODEL, NETLINK]),
     // Its rows are settings of the registry.
     layer(REMOTE, &[MODEL, SETTINGS]),
@@ -83,13 +85,13 @@ const LAYERS: &[Layer] = &[
         ENGINE,
         &[
             MODEL, FRAMING, FILES, WIRE, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, MOVER, KERNEL,
-            SETTINGS, REMOTE,
+            CAPTURE, SETTINGS, REMOTE,
         ],
     ),
     // Everything that reads foreign input, for the fuzzer; not part of the program.
     layer(
         "goodput-fuzzed",
-        &[MODEL, NETLINK, FRAMING, WIRE, FILES, STORE, MOVER, KERNEL, SETTINGS, LAB],
+        &[MODEL, NETLINK, FRAMING, WIRE, FILES, STORE, MOVER, KERNEL, CAPTURE, SETTINGS, LAB],
     ),
     layer(COMPAT, &[MODEL, ENGINE]),
     // The program reads every registry, for help, lists and documents.

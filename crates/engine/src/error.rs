@@ -1,5 +1,6 @@
 //! The engine's errors, and the kind of each failure.
 
+use goodput_capture::CaptureError;
 use goodput_files::FileError;
 use goodput_mover::socket::SocketError;
 use goodput_remote::RemoteError;
@@ -72,6 +73,9 @@ pub enum EngineError {
     /// A file of this end can't be read or written.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// Packets can't be captured.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// A setting could not be read, changed or put back.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -157,6 +161,7 @@ impl EngineError {
             Self::Forbidden(_) => true,
             Self::Storage(error) => error.not_permitted,
             Self::Mount(error) => error.not_permitted(),
+            Self::Capture(error) => matches!(error, CaptureError::NotPermitted { .. }),
             Self::File { why, .. } => why.not_permitted(),
             Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
             Self::Socket { failure, .. } => failure.is_not_permitted(),

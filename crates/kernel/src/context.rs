@@ -60,7 +60,10 @@ impl Context {
     }
 
     /// Name of the device of the path.
-    pub(crate) fn device_name(&self) -> Result<String, Missing> {
+    ///
+    /// # Errors
+    /// If there is no route, or no device with the address.
+    pub fn device_name(&self) -> Result<String, Missing> {
         match (&self.device, self.peer, self.local) {
             (Some(device), _, _) => Ok(device.clone()),
             (None, Some(_), _) if self.scope > 0 => device_numbered(self.scope),

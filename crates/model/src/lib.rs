@@ -8,6 +8,7 @@
 
 pub mod account;
 pub mod arrivals;
+pub mod capture;
 pub mod ceiling;
 pub mod change;
 pub mod changed_host;
@@ -59,6 +60,7 @@ pub mod way;
 
 pub use account::{Account, AccountPart, AccountSpan, Limiter};
 pub use arrivals::{Arrival, FlowArrivals, MAX_ARRIVALS};
+pub use capture::{CapturedPayload, PacketCapture, PacketSize};
 pub use ceiling::{
     CeilingBound, CeilingFit, CeilingInputs, CeilingLine, CeilingPoint, CeilingReport,
     CeilingUnread,

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::capture::PacketCapture;
 use crate::ceiling::CeilingInputs;
 use crate::changed_host::ChangedHost;
 use crate::clocks::Clocks;
@@ -103,6 +104,9 @@ pub struct Record {
     /// What a shaper gives, if that was asked (`goodput shaping`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaping: Option<Box<ShapingTest>>,
+    /// What a capture of its packets shows, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Box<PacketCapture>>,
     /// Hosts without goodput whose settings were changed, and put back, by SSH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_hosts: Vec<ChangedHost>,

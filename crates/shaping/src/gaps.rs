@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Bytes, GapBin, Gaps, Rhythm, median};
 
-use crate::trace::Came;
-
 /// Where the bins begin, seconds; shorter pauses are those within a batch of the receiver's.
 const FIRST_BIN_S: f64 = 1e-6;
 /// A pause of at least this share of the longest ends a burst.
@@ -14,13 +12,26 @@ const PAUSE_SHARE: f64 = 0.5;
 const MIN_PAUSED_SHARE: f64 = 0.5;
 /// Bursts between pauses, at least.
 const MIN_BURSTS: usize = 4;
-/// Share of the mean period by which periods spread, at most, if they are even.
+/// Share of the median period by which most periods differ from it, at most, if they are even.
 const MAX_SPREAD: f64 = 0.15;
+/// Share of the periods that most are, at least: the first and the last burst have their own reasons. Of random pauses,
+/// one in ten would be as near the median.
+const MIN_EVEN_SHARE: f64 = 0.75;
 
-pub(crate) fn gaps(held: &[Came], frame: f64) -> Gaps {
-    let pauses: Vec<f64> = held.windows(2).map(|two| two[1].came_s - two[0].came_s).collect();
+/// A packet that passed a place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Passed {
+    /// When, seconds.
+    pub(crate) at_s: f64,
+    /// Its bytes.
+    pub(crate) bytes: f64,
+}
+
+/// The pauses between packets, the earliest first.
+pub(crate) fn gaps(passed: &[Passed]) -> Gaps {
+    let pauses: Vec<f64> = passed.windows(2).map(|two| two[1].at_s - two[0].at_s).collect();
     let longest_s = pauses.iter().copied().fold(0.0, f64::max);
-    Gaps { longest_s, histogram: histogram(&pauses), rhythm: rhythm(held, &pauses, frame) }
+    Gaps { longest_s, histogram: histogram(&pauses), rhythm: rhythm(passed, &pauses) }
 }
 
 fn histogram(pauses: &[f64]) -> Vec<GapBin> {
@@ -33,8 +44,8 @@ fn histogram(pauses: &[f64]) -> Vec<GapBin> {
     bins.map(|(bin, count)| GapBin { from_s: FIRST_BIN_S * 2f64.powi(bin), count }).collect()
 }
 
-/// Bursts of several frames, with long pauses at even times between them.
-fn rhythm(held: &[Came], pauses: &[f64], frame: f64) -> Option<Rhythm> {
+/// Bursts of several packets, with long pauses at even times between them.
+fn rhythm(passed: &[Passed], pauses: &[f64]) -> Option<Rhythm> {
     let longest = pauses.iter().copied().fold(0.0, f64::max);
     let long = |pause: f64| pause >= PAUSE_SHARE * longest;
     let begins: Vec<usize> =
@@ -45,29 +56,32 @@ fn rhythm(held: &[Came], pauses: &[f64], frame: f64) -> Option<Rhythm> {
         return None;
     }
     let bursts = begins.windows(2);
-    let frames = median(bursts.clone().map(|two| (two[1] - two[0]) as f64))?;
-    let periods: Vec<f64> = bursts.map(|two| held[two[1]].came_s - held[two[0]].came_s).collect();
-    let mean = periods.iter().sum::<f64>() / periods.len() as f64;
-    let spread = periods.iter().map(|period| (period - mean).powi(2)).sum::<f64>();
-    let is_even = (spread / periods.len() as f64).sqrt() <= MAX_SPREAD * mean;
-    // Single frames at even times are a rate, and no bursts.
-    let burst_bytes = Bytes((frames * frame).round() as u64);
-    (is_even && frames >= 2.0).then_some(Rhythm { period_s: mean, burst_bytes })
+    let packets = median(bursts.clone().map(|two| (two[1] - two[0]) as f64))?;
+    let bytes = |two: &[usize]| passed[two[0]..two[1]].iter().map(|one| one.bytes).sum();
+    let burst_bytes = median(bursts.clone().map(bytes))?;
+    let periods: Vec<f64> = bursts.map(|two| passed[two[1]].at_s - passed[two[0]].at_s).collect();
+    let period_s = median(periods.iter().copied())?;
+    let is_near = |period: &&f64| (**period - period_s).abs() <= MAX_SPREAD * period_s;
+    let even = periods.iter().filter(is_near).count();
+    let is_even = even as f64 >= MIN_EVEN_SHARE * periods.len() as f64;
+    // Single packets at even times are a rate, and no bursts.
+    let burst_bytes = Bytes(burst_bytes.round() as u64);
+    (is_even && packets >= 2.0).then_some(Rhythm { period_s, burst_bytes })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(came_s: f64) -> Came {
-        Came { sent_s: 0.0, came_s, wait_s: 0.0, lost_before: 0 }
+    fn at(at_s: f64) -> Passed {
+        Passed { at_s, bytes: 1514.0 }
     }
 
     #[test]
     fn bursts_each_200_ms_are_a_rhythm() {
         let times = (0..10).flat_map(|burst| [0.0, 1e-5, 2e-5].map(|t| f64::from(burst) * 0.2 + t));
-        let held: Vec<Came> = times.map(at).collect();
-        let gaps = gaps(&held, 1514.0);
+        let passed: Vec<Passed> = times.map(at).collect();
+        let gaps = gaps(&passed);
         let rhythm = gaps.rhythm.unwrap();
         assert!((rhythm.period_s - 0.2).abs() < 1e-9, "{rhythm:?}");
         assert_eq!(rhythm.burst_bytes, Bytes(3 * 1514));
@@ -76,8 +90,19 @@ mod tests {
     }
 
     #[test]
+    fn a_last_burst_of_its_own_time_takes_no_rhythm_away() {
+        let at_burst = |begun: f64| [0.0, 1e-5].map(|t| at(begun + t));
+        let even = (0..8).flat_map(|burst| at_burst(f64::from(burst) * 0.208));
+        let passed: Vec<_> = even.chain(at_burst(1.53)).chain(at_burst(1.88)).collect();
+        let rhythm = gaps(&passed).rhythm.unwrap();
+        assert!((rhythm.period_s - 0.208).abs() < 1e-9, "{rhythm:?}");
+        let random = [0.0, 0.2, 0.33, 0.7, 0.81, 1.2, 1.38, 1.9].into_iter().flat_map(at_burst);
+        assert_eq!(gaps(&random.collect::<Vec<_>>()).rhythm, None);
+    }
+
+    #[test]
     fn single_frames_at_even_times_are_none() {
-        let held: Vec<Came> = (0..100).map(|n| at(f64::from(n) * 1e-3)).collect();
-        assert_eq!(gaps(&held, 1514.0).rhythm, None);
+        let passed: Vec<Passed> = (0..100).map(|n| at(f64::from(n) * 1e-3)).collect();
+        assert_eq!(gaps(&passed).rhythm, None);
     }
 }

@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod bucket;
+mod captured;
 mod curve;
 mod empty;
 mod explain;
@@ -30,13 +31,15 @@ mod windows;
 
 use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKind};
 
+pub use captured::captured;
 pub use explain::{Sender, Timers, Watched, counts, explain};
 pub use judge::{Configured, TcpRate, judge};
 pub use proof::{Question, Questions, proof, questions};
 pub use since::since;
 pub use trace::{Sizes, Train};
 
-use trace::Trace;
+use gaps::Passed;
+use trace::{Came, Trace};
 
 /// What a train shows.
 ///
@@ -60,6 +63,8 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         ..depth
     });
     let held = empty.span(&trace);
+    let passed = |came: &Came| Passed { at_s: came.came_s, bytes: trace.frame };
+    let passed: Vec<Passed> = held.iter().map(passed).collect();
     let bits = |bytes_per_s: f64| BitRate(bytes_per_s * 8.0);
     Ok(Shaping {
         kind,
@@ -77,7 +82,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
             (Err(why), _) => Err(why.clone()),
         }),
         windows: windows::rates(held, trace.frame),
-        gaps: gaps::gaps(held, trace.frame),
+        gaps: gaps::gaps(&passed),
         curve: curve::curve(&trace),
         rate_bits_per_s: rate.map(|rate| rate.mean.scaled(8.0)).into(),
         bucket_bytes: bucket.into(),

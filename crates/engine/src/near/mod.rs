@@ -2,6 +2,7 @@
 
 pub mod agree;
 mod both_ends;
+pub mod capture;
 pub mod client;
 pub mod clocks;
 pub mod far_account;

@@ -94,6 +94,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         nfs_reads: None,
         rate_searches: Vec::new(),
         shaping: None,
+        capture: None,
         changed_hosts: Vec::new(),
         file_parts: None,
         thinned: measurement.thinned,

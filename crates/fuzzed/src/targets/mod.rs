@@ -21,6 +21,7 @@ targets!(
     keys,
     messages,
     netlink,
+    packets,
     protocols,
     records,
     scenarios

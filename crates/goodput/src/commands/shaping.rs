@@ -29,6 +29,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         target,
         configured: args.shaper.configured(),
         prove: prove(args, state)?,
+        capture: args.capture.pcap.clone(),
         started: measured::now(),
     };
     let live = Live::new(&args.output, &request.plan).with_intervals(false);

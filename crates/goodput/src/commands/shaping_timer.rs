@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Arg, Command, CommandFactory};
 use goodput_model::Direction;
 
-use crate::args::{Cli, CredentialArgs, ShapingArgs};
+use crate::args::{Cli, CredentialArgs, OutputArgs, ShapingArgs};
 use crate::exit::Exit;
 use crate::screen;
 
@@ -65,7 +65,8 @@ fn environment(value: impl Fn(&OsStr) -> Option<OsString>) -> Result<String> {
 /// Whether an option or its variable names a file that is sought from the current directory.
 fn names_a_relative_path(args: &ShapingArgs, state: Option<&Path>) -> bool {
     let CredentialArgs { token_file, key, password_file, rsa_public_key, .. } = &args.credentials;
-    let files = [token_file, key, password_file, rsa_public_key, &args.output.record];
+    let OutputArgs { record, .. } = &args.output;
+    let files = [token_file, key, password_file, rsa_public_key, record, &args.capture.pcap];
     let files = files.into_iter().flatten().map(PathBuf::as_path);
     files.chain(state).any(Path::is_relative)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use goodput_engine::probe::probe;
 use goodput_engine::{
-    AttachRequest, AttachTo, Client, Conclusion, Event, Incomplete, attach, conclude,
+    AttachRequest, AttachTo, Client, Conclusion, Event, Incomplete, TestCapture, attach, conclude,
     conclude_at_least,
 };
 use goodput_model::Plan;
@@ -122,6 +122,8 @@ fn measure(
         let mut client =
             Client::connect(&target, &plan.socket, &credentials, &interrupt, listener).await?;
         let conclusion = async {
+            let start = |file: &PathBuf| TestCapture::start(&client, &plan, file);
+            let capture = args.capture.pcap.as_ref().map(start).transpose()?;
             let measurement =
                 goodput_engine::measure(&mut client, &plan, &interrupt, listener).await?;
             // A foreign format shows what was sent.
@@ -130,6 +132,9 @@ fn measure(
                 true => conclude_at_least(measurement, target_text, &started),
                 false => conclude(measurement, target_text, &started)?,
             };
+            if let Some(capture) = capture {
+                capture.finish(&mut conclusion.record, &[]).await;
+            }
             if let Some(state_dir) = state_dir.filter(|_| conclusion.incomplete.is_none()) {
                 probe(&mut client, &mut conclusion.record, state_dir, &interrupt, listener).await?;
             }

@@ -2,6 +2,7 @@
 
 mod account;
 pub mod bar;
+mod captured;
 pub mod ceiling;
 pub mod check;
 mod combined;

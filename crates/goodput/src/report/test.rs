@@ -7,8 +7,8 @@ use goodput_model::{
 use super::labelled::{line, lines, remedy, undecided};
 use super::micros::micros;
 use super::{
-    account, bar, datagrams, fetches, latency, losses, mounts, movers, mptcp, peer, placement,
-    storage, style, thinned, way,
+    account, bar, captured, datagrams, fetches, latency, losses, mounts, movers, mptcp, peer,
+    placement, storage, style, thinned, way,
 };
 use crate::args::MeasureArgs;
 use crate::shell;
@@ -50,6 +50,7 @@ pub fn text(record: &Record, detail: Detail) -> String {
     contributing(&mut out, record);
     probes(&mut out, record);
     ways(&mut out, record, detail.verbose);
+    record.capture.iter().for_each(|own| lines(&mut out, "capture", captured::lines(own)));
     record.thinned.iter().for_each(|thinned| line(&mut out, "detail", &thinned::phrase(thinned)));
     doubts(&mut out, record, detail.failure_is_reported);
     if detail.undecided {

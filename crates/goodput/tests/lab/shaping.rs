@@ -15,6 +15,11 @@ use crate::stage::exe;
 pub fn all() -> Vec<Test> {
     vec![
         Test::of_facts("shaping::a_schedule_and_its_history", a_schedule_and_its_history),
+        Test::of_facts("shaping::a_capture_is_kept_and_read", a_capture_is_kept_and_read),
+        Test::of_facts(
+            "shaping::without_the_capability_nothing_begins",
+            without_the_capability_nothing_begins,
+        ),
         Test::of_facts(
             "shaping::without_privileges_nothing_is_proven",
             without_privileges_nothing_is_proven,
@@ -53,6 +58,51 @@ impl Hosts {
         let said = || String::from_utf8_lossy(&output.stderr).into_owned();
         let record = serde_json::from_slice(&output.stdout).map_err(|_| said())?;
         Ok((record, output.status.code()))
+    }
+}
+
+/// The capture has the super-packets of TCP, which leave this host whole, and tcpdump reads as many packets.
+fn a_capture_is_kept_and_read() -> Result<(), Failed> {
+    let hosts = Hosts::up("shaped-router.toml")?;
+    let file = hosts.directory.path().join("own.pcapng");
+    let file = file.to_string_lossy();
+    let (record, _) = hosts.shaping(&["--pcap", &file, "--no-store"])?;
+    hosts.server.stop()?;
+    let capture = &record["capture"];
+    let tcp = capture["payload"]
+        .as_array()
+        .and_then(|all| all.iter().find(|one| one["transport"] == "tcp"));
+    let largest = tcp.and_then(|tcp| tcp["largest_bytes"].as_u64());
+    if capture["failure"].is_string()
+        || capture["dropped"] != 0
+        || largest.is_none_or(|bytes| bytes <= 1500)
+    {
+        return Err(format!("{capture}").into());
+    }
+    if !Path::new("/usr/bin/tcpdump").exists() {
+        goodput_testing::skip("tcpdump");
+        return Ok(());
+    }
+    let read = std::process::Command::new("tcpdump").args(["-n", "-r", &file]).output()?;
+    let lines = String::from_utf8_lossy(&read.stdout).lines().count() as u64;
+    match capture["packets"].as_u64() == Some(lines) {
+        true => Ok(()),
+        false => Err(format!("tcpdump reads {lines} of {}", capture["packets"]).into()),
+    }
+}
+
+/// A capture that can't begin ends the test before any traffic, with what is missing.
+fn without_the_capability_nothing_begins() -> Result<(), Failed> {
+    let hosts = Hosts::up("bucket.toml")?;
+    let mut command = hosts.lab.near().command("setpriv")?;
+    command.args(["--bounding-set=-all", "--inh-caps=-all", "--"]).arg(exe());
+    command.args(["test", hosts.server.target(), "--no-store", "--pcap", "/dev/null"]);
+    let output = command.output()?;
+    hosts.server.stop()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(3) if said.contains("that takes CAP_NET_RAW") => Ok(()),
+        code => Err(format!("{code:?}: {said}").into()),
     }
 }
 

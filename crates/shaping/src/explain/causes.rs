@@ -2,11 +2,11 @@
 
 use goodput_model::ShapingCause;
 
-use super::{Answer, Seen, bucket, late_timers, queue, rates, say};
+use super::{Answer, Seen, bucket, captured, late_timers, queue, rates, say};
 
 /// All that explain what was seen.
 pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
-    const ALL: [fn(&Seen) -> Answer; 16] = [
+    const ALL: [fn(&Seen) -> Answer; 17] = [
         rates::set_otherwise,
         bucket::below_a_frame,
         late_timers::of_frames,
@@ -20,6 +20,7 @@ pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
         queue::policed_tcp,
         queue::too_short,
         tcp_limit,
+        captured::bursts,
         rates::counts_more,
         bucket::cuts_batches,
         queue::too_long,

@@ -1,6 +1,7 @@
 //! Why a shaper gives what it gives: the settings of the sending host's queueing discipline, compared with what was measured.
 
 mod bucket;
+mod captured;
 mod causes;
 mod late_timers;
 mod local;
@@ -16,7 +17,7 @@ pub use timers::{Timers, Watched};
 
 use goodput_model::{
     Bytes, Change, CountedLayer, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing,
-    Shaping, ShapingCause, ShapingTest, Snapshot,
+    PacketCapture, Shaping, ShapingCause, ShapingTest, Snapshot,
 };
 
 use crate::judge::Configured;
@@ -40,6 +41,8 @@ pub struct Sender<'a> {
     pub segment: Result<(f64, f64), Missing>,
     /// Smallest round-trip time of TCP, seconds.
     pub min_rtt_s: Result<f64, Missing>,
+    /// A capture there, if one was made.
+    pub capture: Option<&'a PacketCapture>,
     /// What limits TCP, by its own diagnosis, if that found anything.
     pub tcp_limit: Option<String>,
 }
@@ -177,6 +180,11 @@ impl<'a> Seen<'a> {
     /// The most that it may be, bytes.
     fn burst_at_most(&self) -> Option<f64> {
         burst_at_most(self.shaper()?)
+    }
+
+    /// Whether TCP gets less than datagrams, or than the local shaper's rate.
+    fn tcp_shortfall_or_lag(&self) -> bool {
+        self.tcp_lags() || self.tcp_shortfall().is_some()
     }
 
     /// Whether TCP gets less than datagrams, by more than what is tolerated.

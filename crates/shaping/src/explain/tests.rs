@@ -2,10 +2,12 @@
 
 use goodput_model::{
     BitRate, Bytes, Confirmation, CountedLayer, EndName, Estimate, Gaps, Known, Missing,
-    QueueDiscipline, Shaping, ShapingKind, ShapingQueue, ShapingTest, Snapshot,
+    PacketCapture, QueueDiscipline, Shaping, ShapingKind, ShapingQueue, ShapingTest, Snapshot,
+    Transport,
 };
 
 use super::{Sender, Timers, Watched, counts, explain};
+use crate::captured;
 use crate::judge::Configured;
 
 /// Datagrams in frames, and TCP in the same, of the configured 100 Mbit/s.
@@ -86,6 +88,7 @@ pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a
         }),
         segment: Ok((1448.0, 1500.0)),
         min_rtt_s: Ok(0.02),
+        capture: None,
         tcp_limit: Some("the super-packets that something drops".into()),
     }
 }
@@ -312,4 +315,30 @@ fn an_end_that_reports_nothing_explains_nothing() {
     let why = || Missing::because("the far end is another program");
     let seen = explain(test(SHAPER, 1e8, 1e8), Err(why()));
     assert!(seen.causes.is_empty() && seen.shaper == Known::Missing(why()));
+}
+
+#[test]
+fn bursts_that_a_whole_capture_shows_are_named() {
+    let none = device("fq_codel", &[], &[]);
+    let burst = |n: u32| [0.0, 1e-5].map(|at| (f64::from(n) * 0.207 + at, 1500));
+    let tcp = captured(EndName::Near, Transport::Tcp, (0..10).flat_map(burst));
+    let capture = |dropped| PacketCapture {
+        device: "eth0".into(),
+        file: "own.pcapng".into(),
+        packets: 20,
+        dropped,
+        not_read: 0,
+        failure: None,
+        payload: vec![tcp.clone()],
+    };
+    let explained = |capture: &PacketCapture| {
+        let sender = Sender { capture: Some(capture), ..sender(&none, &none) };
+        explain(test(SHAPER, 1e8, 3e5), Ok(sender))
+    };
+    let seen = explained(&capture(0));
+    let cause = seen.causes.iter().find(|cause| cause.id == "captured-bursts").unwrap();
+    let words = "the capture on eth0 shows TCP in bursts of 3 kB every 207 ms";
+    assert!(cause.text.starts_with(words), "{}", cause.text);
+    let lossy = explained(&capture(1));
+    assert!(!ids(&lossy).contains(&"captured-bursts"), "its gaps are none of TCP's");
 }

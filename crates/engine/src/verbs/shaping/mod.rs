@@ -4,6 +4,8 @@ mod prove;
 mod seen;
 mod train;
 
+use std::path::PathBuf;
+
 use goodput_model::{
     Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
 };
@@ -15,13 +17,14 @@ use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::near::capture::TestCapture;
 use crate::near::client::Client;
 use crate::near::measure::measure;
 use crate::result::conclude::conclude;
 pub use prove::ProveRequest;
 use prove::prove;
 use seen::{sender, tcp_rate, timers};
-use train::{send_train, train_length_s};
+use train::{Sent, send_train, train_length_s};
 
 /// All traffic together, seconds.
 const TRAFFIC_S: f64 = 5.0;
@@ -41,6 +44,8 @@ pub struct ShapingRequest {
     pub configured: Configured,
     /// How to compare the settings in question afterwards, if that is wanted.
     pub prove: Option<ProveRequest>,
+    /// The file to capture packets into, if that is wanted.
+    pub capture: Option<PathBuf>,
     /// When it began, RFC 3339, UTC.
     pub started: String,
 }
@@ -63,20 +68,25 @@ pub async fn shaping(
     }
     let mut client =
         Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    let start = |file: &PathBuf| TestCapture::start(&client, plan, file);
+    let capture = request.capture.as_ref().map(start).transpose()?;
     // Before any traffic: what it costs is not the timers'.
     let late = timers(request).await;
     let train = match send_train(request, &mut client, interrupt, listener).await {
         Ok(train) => train,
         Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
-        Err(why) => Err(Missing::because(why.to_string())),
+        Err(why) => Sent::none(why.to_string()),
     };
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
     let length = Length::Seconds(TRAFFIC_S - train_length_s(request));
     let plan = Plan { length, ..plan.clone() };
     let measured = measure(&mut client, &plan, interrupt, listener).await;
     client.leave().await;
-    let record = conclude(measured?, &target.text, &request.started)?.record;
-    let record = explained(request, record, train, late);
+    let mut record = conclude(measured?, &target.text, &request.started)?.record;
+    if let Some(capture) = capture {
+        capture.finish(&mut record, &train.flows).await;
+    }
+    let record = explained(request, record, train.shaping, late);
     Ok(match &request.prove {
         Some(how) if !interrupt.is_raised() => {
             prove(request, how, record, interrupt, listener).await

@@ -83,6 +83,7 @@ pub(super) fn sender(
             Some(Known::Missing(why)) => Err(why.clone()),
             None => Err(Missing::because("nothing was sent")),
         },
+        capture: record.capture.as_deref(),
         tcp_limit: limit(record),
     })
 }

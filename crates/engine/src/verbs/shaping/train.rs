@@ -1,10 +1,11 @@
 //! The train: datagrams faster than the rate, and when they came.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use goodput_model::{
-    BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length, MAX_ARRIVALS, Missing,
-    Plan, Shaping, SocketOptions, Transport,
+    BitRate, Connection, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length,
+    MAX_ARRIVALS, Missing, Plan, Shaping, SocketOptions, Transport,
 };
 use goodput_shaping::{Sizes, Train};
 
@@ -34,17 +35,32 @@ const JOINED_FROM_BITS_PER_S: f64 = 1e9;
 /// Header of a datagram, bytes (RFC 768).
 const UDP_HEADER_BYTES: u64 = 8;
 
-/// What a train shows, or why none was sent.
+/// A train that was sent, or was to be.
+pub(super) struct Sent {
+    /// What it shows, or why none was sent.
+    pub(super) shaping: Result<Shaping, Missing>,
+    /// The addresses of its flow.
+    pub(super) flows: Vec<Connection>,
+}
+
+impl Sent {
+    /// No train.
+    pub(super) fn none(why: impl Into<Cow<'static, str>>) -> Self {
+        Self { shaping: Err(Missing::because(why)), flows: Vec::new() }
+    }
+}
+
+/// Sends a train, if the far end can report on it.
 pub(super) async fn send_train(
     request: &ShapingRequest,
     client: &mut Client,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
-) -> Result<Result<Shaping, Missing>, EngineError> {
+) -> Result<Sent, EngineError> {
     if !client.far_end().reports || !client.far_end().takes_any_plan {
-        return Ok(Err(Missing::because(
+        return Ok(Sent::none(
             "only goodput reports when datagrams come, and another program answers there",
-        )));
+        ));
     }
     let plan = train_plan(request);
     listener(Event::Note {
@@ -62,7 +78,8 @@ pub(super) async fn send_train(
     if interrupt.is_raised() {
         return Err(EngineError::Interrupted);
     }
-    Ok(train(&measurement).and_then(|train| goodput_shaping::shaping(&train)))
+    let shaping = train(&measurement).and_then(|train| goodput_shaping::shaping(&train));
+    Ok(Sent { shaping, flows: measurement.connections })
 }
 
 /// Length of a train, seconds: enough for a rate, but no longer than the receiver keeps the times of its datagrams.

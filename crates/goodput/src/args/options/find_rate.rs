@@ -14,7 +14,7 @@ pub struct FindRateArgs {
     /// The search starts at the highest rate that the sender reaches, or at --rate, and goes down. A trial takes
     /// --time [default: 2s], and the last trial three times as long.
     #[arg(long, requires = "udp", conflicts_with_all = ["both", "attach", "bytes", "omit", "latency",
-          "format", "probe", "no_observe", "chunk"])]
+          "format", "probe", "CaptureArgs", "no_observe", "chunk"])]
     pub find_rate: bool,
     /// Share of the datagrams that may be lost
     #[arg(long, value_name = "PERCENT", requires = "find_rate", default_value = "0.1%",

@@ -1,6 +1,7 @@
 //! Options of a measurement, shared by every verb that makes one, and how they become a plan. One file a
 //! group: an option has its field, its help and its place in the plan there.
 
+mod capture;
 mod ceiling;
 mod direction;
 mod files;
@@ -22,6 +23,7 @@ use clap::Args;
 use goodput_engine::Target;
 use goodput_model::{Bytes, Family, Length, MountPlan, Plan, SocketOptions, Transport};
 
+pub use capture::CaptureArgs;
 pub use ceiling::{CeilingInputArgs, asks_for_something, with_defaults};
 pub use direction::DirectionArgs;
 pub use files::StorageArgs;

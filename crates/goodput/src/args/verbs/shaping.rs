@@ -5,7 +5,7 @@ use goodput_engine::Target;
 use goodput_model::{BitRate, Bytes, Direction, Family, Plan, SocketOptions};
 use goodput_shaping::Configured;
 
-use crate::args::options::{CredentialArgs, OutputArgs, datagram_towards};
+use crate::args::options::{CaptureArgs, CredentialArgs, OutputArgs, datagram_towards};
 use crate::args::values::calendar::calendar;
 use crate::args::values::local::LocalAddress;
 use crate::args::values::{percent, rate, size, time};
@@ -47,6 +47,8 @@ pub struct ShapingArgs {
     pub shaper: ShaperArgs,
     #[command(flatten)]
     pub traffic: TrafficArgs,
+    #[command(flatten)]
+    pub capture: CaptureArgs,
     #[command(flatten)]
     pub proof: ProofArgs,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use clap::Args;
 use goodput_engine::AttachTo;
 
-use crate::args::options::{FindRateArgs, FormatArgs, MeasureArgs, OutputArgs};
+use crate::args::options::{CaptureArgs, FindRateArgs, FormatArgs, MeasureArgs, OutputArgs};
 
 /// What the longer help adds.
 const MORE: &str = "\
@@ -44,12 +44,14 @@ pub struct TestArgs {
     #[arg(required_unless_present = "attach")]
     pub target: Option<String>,
     /// The far end of `goodput test files`
-    #[arg(value_name = "HOST", conflicts_with_all = ["attach", "find_rate", "probe", "FormatArgs"], hide_short_help = true)]
+    #[arg(value_name = "HOST", conflicts_with_all = ["attach", "find_rate", "probe", "CaptureArgs", "FormatArgs"], hide_short_help = true)]
     pub host: Option<String>,
     #[command(flatten)]
     pub measure: MeasureArgs,
     #[command(flatten)]
     pub explain: ExplainArgs,
+    #[command(flatten)]
+    pub capture: CaptureArgs,
     #[command(flatten)]
     pub find_rate: FindRateArgs,
     #[command(flatten)]
@@ -67,7 +69,7 @@ pub struct ExplainArgs {
     /// Give its process id or one of its ports. Write pid:N or port:N if a number could be both.
     #[arg(long, value_name = "PID|PORT",
           conflicts_with_all = ["target", "DirectionArgs", "LoadArgs", "SocketArgs", "StorageArgs", "PeerArgs",
-                                "username", "server_key", "bytes", "fetches", "omit", "latency"])]
+                                "CaptureArgs", "username", "server_key", "bytes", "fetches", "omit", "latency"])]
     pub attach: Option<AttachTo>,
     /// Run short probes if the two likeliest causes look alike
     ///

@@ -1,0 +1,278 @@
+//! A running capture: a thread that takes packets from the ring to the file.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::block::{Frame, frames};
+use crate::error::CaptureError;
+use crate::filter;
+use crate::packet::Packet;
+use crate::pcapng::Writer;
+use crate::ring::{HANDED_OVER_MS, Ring};
+
+/// The name by which packets go from this host to itself. It has each twice, on its way out and on its way in.
+const LOOPBACK: &str = "lo";
+/// How long the thread waits for packets before it looks whether it is to stop, milliseconds.
+const LOOKS_EVERY_MS: u32 = 2 * HANDED_OVER_MS;
+/// Packets that are kept in memory at most: 24 bytes each, 5 s at 400 000 packets per second. All are in the file.
+const MAX_KEPT: usize = 2_000_000;
+
+/// What to capture, and where to write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The device.
+    pub device: String,
+    /// The other host.
+    pub peer: IpAddr,
+    /// Its port, or this host's port towards it.
+    pub port: u16,
+    /// The file. One that is there is replaced.
+    pub file: PathBuf,
+}
+
+/// A capture that runs.
+pub struct Capture {
+    stops: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Captured>>,
+}
+
+/// What was captured.
+#[derive(Debug, Default)]
+pub struct Captured {
+    /// TCP and UDP, in the order in which they passed.
+    pub packets: Vec<Packet>,
+    /// How many more passed than were kept here.
+    pub not_kept: u64,
+    /// How many were lost because the ring was full.
+    pub dropped: u64,
+    /// Why the capture ended early, if it did.
+    pub failure: Option<String>,
+}
+
+impl Capture {
+    /// Begins. What passes the device from now on is captured.
+    ///
+    /// # Errors
+    /// If a privilege is missing, the file can't be written, or the kernel refuses.
+    pub fn start(wanted: &Wanted) -> Result<Self, CaptureError> {
+        let ring = Ring::open(&wanted.device, &filter::of(wanted.peer, wanted.port))?;
+        let of_file = |cause| CaptureError::File { file: wanted.file.clone(), cause };
+        let file = File::create(&wanted.file).map_err(of_file)?;
+        let writer = Writer::begin(BufWriter::new(file), &wanted.device).map_err(of_file)?;
+        let stops = Arc::new(AtomicBool::new(false));
+        let both_ways = wanted.device != LOOPBACK;
+        let mut taking =
+            Taking { ring, writer, both_ways, found: Captured::default(), received: 0 };
+        let until = Arc::clone(&stops);
+        let thread = std::thread::Builder::new().name("capture".into()).spawn(move || {
+            let ended = taking.run(&until);
+            taking.end(ended)
+        });
+        let thread = thread.map_err(|cause| CaptureError::Refused {
+            device: wanted.device.clone(),
+            step: "start a thread",
+            cause,
+        })?;
+        Ok(Self { stops, thread: Some(thread) })
+    }
+
+    /// Ends, once all that has passed so far is in the file. Blocks for some tenths of a second.
+    pub fn finish(mut self) -> Captured {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Captured {
+        self.stops.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        let failure = Some("the thread that captures panicked".to_owned());
+        ended.and_then(Result::ok).unwrap_or(Captured { failure, ..Captured::default() })
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.stop();
+        }
+    }
+}
+
+/// What the thread works with.
+struct Taking {
+    ring: Ring,
+    writer: Writer<BufWriter<File>>,
+    /// Whether packets on their way out count, beside those that come in.
+    both_ways: bool,
+    found: Captured,
+    received: u64,
+}
+
+impl Taking {
+    /// Takes packets until it is to stop, and then those that passed before.
+    fn run(&mut self, stops: &AtomicBool) -> io::Result<()> {
+        let mut stopped_ns = None;
+        loop {
+            if stopped_ns.is_none() && stops.load(Ordering::Relaxed) {
+                stopped_ns = Some(now_ns());
+            }
+            let is_there = self.ring.wait(LOOKS_EVERY_MS)?;
+            let latest_ns = self.take()?;
+            self.count()?;
+            // A block with packets is handed over within half of that wait: nothing is left in the ring.
+            let is_over = |stop| !is_there || latest_ns.is_some_and(|latest| latest > stop);
+            if stopped_ns.is_some_and(is_over) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what the kernel has handed over. Returns the time of the last packet.
+    fn take(&mut self) -> io::Result<Option<u64>> {
+        let Self { ring, writer, both_ways, found, .. } = self;
+        let mut latest = None;
+        loop {
+            let taken = ring.next(|block| -> io::Result<()> {
+                for frame in frames(block).filter(|frame| *both_ways || !frame.is_outgoing) {
+                    latest = Some(frame.at_ns);
+                    writer.packet(&frame)?;
+                    found.keep(&frame);
+                }
+                Ok(())
+            });
+            match taken {
+                Some(result) => result?,
+                None => return Ok(latest),
+            }
+        }
+    }
+
+    fn count(&mut self) -> io::Result<()> {
+        let (received, dropped) = self.ring.statistics()?;
+        self.received += received;
+        self.found.dropped += dropped;
+        Ok(())
+    }
+
+    /// Ends the file.
+    fn end(self, ended: io::Result<()>) -> Captured {
+        let Self { writer, mut found, received, .. } = self;
+        let ended = ended.and_then(|()| writer.end(now_ns(), received, found.dropped));
+        found.failure = ended.err().map(|cause| cause.to_string());
+        found
+    }
+}
+
+impl Captured {
+    fn keep(&mut self, frame: &Frame) {
+        let Some(packet) = Packet::read(frame.head, frame.bytes, frame.at_ns) else { return };
+        match self.packets.len() < MAX_KEPT {
+            true => self.packets.push(packet),
+            false => self.not_kept += 1,
+        }
+    }
+}
+
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_testing::in_namespace;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    /// Captures on loopback what `traffic` sends to `port` of `peer`.
+    fn captured(peer: IpAddr, port: u16, traffic: impl FnOnce()) -> (Captured, Vec<u8>) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("own.pcapng");
+        let wanted = Wanted { device: LOOPBACK.into(), peer, port, file: file.clone() };
+        let capture = Capture::start(&wanted).unwrap();
+        traffic();
+        (capture.finish(), std::fs::read(file).unwrap())
+    }
+
+    fn up() {
+        let lo = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
+        assert!(lo.unwrap().success());
+    }
+
+    /// Sends datagrams of these many bytes to a socket at `address`.
+    fn datagrams(to: &UdpSocket, bytes: &[usize]) {
+        let address = to.local_addr().unwrap();
+        let from = UdpSocket::bind((address.ip(), 0)).unwrap();
+        for bytes in bytes {
+            from.send_to(&vec![7; *bytes], address).unwrap();
+        }
+    }
+
+    #[test]
+    fn only_the_packets_of_one_port_are_captured_and_each_once() {
+        in_namespace(|| {
+            up();
+            for ip in ["127.0.0.1", "::1"] {
+                let peer: IpAddr = ip.parse().unwrap();
+                let (wanted, other) =
+                    (UdpSocket::bind((peer, 0)).unwrap(), UdpSocket::bind((peer, 0)).unwrap());
+                let port = wanted.local_addr().unwrap().port();
+                let (found, file) = captured(peer, port, || {
+                    datagrams(&wanted, &[10, 1000]);
+                    datagrams(&other, &[20]);
+                });
+                let payload: Vec<_> = found.packets.iter().map(|packet| packet.payload).collect();
+                assert_eq!(payload, [10, 1000], "{ip}");
+                assert!(
+                    found.packets.iter().all(|packet| packet.to_port == port && !packet.is_tcp)
+                );
+                assert_eq!((found.dropped, found.failure), (0, None));
+                assert!(file.len() > 2 * 32, "{}", file.len());
+            }
+        });
+    }
+
+    #[test]
+    fn a_connection_is_captured_from_its_first_packet_on() {
+        in_namespace(|| {
+            up();
+            let peer: IpAddr = "127.0.0.1".parse().unwrap();
+            let listener = TcpListener::bind((peer, 0)).unwrap();
+            let address = listener.local_addr().unwrap();
+            let (found, _) = captured(peer, address.port(), || {
+                drop(TcpStream::connect(address).unwrap());
+                drop(listener.accept().unwrap());
+            });
+            let first = found.packets.first().unwrap();
+            assert!(first.is_tcp && first.to_port == address.port() && first.payload == 0);
+            let times = found.packets.windows(2);
+            assert!(times.into_iter().all(|two| two[0].at_ns <= two[1].at_ns));
+        });
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_and_a_file_that_can_not_be_made_are_named() {
+        in_namespace(|| {
+            let wanted = |device: &str, file: &str| Wanted {
+                device: device.into(),
+                peer: "127.0.0.1".parse().unwrap(),
+                port: 1,
+                file: file.into(),
+            };
+            let refused = |wanted: &Wanted| Capture::start(wanted).err().unwrap().to_string();
+            let device = refused(&wanted("absent0", "/dev/null"));
+            assert!(device.contains("absent0: find the device"), "{device}");
+            let file = refused(&wanted(LOOPBACK, "/absent/own.pcapng"));
+            assert!(file.contains("write the capture to /absent/own.pcapng"), "{file}");
+            up();
+            // A disk that is full.
+            let full = Capture::start(&wanted(LOOPBACK, "/dev/full")).unwrap().finish();
+            assert!(full.failure.is_some_and(|why| why.contains("No space left")));
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! The lines on a capture: its file, and what it shows of sizes and pauses.
+
+use goodput_model::{CapturedPayload, PacketCapture, PacketSize};
+
+use super::micros::micros;
+
+/// The file first, then a line for each end and transport that sent payload.
+pub(super) fn lines(capture: &PacketCapture) -> Vec<String> {
+    let PacketCapture { device, file, packets, dropped, .. } = capture;
+    let lost = match dropped {
+        0 => "none missing".to_owned(),
+        dropped => format!("{dropped} missing"),
+    };
+    let first = format!("{file}   {packets} packets on {device}, {lost}");
+    [first].into_iter().chain(capture.payload.iter().map(payload)).collect()
+}
+
+fn payload(payload: &CapturedPayload) -> String {
+    let CapturedPayload { sender, transport, packets, largest_bytes, sizes, gaps } = payload;
+    let size = |size: &PacketSize| format!("{} ({})", size.bytes, share(size.packets, *packets));
+    let sizes: Vec<String> = sizes.iter().take(3).map(size).collect();
+    let mut words = format!(
+        "{transport} of the {sender} end: packets of {}, the largest {largest_bytes}; the longest gap is {}",
+        sizes.join(", "),
+        micros(gaps.longest_s * 1e6)
+    );
+    if let Some(rhythm) = gaps.rhythm {
+        let period = micros(rhythm.period_s * 1e6);
+        words += &format!("; bursts of {} every {period}", rhythm.burst_bytes);
+    }
+    words
+}
+
+fn share(part: u64, whole: u64) -> String {
+    format!("{:.0} %", part as f64 / whole as f64 * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Bytes, EndName, Gaps, Rhythm, Transport};
+
+    #[test]
+    fn a_capture_says_what_passed() {
+        let rhythm = Rhythm { period_s: 0.207, burst_bytes: Bytes(3000) };
+        let tcp = CapturedPayload {
+            sender: EndName::Near,
+            transport: Transport::Tcp,
+            packets: 4,
+            largest_bytes: Bytes(65_212),
+            sizes: vec![
+                PacketSize { bytes: Bytes(1500), packets: 3 },
+                PacketSize { bytes: Bytes(65_212), packets: 1 },
+            ],
+            gaps: Gaps { longest_s: 0.2, histogram: Vec::new(), rhythm: Some(rhythm) },
+        };
+        let capture = PacketCapture {
+            device: "eth0".into(),
+            file: "own.pcapng".into(),
+            packets: 9,
+            dropped: 0,
+            not_read: 0,
+            failure: None,
+            payload: vec![tcp],
+        };
+        let expected = [
+            "own.pcapng   9 packets on eth0, none missing",
+            "TCP of the near end: packets of 1.50 kB (75 %), 65.2 kB (25 %), the largest 65.2 kB; the longest gap is 200.0 ms; \
+             bursts of 3 kB every 207.0 ms",
+        ];
+        assert_eq!(lines(&capture), expected);
+        assert!(lines(&PacketCapture { dropped: 3, ..capture })[0].ends_with("3 missing"));
+    }
+}
