@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use goodput_engine::{TuneRequest, tune};
-use goodput_model::{EndName, Length, Plan, Purpose, Record, SettingRef, TuningOutcome};
+use goodput_model::{EndName, Plan, Purpose, Record, SettingRef, TuningOutcome};
 use goodput_remote::Hosts;
 use goodput_settings::Setting;
 
@@ -19,10 +19,6 @@ use crate::exit::Exit;
 use crate::file_servers;
 use crate::report::{self, live::Live};
 
-/// Length of a run if the user sets none: past slow start on most paths, and short enough for the dozens of runs that
-/// several proofs take.
-const RUN_LENGTH: Length = Length::Seconds(1.0);
-
 /// Tunes and reports.
 pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
@@ -32,7 +28,7 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     let request = TuneRequest {
         credentials: credentials(&args.measure.peer.credentials, &target)?,
         target,
-        run_length: args.measure.length.length().unwrap_or(RUN_LENGTH),
+        run_length: args.measure.length.length(),
         plan,
         purpose: args.tuning.purpose,
         min_gain_percent: args.tuning.min_gain,

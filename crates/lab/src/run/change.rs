@@ -38,7 +38,8 @@ pub fn compare(
     factor: &str,
     folder: &Path,
 ) -> Result<Result<Record, Failed>, LabError> {
-    change(scenario, goodput, "compare", &[factor], COMPARE_S, folder)
+    let arguments = [vec![factor], length(scenario, RUN_S)].concat();
+    change(scenario, goodput, "compare", &arguments, COMPARE_S, folder)
 }
 
 /// Brings `scenario` up and tunes its path for at most `max_time_s` seconds, with settings of both hosts. Returns the
@@ -76,7 +77,7 @@ fn change(
     pin(&mut command, &scenario);
     command.arg(verb).arg(target(&lab, &scenario)).args(arguments);
     command.args(["--max-time", &max_time_s.to_string()]);
-    command.args(["--json", "--no-store"]).args(token).args(length(&scenario, RUN_S));
+    command.args(["--json", "--no-store"]).args(token);
     command.args(&scenario.run.client).env("GOODPUT_STATE_DIR", folder.join("state"));
     let client = Process::start(command, &format!("goodput {verb} in near"))?;
     let near = client.pid();

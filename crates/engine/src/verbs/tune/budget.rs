@@ -6,6 +6,8 @@ use goodput_experiment::Design;
 
 /// How much longer than expected runs may take.
 const RUN_TIME_MARGIN_RATIO: f64 = 1.25;
+/// Comparisons that tuning usually needs: two changes, one of them left out again, and the proof.
+const USUAL_COMPARISONS: f64 = 4.0;
 /// Share of the remaining time that one change may take, after the reserve for the end.
 const MAX_TIME_SHARE_OF_A_CHANGE: f64 = 1.0 / 3.0;
 
@@ -22,15 +24,20 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Starts now. `run` is the expected length of a run; `ways_to_win` as in the design of each comparison.
-    pub fn new(all: Duration, run: Duration, ways_to_win: usize) -> Self {
+    /// Starts now. `ways_to_win` is as in the design of each comparison.
+    pub fn new(all: Duration, ways_to_win: usize) -> Self {
         let first_look = Design { ways_to_win, ..Design::default() }.looks().first();
-        Self { began: Instant::now(), all, run_s: run.as_secs_f64(), is_known: false, first_look }
+        Self { began: Instant::now(), all, run_s: 0.0, is_known: false, first_look }
     }
 
-    /// The first measurement took this time; its payload moved for `moved_s` seconds. Each run takes the same overhead.
-    pub fn beside_payload(&mut self, took: Duration, moved_s: f64) {
-        self.run_s += (took.as_secs_f64() - moved_s).max(0.0);
+    /// Longest run with which the usual number of comparisons can still decide, seconds.
+    pub fn longest_run_s(&self) -> f64 {
+        self.left().as_secs_f64() / (USUAL_COMPARISONS * self.shortest_runs())
+    }
+
+    /// The first measurement lets expect runs of this time, seconds.
+    pub fn expect(&mut self, run_s: f64) {
+        self.run_s = run_s;
     }
 
     /// A comparison of `runs` runs took this time.
@@ -54,9 +61,14 @@ impl Budget {
 
     /// Shortest time in which a comparison can decide, seconds.
     pub fn shortest_s(&self) -> f64 {
+        self.run_s * self.shortest_runs()
+    }
+
+    /// Runs of this comparison, with the margin.
+    fn shortest_runs(&self) -> f64 {
         // Two runs in each block, and the warm-up is one of the blocks.
         let blocks = self.first_look + 1;
-        self.run_s * f64::from(2 * blocks) * RUN_TIME_MARGIN_RATIO
+        f64::from(2 * blocks) * RUN_TIME_MARGIN_RATIO
     }
 
     /// When the time is up.
@@ -88,13 +100,20 @@ mod tests {
     fn a_guess_keeps_nothing_from_being_tried() {
         assert_eq!(for_the_first(170.0, 20.0), 50.0);
         assert_eq!(for_the_first(170.0, 120.0), 85.0);
-        let mut budget = Budget::new(Duration::from_secs(180), Duration::from_secs(1), 1);
-        budget.beside_payload(Duration::from_secs(7), 0.0);
+        let mut budget = Budget::new(Duration::from_secs(180), 1);
+        budget.expect(8.0);
         assert!(budget.for_a_change().is_some(), "it may be the fault that takes the time");
         budget.took(Duration::from_secs(28), 14);
         assert_eq!(budget.run_s, 2.0, "what was measured takes the place of the guess");
         budget.took(Duration::from_secs(112), 14);
         assert!(budget.for_a_change().is_none(), "two comparisons take longer than there is time");
+    }
+
+    #[test]
+    fn four_comparisons_of_the_longest_runs_fit() {
+        let budget = Budget::new(Duration::from_secs(140), 1);
+        // 7 blocks of two runs each, and a quarter more.
+        assert!((1.99..=2.0).contains(&budget.longest_run_s()), "{}", budget.longest_run_s());
     }
 
     #[test]

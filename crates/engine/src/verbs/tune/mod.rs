@@ -4,6 +4,7 @@
 mod budget;
 mod deadline;
 mod gain;
+mod run_length;
 mod search;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ use crate::verbs::compare::{Arm, CompareRequest, Compared, compare_whole};
 use budget::Budget;
 use deadline::within;
 use gain::{gains, is_needless, reached_first_look, responses, ways_to_win};
+use run_length::{moved_s, payload_s, run_s};
 use search::{Candidate, Search};
 
 /// What to tune, and for how long.
@@ -41,8 +43,8 @@ pub struct TuneRequest {
     pub credentials: Credentials,
     /// The measurement before any change.
     pub plan: Plan,
-    /// Length of each run of a comparison.
-    pub run_length: Length,
+    /// Length of each run of a comparison; if `None`, past slow start, as the first measurement shows it.
+    pub run_length: Option<Length>,
     /// What to improve.
     pub purpose: Purpose,
     /// Smallest gain for which a change is kept, percent.
@@ -73,23 +75,22 @@ pub async fn tune(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
-    let run = Duration::from_secs_f64(match request.run_length {
-        Length::Seconds(seconds) => seconds,
-        Length::Auto { max_s, .. } => max_s,
-        Length::Bytes(_) | Length::Source => 1.0,
-    });
     let _turn = take_turn(request).await?;
-    let mut budget = Budget::new(request.max_time, run, ways_to_win(request.purpose));
+    let mut budget = Budget::new(request.max_time, ways_to_win(request.purpose));
     let until = budget.end();
     let measured =
         within(until, interrupt, async |interrupt| measure(request, interrupt, listener).await);
     let (mut start, took) = measured.await.unwrap_or_else(|| Err(silent(request)))?;
-    let moved_s = start.intervals.last().map_or(0.0, |interval| interval.to_s);
-    budget.beside_payload(took, moved_s);
+    let beside_s = (took.as_secs_f64() - moved_s(&start)).max(0.0);
+    let longest_s = budget.longest_run_s() - beside_s;
+    let run_length =
+        request.run_length.unwrap_or_else(|| Length::Seconds(run_s(&start, longest_s)));
+    budget.expect(payload_s(run_length) + beside_s);
     let mut search = Search::default();
     search.consider(&start.findings);
     search.also_consider(&checked(&start).await);
-    let mut tuner = Tuner { request, interrupt, budget, search, steps: Vec::new(), broken: None };
+    let mut tuner =
+        Tuner { request, interrupt, run_length, budget, search, steps: Vec::new(), broken: None };
     let stopped = match request.dry_run {
         true => {
             tuner.leave_untried("only a plan was asked for");
@@ -191,6 +192,7 @@ async fn checked(start: &Record) -> Vec<Finding> {
 struct Tuner<'a> {
     request: &'a TuneRequest,
     interrupt: &'a Interrupt,
+    run_length: Length,
     budget: Budget,
     search: Search,
     steps: Vec<TuningStep>,
@@ -370,7 +372,7 @@ impl Tuner<'_> {
         let compare = CompareRequest {
             target: request.target.clone(),
             credentials: request.credentials.clone(),
-            plan: Plan { length: request.run_length, ..request.plan.clone() },
+            plan: Plan { length: self.run_length, ..request.plan.clone() },
             arms,
             responses: responses(request.purpose),
             ways_to_win: ways_to_win(request.purpose),

@@ -25,7 +25,7 @@ goodput changes settings of the far end if the server there allows it (its optio
 Exit codes: 0 the search came to its end, 2 could not do it, 3 not permitted.";
 
 /// What `--time` means here.
-const RUN_TIME: &str = "Length of a run [default: 1s]";
+const RUN_TIME: &str = "Length of a run [default: 1s, more if slow start takes long]";
 
 /// `goodput tune`
 #[derive(Debug, Args)]
