@@ -139,7 +139,7 @@ mod tests {
         // 1000 bytes in the 2 s in which this end sent, whatever part of them is steady.
         assert!((measured.goodput.0 - 4000.0).abs() < 1e-6, "{measured:?}");
         let why = measured.precision_percent.get().unwrap_err().to_string();
-        assert!(why.contains("no time"), "{why}");
+        assert!(why.contains("no duration"), "{why}");
     }
 
     #[test]
