@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "coalescing.tx_usecs",
     title: "delay between a sent frame and its interrupt",
-    why: "A late interrupt keeps the memory of sent packets in use, so it is missing for the next ones.",
+    why: "A late interrupt keeps the memory of sent packets in use, so this memory is missing for the next packets.",
     scope: Scope::Device,
     values: "microseconds",
     example: "coalescing.tx_usecs@eth0=3,50",

@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "napi.gro_flush_timeout",
     title: "time to the next poll without an interrupt",
-    why: "Deferred interrupts need it; it also joins received segments of several polls, and delays them by this time.",
+    why: "Deferred interrupts need this timeout; it also joins received segments of several polls, and delays them by this time.",
     scope: Scope::Device,
     values: "nanoseconds, 0 for none",
     example: "napi.gro_flush_timeout@eth0=0,20000",

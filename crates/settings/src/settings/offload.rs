@@ -46,7 +46,8 @@ pub static TX_CHECKSUM: Setting = switch(
         "checksums of sent packets by the device",
         "offload.tx-checksum@eth1=on,off",
     ],
-    "Without it the CPU sums every byte, and segmentation offload is off too; a device that computes checksums wrongly loses every packet.",
+    "Without this offload the CPU sums every byte, and segmentation offload is off too; a device that computes checksums \
+     wrongly loses every packet.",
     |s, v| offload(s, v, &["TransmitChecksumOffload"], Some("txcsum")),
     &OffloadSwitch(Offload::TxChecksum),
 );
@@ -58,7 +59,8 @@ pub static RX_CHECKSUM: Setting = switch(
         "checksums of received packets by the device",
         "offload.rx-checksum@eth1=on,off",
     ],
-    "Without it the CPU sums every byte that comes; a device that judges checksums wrongly has the stack drop good packets.",
+    "Without this offload the CPU sums every byte that comes; a device that judges checksums wrongly makes the stack drop \
+     good packets.",
     |s, v| offload(s, v, &["ReceiveChecksumOffload"], Some("rxcsum")),
     &OffloadSwitch(Offload::RxChecksum),
 );
@@ -66,7 +68,7 @@ pub static RX_CHECKSUM: Setting = switch(
 /// Sending from scattered memory.
 pub static SG: Setting = switch(
     ["offload.sg", "sending from scattered memory", "offload.sg@eth1=on,off"],
-    "Without it every packet is first copied into one piece, and segmentation offload is off too.",
+    "Without scatter-gather every packet is first copied into one piece, and segmentation offload is off too.",
     |s, v| by_ethtool(s, "sg", v),
     &OffloadSwitch(Offload::ScatterGather),
 );
@@ -126,7 +128,8 @@ pub static TUNNEL_SEGMENTATION: Setting = switch(
         "segmentation inside of tunnels by the device",
         "offload.tx-tunnel-segmentation@eth3=on,off",
     ],
-    "Without it every packet in a VXLAN, GRE or IP tunnel costs its own way through the stack; some devices do it wrongly.",
+    "Without this offload every packet in a VXLAN, GRE or IP tunnel costs its own way through the stack; some devices \
+     segment tunnels wrongly.",
     |s, v| by_ethtool(s, "tx-udp_tnl-segmentation", v),
     &OffloadSwitch(Offload::TunnelSegmentation),
 );
@@ -134,7 +137,7 @@ pub static TUNNEL_SEGMENTATION: Setting = switch(
 /// Hashes of received packets by the device.
 pub static RX_HASH: Setting = switch(
     ["offload.rx-hash", "hashes of received packets by the device", "offload.rx-hash@eth0=off,on"],
-    "RPS and RFS take the hash from the device; without it the CPU computes one for each packet.",
+    "RPS and RFS take the hash from the device; otherwise the CPU computes a hash for each packet.",
     |s, v| by_ethtool(s, "rxhash", v),
     &OffloadSwitch(Offload::RxHash),
 );

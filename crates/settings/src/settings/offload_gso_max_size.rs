@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "offload.gso_max_size",
     title: "largest super-packet handed to the device",
-    why: "A large one saves CPU; a small one fits token buckets and queues that a burst of 64 KiB overruns, without switching segmentation off.",
+    why: "Large super-packets save CPU; small ones fit token buckets and queues that a burst of 64 KiB overruns, without switching segmentation off.",
     scope: Scope::Device,
     values: "bytes; usually 65536",
     example: "offload.gso_max_size@eth0=65536,16384",

@@ -15,7 +15,7 @@ pub static FQ_CODEL_LIMIT: Setting = row(
         "packets",
         "qdisc.fq_codel.limit@eth0=10240,1000",
     ],
-    "It drops from the fattest flow beyond it, so a short limit hurts fast flows on long paths.",
+    "Beyond the limit, fq_codel drops from the fattest flow, so a short limit hurts fast flows on long paths.",
     |s, v| section(s, "FairQueueingControlledDelay", &format!("PacketLimit={v}")),
     &QdiscParameter { kind: "fq_codel", attribute: 2, form: Form::Number(1..=i32::MAX as u32) },
 );
@@ -28,7 +28,8 @@ pub static FQ_CODEL_TARGET: Setting = row(
         "microseconds; read back in steps of 1.024",
         "qdisc.fq_codel.target@eth0=5000,20000",
     ],
-    "Below it nothing is dropped; on a slow link one packet alone may take longer, and every flow is slowed.",
+    "Below the target nothing is dropped; on a slow link one packet alone may take longer than the target, and then every \
+     flow is slowed.",
     |s, v| section(s, "FairQueueingControlledDelay", &format!("TargetSec={v}us")),
     &QdiscParameter { kind: "fq_codel", attribute: 1, form: Form::Micros(1..=10_000_000) },
 );
@@ -54,7 +55,7 @@ pub static FQ_CODEL_QUANTUM: Setting = row(
         "bytes from 256 to 1048576",
         "qdisc.fq_codel.quantum@eth0=1514,300",
     ],
-    "A small one favours small packets, a large one costs less CPU.",
+    "A small quantum favours small packets; a large quantum costs less CPU.",
     |s, v| section(s, "FairQueueingControlledDelay", &format!("QuantumBytes={v}")),
     &QdiscParameter { kind: "fq_codel", attribute: 6, form: Form::Size(256..=1 << 20) },
 );
@@ -80,7 +81,7 @@ pub static FQ_LIMIT: Setting = row(
         "packets",
         "qdisc.fq.limit@eth0=10000,1000",
     ],
-    "Beyond it new packets are dropped, whichever flow they belong to.",
+    "Beyond the limit new packets are dropped, whichever flow they belong to.",
     |s, v| section(s, "FairQueueing", &format!("PacketLimit={v}")),
     &QdiscParameter { kind: "fq", attribute: 1, form: Form::Number(1..=i32::MAX as u32) },
 );
@@ -93,7 +94,7 @@ pub static FQ_FLOW_LIMIT: Setting = row(
         "packets",
         "qdisc.fq.flow_limit@eth0=100,1000",
     ],
-    "A single fast flow drops its own packets beyond it, before they ever leave the host.",
+    "Beyond the limit a single fast flow loses its packets before they leave the host.",
     |s, v| section(s, "FairQueueing", &format!("FlowLimit={v}")),
     &QdiscParameter { kind: "fq", attribute: 2, form: Form::Number(1..=i32::MAX as u32) },
 );
@@ -106,7 +107,7 @@ pub static FQ_QUANTUM: Setting = row(
         "bytes from 1 to 1048576",
         "qdisc.fq.quantum@eth0=3028,30280",
     ],
-    "A large one costs less CPU, a small one shares more evenly.",
+    "A large quantum costs less CPU; a small quantum shares more evenly.",
     |s, v| section(s, "FairQueueing", &format!("QuantumBytes={v}")),
     &QdiscParameter { kind: "fq", attribute: 3, form: Form::Size(1..=1 << 20) },
 );
@@ -119,7 +120,7 @@ pub static FQ_MAXRATE: Setting = row(
         "a rate like 90mbit, or none",
         "qdisc.fq.maxrate@eth0=none,90mbit",
     ],
-    "Just below a policer or a slow link downstream it avoids the losses there.",
+    "A rate just below a policer or a slow link downstream avoids the losses there.",
     |s, v| section(s, "FairQueueing", &format!("MaximumRate={}", permanent::in_bits(v))),
     &QdiscParameter { kind: "fq", attribute: 7, form: Form::Rate },
 );
@@ -132,7 +133,7 @@ pub static CAKE_BANDWIDTH: Setting = row(
         "a rate like 90mbit, or none",
         "qdisc.cake.bandwidth@eth0=none,90mbit",
     ],
-    "Only the queue at the slowest link decides the delay; just below that link it is this one.",
+    "Only the queue at the slowest link decides the delay; with a rate just below that link's, it is this queue.",
     |s, v| section(s, "CAKE", &format!("Bandwidth={}", permanent::in_bits(v))),
     &QdiscParameter { kind: "cake", attribute: 2, form: Form::LongRate },
 );
@@ -145,7 +146,7 @@ pub static CAKE_RTT: Setting = row(
         "microseconds",
         "qdisc.cake.rtt@eth0=100000,20000",
     ],
-    "Flows of shorter paths fill the queue too long, those of longer ones are slowed too early.",
+    "Flows with shorter round trips fill the queue for too long; flows with longer ones are slowed too early.",
     |s, v| section(s, "CAKE", &format!("RTTSec={v}us")),
     &QdiscParameter { kind: "cake", attribute: 7, form: Form::Micros(1..=100_000_000) },
 );

@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "qdisc.tbf.burst",
     title: "bucket of the device's token bucket filter",
-    why: "A bucket smaller than what the rate brings between two timer interrupts never reaches the rate; one smaller than a packet passes nothing.",
+    why: "A bucket smaller than what the rate brings between two timer interrupts never reaches the rate; a bucket smaller than a packet passes nothing.",
     scope: Scope::Device,
     values: "a size in bytes like 1600 or 125K; read back in steps of rate × 64 ns",
     example: "qdisc.tbf.burst@eth0=1600,125K",

@@ -10,7 +10,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "socket.cork",
     title: "TCP_CORK on the data sockets, for the whole of each transfer",
-    why: "Without it a header written before a file leaves in its own segment.",
+    why: "Without TCP_CORK a header written before a file leaves in its own segment.",
     scope: Scope::Plan,
     values: "on, off, or default",
     example: "socket.cork=on,off",

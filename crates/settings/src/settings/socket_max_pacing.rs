@@ -13,7 +13,7 @@ const MIN_PACING_BITS_PER_S: f64 = 8.0;
 pub static SETTING: Setting = Setting {
     id: "socket.max_pacing",
     title: "highest pacing rate of the data sockets",
-    why: "A cap above what the path carries has no effect, one below is the limit; just below a policer's rate it avoids the losses.",
+    why: "A cap above what the path carries has no effect, a cap below it is the limit; a cap just below a policer's rate avoids the losses.",
     scope: Scope::Plan,
     values: "a rate like 90mbit, or default for no cap",
     example: "socket.max_pacing=default,90mbit",

@@ -10,7 +10,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "socket.nodelay",
     title: "TCP_NODELAY on the data sockets",
-    why: "Without it a small write waits for the acknowledgement of the one before (RFC 896).",
+    why: "Without TCP_NODELAY a small write waits for the acknowledgement of the write before (RFC 896).",
     scope: Scope::Plan,
     values: "on, off, or default",
     example: "socket.nodelay=on,off",

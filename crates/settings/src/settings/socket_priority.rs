@@ -8,7 +8,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "socket.priority",
     title: "priority of the data packets in the hosts' queues",
-    why: "Queueing disciplines with bands or classes choose by it; above 6 it needs CAP_NET_ADMIN, and servers accept at most 6.",
+    why: "Queueing disciplines with bands or classes choose by the priority; values above 6 need CAP_NET_ADMIN, and servers accept at most 6.",
     scope: Scope::Plan,
     values: "a number from 0 to 2147483647, or default",
     example: "socket.priority=default,6",

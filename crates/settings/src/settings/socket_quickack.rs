@@ -8,7 +8,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "socket.quickack",
     title: "TCP_QUICKACK on the data sockets",
-    why: "A receiver delays every second acknowledgement, so a sender that has nothing more to send may wait 40 ms for it; each one at once costs packets and CPU. The kernel forgets it, so it is set again after each read.",
+    why: "A receiver delays every second acknowledgement, so a sender that has nothing more to send may wait 40 ms for it; immediate acknowledgements cost packets and CPU. The kernel forgets the option, so goodput sets it again after each read.",
     scope: Scope::Plan,
     values: "on, off, or default",
     example: "socket.quickack=default,on",
