@@ -2,7 +2,7 @@
 
 use goodput_model::{Change, EndName, SettingRef};
 
-use crate::names::{TCP_RMEM, TCP_WMEM};
+use crate::names::{TCP_AVAILABLE, TCP_RMEM, TCP_WMEM};
 use crate::view::{Side, View};
 use crate::{bounds, ceiling};
 
@@ -22,6 +22,25 @@ pub fn of_host(
 ) -> Change {
     let setting = SettingRef { end: side.name, name: name.into(), scope: scope.map(Into::into) };
     Change { setting, from: values.0, to: values.1, why: why.into() }
+}
+
+/// A queue for each CPU, as far as the card has them.
+pub fn more_queues(side: &Side) -> Option<Change> {
+    let now = side.count("channels.combined").ok()?;
+    let most = side.count("channels.combined_max").ok()?;
+    let cpus = f64::from(side.end().ok()?.host.cpus);
+    let wanted = most.min(cpus);
+    let values = (Some(format!("{now:.0}")), format!("{wanted:.0}"));
+    let why = "a queue with its own interrupt for each CPU";
+    let device = side.device().ok()?;
+    (wanted > now).then(|| of_host(side, "channels.combined", Some(device), values, why))
+}
+
+/// BBR in place of another congestion control, where the sender has it.
+pub fn to_bbr(view: &View, why: &str) -> Option<Change> {
+    let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
+    let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");
+    useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
 }
 
 /// Largest receive and send buffer if nobody set one, bytes (tcp(7); include/net/tcp.h).

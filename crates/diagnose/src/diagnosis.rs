@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{
-    Confidence, Evidence, Finding, Known, Missing, Place, Split, Undecided, Verdict,
-};
+use goodput_model::{Account, Confidence, Evidence, Finding, Known, Place, Undecided, Verdict};
 
 use crate::account::account;
 use crate::ceiling::PathCeiling;
+use crate::held::Held;
 use crate::loss::loss;
 use crate::probes::doubt;
-use crate::rank::{drop_explained, drop_what_held_nothing, held_nothing, rank};
-use crate::rule::{Rule, Stage};
+use crate::rank::{drop_explained, drop_what_held_nothing, rank};
+use crate::rule::Stage;
 use crate::rules;
-use crate::split::split;
 use crate::view::View;
 
 /// What the rules say about one direction of one measurement.
@@ -45,10 +43,11 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
         }
     }
     doubt_what_was_inferred(&view, &mut findings);
-    drop_what_held_nothing(&view, &mut findings);
-    drop_explained(&view, &mut findings);
-    rank(&view, &mut findings);
-    doubt(&mut findings, &undecided);
+    let held = Held::of(&view);
+    drop_what_held_nothing(held, &mut findings);
+    drop_explained(held, &mut findings);
+    rank(&view, held, &mut findings);
+    doubt(&mut findings, &undecided, held);
     Diagnosis {
         verdict: verdict(&view, &findings, &undecided),
         witnesses: witnesses(&view),
@@ -78,20 +77,15 @@ fn witnesses(view: &View) -> BTreeMap<String, f64> {
 }
 
 fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdict {
-    let split = split(view);
-    let sender = view.sender.name;
-    let limits = |finding: &&Finding| {
-        let aside = |rule: &Rule| rule.stage == Stage::Aside;
-        !held_nothing(view, finding) && !rules::find(&finding.rule).is_some_and(aside)
-    };
-    match findings.first().filter(limits) {
+    let (account, sender) = (account(view), view.sender.name);
+    let held = Held::of(view);
+    match findings.first().filter(|finding| held.may_limit(&finding.rule)) {
         Some(first) => Verdict {
             limit: first.rule.clone(),
             end: first.end,
             share_percent: first.share_percent.clone(),
             summary: first.summary.clone(),
-            split: split.into(),
-            account: account(view).cloned().into(),
+            account: account.cloned().into(),
             loss: loss(view).into(),
             sender,
         },
@@ -99,9 +93,12 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             limit: Verdict::NO_LIMIT.into(),
             end: Place::Path,
             share_percent: Known::missing("no rule found a limit"),
-            summary: nothing_found(&split, findings.is_empty(), undecided.len()),
-            split: split.into(),
-            account: account(view).cloned().into(),
+            summary: nothing_found(
+                account.as_ref().ok().copied(),
+                findings.is_empty(),
+                undecided.len(),
+            ),
+            account: account.cloned().into(),
             loss: loss(view).into(),
             sender,
         },
@@ -109,11 +106,11 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
 }
 
 /// The summary if no finding limits: where the time went, and how many rules could not decide.
-fn nothing_found(split: &Result<Split, Missing>, nothing_at_all: bool, undecided: usize) -> String {
+fn nothing_found(account: Option<&Account>, nothing_at_all: bool, undecided: usize) -> String {
     let found = if nothing_at_all { "nothing found" } else { "nothing found that took time" };
-    let time = match split {
-        Ok(split) => format!("{found}; {}", largest_part(split)),
-        Err(_) => found.into(),
+    let time = match account.and_then(largest_part) {
+        Some(part) => format!("{found}; {part}"),
+        None => found.into(),
     };
     match undecided {
         0 => time,
@@ -122,15 +119,14 @@ fn nothing_found(split: &Result<Split, Missing>, nothing_at_all: bool, undecided
     }
 }
 
-fn largest_part(split: &Split) -> String {
-    let parts = [
-        (split.path_percent, "on the path"),
-        (split.application_percent, "in the sending application"),
-        (split.send_buffer_percent, "in the send buffer"),
-        (split.receive_window_percent, "in the receive window"),
-    ];
-    let (share, place) = parts.into_iter().fold(parts[0], |a, b| if b.0 > a.0 { b } else { a });
-    format!("the sender spent {share:.0} % of its time {place}")
+fn largest_part(account: &Account) -> Option<String> {
+    let part = account.parts.first()?;
+    let share = part.seconds / account.flow_seconds * 100.0;
+    let end = match part.end {
+        Place::Path => String::new(),
+        host => format!(" ({host})"),
+    };
+    Some(format!("{}{end} took {share:.0} % of the time", part.limiter))
 }
 
 #[cfg(test)]
@@ -172,19 +168,6 @@ mod tests {
             limit(crowded().writer(0.3, 0.0, 0.6).reader(0.01, 0.0, 0.95).queued(8_000_000)),
             "receiver-cpu"
         );
-    }
-
-    #[test]
-    fn the_bar_adds_up() {
-        for case in [Case::healthy(), Case::send_buffer(), Case::receive_window()] {
-            let split = diagnose(&case.evidence()).verdict.split;
-            let s = split.value().unwrap();
-            let sum = s.application_percent
-                + s.send_buffer_percent
-                + s.receive_window_percent
-                + s.path_percent;
-            assert!((sum - 100.0).abs() < 1e-9, "{s:?}");
-        }
     }
 
     #[test]

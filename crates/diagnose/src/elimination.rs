@@ -9,8 +9,7 @@ use crate::short_queue::ShortQueue;
 use crate::small_bucket::SmallBucket;
 use crate::thresholds::{
     LONG_PATH_S, MAX_WAIT_SHARE_OF_LIMITING_THREAD, MAX_WAIT_SHARE_OF_SLOW_THREAD,
-    MIN_CPU_SHARE_OF_WALL_TIME, MIN_SHARE_OF_CEILING, MIN_SHARE_OF_SHAPER_RATE,
-    MIN_SHARE_OF_SHAPER_RATE_IF_WAITING, MIN_STOPPED_TIME_SHARE,
+    MIN_CPU_SHARE_OF_WALL_TIME, MIN_SHARE_OF_CEILING, MIN_STOPPED_TIME_SHARE,
 };
 use crate::view::{Side, View};
 
@@ -29,21 +28,18 @@ pub fn is_local(view: &View) -> Result<bool, Missing> {
     let burst = SmallBucket::of(view).ok().flatten().map(|bucket| bucket.confidence);
     let queue = ShortQueue::of(view).ok().flatten().map(|queue| queue.confidence);
     let short = burst.max(queue) > Some(Confidence::Possible);
-    if short || shaper.as_ref().is_some_and(|shaper| shapes(view, shaper, goodput)) {
+    if short || shaper.is_some_and(|shaper| shapes(view, &shaper)) {
         return Ok(true);
     }
-    let shaper = shaper.map(|shaper| MIN_SHARE_OF_SHAPER_RATE * shaper.ceiling);
     let links = view.sides().map(|side| link_ceiling(view, side).ok());
-    let links = links.into_iter().flatten().map(|ceiling| MIN_SHARE_OF_CEILING * ceiling);
-    Ok(links.chain(shaper).any(|limit| goodput >= limit))
+    Ok(links.into_iter().flatten().any(|ceiling| goodput >= MIN_SHARE_OF_CEILING * ceiling))
 }
 
 /// Whether packets wait in the local shaper, so that the shaper sets the rate: it gives nearly its
 /// configured rate, or falls short by no more than late timers explain.
-fn shapes(view: &View, shaper: &Shaper, goodput: f64) -> bool {
-    let nearly = goodput >= MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling;
-    shaper.makes_wait(view).unwrap_or(false)
-        && (nearly || shaper.lateness_explains(goodput).unwrap_or(false))
+fn shapes(view: &View, shaper: &Shaper) -> bool {
+    let late = || shaper.lateness_explains(shaper.passed(view)).unwrap_or(false);
+    shaper.gives(view) || shaper.makes_wait(view).unwrap_or(false) && late()
 }
 
 /// Whether a thread gets too little CPU, a quota throttles or the reader is behind.

@@ -48,7 +48,7 @@ fn segment(view: &View, inputs: CeilingInputs) -> Result<CeilingInputs, Missing>
     // The difference is the headers unless the segments are smaller than the path allows.
     let seen = headers.ok().and_then(|h| PLAUSIBLE.iter().find(|(plausible, ..)| *plausible == h));
     let (family, options) =
-        seen.map_or_else(|| (family(view), timestamps(side)), |(_, family, n)| (*family, *n));
+        seen.map_or_else(|| (asked_family(view), timestamps(side)), |(_, family, n)| (*family, *n));
     Ok(CeilingInputs {
         family: Some(family),
         mss_bytes: Some(payload as u64),
@@ -59,14 +59,22 @@ fn segment(view: &View, inputs: CeilingInputs) -> Result<CeilingInputs, Missing>
 
 fn datagram(view: &View, inputs: CeilingInputs) -> Result<CeilingInputs, Missing> {
     Ok(CeilingInputs {
-        family: Some(family(view)),
+        family: Some(asked_family(view)),
         datagram_bytes: Some(view.plan().chunk_bytes.0),
         mtu_bytes: Some(view.sender.count(LINK_MTU)? as u64),
         ..inputs
     })
 }
 
-fn family(view: &View) -> Family {
+/// The family of the flows: by what the headers of TCP's packets take, else by what was asked for.
+///
+/// # Errors
+/// If the size of the segments or datagrams is unknown.
+pub fn family(view: &View) -> Result<Family, Missing> {
+    Ok(packet_inputs(view)?.family.unwrap_or_else(|| asked_family(view)))
+}
+
+fn asked_family(view: &View) -> Family {
     let socket = &view.plan().socket;
     let ipv6 =
         socket.family == Some(Family::V6) || socket.bind.is_some_and(|address| address.is_ipv6());

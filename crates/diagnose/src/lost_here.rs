@@ -3,9 +3,9 @@
 
 use goodput_model::{Confidence, Missing};
 
+use crate::account::held_share;
 use crate::ceiling::ceiling;
-use crate::models::rate_at_loss;
-use crate::split::split;
+use crate::parts;
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::View;
 
@@ -20,9 +20,6 @@ const MIN_STANDING_QUEUE_RTT_RATIO: f64 = 1.5;
 const MIN_QUEUE_S: f64 = 200e-6;
 /// Fewer lost packets prove nothing.
 const MIN_LOST_PACKETS: f64 = 3.0;
-/// Goodput over the rate that congestion control could have at this loss, if the loss limits.
-/// Time-outs make it lower.
-const LOSS_MODEL_AGREES_RATIOS: std::ops::Range<f64> = 0.1..2.0;
 
 /// Counted drops compared with the flows' losses.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,11 +96,7 @@ fn limits(view: &View, share: f64) -> Result<bool, Missing> {
     if !view.is_tcp() || share >= MIN_HEAVY_LOSS_SHARE {
         return Ok(share >= MIN_HEAVY_LOSS_SHARE);
     }
-    let held = split(view)?.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE;
-    let backs_off = view.backs_off_at_loss().unwrap_or(false);
-    let explained = rate_at_loss(view)?
-        .is_some_and(|rate| LOSS_MODEL_AGREES_RATIOS.contains(&(goodput / rate)));
-    Ok(held && backs_off && explained && !queue_shows(view))
+    Ok(held_share(view, parts::LOSSES)? >= MIN_LIMITING_TIME_SHARE)
 }
 
 #[cfg(test)]

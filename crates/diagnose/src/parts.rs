@@ -33,5 +33,9 @@ pub const LOSSES: &[Part] = &[CUT_WINDOW, RECOVERY];
 /// What a limit of the path costs that drops packets instead of delaying them: to a congestion control that models the
 /// path, it is a rate.
 pub const DROPPING_LIMIT: &[Part] = &[CUT_WINDOW, RECOVERY, PATH_RATE];
+/// Everything between the two hosts.
+pub const PATH: &[Part] = &[CUT_WINDOW, RECOVERY, PATH_RATE, STARTUP];
+/// What may be in flight, as the sockets of both ends allow.
+pub const WINDOWS: &[Part] = &[RECEIVE_WINDOW, SEND_BUFFER];
 /// The CPU of either end.
 pub const HOSTS: &[Part] = &[SENDING_HOST, RECEIVING_HOST];

@@ -2,9 +2,9 @@
 
 use goodput_model::{Confidence, Missing};
 
+use crate::account::path_share;
 use crate::elimination::is_local;
 use crate::lost_elsewhere::lost_elsewhere;
-use crate::split::split;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Bursts, LossStep, Losses, View};
 
@@ -90,7 +90,7 @@ impl Policing {
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         if view.sender.retransmitted_segments_in_all()? < MIN_OVERSHOOT_PACKETS
             || lost_elsewhere(view)?
-            || split(view)?.path_percent / 100.0 < MIN_LIMITING_TIME_SHARE
+            || path_share(view)? < MIN_LIMITING_TIME_SHARE
             || queue_shows(view)?
             || is_local(view)?
         {

@@ -4,17 +4,11 @@ use std::cmp::Ordering;
 
 use goodput_model::{Confidence, Finding, Place};
 
-use crate::account::held_share;
+use crate::held::Held;
 use crate::rule::{Depth, Rule, Stage};
 use crate::rules;
+use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
 use crate::view::View;
-
-/// A predicted rate below this multiple of the goodput gains nothing worth a change.
-const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
-
-/// Share of the flows' time from which a part of the account may hold the verdict. Without a part that took the share s, the
-/// same bytes take 1 - s of the time, so the rate grows to 1 / (1 - s) at most: less than this is not worth a change.
-const MIN_HELD_SHARE: f64 = 1.0 - 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 
 /// Limits whose reason may sit at the other end: both ends agree on windows and segments, and a setting at
 /// one end applies to both.
@@ -24,31 +18,25 @@ const AGREED_BY_BOTH: [&str; 4] = ["receive-window", "send-buffer", "line-rate",
 const REACHING_ACROSS: [&str; 1] = ["waiting-for-answers"];
 
 /// Puts the most limiting finding first.
-pub fn rank(view: &View, findings: &mut [Finding]) {
-    findings.sort_by(|a, b| key(view, a).order(&key(view, b)));
-}
-
-/// Whether a finding explains nothing that took time. Without an account nobody knows.
-pub fn held_nothing(view: &View, finding: &Finding) -> bool {
-    let held = rules::find(&finding.rule).map(|rule| held_share(view, rule.refines));
-    matches!(held, Some(Ok(share)) if share < MIN_HELD_SHARE)
+pub fn rank(view: &View, held: Held, findings: &mut [Finding]) {
+    findings.sort_by(|a, b| key(view, held, a).order(&key(view, held, b)));
 }
 
 /// Removes findings that name a part of the account which took next to no time.
-pub fn drop_what_held_nothing(view: &View, findings: &mut Vec<Finding>) {
+pub fn drop_what_held_nothing(held: Held, findings: &mut Vec<Finding>) {
     let names = |finding: &Finding| {
         rules::find(&finding.rule).is_some_and(|rule| rule.depth == Depth::Limiter)
     };
-    findings.retain(|finding| !(names(finding) && held_nothing(view, finding)));
+    findings.retain(|finding| !(names(finding) && held.is_nothing(&finding.rule)));
 }
 
 /// Removes findings whose reason is another finding, as [`crate::Rule::explains`] says. A merely
 /// possible reason explains only findings that are merely possible themselves, and a reason for what took no time only
 /// findings of the same kind.
-pub fn drop_explained(view: &View, findings: &mut Vec<Finding>) {
+pub fn drop_explained(held: Held, findings: &mut Vec<Finding>) {
     let reasons = findings.clone();
     let is_vain = |reason: &Finding, effect: &Finding| {
-        held_nothing(view, reason) && !held_nothing(view, effect)
+        held.is_nothing(&reason.rule) && !held.is_nothing(&effect.rule)
     };
     findings.retain(|effect| {
         !reasons.iter().any(|reason| explains(reason, effect) && !is_vain(reason, effect))
@@ -97,29 +85,21 @@ impl Key {
     }
 }
 
-/// Share of the time that a finding explains: by the account, or by the finding's own count if there is no account.
-fn share(view: &View, finding: &Finding) -> f64 {
-    let by_account = rules::find(&finding.rule).map(|rule| held_share(view, rule.refines));
-    match by_account {
-        Some(Ok(share)) => share,
-        _ => finding.share_percent.value().map_or(0.0, |percent| percent / 100.0),
-    }
-}
-
-fn key(view: &View, finding: &Finding) -> Key {
+fn key(view: &View, held: Held, finding: &Finding) -> Key {
     let goodput = view.goodput_or_zero();
     let stage = rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage);
     let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);
+    let counted = || finding.share_percent.value().map_or(0.0, |percent| percent / 100.0);
     let small = predicted > 0.0 && predicted < MIN_WORTHWHILE_RATE_RATIO * goodput;
     Key {
         aside: stage == Stage::Aside,
-        held_nothing: held_nothing(view, finding),
+        held_nothing: held.is_nothing(&finding.rule),
         // A cause with one witness never outranks one with two.
         merely_possible: finding.confidence == Confidence::Possible,
         // At the ceiling there is nothing to gain, and that is the answer.
         gains_nothing: small && stage != Stage::Ceiling,
         stage,
-        share: share(view, finding),
+        share: held.share(&finding.rule).unwrap_or_else(counted),
         predicted,
     }
 }

@@ -128,9 +128,17 @@ impl<'a> Shaper<'a> {
         Ok(self.implied_lateness_us(goodput)? <= PLAUSIBLE_LATENESS_US)
     }
 
+    /// Payload that it let through, bits per second. TCP counts what it sent, so what gets lost behind the shaper, and is sent
+    /// again, is in it: it used the shaper's tokens. Of datagrams it is what arrived.
+    pub fn passed(&self, view: &View) -> f64 {
+        let sent =
+            || Ok::<_, Missing>(view.sender.sent_rate()? * (1.0 - view.sender.queue_drop_share()?));
+        view.goodput_or_zero().max(sent().unwrap_or(0.0))
+    }
+
     /// Whether it gives its rate: nearly all of it, or a little less while packets wait for tokens.
     pub fn gives(&self, view: &View) -> bool {
-        let share = view.goodput_or_zero() / self.ceiling;
+        let share = self.passed(view) / self.ceiling;
         share >= MIN_SHARE_OF_SHAPER_RATE
             || share >= MIN_SHARE_OF_SHAPER_RATE_IF_WAITING
                 && self.makes_wait(view).unwrap_or(false)

@@ -2,9 +2,9 @@
 
 use goodput_model::{Confidence, Missing};
 
+use crate::account::path_share;
 use crate::names::QDISC_LIMIT;
 use crate::shaper::{BATCH_BYTES, Shaper};
-use crate::split::split;
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE};
 use crate::view::View;
 
@@ -31,11 +31,12 @@ impl<'a> ShortQueue<'a> {
     /// The sender's queue, if its drops hold TCP back.
     pub fn of(view: &'a View) -> Result<Option<Self>, Missing> {
         view.needs_tcp()?;
-        let (dropped_share, goodput) = (view.sender.queue_drop_share()?, view.goodput()?);
-        let held_share = split(view)?.path_percent / 100.0;
+        let dropped_share = view.sender.queue_drop_share()?;
+        view.goodput()?;
+        let held_share = path_share(view)?;
         let shaper = Shaper::of(view)?;
         let gives =
-            shaper.as_ref().is_some_and(|s| goodput >= MIN_SHARE_OF_SHAPER_RATE * s.ceiling);
+            shaper.as_ref().is_some_and(|s| s.passed(view) >= MIN_SHARE_OF_SHAPER_RATE * s.ceiling);
         if !(dropped_share >= MIN_HEAVY_LOSS_SHARE || drops_cut_the_window(view)?)
             || held_share < MIN_LIMITING_TIME_SHARE
             || gives

@@ -2,15 +2,16 @@
 
 use goodput_model::{Confidence, Missing};
 
+use crate::account::{held_share, path_share};
 use crate::models::rate_at_loss;
 use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO, QDISC_LIMIT};
+use crate::parts;
 use crate::shaper::{BATCH_BYTES, Shaper};
-use crate::split::split;
 use crate::thresholds::{
     MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_CPU_SHARE_OF_OWN_TURN,
     MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE,
 };
-use crate::view::{View, positive};
+use crate::view::View;
 
 /// Loss explains the rate if its model allows less than this multiple of it.
 const MAX_LOSS_MODEL_RATIO: f64 = 2.0;
@@ -37,7 +38,9 @@ impl<'a> SmallBucket<'a> {
         // A bucket that no frame fits in lets nothing at all through, and is still the cause.
         let goodput = view.goodput_or_zero();
         let burst = shaper.burst.clone()?;
-        if goodput >= MIN_SHARE_OF_SHAPER_RATE * shaper.ceiling || burst >= shaper.needed_burst() {
+        if shaper.passed(view) >= MIN_SHARE_OF_SHAPER_RATE * shaper.ceiling
+            || burst >= shaper.needed_burst()
+        {
             return Ok(None);
         }
         if burst < shaper.frame && view.sender.queue_drops()? > 0.0 {
@@ -113,32 +116,22 @@ fn is_behind_anyway(view: &View, shaper: &Shaper) -> bool {
     is_behind(view) && !is_effect
 }
 
-fn path_share(view: &View) -> Result<f64, Missing> {
-    Ok(split(view)?.path_percent / 100.0)
-}
-
 /// Share of the time that the path, its shaper and what a shaper causes held the sender. Packets that wait for tokens fill
 /// the windows, so a window that would carry the shaper's rate without that wait is not what limits. And each bucketful
 /// costs the CPU a timer and a softirq: while the bucket is found empty, the CPU's time may be the shaper's.
 fn share_with_effects(view: &View, shaper: &Shaper) -> Result<f64, Missing> {
-    let (split, side) = (split(view)?, &view.sender);
+    let side = &view.sender;
     let carries = |bytes: Result<f64, Missing>| {
         let rate = || Ok::<_, Missing>(bytes? * side.flow_count()? * 8.0 / side.min_rtt_s()?);
         rate().is_ok_and(|rate| rate >= shaper.ceiling)
     };
-    let mut percent = split.path_percent;
-    if carries(side.peer_window_bytes()) {
-        percent += split.receive_window_percent;
-    }
-    if carries(side.send_buffer_bytes()) {
-        percent += split.send_buffer_percent;
-    }
-    if shaper.is_found_empty(view)? {
-        let turn = positive(1.0 - side.blocked_share()?, "the writer's own turn")?;
-        let ran = side.cpu_wanted_share().or_else(|_| side.thread_cpu_share())?;
-        percent += split.application_percent * (ran / turn).min(1.0);
-    }
-    Ok(percent / 100.0)
+    let effects = [
+        (parts::RECEIVE_WINDOW, carries(side.peer_window_bytes())),
+        (parts::SEND_BUFFER, carries(side.send_buffer_bytes())),
+        (parts::SENDING_HOST, shaper.is_found_empty(view)?),
+    ];
+    let effects: Vec<_> = effects.into_iter().filter(|of| of.1).map(|of| of.0).collect();
+    Ok(path_share(view)? + held_share(view, &effects)?)
 }
 
 /// Whether a congestion control that backs off at loss could go no faster at the loss it met.

@@ -2,12 +2,12 @@
 
 use goodput_model::{Confidence, Missing};
 
+use crate::account::path_share;
 use crate::elimination::{
     host_is_short, hosts_have_time, is_local, reader_keeps_up, reads_in_time,
 };
 use crate::models::rate_at_loss;
 use crate::round_rate::{RoundRate, round_rate};
-use crate::split::split;
 use crate::thresholds::{
     LATE_S, MAX_PLATEAU_SPREAD_RATIO, MIN_FULL_QUEUE_RTT_RATIO, MIN_LIMITING_TIME_SHARE,
 };
@@ -40,7 +40,7 @@ impl StandingRate {
     /// # Errors
     /// If the sender does not report its round trips and what it waited for.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
-        let share = split(view)?.path_percent / 100.0;
+        let share = path_share(view)?;
         let plateau = plateau(view)?;
         if share < MIN_LIMITING_TIME_SHARE
             || plateau.spread >= MIN_SWINGING_SPREAD_RATIO && !is_drowned(view)?

@@ -1,5 +1,7 @@
 //! Thresholds that several rules share, each with its source.
 
+/// A rate below this multiple of the goodput is not worth a change.
+pub const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
 /// Share of the ceiling at which nothing is left to gain (order of elimination, step 2).
 pub const MIN_SHARE_OF_CEILING: f64 = 0.97;
 /// Share of a shaper's rate at which the shaper gives its configured rate. Lower than

@@ -236,16 +236,6 @@ proptest! {
         }
         prop_assert!(diagnosis.witnesses.values().all(|value| value.is_finite()));
         prop_assert!(diagnosis.ceiling.rate.value().is_none_or(|rate| rate.0.is_finite()));
-        if let Some(split) = diagnosis.verdict.split.value() {
-            let parts = [
-                split.application_percent,
-                split.send_buffer_percent,
-                split.receive_window_percent,
-                split.path_percent,
-            ];
-            prop_assert!(parts.iter().all(|part| part.is_finite() && *part >= 0.0), "{split:?}");
-            prop_assert!((parts.iter().sum::<f64>() - 100.0).abs() < 1e-6, "{split:?}");
-        }
         if let Some(account) = diagnosis.verdict.account.value() {
             let parts = account.parts.iter().map(|part| part.seconds);
             prop_assert!(parts.clone().all(|part| part.is_finite() && part >= 0.0), "{account:?}");

@@ -1,4 +1,4 @@
-//! The answer: what limits this path, and how the sender's time was spent.
+//! The answer: what limits this path, and where the time went.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,12 +20,10 @@ pub struct Verdict {
     pub share_percent: Known<f64>,
     /// One line for a person.
     pub summary: String,
-    /// The sender's time.
-    pub split: Known<Split>,
-    /// Where the time of the flows went, moment by moment. It is not part of the verdict yet.
+    /// Where the time of the flows went, moment by moment.
     #[serde(default = "no_account")]
     pub account: Known<Account>,
-    /// What was lost, and what explains it. It is not part of the verdict yet.
+    /// What was lost, and what explains it.
     #[serde(default = "no_loss")]
     pub loss: Known<Loss>,
     /// The end that sent.
@@ -43,17 +41,4 @@ fn no_loss() -> Known<Loss> {
 impl Verdict {
     /// What stands for the rule if nothing is known to limit.
     pub const NO_LIMIT: &'static str = "none";
-}
-
-/// How the sender's time divides; the four shares add up to 100.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Split {
-    /// Nothing to send.
-    pub application_percent: f64,
-    /// Stopped by its own send buffer.
-    pub send_buffer_percent: f64,
-    /// Stopped by the peer's window.
-    pub receive_window_percent: f64,
-    /// Stopped by the path: congestion window, pacing, queues, or simply the wire.
-    pub path_percent: f64,
 }

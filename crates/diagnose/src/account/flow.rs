@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 
-use goodput_model::{FlowSample, Missing, TcpInfo};
+use goodput_model::{Direction, FlowSample, Missing, Role, TcpInfo};
 
 use super::busy::Busy;
 use super::control::FullPipe;
 use super::full_path::FullPath;
-use super::interval::{Control, Interval, account};
+use super::interval::{Control, Interval, account, of_datagrams};
 use super::pair::Pair;
-use super::reader::{Readers, throttled_share};
+use super::reader::{Readers, reader_is_behind, throttled_share};
 use super::share::{Ledger, Seat};
 use super::silence::Silences;
-use super::state::at_once_bytes;
+use super::state::{State, at_once_bytes, state};
 use super::work::Work;
 use crate::ceiling::ceiling;
+use crate::filled_buffer::losses_fill_the_buffer;
 use crate::view::{Side, View};
 
 /// Share of its time from which a CPU is full of softirqs.
@@ -40,7 +41,7 @@ pub struct Entry {
 /// If the sender reports no samples.
 pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let path = PathFacts::of(view)?;
-    let pairs = Pair::all(&view.sender.end()?.samples);
+    let pairs = Pair::all(&view.sender.end()?.samples, Role::Sender);
     let silences = Silences::of(&pairs);
     let queued: Vec<bool> = pairs.iter().map(|pair| path.most_are_queued(pair)).collect();
     let carries = ceiling(view).value().map(|rate| rate.0);
@@ -100,7 +101,10 @@ struct PathFacts<'a> {
     throttled_share: f64,
     watched: Option<Watched>,
     softirqs_full: Option<Seat>,
+    is_tcp: bool,
+    losses_fill: bool,
     by_loss: bool,
+    acks_may_wait: bool,
 }
 
 impl<'a> PathFacts<'a> {
@@ -118,7 +122,12 @@ impl<'a> PathFacts<'a> {
                 .into_iter()
                 .find(|(side, _)| full(side.softirq_share()))
                 .map(|(_, seat)| seat),
+            is_tcp: view.is_tcp(),
+            losses_fill: losses_fill_the_buffer(view).unwrap_or(false),
             by_loss: view.backs_off_at_loss().unwrap_or(true),
+            // In the queue of the other direction's payload, or for a reader that is behind
+            // (net/ipv4/tcp_input.c, `__tcp_ack_snd_check`).
+            acks_may_wait: view.plan().direction == Direction::Both || reader_is_behind(view),
         })
     }
 
@@ -130,16 +139,20 @@ impl<'a> PathFacts<'a> {
         past: &mut Past,
     ) -> Result<Ledger, Missing> {
         let duration_us = (to_s - from_s) * 1e6;
-        let tcp = [from.tcp.get()?, to.tcp.get()?];
         let writer = Work::between(from, to)
             .or_else(|why| self.watched_writer(duration_us).ok_or(why))
             .map(|work| work.throttled(self.throttled_share * duration_us, duration_us));
+        if !self.is_tcp {
+            return Ok(of_datagrams(&writer?, duration_us).scaled_to(to_s - from_s));
+        }
+        let tcp = [from.tcp.get()?, to.tcp.get()?];
         let control =
             if self.by_loss { Control::ByLoss } else { past.pipe.after(tcp[1], duration_us) };
         let interval = Interval {
             duration_us,
             tcp,
             busy_us: past.busy.within(tcp[0], tcp[1], duration_us)?,
+            losses_fill: self.losses_fill,
             writer,
             behind: self.readers.behind(to.flow, from_s, to_s),
             softirqs_full: self.softirqs_full,
@@ -164,8 +177,12 @@ impl<'a> PathFacts<'a> {
         2 * queued.count() > pair.flows.len()
     }
 
-    /// Whether a round trip took longer than what hosts, jitter and what is sent at once make of the shortest.
+    /// Whether a round trip took longer than what hosts, jitter and what is sent at once make of the shortest. Where
+    /// acknowledgements may wait, a longer one shows no queue that a full window of the peer's has filled.
     fn is_queued(&self, tcp: &TcpInfo) -> Result<bool, Missing> {
+        if self.acks_may_wait && state(tcp)? == State::Closed {
+            return Ok(false);
+        }
         let waits_s = tcp.rtt_us()? as f64 / 1e6 - self.base_s.clone()?;
         let rate = tcp.delivery_rate_bytes_per_s()? as f64;
         let train_s = if rate > 0.0 { at_once_bytes(tcp)? / rate } else { 0.0 };

@@ -1,9 +1,11 @@
 //! When the path was full for all flows, also for those that did not wait in its queue at that moment.
 
 use super::pair::Pair;
+use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
 
-/// Share of what the path gives from which it is full.
-const MIN_SHARE_OF_FULL: f64 = 0.95;
+/// Share of what the path gives from which it is full: whatever else limits then, without it the rate would grow by less than
+/// is worth a change.
+const MIN_SHARE_OF_FULL: f64 = 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 
 /// What the path gives, bits per second.
 #[derive(Debug, Clone, Copy)]

@@ -24,6 +24,8 @@ pub struct Interval<'a> {
     pub tcp: [&'a TcpInfo; 2],
     /// How long the connection had something to send or in flight, of the interval's length, microseconds.
     pub busy_us: f64,
+    /// Whether losses fill the send buffer.
+    pub losses_fill: bool,
     /// What the sender's thread did; missing of another program's flow.
     pub writer: Result<Work, Missing>,
     /// What the receiver's thread did, if it was behind: most of the time bytes waited for it.
@@ -55,6 +57,15 @@ pub enum Control {
 /// If the kernel does not report what is needed to decide.
 pub fn account(seen: &Interval) -> Result<Ledger, Missing> {
     Ok(whole(seen).map_or_else(|| divided(seen), Ok)?.scaled_to(seen.duration_us))
+}
+
+/// The ledger of a sender of datagrams, microseconds: a wait for room is one for its device. What gets lost takes no time.
+pub fn of_datagrams(writer: &Work, duration_us: f64) -> Ledger {
+    let blocked_us = writer.blocked_us.clamp(0.0, duration_us);
+    let mut ledger = Ledger::default();
+    ledger.enter(Limiter::PathRate, Seat::Path, blocked_us);
+    ledger.enter_own(writer.own_split(duration_us), Seat::Sender, duration_us - blocked_us);
+    ledger
 }
 
 /// What holds an interval as a whole.
@@ -107,13 +118,21 @@ fn by_chronographs(seen: &Interval) -> Result<Ledger, Missing> {
     let busy = seen.busy_us;
     let mut ledger = Ledger::default();
     ledger.enter(Limiter::ReceiveWindow, Seat::Receiver, window);
-    ledger.enter(Limiter::SendBuffer, Seat::Sender, buffer);
+    full_buffer(&mut ledger, seen, buffer);
     own(&mut ledger, seen, (seen.duration_us - busy).max(0.0));
     let rest = (busy - window - buffer).max(0.0);
     for tcp in seen.tcp {
         by_state(&mut ledger, seen, tcp, rest / 2.0)?;
     }
     Ok(ledger)
+}
+
+/// Time in which the writer waited for room in its send buffer.
+fn full_buffer(ledger: &mut Ledger, seen: &Interval, time: f64) {
+    match seen.losses_fill {
+        true => ledger.enter(Limiter::Recovery, Seat::Path, time),
+        false => ledger.enter(Limiter::SendBuffer, Seat::Sender, time),
+    }
 }
 
 /// Time of the sender's own turn; of another program's thread nothing is known, so it is the program's.
@@ -130,7 +149,7 @@ fn by_state(ledger: &mut Ledger, seen: &Interval, tcp: &TcpInfo, time: f64) -> R
         State::Hungry => {
             let blocked = seen.writer.as_ref().map_or(0.0, |writer| writer.blocked_us);
             let blocked = (blocked / seen.duration_us).clamp(0.0, 1.0);
-            ledger.enter(Limiter::SendBuffer, Seat::Sender, blocked * time);
+            full_buffer(ledger, seen, blocked * time);
             own(ledger, seen, (1.0 - blocked) * time);
         }
         State::Gated if paces_as_asked(tcp) => {

@@ -2,6 +2,7 @@
 //!
 //! The verdict is a cause of something that took time; see [`crate::Rule::refines`].
 
+mod alone;
 mod busy;
 mod control;
 mod flow;
@@ -16,10 +17,12 @@ mod state;
 mod vectors;
 mod work;
 
-use goodput_model::{Account, AccountPart, AccountSpan, Limiter, Missing, Place};
+use goodput_model::{Account, AccountPart, AccountSpan, EndName, Limiter, Missing, Place};
 
+use crate::parts;
 use crate::view::View;
 use flow::{Entry, entries};
+pub use reader::reader_is_behind;
 use share::Ledger;
 pub use share::{Part, Seat};
 pub use silence::Outages;
@@ -33,7 +36,7 @@ const MIN_SPAN_SHARE: f64 = 0.1;
 /// Where the time of the flows of one direction went.
 ///
 /// # Errors
-/// If the sender's samples do not say enough of any flow, or the payload is not TCP's.
+/// If neither the sender's samples nor, without them, the receiver's say enough of any flow.
 pub fn account<'v>(view: &'v View) -> Result<&'v Account, Missing> {
     view.account_by(made)
 }
@@ -43,19 +46,33 @@ pub fn account<'v>(view: &'v View) -> Result<&'v Account, Missing> {
 /// # Errors
 /// Those of [`account`], and if less than half of the time is accounted for.
 pub fn held_share(view: &View, parts: &[Part]) -> Result<f64, Missing> {
-    let account = account(view)?;
+    share_of(account(view)?, view.sender.name, parts)
+}
+
+/// The same by an account of what this end sent.
+///
+/// # Errors
+/// If less than half of the time is accounted for.
+pub fn share_of(account: &Account, sender: EndName, parts: &[Part]) -> Result<f64, Missing> {
     if account.unknown_s > MAX_UNKNOWN_SHARE * account.flow_seconds {
         return Err(Missing::because("most of the flows' time is not accounted for"));
     }
-    let places = parts.iter().map(|(limiter, seat)| (*limiter, place(view, *seat)));
+    let places = parts.iter().map(|(limiter, seat)| (*limiter, place(sender, *seat)));
     let places: Vec<_> = places.collect();
     let held = account.parts.iter().filter(|part| places.contains(&(part.limiter, part.end)));
     Ok(held.map(|part| part.seconds).sum::<f64>() / account.flow_seconds)
 }
 
+/// Share of the flows' time that the path between the hosts held, 0 to 1.
+///
+/// # Errors
+/// Those of [`held_share`].
+pub fn path_share(view: &View) -> Result<f64, Missing> {
+    held_share(view, parts::PATH)
+}
+
 fn made(view: &View) -> Result<Account, Missing> {
-    view.needs_tcp()?;
-    let entries = entries(view)?;
+    let entries = if view.is_sender_silent() { alone::entries(view)? } else { entries(view)? };
     let measured: Vec<&Entry> = entries.iter().filter(|entry| entry.is_measured).collect();
     let flow_seconds = measured.iter().map(|entry| entry.to_s - entry.from_s).sum::<f64>();
     let known: Vec<&Ledger> =
@@ -73,30 +90,30 @@ fn made(view: &View) -> Result<Account, Missing> {
         flows: flows.len(),
         flow_seconds,
         unknown_s: (flow_seconds - whole.sum()).max(0.0),
-        parts: parts(view, &whole),
-        timeline: timeline(view, &entries),
+        parts: parts(view.sender.name, &whole),
+        timeline: timeline(view.sender.name, &entries),
     })
 }
 
-fn parts(view: &View, ledger: &Ledger) -> Vec<AccountPart> {
+fn parts(sender: EndName, ledger: &Ledger) -> Vec<AccountPart> {
     let part =
-        |((limiter, seat), seconds)| AccountPart { limiter, end: place(view, seat), seconds };
+        |((limiter, seat), seconds)| AccountPart { limiter, end: place(sender, seat), seconds };
     let mut parts: Vec<_> = ledger.entries().map(part).collect();
     parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     parts
 }
 
-fn place(view: &View, seat: Seat) -> Place {
+fn place(sender: EndName, seat: Seat) -> Place {
     match seat {
-        Seat::Sender => view.sender.place(),
-        Seat::Receiver => view.receiver.place(),
+        Seat::Sender => sender.into(),
+        Seat::Receiver => sender.other().into(),
         Seat::Path => Place::Path,
     }
 }
 
 /// Who limited when, over the whole run: the limiter that held most of all flows, interval by interval; a stretch that is
 /// too short to be shown belongs to the one before it.
-fn timeline(view: &View, entries: &[Entry]) -> Vec<AccountSpan> {
+fn timeline(sender: EndName, entries: &[Entry]) -> Vec<AccountSpan> {
     let mut spans: Vec<(f64, f64, Limiter, Seat)> = Vec::new();
     let mut from = 0;
     while let Some(first) = entries.get(from) {
@@ -120,7 +137,7 @@ fn timeline(view: &View, entries: &[Entry]) -> Vec<AccountSpan> {
         from_s,
         to_s,
         limiter,
-        end: place(view, seat),
+        end: place(sender, seat),
     };
     spans.into_iter().map(named).collect()
 }
@@ -141,6 +158,8 @@ fn without_short(spans: Vec<(f64, f64, Limiter, Seat)>) -> Vec<(f64, f64, Limite
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::Direction;
+
     use super::*;
     use crate::testing::Case;
 
@@ -165,7 +184,53 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_sender_has_no_account() {
+    fn a_window_that_the_other_direction_s_queue_fills_stays_the_receivers() {
+        let case = || {
+            let case = Case::receive_window().shares(1.0, 0.27, 0.0).goodput(43.5e6);
+            case.tcp(|tcp, _| {
+                (tcp.snd_wnd_bytes, tcp.unacked_segments) = (Some(162_432), Some(112));
+                (tcp.rtt_us, tcp.min_rtt_us) = (Some(30_000), Some(10_037));
+            })
+        };
+        assert_eq!(largest(case()), (Limiter::PathRate, Place::Path));
+        let both = case().plan(|plan| plan.direction = Direction::Both);
+        assert_eq!(largest(both), (Limiter::ReceiveWindow, Place::Far));
+    }
+
+    #[test]
+    fn a_buffer_that_losses_fill_is_not_too_small() {
+        // BBR at 10 ms and 3 % of loss: 1006 Mbit/s with 4 MiB of buffer, as measured.
+        let case = |again| {
+            let case = Case::send_buffer().goodput(1006e6).retransmitted(again);
+            let case = case.plan(|plan| plan.socket.sndbuf_bytes = None);
+            case.tcp(|tcp, _| (tcp.rtt_us, tcp.min_rtt_us) = (Some(10_150), Some(10_000)))
+        };
+        assert_eq!(largest(case(0.03)), (Limiter::Recovery, Place::Path));
+        assert_eq!(largest(case(0.0001)), (Limiter::SendBuffer, Place::Near));
+    }
+
+    #[test]
+    fn of_datagrams_the_sender_s_own_turn_is_told_from_its_waits() {
+        let sent = |blocked, paced, ran| largest(Case::healthy_udp().writer(blocked, paced, ran));
+        assert_eq!(sent(0.8, 0.0, 0.2), (Limiter::PathRate, Place::Path));
+        assert_eq!(sent(0.0, 0.8, 0.2), (Limiter::Application, Place::Near));
+        assert_eq!(sent(0.1, 0.0, 0.9), (Limiter::Host, Place::Near));
+    }
+
+    #[test]
+    fn a_receiver_alone_knows_when_it_was_the_limit() {
+        let silent = |window_bytes| {
+            let case = Case::healthy().goodput(12.5e6);
+            case.silent_sender(move |tcp, _| tcp.rcv_wnd_bytes = Some(window_bytes))
+        };
+        assert_eq!(largest(silent(65_536)), (Limiter::ReceiveWindow, Place::Far));
+        assert!(made(&View::new(&silent(1 << 20).evidence())).is_err());
+        let behind = silent(1 << 20).reader(0.0, 0.0, 0.9).queued(500_000);
+        assert_eq!(largest(behind), (Limiter::Host, Place::Far));
+    }
+
+    #[test]
+    fn silent_ends_have_no_account() {
         let evidence = Case::empty().evidence();
         assert!(made(&View::new(&evidence)).is_err());
     }

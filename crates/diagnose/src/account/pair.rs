@@ -1,4 +1,4 @@
-//! Two detailed samples of the sender, one after the other.
+//! Two detailed samples of an end, one after the other.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use super::state::in_flight_segments;
 /// Samples closer to each other are one, seconds.
 const SHORTEST_S: f64 = 1e-4;
 
-/// The sending flows between two samples.
+/// Flows between two samples.
 pub struct Pair<'a> {
-    /// Time of the first, seconds by the sender's samples.
+    /// Time of the first, seconds by that end's samples.
     pub from_s: f64,
     /// Time of the second.
     pub to_s: f64,
@@ -20,8 +20,9 @@ pub struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// All pairs, in the order of time. Samples of a peer may say anything of their time.
-    pub fn all(samples: &'a [Sample]) -> Vec<Self> {
+    /// All pairs, and in each the flows on which the end has this role, in the order of time. Samples of a peer may say
+    /// anything of their time.
+    pub fn all(samples: &'a [Sample], role: Role) -> Vec<Self> {
         let detailed: Vec<&Sample> = samples.iter().filter(|one| !one.flows.is_empty()).collect();
         let pair = |two: &[&'a Sample]| {
             let lasts_s = two[1].at_s - two[0].at_s;
@@ -29,7 +30,7 @@ impl<'a> Pair<'a> {
             (!is_one).then(|| Self {
                 from_s: two[0].at_s,
                 to_s: two[1].at_s,
-                flows: in_both(two[0], two[1]),
+                flows: in_both(two[0], two[1], role),
             })
         };
         detailed.windows(2).filter_map(pair).collect()
@@ -53,8 +54,12 @@ impl<'a> Pair<'a> {
     }
 }
 
-fn in_both<'a>(from: &'a Sample, to: &'a Sample) -> Vec<(&'a FlowSample, &'a FlowSample)> {
-    let mine = |flow: &&FlowSample| flow.role == Role::Sender;
+fn in_both<'a>(
+    from: &'a Sample,
+    to: &'a Sample,
+    role: Role,
+) -> Vec<(&'a FlowSample, &'a FlowSample)> {
+    let mine = |flow: &&FlowSample| flow.role == role;
     let before: HashMap<u16, &FlowSample> =
         from.flows.iter().filter(mine).map(|flow| (flow.flow, flow)).collect();
     let both = |later: &'a FlowSample| Some((*before.get(&later.flow)?, later));

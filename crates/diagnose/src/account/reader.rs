@@ -33,14 +33,8 @@ impl<'a> Readers<'a> {
         let duration_us = (to_s - from_s) * 1e6;
         let (from, to) = (self.nearest(flow, from_s)?, self.nearest(flow, to_s)?);
         let seconds = to.0 - from.0;
-        let moved = to.1.bytes.saturating_sub(from.1.bytes) as f64;
-        if seconds <= 0.0 || !is_behind(to.1, moved / seconds) {
-            return None;
-        }
-        let scale = duration_us / (seconds * 1e6);
-        let work = Work::between(from.1, to.1).ok()?.scaled(scale);
-        let work = work.throttled(self.throttled_share * duration_us, duration_us);
-        (work.blocked_us < MAX_WAIT_SHARE * duration_us).then_some(work)
+        let work = behind([from.1, to.1], seconds, self.throttled_share)?;
+        Some(work.scaled(duration_us / (seconds * 1e6)))
     }
 
     fn nearest(&self, flow: u16, at_s: f64) -> Option<(f64, &'a FlowSample)> {
@@ -51,11 +45,31 @@ impl<'a> Readers<'a> {
     }
 }
 
+/// What a reader's thread did between two samples this many seconds apart, if it was behind.
+pub fn behind([from, to]: [&FlowSample; 2], seconds: f64, throttled_share: f64) -> Option<Work> {
+    let moved = to.bytes.saturating_sub(from.bytes) as f64;
+    if seconds <= 0.0 || !is_behind(to, moved / seconds) {
+        return None;
+    }
+    let duration_us = seconds * 1e6;
+    let work = Work::between(from, to).ok()?;
+    let work = work.throttled(throttled_share * duration_us, duration_us);
+    (work.blocked_us < MAX_WAIT_SHARE * duration_us).then_some(work)
+}
+
 /// Whether more waits in the socket than a reader that keeps up leaves there.
 fn is_behind(sample: &FlowSample, bytes_per_s: f64) -> bool {
     let queued = sample.queued_bytes.value().copied().unwrap_or(0) as f64;
     let backlog = sample.memory.value().map_or(0, |memory| memory.backlog_bytes);
     backlog > 0 || queued >= TRAIN_BYTES.max(WAKE_UP_S * bytes_per_s)
+}
+
+/// Whether the receiver's program is behind, as far as the sender can see. Asked only if the receiver itself reports
+/// nothing.
+pub fn reader_is_behind(view: &View) -> bool {
+    let side = &view.sender;
+    let behind = side.peer_window_is_shut() || side.peer_window_falls().unwrap_or(false);
+    view.receiver.blocked_share().is_err() && behind
 }
 
 /// Share of the window in which a quota kept the process from running; none if that is unknown.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use goodput_model::{FlowSample, Missing, TcpInfo};
+use goodput_model::{FlowSample, Missing, Role, TcpInfo};
 
 use super::pair::Pair;
 use crate::view::{TcpOption, View};
@@ -13,12 +13,10 @@ const MIN_IN_FLIGHT_SEGMENTS: f64 = 10.0;
 
 /// Times within the window in which the path delivered nothing of any flow, though much was in flight, and after which it
 /// delivered again.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outages {
-    /// How many there were.
-    pub count: usize,
-    /// How long they lasted together, seconds, in whole samples.
-    pub seconds: f64,
+    /// When each began and ended, seconds by the sender's samples.
+    pub spans: Vec<(f64, f64)>,
     /// Segments in flight when the last began.
     pub in_flight_segments: f64,
 }
@@ -35,7 +33,7 @@ impl Outages {
                 "without selective acknowledgements the sender does not know what arrived",
             ));
         }
-        let pairs = Pair::all(&view.sender.end()?.samples);
+        let pairs = Pair::all(&view.sender.end()?.samples, Role::Sender);
         let silences = Silences::of(&pairs);
         let silent = |number: usize, pair: &Pair| {
             let all = pair.flows.iter().all(|(_, to)| silences.cover(number, to.flow));
@@ -59,10 +57,14 @@ impl Outages {
         outages
     }
 
+    /// How long they lasted together, seconds, in whole samples.
+    pub fn seconds(&self) -> f64 {
+        self.spans.iter().map(|(from_s, to_s)| to_s - from_s).sum()
+    }
+
     fn enter(&mut self, (from_s, to_s, in_flight_segments): (f64, f64, f64)) {
         if in_flight_segments >= MIN_IN_FLIGHT_SEGMENTS {
-            self.count += 1;
-            self.seconds += to_s - from_s;
+            self.spans.push((from_s, to_s));
             self.in_flight_segments = in_flight_segments;
         }
     }
@@ -116,7 +118,7 @@ fn tcp(sample: &FlowSample) -> Option<&TcpInfo> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Known, Role};
+    use goodput_model::Known;
 
     /// A flow at one sample, with 10 segments in flight.
     fn sample(delivered: u64, timeouts: u64) -> FlowSample {
@@ -161,7 +163,7 @@ mod tests {
         let mut count = 0;
         pairs_of(series, |pairs| {
             let silences = Silences::of(pairs);
-            count = Outages::among(pairs, |number, _| silences.cover(number, 0)).count;
+            count = Outages::among(pairs, |number, _| silences.cover(number, 0)).spans.len();
         });
         count
     }

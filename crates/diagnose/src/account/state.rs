@@ -52,8 +52,9 @@ pub fn at_once_bytes(tcp: &TcpInfo) -> Result<f64, Missing> {
 /// If the kernel does not report one of the quantities.
 pub fn state(tcp: &TcpInfo) -> Result<State, Missing> {
     let segment = segment_bytes(tcp)?;
-    let (congestion, peer) =
-        (tcp.snd_cwnd_segments()? as f64 * segment, tcp.snd_wnd_bytes()? as f64);
+    let congestion = tcp.snd_cwnd_segments()? as f64 * segment;
+    // Before Linux 5.4 only the chronograph shows the peer's window.
+    let peer = tcp.snd_wnd_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
     let by_peer = peer < congestion;
     let window = if by_peer { peer } else { congestion };
     let segments = if by_peer { tcp.unacked_segments()? as f64 } else { in_flight_segments(tcp)? };
@@ -103,6 +104,12 @@ mod tests {
     fn the_smaller_window_stops() {
         let peer = TcpInfo { snd_wnd_bytes: Some(50_000), ..info(50, 50_000) };
         assert_eq!(state(&peer), Ok(State::Closed));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_report_the_peers_window_tells_the_rest() {
+        let old = TcpInfo { snd_wnd_bytes: None, ..info(100, 50_000) };
+        assert_eq!(state(&old), Ok(State::Full));
     }
 
     #[test]

@@ -103,6 +103,7 @@ impl Example {
             duration_us: 100.0 * MS,
             tcp: [&self.tcp[0], &self.tcp[1]],
             busy_us: Busy::default().within(&self.tcp[0], &self.tcp[1], 100.0 * MS)?,
+            losses_fill: false,
             writer: Ok(self.writer),
             behind: self.behind,
             softirqs_full: None,

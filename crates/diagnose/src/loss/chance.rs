@@ -2,7 +2,7 @@
 
 use goodput_model::LossModel;
 
-use super::fit::{EXCESSES, Fit, best_excess, interval, nats, share_interval, sums};
+use super::fit::{EXCESSES, Fit, best_excess, interval, share_interval, step_nats, sums};
 use super::series::Step;
 
 /// Each segment is lost with the same chance.
@@ -47,6 +47,6 @@ impl<'a> Chance<'a> {
 
     fn nats(&self, share: f64, excess: f64) -> f64 {
         let steps = self.flows.iter().copied().flatten();
-        steps.map(|step| nats(step.lost, step.sent * share, excess)).sum()
+        steps.map(|step| step_nats(step, share, excess)).sum()
     }
 }

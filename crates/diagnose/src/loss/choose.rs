@@ -8,7 +8,7 @@ use super::series::Step;
 
 /// How far the best explanation by chance and the best by a limit must lie apart, in the information criterion: 1 to 7
 /// ("positive", Kass, Raftery 1995, where it begins at 2).
-const MIN_APART: f64 = 4.0;
+pub const MIN_APART: f64 = 4.0;
 /// Share of the most in flight above which a limit of that would lose nearly everything.
 const NEAR_THE_MOST: f64 = 0.85;
 /// Fewer steps that lost something show no pattern.
@@ -40,14 +40,21 @@ pub fn explanation(flows: &[&[Step]], fits: &[Fit], late_s: f64) -> Result<LossM
     }
 }
 
+/// How far the best explanation by chance lies behind the best of all, in the information criterion; `None` if none was
+/// tried.
+pub fn chance_behind(loss: &Loss) -> Option<f64> {
+    behind(loss, true)
+}
+
+fn behind(loss: &Loss, by_chance: bool) -> Option<f64> {
+    let mut fits = loss.candidates.iter();
+    fits.find(|fit| is_chance(fit.model) == by_chance).map(|fit| fit.behind)
+}
+
 /// Whether a limit explains the losses better than chance, or about as well.
 pub fn may_be_a_limit(loss: &Loss) -> bool {
-    let best = |by_chance| {
-        let mut fits = loss.candidates.iter();
-        fits.find(|fit| is_chance(fit.model) == by_chance).map(|fit| fit.behind)
-    };
     let known = loss.explanation.value().is_some_and(|model| !is_chance(*model));
-    let (chance, limit) = (best(true), best(false));
+    let (chance, limit) = (behind(loss, true), behind(loss, false));
     known || chance.zip(limit).is_some_and(|(chance, limit)| limit - chance < MIN_APART)
 }
 

@@ -57,6 +57,32 @@ pub fn nats(lost: f64, mean: f64, excess: f64) -> f64 {
         + lost * (excess / (1.0 + excess)).ln()
 }
 
+/// The same of what a step lost, if each of its segments is lost with this chance.
+pub fn step_nats(step: &Step, share: f64, excess: f64) -> f64 {
+    match step.is_all_lost {
+        true => at_least_nats(step.lost, step.sent * share, excess),
+        false => nats(step.lost, step.sent * share, excess),
+    }
+}
+
+/// Log-likelihood that `least` segments are lost or more: a run of losses that takes all that is in flight would have taken
+/// more. Nothing is left out.
+fn at_least_nats(least: f64, mean: f64, excess: f64) -> f64 {
+    const NEGLIGIBLE: f64 = 1e-9;
+    let first = nats(least, mean, excess) - libm::lgamma(least + 1.0);
+    let (mut sum, mut chance, mut lost) = (0.0, 1.0, least);
+    // Each chance over the first.
+    while chance > NEGLIGIBLE * sum || lost < mean {
+        sum += chance;
+        chance *= match excess > 0.0 {
+            true => (lost + mean / excess) / (lost + 1.0) * excess / (1.0 + excess),
+            false => mean / (lost + 1.0),
+        };
+        lost += 1.0;
+    }
+    if first.is_finite() { first + sum.ln() } else { first }
+}
+
 /// The excess at which `nats_at` is largest, and that.
 pub fn best_excess(nats_at: impl Fn(f64) -> f64) -> (f64, f64) {
     let all = EXCESSES.into_iter().map(|excess| (excess, nats_at(excess)));
@@ -107,6 +133,19 @@ mod tests {
             let variance = 3.0 * (1.0 + excess);
             assert!((square - 9.0 - variance).abs() < 1e-3 * variance, "{excess}: {square}");
         }
+    }
+
+    #[test]
+    fn what_is_lost_at_least_is_all_that_is_not_less() {
+        for excess in EXCESSES {
+            let chance = |lost: f64| (nats(lost, 3.0, excess) - libm::lgamma(lost + 1.0)).exp();
+            let less: f64 = (0..5).map(f64::from).map(chance).sum();
+            assert!(
+                (at_least_nats(5.0, 3.0, excess).exp() - (1.0 - less)).abs() < 1e-6,
+                "{excess}"
+            );
+        }
+        assert!(at_least_nats(0.0, 3.0, 1.0).abs() < 1e-6);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use goodput_model::LossModel;
 
-use super::fit::{EXCESSES, Fit, INTERVAL_NATS, nats, sums};
+use super::fit::{EXCESSES, Fit, INTERVAL_NATS, step_nats, sums};
 use super::series::Step;
 
 /// Levels that are tried, by how many of the steps with a loss are below.
@@ -104,7 +104,7 @@ pub fn split(steps: &[(&Step, bool)]) -> Option<f64> {
     }
     let share = |hit: bool| if hit { lost / sent } else { lost_below / sent_below };
     let at = |excess: f64| {
-        let each = steps.iter().map(|(step, hit)| nats(step.lost, step.sent * share(*hit), excess));
+        let each = steps.iter().map(|(step, hit)| step_nats(step, share(*hit), excess));
         each.sum::<f64>()
     };
     EXCESSES.into_iter().map(at).reduce(f64::max)

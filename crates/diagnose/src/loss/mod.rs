@@ -13,6 +13,7 @@ mod choose;
 mod fit;
 mod level;
 mod order;
+mod outage;
 mod series;
 #[cfg(test)]
 mod simulated;
@@ -20,10 +21,11 @@ mod simulated;
 use goodput_model::{Loss, LossCandidate, LossModel, Missing};
 
 use crate::view::View;
-use choose::explanation;
-pub use choose::may_be_a_limit;
+use choose::{MIN_APART, explanation};
+pub use choose::{chance_behind, may_be_a_limit};
 use fit::Fit;
 use order::Order;
+use outage::{Parted, criterion_of_moments};
 use series::{Flow, Step};
 
 /// What the flows lost over the whole run, and what explains it.
@@ -37,7 +39,28 @@ pub fn loss(view: &View) -> Result<Loss, Missing> {
     Ok(fitted(&flows, late_s))
 }
 
-/// The same of flows' steps; a queue is longer than `late_s`, seconds.
+/// Whether times in which nothing arrived, by their begins and ends in seconds, are clearly better explained by a path that
+/// was interrupted than by chance or by a limit that drops packets.
+///
+/// # Errors
+/// Those of [`loss`].
+pub fn outages_stand_out(view: &View, outages: &[(f64, f64)]) -> Result<bool, Missing> {
+    view.needs_tcp()?;
+    Ok(stand_out(&series::flows(view)?, outages))
+}
+
+fn stand_out(flows: &[Flow], outages: &[(f64, f64)]) -> bool {
+    let parted: Vec<_> = flows.iter().map(|flow| Parted::of(&flow.steps, outages)).collect();
+    let best = |of: fn(&Parted) -> &[Step]| {
+        let steps: Vec<_> = parted.iter().map(of).collect();
+        candidates(&steps).first().map_or(0.0, |fit| fit.criterion)
+    };
+    let moments = flows.iter().map(|flow| flow.steps.len()).max().unwrap_or(0);
+    let interrupted = best(|of| &of.rest) + criterion_of_moments(outages.len(), moments);
+    best(|of| &of.whole) - interrupted >= MIN_APART
+}
+
+/// What explains the steps of flows; a queue is longer than `late_s`, seconds.
 fn fitted(flows: &[Flow], late_s: f64) -> Loss {
     let order = Order::of(flows);
     let lasting: Vec<&[Step]> = flows.iter().map(Flow::after_first_loss).collect();
@@ -80,4 +103,51 @@ fn named(fits: &[Fit]) -> impl Iterator<Item = LossCandidate> {
         behind: fit.criterion - best,
         parameters: fit.parameters.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round trip of 0.1 s each, in which 40 segments are sent, and so many lost.
+    fn steps(lost: &[f64]) -> Vec<Flow> {
+        let step = |(number, lost): (i32, &f64)| Step {
+            from_s: f64::from(number) / 10.0,
+            seconds: 0.1,
+            sent: 40.0,
+            lost: *lost,
+            is_all_lost: false,
+            passed: 40.0 - lost,
+            flight: 40.0,
+            all_flight: 40.0,
+            queue_s: 0.0,
+            jitter_s: 0.001,
+        };
+        vec![Flow { steps: (0..).zip(lost).map(step).collect(), ..Flow::default() }]
+    }
+
+    /// Two outages of two steps each.
+    fn interrupted_twice(mut lost: [f64; 40]) -> bool {
+        for silent in [10, 11, 25, 26] {
+            lost[silent] = 0.0;
+        }
+        stand_out(&steps(&lost), &[(1.0, 1.2), (2.5, 2.7)])
+    }
+
+    #[test]
+    fn outages_stand_out_of_a_path_that_loses_little() {
+        assert!(interrupted_twice([0.0; 40]));
+        let mut seldom = [0.0; 40];
+        (seldom[3], seldom[18], seldom[33]) = (1.0, 1.0, 2.0);
+        assert!(interrupted_twice(seldom));
+    }
+
+    #[test]
+    fn they_do_not_among_runs_that_are_nearly_as_long() {
+        let mut runs = [0.0; 40];
+        for (number, lost) in [(2, 25.0), (6, 8.0), (14, 33.0), (19, 4.0), (22, 18.0), (31, 29.0)] {
+            runs[number] = lost;
+        }
+        assert!(!interrupted_twice(runs));
+    }
 }

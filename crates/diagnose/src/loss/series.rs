@@ -14,12 +14,16 @@ const STEPS_OF_SLOW_START: usize = 3;
 /// What one flow did in about a round trip.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
+    /// Start, seconds by the sender's samples.
+    pub from_s: f64,
     /// Length.
     pub seconds: f64,
     /// Segments sent, repeated ones included.
     pub sent: f64,
     /// Segments that were found not to have arrived.
     pub lost: f64,
+    /// Whether that is all that was in flight, so that more might have been lost of more.
+    pub is_all_lost: bool,
     /// Segments that arrived.
     pub passed: f64,
     /// Most segments that were in flight; if some were lost, when the window was cut for it.
@@ -189,9 +193,11 @@ fn step(points: &[Point], start: usize, end: usize, lost: &[f64], base_s: f64) -
     let most = |read: fn(&Point) -> f64| points[first..=end].iter().map(read).fold(0.0, f64::max);
     let was_cut = lost > 0.0 && to.cut_at > 0.0;
     Step {
+        from_s: from.at_s,
         seconds: to.at_s - from.at_s,
         sent: (to.sent - from.sent).max(0.0),
         lost,
+        is_all_lost: false,
         passed: (to.delivered - from.delivered).max(0.0),
         flight: if was_cut { to.cut_at } else { most(|point| point.flight) },
         all_flight: most(|point| point.all_flight),

@@ -1,8 +1,9 @@
 //! Which two causes can't be distinguished, and what a probe's answer decides.
 
-use goodput_model::{Confidence, Finding, Known, Place, Undecided, Verdict, Witness};
+use goodput_model::{Confidence, Finding, Known, Place, Record, Undecided, Verdict, Witness};
 
 use super::{Probe, splitting};
+use crate::held::Held;
 use crate::rules;
 
 /// Causes whose rules can't always exclude each other, though only one of them fires: both lose packets
@@ -19,16 +20,24 @@ pub struct Rivals {
     pub splits: Vec<(String, &'static Probe)>,
 }
 
+/// The rivals of a test's findings, as its record has them.
+pub fn rivals_in(record: &Record) -> Option<Rivals> {
+    let held = Held::in_verdict(&record.verdict, record.plan.transport);
+    rivals(&record.findings, &record.undecided, held)
+}
+
 /// Causes that the kernel's counters do not distinguish: the best two findings if a probe does and
 /// neither is certain; else a merely possible first finding and a rule that could not decide; else
-/// the first finding's known look-alikes.
-pub fn rivals(findings: &[Finding], undecided: &[Undecided]) -> Option<Rivals> {
+/// the first finding's known look-alikes. What took no time is nobody's rival.
+fn rivals(findings: &[Finding], undecided: &[Undecided], held: Held) -> Option<Rivals> {
     let first = findings.first().filter(|first| first.confidence < Confidence::Certain)?;
+    let may_limit = |rule: &&str| held.may_limit(rule);
+    may_limit(&first.rule.as_str()).then_some(())?;
     let found = findings.iter().skip(1).filter(|f| f.confidence < Confidence::Certain);
     let found = found.map(|finding| finding.rule.as_str());
     let open = undecided.iter().map(|rule| rule.rule.as_str());
     let open = open.filter(|_| first.confidence == Confidence::Possible);
-    let best = found.chain(open).filter(|rule| *rule != first.rule);
+    let best = found.chain(open).filter(may_limit).filter(|rule| *rule != first.rule);
     let splits = best.map(|second| split_from(&first.rule, second)).find(|s| !s.is_empty());
     let splits = splits.unwrap_or_else(|| {
         let close = CLOSE.iter().filter_map(|(a, b)| match first.rule.as_str() {
@@ -36,7 +45,10 @@ pub fn rivals(findings: &[Finding], undecided: &[Undecided]) -> Option<Rivals> {
             rule if rule == *b => Some(*a),
             _ => None,
         });
-        close.filter_map(|second| split_from(&first.rule, second).into_iter().next()).collect()
+        close
+            .filter(may_limit)
+            .filter_map(|second| split_from(&first.rule, second).into_iter().next())
+            .collect()
     });
     (!splits.is_empty()).then(|| Rivals { first: first.rule.clone(), splits })
 }
@@ -46,8 +58,8 @@ fn split_from(first: &str, second: &str) -> Vec<(String, &'static Probe)> {
 }
 
 /// Notes in the first finding what it may be confused with, and the probe that would decide.
-pub fn doubt(findings: &mut [Finding], undecided: &[Undecided]) {
-    let Some(rivals) = rivals(findings, undecided) else { return };
+pub fn doubt(findings: &mut [Finding], undecided: &[Undecided], held: Held) {
+    let Some(rivals) = rivals(findings, undecided, held) else { return };
     if let (Some(first), Some((second, probe))) = (findings.first_mut(), rivals.splits.first()) {
         first.advice.push(format!(
             "could also be {second}, which looks the same from here; a run with {} would show which (--probe)",
@@ -104,7 +116,7 @@ fn unproven(rule: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::EndName;
+    use goodput_model::{Account, AccountPart, EndName, Limiter, Transport};
 
     fn finding(rule: &str, confidence: Confidence) -> Finding {
         Finding { confidence, ..unproven(rule) }
@@ -116,11 +128,36 @@ mod tests {
             end: Place::Path,
             share_percent: Known::Value(90.0),
             summary: "the path".into(),
-            split: Known::missing("not asked"),
             account: Known::missing("not asked"),
             loss: Known::missing("not asked"),
             sender: EndName::Near,
         }
+    }
+
+    fn unknown(verdict: &Verdict) -> Held<'_> {
+        Held::in_verdict(verdict, Transport::Tcp)
+    }
+
+    #[test]
+    fn what_took_no_time_is_no_rival() {
+        let path = AccountPart { limiter: Limiter::PathRate, end: Place::Path, seconds: 4.0 };
+        let account = Account {
+            flows: 1,
+            flow_seconds: 4.0,
+            parts: vec![path],
+            unknown_s: 0.0,
+            timeline: Vec::new(),
+        };
+        let verdict = Verdict { account: Known::Value(account), ..verdict() };
+        let held = Held::in_verdict(&verdict, Transport::Tcp);
+        let names = |first: &str, second: &str, held: Held| {
+            let both = [finding(first, Confidence::Likely), finding(second, Confidence::Possible)];
+            let found = rivals(&both, &[], held).map_or_else(Vec::new, |rivals| rivals.splits);
+            found.into_iter().any(|(rule, _)| rule == second)
+        };
+        assert!(!names("path-rate", "path-loss", held));
+        assert!(!names("path-loss", "path-rate", held));
+        assert!(names("path-rate", "path-loss", unknown(&self::verdict())));
     }
 
     #[test]
@@ -130,27 +167,30 @@ mod tests {
             finding("line-rate", Confidence::Likely),
             finding("path-loss", Confidence::Possible),
         ];
-        let rivals = rivals(&findings, &[]).unwrap();
+        let rivals = rivals(&findings, &[], unknown(&verdict())).unwrap();
         assert_eq!(
             (rivals.first.as_str(), rivals.splits[0].0.as_str()),
             ("path-rate", "path-loss")
         );
-        doubt(&mut findings, &[]);
+        doubt(&mut findings, &[], unknown(&verdict()));
         assert!(findings[0].advice[0].contains("path-loss"), "{findings:?}");
     }
 
     #[test]
     fn a_certain_finding_and_a_likely_one_alone_have_no_rival() {
+        let verdict = verdict();
+        let held = unknown(&verdict);
         let open = [Undecided { rule: "receiver-cpu".into(), because: "x".into() }];
-        assert!(rivals(&[finding("sender-cpu", Confidence::Certain)], &open).is_none());
-        assert!(rivals(&[finding("sender-cpu", Confidence::Likely)], &open).is_none());
-        assert!(rivals(&[finding("sender-cpu", Confidence::Possible)], &open).is_some());
-        assert!(rivals(&[], &open).is_none());
+        assert!(rivals(&[finding("sender-cpu", Confidence::Certain)], &open, held).is_none());
+        assert!(rivals(&[finding("sender-cpu", Confidence::Likely)], &open, held).is_none());
+        assert!(rivals(&[finding("sender-cpu", Confidence::Possible)], &open, held).is_some());
+        assert!(rivals(&[], &open, held).is_none());
     }
 
     #[test]
     fn loss_is_probed_for_what_loses_by_rule() {
-        let rivals = rivals(&[finding("path-loss", Confidence::Likely)], &[]).unwrap();
+        let rivals =
+            rivals(&[finding("path-loss", Confidence::Likely)], &[], unknown(&verdict())).unwrap();
         let names: Vec<_> =
             rivals.splits.iter().map(|(rule, probe)| (rule.as_str(), probe.id)).collect();
         let expected = [("policer", "paced"), ("tso-oversize", "offload-off")];
@@ -163,7 +203,7 @@ mod tests {
             finding("path-rate", Confidence::Likely),
             finding("path-loss", Confidence::Possible),
         ];
-        doubt(&mut findings, &[]);
+        doubt(&mut findings, &[], unknown(&verdict()));
         let mut verdict = verdict();
         let shown = ("four flows gave 3.9 × the goodput".to_owned(), 3.9);
         settle(&mut findings, &mut verdict, "path-loss", &["path-rate"], shown);

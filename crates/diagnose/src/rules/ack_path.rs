@@ -28,6 +28,7 @@
 
 use goodput_model::{Change, Confidence, Direction, Finding, Missing, Place};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::elimination::{host_is_short, hosts_have_time};
@@ -36,7 +37,6 @@ use crate::htb;
 use crate::names::{QDISC_CEIL, QDISC_KIND, QDISC_PACKETS, QDISC_RATE, QDISC_SENT_BYTES};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Halves, Side, View, positive};
 
@@ -62,7 +62,7 @@ const MAX_ACK_PACKET_BYTES: f64 = 256.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
-    let held = split(view)?.path_percent / 100.0;
+    let held = path_share(view)?;
     let behind =
         view.receiver.blocked_share().is_ok_and(|waits| waits < MAX_WAIT_SHARE_OF_SLOW_THREAD);
     if held < MIN_LIMITING_TIME_SHARE

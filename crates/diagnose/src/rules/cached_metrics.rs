@@ -24,9 +24,9 @@
 
 use goodput_model::{Confidence, Finding, Missing, TcpInfo};
 
+use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::crawl::crawl;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_NO_SSTHRESH_SAVE;
 use crate::parts;
@@ -52,8 +52,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     view.needs_start()?;
     let Some(threshold) = inherited(view)? else { return Ok(None) };
-    let crawl = crawl(view)?;
-    if crawl.share < MIN_LIMITING_TIME_SHARE {
+    let share = held_share(view, &[parts::CUT_WINDOW])?;
+    if share < MIN_LIMITING_TIME_SHARE || !view.sender.hardly_loses()? {
         return Ok(None);
     }
     let (side, place) = (&view.sender, view.sender.place());
@@ -66,13 +66,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let held = format!(
         "the congestion window was full {} of the time, though nothing was lost and no queue stood; \
          it ended at {} segments",
-        percent(crawl.share),
-        crawl.window
+        percent(share),
+        side.last_tcp()?.snd_cwnd_segments()?
     );
     let draft = Draft::new(RULE.id, place, Confidence::Certain, "an old slow-start threshold")
-        .share(crawl.share)
+        .share(share)
         .saw(place, "tcp_info.snd_ssthresh_segments", threshold as f64, set)
-        .saw(place, RULE.witness_name, crawl.share * 100.0, held)
+        .saw(place, RULE.witness_name, share * 100.0, held)
         .predicted(next_after(view, &[RULE.id]))
         .advice("show and clear what the host remembers: ip tcp_metrics show, ip tcp_metrics flush")
         .advice("check if the route sets it: ip route get ADDRESS (ssthresh)");
@@ -96,7 +96,8 @@ fn inherited(view: &View) -> Result<Option<u64>, Missing> {
 /// Share of the time that the window crawled from an old threshold, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.needs_tcp()?;
-    Ok(if inherited(view)?.is_some() { crawl(view)?.share * 100.0 } else { 0.0 })
+    let share = held_share(view, &[parts::CUT_WINDOW])?;
+    Ok(if inherited(view)?.is_some() { share * 100.0 } else { 0.0 })
 }
 
 #[cfg(test)]

@@ -36,15 +36,6 @@ fn every_rule_explains_a_part_of_the_account_and_none_twice() {
     }
 }
 
-/// What several rules need is a fact that they share. A rule that asks another inherits its thresholds and its doubts.
-#[test]
-fn no_rule_asks_another() {
-    for rule in ALL {
-        let (code, _) = rule.source.split_once("#[cfg(test)]").unwrap();
-        assert!(!code.contains("RULE.check"), "{}", rule.id);
-    }
-}
-
 #[test]
 fn every_page_has_its_headings_in_order() {
     for rule in ALL {

@@ -27,14 +27,13 @@
 
 use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing};
 
+use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::change::of_plan;
-use crate::crawl::{Crawl, crawl};
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_AVAILABLE;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{MIN_LIMITING_TIME_SHARE, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
 
@@ -52,58 +51,56 @@ pub const RULE: Rule = Rule {
     source: include_str!("congestion_control.rs"),
 };
 
-/// Times that losses may begin within the window. More often they are the cause.
-const MAX_LOSS_EPISODES: u32 = 1;
-
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
-    if !view.backs_off_at_loss()? || split(view)?.path_percent / 100.0 < MIN_LIMITING_TIME_SHARE {
-        return Ok(None);
-    }
-    let crawl = crawl(view)?;
-    if crawl.share < MIN_LIMITING_TIME_SHARE || crawl.losses > MAX_LOSS_EPISODES {
+    let share = held_share(view, &[parts::CUT_WINDOW])?;
+    if !view.backs_off_at_loss()?
+        || share < MIN_LIMITING_TIME_SHARE
+        || !view.sender.hardly_loses()?
+    {
         return Ok(None);
     }
     let name = view.congestion()?;
-    let room = crawl.best >= MIN_SPARE_RATE_RATIO * view.goodput()?;
+    let room = view.sender.best_delivery_rate()? >= MIN_SPARE_RATE_RATIO * view.goodput()?;
     // CUBIC is what most hosts have: if it crawls, the loss before it is as much to blame.
     let confidence = match room && name != "cubic" {
         true => Confidence::Likely,
         false => Confidence::Possible,
     };
-    draft(view, name, &crawl, confidence)?.changes(changes(view, name)).found()
+    draft(view, name, share, confidence)?.changes(changes(view, name)).found()
 }
 
-fn draft(view: &View, name: &str, crawl: &Crawl, confidence: Confidence) -> Result<Draft, Missing> {
+fn draft(view: &View, name: &str, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
     let (side, place) = (&view.sender, view.sender.place());
-    let rtt = side.rtt_s()?;
+    let (rtt, last, best) = (side.rtt_s()?, side.last_tcp()?, side.best_delivery_rate()?);
+    let segments = last.snd_cwnd_segments()?;
     let held = format!(
         "{name} kept its window full {} of the time, though nothing was lost and no queue stood \
          (tcp_info unacked, ca_state, rtt)",
-        percent(crawl.share)
+        percent(share)
     );
     let window = format!(
         "the window ended at {} segments of {:.0} bytes, past a threshold of {}: {} in each {}",
-        crawl.window,
+        segments,
         side.mss_bytes()?,
-        crawl.threshold,
-        rate(crawl.window as f64 * side.mss_bytes()? * 8.0 / rtt),
+        last.snd_ssthresh_segments()?,
+        rate(segments as f64 * side.mss_bytes()? * 8.0 / rtt),
         time(rtt)
     );
     let goodput = view.goodput()?;
     let draft = Draft::new(RULE.id, place, confidence, format!("the congestion control, {name}"))
-        .share(crawl.share)
-        .saw(place, RULE.witness_name, crawl.share * 100.0, held)
-        .saw(place, "tcp_info.snd_cwnd_segments", crawl.window as f64, window);
-    Ok(match crawl.best >= MIN_SPARE_RATE_RATIO * goodput {
+        .share(share)
+        .saw(place, RULE.witness_name, share * 100.0, held)
+        .saw(place, "tcp_info.snd_cwnd_segments", segments as f64, window);
+    Ok(match best >= MIN_SPARE_RATE_RATIO * goodput {
         true => draft
             .saw(
                 place,
                 "best_delivery_bits_per_s",
-                crawl.best,
-                format!("earlier, {} were delivered (tcp_info delivery_rate)", rate(crawl.best)),
+                best,
+                format!("earlier, {} were delivered (tcp_info delivery_rate)", rate(best)),
             )
-            .predicted(Known::Value(BitRate(crawl.best))),
+            .predicted(Known::Value(BitRate(best))),
         false => draft.predicted(next_after(view, &[RULE.id])),
     })
 }
@@ -125,7 +122,7 @@ fn changes(view: &View, present: &str) -> Vec<Change> {
 /// Share of the time that the congestion window crawled, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.needs_tcp()?;
-    Ok(crawl(view)?.share * 100.0)
+    Ok(held_share(view, &[parts::CUT_WINDOW])? * 100.0)
 }
 
 #[cfg(test)]

@@ -26,13 +26,13 @@
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::elimination::{host_is_short, hosts_have_time, is_local};
 use crate::finding::{Draft, bytes, rate};
 use crate::parts;
 use crate::round_rate::round_rate;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Step, View};
 
@@ -63,7 +63,7 @@ const MAX_LATER_RATE_SPREAD_RATIO: f64 = 0.1;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let step = view.receiver.step()?;
     let Some(step) = step.filter(is_of_credits) else { return Ok(None) };
-    let held = if view.is_tcp() { split(view)?.path_percent / 100.0 } else { 1.0 };
+    let held = if view.is_tcp() { path_share(view)? } else { 1.0 };
     if held < MIN_LIMITING_TIME_SHARE || is_local(view)? || host_is_short(view) {
         return Ok(None);
     }

@@ -28,6 +28,7 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent};
@@ -89,11 +90,8 @@ fn suffers(view: &View) -> bool {
         true => view.sender.retransmitted_share(),
         false => view.receiver.lost_share(),
     };
-    let split = crate::split::split(view);
     lost.is_ok_and(|share| share >= MIN_HEAVY_LOSS_SHARE)
-        || split.is_ok_and(|split| {
-            view.is_tcp() && split.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE
-        })
+        || view.is_tcp() && path_share(view).is_ok_and(|share| share >= MIN_LIMITING_TIME_SHARE)
 }
 
 /// Whether an end that negotiates nothing receives broken frames, which are what the flows lost.

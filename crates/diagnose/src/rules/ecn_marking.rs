@@ -23,15 +23,16 @@
 //! # Source
 //! RFC 3168; RFC 8511; RFC 7567 section 4; include/uapi/linux/tcp.h (tcpi_delivered_ce).
 
-use goodput_model::{Change, Confidence, Finding, Missing, Place};
+use goodput_model::{Change, Confidence, Family, Finding, Missing, Place};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
+use crate::framing::family;
 use crate::names::{RECEIVED_CE, TCP_ECN};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -57,14 +58,15 @@ const MIN_MARKS_PER_LOSS: f64 = 2.0;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let answered = view.sender.marked_segments()?;
-    // The receiving host counts marks of IPv4 only (InCEPkts of /proc/net/netstat): none of it says nothing of IPv6.
-    let counted = view.receiver.marks_received().ok().filter(|marks| *marks > 0.0);
+    // The receiving host counts marks of IPv4 only (InCEPkts of /proc/net/netstat), which says nothing of IPv6.
+    let is_counted = family(view)? == Family::V4;
+    let counted = view.receiver.marks_received().ok().filter(|_| is_counted);
     let marks = counted.map_or(answered, |marks| marks.min(answered));
     let lost = view.sender.retransmitted_segments()?;
     if marks < MIN_MARKS || marks < MIN_MARKS_PER_LOSS * lost || !view.backs_off_at_loss()? {
         return Ok(None);
     }
-    let held = split(view)?.path_percent / 100.0;
+    let held = path_share(view)?;
     let full = view.sender.cut_window_share()?;
     if held < MIN_LIMITING_TIME_SHARE
         || full < MIN_LIMITING_TIME_SHARE
@@ -114,8 +116,10 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_ipv6_are_known_by_their_answers() {
-        let finding = fires(&RULE, Case::ecn_marking().grows(Far, RECEIVED_CE, 0));
+    fn no_marks_counted_are_none_of_ipv4_and_say_nothing_of_ipv6() {
+        let uncounted = || Case::ecn_marking().grows(Far, RECEIVED_CE, 0);
+        quiet(&RULE, uncounted());
+        let finding = fires(&RULE, uncounted().tcp(|tcp, _| tcp.snd_mss_bytes = Some(1428)));
         assert!(finding.evidence[0].value > 7.0, "{finding:?}");
     }
 

@@ -26,12 +26,12 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
-use super::ring_overrun::{is_at_most, ring};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::RING_RX;
 use crate::parts;
+use crate::ring::{is_at_most, ring};
 use crate::rule::{Depth, Rule, Stage};
 use crate::view::View;
 

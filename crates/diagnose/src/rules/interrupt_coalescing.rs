@@ -25,13 +25,13 @@
 
 use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing};
 
+use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent, time};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Side, View};
 
@@ -81,8 +81,7 @@ fn too_late(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let waits = view.sides().map(|side| wait_s(side));
     let (sum, rtt) = (waits[0] + waits[1], view.sender.min_rtt_s()?);
-    let split = split(view)?;
-    let window = (split.receive_window_percent + split.send_buffer_percent) / 100.0;
+    let window = held_share(view, parts::WINDOWS)?;
     if sum < MIN_DELAY_SHARE_OF_RTT * rtt || window < MIN_LIMITING_TIME_SHARE {
         return Ok(None);
     }
@@ -226,7 +225,10 @@ mod tests {
     #[test]
     fn stays_quiet_where_neither_holds_the_flow_back() {
         quiet(&RULE, Case::receive_window().fact(Far, "coalescing.rx_us", 50u64));
-        quiet(&RULE, late().shares(1.0, 0.0, 0.0).tcp(|tcp, _| tcp.snd_wnd_bytes = Some(1 << 20)));
+        let open = |tcp: &mut goodput_model::TcpInfo, _| {
+            (tcp.snd_wnd_bytes, tcp.unacked_segments) = (Some(1 << 20), Some(100));
+        };
+        quiet(&RULE, late().shares(1.0, 0.0, 0.0).tcp(open));
         quiet(&RULE, often().cpu(Far, 0.3, 0.4));
         quiet(&RULE, often().grows(Far, "link.rx_packets", 3_300_000));
         quiet(&RULE, late().without_links());

@@ -8,8 +8,9 @@
 //! # How it is seen
 //! Counted: the carrier of the device at one end changed during the measurement. If none did: the path delivered
 //! nothing of any flow until a time-out, although ten segments or more were in flight, and delivered again later; chance
-//! does not lose all of them. Once is possible, several times is likely. This needs selective acknowledgements: without
-//! them the sender does not know what arrived.
+//! does not lose all of them. Once is possible. Several times is likely if an interrupted path explains this clearly better
+//! than losses in runs or a limit that drops packets, given what else was lost. This needs selective acknowledgements:
+//! without them the sender does not know what arrived.
 //!
 //! # What to try
 //! The cable, the transceiver, the port; energy-efficient Ethernet off. The kernel's log says when
@@ -26,6 +27,7 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 use crate::account::Outages;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
+use crate::loss::outages_stand_out;
 use crate::names::LINK_CARRIER_CHANGES;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
@@ -58,21 +60,23 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// A link of the path, of which no host counts the carrier.
 fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let outages = Outages::of(view)?;
-    let share = outages.seconds / view.sender.elapsed_s()?;
+    let share = outages.seconds() / view.sender.elapsed_s()?;
     if share < MIN_LOST_TIME_SHARE {
         return Ok(None);
     }
-    let confidence = if outages.count > 1 { Confidence::Likely } else { Confidence::Possible };
+    let count = outages.spans.len();
+    let stands_out = count > 1 && outages_stand_out(view, &outages.spans).unwrap_or(false);
+    let confidence = if stands_out { Confidence::Likely } else { Confidence::Possible };
     let place = view.sender.place();
     let text = format!(
         "nothing was delivered {}, {} of the time, at last with {:.0} segments in flight (tcp_info delivered, unacked, total_rto)",
-        if outages.count == 1 { "once".into() } else { format!("{} times", outages.count) },
+        if count == 1 { "once".into() } else { format!("{count} times") },
         percent(share),
         outages.in_flight_segments
     );
     Draft::new(RULE.id, Place::Path, confidence, "a link on the path, which goes down and up")
         .share(share)
-        .saw(place, "outages", outages.count as f64, text)
+        .saw(place, "outages", count as f64, text)
         .predicted(next_after(view, &[RULE.id]))
         .advice("look for the link that goes down: the carrier counts and logs of the switches and routers on the path")
         .found()
@@ -147,6 +151,7 @@ mod tests {
             let stopped = [10u64, 20].map(|from| number.saturating_sub(from).min(3));
             tcp.unacked_segments = Some(in_flight);
             (tcp.sacked_segments, tcp.lost_segments) = (Some(0), Some(0));
+            tcp.rttvar_us = Some(1000);
             tcp.delivered_segments = Some(1_000 * (number - stopped[0] - stopped[1]));
             tcp.total_rto = Some(u64::from(number >= 13) + u64::from(number >= 23));
         })

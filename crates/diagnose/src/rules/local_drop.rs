@@ -24,15 +24,14 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
+use crate::account::{held_share, path_share};
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::names::{LINK_TX_QUEUE_LEN, QDISC_PACKETS};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::rules::path_loss::losses_cut;
 use crate::shaper::Shaper;
-use crate::split::split;
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::{View, positive};
 
@@ -63,11 +62,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if drops == 0.0 || drops < MIN_DROPPED_LOCALLY_SHARE * again || Shaper::of(view)?.is_some() {
         return Ok(None);
     }
-    if share < MIN_HEAVY_LOSS_SHARE && !losses_cut(view).unwrap_or(false) {
-        return Ok(None);
-    }
-    let held = split(view)?.path_percent / 100.0;
-    if held < MIN_LIMITING_TIME_SHARE {
+    let held = path_share(view)?;
+    let losses_hold = held_share(view, RULE.refines)? >= MIN_LIMITING_TIME_SHARE;
+    if held < MIN_LIMITING_TIME_SHARE || share < MIN_HEAVY_LOSS_SHARE && !losses_hold {
         return Ok(None);
     }
     let (place, name) = (view.sender.place(), view.sender.device()?);

@@ -22,18 +22,17 @@
 //! # Source
 //! RFC 9293 section 3.1; RFC 7323 section 2.2; Honda et al., Is it still possible to extend TCP?, 2011.
 
-use goodput_model::{Finding, Missing, Place};
+use goodput_model::{Confidence, Finding, Missing, Place};
 
-use super::receive_window::{self, Limited};
-use super::small_mss::{self, Cause, Small};
-use super::{sack_off, window_scaling_off};
+use crate::closed_window::ClosedWindow;
 use crate::finding::Draft;
 use crate::names::{ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
+use crate::small_segments::{Cause, SmallSegments};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
+use crate::unselective::Unselective;
 use crate::view::View;
-use goodput_model::Confidence;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -57,27 +56,27 @@ pub const RULE: Rule = Rule {
 
 /// What was changed, and what shows that it limits.
 enum Changed {
-    Scaling(Limited),
-    Sack(f64),
-    Segments(Small),
+    Scaling(ClosedWindow),
+    Sack(Unselective),
+    Segments(SmallSegments),
 }
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(changed) = changed(view)? else { return Ok(None) };
     let draft = match changed {
-        Changed::Scaling(limited) => {
+        Changed::Scaling(window) => {
             let summary = "something on the path that removes window scaling";
-            let draft = receive_window::draft(view, &RULE, Place::Path, &limited, summary)?;
+            let draft = window.draft(view, &RULE, Place::Path, summary)?;
             taken(view, draft, TCP_WINDOW_SCALING, "window scaling")
         }
-        Changed::Sack(share) => {
-            let sure = if share > MIN_LIMITING_TIME_SHARE { Confidence::Likely } else { Confidence::Possible };
+        Changed::Sack(seen) => {
+            let sure = if seen.share > MIN_LIMITING_TIME_SHARE { Confidence::Likely } else { Confidence::Possible };
             let summary = "something on the path that removes selective acknowledgements";
             let draft = Draft::new(RULE.id, Place::Path, sure, summary);
-            let draft = sack_off::evidence(view, draft, share);
+            let draft = seen.describe(view, draft);
             taken(view, draft, TCP_SACK, "selective acknowledgements")
         }
-        Changed::Segments(small) => small_mss::draft(view, &RULE, Place::Path, &small).saw(
+        Changed::Segments(small) => small.draft(view, &RULE, Place::Path).saw(
             Place::Path,
             "segments_made_smaller",
             1.0,
@@ -97,22 +96,22 @@ fn changed(view: &View) -> Result<Option<Changed>, Missing> {
         let [one, other] = view.sides().map(|side| Ok(side.text(name)? != "0"));
         Ok(one? && other?)
     };
-    if let Some(limited) = window_scaling_off::limited(view)?
+    if let Some(window) = ClosedWindow::unscaled(view)?
         && offered(TCP_WINDOW_SCALING)?
     {
-        return Ok(Some(Changed::Scaling(limited)));
+        return Ok(Some(Changed::Scaling(window)));
     }
-    if let Some(share) = sack_off::limited(view)?
+    if let Some(seen) = Unselective::of(view)?
         && offered(TCP_SACK)?
     {
-        return Ok(Some(Changed::Sack(share)));
+        return Ok(Some(Changed::Sack(seen)));
     }
-    let small = small_mss::small(view)?;
+    let small = SmallSegments::of(view)?;
     Ok(small.filter(|small| is_by_neither_end(view, small)).map(Changed::Segments))
 }
 
 /// Whether both ends report and neither wants small segments.
-fn is_by_neither_end(view: &View, small: &Small) -> bool {
+fn is_by_neither_end(view: &View, small: &SmallSegments) -> bool {
     let reports = view.receiver.end().is_ok_and(|end| end.before.get("route.device").is_ok());
     let nothing = matches!(Cause::of(view, small), Cause::OnTheWay);
     reports && nothing && view.receiver.count(ROUTE_ADVMSS).is_err()

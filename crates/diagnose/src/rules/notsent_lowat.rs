@@ -29,10 +29,10 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent};
 use crate::known_rate::path_is_full;
+use crate::low_water::{UNSET_LOW_WATER_BYTES, mark, may_hold};
 use crate::names::TCP_NOTSENT_LOWAT;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
 /// The rule.
@@ -51,12 +51,6 @@ pub const RULE: Rule = Rule {
 
 /// Share of the send memory in use below which the buffer is not what the writer waits for.
 const MAX_SEND_MEMORY_SHARE: f64 = 0.5;
-/// Share up to which a writer that the mark keeps waiting fills the buffer: it is woken once a third is free
-/// (include/net/sock.h, `sk_stream_min_wspace`). Then the buffer limits as well.
-const MIN_SHARE_OF_LOW_WATER: f64 = 0.7;
-/// The mark if nobody set one (`tcp_notsent_lowat` of ip-sysctl.rst).
-const UNSET_LOW_WATER_BYTES: u64 = u32::MAX as u64;
-
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !may_hold(view)? || path_is_full(view) {
         return Ok(None);
@@ -91,26 +85,6 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id, "send-buffer"]))
         .changes([of_host(side, TCP_NOTSENT_LOWAT, None, values, why)])
         .found()
-}
-
-/// Whether the writer waits as it does for the mark. Its buffer is less than full then, but a writer that
-/// a small buffer keeps waiting leaves it like that as well.
-pub(super) fn may_hold(view: &View) -> Result<bool, Missing> {
-    view.needs_tcp()?;
-    let side = &view.sender;
-    let waits = side.blocked_share()? >= MIN_LIMITING_TIME_SHARE
-        && side.app_limited_share()? >= MIN_LIMITING_TIME_SHARE;
-    let reader_is_behind =
-        view.receiver.blocked_share().is_ok_and(|waits| waits < MAX_WAIT_SHARE_OF_SLOW_THREAD);
-    let has_room = side.send_buffer_fill()? < MIN_SHARE_OF_LOW_WATER;
-    Ok(mark(view)? < UNSET_LOW_WATER_BYTES && waits && has_room && !reader_is_behind)
-}
-
-/// The mark, bytes.
-fn mark(view: &View) -> Result<u64, Missing> {
-    let text = view.sender.text(TCP_NOTSENT_LOWAT)?;
-    let wrong = || Missing::because(format!("{TCP_NOTSENT_LOWAT} is {text:?}, not a number"));
-    text.parse().map_err(|_| wrong())
 }
 
 /// Share of the time that the writer waited while the kernel had nothing to send, percent.

@@ -23,6 +23,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::cpu_bound::{cpu_bound, describe};
@@ -33,7 +34,6 @@ use crate::names::{
 };
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{LONG_PATH_S, MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Side, View};
 
@@ -103,7 +103,7 @@ fn scattered(view: &View) -> Option<(f64, Confidence)> {
     let softirqs: f64 = side.interrupt_shares().ok()?.iter().map(|(_, share)| share).sum();
     let share = side.thread_cpu_share().ok()? + softirqs;
     let nearby = side.rtt_s().is_ok_and(|rtt| rtt < LONG_PATH_S);
-    let path = split(view).is_ok_and(|split| split.path_percent >= MIN_LIMITING_TIME_SHARE * 100.0);
+    let path = path_share(view).is_ok_and(|share| share >= MIN_LIMITING_TIME_SHARE);
     let free = nearby && path && !is_local(view).unwrap_or(true);
     (free && share >= MIN_CPU_SHARE_OF_WALL_TIME).then_some((share, Confidence::Possible))
 }

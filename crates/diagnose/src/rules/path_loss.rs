@@ -25,10 +25,12 @@
 //! # Source
 //! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).
 
-use goodput_model::{Change, Confidence, Finding, Missing, Place};
+use goodput_model::{Confidence, Finding, Missing, Place};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
-use crate::change::of_plan;
+use crate::change::to_bbr;
+use crate::filled_buffer::losses_fill_the_buffer;
 use crate::finding::{Draft, percent, rate, time};
 use crate::known_rate::path_is_full;
 use crate::loss::{loss, may_be_a_limit};
@@ -36,10 +38,8 @@ use crate::lost_elsewhere::{
     MIN_OTHERWISE_EXPLAINED_SHARE, datagrams_lost_elsewhere, lost_elsewhere,
 };
 use crate::models::{kept_at_loss, rate_at_loss};
-use crate::names::TCP_AVAILABLE;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::{losses_fill_the_buffer, split};
 use crate::thresholds::{
     MIN_CONTRIBUTING_TIME_SHARE, MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE,
     MIN_LIMITING_TIME_SHARE,
@@ -86,7 +86,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let lasting = view.sender.lasting_loss()?;
     let share = lasting.share;
-    let held = split(view)?.path_percent / 100.0;
+    let held = path_share(view)?;
     if lost_elsewhere(view)?
         || held < MIN_CONTRIBUTING_TIME_SHARE
         || queue_is_full(view)
@@ -107,7 +107,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         let seldom = if by_chance { Some(Confidence::Likely) } else { cut_early(view)? };
         let Some(confidence) = seldom else { return Ok(None) };
         let draft = stream(view, view.sender.retransmitted_share_in_all()?, confidence)?;
-        return draft.changes(other_congestion_control(view)).found();
+        return draft.changes(to_bbr(view, "BBR does not read each loss as congestion")).found();
     }
     let confidence = match (model_explains(view)?, view.backs_off_at_loss()) {
         (true, Ok(true)) if backlog_may_have(view) => Confidence::Possible,
@@ -116,7 +116,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (_, Ok(true)) if cut_by_chance(view)? => Confidence::Likely,
         _ if share < MIN_HEAVY_LOSS_SHARE => {
             // Little loss beside a rate that stands still is what overshooting it once has cost.
-            if !losses_fill_the_buffer(view) || queue_shows(view) || path_is_full(view) {
+            if !losses_fill_the_buffer(view)? || queue_shows(view) || path_is_full(view) {
                 return Ok(None);
             }
             Confidence::Possible
@@ -128,15 +128,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         }
         _ => Confidence::Likely,
     };
-    stream(view, share, confidence)?.changes(other_congestion_control(view)).found()
-}
-
-/// Whether losses keep cutting the window of a sender that heeds them, or have kept it down since one of
-/// them, and no rate stands behind it.
-pub(super) fn losses_cut(view: &View) -> Result<bool, Missing> {
-    let explained = model_explains(view)? || cut_by_chance(view)?;
-    let keep_cutting = explained && view.backs_off_at_loss()? && !path_is_full(view);
-    Ok(keep_cutting || cut_early(view)?.is_some())
+    stream(view, share, confidence)?
+        .changes(to_bbr(view, "BBR does not read each loss as congestion"))
+        .found()
 }
 
 fn queue_shows(view: &View) -> bool {
@@ -209,7 +203,7 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
         false => confidence,
     };
     Ok(Draft::new(RULE.id, Place::Path, confidence, "loss on the path")
-        .share(split(view)?.path_percent / 100.0)
+        .share(path_share(view)?)
         .saw(place, "retransmitted_percent", share * 100.0, lost)
         .saw_if(place, "rate_at_loss_bits_per_s", modelled, |modelled| {
             let gives = rate(modelled);
@@ -229,13 +223,6 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
         })
         .predicted(next_after(view, &[RULE.id]))
         .advice("find where packets are lost: cable, radio, a policer, a queue too short"))
-}
-
-fn other_congestion_control(view: &View) -> Option<Change> {
-    let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
-    let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");
-    let why = "BBR does not read each loss as congestion";
-    useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
 }
 
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {

@@ -28,13 +28,13 @@
 
 use goodput_model::{Finding, Missing, Place};
 
+use crate::account::path_share;
 use crate::arriving_rate::arriving_rate;
 use crate::bounds::next_after;
 use crate::datagram_rate::datagram_rate;
 use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::standing_rate::StandingRate;
 use crate::view::{Plateau, View};
 
@@ -152,7 +152,7 @@ fn witness(view: &View) -> Result<f64, Missing> {
     if !view.is_tcp() {
         return Ok(view.receiver.lost_share()? * 100.0);
     }
-    Ok(split(view)?.path_percent)
+    Ok(path_share(view)? * 100.0)
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::ceiling::ceiling;
 use crate::change::of_host;
@@ -34,7 +35,6 @@ use crate::finding::{Draft, percent, time};
 use crate::names::LINK_SPEED;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::View;
 
@@ -79,7 +79,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw_if(view.receiver.place(), "pauses_sent", view.receiver.pauses_sent(), |sent| {
             format!("the receiver's card sent {sent:.0} pause frames")
         })
-        .saw_if(place, "path_share", split(view).map(|s| s.path_percent / 100.0), |share| {
+        .saw_if(place, "path_share", path_share(view), |share| {
             format!("the path held the sender {} of the time, and almost nothing was lost", percent(share))
         })
         .predicted(next_after(view, &[RULE.id]))
@@ -114,7 +114,7 @@ fn standstill(view: &View) -> Result<bool, Missing> {
     } else {
         view.receiver.lost_share()?
     };
-    Ok(lost < MIN_HEAVY_LOSS_SHARE && split(view)?.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE)
+    Ok(lost < MIN_HEAVY_LOSS_SHARE && path_share(view)? >= MIN_LIMITING_TIME_SHARE)
 }
 
 /// Pause frames that the sender's card received, per second.

@@ -30,19 +30,18 @@
 //! Flach, Papageorge, Terzis, Pedrosa, Cheng, Karim, Katz-Bassett, Govindan: An Internet-Wide
 //! Analysis of Traffic Policing, SIGCOMM 2016; net/netfilter/nft_limit.c.
 
-use goodput_model::{Change, Confidence, Finding, Missing, Place};
+use goodput_model::{Confidence, Finding, Missing, Place};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
-use crate::change::of_plan;
+use crate::change::to_bbr;
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate, rate_argument, time};
 use crate::lost_elsewhere::datagrams_lost_elsewhere;
-use crate::names::TCP_AVAILABLE;
 use crate::parts;
 use crate::policing::{Marks, Policing};
 use crate::round_rate::round_rate;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
 use crate::view::{Losses, View};
 
@@ -88,7 +87,7 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
         time(side.min_rtt_s()?)
     );
     let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
-        .share(split(view)?.path_percent / 100.0)
+        .share(path_share(view)?)
         .saw(place, RULE.witness_name, share * 100.0, lost)
         .saw(place, "rtt_inflation", side.rtt_inflation()?, flat);
     if marks.overshot {
@@ -128,7 +127,7 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
     let paced = rate_argument(goodput);
     Ok(draft
         .predicted(next_after(view, &[RULE.id]))
-        .changes(pacing_congestion_control(view))
+        .changes(to_bbr(view, "BBR paces, so its bursts fit a smaller bucket"))
         .advice(match marks.elastic || marks.clustered {
         true => format!(
             "pace below the policed rate: --rate {paced}; or have the path shape instead of police"
@@ -161,14 +160,6 @@ fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draf
     }
     let text = format!("losses came in clusters: {clustering:.1} × the variance of random loss");
     draft.saw(place, "loss_dispersion", clustering, text)
-}
-
-/// A congestion control that paces, if another is used.
-pub(super) fn pacing_congestion_control(view: &View) -> Option<Change> {
-    let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
-    let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");
-    let why = "BBR paces, so its bursts fit a smaller bucket";
-    useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
 }
 
 /// Whether what is beyond the rate was dropped at once or waited first, datagrams do not report.

@@ -26,8 +26,8 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
-use super::softirq_saturation::more_queues;
 use crate::bounds::next_after;
+use crate::change::more_queues;
 use crate::finding::{Draft, percent};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};

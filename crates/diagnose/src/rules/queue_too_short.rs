@@ -34,21 +34,19 @@
 
 use goodput_model::{Change, Confidence, Finding, LossModel, Missing, Place};
 
-use super::policer::pacing_congestion_control;
 use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::burst_loss::{BurstLoss, Clusters, Level};
-use crate::change::of_host;
+use crate::change::{of_host, to_bbr};
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate};
 use crate::known_rate::path_is_full;
-use crate::loss::loss;
+use crate::loss::{chance_behind, loss};
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::parts;
 use crate::policing::Policing;
 use crate::rule::{Depth, Rule, Stage};
 use crate::short_queue::{ShortQueue, needed_bytes};
-use crate::split::split;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 
@@ -98,7 +96,14 @@ struct Marks {
     burst: Option<BurstLoss>,
     level: Option<Level>,
     clusters: Option<Clusters>,
-    fitted: Option<LossModel>,
+    fitted: Option<Fitted>,
+}
+
+/// A limit that explains the losses clearly better than chance does.
+struct Fitted {
+    model: LossModel,
+    /// How far the best explanation by chance lies behind, in the information criterion.
+    chance_behind: f64,
 }
 
 impl Marks {
@@ -129,9 +134,9 @@ impl Marks {
         if let Some(level) = &self.level {
             draft = of_level(draft, place, level);
         }
-        if let Some(model) = &self.fitted {
+        if let Some(Fitted { model, chance_behind }) = &self.fitted {
             let text = format!("{model} explains the losses clearly better than chance");
-            draft = draft.saw(place, "losses_by_limit", 1.0, text);
+            draft = draft.saw(place, "chance_behind", *chance_behind, text);
         }
         match &self.clusters {
             Some(clusters) if self.level.is_none() => of_clusters(draft, place, clusters),
@@ -140,20 +145,19 @@ impl Marks {
     }
 }
 
-/// The limit that explains the losses clearly better than chance does.
-fn fitted(view: &View) -> Option<LossModel> {
-    let model = *loss(view).ok()?.explanation.value()?;
-    matches!(model, LossModel::Flight | LossModel::SharedFlight | LossModel::Queue).then_some(model)
+fn fitted(view: &View) -> Option<Fitted> {
+    let loss = loss(view).ok()?;
+    let model = *loss.explanation.value()?;
+    let of_window = [LossModel::Flight, LossModel::SharedFlight, LossModel::Queue].contains(&model);
+    let chance_behind = chance_behind(&loss)?;
+    of_window.then_some(Fitted { model, chance_behind })
 }
 
 /// A queue on the path, by the bursts that it lost or the level at which it overflows.
 fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let marks = Marks::of(view)?;
     let Some(confidence) = marks.confidence() else { return Ok(None) };
-    let held = match held_share(view, parts::LOSSES) {
-        Ok(share) => share,
-        Err(_) => split(view)?.path_percent / 100.0,
-    };
+    let held = held_share(view, parts::LOSSES)?;
     let policed = || Policing::of(view).ok().flatten();
     if held < MIN_LIMITING_TIME_SHARE
         || dropped_at_host(view)?
@@ -169,7 +173,7 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     marks
         .describe(draft, view.sender.place())
         .predicted(next_after(view, &[RULE.id]))
-        .changes(pacing_congestion_control(view))
+        .changes(to_bbr(view, "BBR paces, so its bursts fit a shorter queue"))
         .advice("at the bottleneck, set a queue of one round trip at its rate")
         .found()
 }

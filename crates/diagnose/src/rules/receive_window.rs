@@ -23,21 +23,17 @@
 //! net/ipv4/tcp_output.c (`TCP_CHRONO_RWND_LIMITED`); net/ipv4/tcp_input.c (`tcp_rcv_space_adjust`);
 //! RFC 7323 section 1.1; tcp(7).
 
-use goodput_model::{Change, Confidence, Finding, Missing, Place};
+use goodput_model::{Change, Confidence, Finding, Missing};
 
-use crate::account::held_share;
 use crate::bounds::{is_tuned, next_after};
 use crate::change::{larger_rmem, of_host, of_plan};
-use crate::finding::{Draft, bytes, percent, rate, time};
-use crate::names::{TCP_MODERATE_RCVBUF, TCP_RMEM};
+use crate::closed_window::{ClosedWindow, WITNESS_NAME, set_by};
+use crate::finding::{Draft, bytes, rate, time};
+use crate::names::TCP_MODERATE_RCVBUF;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
-use crate::thresholds::{
-    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD,
-    MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
-};
-use crate::view::{MIN_OPEN_WINDOW_RATIO, View};
+use crate::thresholds::{LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD};
+use crate::view::{View, WINDOW_IS_ALL_RATIOS};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -49,31 +45,17 @@ pub const RULE: Rule = Rule {
     explains: &[],
     check,
     witness,
-    witness_name: "rwnd_limited_percent",
+    witness_name: WITNESS_NAME,
     source: include_str!("receive_window.rs"),
 };
-
-/// How near window / round-trip time must come to the goodput to be the whole explanation.
-const WINDOW_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.7..1.4;
-
-/// The same if only the receiver can say it: a window that tunes itself is twice what comes in a round trip
-/// (net/ipv4/tcp_input.c, `tcp_rcv_space_adjust`).
-const WINDOW_IS_ALL_RATIOS: std::ops::Range<f64> = 0.9..MIN_OPEN_WINDOW_RATIO;
-
-/// How much, and how surely, the peer's window holds the sender.
-pub(super) struct Limited {
-    /// Share of the time.
-    pub(super) share: f64,
-    /// How sure it is that the window is too small, rather than the reader slow.
-    pub(super) confidence: Confidence,
-}
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if view.is_sender_silent() {
         return seen_from_the_receiver(view);
     }
-    let Some(limited) = limited(view)? else { return Ok(None) };
-    draft(view, &RULE, view.receiver.place(), &limited, "the receive window")?
+    let Some(window) = ClosedWindow::of(view)? else { return Ok(None) };
+    window
+        .draft(view, &RULE, view.receiver.place(), "the receive window")?
         .changes(change(view))
         .found()
 }
@@ -107,97 +89,6 @@ fn seen_from_the_receiver(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id]))
         .changes(change(view))
         .found()
-}
-
-/// Whether the peer's window is what limits, whatever keeps it small.
-pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
-    view.needs_tcp()?;
-    let share = match held_share(view, RULE.refines) {
-        Ok(share) => share,
-        Err(_) => split(view)?.receive_window_percent / 100.0,
-    };
-    if share < MIN_LIMITING_TIME_SHARE && !contributes(view, share)? {
-        return Ok(None);
-    }
-    let confidence = match view.receiver.blocked_share() {
-        Ok(waits) if waits < MAX_WAIT_SHARE_OF_SLOW_THREAD => return Ok(None),
-        Ok(_) if share < MIN_LIMITING_TIME_SHARE => Confidence::Possible,
-        Ok(_) if explains(view)? => Confidence::Certain,
-        Ok(_) => Confidence::Likely,
-        Err(_) if view.sender.peer_window_is_steady()? => Confidence::Possible,
-        Err(why) => return Err(why),
-    };
-    Ok(Some(Limited { share, confidence }))
-}
-
-/// Whether the window holds the sender beside something else: it would allow little more than went
-/// through.
-fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
-    let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
-    Ok(share >= MIN_CONTRIBUTING_TIME_SHARE
-        && long
-        && allowed(view)? < MAX_CONTRIBUTING_RATE_RATIO * view.goodput()?)
-}
-
-/// Goodput that the window allows in each round trip, over all flows.
-fn allowed(view: &View) -> Result<f64, Missing> {
-    let side = &view.sender;
-    Ok(side.peer_window_bytes()? * 8.0 / side.rtt_s()? * side.flow_count()?)
-}
-
-fn explains(view: &View) -> Result<bool, Missing> {
-    Ok(WINDOW_EXPLAINS_RATIOS.contains(&(allowed(view)? / view.goodput()?)))
-}
-
-/// What shows that the window limits, for any rule that knows why it is small.
-pub(super) fn draft(
-    view: &View,
-    rule: &Rule,
-    end: Place,
-    limited: &Limited,
-    summary: &str,
-) -> Result<Draft, Missing> {
-    let (sender, receiver) = (view.sender.place(), view.receiver.place());
-    let (window, rtt) = (view.sender.peer_window_bytes()?, view.sender.rtt_s()?);
-    let counted = match view.sender.rwnd_limited_share() {
-        Ok(counted) if counted < limited.share => format!(
-            "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited); one window in each round trip is the whole goodput",
-            percent(counted)
-        ),
-        _ => format!(
-            "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited)",
-            percent(limited.share)
-        ),
-    };
-    let product = format!(
-        "window {} (tcp_info snd_wnd) / round trip {} = {}",
-        bytes(window),
-        time(rtt),
-        rate(window * 8.0 / rtt)
-    );
-    Ok(Draft::new(rule.id, end, limited.confidence, summary)
-        .share(limited.share)
-        .saw(sender, RULE.witness_name, limited.share * 100.0, counted)
-        .saw(sender, "tcp_info.snd_wnd_bytes", window, product)
-        .saw_if(receiver, "reader_blocked_share", view.receiver.blocked_share(), |waits| {
-            format!("{}: it is not slow", view.receiver.waits_text(waits))
-        })
-        .saw_if(receiver, "socket.rcvbuf_bytes", view.receiver.receive_buffer_bytes(), |room| {
-            format!("the socket's receive buffer is {}{}", bytes(room), set_by(view))
-        })
-        .predicted(next_after(view, &[RULE.id])))
-}
-
-fn set_by(view: &View) -> String {
-    match view.plan().socket.rcvbuf_bytes {
-        Some(asked) => format!(", set by SO_RCVBUF ({})", asked.0),
-        None if !is_tuned(&view.receiver) => "; tcp_moderate_rcvbuf 0: it never grows".into(),
-        None => view
-            .receiver
-            .words(TCP_RMEM)
-            .map(|rmem| format!("; tcp_rmem {rmem}"))
-            .unwrap_or_default(),
-    }
 }
 
 /// The one thing that keeps the window small. What a rule of its own knows is not among them.

@@ -23,12 +23,12 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
+use crate::account::{held_share, reader_is_behind};
 use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped, stopped_share};
 use crate::finding::{Draft, bytes, percent};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::{reader_is_behind, split};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -83,11 +83,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// for the reader. What keeps the reader from reading can't be seen from here.
 fn seen_from_the_sender(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
     let (side, place) = (&view.sender, view.sender.place());
-    let share = match split(view) {
-        Ok(split) => split.receive_window_percent / 100.0,
-        Err(_) => return Err(why),
+    let closed = held_share(view, &[parts::RECEIVE_WINDOW]);
+    let Some(share) = closed.ok().filter(|share| *share >= MIN_LIMITING_TIME_SHARE) else {
+        return Err(why);
     };
-    if share < MIN_LIMITING_TIME_SHARE || !reader_is_behind(view) {
+    if !reader_is_behind(view) {
         return Err(why);
     }
     let window = side.peer_window_bytes()?;

@@ -28,14 +28,14 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
-use crate::change::{of_host, of_plan};
+use crate::change::{of_host, to_bbr};
 use crate::elimination::host_is_short;
 use crate::finding::{Draft, percent, time};
-use crate::names::{TCP_AVAILABLE, TCP_REORDERING};
+use crate::names::TCP_REORDERING;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{LONG_PATH_S, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -80,7 +80,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let share = seen / view.sender.delivered_segments()?.max(1.0);
     let (again, needless) =
         (view.sender.retransmitted_segments()?, view.sender.needless_retransmits()?);
-    let held = split(view)?.path_percent / 100.0;
+    let held = path_share(view)?;
     let least = if seen >= MIN_LATE_PER_RETRANSMISSION * again {
         MIN_NEEDLESS_SHARE_IF_LATE
     } else {
@@ -152,19 +152,8 @@ fn changes(view: &View) -> Vec<Change> {
         view.sender.words(TCP_REORDERING).filter(|now| now.parse().is_ok_and(|n: u32| n < 100));
     let patient = now
         .map(|now| of_host(&view.sender, TCP_REORDERING, None, (Some(now), "100".into()), waits));
-    let other = || -> Option<Change> {
-        let (now, all) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
-        let useful = now != "bbr" && all.split_whitespace().any(|name| name == "bbr");
-        useful.then(|| {
-            of_plan(
-                "socket.congestion",
-                Some(now.into()),
-                "bbr",
-                "BBR does not read each loss as congestion",
-            )
-        })
-    };
-    other().into_iter().chain(patient).collect()
+    let other = to_bbr(view, "BBR does not read each loss as congestion");
+    other.into_iter().chain(patient).collect()
 }
 
 /// Segments that arrived late, percent.

@@ -30,10 +30,11 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::finding::{Draft, percent, time};
+use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::{RING_RX, RING_RX_MAX};
 use crate::parts;
+use crate::ring::{is_at_most, ring};
 use crate::rule::{Depth, Rule, Stage};
 use crate::view::{Side, View};
 
@@ -81,21 +82,6 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         ))
         .permanent("/boot/loader.conf (FreeBSD, em)", "hw.em.rxd=\"4096\"")
         .found()
-}
-
-/// The ring in words: frames, how long they last, and how many there could be.
-pub fn ring(side: &Side, frames: f64) -> String {
-    let lasts = side.ring_s().map(|s| format!(" = {} at line rate", time(s))).unwrap_or_default();
-    let most = side.count(RING_RX_MAX).map(|most| format!("; the card supports {most:.0}"));
-    format!(
-        "the receive ring has {frames:.0} frames{lasts}{} (ethtool -g)",
-        most.unwrap_or_default()
-    )
-}
-
-/// Whether the ring is known to be as large as the card takes.
-pub fn is_at_most(side: &Side) -> bool {
-    matches!((side.count(RING_RX), side.count(RING_RX_MAX)), (Ok(now), Ok(most)) if now >= most)
 }
 
 fn larger(side: &Side, device: &str) -> Option<Change> {

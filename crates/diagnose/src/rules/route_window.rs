@@ -21,9 +21,9 @@
 
 use goodput_model::{Finding, Missing};
 
-use super::receive_window;
 use crate::bounds::largest_of;
 use crate::change::of_host;
+use crate::closed_window::{ClosedWindow, MAX_UNSCALED_WINDOW_BYTES};
 use crate::finding::bytes;
 use crate::names::{ROUTE_DESTINATION, ROUTE_WINDOW, TCP_RMEM};
 use crate::parts;
@@ -44,15 +44,13 @@ pub const RULE: Rule = Rule {
     source: include_str!("route_window.rs"),
 };
 
-/// The largest window without scaling, bytes.
-const MAX_UNSCALED_WINDOW_BYTES: f64 = 65_535.0;
 /// The largest shift of the window scale (RFC 7323 section 2.3).
 const MAX_WINDOW_SCALE_SHIFT: u32 = 14;
 /// How near the window must be to what the metric allows. Measured: 0.99 and more.
 const AT_WINDOW_RATIOS: std::ops::Range<f64> = 0.7..1.1;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    let Some(limited) = receive_window::limited(view)? else { return Ok(None) };
+    let Some(window) = ClosedWindow::of(view)? else { return Ok(None) };
     let metric = view.receiver.count(ROUTE_WINDOW).ok().filter(|window| *window > 0.0);
     let Some(metric) = metric else { return Ok(None) };
     let Some(allowed) = allowed(view, metric)? else { return Ok(None) };
@@ -60,7 +58,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let destination = view.receiver.text(ROUTE_DESTINATION).ok();
     let values = (Some(format!("{metric:.0}")), "default".into());
     let why = "the metric bounds the window";
-    receive_window::draft(view, &RULE, place, &limited, "the `window` metric of a route")?
+    window
+        .draft(view, &RULE, place, "the `window` metric of a route")?
         .saw(
             place,
             ROUTE_WINDOW,

@@ -24,13 +24,12 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
-use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::finding::{Draft, percent};
+use crate::finding::Draft;
 use crate::names::TCP_SACK;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::MIN_LIMITING_TIME_SHARE;
+use crate::unselective::{Unselective, WITNESS_NAME};
 use crate::view::{Side, TcpOption, View};
 
 /// The rule.
@@ -43,17 +42,14 @@ pub const RULE: Rule = Rule {
     explains: &["queue-too-short", "receive-window", "send-buffer"],
     check,
     witness,
-    witness_name: "recovering_unselectively_percent",
+    witness_name: WITNESS_NAME,
     source: include_str!("sack_off.rs"),
 };
 
 /// Share of the time in recovery from which nothing else can be what limits.
 const MIN_RECOVERY_TIME_SHARE: f64 = 0.8;
-/// Fewer retransmissions do not show how losses are repaired.
-const MIN_RETRANSMISSIONS: f64 = 3.0;
-
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    let Some(share) = limited(view)? else { return Ok(None) };
+    let Some(seen) = Unselective::of(view)? else { return Ok(None) };
     let (side, known) = match culprit(view) {
         Some(side) => (side, true),
         // The end that can't be asked, because the other one offers it.
@@ -62,14 +58,14 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             None => return Ok(None),
         },
     };
-    let confidence = match (known, share >= MIN_RECOVERY_TIME_SHARE) {
+    let confidence = match (known, seen.share >= MIN_RECOVERY_TIME_SHARE) {
         (true, true) => Confidence::Certain,
         (true, false) => Confidence::Likely,
         (false, _) => Confidence::Possible,
     };
     let summary = "losses without selective acknowledgements";
     let draft = Draft::new(RULE.id, side.place(), confidence, summary);
-    let draft = evidence(view, draft, share);
+    let draft = seen.describe(view, draft);
     if !known {
         let ask = "check if that host offers selective acknowledgements: sysctl net.ipv4.tcp_sack";
         return draft.advice(ask).found();
@@ -77,38 +73,6 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let values = (Some("0".into()), "1".into());
     let why = "reports all lost segments to the sender at once";
     draft.changes([of_host(side, TCP_SACK, None, values, why)]).found()
-}
-
-/// What shows it, for any rule that knows why the option is missing.
-pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
-    let (side, place) = (&view.sender, view.sender.place());
-    let held = format!(
-        "the sender was recovering lost segments {} of the time since the first loss (tcp_info ca_state), without \
-         selective acknowledgements (tcp_info options)",
-        percent(share)
-    );
-    draft
-        .share(share)
-        .saw(place, RULE.witness_name, share * 100.0, held)
-        .saw_if(place, "retransmitted_segments", side.retransmitted_segments(), |segments| {
-            format!("the sender sent {segments:.0} segments again")
-        })
-        .saw_if(place, "timeouts", side.timeouts(), |timeouts| {
-            format!("{timeouts:.0} retransmission time-outs (tcp_info total_rto)")
-        })
-        .predicted(next_after(view, &[RULE.id]))
-}
-
-/// Share of the time since the first loss that making up for losses took, if that is what limits for lack of the
-/// option, whoever is to blame.
-pub(super) fn limited(view: &View) -> Result<Option<f64>, Missing> {
-    view.needs_tcp()?;
-    let selective = view.sender.has_option(TcpOption::Sack)?;
-    if selective || view.sender.retransmitted_segments_in_all()? < MIN_RETRANSMISSIONS {
-        return Ok(None);
-    }
-    let share = view.sender.recovering_share()?;
-    Ok((share >= MIN_LIMITING_TIME_SHARE).then_some(share))
 }
 
 /// The host that does not offer it.

@@ -24,14 +24,14 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
-use super::notsent_lowat;
+use crate::account::held_share;
 use crate::bounds::{largest_of, next_after};
 use crate::change::{larger_wmem, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
+use crate::low_water::may_hold;
 use crate::names::TCP_WMEM;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{
     LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD,
     MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
@@ -64,7 +64,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     // If nothing arrives, a full buffer is a consequence.
     view.goodput()?;
-    let share = split(view)?.send_buffer_percent / 100.0;
+    let share = held_share(view, RULE.refines)?;
     let holds = share >= MIN_LIMITING_TIME_SHARE
         && allowed(view)? < MIN_BUFFER_RATE_RATIO * view.goodput()?;
     if !holds && !contributes(view, share)?
@@ -78,7 +78,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let full = view.sender.send_buffer_fill().is_ok_and(|fill| fill >= MIN_SEND_MEMORY_SHARE);
     let confidence = match (full, reader.is_ok()) {
-        _ if !holds || notsent_lowat::may_hold(view).unwrap_or(false) => Confidence::Possible,
+        _ if !holds || may_hold(view).unwrap_or(false) => Confidence::Possible,
         (true, true) => Confidence::Certain,
         (false, false) => Confidence::Possible,
         _ => Confidence::Likely,
@@ -175,7 +175,7 @@ fn change(view: &View) -> Option<Change> {
 
 /// Share of the sender's time that its buffer held, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(split(view)?.send_buffer_percent)
+    Ok(held_share(view, RULE.refines)? * 100.0)
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
     fn a_buffer_that_allows_little_more_contributes() {
         let part = |goodput: f64| {
             let case = Case::send_buffer().shares(1.0, 0.0, 0.3).app_limited(0.0);
-            fires_at(case.goodput(goodput))
+            fires_at(case.goodput(goodput).tcp(|tcp, _| tcp.notsent_bytes = Some(20_000)))
         };
         // 128 KiB in 20.4 ms are 51 Mbit/s; as the goodput itself the buffer is the whole cause.
         assert_eq!(part(36e6), Some(Confidence::Possible));

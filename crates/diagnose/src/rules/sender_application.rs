@@ -23,12 +23,12 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
+use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped};
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::thresholds::{
     MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
 };
@@ -60,7 +60,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         let confidence = if lost { Confidence::Possible } else { Confidence::Certain };
         return draft(view, confidence, on_purpose(view), paced).found();
     }
-    let share = split(view)?.application_percent / 100.0;
+    let share = held_share(view, RULE.refines)?;
     let stopped = matches!(stopped(side), Ok(Some(Confidence::Likely)));
     let starved = share >= MIN_LIMITING_TIME_SHARE
         && (side.blocked_share()? < MAX_WAIT_SHARE_OF_SLOW_THREAD || stopped);
@@ -77,7 +77,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// Whether it waits for the plan's rate, though the work between the waits takes most of its time.
 fn holds_its_rate(view: &View, paced: f64) -> Result<bool, Missing> {
     let waits = view.plan().rate_bits_per_s.is_some() && paced >= MIN_CONTRIBUTING_TIME_SHARE;
-    Ok(waits && split(view)?.application_percent / 100.0 >= MIN_LIMITING_TIME_SHARE)
+    let own_turn = [parts::SENDING_PROGRAM, parts::SENDING_HOST];
+    Ok(waits && held_share(view, &own_turn)? >= MIN_LIMITING_TIME_SHARE)
 }
 
 fn on_purpose(view: &View) -> String {
@@ -139,7 +140,7 @@ fn percents(share: Result<f64, Missing>) -> Result<f64, Missing> {
 
 /// Share of the sender's time that its application held, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(split(view)?.application_percent)
+    Ok(held_share(view, RULE.refines)? * 100.0)
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent, rate, rate_argument};
@@ -37,7 +38,6 @@ use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::shaper::{Shaper, overlimits_per_packet};
 use crate::small_bucket::SmallBucket;
-use crate::split::split;
 use crate::view::{View, positive};
 
 /// The rule.
@@ -111,10 +111,10 @@ fn draft(
         // than now.
         .predicted(next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]))
         .changes(larger_burst(view, shaper, burst));
-    Ok(match (kind, split(view)) {
-        ("tbf", Ok(split)) => draft.share(split.path_percent / 100.0),
+    Ok(match (kind, path_share(view)) {
+        ("tbf", Ok(share)) => draft.share(share),
         ("tbf", Err(_)) => draft,
-        ("htb", Ok(split)) if shaper.class.is_some() => draft.share(split.path_percent / 100.0),
+        ("htb", Ok(share)) if shaper.class.is_some() => draft.share(share),
         ("htb", Err(_)) if shaper.class.is_some() => draft,
         (_, _) => draft.advice(format!(
             "tc class change dev {device} classid … {kind} rate {} burst {needed:.0} cburst {needed:.0}",
@@ -239,7 +239,7 @@ mod tests {
         // At 20 ms the window would not carry the rate either.
         quiet(
             &RULE,
-            full().tcp(|tcp, _| (tcp.rtt_us, tcp.min_rtt_us) = (Some(36_000), Some(31_000))),
+            full().tcp(|tcp, _| (tcp.rtt_us, tcp.min_rtt_us) = (Some(36_000), Some(35_500))),
         );
     }
 
@@ -272,11 +272,15 @@ mod tests {
 
     #[test]
     fn a_cpu_that_works_while_the_bucket_is_empty_is_its_effect() {
-        let busy = || slow_timers().app_limited(1.0).writer(0.02, 0.0, 0.95);
+        // What the writer sends at once is delivered at once.
+        let at_once = |tcp: &mut goodput_model::TcpInfo, _| {
+            (tcp.delivery_rate_bytes_per_s, tcp.unacked_segments) = (Some(330_000_000), Some(100));
+        };
+        let busy = || slow_timers().app_limited(1.0).writer(0.02, 0.0, 0.95).tcp(at_once);
         assert_eq!(fires(&RULE, busy()).confidence, Confidence::Likely);
         quiet(&RULE, busy().overlimits(0.15));
         // A program that waits for its own clock does not work.
-        quiet(&RULE, slow_timers().app_limited(1.0).writer(0.02, 0.93, 0.05));
+        quiet(&RULE, slow_timers().app_limited(1.0).writer(0.02, 0.93, 0.05).tcp(at_once));
     }
 
     #[test]

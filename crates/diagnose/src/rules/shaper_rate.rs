@@ -6,8 +6,9 @@
 //! gap, so at MTU 1500 1448 of 1514 bytes, 95.6 % of its rate, are goodput.
 //!
 //! # How it is seen
-//! Goodput is at least 95 % of the local queueing discipline's rate × payload of a frame / its
-//! counted length. If packets waited for tokens and the path held the sender, 90 % is enough.
+//! What the sender sent and its queue did not drop, repeated segments included, is at least 95 % of the local queueing
+//! discipline's rate × payload of a frame / its counted length. If packets waited for tokens and the path held the
+//! sender, 90 % is enough.
 //!
 //! # What to try
 //! Raise the rate if you pay for more. Nothing else helps.
@@ -21,13 +22,13 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::shaper::Shaper;
 use crate::small_bucket::SmallBucket;
-use crate::split::split;
 use crate::thresholds::{
     MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE, MIN_SHARE_OF_SHAPER_RATE_IF_WAITING,
 };
@@ -49,41 +50,42 @@ pub const RULE: Rule = Rule {
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
-    let goodput = view.goodput()?;
-    let Some(confidence) = confidence(view, &shaper, goodput)? else { return Ok(None) };
+    let passed = shaper.passed(view);
+    view.goodput()?;
+    let Some(confidence) = confidence(view, &shaper, passed)? else { return Ok(None) };
     let place = view.sender.place();
     let limit = rate(shaper.rate);
     let summary =
         format!("the {} shaper on {}, at its rate of {limit}", shaper.kind, shaper.device);
     let text = format!(
-        "{} of the {} that {limit} leaves for payload",
-        percent(goodput / shaper.ceiling),
+        "{} of the {} that {limit} leaves for payload passed the shaper, repeated segments included",
+        percent(passed / shaper.ceiling),
         rate(shaper.ceiling)
     );
     let draft = Draft::new(RULE.id, place, confidence, summary)
-        .saw(place, RULE.witness_name, goodput / shaper.ceiling * 100.0, text)
+        .saw(place, RULE.witness_name, passed / shaper.ceiling * 100.0, text)
         .saw_if(place, "qdisc.drops", view.sender.queue_drops(), |drops| {
             format!("{drops:.0} packets dropped by the shaper's queue")
         })
         .predicted(next_after(view, &[RULE.id]));
-    match split(view) {
-        Ok(split) if view.is_tcp() => draft.share(split.path_percent / 100.0).found(),
+    match path_share(view) {
+        Ok(share) if view.is_tcp() => draft.share(share).found(),
         _ => draft.found(),
     }
 }
 
 /// How sure it is that the shaper limits, `None` if it does not. A shaper that falls short for
 /// its bucket is shaper-burst's.
-fn confidence(view: &View, shaper: &Shaper, goodput: f64) -> Result<Option<Confidence>, Missing> {
-    if goodput >= MIN_SHARE_OF_SHAPER_RATE * shaper.ceiling {
+fn confidence(view: &View, shaper: &Shaper, passed: f64) -> Result<Option<Confidence>, Missing> {
+    if passed >= MIN_SHARE_OF_SHAPER_RATE * shaper.ceiling {
         return Ok(Some(Confidence::Certain));
     }
-    if goodput < MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling || !shaper.makes_wait(view)? {
+    if passed < MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling || !shaper.makes_wait(view)? {
         return Ok(None);
     }
     let bucket = SmallBucket::of(view).ok().flatten();
     let too_small = bucket.is_some_and(|bucket| bucket.confidence > Confidence::Possible);
-    let held = !view.is_tcp() || split(view)?.path_percent / 100.0 >= MIN_LIMITING_TIME_SHARE;
+    let held = !view.is_tcp() || path_share(view)? >= MIN_LIMITING_TIME_SHARE;
     Ok((held && !too_small).then_some(Confidence::Likely))
 }
 

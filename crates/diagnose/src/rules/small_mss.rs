@@ -25,19 +25,14 @@
 //! # Source
 //! RFC 9293 section 3.7.1; ip-route(8) (`mtu`, `advmss`); Mathis, Semke, Mahdavi, Ott 1997.
 
-use goodput_ceiling::Packet;
-use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing, Place};
+use goodput_model::{Change, Finding, Missing, Place};
 
-use crate::account::{Part, held_share};
 use crate::change::of_host;
-use crate::cpu_bound::cpu_bound;
-use crate::finding::{Draft, percent};
-use crate::framing::{QDISC_EXTRA_BYTES, packet};
-use crate::loss::{loss, may_be_a_limit};
-use crate::names::{LINK_MTU, ROUTE_ADVMSS, ROUTE_DESTINATION, ROUTE_MTU};
+use crate::finding::Draft;
+use crate::names::ROUTE_DESTINATION;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::MIN_LIMITING_TIME_SHARE;
+use crate::small_segments::{Cause, SmallSegments, WITNESS_NAME, header_percent};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -55,184 +50,47 @@ pub const RULE: Rule = Rule {
     depth: Depth::Beside,
     explains: &["line-rate", "shaper-rate", "path-rate"],
     check,
-    witness,
-    witness_name: "header_percent",
+    witness: header_percent,
+    witness_name: WITNESS_NAME,
     source: include_str!("small_mss.rs"),
 };
 
-/// Part of the largest possible segment below which one is small.
-const MAX_SMALL_SEGMENT_SHARE: f64 = 0.7;
-/// Segments that no handshake lets grow further, bytes: a sender keeps them within half of the largest
-/// window that it has seen by then (`tcp_bound_to_half_wnd`, include/net/tcp.h of Linux 6.18), which has
-/// 16 bits in a SYN (RFC 7323 section 2.2). It concerns devices with an MTU beyond that, like loopback.
-const MAX_MSS_BY_WINDOW_BYTES: f64 = 32_767.0;
-/// Segments below what every host takes (RFC 9293 section 3.7.1), bytes, are nobody's intention. Without
-/// options, of which timestamps take 12.
-const MIN_PLAUSIBLE_MSS_BYTES: f64 = 536.0 - 12.0;
-/// Goodput with full segments over the measured, from which it is worth a change.
-const MIN_FULL_SEGMENT_RATE_RATIO: f64 = 1.05;
-
-/// Segments that cost goodput by being small.
-pub(super) struct Small {
-    mss: f64,
-    /// What the MTUs of both ends allow, bytes of payload.
-    pub(super) possible: f64,
-    /// Goodput with full segments over the measured; `None` if it is unknown.
-    gain: Option<f64>,
-    confidence: Confidence,
-}
-
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    let Some(small) = small(view)? else { return Ok(None) };
+    let Some(small) = SmallSegments::of(view)? else { return Ok(None) };
     let cause = Cause::of(view, &small);
     if matches!(cause, Cause::OnTheWay) {
         return Ok(None);
     }
-    let draft = cause.describe(view, draft(view, &RULE, cause.place(view), &small));
-    draft.found()
+    describe(&cause, view, small.draft(view, &RULE, place(&cause, view))).found()
 }
 
-/// What shows that the segments are small, for any rule that knows why.
-pub(super) fn draft(view: &View, rule: &Rule, end: Place, small: &Small) -> Draft {
-    let place = view.sender.place();
-    let summary =
-        format!("small segments: {:.0} bytes instead of {:.0}", small.mss, small.possible);
-    let draft = Draft::new(rule.id, end, small.confidence, summary)
-        .saw(
-            place,
-            "tcp_info.snd_mss_bytes",
-            small.mss,
-            format!(
-                "segments carry {:.0} bytes (tcp_info snd_mss); the devices at both ends allow {:.0}",
-                small.mss, small.possible
-            ),
-        )
-        .saw_if(place, RULE.witness_name, witness(view), |headers| {
-            format!("headers are {} of each frame", percent(headers / 100.0))
-        });
-    match (small.gain, view.goodput()) {
-        (Some(gain), Ok(goodput)) => draft.predicted(Known::Value(BitRate(gain * goodput))),
-        _ => draft,
+fn place(cause: &Cause, view: &View) -> Place {
+    match cause {
+        Cause::Plan(_) => view.sender.place(),
+        Cause::Route(side, ..) => side.place(),
+        Cause::PathMtu(_) | Cause::OnTheWay => Place::Path,
     }
 }
 
-/// Whether the segments are small, and that costs goodput.
-pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
-    view.needs_tcp()?;
-    let packet = packet(view)?;
-    let headers = packet.ip - packet.payload;
-    let [one, other] = view.sides().map(|side| side.count(LINK_MTU));
-    let both_known = one.is_ok() && other.is_ok();
-    let mtu = match (one, other) {
-        (Ok(one), Ok(other)) => one.min(other),
-        (one, other) => one.or(other)?,
-    };
-    let possible = (mtu - headers).min(MAX_MSS_BY_WINDOW_BYTES);
-    if packet.payload >= MAX_SMALL_SEGMENT_SHARE * possible {
-        return Ok(None);
-    }
-    let full = Packet { payload: possible, ip: mtu, frames: 1.0 };
-    let by_headers = full.share(QDISC_EXTRA_BYTES) / packet.share(QDISC_EXTRA_BYTES);
-    let gain = match () {
-        () if loss_limits(view) => possible / packet.payload,
-        () if holds(view, &[parts::PATH_RATE]) => by_headers,
-        () => {
-            let confidence = without_gain(view, packet.payload, both_known);
-            let small =
-                |confidence| Small { mss: packet.payload, possible, gain: None, confidence };
-            return Ok(confidence.map(small));
+fn describe(cause: &Cause, view: &View, draft: Draft) -> Draft {
+    match cause {
+        Cause::Plan(asked) => draft.advice(format!("drop --mss {asked}")),
+        Cause::Route(side, name, value) => {
+            let metric = name.trim_start_matches("route.");
+            let text = format!("the route to the other end has `{metric} {value:.0}`");
+            draft.saw(side.place(), name, *value, text).changes([off_the_route(side, name, *value)])
         }
-    };
-    let confidence = if both_known { Confidence::Likely } else { Confidence::Possible };
-    let small = Small { mss: packet.payload, possible, gain: Some(gain), confidence };
-    Ok((gain >= MIN_FULL_SEGMENT_RATE_RATIO).then_some(small))
-}
-
-/// Whether losses by chance hold the sender most of the time; the rate at such a loss is proportional to the segment size. A
-/// limit that drops what exceeds it counts bytes, and leaves as much to small segments.
-fn loss_limits(view: &View) -> bool {
-    let by_a_limit = loss(view).is_ok_and(|lost| may_be_a_limit(&lost));
-    view.backs_off_at_loss().unwrap_or(false) && holds(view, parts::LOSSES) && !by_a_limit
-}
-
-fn holds(view: &View, parts: &[Part]) -> bool {
-    held_share(view, parts).is_ok_and(|share| share >= MIN_LIMITING_TIME_SHARE)
-}
-
-/// How sure it is if neither a rate nor loss limits: small segments take more of a CPU that is full, and
-/// absurdly small ones are worth a word whatever limits.
-fn without_gain(view: &View, mss: f64, both_known: bool) -> Option<Confidence> {
-    match (cpu_limits(view), mss < MIN_PLAUSIBLE_MSS_BYTES) {
-        (true, true) if both_known => Some(Confidence::Likely),
-        (false, false) => None,
-        _ => Some(Confidence::Possible),
-    }
-}
-
-fn cpu_limits(view: &View) -> bool {
-    view.sides().into_iter().any(|side| cpu_bound(side).is_ok_and(|bound| bound.is_some()))
-}
-
-/// What keeps the segments small.
-pub(super) enum Cause<'v, 'a> {
-    /// `--mss`.
-    Plan(u32),
-    /// A metric of one side's route: its name and value.
-    Route(&'v Side<'a>, &'static str, f64),
-    /// A hop of the path with a small MTU, which TCP learned of.
-    PathMtu(f64),
-    /// Nothing that either end knows of.
-    OnTheWay,
-}
-
-impl<'v, 'a> Cause<'v, 'a> {
-    pub(super) fn of(view: &'v View<'a>, small: &Small) -> Self {
-        if let Some(asked) = view.plan().socket.mss_bytes {
-            return Self::Plan(asked);
-        }
-        let largest = |name| if name == ROUTE_MTU { f64::INFINITY } else { small.possible };
-        let (sender, receiver) = (&view.sender, &view.receiver);
-        let metrics = [(receiver, ROUTE_ADVMSS), (receiver, ROUTE_MTU), (sender, ROUTE_MTU)];
-        for (side, name) in metrics {
-            let set = side.count(name).ok().filter(|value| *value > 0.0 && *value < largest(name));
-            // Headers and options make up the difference.
-            if let Some(value) = set.filter(|value| (small.mss..=small.mss + 72.0).contains(value))
-            {
-                return Self::Route(side, name, value);
-            }
-        }
-        match sender.path_mtu_bytes() {
-            Ok(mtu) if mtu <= small.mss + 72.0 => Self::PathMtu(mtu),
-            _ => Self::OnTheWay,
-        }
-    }
-
-    fn place(&self, view: &View) -> Place {
-        match self {
-            Self::Plan(_) => view.sender.place(),
-            Self::Route(side, ..) => side.place(),
-            Self::PathMtu(_) | Self::OnTheWay => Place::Path,
-        }
-    }
-
-    fn describe(&self, view: &View, draft: Draft) -> Draft {
-        match self {
-            Self::Plan(asked) => draft.advice(format!("drop --mss {asked}")),
-            Self::Route(side, name, value) => {
-                let metric = name.trim_start_matches("route.");
-                let text = format!("the route to the other end has `{metric} {value:.0}`");
-                draft.saw(side.place(), name, *value, text).changes([off_the_route(side, name, *value)])
-            }
-            Self::PathMtu(mtu) => draft
-                .saw(
-                    view.sender.place(),
-                    "tcp_info.pmtu_bytes",
-                    *mtu,
-                    format!("a hop of the path carries packets of at most {mtu:.0} bytes (tcp_info pmtu)"),
-                )
-                .advice("raise the MTU of that hop: tracepath ADDRESS shows where the MTU falls"),
-            Self::OnTheWay => draft,
-        }
+        Cause::PathMtu(mtu) => draft
+            .saw(
+                view.sender.place(),
+                "tcp_info.pmtu_bytes",
+                *mtu,
+                format!(
+                    "a hop of the path carries packets of at most {mtu:.0} bytes (tcp_info pmtu)"
+                ),
+            )
+            .advice("raise the MTU of that hop: tracepath ADDRESS shows where the MTU falls"),
+        Cause::OnTheWay => draft,
     }
 }
 
@@ -242,17 +100,13 @@ fn off_the_route(side: &Side, name: &str, value: f64) -> Change {
     of_host(side, name, destination, values, "the metric keeps the segments small")
 }
 
-/// Headers as a percentage of the frame, as a queueing discipline counts it.
-fn witness(view: &View) -> Result<f64, Missing> {
-    view.needs_tcp()?;
-    Ok((1.0 - packet(view)?.share(QDISC_EXTRA_BYTES)) * 100.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::diagnose;
+    use crate::names::{ROUTE_ADVMSS, ROUTE_MTU};
     use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::Confidence;
     use goodput_model::EndName::{Far, Near};
 
     fn segments(mut case: Case, mss: u64) -> Case {
@@ -307,7 +161,7 @@ mod tests {
         let route = |case: Case| case.fact(Far, ROUTE_ADVMSS, 536u64);
         quiet(&RULE, route(segments(Case::path_rate(), 1388)));
         quiet(&RULE, route(segments(Case::receive_window(), 524)));
-        quiet(&RULE, route(segments(Case::healthy(), 524)));
+        quiet(&RULE, route(segments(Case::sender_application(), 524)));
         // A CPU that is full is so for any size of usual segments.
         let full = |mss| {
             let busy = Case::healthy().writer(0.01, 0.0, 0.97).without_links();

@@ -26,7 +26,7 @@
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::change::of_host;
+use crate::change::{more_queues, of_host};
 use crate::finding::{Draft, percent};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
@@ -121,18 +121,6 @@ fn threaded(side: &Side) -> Option<Change> {
     let why = "a thread is scheduled beside the reader, not before it";
     let off = side.count("napi.threaded").is_ok_and(|threaded| threaded == 0.0);
     off.then(|| of_host(side, "napi.threaded", side.device().ok(), values, why))
-}
-
-/// A queue for each CPU, as far as the card has them.
-pub fn more_queues(side: &Side) -> Option<Change> {
-    let now = side.count("channels.combined").ok()?;
-    let most = side.count("channels.combined_max").ok()?;
-    let cpus = f64::from(side.end().ok()?.host.cpus);
-    let wanted = most.min(cpus);
-    let values = (Some(format!("{now:.0}")), format!("{wanted:.0}"));
-    let why = "a queue with its own interrupt for each CPU";
-    let device = side.device().ok()?;
-    (wanted > now).then(|| of_host(side, "channels.combined", Some(device), values, why))
 }
 
 /// Share of the time that the CPU with most interrupts and softirqs spent in them, percent.

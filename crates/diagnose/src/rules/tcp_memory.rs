@@ -22,6 +22,7 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
+use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::names::{
@@ -29,7 +30,6 @@ use crate::names::{
 };
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::view::{Side, View};
 
 /// The rule.
@@ -48,16 +48,15 @@ pub const RULE: Rule = Rule {
 
 /// Share of the time under pressure from which it counts.
 const MIN_PRESSURE_TIME_SHARE: f64 = 0.05;
-/// Share of the sender's time that windows and buffers must hold, percent.
-const STOPPED_PERCENT: f64 = 25.0;
+/// Share of the flows' time that windows and buffers must hold.
+const STOPPED_SHARE: f64 = 0.25;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (side, share) = most_pressed(view)?;
     if !view.is_tcp() || share < MIN_PRESSURE_TIME_SHARE {
         return Ok(None);
     }
-    let split = split(view)?;
-    if split.receive_window_percent + split.send_buffer_percent < STOPPED_PERCENT {
+    if held_share(view, RULE.refines)? < STOPPED_SHARE {
         return Ok(None);
     }
     let place = side.place();

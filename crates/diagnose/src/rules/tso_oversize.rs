@@ -29,6 +29,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
+use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, rate};
@@ -36,7 +37,6 @@ use crate::lost_elsewhere::lost_elsewhere;
 use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::split::split;
 use crate::view::{LossStep, View};
 
 /// The rule.
@@ -118,8 +118,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     })
     .predicted(next_after(view, &[RULE.id]))
     .changes(without_offload(view, device));
-    match split(view) {
-        Ok(split) => draft.share(split.path_percent / 100.0).found(),
+    match path_share(view) {
+        Ok(share) => draft.share(share).found(),
         Err(_) => draft.found(),
     }
 }

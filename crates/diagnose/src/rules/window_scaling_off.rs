@@ -23,8 +23,8 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
-use super::receive_window::{self, Limited};
 use crate::change::of_host;
+use crate::closed_window::{ClosedWindow, MAX_UNSCALED_WINDOW_BYTES};
 use crate::finding::bytes;
 use crate::names::TCP_WINDOW_SCALING;
 use crate::parts;
@@ -45,27 +45,21 @@ pub const RULE: Rule = Rule {
     source: include_str!("window_scaling_off.rs"),
 };
 
-/// The largest window that 16 bits can say, bytes.
-const MAX_UNSCALED_WINDOW_BYTES: f64 = 65_535.0;
-/// Segments that the receiver may round its window down by (net/ipv4/tcp_output.c,
-/// `__tcp_select_window`).
-const MAX_ROUNDING_SEGMENTS: f64 = 2.0;
-
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    let Some(limited) = limited(view)? else { return Ok(None) };
+    let Some(window) = ClosedWindow::unscaled(view)? else { return Ok(None) };
     let (side, confidence) = match culprit(view) {
-        Some(side) => (side, limited.confidence),
+        Some(side) => (side, window.confidence),
         // The end that can't be asked, because the other one offers it.
         None => {
             match view.sides().into_iter().find(|side| side.text(TCP_WINDOW_SCALING).is_err()) {
-                Some(side) => (side, limited.confidence.min(Confidence::Likely)),
+                Some(side) => (side, window.confidence.min(Confidence::Likely)),
                 None => return Ok(None),
             }
         }
     };
-    let limited = Limited { confidence, ..limited };
+    let window = ClosedWindow { confidence, ..window };
     let summary = "unscaled windows";
-    let draft = receive_window::draft(view, &RULE, side.place(), &limited, summary)?.saw(
+    let draft = window.draft(view, &RULE, side.place(), summary)?.saw(
         side.place(),
         "unscaled_max_bytes",
         MAX_UNSCALED_WINDOW_BYTES,
@@ -81,17 +75,6 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let values = (Some("0".into()), "1".into());
     let why = "without scaling no window exceeds 64 KiB";
     draft.changes([of_host(side, TCP_WINDOW_SCALING, None, values, why)]).found()
-}
-
-/// Whether the window limits for lack of scaling, whoever is to blame.
-pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
-    let Some(limited) = receive_window::limited(view)? else { return Ok(None) };
-    let (window, mss) = (view.sender.peer_window_bytes()?, view.sender.mss_bytes()?);
-    let as_high_as_can_be = (MAX_UNSCALED_WINDOW_BYTES - MAX_ROUNDING_SEGMENTS * mss
-        ..=MAX_UNSCALED_WINDOW_BYTES)
-        .contains(&window);
-    let unscaled = as_high_as_can_be && !view.sender.has_option(TcpOption::WindowScale)?;
-    Ok(unscaled.then_some(limited))
 }
 
 /// The host that does not offer it.

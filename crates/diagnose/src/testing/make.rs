@@ -10,6 +10,8 @@ use goodput_model::{
 use super::{Case, PERIOD_S, SAMPLE_COUNT};
 use crate::names;
 
+const IN_FLIGHT_SEGMENTS: u64 = 2000;
+
 impl Case {
     /// What both ends saw.
     pub fn evidence(&self) -> Evidence {
@@ -152,7 +154,7 @@ impl Case {
             true => Known::missing("another program's"),
             false => Known::Value(count),
         };
-        let sndbuf = self.plan.socket.sndbuf_bytes.map_or(4 << 20, |asked| asked.0 * 2);
+        let sndbuf = self.sndbuf_bytes();
         let udp = self.plan.transport == Transport::Udp;
         let sent = (datagrams.received + datagrams.lost) as f64;
         let dropped = (sent * self.dropped) as u64;
@@ -180,6 +182,19 @@ impl Case {
             datagrams: udp.then_some(datagrams),
             ..FlowSample::unreported(0, role, bytes, "not sampled")
         }
+    }
+
+    fn sndbuf_bytes(&self) -> u64 {
+        self.plan.socket.sndbuf_bytes.map_or(4 << 20, |asked| asked.0 * 2)
+    }
+
+    /// What fills the send buffer and is not in flight; a writer that hardly waits leaves nothing there.
+    fn unsent_bytes(&self) -> u64 {
+        if self.writer.blocked < 0.25 {
+            return 0;
+        }
+        let queued = (self.sndbuf_bytes() as f64 * self.send_queue) as u64;
+        queued.saturating_sub(IN_FLIGHT_SEGMENTS * 1448)
     }
 
     /// What the receiver's kernel knows about an open connection.
@@ -222,9 +237,9 @@ impl Case {
             delivery_rate_app_limited: Some(u64::from(marked)),
             data_segs_out: Some((bytes + again).div_ceil(1448)),
             snd_mss_bytes: Some(1448),
-            notsent_bytes: Some(0),
+            notsent_bytes: Some(if marked { 0 } else { self.unsent_bytes() }),
             pmtu_bytes: Some(1500),
-            unacked_segments: Some(2000),
+            unacked_segments: Some(IN_FLIGHT_SEGMENTS),
             sacked_segments: Some(0),
             lost_segments: Some(0),
             retrans_out_segments: Some(0),

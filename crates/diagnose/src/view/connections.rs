@@ -34,6 +34,41 @@ impl<'a> Side<'a> {
         if states.is_empty() { Ok(0.0) } else { mean(&states, "tcp_info.ca_state") }
     }
 
+    /// Whether losses began at most once within the measured window, and did not go on for most of it: else they are what
+    /// limits. All connections together.
+    pub fn hardly_loses(&self) -> Result<bool, Missing> {
+        let (mut all, mut lossy, mut begins) = (0, 0, 0);
+        for connection in self.connections()? {
+            let mut goes_on = false;
+            let measured = connection.iter().filter(|moment| moment.is_measured);
+            let again = measured.map(|moment| moment.tcp.total_retrans_segments());
+            let again: Vec<u64> = again.collect::<Result<_, _>>()?;
+            for loses in again.windows(2).map(|pair| pair[1] > pair[0]) {
+                all += 1;
+                lossy += u32::from(loses);
+                begins += u32::from(loses && !goes_on);
+                goes_on = loses;
+            }
+        }
+        Ok(begins <= 1 && 2 * lossy <= all)
+    }
+
+    /// The highest delivery rates that the connections saw, slow start included, all together, bits per second.
+    pub fn best_delivery_rate(&self) -> Result<f64, Missing> {
+        let best = |connection: Vec<Moment>| -> Result<u64, Missing> {
+            let rates = connection.iter().map(|moment| moment.tcp.delivery_rate_bytes_per_s());
+            rates.into_iter().try_fold(0, |best, rate| Ok(rate?.max(best)))
+        };
+        let bytes_per_s: u64 = self.connections()?.into_iter().map(best).sum::<Result<_, _>>()?;
+        Ok(bytes_per_s as f64 * 8.0)
+    }
+
+    /// The first connection as it was sampled last.
+    pub fn last_tcp(&self) -> Result<&'a TcpInfo, Missing> {
+        let connections = self.connections()?;
+        Ok(connections[0][connections[0].len() - 1].tcp)
+    }
+
     /// Every connection of this side at every instant of its samples, oldest first; there is at least one
     /// connection, and none is empty.
     pub fn connections(&self) -> Result<Vec<Vec<Moment<'a>>>, Missing> {

@@ -28,7 +28,7 @@ use std::cell::OnceCell;
 
 use goodput_model::{Account, EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 
-pub use arrivals::MIN_OPEN_WINDOW_RATIO;
+pub use arrivals::{MIN_OPEN_WINDOW_RATIO, WINDOW_IS_ALL_RATIOS};
 pub use bursts::Bursts;
 pub use connections::Moment;
 pub use halves::Halves;

@@ -36,43 +36,15 @@ impl Side<'_> {
         self.share(what, |f| read(f.tcp.get()?))
     }
 
-    /// Share of the window with data to send or in flight.
-    pub fn busy_share(&self) -> Result<f64, Missing> {
-        self.chronograph("tcp_info.busy", TcpInfo::busy_us)
-    }
-
     /// Share of the window in which the peer's window stopped the sender.
     pub fn rwnd_limited_share(&self) -> Result<f64, Missing> {
         self.chronograph("tcp_info.rwnd_limited", TcpInfo::rwnd_limited_us)
-    }
-
-    /// Share of the window in which the send buffer stopped the sender, as the kernel counts it.
-    pub fn sndbuf_limited_share(&self) -> Result<f64, Missing> {
-        self.chronograph("tcp_info.sndbuf_limited", TcpInfo::sndbuf_limited_us)
     }
 
     /// Share of samples whose delivery rate was limited by the application.
     pub fn app_limited_share(&self) -> Result<f64, Missing> {
         let marks = self.tcp_gauges(TcpInfo::delivery_rate_app_limited)?;
         mean(&marks, "tcp_info.delivery_rate_app_limited")
-    }
-
-    /// Share of samples in which everything written is on its way, and both windows would let four
-    /// times as much be. Whatever the kernel reports, more could only have come from the application,
-    /// or from a larger buffer for it.
-    pub fn starved_share(&self) -> Result<f64, Missing> {
-        const MAX_FLIGHT_SHARE_OF_WINDOW: f64 = 0.25;
-        let samples = self.tcp_gauges(|tcp| {
-            let flight = tcp.unacked_segments()? as f64;
-            let (congestion, mss) = (tcp.snd_cwnd_segments()? as f64, tcp.snd_mss_bytes()? as f64);
-            let room = congestion.min(tcp.snd_wnd_bytes()? as f64 / mss);
-            Ok(u64::from(
-                tcp.notsent_bytes()? == 0
-                    && flight > 0.0
-                    && flight < MAX_FLIGHT_SHARE_OF_WINDOW * room,
-            ))
-        })?;
-        mean(&samples, "tcp_info.notsent")
     }
 
     /// Median of the window that the peer advertised, bytes.
@@ -213,6 +185,12 @@ impl Side<'_> {
     pub fn delivery_rate(&self) -> Result<f64, Missing> {
         let one = self.tcp_median("tcp_info.delivery_rate", TcpInfo::delivery_rate_bytes_per_s)?;
         Ok(one * 8.0 * self.flow_count()?)
+    }
+
+    /// Payload sent within the window, that of repeated segments included, bits per second.
+    pub fn sent_rate(&self) -> Result<f64, Missing> {
+        let sent = self.delta_sum("tcp_info.sent_bytes", |f| f.tcp.get()?.sent_bytes())?;
+        Ok(sent * 8.0 / self.elapsed_s()?)
     }
 
     /// Retransmitted share of the bytes sent within the window.

@@ -117,7 +117,6 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
             end: Place::Path,
             share_percent: Known::missing(why.clone()),
             summary: why.clone(),
-            split: Known::missing(why.clone()),
             account: Known::missing(why.clone()),
             loss: Known::missing(why.clone()),
             sender,

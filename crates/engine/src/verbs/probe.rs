@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use goodput_diagnose::probes::{Answer, Pair, Probe, Rivals, Seen, SetUp, rivals, settle};
+use goodput_diagnose::probes::{Answer, Pair, Probe, Rivals, Seen, SetUp, rivals_in, settle};
 use goodput_model::{BitRate, Known, Missing, ProbeRun, Record};
 use goodput_remote::Hosts;
 
@@ -27,7 +27,7 @@ pub async fn probe(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<(), EngineError> {
-    let Some(rivals) = rivals(&record.findings, &record.undecided) else {
+    let Some(rivals) = rivals_in(record) else {
         let text = "no probe is needed: no two causes look alike here".to_owned();
         listener(Event::Note { text: text.clone() });
         record.doubts.push(text);

@@ -163,8 +163,8 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
     } else {
         line(out, "limited by", &format!("{limit}      {host}{way}"));
     }
-    if let Known::Value(split) = &verdict.split {
-        line(out, "  sender", &bar::bar(split));
+    if let Known::Value(account) = &verdict.account {
+        line(out, "  time", &bar::bar(account));
     }
     let finding = record.findings.iter().find(|f| f.rule == verdict.limit && f.end == verdict.end);
     if let Some(finding) = finding {
@@ -196,9 +196,11 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
 fn accounts(out: &mut String, record: &Record) {
     let verdicts = std::iter::once(&record.verdict).chain(&record.verdict_reverse);
     for verdict in verdicts {
-        let time = verdict.account.value().map(account::lines).unwrap_or_default();
+        if let Some(text) = verdict.account.value().and_then(account::timeline) {
+            line(out, "timeline", &text);
+        }
         let lost = verdict.loss.value().map(losses::lines).unwrap_or_default();
-        time.iter().chain(&lost).for_each(|(label, text)| line(out, label, text));
+        lost.iter().for_each(|(label, text)| line(out, label, text));
     }
 }
 

@@ -95,7 +95,7 @@ impl Made {
             },
             "verdict": {
                 "limit": "none", "end": "near", "share_percent": missing(), "summary": "made up",
-                "split": missing(), "sender": "near",
+                "sender": "near",
             },
             "findings": [], "undecided": [], "doubts": [],
         });

@@ -26,7 +26,7 @@ fn record(limit: &str, found: &[&str], goodput: f64) -> Record {
         },
         "verdict": {
             "limit": limit, "end": "near", "share_percent": missing, "summary": "made up",
-            "split": missing, "sender": "near",
+            "sender": "near",
         },
         "findings": findings, "undecided": [], "doubts": [],
     });
