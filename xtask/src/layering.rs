@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::rust_source::{RustFile, names};
-use crate::{method_circles, module_circles, module_layers};
+use crate::{entries_apart, method_circles, module_circles, module_layers};
 use xtask::shell::{capture, cargo, root};
 
 /// What one crate of the workspace may do.
@@ -148,6 +148,7 @@ pub fn problems() -> Result<Vec<String>> {
     for (package, layer) in with_layer(&packages, LAYERS) {
         problems.extend(source_problems(package, layer)?);
     }
+    problems.extend(entries_apart::problems()?);
     problems.extend(module_layers::problems()?);
     problems.extend(module_circles::problems()?);
     problems.extend(method_circles::problems()?);

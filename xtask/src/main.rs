@@ -6,6 +6,7 @@ mod bench;
 mod corpus;
 mod docs;
 mod documents;
+mod entries_apart;
 mod failures;
 mod fuzz;
 mod kernel;

@@ -1,0 +1,111 @@
+//! Registries whose entries share facts, but never ask each other: an entry is known to the list of its folder only.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::module_uses::{CratePath, Uses, module_of};
+use crate::rust_source::{RustFile, files};
+
+/// The folder of a registry.
+struct Registry {
+    path: &'static str,
+    /// The crate's source folder.
+    sources: &'static str,
+}
+
+const REGISTRIES: [Registry; 1] =
+    [Registry { path: "crates/diagnose/src/rules", sources: "crates/diagnose/src" }];
+
+/// Every use of an entry by anything but its own file and the list, and every use of the list by an entry. Whoever uses the
+/// list is no entry's helper: that would be a circle (`module_circles`).
+pub fn problems() -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for registry in &REGISTRIES {
+        let paths = files(Path::new(registry.sources), "rs")?;
+        let files: Vec<_> = paths.iter().map(|path| RustFile::read(path)).collect::<Result<_>>()?;
+        problems.extend(registry.problems(&files));
+    }
+    Ok(problems)
+}
+
+impl Registry {
+    fn problems(&self, files: &[RustFile]) -> Vec<String> {
+        let entries: Vec<_> = files
+            .iter()
+            .map(|file| self.module_of(&file.path))
+            .filter(|m| self.is_entry(m))
+            .collect();
+        let mut problems = Vec::new();
+        for file in files {
+            let module = self.module_of(&file.path);
+            let uses = Uses::outside_tests(file, module.clone());
+            let wrong = uses.paths.iter().filter(|used| self.is_wrong(&module, used, &entries));
+            let here = file.path.display();
+            problems.extend(wrong.map(|used| {
+                format!("{here} uses {}: entries of {} are apart", used.join("::"), self.path)
+            }));
+        }
+        problems
+    }
+
+    fn is_wrong(&self, user: &CratePath, used: &CratePath, entries: &[CratePath]) -> bool {
+        let list = self.module_of(Path::new(self.path));
+        let is_within = |path: &CratePath, module: &CratePath| path.starts_with(module);
+        let of_entry = entries.iter().find(|entry| is_within(used, entry));
+        match of_entry {
+            Some(entry) => !is_within(user, entry) && *user != list,
+            None => is_within(used, &list) && self.is_entry(user),
+        }
+    }
+
+    /// Whether a module is a file beside the list; conformance tests are none.
+    fn is_entry(&self, module: &CratePath) -> bool {
+        let list = self.module_of(Path::new(self.path));
+        let name = module.strip_prefix(list.as_slice());
+        name.is_some_and(|name| name.len() == 1 && name[0] != "conformance")
+    }
+
+    fn module_of(&self, file: &Path) -> CratePath {
+        module_of(Path::new(self.sources), file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REGISTRY: Registry = Registry { path: "c/src/rules", sources: "c/src" };
+
+    fn count(file: &str, text: &str) -> usize {
+        let empty = ["lib", "fact", "rules/mod", "rules/one", "rules/two"]
+            .map(|name| RustFile::parse(format!("c/src/{name}.rs"), String::new()).unwrap());
+        let mut all: Vec<_> = empty.into();
+        all.push(RustFile::parse(format!("c/src/{file}"), text.into()).unwrap());
+        REGISTRY.problems(&all).len()
+    }
+
+    #[test]
+    fn entries_use_facts_and_the_list_uses_entries() {
+        assert_eq!(count("rules/one.rs", "use crate::fact::Fact; fn f() { self::g() }"), 0);
+        assert_eq!(count("rules/mod.rs", "mod one; const ALL: &[&R] = &[&self::one::RULE];"), 0);
+        assert_eq!(count("lib.rs", "use crate::rules::ALL;"), 0);
+        assert_eq!(count("rules/one.rs", "mod tests { use super::super::two::RULE; }"), 0);
+    }
+
+    #[test]
+    fn entries_ask_neither_each_other_nor_the_list() {
+        let asked = [
+            "use super::two::limited;",
+            "use crate::rules::two;",
+            "fn f() { (crate::rules::two::RULE.check)(view) }",
+            "use super::ALL;",
+            "fn f() { super::find(\"two\") }",
+            "pub use super::two::RULE as OTHER;",
+        ];
+        for text in asked {
+            assert_eq!(count("rules/one.rs", text), 1, "{text}");
+        }
+        assert_eq!(count("fact.rs", "pub use crate::rules::two::limited;"), 1);
+    }
+}
