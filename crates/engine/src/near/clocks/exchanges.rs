@@ -13,10 +13,12 @@ use goodput_wire::clock_questions::ClockQuestions;
 use goodput_wire::datagram::echo::{Echoed, echo, echoed};
 use goodput_wire::datagram::{Nonce, ServerReply, from_server, hello};
 use goodput_wire::session::Cookie;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 /// Questions before and after the payload; the fastest of this many hardly met a queue.
 pub const IDLE_EXCHANGES: usize = 16;
-/// Time between two of these questions.
+/// Longest time between two of these questions: an earlier answer brings the next one.
 const IDLE_INTERVAL: Duration = Duration::from_millis(4);
 /// Time between two questions while payload moves.
 const LOADED_INTERVAL: Duration = Duration::from_millis(50);
@@ -87,7 +89,7 @@ pub fn exchange(
         |cause: std::io::Error| Missing::because(format!("clock exchange with {to}: {cause}"));
     let socket = udp_socket(None, to, options, false);
     let socket: UdpSocket = socket.map_err(|why| Missing::because(why.to_string()))?.into();
-    socket.set_nonblocking(false).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
     // Without arrival times, an answer counts from when this thread reads it: later, but still valid.
     let _ = enable_arrival_times(&socket);
     let nonce = proven(&socket, &cookie, progress).map_err(failed)?.ok_or_else(|| {
@@ -156,7 +158,7 @@ impl<'a> PendingRequests<'a> {
         self.ask_often(|_| false)?;
         while !self.progress.is_over() {
             self.ask();
-            self.hear_until(Instant::now() + self.answers.every, Progress::is_over)?;
+            self.hear_until(Instant::now() + self.answers.every, |own| own.progress.is_over())?;
         }
         let loaded = self.questions.last();
         self.ask_often(Progress::is_abandoned)?;
@@ -165,7 +167,8 @@ impl<'a> PendingRequests<'a> {
             && Instant::now() < until
             && !self.progress.is_abandoned()
         {
-            self.hear_until((Instant::now() + IDLE_INTERVAL).min(until), Progress::is_abandoned)?;
+            let soon = (Instant::now() + IDLE_INTERVAL).min(until);
+            self.hear_until(soon, |own| own.progress.is_abandoned())?;
         }
         Ok(())
     }
@@ -176,8 +179,11 @@ impl<'a> PendingRequests<'a> {
             if is_over(self.progress) {
                 break;
             }
+            let earlier = self.questions.last();
             self.ask();
-            self.hear_until(Instant::now() + IDLE_INTERVAL, is_over)?;
+            self.hear_until(Instant::now() + IDLE_INTERVAL, |own| {
+                is_over(own.progress) || !own.questions.is_waiting_since(earlier)
+            })?;
         }
         Ok(())
     }
@@ -194,9 +200,9 @@ impl<'a> PendingRequests<'a> {
     fn hear_until(
         &mut self,
         until: Instant,
-        is_over: fn(&Progress) -> bool,
+        is_over: impl Fn(&Self) -> bool,
     ) -> std::io::Result<()> {
-        while !is_over(self.progress) {
+        while !is_over(self) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -271,8 +277,12 @@ fn proven(
 
 /// The next datagram and its time of arrival, if one comes in time.
 fn receive(socket: &UdpSocket, time: Duration) -> std::io::Result<Option<(Vec<u8>, Option<u64>)>> {
-    // Zero would mean no timeout.
-    socket.set_read_timeout(Some(time.max(Duration::from_micros(1))))?;
+    // The kernel rounds a socket's timeout (SO_RCVTIMEO) up to jiffies: 4 ms would be up to 12. poll's is exact.
+    let time = Timespec::try_from(time).map_err(std::io::Error::other)?;
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&time)) {
+        Ok(0) | Err(Errno::INTR) => return Ok(None),
+        polled => polled?,
+    };
     let mut datagram = [0; 128];
     match receive_with_ancillary(socket, &mut datagram) {
         Ok(received) => Ok(Some((datagram[..received.length].to_vec(), received.wall_ns))),
