@@ -55,7 +55,7 @@ mod vanishing;
 pub mod view;
 mod way;
 
-pub use account::{Part, Seat};
+pub use account::{Part, Seat, account_of};
 pub use diagnosis::{Diagnosis, diagnose};
 pub use rule::{Rule, Stage};
 pub use view::View;

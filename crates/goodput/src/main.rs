@@ -8,6 +8,7 @@ mod args;
 mod authorized;
 mod commands;
 mod credentials;
+mod dashboard;
 mod data_dirs;
 mod exit;
 mod expect;

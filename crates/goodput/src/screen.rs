@@ -15,6 +15,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static ALONE: AtomicBool = AtomicBool::new(false);
 
+static HELD: AtomicBool = AtomicBool::new(false);
+
 /// Bytes that may wait for a reader. Beyond them lines are dropped, and their number is reported.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
@@ -37,6 +39,12 @@ pub fn stay_alone(alone: bool) {
 pub fn leave_to_payload(plan: &Plan) {
     let sink = plan.storage.sink.as_ref().is_some_and(|sink| sink.name == "-");
     TAKEN.store(sink && plan.direction == Direction::Reverse, Ordering::Relaxed);
+}
+
+/// Keeps all output back while something else has the terminal; `false` prints it.
+pub fn hold(held: bool) {
+    HELD.store(held, Ordering::Relaxed);
+    [&OUT, &ERR].into_iter().for_each(|queue| queue.changed.notify_all());
 }
 
 /// Prints data for programs, which has no colours to strip: searching for them took most of the time of a record of
@@ -78,7 +86,11 @@ pub fn line(text: impl Display) -> io::Result<()> {
 /// Prints a line on standard error. Unlike `eprintln!` it never panics. If nobody can read standard error
 /// (`2>&1 | head`, a full disk), goodput works and ends as usual.
 pub fn say(text: impl Display) {
-    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+    let line = format!("{text}\n");
+    if HELD.load(Ordering::Relaxed) {
+        return ERR.add(&line);
+    }
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 /// Prints a part of a result, after all waiting output.
@@ -265,8 +277,9 @@ impl QueuedText {
 }
 
 impl Waiting {
+    /// Text that is held is not waited for.
     fn is_busy(&self) -> bool {
-        self.writing || !self.text.is_empty()
+        self.writing || !self.text.is_empty() && !HELD.load(Ordering::Relaxed)
     }
 }
 

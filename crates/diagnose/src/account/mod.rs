@@ -17,7 +17,7 @@ mod state;
 mod vectors;
 mod work;
 
-use goodput_model::{Account, AccountPart, AccountSpan, EndName, Limiter, Missing, Place};
+use goodput_model::{Account, AccountPart, AccountSpan, EndName, Evidence, Limiter, Missing, Place};
 
 use crate::parts;
 use crate::view::View;
@@ -39,6 +39,14 @@ const MIN_SPAN_SHARE: f64 = 0.1;
 /// If neither the sender's samples nor, without them, the receiver's say enough of any flow.
 pub fn account<'v>(view: &'v View) -> Result<&'v Account, Missing> {
     view.account_by(made)
+}
+
+/// The same, of a measurement that need not have ended: the window says which part of it.
+///
+/// # Errors
+/// Those of `account`.
+pub fn account_of(evidence: &Evidence) -> Result<Account, Missing> {
+    made(&View::new(evidence))
 }
 
 /// Share of the flows' time that these parts held, 0 to 1.

@@ -62,7 +62,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     };
     settle_leftovers(&request.state_dir);
     let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &plan).with_status(None);
+    let mut live = Live::new(&args.output, &plan, &args.target).with_status(None);
     let ((record, broke_off), interrupted) = measured::block_on(async |interrupt| {
         let mut tables = Tables::of(&cells);
         for plan in cells {

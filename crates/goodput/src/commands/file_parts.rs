@@ -62,7 +62,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
-    let live = Live::new(&args.output, &request.plan);
+    let live = Live::new(&args.output, &request.plan, host);
     Runs { output: &args.output, live, text: report::file_parts::text, judge: conclusive }
         .report(async |interrupt, listener| file_parts(&request, interrupt, listener).await)
 }

@@ -15,8 +15,8 @@ use crate::report::{self, live::Live};
 const TRIAL_LENGTH: Length = Length::Seconds(2.0);
 
 /// Searches and reports.
-pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
-    let target: Target = target.parse()?;
+pub fn run(args: &TestArgs, target_text: &str) -> Result<Exit> {
+    let target: Target = target_text.parse()?;
     let plan = args.measure.plan_towards(&target, TRIAL_LENGTH);
     let sizes = match &args.find_rate.datagram_sizes[..] {
         [] => vec![plan.chunk_bytes],
@@ -30,7 +30,7 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
         max_loss_percent: args.find_rate.max_loss,
         started: measured::now(),
     };
-    let live = Live::new(&args.output, &request.plan).with_status(None);
+    let live = Live::new(&args.output, &request.plan, target_text).with_status(None);
     let text = report::rate_search::text;
     Runs { output: &args.output, live, text, judge: found }
         .report(async |interrupt, listener| find_rate(&request, interrupt, listener).await)

@@ -32,7 +32,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         capture: args.capture.pcap.clone(),
         started: measured::now(),
     };
-    let live = Live::new(&args.output, &request.plan).with_intervals(false);
+    let live = Live::new(&args.output, &request.plan, &args.target).with_intervals(false);
     let last = |record: &mut Record| match args.output.no_store {
         true => Ok(()),
         false => compare_with_last(record).context("the history was not read"),

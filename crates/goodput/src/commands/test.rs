@@ -65,9 +65,8 @@ fn live(args: &TestArgs, plan: &Plan, target: &str, started: &str) -> Live {
             served_flows: 0,
             style: args.format.style(args.measure.observing.interval),
         })),
-        None => {
-            Live::new(&args.output, plan).with_intervals(args.measure.observing.reports_intervals())
-        }
+        None => Live::new(&args.output, plan, target)
+            .with_intervals(args.measure.observing.reports_intervals()),
     }
 }
 
@@ -80,6 +79,7 @@ fn finish(
 ) -> Result<Exit> {
     let (Conclusion { record, incomplete, .. }, interrupted) =
         outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
+    live.close();
     let incomplete = incomplete.filter(|_| !interrupted);
     let detail = Detail { failure_is_reported: incomplete.is_some(), ..detail };
     let text = || {

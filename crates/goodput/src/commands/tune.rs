@@ -40,7 +40,7 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
-    let live = Live::new(&args.output, &request.plan)
+    let live = Live::new(&args.output, &request.plan, &args.target)
         .with_intervals(false)
         .with_status(Some(request.max_time).filter(|_| !request.dry_run));
     let last = |record: &mut Record| match args.tuning.keep {

@@ -8,6 +8,7 @@ use goodput_model::{EndName, Host, Interval, Known, Plan, Record, Trial};
 use super::status_line::StatusLine;
 use super::{rate_search, style, transfers, tune};
 use crate::args::OutputArgs;
+use crate::dashboard::Dashboard;
 use crate::screen;
 use goodput_compat::formats::Writer;
 
@@ -18,6 +19,8 @@ pub struct Live {
     intervals: bool,
     /// Below the lines, on a terminal.
     status: Option<StatusLine>,
+    /// In place of both, on the whole terminal.
+    dashboard: Option<Dashboard>,
 }
 
 enum LiveDisplay {
@@ -29,20 +32,21 @@ enum LiveDisplay {
 
 impl Live {
     /// As the options request.
-    pub fn new(output: &OutputArgs, plan: &Plan) -> Self {
+    pub fn new(output: &OutputArgs, plan: &Plan, target: &str) -> Self {
         let shows = match (output.json, output.json_stream) {
             (true, _) => LiveDisplay::Nothing,
             (_, true) => LiveDisplay::Json,
             _ => LiveDisplay::Lines,
         };
         let both = plan.direction == goodput_model::Direction::Both;
-        Self { shows, both, intervals: true, status: None }
+        let dashboard = output.live.then(|| Dashboard::open(plan, target)).flatten();
+        Self { shows, both, intervals: true, status: None, dashboard }
     }
 
     /// In the format of another program.
     pub fn foreign(writer: Box<dyn Writer>) -> Self {
         let shows = LiveDisplay::Foreign(writer);
-        Self { shows, both: false, intervals: true, status: None }
+        Self { shows, both: false, intervals: true, status: None, dashboard: None }
     }
 
     /// With or without the intervals, for a person.
@@ -52,8 +56,18 @@ impl Live {
 
     /// With a progress line, for a person at a terminal. `at_most` is the longest time of the whole, if known.
     pub fn with_status(self, at_most: Option<Duration>) -> Self {
+        if let Some(dashboard) = &self.dashboard {
+            dashboard.show_progress();
+            return self;
+        }
         let lines = matches!(self.shows, LiveDisplay::Lines);
         Self { status: if lines { StatusLine::new(at_most) } else { None }, ..self }
+    }
+
+    /// Gives the terminal back, so that a report can be printed.
+    pub fn close(&mut self) {
+        self.dashboard = None;
+        self.status = None;
     }
 
     /// The rest of the output, in another program's format. This format has no place for doubts, such as a buffer that
@@ -83,6 +97,9 @@ impl Live {
             LiveDisplay::Json => serde_json::to_string(event).ok(),
             LiveDisplay::Lines => self.line(event),
         };
+        if let Some(dashboard) = &self.dashboard {
+            dashboard.enter(event, line.as_deref());
+        }
         match (&mut self.status, line) {
             (Some(status), Some(line)) => status.print(&line),
             (_, line) => screen::later(&line.map(|line| line + "\n").unwrap_or_default()),

@@ -27,7 +27,7 @@ mod mptcp;
 mod peer;
 pub mod permanent;
 mod placement;
-mod progress;
+pub mod progress;
 mod proof;
 pub mod rate_search;
 pub mod reads;

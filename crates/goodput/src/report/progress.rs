@@ -9,7 +9,7 @@ use super::effect;
 use crate::fit::width;
 
 /// The state according to the events. No clock is read: the times are those of the last event.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Progress {
     tuning: Option<Tuned>,
     search: Option<Search>,
@@ -19,7 +19,7 @@ pub struct Progress {
 }
 
 /// The results of the changes so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Tuned {
     /// The present comparison.
     now: String,
@@ -28,7 +28,7 @@ struct Tuned {
     waiting: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Search {
     now: String,
     /// Rates at which enough arrived, and too little.

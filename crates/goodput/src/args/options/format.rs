@@ -12,7 +12,7 @@ use goodput_compat::formats::{self, Format, Style};
 pub struct FormatArgs {
     /// Print what another program would print (`goodput list formats`)
     #[arg(long, value_name = "FORMAT", value_parser = parser(), hide_possible_values = true,
-          conflicts_with_all = ["json", "json_stream"], hide_short_help = true)]
+          conflicts_with_all = ["json", "json_stream", "live"], hide_short_help = true)]
     pub format: Option<&'static Format>,
     /// Title in that output, if the format has a place for one
     #[arg(long, value_name = "TEXT", requires = "format", hide_short_help = true)]

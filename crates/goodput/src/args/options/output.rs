@@ -16,6 +16,11 @@ pub struct OutputArgs {
     /// Print one JSON event per line, and the record as the last line
     #[arg(long, hide_short_help = true)]
     pub json_stream: bool,
+    /// Watch the run on the whole terminal: rate, round trip, limits, flows
+    ///
+    /// Press h there for the keys. Without a terminal, with NO_COLOR or with TERM=dumb, goodput prints lines as usual.
+    #[arg(long, conflicts_with_all = ["json", "json_stream"])]
+    pub live: bool,
     /// Also write the JSON record to this file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub record: Option<PathBuf>,

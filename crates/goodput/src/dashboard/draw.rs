@@ -1,0 +1,317 @@
+//! The picture, from the state alone.
+
+use goodput_model::{BitRate, EndName, Limiter, Place};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{
+    Axis, Block, Borders, Chart, Clear, Dataset, GraphType, Paragraph, Row, Table, TableState,
+};
+
+use super::controls::{Controls, KEYS};
+use super::series::{Lines, SHOWN_S, Series};
+use super::state::{Phase, State, Way};
+use crate::report::progress::Progress;
+
+/// Rows of the band that shows who limited when, with its legend.
+const BAND_ROWS: u16 = 2;
+
+/// Fewest rows of the graph of the rate.
+const RATE_ROWS: u16 = 4;
+
+/// Rows of each smaller graph.
+const GRAPH_ROWS: u16 = 6;
+
+/// Shares below this are left out of the legend.
+const MIN_SHOWN_SHARE: f64 = 0.005;
+
+/// The whole picture.
+pub fn whole(frame: &mut Frame, state: &State, controls: Controls) {
+    let [head, body, foot] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)])
+            .areas(frame.area());
+    frame.render_widget(title(state, controls), head);
+    let areas = Layout::vertical(
+        state.ways.iter().map(|_| Constraint::Fill(2)).chain([Constraint::Fill(1)]),
+    )
+    .split(body);
+    for (way, area) in state.ways.iter().zip(areas.iter()) {
+        self::way(frame, *area, way, state, controls);
+    }
+    if let Some(rest) = areas.last() {
+        below(frame, *rest, state, controls);
+    }
+    frame.render_widget(Line::from("q end  space pause  u units  ↓↑ flow  h help").dim(), foot);
+    if controls.help {
+        help(frame);
+    }
+}
+
+fn title(state: &State, controls: Controls) -> Line<'static> {
+    let phase = match state.phase {
+        Phase::Connecting => "connecting".into(),
+        Phase::Running => match state.length_s() {
+            Some(length_s) => format!("{:.0} s of max {length_s:.0} s", state.at_s),
+            None => format!("{:.0} s", state.at_s),
+        },
+        Phase::Gathering => "gathering results".into(),
+    };
+    let mut spans = vec![Span::from(format!("goodput  {}", state.target)).bold()];
+    spans.push(Span::from(format!("  {phase}")));
+    let progress = state.progress.iter().flat_map(Progress::texts);
+    spans.extend(progress.map(|text| Span::from(format!(" · {text}"))));
+    if controls.paused {
+        spans.push(Span::from("  paused").reversed());
+    }
+    Line::from(spans)
+}
+
+/// One direction: its rate, who limits, and three smaller graphs if there is room.
+fn way(frame: &mut Frame, area: Rect, way: &Way, state: &State, controls: Controls) {
+    let (lines, of) = shown(way, state, controls);
+    let has_room = area.height >= RATE_ROWS + BAND_ROWS + GRAPH_ROWS;
+    let [rate, band, graphs] = Layout::vertical([
+        Constraint::Min(RATE_ROWS),
+        Constraint::Length(BAND_ROWS),
+        Constraint::Length(if has_room { GRAPH_ROWS } else { 0 }),
+    ])
+    .areas(area);
+    let (series, which) = lines.rate();
+    let direction = if way.sender == EndName::Near { "near → far" } else { "far → near" };
+    let title = format!("{which} {direction}{of}");
+    graph(frame, rate, &title, &[(series, Color::Cyan)], |value| spoken(value, controls));
+    limits(frame, band, way);
+    if has_room {
+        details(frame, graphs, lines);
+    }
+}
+
+fn details(frame: &mut Frame, area: Rect, lines: &Lines) {
+    let [round_trip, again, cpu] = Layout::horizontal([Constraint::Fill(1); 3]).areas(area);
+    let line = [(&lines.round_trip_ms, Color::Yellow)];
+    graph(frame, round_trip, "round trip", &line, milliseconds);
+    graph(frame, again, "sent again", &[(&lines.retransmitted, Color::Red)], per_second);
+    // The sender's, then the receiver's, as the payload moves.
+    let both = [(&lines.sender_cpu, Color::Magenta), (&lines.receiver_cpu, Color::Blue)];
+    graph(frame, cpu, "CPU", &both, percent);
+}
+
+/// The selected flow if it is of this direction, otherwise all flows.
+fn shown<'a>(way: &'a Way, state: &State, controls: Controls) -> (&'a Lines, String) {
+    let selected = controls.selected.and_then(|at| state.flows().nth(at));
+    let flow = selected.filter(|(sender, _)| *sender == way.sender).map(|(_, flow)| flow);
+    match flow.and_then(|flow| Some((flow, way.moved.flows.get(&flow)?))) {
+        Some((flow, lines)) => (lines, format!(", flow {flow}")),
+        None => (&way.moved.all, String::new()),
+    }
+}
+
+/// A graph of the last minute. Its title ends with the newest value of each series.
+fn graph(
+    frame: &mut Frame,
+    area: Rect,
+    title: &str,
+    series: &[(&Series, Color)],
+    spoken: impl Fn(f64) -> String,
+) {
+    let now = series.iter().map(|(of, _)| of.last().map_or("unknown".into(), &spoken));
+    let now = now.collect::<Vec<_>>().join(" → ");
+    let title = Line::from(vec![Span::from(format!("{title} ")), Span::from(now).bold()]);
+    let lines: Vec<_> = series.iter().map(|(of, colour)| (of.points(), *colour)).collect();
+    let values = || lines.iter().flat_map(|(points, _)| points);
+    let top = values().map(|(_, value)| *value).fold(0.0, f64::max);
+    let to_s = values().map(|(at_s, _)| *at_s).fold(SHOWN_S, f64::max);
+    let data = lines.iter().map(|(points, colour)| {
+        let line = Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line);
+        line.style(*colour).data(points)
+    });
+    // An axis without length can't be drawn.
+    let y = Axis::default().bounds([0.0, if top > 0.0 { top } else { 1.0 }]);
+    let y = if top > 0.0 { y.labels([spoken(0.0), spoken(top)]) } else { y };
+    let x = Axis::default().bounds([to_s - SHOWN_S, to_s]);
+    let block = Block::new().borders(Borders::TOP).title(title);
+    frame.render_widget(Chart::new(data.collect()).block(block).x_axis(x).y_axis(y), area);
+}
+
+/// A cell for each second of the last minute, and the shares of the whole time so far.
+fn limits(frame: &mut Frame, area: Rect, way: &Way) {
+    let limits = &way.limits;
+    let room = usize::from(area.width);
+    let steps = limits.steps.iter().skip(limits.steps.len().saturating_sub(room));
+    let cells = steps.map(|step| match step.held_by {
+        Some((limiter, _)) => Span::styled("█", colour(limiter)),
+        None => Span::from("·").dim(),
+    });
+    let band: Line = cells.collect();
+    let shares = limits.shares();
+    let legend: Line = match (&shares[..], &limits.unknown) {
+        ([], Some(why)) => Line::from(format!("limited by: unknown, {why}")).dim(),
+        ([], None) => Line::from("limited by: after the first second").dim(),
+        (shares, _) => std::iter::once(Span::from("limited so far by "))
+            .chain(shares.iter().filter(|share| share.2 >= MIN_SHOWN_SHARE).map(share))
+            .collect(),
+    };
+    frame.render_widget(Paragraph::new(vec![legend, band]), area);
+}
+
+fn share((limiter, place, share): &(Limiter, Place, f64)) -> Span<'static> {
+    let at = match place {
+        Place::Path => String::new(),
+        host => format!(" ({host})"),
+    };
+    Span::styled(format!("{limiter}{at} {:.0} %  ", share * 100.0), colour(*limiter))
+}
+
+/// The flows, beside the newest lines of the plain output.
+fn below(frame: &mut Frame, area: Rect, state: &State, controls: Controls) {
+    let block = |title| Block::new().borders(Borders::TOP).title(title);
+    let lines: Vec<Line> = state.lines.iter().map(|line| Line::from(line.as_str())).collect();
+    let newest_first = Paragraph::new(lines).block(block("newest lines first"));
+    if state.flows().next().is_none() {
+        return frame.render_widget(newest_first, area);
+    }
+    let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
+    let rows = state.ways.iter().flat_map(|way| flow_rows(way, controls));
+    let widths = [4, 13, 10, 9, 11].map(Constraint::Length);
+    let head = Row::new(["flow", "rate", "round trip", "window", "sent again"]).dim();
+    let table = Table::new(rows, widths)
+        .header(head)
+        .block(block("flows"))
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    let mut at = TableState::new().with_selected(controls.selected);
+    frame.render_stateful_widget(table, left, &mut at);
+    frame.render_widget(newest_first, right);
+}
+
+fn flow_rows(way: &Way, controls: Controls) -> impl Iterator<Item = Row<'static>> {
+    way.moved.flows.iter().map(move |(flow, lines)| {
+        let unknown = || String::from("unknown");
+        Row::new([
+            flow.to_string(),
+            lines.rate().0.last().map_or_else(unknown, |rate| spoken(rate, controls)),
+            lines.round_trip_ms.last().map_or_else(unknown, milliseconds),
+            lines.window_segments.map_or_else(unknown, |segments| format!("{segments} seg")),
+            lines.retransmitted.last().map_or_else(unknown, per_second),
+        ])
+    })
+}
+
+fn help(frame: &mut Frame) {
+    let rows = KEYS.map(|(key, does)| Line::from(format!(" {key:<12} {does}")));
+    let (width, height) = (58, KEYS.len() as u16 + 2);
+    let whole = frame.area();
+    let area = Rect {
+        x: whole.width.saturating_sub(width) / 2,
+        y: whole.height.saturating_sub(height) / 2,
+        width: width.min(whole.width),
+        height: height.min(whole.height),
+    };
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(rows.to_vec()).block(Block::bordered().title("keys")), area);
+}
+
+fn spoken(bits_per_s: f64, controls: Controls) -> String {
+    match controls.bytes {
+        false => BitRate(bits_per_s).to_string(),
+        true => format!("{}/s", goodput_model::Bytes((bits_per_s / 8.0).round() as u64)),
+    }
+}
+
+fn milliseconds(ms: f64) -> String {
+    format!("{ms:.2} ms")
+}
+
+fn per_second(rate: f64) -> String {
+    format!("{rate:.0} seg/s")
+}
+
+fn percent(percent: f64) -> String {
+    format!("{percent:.0} %")
+}
+
+/// Colours of the terminal's own palette, so that they suit its background.
+fn colour(limiter: Limiter) -> Color {
+    match limiter {
+        Limiter::Application => Color::LightMagenta,
+        Limiter::SendBuffer => Color::LightYellow,
+        Limiter::ReceiveWindow => Color::Yellow,
+        Limiter::CongestionWindow => Color::Blue,
+        Limiter::Recovery => Color::Red,
+        Limiter::PathRate => Color::Green,
+        Limiter::Startup => Color::Cyan,
+        Limiter::Host => Color::Magenta,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_engine::Event;
+    use goodput_model::{FlowSample, Known, Plan, Role, Sample};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+
+    /// Ten samples a second for three seconds: two flows of 1 MB each between two samples.
+    fn state() -> State {
+        let plan = Plan { flows: 2, ..Plan::standard() };
+        let mut state = State::new(&plan, "nas.example");
+        state.enter(&Event::Began, None);
+        for tenth in 0_u32..30 {
+            let (at_s, bytes) = (f64::from(tenth) / 10.0, u64::from(tenth) * 1_000_000);
+            for (end, role) in [(EndName::Near, Role::Sender), (EndName::Far, Role::Receiver)] {
+                let flow = |flow| FlowSample {
+                    cpu_us: Known::Value(u64::from(tenth) * 25_000),
+                    ..FlowSample::unreported(flow, role, bytes, "of a test")
+                };
+                let (sent, received) =
+                    if role == Role::Sender { (2 * bytes, 0) } else { (0, 2 * bytes) };
+                let (flows, sent_bytes, received_bytes) = (vec![flow(0), flow(1)], sent, received);
+                let sample = Box::new(Sample { at_s, sent_bytes, received_bytes, flows });
+                state.enter(&Event::Sampled { end, sample }, None);
+            }
+        }
+        state.enter(&Event::Note { text: String::new() }, Some("note        \x1b[2mhello\x1b[0m"));
+        state
+    }
+
+    fn drawn(state: &State, controls: Controls, (columns, rows): (u16, u16)) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        terminal.draw(|frame| whole(frame, state, controls)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn rates_limits_flows_and_lines_are_shown() {
+        let shown = drawn(&state(), Controls::default(), (100, 40));
+        for words in [
+            "goodput  nas.example  3 s of max 10 s  ",
+            "received near → far 160.0 Mbit/s",
+            "limited by: unknown, of a test",
+            "CPU 50 % → 50 %",
+            "round trip unknown",
+            "80.0 Mbit/s",
+            "note        hello",
+        ] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+    }
+
+    #[test]
+    fn a_selected_flow_has_the_graphs_and_bytes_are_bytes() {
+        let controls = Controls { selected: Some(1), bytes: true, ..Controls::default() };
+        let shown = drawn(&state(), controls, (100, 40));
+        assert!(shown.contains("received near → far, flow 1 10 MB/s"), "{shown}");
+    }
+
+    #[test]
+    fn any_size_of_terminal_can_be_drawn_on() {
+        let (state, help) = (state(), Controls { help: true, ..Controls::default() });
+        for size in [(1, 1), (3, 50), (200, 2), (20, 10), (80, 24), (300, 100)] {
+            drawn(&state, help, size);
+            drawn(&State::new(&Plan::standard(), "x"), help, size);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What has happened so far, by the events of a run.
+
+use std::collections::VecDeque;
+
+use goodput_engine::Event;
+use goodput_model::{EndName, Length, Plan, Role, Sample};
+
+use super::limits::Limits;
+use super::series::Direction;
+use crate::report::progress::Progress;
+
+/// Lines that are kept to be shown.
+const KEPT_LINES: usize = 100;
+
+/// The run so far.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// What is measured.
+    pub target: String,
+    /// What was agreed.
+    pub plan: Plan,
+    /// Where the run is.
+    pub phase: Phase,
+    /// Time since payload began to move, seconds, by the near end's clock.
+    pub at_s: f64,
+    /// Each direction with the end that sends in it.
+    pub ways: Vec<Way>,
+    /// The newest lines of the plain output.
+    pub lines: VecDeque<String>,
+    /// What runs and what is decided, of a run of several measurements.
+    pub progress: Option<Progress>,
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The peer has not answered yet, or the flows are being opened.
+    Connecting,
+    /// Payload moves.
+    Running,
+    /// The payload has stopped, and both ends gather what they saw.
+    Gathering,
+}
+
+/// One direction.
+#[derive(Debug, Clone)]
+pub struct Way {
+    /// The end that sends.
+    pub sender: EndName,
+    /// What it did.
+    pub moved: Direction,
+    /// What limited it.
+    pub limits: Limits,
+}
+
+impl State {
+    /// Before the first event.
+    pub fn new(plan: &Plan, target: &str) -> Self {
+        Self {
+            target: target.into(),
+            plan: plan.clone(),
+            phase: Phase::Connecting,
+            at_s: 0.0,
+            ways: ways(plan),
+            lines: VecDeque::new(),
+            progress: None,
+        }
+    }
+
+    /// Takes an event, and the line that the plain output prints of it.
+    pub fn enter(&mut self, event: &Event, line: Option<&str>) {
+        if let Some(line) = line {
+            self.lines.truncate(KEPT_LINES - 1);
+            self.lines.push_front(anstream::adapter::strip_str(line).to_string());
+        }
+        self.progress.iter_mut().for_each(|progress| _ = progress.note(event));
+        match event {
+            Event::Began => {
+                self.phase = Phase::Running;
+                // Each run of a comparison counts from its own start.
+                self.ways = ways(&self.plan);
+            }
+            Event::Sampled { end, sample } => self.sampled(*end, sample),
+            Event::Ended => self.phase = Phase::Gathering,
+            _ => {}
+        }
+    }
+
+    /// The longest that payload may move, seconds, if time ends it.
+    pub fn length_s(&self) -> Option<f64> {
+        match self.plan.length {
+            Length::Seconds(seconds) => Some(seconds),
+            Length::Auto { max_s, .. } => Some(max_s),
+            Length::Bytes(_) | Length::Source => None,
+        }
+    }
+
+    /// The flows that have moved something, each with the end that sends on it.
+    pub fn flows(&self) -> impl Iterator<Item = (EndName, u16)> {
+        self.ways.iter().flat_map(|way| way.moved.flows.keys().map(|flow| (way.sender, *flow)))
+    }
+
+    fn sampled(&mut self, end: EndName, sample: &Sample) {
+        if end == EndName::Near {
+            self.at_s = sample.at_s;
+        }
+        for way in &mut self.ways {
+            let role = if end == way.sender { Role::Sender } else { Role::Receiver };
+            way.moved.enter(end, role, sample);
+            way.limits.enter(end, sample);
+        }
+    }
+}
+
+fn ways(plan: &Plan) -> Vec<Way> {
+    let way = |sender: &EndName| Way {
+        sender: *sender,
+        moved: Direction::default(),
+        limits: Limits::new(plan.clone(), *sender),
+    };
+    plan.direction.senders().iter().map(way).collect()
+}
