@@ -230,7 +230,7 @@ impl QueuedText {
     fn run(&self) {
         loop {
             let mut waiting = self.lock();
-            while waiting.text.is_empty() {
+            while waiting.text.is_empty() || HELD.load(Ordering::Relaxed) {
                 waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             }
             let (text, left_out) =

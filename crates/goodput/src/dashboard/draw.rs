@@ -24,8 +24,14 @@ const RATE_ROWS: u16 = 4;
 /// Rows of each smaller graph.
 const GRAPH_ROWS: u16 = 6;
 
-/// Shares below this are left out of the legend.
-const MIN_SHOWN_SHARE: f64 = 0.005;
+/// Columns of the table of flows.
+const FLOW_COLUMNS: [u16; 5] = [4, 12, 10, 9, 11];
+
+/// Columns of the table as a whole, with the spaces between and after them.
+const TABLE_COLUMNS: u16 = 52;
+
+/// Limiters in the legend: more don't fit 80 columns.
+const MAX_SHOWN_SHARES: usize = 3;
 
 /// The whole picture.
 pub fn whole(frame: &mut Frame, state: &State, controls: Controls) {
@@ -81,21 +87,29 @@ fn way(frame: &mut Frame, area: Rect, way: &Way, state: &State, controls: Contro
     let (series, which) = lines.rate();
     let direction = if way.sender == EndName::Near { "near → far" } else { "far → near" };
     let title = format!("{which} {direction}{of}");
-    graph(frame, rate, &title, &[(series, Color::Cyan)], |value| spoken(value, controls));
+    let span_s = span_s(state);
+    let line = [(series, Color::Cyan)];
+    graph(frame, rate, &title, span_s, &line, |value| spoken(value, controls));
     limits(frame, band, way);
     if has_room {
-        details(frame, graphs, lines);
+        details(frame, graphs, span_s, lines);
     }
 }
 
-fn details(frame: &mut Frame, area: Rect, lines: &Lines) {
+fn details(frame: &mut Frame, area: Rect, span_s: f64, lines: &Lines) {
     let [round_trip, again, cpu] = Layout::horizontal([Constraint::Fill(1); 3]).areas(area);
     let line = [(&lines.round_trip_ms, Color::Yellow)];
-    graph(frame, round_trip, "round trip", &line, milliseconds);
-    graph(frame, again, "sent again", &[(&lines.retransmitted, Color::Red)], per_second);
+    graph(frame, round_trip, "round trip", span_s, &line, milliseconds);
+    let line = [(&lines.retransmitted, Color::Red)];
+    graph(frame, again, "sent again", span_s, &line, per_second);
     // The sender's, then the receiver's, as the payload moves.
     let both = [(&lines.sender_cpu, Color::Magenta), (&lines.receiver_cpu, Color::Blue)];
-    graph(frame, cpu, "CPU", &both, percent);
+    graph(frame, cpu, "CPU", span_s, &both, percent);
+}
+
+/// Seconds that a graph shows: a short run as a whole, of a longer one the last minute.
+fn span_s(state: &State) -> f64 {
+    state.length_s().map_or(SHOWN_S, |length_s| length_s.clamp(1.0, SHOWN_S))
 }
 
 /// The selected flow if it is of this direction, otherwise all flows.
@@ -108,11 +122,12 @@ fn shown<'a>(way: &'a Way, state: &State, controls: Controls) -> (&'a Lines, Str
     }
 }
 
-/// A graph of the last minute. Its title ends with the newest value of each series.
+/// A graph of the last `span_s` seconds. Its title ends with the newest value of each series.
 fn graph(
     frame: &mut Frame,
     area: Rect,
     title: &str,
+    span_s: f64,
     series: &[(&Series, Color)],
     spoken: impl Fn(f64) -> String,
 ) {
@@ -122,7 +137,7 @@ fn graph(
     let lines: Vec<_> = series.iter().map(|(of, colour)| (of.points(), *colour)).collect();
     let values = || lines.iter().flat_map(|(points, _)| points);
     let top = values().map(|(_, value)| *value).fold(0.0, f64::max);
-    let to_s = values().map(|(at_s, _)| *at_s).fold(SHOWN_S, f64::max);
+    let to_s = values().map(|(at_s, _)| *at_s).fold(span_s, f64::max);
     let data = lines.iter().map(|(points, colour)| {
         let line = Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line);
         line.style(*colour).data(points)
@@ -130,7 +145,7 @@ fn graph(
     // An axis without length can't be drawn.
     let y = Axis::default().bounds([0.0, if top > 0.0 { top } else { 1.0 }]);
     let y = if top > 0.0 { y.labels([spoken(0.0), spoken(top)]) } else { y };
-    let x = Axis::default().bounds([to_s - SHOWN_S, to_s]);
+    let x = Axis::default().bounds([to_s - span_s, to_s]);
     let block = Block::new().borders(Borders::TOP).title(title);
     frame.render_widget(Chart::new(data.collect()).block(block).x_axis(x).y_axis(y), area);
 }
@@ -150,7 +165,7 @@ fn limits(frame: &mut Frame, area: Rect, way: &Way) {
         ([], Some(why)) => Line::from(format!("limited by: unknown, {why}")).dim(),
         ([], None) => Line::from("limited by: after the first second").dim(),
         (shares, _) => std::iter::once(Span::from("limited so far by "))
-            .chain(shares.iter().filter(|share| share.2 >= MIN_SHOWN_SHARE).map(share))
+            .chain(shares.iter().take(MAX_SHOWN_SHARES).map(share))
             .collect(),
     };
     frame.render_widget(Paragraph::new(vec![legend, band]), area);
@@ -172,9 +187,10 @@ fn below(frame: &mut Frame, area: Rect, state: &State, controls: Controls) {
     if state.flows().next().is_none() {
         return frame.render_widget(newest_first, area);
     }
-    let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
+    let [left, right] =
+        Layout::horizontal([Constraint::Length(TABLE_COLUMNS), Constraint::Min(0)]).areas(area);
     let rows = state.ways.iter().flat_map(|way| flow_rows(way, controls));
-    let widths = [4, 13, 10, 9, 11].map(Constraint::Length);
+    let widths = FLOW_COLUMNS.map(Constraint::Length);
     let head = Row::new(["flow", "rate", "round trip", "window", "sent again"]).dim();
     let table = Table::new(rows, widths)
         .header(head)

@@ -59,13 +59,16 @@ impl Dashboard {
         let drawn = Arc::clone(&shared);
         let draw = move || {
             let _end = end;
-            screen::hold(true);
             if let Err(cause) = run(&drawn) {
                 tracing::warn!("can't draw on this terminal: {cause}");
             }
+            screen::hold(false);
         };
+        screen::hold(true);
+        let dashboard = Self { shared, ended };
+        // If there is no thread, dropping the dashboard releases the output.
         std::thread::Builder::new().name("dashboard".into()).spawn(draw).ok()?;
-        Some(Self { shared, ended })
+        Some(dashboard)
     }
 
     /// Also shows what runs and what is decided, of a run of several measurements.

@@ -75,9 +75,9 @@ impl State {
         }
         self.progress.iter_mut().for_each(|progress| _ = progress.note(event));
         match event {
-            Event::Began => {
+            // Each run of a comparison counts from its own start.
+            Event::Began | Event::TrialBegan { .. } => {
                 self.phase = Phase::Running;
-                // Each run of a comparison counts from its own start.
                 self.ways = ways(&self.plan);
             }
             Event::Sampled { end, sample } => self.sampled(*end, sample),

@@ -1,13 +1,14 @@
 //! The line at the bottom of a terminal that shows how far a comparison, a search or tuning is.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use goodput_testing::in_namespace;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::common::{Home, Server, stdout};
 
@@ -133,4 +134,53 @@ fn interrupt_tuning() {
     for words in ["start", "stopped", "it was interrupted"] {
         assert!(report.contains(words), "no {words:?} in {report}");
     }
+}
+
+/// Leaves the other screen of a terminal (DECSET 1049, xterm's control sequences).
+const LEAVES_OTHER_SCREEN: &str = "\x1b[?1049l";
+
+#[test]
+fn a_run_has_the_whole_terminal_and_gives_it_back_with_the_usual_lines() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let mut command =
+        home.goodput(&["test", &server.address, "--live", "--time", "60s", "--no-store"]);
+    let terminal = on_a_terminal(command.stderr(Stdio::null()));
+    let path = ptsname(&terminal, Vec::new()).expect("it has a name");
+    let own = rustix::fs::open(&*path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty());
+    command.stdin(Stdio::from(own.expect("it can be opened")));
+    let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).expect("it has a size");
+    let mut keys = terminal.try_clone().expect("it can be shared");
+    let mut child = command.spawn().expect("it starts");
+    drop(command);
+    let mut is_seen = false;
+    let shown = printed(terminal, |shown| {
+        // Only changed cells are sent, so longer texts may come in parts.
+        if !is_seen && shown.contains("bit/s") {
+            is_seen = true;
+            keys.write_all(b"q").expect("it takes keys");
+        }
+    });
+    assert_eq!(child.wait().expect("it was a child").code(), Some(2), "it was interrupted");
+    let (view, after) = shown.rsplit_once(LEAVES_OTHER_SCREEN).expect("it was left");
+    assert!(is_seen && !view.contains("connected  "), "lines are held back: {view}");
+    assert!(after.contains("connected   ") && after.contains("interrupted after"), "{after}");
+}
+
+/// Nobody could see it there.
+#[test]
+fn without_a_terminal_or_its_control_sequences_a_run_is_shown_as_lines() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let mut command =
+        home.goodput(&["test", &server.address, "--live", "--bytes", "1M", "--no-store"]);
+    let piped = stdout(&command.output().expect("it starts"));
+    assert!(piped.contains("connected   ") && !piped.contains('\x1b'), "{piped}");
+    let terminal = on_a_terminal(command.stderr(Stdio::null()).env("TERM", "dumb"));
+    let dumb = command.env("TERM", "dumb").spawn();
+    drop(command);
+    let shown = printed(terminal, |_| {});
+    dumb.expect("it starts").wait().expect("it was a child");
+    assert!(shown.contains("connected   ") && !shown.contains("?1049"), "{shown}");
 }

@@ -338,9 +338,9 @@ fn no_turn() -> EngineError {
     EngineError::Flow(why.into())
 }
 
-/// A comparison shows its runs, not their intervals.
+/// A comparison shows its runs, not their intervals; who wants to see more has the samples.
 fn quiet(event: Event, listener: &mut Listener<'_>) {
-    if matches!(event, Event::Note { .. }) {
+    if matches!(event, Event::Note { .. } | Event::Sampled { .. }) {
         listener(event);
     }
 }

@@ -151,7 +151,7 @@ impl Alternation<'_> {
             // Nobody waits any more if a change failed.
             Event::Began => drop(began.take().map(|began| began.send(Instant::now()))),
             Event::Interval(interval) => reports.send_modify(|all| all.push(interval)),
-            event @ Event::Note { .. } => listener(event),
+            event @ (Event::Note { .. } | Event::Sampled { .. }) => listener(event),
             _ => {}
         };
         let ((end_payload, payload_ends), (end_turns, turns_end)) = (interrupt(), interrupt());
