@@ -17,7 +17,9 @@ mod state;
 mod vectors;
 mod work;
 
-use goodput_model::{Account, AccountPart, AccountSpan, EndName, Evidence, Limiter, Missing, Place};
+use goodput_model::{
+    Account, AccountPart, AccountSpan, EndName, Evidence, Limiter, Missing, Place,
+};
 
 use crate::parts;
 use crate::view::View;
